@@ -1,0 +1,211 @@
+//! How a trace is made: events are pushed as they come, and `finish` says whether they can have
+//! happened.
+
+use reweave_base::Id;
+
+use crate::columns::{Columns, Values};
+use crate::discipline::{Breach, Discipline, IllFormed};
+use crate::flow::Flow;
+use crate::mend::{self, Repair};
+use crate::names::Names;
+use crate::op::{
+    BarrierId, ConditionId, EventId, LockId, Op, OpCode, SemaphoreId, SiteId, ThreadId, VarId,
+};
+use crate::program::Program;
+use crate::signals;
+use crate::trace::{Declared, Trace};
+use crate::views::Views;
+
+/// Collects the events of a run and makes a [`Trace`] of them.
+///
+/// ```
+/// use reweave_trace::{Op, TraceBuilder};
+///
+/// let mut builder = TraceBuilder::new();
+/// let (t1, t2) = (builder.thread("T1"), builder.thread("T2"));
+/// let (x, here) = (builder.var("x"), builder.site("a.c:1"));
+/// builder.push(t1, Op::Write(x), here);
+/// builder.push(t2, Op::Read(x), here);
+/// let trace = builder.finish()?;
+/// assert_eq!(trace.len(), 2);
+/// # Ok::<(), reweave_trace::IllFormed>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct TraceBuilder {
+    pub(crate) names: Names,
+    pub(crate) columns: Columns,
+    pub(crate) values: Values,
+    pub(crate) declared: Declared,
+    flow: Option<Flow>,
+    program: Option<Program>,
+}
+
+impl TraceBuilder {
+    /// A trace with no events yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The names so far, to add to them.
+    #[inline]
+    pub const fn names(&mut self) -> &mut Names {
+        &mut self.names
+    }
+
+    /// The thread called `name`.
+    pub fn thread(&mut self, name: &str) -> ThreadId {
+        self.names.threads.intern(name)
+    }
+
+    /// The shared variable called `name`.
+    pub fn var(&mut self, name: &str) -> VarId {
+        self.names.vars.intern(name)
+    }
+
+    /// The lock called `name`.
+    pub fn lock(&mut self, name: &str) -> LockId {
+        self.names.locks.intern(name)
+    }
+
+    /// The condition variable called `name`.
+    pub fn condition(&mut self, name: &str) -> ConditionId {
+        self.names.conditions.intern(name)
+    }
+
+    /// The place `location` in the code, its stack not known.
+    pub fn site(&mut self, location: &str) -> SiteId {
+        self.names.sites.intern(location)
+    }
+
+    /// How many events there are so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there is no event yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Adds an event.
+    pub fn push(&mut self, thread: ThreadId, op: Op, site: SiteId) {
+        let (code, operand) = op.encode();
+        self.columns.push(thread.index() as u32, code, operand, site.index() as u32);
+    }
+
+    /// Adds an event by the indexes of its parts, as readers have them.
+    #[inline]
+    pub fn push_indexes(&mut self, thread: u32, code: OpCode, operand: u32, site: u32) {
+        self.columns.push(thread, code, operand, site);
+    }
+
+    /// Adds all events of `columns`.
+    pub fn append(&mut self, columns: &Columns) {
+        self.columns.append(columns);
+    }
+
+    /// Says what the last event read or wrote.
+    pub fn value(&mut self, value: i64) {
+        if let Some(last) = self.columns.len().checked_sub(1)
+            && last < EventId::COUNT_MAX
+        {
+            self.value_of(EventId::from_index(last), value);
+        }
+    }
+
+    /// Says what `event`, which is there already, read or wrote.
+    pub fn value_of(&mut self, event: EventId, value: i64) {
+        assert!(event.index() < self.columns.len(), "the event is there already");
+        self.values.set(event, value);
+    }
+
+    /// Says what `semaphore` started at.
+    pub fn declare_start(&mut self, semaphore: SemaphoreId, start: u32) {
+        *self.declared.starts.get_or_default(semaphore) = Some(start);
+    }
+
+    /// Says how many arrivals end a round of `barrier`.
+    pub fn declare_parties(&mut self, barrier: BarrierId, parties: u32) {
+        *self.declared.parties.get_or_default(barrier) = Some(parties);
+    }
+
+    /// Adds the flow layer.
+    pub fn set_flow(&mut self, flow: Flow) {
+        self.flow = Some(flow);
+    }
+
+    /// Adds the program layer.
+    pub fn set_program(&mut self, program: Program) {
+        self.program = Some(program);
+    }
+
+    /// Makes the trace.
+    ///
+    /// # Errors
+    /// If the events cannot have happened as they stand: the first that cannot, and why.
+    pub fn finish(self) -> Result<Trace, IllFormed> {
+        self.check().map_err(|(event, breach)| breach.explain(event, &self.names, |id| id))?;
+        Ok(self.into_trace(Vec::new()))
+    }
+
+    /// Makes the trace after the least changes, found one event at a time, that make the events
+    /// well formed; [`Trace::repairs`] lists them.
+    ///
+    /// # Errors
+    /// If an event names what does not exist, or there are too many events: nothing to mend.
+    pub fn finish_mended(mut self) -> Result<Trace, IllFormed> {
+        let repairs = mend::mend(&mut self);
+        self.check().map_err(|(event, breach)| breach.explain(event, &self.names, |id| id))?;
+        Ok(self.into_trace(repairs))
+    }
+
+    fn check(&self) -> Result<(), (EventId, Breach)> {
+        if self.columns.len() > EventId::COUNT_MAX {
+            return Err((EventId::from_index(EventId::COUNT_MAX - 1), Breach::TooManyEvents));
+        }
+        let mut discipline = Discipline::new(&self.names, &self.declared);
+        discipline.check_all(&self.columns)?;
+        let matching = signals::match_waits(discipline.condition_events(), &self.columns);
+        if let Some(&(event, condition)) = matching.unexplained.first() {
+            return Err((event, Breach::NotNotified(condition)));
+        }
+        self.assert_layers_fit();
+        Ok(())
+    }
+
+    fn assert_layers_fit(&self) {
+        let flow_fits = self.flow.as_ref().is_none_or(|flow| flow.fits(self.len(), &self.names));
+        let program_fits = self.program.as_ref().is_none_or(|program| program.fits(&self.names));
+        assert!(flow_fits, "the flow layer speaks of events or locals that are not there");
+        assert!(program_fits, "the program layer speaks of things that are not there");
+    }
+
+    fn into_trace(mut self, repairs: Vec<Repair>) -> Trace {
+        self.columns.threads.shrink_to_fit();
+        self.columns.codes.shrink_to_fit();
+        self.columns.operands.shrink_to_fit();
+        self.columns.sites.shrink_to_fit();
+        // Declarations of what no event names would make equal traces differ.
+        trim_trailing_none(self.declared.starts.as_mut_vec());
+        trim_trailing_none(self.declared.parties.as_mut_vec());
+        Trace {
+            names: self.names,
+            columns: self.columns,
+            values: self.values,
+            declared: self.declared,
+            flow: self.flow,
+            program: self.program,
+            repairs,
+            views: Views::default(),
+        }
+    }
+}
+
+fn trim_trailing_none(numbers: &mut Vec<Option<u32>>) {
+    while numbers.last() == Some(&None) {
+        numbers.pop();
+    }
+}

@@ -1,0 +1,109 @@
+//! What a reordering is said to show, tested at its end.
+
+use std::slice;
+
+use super::refusal::{Refusal, Rule};
+use super::replay::Replay;
+use crate::op::EventId;
+use crate::reordering::{After, Goal};
+
+/// The reads that `goal` lets see another write than observed.
+pub(super) fn free_reads(goal: &Goal) -> &[EventId] {
+    match goal {
+        Goal::Order { free, .. } => free,
+        Goal::Sees { read, .. } => slice::from_ref(read),
+        Goal::Enabled(_) | Goal::Race(..) | Goal::Deadlock(_) => &[],
+    }
+}
+
+/// Whether `replay` has ended as `goal` says.
+pub(super) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
+    let named: Vec<EventId> = match goal {
+        Goal::Enabled(events) | Goal::Deadlock(events) => events.clone(),
+        Goal::Race(first, second) => vec![*first, *second],
+        Goal::Order { chain, absent, .. } => chain.iter().chain(absent).copied().collect(),
+        Goal::Sees { read, write, .. } => [Some(*read), *write].into_iter().flatten().collect(),
+    };
+    for &event in &named {
+        if replay.trace().numbered(event.number()).is_none() {
+            return Err(Refusal::at_end_for(event, Rule::NoSuchEvent));
+        }
+    }
+    match goal {
+        Goal::Enabled(events) => {
+            check_next(replay, events)?;
+            for &event in events {
+                let ready = replay.check_synchronisation(event);
+                ready.map_err(|rule| Refusal::at_end_for(event, rule))?;
+            }
+            Ok(())
+        }
+        Goal::Race(first, second) => {
+            check_next(replay, &named)?;
+            let [left, right] = [*first, *second].map(|event| replay.trace().event(event).op);
+            let conflict = left.conflicts_with(right);
+            require(conflict, *first, Rule::NoConflict)
+        }
+        Goal::Deadlock(events) => check_deadlock(replay, events),
+        Goal::Order { chain, absent, .. } => check_order(replay, chain, absent),
+        Goal::Sees { read, write, after } => check_sees(replay, *read, *write, *after),
+    }
+}
+
+fn require(holds: bool, event: EventId, rule: Rule) -> Result<(), Refusal> {
+    if holds { Ok(()) } else { Err(Refusal::at_end_for(event, rule)) }
+}
+
+/// Each event is its thread's next, the thread has started, and no two share a thread.
+fn check_next(replay: &Replay<'_>, events: &[EventId]) -> Result<(), Refusal> {
+    for (at, &event) in events.iter().enumerate() {
+        let thread_of = |id: EventId| replay.trace().event(id).thread;
+        let alone = events[..at].iter().all(|&other| thread_of(other) != thread_of(event));
+        require(alone, event, Rule::SameThread)?;
+        require(replay.check_turn(event).is_ok(), event, Rule::NotEnabled)?;
+    }
+    Ok(())
+}
+
+fn check_deadlock(replay: &Replay<'_>, events: &[EventId]) -> Result<(), Refusal> {
+    if events.len() < 2 {
+        return Err(Refusal::at_end(Rule::NoCycle));
+    }
+    check_next(replay, events)?;
+    for (at, &event) in events.iter().enumerate() {
+        let next = events[(at + 1) % events.len()];
+        let holder = replay.trace().event(next).thread;
+        let blocked = replay.blocks(holder, replay.trace().event(event).op);
+        require(blocked, event, Rule::NotBlocked)?;
+    }
+    Ok(())
+}
+
+fn check_order(replay: &Replay<'_>, chain: &[EventId], absent: &[EventId]) -> Result<(), Refusal> {
+    let mut latest = 0;
+    for &event in chain {
+        let step = replay.step_of(event).filter(|&step| step > latest);
+        latest = step.ok_or(Refusal::at_end_for(event, Rule::OutOfOrder))?;
+    }
+    for &event in absent {
+        require(replay.step_of(event).is_none(), event, Rule::Happened)?;
+    }
+    Ok(())
+}
+
+fn check_sees(
+    replay: &Replay<'_>,
+    read: EventId,
+    write: Option<EventId>,
+    after: After,
+) -> Result<(), Refusal> {
+    require(replay.step_of(read).is_some(), read, Rule::OutOfOrder)?;
+    let other = replay.trace().event(read).op.is_read()
+        && replay.free_view(read) == Some(write)
+        && replay.observed_view(read) != write;
+    require(other, read, Rule::SeesTheSame)?;
+    let thread = replay.trace().event(read).thread;
+    let last = replay.trace().events().filter(|(_, event)| event.thread == thread);
+    let went_on = last.map(|(id, _)| id).any(|id| id > read && replay.step_of(id).is_some());
+    require(after == After::RunsOn || !went_on, read, Rule::WentOn)
+}

@@ -1,0 +1,213 @@
+//! What the checker must know of a trace beforehand, straight from its events.
+
+use std::collections::VecDeque;
+
+use reweave_base::{FxHashMap, IndexVec};
+
+use crate::op::{BarrierId, EventId, Op, SemaphoreId, ThreadId};
+use crate::trace::Trace;
+
+/// One wait on a condition variable.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WaitTable {
+    /// The `wait` event.
+    pub(super) wait: EventId,
+    /// From which event on the thread counts as waiting: the release just before, or the wait.
+    pub(super) begin: EventId,
+    /// The wake or timeout; none if the trace ends first.
+    pub(super) end: Option<EventId>,
+    /// Whether `end` is a timeout.
+    pub(super) times_out: bool,
+    /// The notify that woke it.
+    pub(super) notify: Option<EventId>,
+}
+
+/// Whom a notify woke, and who waited and timed out, as indexes of waits.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NotifyTable {
+    pub(super) woke: Vec<usize>,
+    pub(super) spared: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub(super) struct Tables {
+    /// The events of each thread, in program order.
+    pub(super) threads: IndexVec<ThreadId, Vec<EventId>>,
+    /// How many events its thread has before each event.
+    pub(super) position: IndexVec<EventId, u32>,
+    /// The fork of each thread.
+    pub(super) forks: IndexVec<ThreadId, Option<EventId>>,
+    /// What each read saw.
+    pub(super) seen: IndexVec<EventId, Option<EventId>>,
+    pub(super) waits: Vec<WaitTable>,
+    /// Which wait begins, or ends, at an event.
+    pub(super) wait_at: FxHashMap<EventId, usize>,
+    /// What each notify did; nothing if it is not there.
+    pub(super) notifies: FxHashMap<EventId, NotifyTable>,
+    /// The arrivals of each round of each barrier.
+    pub(super) rounds: Vec<Vec<EventId>>,
+    /// The round of an arrival or a departure.
+    pub(super) round_of: FxHashMap<EventId, usize>,
+    /// The post that a take used.
+    pub(super) posts: FxHashMap<EventId, EventId>,
+    /// The allocation that a free ends.
+    pub(super) allocs: FxHashMap<EventId, EventId>,
+}
+
+impl Tables {
+    pub(super) fn of(trace: &Trace) -> Self {
+        let threads_count = trace.names().threads.len();
+        let mut tables = Self {
+            threads: IndexVec::from_elem(Vec::new(), threads_count),
+            position: IndexVec::from_elem(0, trace.len()),
+            forks: IndexVec::from_elem(None, threads_count),
+            seen: IndexVec::from_elem(None, trace.len()),
+            waits: Vec::new(),
+            wait_at: FxHashMap::default(),
+            notifies: FxHashMap::default(),
+            rounds: Vec::new(),
+            round_of: FxHashMap::default(),
+            posts: FxHashMap::default(),
+            allocs: FxHashMap::default(),
+        };
+        let mut last_write = IndexVec::from_elem(None, trace.names().vars.len());
+        let mut alloc = IndexVec::from_elem(None, trace.names().objects.len());
+        for (id, event) in trace.events() {
+            tables.position[id] = tables.threads[event.thread].len() as u32;
+            tables.threads[event.thread].push(id);
+            if let Some(var) = event.op.var() {
+                if event.op.is_read() {
+                    tables.seen[id] = last_write[var];
+                }
+                if event.op.is_write() {
+                    last_write[var] = Some(id);
+                }
+            }
+            match event.op {
+                Op::Fork(child) => tables.forks[child] = Some(id),
+                Op::Alloc(object) => alloc[object] = Some(id),
+                Op::Free(object) => {
+                    tables.allocs.extend(alloc[object].map(|alloc| (id, alloc)));
+                }
+                _ => {}
+            }
+        }
+        tables.find_waits(trace);
+        tables.pair_notifies(trace);
+        tables.find_rounds(trace);
+        tables.find_posts(trace);
+        tables
+    }
+
+    /// The event of the same thread `offset` places from `event`.
+    fn neighbour(&self, trace: &Trace, event: EventId, offset: isize) -> Option<EventId> {
+        let own = &self.threads[trace.event(event).thread];
+        own.get((self.position[event] as usize).checked_add_signed(offset)?).copied()
+    }
+
+    fn find_waits(&mut self, trace: &Trace) {
+        for (wait, event) in trace.events() {
+            if !matches!(event.op, Op::Wait(_)) {
+                continue;
+            }
+            let before = self
+                .neighbour(trace, wait, -1)
+                .filter(|&id| matches!(trace.event(id).op, Op::Release(_) | Op::ReleaseShared(_)));
+            let end = self.neighbour(trace, wait, 1);
+            let times_out = end.is_some_and(|id| matches!(trace.event(id).op, Op::Timeout(_)));
+            let begin = before.unwrap_or(wait);
+            for at in [Some(begin), end].into_iter().flatten() {
+                self.wait_at.insert(at, self.waits.len());
+            }
+            self.waits.push(WaitTable { wait, begin, end, times_out, notify: None });
+        }
+    }
+
+    /// A notify wakes, of the threads that wait and will be seen to wake, the one that does so
+    /// first; failing that, one that never ends; a notify-all wakes all of these.
+    fn pair_notifies(&mut self, trace: &Trace) {
+        if self.waits.is_empty() {
+            return;
+        }
+        let mut waiting: Vec<usize> = Vec::new();
+        for (id, event) in trace.events() {
+            if let Some(&at) = self.wait_at.get(&id) {
+                let wait = self.waits[at];
+                if wait.begin == id {
+                    waiting.push(at);
+                }
+                if wait.end == Some(id) {
+                    waiting.retain(|&other| other != at);
+                }
+            }
+            let (condition, all) = match event.op {
+                Op::Notify(condition) => (condition, false),
+                Op::NotifyAll(condition) => (condition, true),
+                _ => continue,
+            };
+            let mut here: Vec<usize> = waiting
+                .iter()
+                .copied()
+                .filter(|&at| trace.event(self.waits[at].wait).op == Op::Wait(condition))
+                .collect();
+            here.sort_by_key(|&at| {
+                (self.waits[at].end.map_or(u32::MAX, EventId::number), self.waits[at].wait)
+            });
+            let (timed, mut woke): (Vec<usize>, Vec<usize>) =
+                here.into_iter().partition(|&at| self.waits[at].times_out);
+            if !all {
+                woke.truncate(1);
+            }
+            for &at in &woke {
+                self.waits[at].notify = Some(id);
+                waiting.retain(|&other| other != at);
+            }
+            let spared = if all || woke.is_empty() { timed } else { Vec::new() };
+            self.notifies.insert(id, NotifyTable { woke, spared });
+        }
+    }
+
+    fn find_rounds(&mut self, trace: &Trace) {
+        let barriers_count = trace.names().barriers.len();
+        let mut current: IndexVec<BarrierId, Option<usize>> =
+            IndexVec::from_elem(None, barriers_count);
+        let mut inside: FxHashMap<(ThreadId, BarrierId), usize> = FxHashMap::default();
+        for (id, event) in trace.events() {
+            if let Op::Arrive(barrier) = event.op {
+                let parties = trace.declared().parties(barrier).map(|count| count as usize);
+                let full = |round: usize| Some(self.rounds[round].len()) == parties;
+                if current[barrier].is_none_or(full) {
+                    current[barrier] = Some(self.rounds.len());
+                    self.rounds.push(Vec::new());
+                }
+                let round = current[barrier].expect("one was just begun");
+                self.rounds[round].push(id);
+                self.round_of.insert(id, round);
+                inside.insert((event.thread, barrier), round);
+            }
+            if let Op::Depart(barrier) = event.op {
+                let round = inside[&(event.thread, barrier)];
+                self.round_of.insert(id, round);
+                // Whoever has not arrived by the first departure belongs to the next round.
+                if current[barrier] == Some(round) {
+                    current[barrier] = None;
+                }
+            }
+        }
+    }
+
+    /// Posts are used oldest first, and before the tokens that were there at the start.
+    fn find_posts(&mut self, trace: &Trace) {
+        let mut unused: IndexVec<SemaphoreId, VecDeque<EventId>> =
+            IndexVec::from_elem(VecDeque::new(), trace.names().semaphores.len());
+        for (id, event) in trace.events() {
+            match event.op {
+                Op::Post(semaphore) => unused[semaphore].push_back(id),
+                Op::Take(semaphore) => {
+                    self.posts.extend(unused[semaphore].pop_front().map(|post| (id, post)));
+                }
+                _ => {}
+            }
+        }
+    }
+}

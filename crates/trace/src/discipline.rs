@@ -1,0 +1,497 @@
+//! Well-formedness: can these events have happened, one after the other, as they stand?
+//!
+//! One pass keeps who holds which lock, which threads run, wait or are done, what is at each
+//! barrier and in each semaphore, and refuses the first event that contradicts it. Which notify
+//! woke which thread needs to look ahead and is left to [`crate::signals`].
+//!
+//! Linear in the events; accesses to variables touch only their thread's state.
+
+use std::ops::ControlFlow;
+
+use reweave_base::{FxHashMap, Id, IndexVec};
+
+use crate::columns::Columns;
+use crate::names::Names;
+use crate::op::{
+    BarrierId, BlockId, ConditionId, EventId, LockId, ObjectId, Op, OpKind, SemaphoreId, ThreadId,
+};
+use crate::trace::Declared;
+use crate::views::Mode;
+
+/// Events that cannot have happened as they stand: the first that cannot, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("event {}: {reason}", event.number())]
+pub struct IllFormed {
+    /// The event that cannot have happened.
+    pub event: EventId,
+    /// Why, for people.
+    pub reason: String,
+}
+
+/// A rule of the trace model that an event breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Breach {
+    TooManyEvents,
+    UnknownThread,
+    UnknownOperand(OpKind),
+    UnknownSite,
+    BeforeFork { thread: ThreadId, fork: EventId },
+    AfterJoin { thread: ThreadId, join: EventId },
+    ForkedTwice { thread: ThreadId, fork: EventId },
+    ForkedAfterJoin { thread: ThreadId, join: EventId },
+    JoinsItself,
+    Held { lock: LockId, holder: ThreadId },
+    NotHeld { lock: LockId },
+    StillWaiting(ConditionId),
+    NotWaiting(ConditionId),
+    NotNotified(ConditionId),
+    StillInside(BarrierId),
+    NotArrived(BarrierId),
+    TooFewArrived { barrier: BarrierId, arrived: u32, parties: u32 },
+    BelowZero(SemaphoreId),
+    AllocatedTwice(ObjectId),
+    NotAllocated(ObjectId),
+    NotBegun(BlockId),
+}
+
+impl Breach {
+    /// The breach at `event`, in words; other events are called by the numbers of `origin`.
+    pub(crate) fn explain(
+        self,
+        event: EventId,
+        names: &Names,
+        origin: impl Fn(EventId) -> EventId,
+    ) -> IllFormed {
+        let thread = |id| names.threads.name(id);
+        let lock = |id| names.locks.name(id);
+        let condition = |id| names.conditions.name(id);
+        let barrier = |id| names.barriers.name(id);
+        let object = |id| names.objects.name(id);
+        let reason = match self {
+            Self::TooManyEvents => format!("more than {} events", EventId::COUNT_MAX),
+            Self::UnknownThread => "its thread has no name in this trace".into(),
+            Self::UnknownOperand(kind) => {
+                format!("the operand of its `{}` has no name in this trace", kind.word())
+            }
+            Self::UnknownSite => "its location has no name in this trace".into(),
+            Self::BeforeFork { thread: t, fork } => {
+                format!(
+                    "thread `{}` runs before its fork at event {}",
+                    thread(t),
+                    origin(fork).number()
+                )
+            }
+            Self::AfterJoin { thread: t, join } => {
+                format!(
+                    "thread `{}` runs after its join at event {}",
+                    thread(t),
+                    origin(join).number()
+                )
+            }
+            Self::ForkedTwice { thread: t, fork } => {
+                format!(
+                    "thread `{}` was forked already, at event {}",
+                    thread(t),
+                    origin(fork).number()
+                )
+            }
+            Self::ForkedAfterJoin { thread: t, join } => {
+                format!(
+                    "forks thread `{}`, which was joined at event {}",
+                    thread(t),
+                    origin(join).number()
+                )
+            }
+            Self::JoinsItself => "a thread cannot wait for its own end".into(),
+            Self::Held { lock: l, holder } => {
+                format!("acquires lock `{}`, which thread `{}` holds", lock(l), thread(holder))
+            }
+            Self::NotHeld { lock: l } => {
+                format!("releases lock `{}`, which its thread does not hold in that mode", lock(l))
+            }
+            Self::StillWaiting(c) => {
+                format!(
+                    "its thread still waits on `{}`: expected `wake` or `timeout`",
+                    condition(c)
+                )
+            }
+            Self::NotWaiting(c) => format!("its thread does not wait on `{}`", condition(c)),
+            Self::NotNotified(c) => format!(
+                "wakes from `{}`, but no notify since its wait is left to have woken it",
+                condition(c)
+            ),
+            Self::StillInside(b) => {
+                format!("its thread arrived at `{}` before and has not departed", barrier(b))
+            }
+            Self::NotArrived(b) => {
+                format!("departs from `{}`, where its thread has not arrived", barrier(b))
+            }
+            Self::TooFewArrived { barrier: b, arrived, parties } => {
+                format!("departs from `{}` when {arrived} of {parties} have arrived", barrier(b))
+            }
+            Self::BelowZero(s) => {
+                format!("takes from semaphore `{}`, which is at zero", names.semaphores.name(s))
+            }
+            Self::AllocatedTwice(o) => format!("object `{}` was allocated before", object(o)),
+            Self::NotAllocated(o) => {
+                format!("frees object `{}`, which is not allocated", object(o))
+            }
+            Self::NotBegun(b) => {
+                format!("ends block `{}`, which its thread has not begun", names.blocks.name(b))
+            }
+        };
+        IllFormed { event, reason }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct ThreadState {
+    status: Status,
+    first: Option<EventId>,
+    fork: Option<EventId>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Status {
+    #[default]
+    New,
+    Running,
+    Waiting(ConditionId),
+    Joined(EventId),
+}
+
+#[derive(Clone, Debug, Default)]
+struct LockState {
+    owner: Option<ThreadId>,
+    depth: u32,
+    readers: Vec<(ThreadId, u32)>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct BarrierState {
+    /// Which round each thread inside is in.
+    inside: FxHashMap<ThreadId, u32>,
+    round: u32,
+    arrived: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Life {
+    #[default]
+    Unborn,
+    Live,
+    Ended,
+}
+
+/// The state that decides whether the next event can happen.
+pub(crate) struct Discipline<'a> {
+    declared: &'a Declared,
+    threads_max: u32,
+    sites_max: u32,
+    operands_max: [u32; OpKind::ALL.len()],
+    threads: IndexVec<ThreadId, ThreadState>,
+    locks: IndexVec<LockId, LockState>,
+    barriers: IndexVec<BarrierId, BarrierState>,
+    /// Tokens that must have been there at the start, and tokens now.
+    semaphores: IndexVec<SemaphoreId, u64>,
+    objects: IndexVec<ObjectId, Life>,
+    blocks: FxHashMap<(ThreadId, BlockId), u32>,
+    condition_events: Vec<EventId>,
+}
+
+impl<'a> Discipline<'a> {
+    pub(crate) fn new(names: &Names, declared: &'a Declared) -> Self {
+        let semaphores = names
+            .semaphores
+            .entries()
+            .map(|(id, _)| declared.start(id).map_or(0, u64::from))
+            .collect();
+        Self {
+            declared,
+            threads_max: names.threads.len() as u32,
+            sites_max: names.sites.len() as u32,
+            operands_max: OpKind::ALL.map(|kind| names.count(kind.operand()) as u32),
+            threads: IndexVec::from_elem(ThreadState::default(), names.threads.len()),
+            locks: IndexVec::from_elem(LockState::default(), names.locks.len()),
+            barriers: IndexVec::from_elem(BarrierState::default(), names.barriers.len()),
+            semaphores,
+            objects: IndexVec::from_elem(Life::default(), names.objects.len()),
+            blocks: FxHashMap::default(),
+            condition_events: Vec::new(),
+        }
+    }
+
+    /// The events on condition variables that were let through, in order.
+    pub(crate) fn condition_events(&self) -> &[EventId] {
+        &self.condition_events
+    }
+
+    /// How `holder` holds `lock` now, and how often it took it.
+    pub(crate) fn hold(&self, lock: LockId, holder: ThreadId) -> (Mode, u32) {
+        let state = &self.locks[lock];
+        if state.owner == Some(holder) {
+            return (Mode::Exclusive, state.depth);
+        }
+        let reader = state.readers.iter().find(|&&(reader, _)| reader == holder);
+        (Mode::Shared, reader.map_or(0, |&(_, depth)| depth))
+    }
+
+    /// Lets all of `columns` happen, or names the first event that cannot.
+    pub(crate) fn check_all(&mut self, columns: &Columns) -> Result<(), (EventId, Breach)> {
+        for index in 0..columns.len() {
+            let id = EventId::from_index(index);
+            let (thread, code) = (columns.threads[index], columns.codes[index]);
+            let operand = columns.operands[index];
+            if thread >= self.threads_max {
+                return Err((id, Breach::UnknownThread));
+            }
+            if operand >= self.operands_max[code.kind() as usize] {
+                return Err((id, Breach::UnknownOperand(code.kind())));
+            }
+            if columns.sites[index] >= self.sites_max {
+                return Err((id, Breach::UnknownSite));
+            }
+            let thread = ThreadId::from_index(thread as usize);
+            // Most events are accesses of threads that run; they need nothing more.
+            if code.kind() <= OpKind::Fence && self.threads[thread].status == Status::Running {
+                continue;
+            }
+            self.step(id, thread, Op::decode(code, operand))?;
+        }
+        Ok(())
+    }
+
+    /// Lets `op` happen next, or says why it cannot and changes nothing.
+    pub(crate) fn step(
+        &mut self,
+        id: EventId,
+        thread: ThreadId,
+        op: Op,
+    ) -> Result<(), (EventId, Breach)> {
+        match self.check_thread(thread, op) {
+            ControlFlow::Continue(()) => {}
+            ControlFlow::Break(breach) => return Err((id, breach)),
+        }
+        self.apply(id, thread, op)?;
+        let state = &mut self.threads[thread];
+        state.first.get_or_insert(id);
+        if state.status == Status::New {
+            state.status = Status::Running;
+        }
+        Ok(())
+    }
+
+    fn check_thread(&self, thread: ThreadId, op: Op) -> ControlFlow<Breach> {
+        match self.threads[thread].status {
+            Status::New | Status::Running => match op {
+                Op::Wake(c) | Op::Timeout(c) => ControlFlow::Break(Breach::NotWaiting(c)),
+                _ => ControlFlow::Continue(()),
+            },
+            Status::Waiting(on) => match op {
+                Op::Wake(c) | Op::Timeout(c) if c == on => ControlFlow::Continue(()),
+                Op::Wake(c) | Op::Timeout(c) => ControlFlow::Break(Breach::NotWaiting(c)),
+                _ => ControlFlow::Break(Breach::StillWaiting(on)),
+            },
+            Status::Joined(join) => ControlFlow::Break(Breach::AfterJoin { thread, join }),
+        }
+    }
+
+    fn apply(&mut self, id: EventId, thread: ThreadId, op: Op) -> Result<(), (EventId, Breach)> {
+        match op {
+            Op::Read(_)
+            | Op::Write(_)
+            | Op::LooseRead(_)
+            | Op::AtomicRead(..)
+            | Op::AtomicWrite(..)
+            | Op::AtomicUpdate(..)
+            | Op::Fence(_)
+            | Op::Request(_)
+            | Op::Branch
+            | Op::Let(_) => Ok(()),
+            Op::Acquire(l) => self.acquire(thread, l),
+            Op::Release(l) => self.release(thread, l),
+            Op::AcquireShared(l) => self.acquire_shared(thread, l),
+            Op::ReleaseShared(l) => self.release_shared(thread, l),
+            Op::Fork(child) => return self.fork(id, thread, child),
+            Op::Join(child) => self.join(id, thread, child),
+            Op::Wait(c) => {
+                self.threads[thread].status = Status::Waiting(c);
+                self.condition_events.push(id);
+                Ok(())
+            }
+            Op::Wake(_) | Op::Timeout(_) => {
+                self.threads[thread].status = Status::Running;
+                self.condition_events.push(id);
+                Ok(())
+            }
+            Op::Notify(_) | Op::NotifyAll(_) => {
+                self.condition_events.push(id);
+                Ok(())
+            }
+            Op::Arrive(b) => self.arrive(thread, b),
+            Op::Depart(b) => self.depart(thread, b),
+            Op::Post(s) => {
+                self.semaphores[s] += 1;
+                Ok(())
+            }
+            Op::Take(s) => self.take(s),
+            Op::Alloc(o) => match self.objects[o] {
+                Life::Unborn => {
+                    self.objects[o] = Life::Live;
+                    Ok(())
+                }
+                Life::Live | Life::Ended => Err(Breach::AllocatedTwice(o)),
+            },
+            Op::Free(o) => match self.objects[o] {
+                Life::Live => {
+                    self.objects[o] = Life::Ended;
+                    Ok(())
+                }
+                Life::Unborn | Life::Ended => Err(Breach::NotAllocated(o)),
+            },
+            Op::Begin(b) => {
+                *self.blocks.entry((thread, b)).or_default() += 1;
+                Ok(())
+            }
+            Op::End(b) => match self.blocks.get_mut(&(thread, b)) {
+                Some(depth) if *depth > 0 => {
+                    *depth -= 1;
+                    Ok(())
+                }
+                _ => Err(Breach::NotBegun(b)),
+            },
+        }
+        .map_err(|breach| (id, breach))
+    }
+
+    fn acquire(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Breach> {
+        let state = &mut self.locks[lock];
+        let reader = state.readers.iter().map(|&(reader, _)| reader).find(|&t| t != thread);
+        match state.owner.filter(|&owner| owner != thread).or(reader) {
+            Some(holder) => Err(Breach::Held { lock, holder }),
+            None => {
+                state.owner = Some(thread);
+                state.depth += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn release(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Breach> {
+        let state = &mut self.locks[lock];
+        if state.owner != Some(thread) {
+            return Err(Breach::NotHeld { lock });
+        }
+        state.depth -= 1;
+        if state.depth == 0 {
+            state.owner = None;
+        }
+        Ok(())
+    }
+
+    fn acquire_shared(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Breach> {
+        let state = &mut self.locks[lock];
+        if let Some(holder) = state.owner.filter(|&owner| owner != thread) {
+            return Err(Breach::Held { lock, holder });
+        }
+        match state.readers.iter_mut().find(|(reader, _)| *reader == thread) {
+            Some((_, depth)) => *depth += 1,
+            None => state.readers.push((thread, 1)),
+        }
+        Ok(())
+    }
+
+    fn release_shared(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Breach> {
+        let readers = &mut self.locks[lock].readers;
+        let Some(at) = readers.iter().position(|&(reader, _)| reader == thread) else {
+            return Err(Breach::NotHeld { lock });
+        };
+        readers[at].1 -= 1;
+        if readers[at].1 == 0 {
+            readers.swap_remove(at);
+        }
+        Ok(())
+    }
+
+    fn fork(
+        &mut self,
+        id: EventId,
+        thread: ThreadId,
+        child: ThreadId,
+    ) -> Result<(), (EventId, Breach)> {
+        let state = &mut self.threads[child];
+        if let Some(fork) = state.fork {
+            return Err((id, Breach::ForkedTwice { thread: child, fork }));
+        }
+        if let Status::Joined(join) = state.status {
+            return Err((id, Breach::ForkedAfterJoin { thread: child, join }));
+        }
+        if child == thread || state.first.is_some() {
+            let early = state.first.unwrap_or(id);
+            return Err((early, Breach::BeforeFork { thread: child, fork: id }));
+        }
+        state.fork = Some(id);
+        Ok(())
+    }
+
+    fn join(&mut self, id: EventId, thread: ThreadId, child: ThreadId) -> Result<(), Breach> {
+        if child == thread {
+            return Err(Breach::JoinsItself);
+        }
+        let status = &mut self.threads[child].status;
+        if !matches!(status, Status::Joined(_)) {
+            *status = Status::Joined(id);
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, thread: ThreadId, barrier: BarrierId) -> Result<(), Breach> {
+        let parties = self.declared.parties(barrier);
+        let state = &mut self.barriers[barrier];
+        if state.inside.contains_key(&thread) {
+            return Err(Breach::StillInside(barrier));
+        }
+        if parties == Some(state.arrived) {
+            state.round += 1;
+            state.arrived = 0;
+        }
+        state.inside.insert(thread, state.round);
+        state.arrived += 1;
+        Ok(())
+    }
+
+    fn depart(&mut self, thread: ThreadId, barrier: BarrierId) -> Result<(), Breach> {
+        let state = &mut self.barriers[barrier];
+        let Some(&round) = state.inside.get(&thread) else {
+            return Err(Breach::NotArrived(barrier));
+        };
+        if round == state.round {
+            let arrived = state.arrived;
+            match self.declared.parties(barrier) {
+                Some(parties) if arrived < parties => {
+                    return Err(Breach::TooFewArrived { barrier, arrived, parties });
+                }
+                Some(_) => {}
+                // Whoever has not arrived by the first departure belongs to the next round.
+                None => {
+                    state.round += 1;
+                    state.arrived = 0;
+                }
+            }
+        }
+        state.inside.remove(&thread);
+        Ok(())
+    }
+
+    fn take(&mut self, semaphore: SemaphoreId) -> Result<(), Breach> {
+        match self.semaphores[semaphore].checked_sub(1) {
+            Some(left) => {
+                self.semaphores[semaphore] = left;
+                Ok(())
+            }
+            // A start value that is not known was at least what was taken of it.
+            None if self.declared.start(semaphore).is_none() => Ok(()),
+            None => Err(Breach::BelowZero(semaphore)),
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! Mending: the least change that makes events well formed.
+//!
+//! Other people's recorders are sometimes wrong at the edges: a fork is logged after its thread
+//! already ran, a wait gives its lock away unseen, a join that timed out is logged as one that
+//! did not. Going through the events once, each that cannot happen is given the smallest change
+//! that lets it: a release that never matched is dropped, a lock that was given away unseen is
+//! given back before another thread takes it and taken again before its holder goes on, and so
+//! on; `Repairer::let_happen` lists them all. Threads known by two spellings are taken as one
+//! first. Later events are judged as they stand after the changes before them.
+//!
+//! What comes out is well formed; whether it is what happened, nobody can know, so every change
+//! is listed and reports say that the trace was repaired.
+
+mod aliases;
+
+use std::collections::VecDeque;
+use std::fmt::{self, Display, Formatter};
+
+use reweave_base::{Id, IndexVec};
+
+use crate::builder::TraceBuilder;
+use crate::columns::{Columns, Values};
+use crate::discipline::{Breach, Discipline};
+use crate::names::Names;
+use crate::op::{BarrierId, EventId, LockId, Op, SemaphoreId, ThreadId};
+use crate::signals;
+use crate::views::Mode;
+
+/// One change that was made to let events happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// The event that could not happen as it stood, as it was numbered before any change; none
+    /// if the change concerns the trace as a whole.
+    pub event: Option<EventId>,
+    /// What was changed and why, for people.
+    pub change: String,
+}
+
+impl Display for Repair {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(event) = self.event {
+            write!(f, "event {}: ", event.number())?;
+        }
+        f.write_str(&self.change)
+    }
+}
+
+/// Changes the events of `builder` until they are well formed, and lists the changes.
+///
+/// Events that name what does not exist are left as they are, for the check to refuse.
+pub(crate) fn mend(builder: &mut TraceBuilder) -> Vec<Repair> {
+    let mut repairs = aliases::merge(builder);
+    if !in_range(builder) {
+        return repairs;
+    }
+    loop {
+        let outcome = Repairer::new(builder).run();
+        match outcome {
+            Ok(mended) => {
+                builder.columns = mended.columns;
+                builder.values = mended.values;
+                repairs.extend(mended.repairs);
+                break;
+            }
+            Err(declaration) => repairs.push(declaration.forget(builder)),
+        }
+    }
+    explain_wakes(builder, &mut repairs);
+    repairs
+}
+
+/// Whether every event names things that exist.
+fn in_range(builder: &TraceBuilder) -> bool {
+    let (columns, names) = (&builder.columns, &builder.names);
+    let operand_fits = |index: usize| {
+        let count = names.count(columns.codes[index].kind().operand());
+        (columns.operands[index] as usize) < count
+    };
+    columns.len() <= EventId::COUNT_MAX
+        && columns.threads.iter().all(|&thread| (thread as usize) < names.threads.len())
+        && columns.sites.iter().all(|&site| (site as usize) < names.sites.len())
+        && (0..columns.len()).all(operand_fits)
+}
+
+/// Turns wakes that no notify explains into timeouts.
+fn explain_wakes(builder: &mut TraceBuilder, repairs: &mut Vec<Repair>) {
+    let events = signals::condition_events(&builder.columns);
+    for (event, condition) in signals::match_waits(&events, &builder.columns).unexplained {
+        let (code, operand) = Op::Timeout(condition).encode();
+        builder.columns.codes[event.index()] = code;
+        builder.columns.operands[event.index()] = operand;
+        let name = builder.names.conditions.name(condition);
+        let change = format!("took a wake from `{name}` that no notify explains for a timeout");
+        repairs.push(Repair { event: Some(event), change });
+    }
+}
+
+/// A declared number that events contradict.
+enum Declaration {
+    Start(SemaphoreId),
+    Parties(BarrierId),
+}
+
+impl Declaration {
+    fn forget(self, builder: &mut TraceBuilder) -> Repair {
+        let change = match self {
+            Self::Start(semaphore) => {
+                *builder.declared.starts.get_or_default(semaphore) = None;
+                let name = builder.names.semaphores.name(semaphore);
+                format!("forgot the start value of semaphore `{name}`: more was taken from it")
+            }
+            Self::Parties(barrier) => {
+                *builder.declared.parties.get_or_default(barrier) = None;
+                let name = builder.names.barriers.name(barrier);
+                format!("forgot the party count of barrier `{name}`: fewer arrived in a round")
+            }
+        };
+        Repair { event: None, change }
+    }
+}
+
+/// The events as they come out.
+struct Mended {
+    columns: Columns,
+    values: Values,
+    repairs: Vec<Repair>,
+}
+
+/// A lock that a thread gave away unseen and must take again before it goes on.
+struct Owed {
+    lock: LockId,
+    mode: Mode,
+    depth: u32,
+}
+
+struct Repairer<'a> {
+    names: &'a Names,
+    columns: &'a Columns,
+    values: &'a Values,
+    discipline: Discipline<'a>,
+    out: Mended,
+    /// Where the events that come out came from.
+    origins: IndexVec<EventId, EventId>,
+    /// Events still to come, of each thread.
+    remaining: IndexVec<ThreadId, usize>,
+    /// The fork that each thread must wait for, if that comes later than its first event.
+    late_fork: IndexVec<ThreadId, Option<EventId>>,
+    /// Forks to let happen before the event of the same index, which is their thread's first.
+    hoisted: Vec<(EventId, EventId)>,
+    /// Events of threads that wait for their fork.
+    postponed: IndexVec<ThreadId, Vec<EventId>>,
+    owed: IndexVec<ThreadId, Vec<Owed>>,
+}
+
+impl<'a> Repairer<'a> {
+    fn new(builder: &'a TraceBuilder) -> Self {
+        let threads_count = builder.names.threads.len();
+        let mut remaining = IndexVec::from_elem(0, threads_count);
+        for &thread in &builder.columns.threads {
+            remaining[ThreadId::from_index(thread as usize)] += 1;
+        }
+        let mut repairer = Self {
+            names: &builder.names,
+            columns: &builder.columns,
+            values: &builder.values,
+            discipline: Discipline::new(&builder.names, &builder.declared),
+            out: Mended {
+                columns: Columns::default(),
+                values: Values::default(),
+                repairs: Vec::new(),
+            },
+            origins: IndexVec::new(),
+            remaining,
+            late_fork: IndexVec::from_elem(None, threads_count),
+            hoisted: Vec::new(),
+            postponed: (0..threads_count).map(|_| Vec::new()).collect(),
+            owed: (0..threads_count).map(|_| Vec::new()).collect(),
+        };
+        repairer.find_late_forks();
+        repairer
+    }
+
+    /// Decides for each thread that runs before its fork whether the fork moves up (its own
+    /// thread did nothing in between) or the thread's early events move down.
+    fn find_late_forks(&mut self) {
+        let threads_count = self.names.threads.len();
+        let mut first: IndexVec<ThreadId, Option<EventId>> =
+            IndexVec::from_elem(None, threads_count);
+        let mut last = first.clone();
+        let mut forked = IndexVec::from_elem(false, threads_count);
+        for (id, event) in self.columns.events() {
+            if let Op::Fork(child) = event.op
+                && child != event.thread
+                && !std::mem::replace(&mut forked[child], true)
+                && let Some(early) = first[child]
+            {
+                let parent_was_idle = last[event.thread].is_some_and(|before| before < early);
+                if parent_was_idle {
+                    self.hoisted.push((early, id));
+                }
+                self.late_fork[child] = Some(id);
+            }
+            first[event.thread].get_or_insert(id);
+            last[event.thread] = Some(id);
+        }
+        // A fork whose own thread must wait for its fork cannot move up.
+        let (columns, late_fork) = (self.columns, &mut self.late_fork);
+        self.hoisted.retain(|&(_, fork)| late_fork[columns.event(fork).thread].is_none());
+        for &(early, _) in &self.hoisted {
+            late_fork[columns.event(early).thread] = None;
+        }
+        self.hoisted.sort_unstable();
+    }
+
+    fn run(mut self) -> Result<Mended, Declaration> {
+        let hoisted = std::mem::take(&mut self.hoisted);
+        let moved: Vec<EventId> = {
+            let mut forks: Vec<EventId> = hoisted.iter().map(|&(_, fork)| fork).collect();
+            forks.sort_unstable();
+            forks
+        };
+        let mut next_hoisted = hoisted.into_iter().peekable();
+        for (id, _) in self.columns.events() {
+            while let Some((_, fork)) = next_hoisted.next_if(|&(before, _)| before == id) {
+                self.note(fork, "moved it up to before its thread's first event");
+                self.process(fork)?;
+            }
+            if moved.binary_search(&id).is_err() {
+                self.process(id)?;
+            }
+        }
+        self.release_postponed()?;
+        Ok(self.out)
+    }
+
+    /// Threads still waiting for a fork that waits for them: their forks are dropped.
+    fn release_postponed(&mut self) -> Result<(), Declaration> {
+        loop {
+            let stuck = self.postponed.entries().filter(|(_, events)| !events.is_empty());
+            let Some((thread, _)) = stuck.min_by_key(|(_, events)| events[0]) else {
+                return Ok(());
+            };
+            self.late_fork[thread] = None;
+            let events = std::mem::take(&mut self.postponed[thread]);
+            for event in events {
+                self.process(event)?;
+            }
+        }
+    }
+
+    /// Lets `first`, and whatever waited for it, happen or be dropped.
+    fn process(&mut self, first: EventId) -> Result<(), Declaration> {
+        let mut queue = VecDeque::from([first]);
+        while let Some(id) = queue.pop_front() {
+            let event = self.columns.event(id);
+            if self.late_fork[event.thread].is_some() {
+                self.postponed[event.thread].push(id);
+                continue;
+            }
+            self.remaining[event.thread] -= 1;
+            self.take_back(event.thread, id);
+            self.let_happen(id)?;
+            if let Op::Fork(child) = event.op
+                && self.late_fork[child] == Some(id)
+            {
+                self.late_fork[child] = None;
+                let early = std::mem::take(&mut self.postponed[child]);
+                if !early.is_empty() {
+                    let text = format!(
+                        "moved what thread `{}` did before it, {} events, down to after it",
+                        self.names.threads.name(child),
+                        early.len()
+                    );
+                    self.note(id, &text);
+                }
+                for event in early.into_iter().rev() {
+                    queue.push_front(event);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets `id` happen after the change that it needs, or drops it.
+    fn let_happen(&mut self, id: EventId) -> Result<(), Declaration> {
+        let event = self.columns.event(id);
+        if let Op::Join(child) = event.op
+            && child != event.thread
+            && self.remaining[child] > 0
+        {
+            self.drop_event(id, "its thread goes on afterwards");
+            return Ok(());
+        }
+        loop {
+            let next = EventId::from_index(self.out.columns.len());
+            let Err((_, breach)) = self.discipline.step(next, event.thread, event.op) else {
+                self.emit(id);
+                return Ok(());
+            };
+            match breach {
+                Breach::Held { lock, holder } => self.give_away(id, lock, holder),
+                Breach::StillWaiting(condition) => {
+                    let woke = self.insert(id, event.thread, Op::Timeout(condition));
+                    assert!(woke, "a thread that waits can time out");
+                }
+                Breach::StillInside(barrier) => {
+                    if !self.insert(id, event.thread, Op::Depart(barrier)) {
+                        return Err(Declaration::Parties(barrier));
+                    }
+                }
+                Breach::TooFewArrived { barrier, .. } => {
+                    return Err(Declaration::Parties(barrier));
+                }
+                Breach::BelowZero(semaphore) => return Err(Declaration::Start(semaphore)),
+                other => {
+                    let reason = other.explain(id, self.names, |id| self.origin(id)).reason;
+                    self.drop_event(id, &reason);
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+impl Repairer<'_> {
+    /// The event that `id`, a place in what comes out, came from.
+    fn origin(&self, id: EventId) -> EventId {
+        self.origins.get(id).copied().unwrap_or(id)
+    }
+
+    /// Adds `id` as it stands.
+    fn emit(&mut self, id: EventId) {
+        self.origins.push(id);
+        let index = id.index();
+        let columns = &self.columns;
+        let at = EventId::from_index(self.out.columns.len());
+        self.out.columns.push(
+            columns.threads[index],
+            columns.codes[index],
+            columns.operands[index],
+            columns.sites[index],
+        );
+        if let Some(value) = self.values.get(id) {
+            self.out.values.set(at, value);
+        }
+    }
+
+    /// Adds an event that was not there, at the place of `before`; false if it cannot happen.
+    fn insert(&mut self, before: EventId, thread: ThreadId, op: Op) -> bool {
+        let at = EventId::from_index(self.out.columns.len());
+        if self.discipline.step(at, thread, op).is_err() {
+            return false;
+        }
+        let site = self.columns.sites[before.index()];
+        let (code, operand) = op.encode();
+        self.origins.push(before);
+        self.out.columns.push(thread.index() as u32, code, operand, site);
+        let text =
+            format!("put `{}|{}` before it", self.names.threads.name(thread), self.names.spell(op));
+        self.note(before, &text);
+        true
+    }
+
+    fn drop_event(&mut self, id: EventId, reason: &str) {
+        let event = self.columns.event(id);
+        let thread = self.names.threads.name(event.thread);
+        let text = format!("dropped `{thread}|{}`: {reason}", self.names.spell(event.op));
+        self.note(id, &text);
+    }
+
+    fn note(&mut self, event: EventId, change: &str) {
+        self.out.repairs.push(Repair { event: Some(event), change: change.into() });
+    }
+
+    /// `holder` gave `lock` away unseen, as a wait does: releases it before `id` and remembers
+    /// that it must be taken again.
+    fn give_away(&mut self, id: EventId, lock: LockId, holder: ThreadId) {
+        let (mode, depth) = self.discipline.hold(lock, holder);
+        let release = match mode {
+            Mode::Exclusive => Op::Release(lock),
+            Mode::Shared => Op::ReleaseShared(lock),
+        };
+        for _ in 0..depth {
+            self.insert(id, holder, release);
+        }
+        self.owed[holder].push(Owed { lock, mode, depth });
+    }
+
+    /// Takes the locks again that `thread` gave away unseen, before it goes on with `id`.
+    ///
+    /// A thread that goes on by releasing the lock is only said to have released it earlier. If
+    /// another thread has the lock by now it is not taken again, and its release is dropped.
+    fn take_back(&mut self, thread: ThreadId, id: EventId) {
+        for owed in std::mem::take(&mut self.owed[thread]) {
+            let (acquire, release) = match owed.mode {
+                Mode::Exclusive => (Op::Acquire(owed.lock), Op::Release(owed.lock)),
+                Mode::Shared => (Op::AcquireShared(owed.lock), Op::ReleaseShared(owed.lock)),
+            };
+            if owed.depth == 1 && self.columns.event(id).op == release {
+                continue;
+            }
+            for _ in 0..owed.depth {
+                if !self.insert(id, thread, acquire) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

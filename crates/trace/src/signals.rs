@@ -1,0 +1,196 @@
+//! Who let whom go on: which notify woke which wait.
+//!
+//! A trace says that a thread woke, not who woke it. A notify wakes one of the threads that wait
+//! at that moment; of those that the trace later shows awake, we take the one that wakes first,
+//! which explains every wake whenever any choice does (earliest deadline first). A notify-all
+//! wakes all that wait. A wait that times out is woken by nobody; one that never ends in the
+//! trace may have been woken, and is, if a notify has no other to wake.
+//!
+//! Costs n log n in the events on condition variables.
+
+use std::collections::BTreeSet;
+
+use reweave_base::{FxHashMap, Id, IndexVec};
+
+use crate::columns::{Columns, Event};
+use crate::op::{ConditionId, EventId, Op, Operand, ThreadId};
+
+/// A thread's stay in a condition variable's queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// From where on it counts as waiting: the release just before the wait, since a program
+    /// gives up the lock and starts waiting in one step; the wait itself if there is none.
+    pub begin: EventId,
+    /// Its `wait`.
+    pub wait: EventId,
+    /// Its `wake` or `timeout`; none if it still waits when the trace ends.
+    pub end: Option<EventId>,
+    /// The notify that woke it; none if it timed out or nobody did.
+    pub notify: Option<EventId>,
+}
+
+/// What a notify did when it was observed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notification {
+    /// The `wait` events of the threads that it woke.
+    pub woke: Vec<EventId>,
+    /// The `wait` events of threads that waited, and that it did not wake: all of them time out.
+    /// Kept for a notify that woke nobody and for a notify-all; others may leave anyone waiting.
+    pub spared: Vec<EventId>,
+}
+
+/// Every wait with who ended it, and every notify with whom it woke.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Matching {
+    pub(crate) stays: Vec<Stay>,
+    pub(crate) notifications: Vec<(EventId, Notification)>,
+    /// Wakes that no notify explains.
+    pub(crate) unexplained: Vec<(EventId, ConditionId)>,
+}
+
+/// The threads waiting on one condition variable that no notify has woken, as indexes of stays.
+#[derive(Default)]
+struct Queue {
+    /// Those that will be seen to wake, earliest first, then those that never end.
+    wakeable: BTreeSet<(EventId, usize)>,
+    /// Those that will time out.
+    timed: BTreeSet<usize>,
+}
+
+/// What changes who waits.
+#[derive(Clone, Copy)]
+enum Moment {
+    Begin(usize),
+    End(usize),
+    Notify(ConditionId),
+    NotifyAll(ConditionId),
+}
+
+/// Pairs the waits and notifies among `events`, which are all events on condition variables.
+pub(crate) fn match_waits(events: &[EventId], columns: &Columns) -> Matching {
+    let mut matching = Matching { stays: find_stays(events, columns), ..Matching::default() };
+    let mut queues: FxHashMap<ConditionId, Queue> = FxHashMap::default();
+    for (id, moment) in timeline(events, columns, &matching.stays) {
+        match moment {
+            Moment::Begin(at) => {
+                let stay = matching.stays[at];
+                let queue = queues.entry(condition(columns, stay.wait)).or_default();
+                match stay.end {
+                    Some(end) if matches!(columns.event(end).op, Op::Timeout(_)) => {
+                        queue.timed.insert(at);
+                    }
+                    end => _ = queue.wakeable.insert((end.unwrap_or(NEVER), at)),
+                }
+            }
+            Moment::End(at) => {
+                let on = condition(columns, id);
+                let queue = queues.entry(on).or_default();
+                queue.timed.remove(&at);
+                if queue.wakeable.remove(&(id, at)) {
+                    matching.unexplained.push((id, on));
+                }
+            }
+            Moment::Notify(on) => matching.notify(id, queues.entry(on).or_default(), 1),
+            Moment::NotifyAll(on) => {
+                matching.notify(id, queues.entry(on).or_default(), usize::MAX);
+            }
+        }
+    }
+    matching
+}
+
+impl Matching {
+    fn notify(&mut self, id: EventId, queue: &mut Queue, count_max: usize) {
+        let mut done = Notification::default();
+        while done.woke.len() < count_max
+            && let Some((_, at)) = queue.wakeable.pop_first()
+        {
+            self.stays[at].notify = Some(id);
+            done.woke.push(self.stays[at].wait);
+        }
+        done.woke.sort_unstable();
+        if count_max > 1 || done.woke.is_empty() {
+            done.spared = queue.timed.iter().map(|&at| self.stays[at].wait).collect();
+        }
+        self.notifications.push((id, done));
+    }
+}
+
+fn condition(columns: &Columns, event: EventId) -> ConditionId {
+    match columns.event(event).op {
+        Op::Wait(on) | Op::Wake(on) | Op::Timeout(on) => on,
+        _ => unreachable!("a stay begins and ends on a condition variable"),
+    }
+}
+
+fn timeline(events: &[EventId], columns: &Columns, stays: &[Stay]) -> Vec<(EventId, Moment)> {
+    let notifies = events.iter().filter_map(|&id| match columns.event(id).op {
+        Op::Notify(on) => Some((id, Moment::Notify(on))),
+        Op::NotifyAll(on) => Some((id, Moment::NotifyAll(on))),
+        _ => None,
+    });
+    let begins = stays.iter().enumerate().map(|(at, stay)| (stay.begin, Moment::Begin(at)));
+    let ends = stays.iter().enumerate();
+    let ends = ends.filter_map(|(at, stay)| stay.end.map(|end| (end, Moment::End(at))));
+    let mut timeline: Vec<(EventId, Moment)> = notifies.chain(begins).chain(ends).collect();
+    timeline.sort_by_key(|&(id, _)| id);
+    timeline
+}
+
+/// After every event of any trace.
+const NEVER: EventId = match EventId::from_number(u32::MAX - 1) {
+    Some(id) => id,
+    None => unreachable!(),
+};
+
+fn find_stays(events: &[EventId], columns: &Columns) -> Vec<Stay> {
+    let mut stays: Vec<Stay> = Vec::new();
+    let mut open: IndexVec<ThreadId, Option<usize>> = IndexVec::new();
+    for &id in events {
+        let Event { thread, op, .. } = columns.event(id);
+        match op {
+            Op::Wait(_) => {
+                *open.get_or_default(thread) = Some(stays.len());
+                stays.push(Stay { begin: id, wait: id, end: None, notify: None });
+            }
+            Op::Wake(_) | Op::Timeout(_) => {
+                if let Some(at) = open.get_or_default(thread).take() {
+                    stays[at].end = Some(id);
+                }
+            }
+            _ => {}
+        }
+    }
+    find_begins(&mut stays, columns);
+    stays
+}
+
+/// Moves the begin of each stay to the release just before its wait, where there is one.
+fn find_begins(stays: &mut [Stay], columns: &Columns) {
+    let Some(last) = stays.last().map(|stay| stay.wait) else { return };
+    let mut previous: IndexVec<ThreadId, Option<EventId>> = IndexVec::new();
+    let mut waits = stays.iter_mut();
+    let mut next = waits.next();
+    for index in 0..=last.index() {
+        let id = EventId::from_index(index);
+        let before = previous.get_or_default(ThreadId::from_index(columns.threads[index] as usize));
+        if let Some(stay) = next.as_mut()
+            && stay.wait == id
+        {
+            let release = |&id: &EventId| {
+                matches!(columns.event(id).op, Op::Release(_) | Op::ReleaseShared(_))
+            };
+            stay.begin = before.filter(release).unwrap_or(id);
+            next = waits.next();
+        }
+        *before = Some(id);
+    }
+}
+
+/// The events on condition variables of `columns`, in order.
+pub(crate) fn condition_events(columns: &Columns) -> Vec<EventId> {
+    (0..columns.len())
+        .filter(|&index| columns.codes[index].kind().operand() == Operand::Condition)
+        .map(EventId::from_index)
+        .collect()
+}

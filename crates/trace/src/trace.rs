@@ -1,0 +1,156 @@
+//! The trace: one observed run, well formed by construction.
+
+use reweave_base::{Id, IndexVec};
+
+use crate::columns::{Columns, Event, Values};
+use crate::flow::Flow;
+use crate::mend::Repair;
+use crate::names::Names;
+use crate::op::{BarrierId, EventId, SemaphoreId};
+use crate::program::Program;
+use crate::views::Views;
+
+/// One run of a concurrent program: its events in observed order, and what they speak of.
+///
+/// Immutable and well formed: only [`TraceBuilder`](crate::TraceBuilder) makes one. Views that
+/// are derived from the events (see [`crate::views`]) are computed when first asked for and then
+/// shared, also between threads.
+#[derive(Debug)]
+pub struct Trace {
+    pub(crate) names: Names,
+    pub(crate) columns: Columns,
+    pub(crate) values: Values,
+    pub(crate) declared: Declared,
+    pub(crate) flow: Option<Flow>,
+    pub(crate) program: Option<Program>,
+    pub(crate) repairs: Vec<Repair>,
+    pub(crate) views: Views,
+}
+
+/// Numbers that a program gave its synchronisation objects, where they are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Declared {
+    /// What a semaphore started at.
+    pub starts: IndexVec<SemaphoreId, Option<u32>>,
+    /// How many arrivals end a barrier's round.
+    pub parties: IndexVec<BarrierId, Option<u32>>,
+}
+
+impl Declared {
+    /// What `semaphore` started at, if that is known.
+    #[must_use]
+    pub fn start(&self, semaphore: SemaphoreId) -> Option<u32> {
+        self.starts.get(semaphore).copied().flatten()
+    }
+
+    /// How many arrivals end a round of `barrier`, if that is known.
+    #[must_use]
+    pub fn parties(&self, barrier: BarrierId) -> Option<u32> {
+        self.parties.get(barrier).copied().flatten()
+    }
+}
+
+impl Trace {
+    /// How many events there are.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether nothing happened.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// The event at `id`.
+    #[inline]
+    #[must_use]
+    pub fn event(&self, id: EventId) -> Event {
+        self.columns.event(id)
+    }
+
+    /// All events with their ids, in observed order.
+    pub fn events(&self) -> impl ExactSizeIterator<Item = (EventId, Event)> + DoubleEndedIterator {
+        self.columns.events()
+    }
+
+    /// The id of the event numbered `number`, counted from 1, if there is one.
+    #[must_use]
+    pub fn numbered(&self, number: u32) -> Option<EventId> {
+        EventId::from_number(number).filter(|id| id.index() < self.len())
+    }
+
+    /// The names of everything the events speak of.
+    #[must_use]
+    pub const fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// The events by column, for what goes through all of them.
+    #[must_use]
+    pub const fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// The value that `event` read or wrote, if it is known.
+    #[inline]
+    #[must_use]
+    pub fn value(&self, event: EventId) -> Option<i64> {
+        self.values.get(event)
+    }
+
+    /// Whether any event has a value.
+    #[must_use]
+    pub fn has_values(&self) -> bool {
+        !self.values.is_empty()
+    }
+
+    /// The start values and party counts that are known.
+    #[must_use]
+    pub const fn declared(&self) -> &Declared {
+        &self.declared
+    }
+
+    /// Data and control dependence, where they were recorded.
+    #[must_use]
+    pub const fn flow(&self) -> Option<&Flow> {
+        self.flow.as_ref()
+    }
+
+    /// The program behind the events, where it is known.
+    #[must_use]
+    pub const fn program(&self) -> Option<&Program> {
+        self.program.as_ref()
+    }
+
+    /// What was changed to make the events well formed; empty for a trace taken as it came.
+    #[must_use]
+    pub fn repairs(&self) -> &[Repair] {
+        &self.repairs
+    }
+
+    /// The event as text formats spell it without its location, such as `T1|w(x)`.
+    #[must_use]
+    pub fn spell(&self, event: EventId) -> String {
+        let Event { thread, op, .. } = self.event(event);
+        format!("{}|{}", self.names.threads.name(thread), self.names.spell(op))
+    }
+}
+
+/// Two traces are equal when they hold the same events with the same names, values and layers.
+impl PartialEq for Trace {
+    fn eq(&self, other: &Self) -> bool {
+        let known = |trace: &Self| {
+            (0..trace.len()).map(EventId::from_index).map(|e| trace.value(e)).collect::<Vec<_>>()
+        };
+        self.names == other.names
+            && self.columns == other.columns
+            && self.has_values() == other.has_values()
+            && (!self.has_values() || known(self) == known(other))
+            && self.declared == other.declared
+            && self.flow == other.flow
+            && self.program == other.program
+    }
+}
