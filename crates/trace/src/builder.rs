@@ -167,10 +167,13 @@ impl TraceBuilder {
             return Err((EventId::from_index(EventId::COUNT_MAX - 1), Breach::TooManyEvents));
         }
         let mut discipline = Discipline::new(&self.names, &self.declared);
-        discipline.check_all(&self.columns)?;
+        let breach = discipline.check_all(&self.columns).err();
         let matching = signals::match_waits(discipline.condition_events(), &self.columns);
-        if let Some(&(event, condition)) = matching.unexplained.first() {
-            return Err((event, Breach::NotNotified(condition)));
+        let unexplained = matching.unexplained.first();
+        let wake = unexplained.map(|&(event, condition)| (event, Breach::NotNotified(condition)));
+        // Both passes name the first event that they refuse; the earlier of the two is the first.
+        if let Some(first) = breach.into_iter().chain(wake).min_by_key(|&(event, _)| event) {
+            return Err(first);
         }
         self.assert_layers_fit();
         Ok(())

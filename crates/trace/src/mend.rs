@@ -13,6 +13,8 @@
 
 mod aliases;
 
+pub(crate) use aliases::two_spellings;
+
 use std::collections::VecDeque;
 use std::fmt::{self, Display, Formatter};
 

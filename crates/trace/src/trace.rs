@@ -4,9 +4,9 @@ use reweave_base::{Id, IndexVec};
 
 use crate::columns::{Columns, Event, Values};
 use crate::flow::Flow;
-use crate::mend::Repair;
+use crate::mend::{self, Repair};
 use crate::names::Names;
-use crate::op::{BarrierId, EventId, SemaphoreId};
+use crate::op::{BarrierId, EventId, SemaphoreId, ThreadId};
 use crate::program::Program;
 use crate::views::Views;
 
@@ -129,6 +129,13 @@ impl Trace {
     #[must_use]
     pub fn repairs(&self) -> &[Repair] {
         &self.repairs
+    }
+
+    /// Pairs of names that are probably one thread under two spellings: `2`, which is forked or
+    /// joined and never runs, and `T2`, which runs in between. Mending takes them as one.
+    #[must_use]
+    pub fn two_spellings(&self) -> Vec<(ThreadId, ThreadId)> {
+        mend::two_spellings(&self.names, &self.columns)
     }
 
     /// The event as text formats spell it without its location, such as `T1|w(x)`.

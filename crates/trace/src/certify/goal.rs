@@ -4,7 +4,7 @@ use std::slice;
 
 use super::refusal::{Refusal, Rule};
 use super::replay::Replay;
-use crate::op::EventId;
+use crate::op::{EventId, Op};
 use crate::reordering::{After, Goal};
 
 /// The reads that `goal` lets see another write than observed.
@@ -98,12 +98,20 @@ fn check_sees(
     after: After,
 ) -> Result<(), Refusal> {
     require(replay.step_of(read).is_some(), read, Rule::OutOfOrder)?;
-    let other = replay.trace().event(read).op.is_read()
+    let op = replay.trace().event(read).op;
+    // What a loose read saw is not known, so nothing is known to be another.
+    let other = op.is_read()
+        && !matches!(op, Op::LooseRead(_))
         && replay.free_view(read) == Some(write)
         && replay.observed_view(read) != write;
     require(other, read, Rule::SeesTheSame)?;
     let thread = replay.trace().event(read).thread;
     let last = replay.trace().events().filter(|(_, event)| event.thread == thread);
     let went_on = last.map(|(id, _)| id).any(|id| id > read && replay.step_of(id).is_some());
-    require(after == After::RunsOn || !went_on, read, Rule::WentOn)
+    require(after == After::RunsOn || !went_on, read, Rule::WentOn)?;
+    // An update writes what it makes of the value: whoever saw that would see another value now.
+    let saw_it = |id: EventId| replay.observed_view(id) == Some(read);
+    let mut all = replay.trace().events().map(|(id, _)| id);
+    let passed_on = op.is_write() && all.any(|id| saw_it(id) && replay.step_of(id).is_some());
+    require(after == After::RunsOn || !passed_on, read, Rule::PassedOn)
 }

@@ -116,6 +116,8 @@ pub enum Rule {
     SeesTheSame,
     /// Goal: its thread went on after it.
     WentOn,
+    /// Goal: it is an update, and another event saw what it wrote.
+    PassedOn,
 }
 
 impl Display for Refusal {
@@ -189,6 +191,7 @@ impl Display for Rule {
             Self::Happened => write!(f, "it ran, though it should not have"),
             Self::SeesTheSame => write!(f, "it does not see the other write that is claimed"),
             Self::WentOn => write!(f, "its thread ran on after it"),
+            Self::PassedOn => write!(f, "another event saw what it wrote"),
         }
     }
 }

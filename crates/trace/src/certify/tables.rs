@@ -37,7 +37,7 @@ pub(super) struct Tables {
     pub(super) position: IndexVec<EventId, u32>,
     /// The fork of each thread.
     pub(super) forks: IndexVec<ThreadId, Option<EventId>>,
-    /// What each read saw.
+    /// What each read saw; none for the initial value, and for a read of unknown writer.
     pub(super) seen: IndexVec<EventId, Option<EventId>>,
     pub(super) waits: Vec<WaitTable>,
     /// Which wait begins, or ends, at an event.
@@ -76,7 +76,7 @@ impl Tables {
             tables.position[id] = tables.threads[event.thread].len() as u32;
             tables.threads[event.thread].push(id);
             if let Some(var) = event.op.var() {
-                if event.op.is_read() {
+                if event.op.is_read() && !matches!(event.op, Op::LooseRead(_)) {
                     tables.seen[id] = last_write[var];
                 }
                 if event.op.is_write() {

@@ -4,12 +4,14 @@ use reweave_base::{Id, IndexVec, Interner};
 
 use super::Repair;
 use crate::builder::TraceBuilder;
-use crate::op::{Op, ThreadId};
+use crate::columns::Columns;
+use crate::names::Names;
+use crate::op::{OpKind, ThreadId};
 
-/// Takes each pair of spellings of which one is only forked or joined, and the other only runs,
-/// as one thread: the one that runs.
+/// Takes each pair of spellings of which one is only forked or joined, and the other only runs
+/// in between, as one thread: the one that runs.
 pub(super) fn merge(builder: &mut TraceBuilder) -> Vec<Repair> {
-    let pairs = two_spellings(builder);
+    let pairs = two_spellings(&builder.names, &builder.columns);
     if pairs.is_empty() {
         return Vec::new();
     }
@@ -28,7 +30,7 @@ pub(super) fn merge(builder: &mut TraceBuilder) -> Vec<Repair> {
                 *index = id.index() as u32;
             }
         };
-        if matches!(Op::decode(columns.codes[index], 0), Op::Fork(_) | Op::Join(_)) {
+        if matches!(columns.codes[index].kind(), OpKind::Fork | OpKind::Join) {
             renumber(&mut columns.operands[index]);
         }
         renumber(&mut columns.threads[index]);
@@ -40,32 +42,64 @@ pub(super) fn merge(builder: &mut TraceBuilder) -> Vec<Repair> {
     pairs.iter().map(|pair| Repair { event: None, change: text(pair) }).collect()
 }
 
+/// When a thread is spoken of, and when it runs; positions of events.
+#[derive(Clone, Copy, Default)]
+struct Spans {
+    runs: Option<(usize, usize)>,
+    fork: Option<usize>,
+    joins: Option<(usize, usize)>,
+}
+
 /// Pairs of a thread that is forked or joined and never runs, and one that runs and is neither,
-/// whose names differ by a leading `T`.
-fn two_spellings(builder: &TraceBuilder) -> Vec<(ThreadId, ThreadId)> {
-    let threads = &builder.names.threads;
-    let mut runs = IndexVec::from_elem(false, threads.len());
-    let mut named = IndexVec::from_elem(false, threads.len());
-    for index in 0..builder.columns.len() {
-        let thread = builder.columns.threads[index] as usize;
-        let operand = builder.columns.operands[index] as usize;
-        if thread < threads.len() {
-            runs[ThreadId::from_index(thread)] = true;
-        }
-        let starts_or_ends =
-            matches!(Op::decode(builder.columns.codes[index], 0), Op::Fork(_) | Op::Join(_));
-        if starts_or_ends && operand < threads.len() {
-            named[ThreadId::from_index(operand)] = true;
-        }
-    }
+/// whose names differ by a leading `T`, and that fit: the fork before the run, the joins after.
+pub(crate) fn two_spellings(names: &Names, columns: &Columns) -> Vec<(ThreadId, ThreadId)> {
+    let threads = &names.threads;
     let other_spelling = |name: &str| match name.strip_prefix('T') {
         Some(rest) if !rest.is_empty() => threads.get(rest),
         _ => threads.get(&format!("T{name}")),
     };
-    threads
+    let pairs: Vec<(ThreadId, ThreadId)> = threads
         .entries()
-        .filter(|&(id, _)| named[id] && !runs[id])
         .filter_map(|(id, name)| other_spelling(name).map(|other| (id, other)))
-        .filter(|&(_, other)| runs[other] && !named[other])
-        .collect()
+        .collect();
+    if pairs.is_empty() {
+        return pairs;
+    }
+    let spans = spans(threads.len(), columns);
+    let fits = |&(named, runs): &(ThreadId, ThreadId)| {
+        let (named, runs) = (spans[named], spans[runs]);
+        let Some((first, last)) = runs.runs else { return false };
+        named.runs.is_none()
+            && (named.fork.is_some() || named.joins.is_some())
+            && runs.fork.is_none()
+            && runs.joins.is_none()
+            && named.fork.is_none_or(|fork| fork < first)
+            && named.joins.is_none_or(|(join, _)| join > last)
+    };
+    pairs.into_iter().filter(fits).collect()
+}
+
+fn spans(threads_count: usize, columns: &Columns) -> IndexVec<ThreadId, Spans> {
+    let mut spans = IndexVec::from_elem(Spans::default(), threads_count);
+    let widen = |span: &mut Option<(usize, usize)>, at: usize| {
+        *span = Some((span.map_or(at, |(first, _)| first), at));
+    };
+    for index in 0..columns.len() {
+        let thread = columns.threads[index] as usize;
+        let operand = columns.operands[index] as usize;
+        if thread >= threads_count {
+            continue;
+        }
+        widen(&mut spans[ThreadId::from_index(thread)].runs, index);
+        if operand >= threads_count {
+            continue;
+        }
+        let spoken_of = &mut spans[ThreadId::from_index(operand)];
+        match columns.codes[index].kind() {
+            OpKind::Fork => _ = spoken_of.fork.get_or_insert(index),
+            OpKind::Join => widen(&mut spoken_of.joins, index),
+            _ => {}
+        }
+    }
+    spans
 }

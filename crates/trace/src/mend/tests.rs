@@ -51,6 +51,14 @@ fn two_spellings_of_a_thread_are_one_thread() {
 }
 
 #[test]
+fn spellings_that_do_not_fit_stay_two_threads() {
+    for text in ["1 fork T1", "T2 w x,T1 fork 2", "T1 join 2,T2 w x"] {
+        let mended = builder(text).finish_mended().unwrap();
+        assert_eq!(mended.repairs(), [], "{text}");
+    }
+}
+
+#[test]
 fn a_fork_logged_late_moves_up_when_its_thread_was_idle() {
     check(
         "T1 w x,T2 w x,T2 r x,T1 fork T2,T1 w y",

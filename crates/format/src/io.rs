@@ -1,0 +1,219 @@
+//! Files: opened, told apart, decompressed; and written whole or not at all.
+
+mod notes;
+mod replace;
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use reweave_trace::{IllFormed, Trace, TraceBuilder};
+
+use crate::detect::{self, Content, Unpacked};
+use crate::error::{Failure, Place, ReadError, ReadErrorKind, WriteError};
+use crate::lines::{Lines, Parsed};
+use crate::{Compression, Format, ReadOptions, Reading, columns, json_lines, rwt, std_text};
+
+/// How often a file may be compressed over.
+const COMPRESSIONS_MAX: usize = 2;
+
+/// How hard zstd tries: its own default.
+const ZSTD_LEVEL: i32 = 3;
+
+/// Reads the trace in the file at `path`; `-` is standard input.
+///
+/// # Errors
+/// If it cannot be read or is no trace: where, and what was expected.
+pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<Reading, ReadError> {
+    if path == Path::new("-") {
+        return read_from(io::stdin().lock(), "standard input", options);
+    }
+    let name = path.display().to_string();
+    let file = open(path).map_err(|error| ReadError {
+        file: name.clone(),
+        place: Place::File,
+        kind: error.into(),
+    })?;
+    read_from(file, &name, options)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        let reason = "expected a file with a trace, found a directory";
+        return Err(io::Error::new(ErrorKind::IsADirectory, reason));
+    }
+    Ok(file)
+}
+
+/// Reads the trace that `source` gives; errors call it `name`.
+///
+/// # Errors
+/// If it cannot be read or is no trace: where, and what was expected.
+pub fn read_from(
+    source: impl Read,
+    name: &str,
+    options: &ReadOptions<'_>,
+) -> Result<Reading, ReadError> {
+    let taken = AtomicU64::new(0);
+    // However often the file is compressed over, its own bytes are what progress is counted in.
+    let go_on = |_| options.go_on.is_none_or(|go_on| go_on(taken.load(Ordering::Relaxed)));
+    let options = ReadOptions { go_on: Some(&go_on), ..*options };
+    let mut source = Counted { source, taken: &taken };
+    read_packed(&mut source, 0, &options).map_err(|(place, kind)| ReadError {
+        file: name.to_owned(),
+        place,
+        kind,
+    })
+}
+
+/// Counts the bytes that pass.
+struct Counted<'a, R> {
+    source: R,
+    taken: &'a AtomicU64,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.taken.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+fn read_packed(
+    source: &mut dyn Read,
+    depth: usize,
+    options: &ReadOptions<'_>,
+) -> Result<Reading, Failure> {
+    let (head, content) = detect::content(source)?;
+    let mut source = head.as_slice().chain(source);
+    let compression = match content {
+        Content::Rwt => return read_rwt(&mut source, options),
+        Content::Text => return read_text(&mut source, options),
+        Content::Compressed(_) if depth == COMPRESSIONS_MAX => {
+            let reason = format!("it is compressed more than {COMPRESSIONS_MAX} times over");
+            return Err((Place::File, ReadErrorKind::Unrecognised(reason)));
+        }
+        Content::Compressed(compression) => compression,
+    };
+    let mut reading = match compression {
+        Compression::Gzip => {
+            let stream = MultiGzDecoder::new(source);
+            read_packed(&mut Unpacked::new(stream, compression), depth + 1, options)?
+        }
+        Compression::Zstd => {
+            let stream = zstd::stream::read::Decoder::new(source);
+            let stream = stream.map_err(|error| (Place::File, error.into()))?;
+            read_packed(&mut Unpacked::new(stream, compression), depth + 1, options)?
+        }
+    };
+    reading.compression = Some(compression);
+    Ok(reading)
+}
+
+fn read_rwt(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Reading, Failure> {
+    let (builder, mut notes) = rwt::read(source, options)?;
+    let trace = finish(builder, options.repair)
+        .map_err(|ill_formed| (Place::File, ReadErrorKind::IllFormed(ill_formed.to_string())))?;
+    notes.extend(notes::of_repairs(&trace));
+    Ok(Reading { trace, format: Format::Rwt, compression: None, notes })
+}
+
+fn read_text(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Reading, Failure> {
+    let mut lines = Lines::new(source, options);
+    let format = detect::text_format(&mut lines)?;
+    let Parsed { builder, line_map, mut notes } = match format {
+        Format::Columns => columns::read(&mut lines)?,
+        Format::JsonLines => json_lines::read(&mut lines)?,
+        Format::Std | Format::Rwt => std_text::read(&mut lines)?,
+    };
+    drop(lines);
+    let trace = finish(builder, options.repair).map_err(|IllFormed { event, reason }| {
+        let line = line_map.line(event);
+        let number = event.number();
+        let reason = match line == Some(u64::from(number)) {
+            true => reason,
+            false => format!("event {number}: {reason}"),
+        };
+        (line.map_or(Place::File, Place::Line), ReadErrorKind::IllFormed(reason))
+    })?;
+    if options.repair {
+        notes.extend(notes::of_repairs(&trace));
+    } else {
+        notes.extend(notes::of_thread_names(&trace));
+    }
+    Ok(Reading { trace, format, compression: None, notes })
+}
+
+fn finish(builder: TraceBuilder, repair: bool) -> Result<Trace, IllFormed> {
+    if repair { builder.finish_mended() } else { builder.finish() }
+}
+
+/// Writes `trace` to the file at `path`; `-` is standard output.
+///
+/// An ordinary file is replaced as a whole once all is written, and stays as it was if anything
+/// fails. What is not an ordinary file is written as it comes.
+///
+/// # Errors
+/// If it cannot be written, or the format cannot carry a name of the trace.
+pub fn write(
+    trace: &Trace,
+    path: &Path,
+    format: Format,
+    compression: Option<Compression>,
+) -> Result<(), WriteError> {
+    let to_standard_output = path == Path::new("-");
+    let pack = |out: &mut dyn Write| write_packed(trace, out, format, compression);
+    let written = match to_standard_output {
+        true => pack(&mut io::stdout().lock()),
+        false => replace::replace(path, pack),
+    };
+    written.map_err(|error| WriteError {
+        file: match to_standard_output {
+            true => "standard output".into(),
+            false => path.display().to_string(),
+        },
+        reason: error.to_string(),
+        source: error.raw_os_error().map(|_| error),
+    })
+}
+
+fn write_packed(
+    trace: &Trace,
+    out: &mut dyn Write,
+    format: Format,
+    compression: Option<Compression>,
+) -> io::Result<()> {
+    match compression {
+        None => write_to(trace, out, format)?,
+        Some(Compression::Gzip) => {
+            let mut encoder = GzEncoder::new(&mut *out, flate2::Compression::default());
+            write_to(trace, &mut encoder, format)?;
+            encoder.finish()?;
+        }
+        Some(Compression::Zstd) => {
+            let mut encoder = zstd::stream::write::Encoder::new(&mut *out, ZSTD_LEVEL)?;
+            write_to(trace, &mut encoder, format)?;
+            encoder.finish()?;
+        }
+    }
+    out.flush()
+}
+
+/// Writes `trace` to `out`.
+///
+/// # Errors
+/// If `out` fails, or the format cannot carry a name of the trace: then of the kind
+/// [`ErrorKind::InvalidInput`].
+pub fn write_to(trace: &Trace, out: &mut dyn Write, format: Format) -> io::Result<()> {
+    match format {
+        Format::Std => std_text::write(trace, out),
+        Format::Columns => columns::write(trace, out),
+        Format::JsonLines => json_lines::write(trace, out),
+        Format::Rwt => rwt::write(trace, out),
+    }
+}

@@ -1,0 +1,265 @@
+//! JSON lines: an object for each event.
+//!
+//! ```json
+//! {"semaphore":"s","start":2}
+//! {"barrier":"b","parties":3}
+//! {"thread":"T1","op":"w","on":"x","location":"a.c:1","stack":["main.c:9"],"value":5}
+//! {"thread":"T1","op":"ar","on":"flag","order":"acquire","location":"a.c:2"}
+//! {"thread":"T2","op":"fence","order":"seqcst","location":"a.c:7"}
+//! ```
+//!
+//! The words are those of RAPID text. `on` is the operand, which `fence` and `branch` lack;
+//! `order` is the memory order, `seqcst` where it is left out, and never left out for a fence;
+//! `stack` has the innermost caller first; `location` is empty where it is left out. The first two
+//! objects say what a semaphore started at and how many arrivals end a barrier's round. A file
+//! without events says `{"events":0}`. Unknown keys are refused, since a misspelt one would be
+//! lost in silence.
+//!
+//! Carries names of any characters. The layers above the events are left out.
+//!
+//! Linear in the text.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use reweave_base::Id;
+use reweave_trace::{
+    BarrierId, Event, EventId, FRAME_SEPARATOR, MemoryOrder, OpCode, OpKind, Operand, SemaphoreId,
+    Trace, TraceBuilder,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Failure, ReadErrorKind, excerpt};
+use crate::lines::{LineFormat, LineSink, Lines, Parsed, read_lines};
+use crate::operation;
+
+/// Reads all events.
+pub(crate) fn read(lines: &mut Lines<'_>) -> Result<Parsed, Failure> {
+    read_lines(JsonLines, lines)
+}
+
+/// Text that is borrowed from the line where nothing in it is escaped.
+#[derive(Deserialize, Serialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Every key that an object can have.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+struct Record<'a> {
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    thread: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    op: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    on: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    order: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    location: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Vec::is_empty")]
+    stack: Vec<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<i64>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    semaphore: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<u32>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    barrier: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parties: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    events: Option<u32>,
+}
+
+struct JsonLines;
+
+impl LineFormat for JsonLines {
+    fn take(&mut self, line: &[u8], builder: &mut TraceBuilder) -> Result<(), ReadErrorKind> {
+        // An array would do for the deserializer: its items would be the keys in order.
+        if !line.trim_ascii_start().starts_with(b"{") {
+            let found = excerpt(line);
+            let reason = format!("expected the JSON object of an event, found `{found}`");
+            return Err(ReadErrorKind::Malformed(reason));
+        }
+        let record: Record<'_> =
+            serde_json::from_slice(line).map_err(|error| not_a_record(line, &error))?;
+        match record {
+            Record {
+                thread: None, op: None, semaphore: Some(name), start: Some(start), ..
+            } if record.has_keys(2) => {
+                let semaphore = builder.names().semaphores.intern(&name.0);
+                builder.declare_start(semaphore, start);
+            }
+            Record {
+                thread: None, op: None, barrier: Some(name), parties: Some(parties), ..
+            } if record.has_keys(2) => {
+                let barrier = builder.names().barriers.intern(&name.0);
+                builder.declare_parties(barrier, parties);
+            }
+            Record { events: Some(0), .. } if record.has_keys(1) => {}
+            record => record.push(line, builder)?,
+        }
+        Ok(())
+    }
+}
+
+fn not_a_record(line: &[u8], error: &serde_json::Error) -> ReadErrorKind {
+    let reason = error.to_string();
+    // The line it counts is always the first: it was shown no other.
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let reason = reason.strip_suffix(&place).unwrap_or(&reason);
+    ReadErrorKind::Malformed(format!(
+        "expected the JSON object of an event: {reason}, at character {} of `{}`",
+        error.column(),
+        excerpt(line)
+    ))
+}
+
+impl Record<'_> {
+    /// Whether it has this many keys.
+    fn has_keys(&self, count: usize) -> bool {
+        let present = [
+            self.thread.is_some(),
+            self.op.is_some(),
+            self.on.is_some(),
+            self.order.is_some(),
+            self.location.is_some(),
+            !self.stack.is_empty(),
+            self.value.is_some(),
+            self.semaphore.is_some(),
+            self.start.is_some(),
+            self.barrier.is_some(),
+            self.parties.is_some(),
+            self.events.is_some(),
+        ];
+        present.into_iter().filter(|&is| is).count() == count
+    }
+
+    fn push(&self, line: &[u8], builder: &mut TraceBuilder) -> Result<(), ReadErrorKind> {
+        let malformed = |what: &str| {
+            ReadErrorKind::Malformed(format!("expected {what}, found `{}`", excerpt(line)))
+        };
+        let declares = self.semaphore.is_some() || self.start.is_some();
+        if declares || self.barrier.is_some() || self.parties.is_some() || self.events.is_some() {
+            return Err(malformed(
+                "the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, \
+                 or `events` with 0",
+            ));
+        }
+        let Some(thread) = &self.thread else { return Err(malformed("the key `thread`")) };
+        let Some(word) = &self.op else { return Err(malformed("the key `op`")) };
+        let code = self.code(&word.0, &malformed)?;
+        let on = match (&self.on, code.kind().operand()) {
+            (Some(on), kind) if kind != Operand::None => on.0.as_bytes(),
+            (None, Operand::None) => &[],
+            (None, _) => return Err(malformed(&format!("the key `on` for `{}`", word.0))),
+            (Some(_), _) => return Err(malformed(&format!("no key `on` for `{}`", word.0))),
+        };
+        let location = self.location.as_ref().map_or("", |location| &location.0);
+        if location.contains(FRAME_SEPARATOR)
+            || self.stack.iter().any(|frame| frame.0.contains(FRAME_SEPARATOR))
+        {
+            return Err(malformed("no line end in `location` and `stack`, where it would be lost"));
+        }
+        let names = builder.names();
+        let thread = names.threads.intern(&thread.0).number() - 1;
+        let operand =
+            names.intern(code.kind().operand(), on).map_err(|_| ReadErrorKind::NotUtf8)?;
+        let site = names.site(location, self.stack.iter().map(|frame| &*frame.0)).number() - 1;
+        builder.push_indexes(thread, code, operand, site);
+        if let Some(value) = self.value {
+            builder.value(value);
+        }
+        Ok(())
+    }
+
+    fn code(
+        &self,
+        word: &str,
+        malformed: &dyn Fn(&str) -> ReadErrorKind,
+    ) -> Result<OpCode, ReadErrorKind> {
+        let Some(kind) = operation::kind_of(word.as_bytes()) else {
+            let found = excerpt(word.as_bytes());
+            return Err(ReadErrorKind::Malformed(format!(
+                "expected an operation's word such as `w` or `acq` as `op`, found `{found}`"
+            )));
+        };
+        let order = match &self.order {
+            Some(_) if !kind.has_order() => {
+                return Err(malformed(&format!("no key `order` for `{word}`")));
+            }
+            Some(order) => operation::expect_order(order.0.as_bytes())?,
+            None if kind == OpKind::Fence => return Err(malformed("the key `order` for `fence`")),
+            None => MemoryOrder::SeqCst,
+        };
+        Ok(OpCode::new(kind, order))
+    }
+}
+
+/// Writes `trace` to `out`.
+///
+/// # Errors
+/// If `out` fails, or an event has more text than a line can have.
+pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
+    let mut sink = LineSink::new(out);
+    for record in declarations(trace) {
+        write_record(&mut sink, &record)?;
+    }
+    if trace.is_empty() {
+        write_record(&mut sink, &Record { events: Some(0), ..Record::default() })?;
+    }
+    for (id, event) in trace.events() {
+        write_record(&mut sink, &record_of(trace, id, event))?;
+    }
+    sink.finish()
+}
+
+fn write_record(sink: &mut LineSink<'_>, record: &Record<'_>) -> io::Result<()> {
+    sink.push(&serde_json::to_string(record)?);
+    sink.end_line()
+}
+
+fn declarations(trace: &Trace) -> impl Iterator<Item = Record<'_>> {
+    let (names, declared) = (trace.names(), trace.declared());
+    let starts = (0..names.semaphores.len()).map(SemaphoreId::from_index).filter_map(|id| {
+        let semaphore = text(names.semaphores.name(id));
+        declared.start(id).map(|start| Record {
+            semaphore,
+            start: Some(start),
+            ..Record::default()
+        })
+    });
+    let parties = (0..names.barriers.len()).map(BarrierId::from_index).filter_map(|id| {
+        let barrier = text(names.barriers.name(id));
+        let record = |parties| Record { barrier, parties: Some(parties), ..Record::default() };
+        declared.parties(id).map(record)
+    });
+    starts.chain(parties)
+}
+
+fn record_of(trace: &Trace, id: EventId, event: Event) -> Record<'_> {
+    let names = trace.names();
+    let (code, operand) = event.op.encode();
+    let kind = code.kind();
+    let tells_order = kind == OpKind::Fence || code.order() != MemoryOrder::SeqCst;
+    Record {
+        thread: text(names.threads.name(event.thread)),
+        op: text(kind.word()),
+        on: match kind.operand() {
+            Operand::None => None,
+            what => text(names.operand_name(what, operand)),
+        },
+        order: if tells_order { text(code.order().word()) } else { None },
+        location: text(names.location(event.site)),
+        stack: names.stack(event.site).map(|frame| Text(frame.into())).collect(),
+        value: trace.value(id),
+        ..Record::default()
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "every key of a record is optional")]
+fn text(text: &str) -> Option<Text<'_>> {
+    Some(Text(Cow::Borrowed(text)))
+}

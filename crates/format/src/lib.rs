@@ -1,0 +1,96 @@
+//! Reading and writing traces. The format of what is read is told from its content.
+//!
+//! | format | file | module |
+//! | --- | --- | --- |
+//! | RAPID text, an event a line | `.std` | [`std_text`] |
+//! | columns, as papers draw traces | `.trace` | [`columns`] |
+//! | JSON lines, an object an event | `.jsonl` | [`json_lines`] |
+//! | ours, binary, in blocks | `.rwt` | [`rwt`] |
+//!
+//! Each may be compressed by gzip or zstd. A file that is damaged or whose events cannot have
+//! happened is refused with the place and the reason; with [`ReadOptions::repair`] the good part
+//! is kept and mended, and [`Reading::notes`] says what was done. Memory is bounded by what was
+//! read, never by a number found in a file.
+
+mod detect;
+mod error;
+mod lines;
+mod operation;
+
+pub mod columns;
+pub mod json_lines;
+pub mod rwt;
+pub mod std_text;
+
+mod io;
+
+pub use error::{Place, ReadError, ReadErrorKind, WriteError};
+pub use io::{read, read_from, write, write_to};
+
+use reweave_trace::Trace;
+
+/// A way of writing traces down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// RAPID text, `.std`.
+    Std,
+    /// A column per thread, `.trace`.
+    Columns,
+    /// An object per event, `.jsonl`.
+    JsonLines,
+    /// Our binary blocks, `.rwt`.
+    Rwt,
+}
+
+/// How a file is compressed as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compression {
+    /// `.gz`
+    Gzip,
+    /// `.zst`
+    Zstd,
+}
+
+/// How to read.
+#[derive(Clone, Copy, Default)]
+pub struct ReadOptions<'a> {
+    /// Keep the good part of a damaged file and mend events that cannot have happened.
+    pub repair: bool,
+    /// Called from time to time with the number of bytes taken from the file so far; reading
+    /// stops when it answers false.
+    pub go_on: Option<&'a (dyn Fn(u64) -> bool + Sync)>,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub struct Reading {
+    /// The trace.
+    pub trace: Trace,
+    /// The format it was in.
+    pub format: Format,
+    /// How the file was compressed, if it was.
+    pub compression: Option<Compression>,
+    /// What a person should know: what was mended, what looks like a slip. For standard error.
+    pub notes: Vec<String>,
+}
+
+impl Format {
+    /// The format that a file called `name` is written in, by its extension (a compression's
+    /// extension aside), and how it is compressed; none if the extension says nothing.
+    #[must_use]
+    pub fn from_name(name: &str) -> (Option<Self>, Option<Compression>) {
+        let (stem, compression) = match name.rsplit_once('.') {
+            Some((stem, "gz")) => (stem, Some(Compression::Gzip)),
+            Some((stem, "zst")) => (stem, Some(Compression::Zstd)),
+            _ => (name, None),
+        };
+        let format = match stem.rsplit_once('.').map(|(_, extension)| extension) {
+            Some("std") => Some(Self::Std),
+            Some("trace") => Some(Self::Columns),
+            Some("jsonl") => Some(Self::JsonLines),
+            Some("rwt") => Some(Self::Rwt),
+            _ => None,
+        };
+        (format, compression)
+    }
+}

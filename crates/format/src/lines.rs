@@ -1,0 +1,229 @@
+//! The lines of a text, one after the other, in bounded memory.
+//!
+//! One buffer is filled again and again; a line is a slice of it. Lines are counted from 1 and
+//! come without their line feed, and without a carriage return before it. A line longer than
+//! [`LINE_MAX`] is refused as soon as that much of it was seen. A byte order mark at the start is
+//! no part of the text.
+
+mod parse;
+mod sink;
+
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+use std::io::{self, ErrorKind, Read};
+
+use memchr::memchr;
+
+use crate::error::{Failure, Place, ReadErrorKind};
+use crate::{ReadOptions, error};
+
+pub(crate) use parse::{LineFormat, Parsed, is_skipped, read_lines};
+pub(crate) use sink::{LineSink, refused};
+
+/// The longest line that is read, in bytes.
+pub(crate) const LINE_MAX: usize = 1 << 20;
+
+/// How much is read at once.
+const BUFFER_START: usize = 256 << 10;
+
+/// How many bytes may pass before the caller is asked whether to go on.
+const ASK_EVERY: u64 = 1 << 20;
+
+/// Goes with every byte order mark.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Reads lines.
+pub(crate) struct Lines<'a> {
+    source: &'a mut dyn Read,
+    options: ReadOptions<'a>,
+    buffer: Vec<u8>,
+    /// Where the line before starts in the buffer, where the next does, where the text ends.
+    previous: usize,
+    start: usize,
+    end: usize,
+    ended: bool,
+    number: u64,
+    taken: u64,
+    asked: u64,
+    broken: Option<String>,
+}
+
+/// A line.
+#[derive(Clone, Copy)]
+pub(crate) struct Line<'a> {
+    /// Counted from 1.
+    pub(crate) number: u64,
+    /// Its text.
+    pub(crate) text: &'a [u8],
+    /// Whether a line feed ends it; only the last can lack one.
+    pub(crate) ended: bool,
+}
+
+impl<'a> Lines<'a> {
+    /// The lines of `source`.
+    pub(crate) fn new(source: &'a mut dyn Read, options: &ReadOptions<'a>) -> Self {
+        Self {
+            source,
+            options: *options,
+            buffer: vec![0; BUFFER_START],
+            previous: 0,
+            start: 0,
+            end: 0,
+            ended: false,
+            number: 0,
+            taken: 0,
+            asked: 0,
+            broken: None,
+        }
+    }
+
+    /// The next line, if there is one.
+    #[inline]
+    pub(crate) fn next_line(&mut self) -> Result<Option<Line<'_>>, Failure> {
+        let mut searched = self.start;
+        let (stop, ended) = loop {
+            if let Some(offset) = memchr(b'\n', &self.buffer[searched..self.end]) {
+                break (searched + offset, true);
+            }
+            let pending = self.end - self.start;
+            if !self.fill()? {
+                if self.start == self.end {
+                    return Ok(None);
+                }
+                break (self.end, false);
+            }
+            searched = self.start + pending;
+        };
+        let returns = stop > self.start && self.buffer[stop - 1] == b'\r';
+        let length = stop - self.start - usize::from(returns);
+        if length > LINE_MAX {
+            return Err(self.too_long());
+        }
+        self.previous = self.start;
+        self.start = stop + usize::from(ended);
+        self.number += 1;
+        let mut text = &self.buffer[self.previous..self.previous + length];
+        if self.number == 1 {
+            text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+        }
+        Ok(Some(Line { number: self.number, text, ended }))
+    }
+
+    /// Makes the line that came last come again.
+    pub(crate) fn step_back(&mut self) {
+        if self.start > self.previous {
+            self.start = self.previous;
+            self.number -= 1;
+        }
+    }
+
+    /// Whether a broken stream is to be read as far as it is whole, and the like.
+    pub(crate) const fn repairs(&self) -> bool {
+        self.options.repair
+    }
+
+    /// Why the text ended before its end, if it did and that was to be repaired.
+    pub(crate) fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    /// Reads more; false at the end.
+    #[cold]
+    fn fill(&mut self) -> Result<bool, Failure> {
+        if self.ended {
+            return Ok(false);
+        }
+        let pending = self.end - self.start;
+        // A carriage return is no part of the line.
+        if pending > LINE_MAX + 1 {
+            return Err(self.too_long());
+        }
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.previous, self.start, self.end) = (0, 0, pending);
+        if 2 * pending > self.buffer.len() {
+            self.buffer.resize(2 * self.buffer.len(), 0);
+        }
+        self.ask()?;
+        let read = loop {
+            match self.source.read(&mut self.buffer[pending..]) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        match read {
+            Ok(count) => {
+                self.ended = count == 0;
+                self.end += count;
+                self.taken += count as u64;
+            }
+            Err(error) => self.stop_at(error)?,
+        }
+        Ok(!self.ended)
+    }
+
+    fn ask(&mut self) -> Result<(), Failure> {
+        if self.taken - self.asked < ASK_EVERY {
+            return Ok(());
+        }
+        self.asked = self.taken;
+        match self.options.go_on {
+            Some(go_on) if !go_on(self.taken) => Err((Place::File, ReadErrorKind::Interrupted)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What came before the place where a compressed stream is broken can be kept.
+    fn stop_at(&mut self, error: io::Error) -> Result<(), Failure> {
+        self.ended = true;
+        match broken_stream(&error) {
+            Some(reason) if self.options.repair => {
+                self.broken = Some(reason);
+                self.end = self.start;
+                Ok(())
+            }
+            Some(reason) => {
+                Err((Place::Line(self.number + 1), ReadErrorKind::Damaged { reason, kept: 0 }))
+            }
+            None => Err((Place::File, error.into())),
+        }
+    }
+
+    #[cold]
+    fn too_long(&self) -> Failure {
+        let text = &self.buffer[self.start..self.end];
+        let kind = zero_byte(text).unwrap_or(ReadErrorKind::LineTooLong { max: LINE_MAX });
+        (Place::Line(self.number + 1), kind)
+    }
+}
+
+/// What is wrong with `text` if it is binary.
+pub(crate) fn zero_byte(text: &[u8]) -> Option<ReadErrorKind> {
+    memchr(0, text).map(|position| {
+        let before = match position {
+            0 => String::new(),
+            _ => format!(" after `{}`", error::excerpt(&text[..position])),
+        };
+        ReadErrorKind::Malformed(format!(
+            "expected text, found a zero byte{before}: the file is binary or damaged"
+        ))
+    })
+}
+
+/// A compressed stream that ends early or does not decompress: a fault of the file, where any
+/// other error is one of reading it.
+#[derive(Debug)]
+pub(crate) struct BrokenStream(pub(crate) String);
+
+impl Display for BrokenStream {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for BrokenStream {}
+
+/// What is wrong with the compressed stream, if that is what `error` is about.
+pub(crate) fn broken_stream(error: &io::Error) -> Option<String> {
+    let broken = error.get_ref()?.downcast_ref::<BrokenStream>()?;
+    Some(broken.0.clone())
+}

@@ -1,0 +1,276 @@
+//! Reading `.rwt`.
+
+use std::io::{ErrorKind, Read};
+
+use reweave_base::Id;
+use reweave_trace::{Columns, EventId, OpCode, TraceBuilder};
+
+use super::column::Unpacker;
+use super::frame::{self, Frame};
+use super::{BLOCK_EVENTS_MAX, MAGIC, NAMES_BYTES_MAX, Tag, VERSION, names};
+use crate::{Place, ReadErrorKind, ReadOptions};
+
+/// Reads the events of a file into a builder; also gives what a person should know.
+///
+/// # Errors
+/// If the file is of another version, or if it is cut off or damaged and not to be repaired.
+pub(crate) fn read(
+    source: &mut dyn Read,
+    options: &ReadOptions<'_>,
+) -> Result<(TraceBuilder, Vec<String>), (Place, ReadErrorKind)> {
+    let mut reader = Reader::new().map_err(|error| (Place::File, error.into()))?;
+    let damage = match reader.read(source, options) {
+        Ok(()) => return Ok((reader.builder, Vec::new())),
+        Err(Failure::Fatal(place, kind)) => return Err((place, kind)),
+        Err(Failure::Damage(damage)) => damage,
+    };
+    let kept = reader.builder.len();
+    if options.repair {
+        let note =
+            format!("byte {}: {}; kept the {kept} events before it", damage.byte, damage.reason);
+        return Ok((reader.builder, vec![note]));
+    }
+    let kind = ReadErrorKind::Damaged { reason: damage.reason, kept };
+    Err((Place::Byte(damage.byte), kind))
+}
+
+/// The file ends, or makes no sense, at this byte.
+struct Damage {
+    byte: u64,
+    reason: String,
+}
+
+enum Failure {
+    /// What was read before it is good.
+    Damage(Damage),
+    /// Nothing can be kept.
+    Fatal(Place, ReadErrorKind),
+}
+
+struct Reader {
+    builder: TraceBuilder,
+    unpacker: Unpacker,
+    /// The block that is being read; its events are added only once all of it is known good.
+    block: Columns,
+    codes: Vec<u32>,
+    known: Vec<u32>,
+    values: Vec<u64>,
+    blocks_count: u64,
+}
+
+impl Reader {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            builder: TraceBuilder::new(),
+            unpacker: Unpacker::new()?,
+            block: Columns::default(),
+            codes: Vec::new(),
+            known: Vec::new(),
+            values: Vec::new(),
+            blocks_count: 0,
+        })
+    }
+
+    fn read(&mut self, source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<(), Failure> {
+        let mut byte = read_header(source)?;
+        let mut payload = Vec::new();
+        loop {
+            let frame = frame::read(source, &mut payload).map_err(|error| io(byte, error))?;
+            let broken = |at, reason| Failure::Damage(Damage { byte: byte + at, reason });
+            let kind = match frame {
+                Frame::Whole(kind) => kind,
+                Frame::Broken(at, reason) => return Err(broken(at, reason)),
+            };
+            if kind == frame::END {
+                self.check_end(&payload).map_err(|reason| broken(0, reason))?;
+                byte += 5 + payload.len() as u64 + 8;
+                return expect_nothing(source, byte);
+            }
+            self.read_block(&payload).map_err(|reason| broken(0, reason))?;
+            byte += 5 + payload.len() as u64 + 8;
+            if options.go_on.is_some_and(|go_on| !go_on(byte)) {
+                return Err(Failure::Fatal(Place::File, ReadErrorKind::Interrupted));
+            }
+        }
+    }
+
+    fn check_end(&self, payload: &[u8]) -> Result<(), String> {
+        let events_count = self.builder.len() as u64;
+        let expected = [events_count.to_le_bytes(), self.blocks_count.to_le_bytes()].concat();
+        if payload == expected {
+            Ok(())
+        } else {
+            Err(format!(
+                "the mark of the end speaks of another trace than these {events_count} events"
+            ))
+        }
+    }
+
+    fn read_block(&mut self, payload: &[u8]) -> Result<(), String> {
+        let (count, mut rest) = payload.split_at_checked(4).ok_or("a block without a size")?;
+        let count = u32::from_le_bytes(count.try_into().expect("four bytes")) as usize;
+        if count > BLOCK_EVENTS_MAX {
+            return Err(format!("a block of {count} events, more than {BLOCK_EVENTS_MAX}"));
+        }
+        if self.builder.len() + count > EventId::COUNT_MAX {
+            return Err(format!("more than {} events", EventId::COUNT_MAX));
+        }
+        self.block.clear();
+        self.codes.clear();
+        self.known.clear();
+        self.values.clear();
+        while !rest.is_empty() {
+            let (head, after) = rest.split_at_checked(6).ok_or("a section without a head")?;
+            let length = u32::from_le_bytes(head[2..].try_into().expect("four bytes")) as usize;
+            let (body, after) = after.split_at_checked(length).ok_or("a section is cut off")?;
+            let tag = Tag::from_byte(head[0]);
+            let tag = tag.ok_or_else(|| format!("a section of unknown kind {}", head[0]))?;
+            self.read_section(tag, head[1], body, count)?;
+            rest = after;
+        }
+        self.add_block(count)
+    }
+
+    fn read_section(
+        &mut self,
+        tag: Tag,
+        form: u8,
+        body: &[u8],
+        count: usize,
+    ) -> Result<(), String> {
+        let unpacker = &mut self.unpacker;
+        let column = match tag {
+            Tag::Threads => &mut self.block.threads,
+            Tag::Codes => &mut self.codes,
+            Tag::Operands => &mut self.block.operands,
+            Tag::Sites => &mut self.block.sites,
+            Tag::Known => &mut self.known,
+            Tag::Values => {
+                if !self.values.is_empty() {
+                    return Err("a column comes twice".into());
+                }
+                return unpacker.unpack_wide(form, body, count, &mut self.values);
+            }
+            _ => {
+                let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
+                return read_names(&mut self.builder, tag, bytes);
+            }
+        };
+        if !column.is_empty() {
+            return Err("a column comes twice".into());
+        }
+        unpacker.unpack(form, body, count, column)
+    }
+
+    /// Adds the block, all of whose sections were read, to the trace.
+    fn add_block(&mut self, count: usize) -> Result<(), String> {
+        let block = &mut self.block;
+        let lengths =
+            [block.threads.len(), self.codes.len(), block.operands.len(), block.sites.len()];
+        if lengths != [count; 4] {
+            return Err("a column is missing from a block".into());
+        }
+        for &code in &self.codes {
+            let code = u8::try_from(code).ok().and_then(OpCode::from_byte);
+            block.codes.push(code.ok_or("an operation that does not exist")?);
+        }
+        if self.known.len() != self.values.len() {
+            return Err("values without the column that says which are known".into());
+        }
+        let start = self.builder.len();
+        self.builder.append(block);
+        for (place, (&known, &value)) in self.known.iter().zip(&self.values).enumerate() {
+            if known != 0 {
+                self.builder.value_of(EventId::from_index(start + place), value as i64);
+            }
+        }
+        self.blocks_count += 1;
+        Ok(())
+    }
+}
+
+fn io(byte: u64, error: std::io::Error) -> Failure {
+    match error.kind() {
+        // A compressed file that is cut off or damaged: what came before it is good.
+        ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput => {
+            Failure::Damage(Damage { byte, reason: format!("the file does not unpack: {error}") })
+        }
+        _ => Failure::Fatal(Place::Byte(byte), error.into()),
+    }
+}
+
+/// Reads the header and gives its length.
+fn read_header(source: &mut dyn Read) -> Result<u64, Failure> {
+    let length = MAGIC.len() + 4;
+    let mut header = Vec::with_capacity(length);
+    source.take(length as u64).read_to_end(&mut header).map_err(|error| io(0, error))?;
+    if header.len() < length {
+        let reason = "the file is cut off within its header".into();
+        return Err(Failure::Damage(Damage { byte: header.len() as u64, reason }));
+    }
+    let version = u16::from_le_bytes([header[8], header[9]]);
+    if header[..8] != MAGIC || version != VERSION {
+        let reason = format!("`.rwt` of version {version}, where this reads version {VERSION}");
+        return Err(Failure::Fatal(Place::Byte(8), ReadErrorKind::Unrecognised(reason)));
+    }
+    if header[10..] != [0; 2] {
+        let reason = "the header's reserved bytes are not zero".into();
+        return Err(Failure::Damage(Damage { byte: 10, reason }));
+    }
+    Ok(length as u64)
+}
+
+fn expect_nothing(source: &mut dyn Read, byte: u64) -> Result<(), Failure> {
+    let mut more = Vec::new();
+    source.take(1).read_to_end(&mut more).map_err(|error| io(byte, error))?;
+    if more.is_empty() {
+        return Ok(());
+    }
+    let reason = "there are bytes after the end of the trace".into();
+    Err(Failure::Damage(Damage { byte, reason }))
+}
+
+fn read_names(builder: &mut TraceBuilder, tag: Tag, bytes: &[u8]) -> Result<(), String> {
+    let all = builder.names();
+    match tag {
+        Tag::ThreadNames => names::read(&mut all.threads, bytes),
+        Tag::VarNames => names::read(&mut all.vars, bytes),
+        Tag::LockNames => names::read(&mut all.locks, bytes),
+        Tag::ConditionNames => names::read(&mut all.conditions, bytes),
+        Tag::BarrierNames => names::read(&mut all.barriers, bytes),
+        Tag::SemaphoreNames => names::read(&mut all.semaphores, bytes),
+        Tag::ObjectNames => names::read(&mut all.objects, bytes),
+        Tag::BlockNames => names::read(&mut all.blocks, bytes),
+        Tag::LocalNames => names::read(&mut all.locals, bytes),
+        Tag::SiteNames => names::read(&mut all.sites, bytes),
+        Tag::Starts => {
+            let count = all.semaphores.len();
+            for (semaphore, start) in names::read_declarations(bytes, count)? {
+                builder.declare_start(semaphore, start);
+            }
+            Ok(())
+        }
+        Tag::Parties => {
+            let count = all.barriers.len();
+            for (barrier, parties) in names::read_declarations(bytes, count)? {
+                builder.declare_parties(barrier, parties);
+            }
+            Ok(())
+        }
+        Tag::Threads | Tag::Codes | Tag::Operands | Tag::Sites | Tag::Known | Tag::Values => {
+            unreachable!("columns are read as columns")
+        }
+    }
+}
+
+/// Reads the file at `path` as far as its columns, and says how many events it holds: what
+/// decoding costs without validating.
+///
+/// # Errors
+/// If the file cannot be read or is not whole.
+#[doc(hidden)]
+pub fn decode(path: &std::path::Path) -> Result<usize, ReadErrorKind> {
+    let mut file = std::fs::File::open(path)?;
+    let read = read(&mut file, &ReadOptions::default()).map_err(|(_, kind)| kind)?;
+    Ok(read.0.len())
+}
