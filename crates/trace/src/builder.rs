@@ -128,7 +128,11 @@ impl TraceBuilder {
     }
 
     /// Says how many arrivals end a round of `barrier`.
+    ///
+    /// # Panics
+    /// If `parties` is 0: no round of such a barrier would ever end.
     pub fn declare_parties(&mut self, barrier: BarrierId, parties: u32) {
+        assert!(parties > 0, "a barrier has at least one party");
         *self.declared.parties.get_or_default(barrier) = Some(parties);
     }
 

@@ -12,9 +12,10 @@
 //!    observed and timed out. A wake comes after the notify that woke it. A wait begins with the
 //!    release just before it in its thread, since a program gives up the lock and starts waiting
 //!    in one step;
-//! 6. a departure from a barrier comes after all arrivals of its round; a take from a semaphore
-//!    finds it above zero or, where its start value is not known, comes after the post it used;
-//!    an object is freed after it was allocated.
+//! 6. a departure from a barrier comes after all arrivals of its round, and an arrival after all
+//!    arrivals of earlier rounds, since a barrier pairs its arrivals as they come; a take from a
+//!    semaphore finds it above zero or, where its start value is not known, comes after the post
+//!    it used; an object is freed after it was allocated.
 //!
 //! Every read returns its old value, so the program can run so whatever it computes. Each rule
 //! is written out here as it stands; the tables come straight from the events, and neither they

@@ -6,6 +6,8 @@
 //!
 //! Linear in the events; accesses to variables touch only their thread's state.
 
+mod breach;
+
 use std::ops::ControlFlow;
 
 use reweave_base::{FxHashMap, Id, IndexVec};
@@ -18,6 +20,8 @@ use crate::op::{
 use crate::trace::Declared;
 use crate::views::Mode;
 
+pub(crate) use breach::Breach;
+
 /// Events that cannot have happened as they stand: the first that cannot, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("event {}: {reason}", event.number())]
@@ -26,122 +30,6 @@ pub struct IllFormed {
     pub event: EventId,
     /// Why, for people.
     pub reason: String,
-}
-
-/// A rule of the trace model that an event breaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Breach {
-    TooManyEvents,
-    UnknownThread,
-    UnknownOperand(OpKind),
-    UnknownSite,
-    BeforeFork { thread: ThreadId, fork: EventId },
-    AfterJoin { thread: ThreadId, join: EventId },
-    ForkedTwice { thread: ThreadId, fork: EventId },
-    ForkedAfterJoin { thread: ThreadId, join: EventId },
-    JoinsItself,
-    Held { lock: LockId, holder: ThreadId },
-    NotHeld { lock: LockId },
-    StillWaiting(ConditionId),
-    NotWaiting(ConditionId),
-    NotNotified(ConditionId),
-    StillInside(BarrierId),
-    NotArrived(BarrierId),
-    TooFewArrived { barrier: BarrierId, arrived: u32, parties: u32 },
-    BelowZero(SemaphoreId),
-    AllocatedTwice(ObjectId),
-    NotAllocated(ObjectId),
-    NotBegun(BlockId),
-}
-
-impl Breach {
-    /// The breach at `event`, in words; other events are called by the numbers of `origin`.
-    pub(crate) fn explain(
-        self,
-        event: EventId,
-        names: &Names,
-        origin: impl Fn(EventId) -> EventId,
-    ) -> IllFormed {
-        let thread = |id| names.threads.name(id);
-        let lock = |id| names.locks.name(id);
-        let condition = |id| names.conditions.name(id);
-        let barrier = |id| names.barriers.name(id);
-        let object = |id| names.objects.name(id);
-        let reason = match self {
-            Self::TooManyEvents => format!("more than {} events", EventId::COUNT_MAX),
-            Self::UnknownThread => "its thread has no name in this trace".into(),
-            Self::UnknownOperand(kind) => {
-                format!("the operand of its `{}` has no name in this trace", kind.word())
-            }
-            Self::UnknownSite => "its location has no name in this trace".into(),
-            Self::BeforeFork { thread: t, fork } => {
-                format!(
-                    "thread `{}` runs before its fork at event {}",
-                    thread(t),
-                    origin(fork).number()
-                )
-            }
-            Self::AfterJoin { thread: t, join } => {
-                format!(
-                    "thread `{}` runs after its join at event {}",
-                    thread(t),
-                    origin(join).number()
-                )
-            }
-            Self::ForkedTwice { thread: t, fork } => {
-                format!(
-                    "thread `{}` was forked already, at event {}",
-                    thread(t),
-                    origin(fork).number()
-                )
-            }
-            Self::ForkedAfterJoin { thread: t, join } => {
-                format!(
-                    "forks thread `{}`, which was joined at event {}",
-                    thread(t),
-                    origin(join).number()
-                )
-            }
-            Self::JoinsItself => "a thread cannot wait for its own end".into(),
-            Self::Held { lock: l, holder } => {
-                format!("acquires lock `{}`, which thread `{}` holds", lock(l), thread(holder))
-            }
-            Self::NotHeld { lock: l } => {
-                format!("releases lock `{}`, which its thread does not hold in that mode", lock(l))
-            }
-            Self::StillWaiting(c) => {
-                format!(
-                    "its thread still waits on `{}`: expected `wake` or `timeout`",
-                    condition(c)
-                )
-            }
-            Self::NotWaiting(c) => format!("its thread does not wait on `{}`", condition(c)),
-            Self::NotNotified(c) => format!(
-                "wakes from `{}`, but no notify since its wait is left to have woken it",
-                condition(c)
-            ),
-            Self::StillInside(b) => {
-                format!("its thread arrived at `{}` before and has not departed", barrier(b))
-            }
-            Self::NotArrived(b) => {
-                format!("departs from `{}`, where its thread has not arrived", barrier(b))
-            }
-            Self::TooFewArrived { barrier: b, arrived, parties } => {
-                format!("departs from `{}` when {arrived} of {parties} have arrived", barrier(b))
-            }
-            Self::BelowZero(s) => {
-                format!("takes from semaphore `{}`, which is at zero", names.semaphores.name(s))
-            }
-            Self::AllocatedTwice(o) => format!("object `{}` was allocated before", object(o)),
-            Self::NotAllocated(o) => {
-                format!("frees object `{}`, which is not allocated", object(o))
-            }
-            Self::NotBegun(b) => {
-                format!("ends block `{}`, which its thread has not begun", names.blocks.name(b))
-            }
-        };
-        IllFormed { event, reason }
-    }
 }
 
 #[derive(Clone, Debug, Default)]

@@ -27,7 +27,8 @@ impl Reordering {
 /// What must hold at the end of a reordering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// Each of these is its own thread's next event and could happen now, alone.
+    /// Each of these is its own thread's next event and could happen now, alone; a read may then
+    /// see another write than observed.
     Enabled(Vec<EventId>),
     /// Two conflicting accesses of different threads, each its thread's next event.
     Race(EventId, EventId),

@@ -149,7 +149,11 @@ impl<'a> Replay<'a> {
             Op::Wake(_) => self.check_wake(event),
             Op::Notify(condition) => self.check_notify(event, condition, false),
             Op::NotifyAll(condition) => self.check_notify(event, condition, true),
-            Op::Depart(_) => self.check_depart(event),
+            Op::Arrive(_) => {
+                let round = self.tables.round_of[&event];
+                self.check_arrived(self.tables.earlier_round[round])
+            }
+            Op::Depart(_) => self.check_arrived(Some(self.tables.round_of[&event])),
             Op::Take(semaphore) => self.check_take(event, semaphore),
             Op::Free(_) => match self.tables.allocs.get(&event) {
                 Some(&alloc) if self.step_of(alloc).is_none() => Err(Rule::NotAllocated { alloc }),
@@ -169,7 +173,6 @@ impl<'a> Replay<'a> {
             | Op::Fork(_)
             | Op::Wait(_)
             | Op::Timeout(_)
-            | Op::Arrive(_)
             | Op::Post(_)
             | Op::Alloc(_)
             | Op::Begin(_)
@@ -227,8 +230,9 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    fn check_depart(&self, event: EventId) -> Result<(), Rule> {
-        let round = self.tables.round_of[&event];
+    /// All of `round` have arrived, and so, since they had to wait for it, all of earlier rounds.
+    fn check_arrived(&self, round: Option<usize>) -> Result<(), Rule> {
+        let Some(round) = round else { return Ok(()) };
         let arrivals = &self.tables.rounds[round];
         if self.arrived[round] == arrivals.len() {
             return Ok(());

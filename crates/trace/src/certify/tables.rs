@@ -46,6 +46,8 @@ pub(super) struct Tables {
     pub(super) notifies: FxHashMap<EventId, NotifyTable>,
     /// The arrivals of each round of each barrier.
     pub(super) rounds: Vec<Vec<EventId>>,
+    /// The round before each round, of the same barrier.
+    pub(super) earlier_round: Vec<Option<usize>>,
     /// The round of an arrival or a departure.
     pub(super) round_of: FxHashMap<EventId, usize>,
     /// The post that a take used.
@@ -66,6 +68,7 @@ impl Tables {
             wait_at: FxHashMap::default(),
             notifies: FxHashMap::default(),
             rounds: Vec::new(),
+            earlier_round: Vec::new(),
             round_of: FxHashMap::default(),
             posts: FxHashMap::default(),
             allocs: FxHashMap::default(),
@@ -171,6 +174,7 @@ impl Tables {
         let barriers_count = trace.names().barriers.len();
         let mut current: IndexVec<BarrierId, Option<usize>> =
             IndexVec::from_elem(None, barriers_count);
+        let mut latest = current.clone();
         let mut inside: FxHashMap<(ThreadId, BarrierId), usize> = FxHashMap::default();
         for (id, event) in trace.events() {
             if let Op::Arrive(barrier) = event.op {
@@ -178,6 +182,7 @@ impl Tables {
                 let full = |round: usize| Some(self.rounds[round].len()) == parties;
                 if current[barrier].is_none_or(full) {
                     current[barrier] = Some(self.rounds.len());
+                    self.earlier_round.push(latest[barrier].replace(self.rounds.len()));
                     self.rounds.push(Vec::new());
                 }
                 let round = current[barrier].expect("one was just begun");

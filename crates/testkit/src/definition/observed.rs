@@ -1,0 +1,229 @@
+//! What a trace shows to have happened, read off it one question at a time.
+
+use reweave_base::Id;
+use reweave_trace::{
+    BarrierId, ConditionId, Event, EventId, LockId, Op, SemaphoreId, ThreadId, Trace,
+};
+
+/// A thread that waits on a condition variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// What it waits on.
+    pub condition: ConditionId,
+    /// From where on it waits: the release just before the `wait` in its thread, or the `wait`.
+    pub begin: EventId,
+    /// Its `wait`.
+    pub wait: EventId,
+    /// Its `wake` or `timeout`.
+    pub end: Option<EventId>,
+    /// Whether the end is a timeout.
+    pub times_out: bool,
+    /// The notify that woke it.
+    pub notify: Option<EventId>,
+}
+
+/// The answers to every question that the definition asks of the observed order.
+#[derive(Debug)]
+pub struct Observed<'a> {
+    /// The trace.
+    pub trace: &'a Trace,
+    /// The write that each read saw, by event; none for the initial value and for other events.
+    pub saw: Vec<Option<EventId>>,
+    /// Every wait, in observed order.
+    pub waits: Vec<Wait>,
+    /// The arrivals that each departure and each arrival must come after, by event.
+    pub arrivals: Vec<Vec<EventId>>,
+    /// The post that each take used, by event.
+    pub post: Vec<Option<EventId>>,
+}
+
+impl<'a> Observed<'a> {
+    /// What `trace` shows.
+    #[must_use]
+    pub fn of(trace: &'a Trace) -> Self {
+        let ids = || (0..trace.len()).map(EventId::from_index);
+        let mut waits: Vec<Wait> = ids().filter_map(|id| wait_at(trace, id)).collect();
+        pair_notifies(trace, &mut waits);
+        Self {
+            trace,
+            saw: ids().map(|id| saw(trace, id)).collect(),
+            waits,
+            arrivals: arrivals(trace),
+            post: posts(trace),
+        }
+    }
+
+    /// The event `id`.
+    #[must_use]
+    pub fn event(&self, id: EventId) -> Event {
+        self.trace.event(id)
+    }
+
+    /// All events, in observed order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = EventId> + Clone + use<> {
+        (0..self.trace.len()).map(EventId::from_index)
+    }
+
+    /// All threads.
+    pub fn threads(&self) -> impl Iterator<Item = ThreadId> + use<> {
+        (0..self.trace.names().threads.len()).map(ThreadId::from_index)
+    }
+
+    /// The events of `thread`, in program order.
+    pub fn events_of(&self, thread: ThreadId) -> impl DoubleEndedIterator<Item = EventId> {
+        self.ids().filter(move |&id| self.event(id).thread == thread)
+    }
+
+    /// The fork of `thread`.
+    #[must_use]
+    pub fn fork_of(&self, thread: ThreadId) -> Option<EventId> {
+        self.ids().find(|&id| self.event(id).op == Op::Fork(thread))
+    }
+
+    /// The waits that `notify` woke.
+    pub fn woken_by(&self, notify: EventId) -> impl Iterator<Item = &Wait> {
+        self.waits.iter().filter(move |wait| wait.notify == Some(notify))
+    }
+
+    /// Whether `wait` was there when `notify` was observed, and timed out.
+    #[must_use]
+    pub fn is_spared(&self, wait: &Wait, notify: EventId) -> bool {
+        wait.times_out && wait.begin < notify && wait.end.is_some_and(|end| notify < end)
+    }
+}
+
+/// The lock that `op` acquires, and whether in shared mode.
+#[must_use]
+pub fn acquired(op: Op) -> Option<(LockId, bool)> {
+    match op {
+        Op::Acquire(lock) => Some((lock, false)),
+        Op::AcquireShared(lock) => Some((lock, true)),
+        _ => None,
+    }
+}
+
+/// The lock that `op` releases, and whether from shared mode.
+#[must_use]
+pub fn released(op: Op) -> Option<(LockId, bool)> {
+    match op {
+        Op::Release(lock) => Some((lock, false)),
+        Op::ReleaseShared(lock) => Some((lock, true)),
+        _ => None,
+    }
+}
+
+/// A read sees the last write before it; of a loose read it is not known.
+fn saw(trace: &Trace, id: EventId) -> Option<EventId> {
+    let op = trace.event(id).op;
+    if !op.is_read() || matches!(op, Op::LooseRead(_)) {
+        return None;
+    }
+    let before = (0..id.index()).rev().map(EventId::from_index);
+    let writes = |other: Op| other.is_write() && other.var() == op.var();
+    before.into_iter().find(|&other| writes(trace.event(other).op))
+}
+
+fn wait_at(trace: &Trace, id: EventId) -> Option<Wait> {
+    let Event { thread, op: Op::Wait(condition), .. } = trace.event(id) else { return None };
+    let own = |other: &EventId| trace.event(*other).thread == thread;
+    let before = (0..id.index()).rev().map(EventId::from_index).find(own);
+    let end = (id.index() + 1..trace.len()).map(EventId::from_index).find(own);
+    let release = before.filter(|&before| released(trace.event(before).op).is_some());
+    Some(Wait {
+        condition,
+        begin: release.unwrap_or(id),
+        wait: id,
+        end,
+        times_out: end.is_some_and(|end| matches!(trace.event(end).op, Op::Timeout(_))),
+        notify: None,
+    })
+}
+
+/// A notify wakes one of the threads that wait at that moment and do not time out: the one seen
+/// to wake first, failing that one that never ends. A notify-all wakes all of them.
+fn pair_notifies(trace: &Trace, waits: &mut [Wait]) {
+    for (id, event) in trace.events() {
+        let (Op::Notify(condition) | Op::NotifyAll(condition)) = event.op else { continue };
+        let mut waiting: Vec<&mut Wait> = waits
+            .iter_mut()
+            .filter(|wait| wait.condition == condition && !wait.times_out)
+            .filter(|wait| wait.begin < id && wait.end.is_none_or(|end| id < end))
+            .filter(|wait| wait.notify.is_none())
+            .collect();
+        waiting.sort_by_key(|wait| (wait.end.is_none(), wait.end, wait.wait));
+        let woken = if matches!(event.op, Op::Notify(_)) { 1 } else { waiting.len() };
+        for wait in waiting.into_iter().take(woken) {
+            wait.notify = Some(id);
+        }
+    }
+}
+
+/// For each departure the arrivals of its round: the round of its thread's latest arrival. For
+/// each arrival the arrivals of all earlier rounds.
+fn arrivals(trace: &Trace) -> Vec<Vec<EventId>> {
+    let mut found = vec![Vec::new(); trace.len()];
+    for barrier in (0..trace.names().barriers.len()).map(BarrierId::from_index) {
+        let rounds = rounds(trace, barrier);
+        for (id, event) in trace.events().filter(|(_, event)| event.op == Op::Depart(barrier)) {
+            let arrival = latest_arrival(trace, barrier, event.thread, id);
+            let mut own =
+                rounds.iter().filter(|round| arrival.is_some_and(|id| round.contains(&id)));
+            found[id.index()] = own.next().cloned().unwrap_or_default();
+        }
+        for (number, round) in rounds.iter().enumerate() {
+            for &arrival in round {
+                found[arrival.index()] = rounds[..number].concat();
+            }
+        }
+    }
+    found
+}
+
+/// Where the number of parties is known, each so many arrivals make a round; where it is not,
+/// whoever has not arrived by the first departure from a round belongs to the next.
+fn rounds(trace: &Trace, barrier: BarrierId) -> Vec<Vec<EventId>> {
+    let on = |op: Op| trace.events().filter(move |(_, event)| event.op == op);
+    let mut left: Vec<EventId> = on(Op::Arrive(barrier)).map(|(id, _)| id).collect();
+    let mut rounds = Vec::new();
+    while !left.is_empty() {
+        let first_departure = on(Op::Depart(barrier)).map(|(id, _)| id).find(|&id| {
+            let thread = trace.event(id).thread;
+            latest_arrival(trace, barrier, thread, id).is_some_and(|id| left.contains(&id))
+        });
+        let in_time = |id: &&EventId| first_departure.is_none_or(|departure| **id < departure);
+        let count = match trace.declared().parties(barrier) {
+            Some(parties) => left.len().min(parties.max(1) as usize),
+            None => left.iter().filter(in_time).count(),
+        };
+        rounds.push(left.drain(..count).collect());
+    }
+    rounds
+}
+
+fn latest_arrival(
+    trace: &Trace,
+    barrier: BarrierId,
+    thread: ThreadId,
+    before: EventId,
+) -> Option<EventId> {
+    let own = |event: Event| event.thread == thread && event.op == Op::Arrive(barrier);
+    let mut earlier = (0..before.index()).rev().map(EventId::from_index);
+    earlier.find(|&id| own(trace.event(id)))
+}
+
+/// Posts are used oldest first, and before the tokens that were there at the start.
+fn posts(trace: &Trace) -> Vec<Option<EventId>> {
+    let mut post: Vec<Option<EventId>> = vec![None; trace.len()];
+    for (id, event) in trace.events() {
+        let Op::Take(semaphore) = event.op else { continue };
+        let oldest = posts_of(trace, semaphore)
+            .find(|&candidate| candidate < id && !post.contains(&Some(candidate)));
+        post[id.index()] = oldest;
+    }
+    post
+}
+
+fn posts_of(trace: &Trace, semaphore: SemaphoreId) -> impl Iterator<Item = EventId> {
+    let of = move |event: Event| event.op == Op::Post(semaphore);
+    trace.events().filter(move |&(_, event)| of(event)).map(|(id, _)| id)
+}

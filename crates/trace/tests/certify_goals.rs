@@ -1,0 +1,225 @@
+//! What a correct reordering can be said to show, accepted and refused.
+
+use expect_test::{Expect, expect};
+use reweave_testkit::{events, trace};
+use reweave_trace::{After, EventId, Goal, Reordering, certify};
+
+#[track_caller]
+fn check_goal(drawing: &str, schedule: &[u32], goal: &Goal, expected: &Expect) {
+    let reordering = Reordering::explicit(events(schedule));
+    let answer = match certify(&trace(drawing), &reordering, goal) {
+        Ok(_) => "correct".to_owned(),
+        Err(refusal) => refusal.to_string(),
+    };
+    expected.assert_eq(&answer);
+}
+
+fn event(number: u32) -> EventId {
+    events(&[number])[0]
+}
+
+const TWO_WRITES: &str = "
+t1    t2
+w(x)
+w(y)
+      w(x)
+";
+
+const READ_BETWEEN: &str = "
+t1    t2
+      r(x)
+w(x)
+      r(x)
+w(x)
+";
+
+#[test]
+fn a_race_is_two_conflicting_accesses_that_are_next() {
+    let race = |first, second| Goal::Race(event(first), event(second));
+    let check = |schedule: &[u32], goal: Goal, expected: Expect| {
+        check_goal(TWO_WRITES, schedule, &goal, &expected);
+    };
+    check(&[], race(1, 3), expect!["correct"]);
+    check(
+        &[1],
+        race(1, 3),
+        expect!["at the end, event 1: it is not its thread's next event, ready to run"],
+    );
+    check(
+        &[1],
+        race(2, 3),
+        expect!["at the end, event 2: it does not conflict with the other access"],
+    );
+    check(
+        &[],
+        race(1, 1),
+        expect!["at the end, event 1: another of the events belongs to its thread"],
+    );
+    check(&[], race(1, 9), expect!["at the end, event 9: the trace has no such event"]);
+}
+
+#[test]
+fn a_racing_thread_has_started() {
+    let drawing = "
+t1        t2
+w(y)
+fork(t2)
+w(x)
+          w(x)
+";
+    let race = Goal::Race(event(3), event(4));
+    check_goal(drawing, &[1, 2], &race, &expect!["correct"]);
+    let early = Goal::Race(event(1), event(4));
+    check_goal(
+        drawing,
+        &[],
+        &early,
+        &expect!["at the end, event 4: it is not its thread's next event, ready to run"],
+    );
+}
+
+const CROSSED: &str = "
+t1      t2
+acq(l)
+acq(m)
+rel(m)
+rel(l)
+        acq(m)
+        acq(l)
+        rel(l)
+        rel(m)
+";
+
+#[test]
+fn a_deadlock_is_a_cycle_of_blocked_acquires() {
+    let deadlock = |numbers: &[u32]| Goal::Deadlock(events(numbers));
+    let check = |schedule: &[u32], goal: Goal, expected: Expect| {
+        check_goal(CROSSED, schedule, &goal, &expected);
+    };
+    check(&[1, 5], deadlock(&[2, 6]), expect!["correct"]);
+    check(&[1, 5], deadlock(&[6, 2]), expect!["correct"]);
+    check(&[1, 5], deadlock(&[2]), expect!["at the end: a deadlock takes at least two threads"]);
+    check(
+        &[1],
+        deadlock(&[2, 5]),
+        expect!["at the end, event 2: it is not blocked by the thread of the next event"],
+    );
+}
+
+#[test]
+fn two_readers_that_both_want_the_lock_alone_deadlock() {
+    let drawing = "
+t1       t2
+racq(m)
+acq(m)
+rel(m)
+rrel(m)
+         racq(m)
+         acq(m)
+";
+    let deadlock = Goal::Deadlock(events(&[2, 6]));
+    check_goal(drawing, &[1, 5], &deadlock, &expect!["correct"]);
+}
+
+#[test]
+fn an_enabled_event_could_happen_now() {
+    let enabled = |numbers: &[u32]| Goal::Enabled(events(numbers));
+    check_goal(CROSSED, &[1], &enabled(&[2, 5]), &expect!["correct"]);
+    check_goal(
+        CROSSED,
+        &[1, 5],
+        &enabled(&[2]),
+        &expect!["at the end, event 2: thread number 2 holds the lock"],
+    );
+    // A read can always happen; what it sees is another question.
+    check_goal(READ_BETWEEN, &[1], &enabled(&[2, 3]), &expect!["correct"]);
+}
+
+#[test]
+fn an_order_is_of_what_happened() {
+    let order = |chain: &[u32], absent: &[u32], free: &[u32]| Goal::Order {
+        chain: events(chain),
+        absent: events(absent),
+        free: events(free),
+    };
+    check_goal(READ_BETWEEN, &[1, 2], &order(&[1, 2], &[3, 4], &[]), &expect!["correct"]);
+    check_goal(
+        READ_BETWEEN,
+        &[1, 2],
+        &order(&[2, 1], &[], &[]),
+        &expect!["at the end, event 1: it did not run, or not in the order claimed"],
+    );
+    check_goal(
+        READ_BETWEEN,
+        &[1, 2],
+        &order(&[], &[2], &[]),
+        &expect!["at the end, event 2: it ran, though it should not have"],
+    );
+    check_goal(READ_BETWEEN, &[2, 1], &order(&[2, 1], &[], &[1]), &expect!["correct"]);
+}
+
+#[test]
+fn a_read_sees_another_write() {
+    let sees =
+        |write: Option<u32>, after| Goal::Sees { read: event(1), write: write.map(event), after };
+    let check = |schedule: &[u32], goal: Goal, expected: Expect| {
+        check_goal(READ_BETWEEN, schedule, &goal, &expected);
+    };
+    check(&[2, 1], sees(Some(2), After::Stops), expect!["correct"]);
+    check(
+        &[2, 1, 3],
+        sees(Some(2), After::Stops),
+        expect!["at the end, event 1: its thread ran on after it"],
+    );
+    check(&[2, 1, 3], sees(Some(2), After::RunsOn), expect!["correct"]);
+    check(
+        &[1, 2],
+        sees(None, After::Stops),
+        expect!["at the end, event 1: it does not see the other write that is claimed"],
+    );
+    check(
+        &[2, 1],
+        sees(Some(4), After::Stops),
+        expect!["at the end, event 1: it does not see the other write that is claimed"],
+    );
+    check(
+        &[2],
+        sees(Some(2), After::Stops),
+        expect!["at the end, event 1: it did not run, or not in the order claimed"],
+    );
+}
+
+#[test]
+fn an_update_that_sees_another_value_is_seen_by_nobody() {
+    let drawing = "
+t1      t2      t3
+arw(x)
+        r(x)
+                w(x)
+";
+    let sees = |after| Goal::Sees { read: event(1), write: Some(event(3)), after };
+    check_goal(drawing, &[3, 1], &sees(After::Stops), &expect!["correct"]);
+    check_goal(
+        drawing,
+        &[3, 1, 2],
+        &sees(After::Stops),
+        &expect!["at the end, event 1: another event saw what it wrote"],
+    );
+    check_goal(drawing, &[3, 1, 2], &sees(After::RunsOn), &expect!["correct"]);
+}
+
+#[test]
+fn a_loose_read_is_not_known_to_see_another_write() {
+    let drawing = "
+t1    t2
+w(x)
+      r?(x)
+";
+    let sees = Goal::Sees { read: event(2), write: None, after: After::Stops };
+    check_goal(
+        drawing,
+        &[2],
+        &sees,
+        &expect!["at the end, event 2: it does not see the other write that is claimed"],
+    );
+}

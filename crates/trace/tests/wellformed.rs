@@ -1,0 +1,434 @@
+//! Which events make a trace, and what is said of those that cannot have happened.
+
+use expect_test::{Expect, expect};
+use reweave_base::Id;
+use reweave_testkit::fixture::builder;
+use reweave_testkit::try_trace;
+use reweave_trace::{Op, SiteId, ThreadId, TraceBuilder, VarId};
+
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "calls read better without a reference")]
+fn check(drawing: &str, expected: Expect) {
+    let answer = match try_trace(drawing) {
+        Ok(trace) => format!("{} events", trace.len()),
+        Err(error) => error.to_string(),
+    };
+    expected.assert_eq(&answer);
+}
+
+#[test]
+fn an_acquire_finds_no_other_holder() {
+    check(
+        "
+t1      t2
+acq(m)
+        acq(m)
+",
+        expect!["event 2: acquires lock `m`, which thread `t1` holds"],
+    );
+    check(
+        "
+t1       t2
+racq(m)
+         acq(m)
+",
+        expect!["event 2: acquires lock `m`, which thread `t1` holds"],
+    );
+    check(
+        "
+t1      t2
+acq(m)
+        racq(m)
+",
+        expect!["event 2: acquires lock `m`, which thread `t1` holds"],
+    );
+    check(
+        "
+t1       t2
+racq(m)
+         racq(m)
+acq(m)
+",
+        expect!["event 3: acquires lock `m`, which thread `t2` holds"],
+    );
+}
+
+#[test]
+fn a_release_is_of_a_lock_held_in_that_mode() {
+    check(
+        "t1\nrel(m)",
+        expect!["event 1: releases lock `m`, which its thread does not hold in that mode"],
+    );
+    check(
+        "t1\nacq(m)\nrrel(m)",
+        expect!["event 2: releases lock `m`, which its thread does not hold in that mode"],
+    );
+    check(
+        "t1\nracq(m)\nrel(m)",
+        expect!["event 2: releases lock `m`, which its thread does not hold in that mode"],
+    );
+    check(
+        "t1\nacq(m)\nacq(m)\nrel(m)\nrel(m)\nrel(m)",
+        expect!["event 5: releases lock `m`, which its thread does not hold in that mode"],
+    );
+    check(
+        "
+t1      t2
+acq(m)
+        rel(m)
+",
+        expect!["event 2: releases lock `m`, which its thread does not hold in that mode"],
+    );
+}
+
+#[test]
+fn locks_nest_share_and_stay_held() {
+    check("t1\nacq(m)\nacq(m)\nrel(m)\nrel(m)", expect!["4 events"]);
+    check("t1\nacq(m)\nracq(m)\nrel(m)\nrrel(m)", expect!["4 events"]);
+    check("t1\nracq(m)\nacq(m)\nrrel(m)\nrel(m)", expect!["4 events"]);
+    check("t1\nacq(m)\nacq(n)\nrel(m)\nrel(n)", expect!["4 events"]);
+    check("t1\nacq(m)\nreq(n)", expect!["2 events"]);
+    check(
+        "
+t1       t2
+racq(m)
+         racq(m)
+rrel(m)
+",
+        expect!["3 events"],
+    );
+}
+
+#[test]
+fn a_thread_runs_between_its_fork_and_its_join() {
+    check(
+        "
+t1        t2
+          w(x)
+fork(t2)
+",
+        expect!["event 1: thread `t2` runs before its fork at event 2"],
+    );
+    check("t1\nfork(t1)", expect!["event 1: thread `t1` runs before its fork at event 1"]);
+    check(
+        "
+t1        t2
+join(t2)
+          w(x)
+",
+        expect!["event 2: thread `t2` runs after its join at event 1"],
+    );
+    check("t1\nfork(t2)\nfork(t2)", expect!["event 2: thread `t2` was forked already, at event 1"]);
+    check(
+        "t1\njoin(t2)\nfork(t2)",
+        expect!["event 2: forks thread `t2`, which was joined at event 1"],
+    );
+    check("t1\njoin(t1)", expect!["event 1: a thread cannot wait for its own end"]);
+}
+
+#[test]
+fn threads_may_never_run_and_be_joined_twice() {
+    check("t1\nfork(t2)\njoin(t2)\njoin(t2)\njoin(t3)\nfork(t4)", expect!["5 events"]);
+    check(
+        "
+t1        t2
+fork(t2)
+          acq(m)
+join(t2)
+",
+        expect!["3 events"],
+    );
+}
+
+#[test]
+fn a_waiting_thread_does_nothing_but_wake() {
+    check(
+        "t1\nwait(c)\nw(x)",
+        expect!["event 2: its thread still waits on `c`: expected `wake` or `timeout`"],
+    );
+    check("t1\nwait(c)\ntimeout(d)", expect!["event 2: its thread does not wait on `d`"]);
+    check("t1\ntimeout(c)", expect!["event 1: its thread does not wait on `c`"]);
+    check("t1\nwake(c)", expect!["event 1: its thread does not wait on `c`"]);
+    check("t1\nwait(c)\ntimeout(c)\nwait(c)", expect!["3 events"]);
+}
+
+#[test]
+fn a_wake_has_a_notify() {
+    check(
+        "t1\nwait(c)\nwake(c)",
+        expect!["event 2: wakes from `c`, but no notify since its wait is left to have woken it"],
+    );
+    check(
+        "
+t1       t2
+         notify(c)
+wait(c)
+wake(c)
+",
+        expect!["event 3: wakes from `c`, but no notify since its wait is left to have woken it"],
+    );
+    check(
+        "
+t1       t2       t3
+wait(c)
+         wait(c)
+                  notify(c)
+wake(c)
+         wake(c)
+",
+        expect!["event 5: wakes from `c`, but no notify since its wait is left to have woken it"],
+    );
+    check(
+        "
+t1       t2
+wait(c)
+         notify(d)
+wake(c)
+",
+        expect!["event 3: wakes from `c`, but no notify since its wait is left to have woken it"],
+    );
+}
+
+#[test]
+fn wakes_are_explained_whenever_they_can_be() {
+    check(
+        "
+t1       t2       t3
+wait(c)
+         wait(c)
+                  notifyall(c)
+wake(c)
+         wake(c)
+",
+        expect!["5 events"],
+    );
+    // The first notify must have been for the second wait, which wakes before the next notify.
+    check(
+        "
+t1       t2       t3
+wait(c)
+         wait(c)
+                  notify(c)
+         wake(c)
+                  notify(c)
+wake(c)
+",
+        expect!["6 events"],
+    );
+    // The lock is given up and the wait begun in one step, so the notify is in time.
+    check(
+        "
+t1       t2
+acq(m)
+rel(m)
+         notify(c)
+wait(c)
+wake(c)
+acq(m)
+",
+        expect!["6 events"],
+    );
+}
+
+#[test]
+fn a_departure_follows_all_arrivals() {
+    check("t1\ndepart(b)", expect!["event 1: departs from `b`, where its thread has not arrived"]);
+    check(
+        "t1\nparties(b)=2\narrive(b)\ndepart(b)",
+        expect!["event 2: departs from `b` when 1 of 2 have arrived"],
+    );
+    check(
+        "t1\narrive(b)\narrive(b)",
+        expect!["event 2: its thread arrived at `b` before and has not departed"],
+    );
+    check(
+        "
+t1         t2
+parties(b)=2
+arrive(b)
+           arrive(b)
+depart(b)
+arrive(b)
+depart(b)
+",
+        expect!["event 5: departs from `b` when 1 of 2 have arrived"],
+    );
+}
+
+#[test]
+fn rounds_of_a_barrier_may_overlap() {
+    check(
+        "
+t1         t2         t3
+parties(b)=2
+arrive(b)
+           arrive(b)
+                      arrive(b)
+depart(b)
+arrive(b)
+depart(b)
+           depart(b)
+",
+        expect!["7 events"],
+    );
+    check("t1\narrive(b)\ndepart(b)\narrive(b)\ndepart(b)", expect!["4 events"]);
+}
+
+#[test]
+fn a_semaphore_of_known_start_never_drops_below_zero() {
+    check(
+        "t1\nstart(s)=1\ntake(s)\ntake(s)",
+        expect!["event 2: takes from semaphore `s`, which is at zero"],
+    );
+    check("t1\nstart(s)=1\ntake(s)\npost(s)\ntake(s)", expect!["3 events"]);
+    check("t1\ntake(s)\ntake(s)", expect!["2 events"]);
+}
+
+#[test]
+fn an_object_lives_once() {
+    check("t1\nfree(o)", expect!["event 1: frees object `o`, which is not allocated"]);
+    check("t1\nalloc(o)\nalloc(o)", expect!["event 2: object `o` was allocated before"]);
+    check(
+        "t1\nalloc(o)\nfree(o)\nfree(o)",
+        expect!["event 3: frees object `o`, which is not allocated"],
+    );
+    check("t1\nalloc(o)\nfree(o)\nalloc(o)", expect!["event 3: object `o` was allocated before"]);
+    check("t1\nalloc(o)", expect!["1 events"]);
+}
+
+#[test]
+fn a_block_ends_after_it_begins_in_the_same_thread() {
+    check("t1\nend(a)", expect!["event 1: ends block `a`, which its thread has not begun"]);
+    check(
+        "
+t1        t2
+begin(a)
+          end(a)
+",
+        expect!["event 2: ends block `a`, which its thread has not begun"],
+    );
+    check("t1\nbegin(a)\nbegin(b)\nend(a)\nbegin(a)", expect!["4 events"]);
+}
+
+#[test]
+fn a_trace_may_be_empty() {
+    check("", expect!["0 events"]);
+    check("t1", expect!["0 events"]);
+}
+
+#[test]
+fn every_event_speaks_of_things_that_have_names() {
+    let reason = |thread, op, site| {
+        let mut builder = builder("t1\nw(x)");
+        builder.push(ThreadId::from_index(thread), op, SiteId::from_index(site));
+        builder.finish().unwrap_err().to_string()
+    };
+    let write = |index| Op::Write(VarId::from_index(index));
+    expect!["event 2: its thread has no name in this trace"].assert_eq(&reason(1, write(0), 0));
+    expect!["event 2: the operand of its `w` has no name in this trace"].assert_eq(&reason(
+        0,
+        write(1),
+        0,
+    ));
+    expect!["event 2: its location has no name in this trace"].assert_eq(&reason(0, write(0), 1));
+}
+
+#[test]
+fn the_first_event_that_cannot_have_happened_is_named() {
+    let mut builder = TraceBuilder::new();
+    let (thread, lock, site) = (builder.thread("t1"), builder.lock("m"), builder.site("here"));
+    for op in [Op::Acquire(lock), Op::Release(lock), Op::Release(lock), Op::Release(lock)] {
+        builder.push(thread, op, site);
+    }
+    assert_eq!(builder.finish().unwrap_err().event.number(), 3);
+}
+
+#[test]
+fn a_wake_without_a_notify_is_named_before_a_later_fault() {
+    check(
+        "t1\nwait(c)\nwake(c)\nrel(m)",
+        expect!["event 2: wakes from `c`, but no notify since its wait is left to have woken it"],
+    );
+}
+
+/// What a thread does to the one condition variable there is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Deed {
+    Wait,
+    Wake,
+    Timeout,
+    Notify,
+    NotifyAll,
+}
+
+/// Whether some choice of whom each notify woke explains every wake from place `at` on, when the
+/// waits that began at the places `waiting` are not woken yet.
+fn can_be_explained(deeds: &[(usize, Deed)], at: usize, waiting: &[usize]) -> bool {
+    let Some(&(thread, deed)) = deeds.get(at) else { return true };
+    let end_of = |wait: usize| {
+        let own = |&&(other, _): &&(usize, Deed)| other == deeds[wait].0;
+        deeds[wait + 1..].iter().find(own).map(|&(_, end)| end)
+    };
+    let wakeable = || waiting.iter().copied().filter(|&wait| end_of(wait) != Some(Deed::Timeout));
+    let without = |gone: &[usize]| -> Vec<usize> {
+        waiting.iter().copied().filter(|wait| !gone.contains(wait)).collect()
+    };
+    let own = waiting.iter().copied().find(|&wait| deeds[wait].0 == thread);
+    match deed {
+        Deed::Wait => can_be_explained(deeds, at + 1, &[waiting, &[at]].concat()),
+        Deed::Wake => own.is_none() && can_be_explained(deeds, at + 1, waiting),
+        Deed::Timeout => can_be_explained(deeds, at + 1, &without(&Vec::from_iter(own))),
+        Deed::NotifyAll => {
+            can_be_explained(deeds, at + 1, &without(&wakeable().collect::<Vec<_>>()))
+        }
+        Deed::Notify => {
+            wakeable().next().is_none() && can_be_explained(deeds, at + 1, waiting)
+                || wakeable().any(|woken| can_be_explained(deeds, at + 1, &without(&[woken])))
+        }
+    }
+}
+
+fn is_accepted(deeds: &[(usize, Deed)]) -> bool {
+    let mut builder = TraceBuilder::new();
+    let (condition, site) = (builder.condition("c"), builder.site("here"));
+    for &(thread, deed) in deeds {
+        let thread = builder.thread(["t1", "t2", "t3"][thread]);
+        let op = match deed {
+            Deed::Wait => Op::Wait(condition),
+            Deed::Wake => Op::Wake(condition),
+            Deed::Timeout => Op::Timeout(condition),
+            Deed::Notify => Op::Notify(condition),
+            Deed::NotifyAll => Op::NotifyAll(condition),
+        };
+        builder.push(thread, op, site);
+    }
+    builder.finish().is_ok()
+}
+
+#[test]
+fn wakes_are_accepted_exactly_when_some_choice_of_the_woken_explains_them() {
+    fn grow(deeds: &mut Vec<(usize, Deed)>, tally: &mut [usize; 2]) {
+        let accepted = is_accepted(deeds);
+        assert_eq!(accepted, can_be_explained(deeds, 0, &[]), "{deeds:?}");
+        tally[usize::from(accepted)] += 1;
+        if deeds.len() == 6 {
+            return;
+        }
+        let known = deeds.iter().map(|&(thread, _)| thread + 1).max().unwrap_or(0);
+        for thread in 0..(known + 1).min(3) {
+            let own = deeds.iter().rev().find(|&&(other, _)| other == thread);
+            let choices: &[Deed] = match own {
+                Some((_, Deed::Wait)) => &[Deed::Wake, Deed::Timeout],
+                _ => &[Deed::Wait, Deed::Notify, Deed::NotifyAll],
+            };
+            for &deed in choices {
+                deeds.push((thread, deed));
+                grow(deeds, tally);
+                deeds.pop();
+            }
+        }
+    }
+    let mut tally = [0; 2];
+    grow(&mut Vec::new(), &mut tally);
+    assert!(tally.iter().all(|&count| count > 1_000), "{tally:?}");
+}
