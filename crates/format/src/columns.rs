@@ -91,10 +91,13 @@ impl LineFormat for Drawing {
         Ok(())
     }
 
-    fn note(&self, builder: &TraceBuilder) -> Option<String> {
-        let heading_only = builder.is_empty() && !self.columns.is_empty();
-        let note = "there are no events: all there is was taken for the heading of columns";
-        heading_only.then(|| note.to_owned())
+    fn end(&self, builder: &TraceBuilder) -> Result<(), ReadErrorKind> {
+        // Any line of prose could be a heading.
+        if builder.is_empty() && !self.columns.is_empty() {
+            let reason = "no line is an event, a JSON object, or below a heading of columns";
+            return Err(ReadErrorKind::Unrecognised(reason.into()));
+        }
+        Ok(())
     }
 }
 

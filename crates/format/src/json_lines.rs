@@ -94,7 +94,7 @@ impl LineFormat for JsonLines {
             }
             Record {
                 thread: None, op: None, barrier: Some(name), parties: Some(parties), ..
-            } if record.has_keys(2) => {
+            } if record.has_keys(2) && parties > 0 => {
                 let barrier = builder.names().barriers.intern(&name.0);
                 builder.declare_parties(barrier, parties);
             }

@@ -14,8 +14,8 @@
 //! section  = tag: u8, form: u8, length: u32, body: length bytes
 //! ```
 //!
-//! All numbers are little-endian. The checksum is XXH3 of kind, length and payload. The book
-//! describes every byte.
+//! All numbers are little-endian. The checksum is XXH3 of the payload, its seed the kind and the
+//! length. The book describes every byte.
 //!
 //! Nothing is allocated on the word of the file: a frame is read as far as it goes, and what a
 //! section may unpack to is bounded by the number of events in its block, which is bounded.

@@ -62,9 +62,9 @@ fn files_without_a_trace_are_named_for_what_they_are() {
     );
     check(
         "to whom it may concern",
-        expect![[r#"
-        Columns, 0 events
-        there are no events: all there is was taken for the heading of columns"#]],
+        expect![
+            "a: not a trace in a known format: no line is an event, a JSON object, or below a heading of columns"
+        ],
     );
 }
 
@@ -230,9 +230,9 @@ fn columns_need_a_heading_and_one_operation_a_line() {
     check(b"t1\nw(\xff)\n", expect!["a: line 2: expected UTF-8 text"]);
     check(
         "t1\n",
-        expect![[r#"
-        Columns, 0 events
-        there are no events: all there is was taken for the heading of columns"#]],
+        expect![
+            "a: not a trace in a known format: no line is an event, a JSON object, or below a heading of columns"
+        ],
     );
 }
 
@@ -280,6 +280,10 @@ fn json_needs_its_keys() {
             "a: line 1: expected an operation's word such as `w` or `acq` as `op`, found `write`"
         ],
     );
+}
+
+#[test]
+fn json_keys_must_fit_the_operation() {
     check(
         "{\"thread\":\"T1\",\"op\":\"fence\"}\n",
         expect![[
@@ -316,6 +320,10 @@ fn json_needs_its_keys() {
             r#"a: line 1: expected the JSON object of an event: invalid type: floating point `1.5`, expected i64, at character 44 of `{"thread":"T1","op":"w","on":"x","value":1.5}`"#
         ]],
     );
+}
+
+#[test]
+fn other_json_lines_are_declarations() {
     check(
         "{\"semaphore\":\"s\"}\n",
         expect![[

@@ -14,9 +14,9 @@ pub(crate) trait LineFormat {
     /// Adds what `line` says to `builder`; all or nothing where the line is UTF-8.
     fn take(&mut self, line: &[u8], builder: &mut TraceBuilder) -> Result<(), ReadErrorKind>;
 
-    /// What a person should know of the text as a whole.
-    fn note(&self, _builder: &TraceBuilder) -> Option<String> {
-        None
+    /// Says whether the text as a whole is a trace, all lines taken.
+    fn end(&self, _builder: &TraceBuilder) -> Result<(), ReadErrorKind> {
+        Ok(())
     }
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn read_lines(
         }
         parsed.notes.push(format!("{reason}: kept the {kept} events before that"));
     }
-    parsed.notes.extend(format.note(&parsed.builder));
+    format.end(&parsed.builder).map_err(|kind| (Place::File, kind))?;
     Ok(parsed)
 }
 

@@ -253,6 +253,9 @@ fn read_names(builder: &mut TraceBuilder, tag: Tag, bytes: &[u8]) -> Result<(), 
         Tag::Parties => {
             let count = all.barriers.len();
             for (barrier, parties) in names::read_declarations(bytes, count)? {
+                if parties == 0 {
+                    return Err("a barrier for no parties".into());
+                }
                 builder.declare_parties(barrier, parties);
             }
             Ok(())

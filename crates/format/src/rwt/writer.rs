@@ -12,8 +12,8 @@ use super::{frame, names};
 /// Writes `trace` to `out`.
 ///
 /// # Errors
-/// If `out` does, or if the trace holds what the format cannot carry: a name longer than eight
-/// mebibytes, the flow or the program layer.
+/// If `out` does, or if the trace holds what the format cannot carry: a name of many mebibytes,
+/// the flow or the program layer.
 pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     if trace.flow().is_some() || trace.program().is_some() {
         return Err(unsupported("the flow and program layers cannot be written to `.rwt`"));
@@ -24,18 +24,16 @@ pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = Writer { trace, packer: Packer::new()?, written: [0; NAME_KINDS.len()] };
     let mut start = 0;
     let mut blocks_count = 0_u64;
-    loop {
+    while start < trace.len() {
         let (end, known) = writer.extent(start);
-        let is_last = end == trace.len();
-        let known = if is_last { NAME_KINDS.map(|kind| kind.count(trace.names())) } else { known };
-        if end > start || known != writer.written {
-            frame::write(out, frame::BLOCK, &writer.block(start, end, known)?)?;
-            blocks_count += 1;
-        }
-        if is_last {
-            break;
-        }
+        frame::write(out, frame::BLOCK, &writer.block(start, end, known)?)?;
+        blocks_count += 1;
         start = end;
+    }
+    // Names that no event uses come in blocks without events.
+    while let Some(known) = writer.unused_names() {
+        frame::write(out, frame::BLOCK, &writer.block(start, start, known)?)?;
+        blocks_count += 1;
     }
     let mut payload = (trace.len() as u64).to_le_bytes().to_vec();
     payload.extend_from_slice(&blocks_count.to_le_bytes());
@@ -137,6 +135,21 @@ impl Writer<'_> {
             }
         }
         (end_max, known)
+    }
+
+    /// How many names of each kind the next block without events brings; none once all are
+    /// written.
+    fn unused_names(&self) -> Option<[usize; NAME_KINDS.len()]> {
+        let names = self.trace.names();
+        let mut known = self.written;
+        let mut bytes = 0;
+        for (kind, known) in NAME_KINDS.into_iter().zip(&mut known) {
+            while *known < kind.count(names) && bytes <= NAMES_BYTES_GOAL {
+                bytes += kind.length(names, *known) + 1;
+                *known += 1;
+            }
+        }
+        (known != self.written).then_some(known)
     }
 
     fn block(
