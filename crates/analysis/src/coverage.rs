@@ -1,0 +1,81 @@
+//! How hard to look, and how far the look went.
+
+use std::fmt::{self, Display, Formatter};
+
+/// How hard an analysis looks. Budgets count work, not seconds, so a truncated answer repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Give every instance, ungrouped, and those with weaker guarantees too.
+    pub all: bool,
+    /// Stop after this many findings.
+    pub limit: Option<usize>,
+    /// How many steps of work may be spent on what is not linear in the trace, such as replaying
+    /// candidate schedules.
+    pub budget: u64,
+    /// How many threads may work at once. The answer does not depend on it.
+    pub threads: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { all: false, limit: None, budget: 1_000_000_000, threads: 1 }
+    }
+}
+
+/// Why an analysis stopped before its question was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Truncation {
+    /// The limit on findings was reached.
+    Limit,
+    /// The work budget was used up.
+    Budget,
+    /// Someone asked it to stop.
+    Cancelled,
+}
+
+impl Truncation {
+    /// How reports spell it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::Budget => "budget",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl Display for Truncation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Limit => "the limit on findings was reached",
+            Self::Budget => "the work budget was used up",
+            Self::Cancelled => "it was interrupted",
+        })
+    }
+}
+
+/// How much of its question an analysis answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coverage {
+    /// Which analysis.
+    pub analysis: &'static str,
+    /// Why it stopped early; none if it went through everything.
+    pub truncated: Option<Truncation>,
+    /// What it counted, in a fixed order.
+    pub counters: Vec<(&'static str, u64)>,
+}
+
+impl Coverage {
+    /// Whether the whole question was answered.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.truncated.is_none()
+    }
+
+    /// The counter called `name`, if there is one.
+    #[must_use]
+    pub fn counter(&self, name: &str) -> Option<u64> {
+        self.counters.iter().find(|(counter, _)| *counter == name).map(|&(_, count)| count)
+    }
+}

@@ -1,0 +1,78 @@
+//! A name for a finding that survives reruns.
+
+use std::fmt::{self, Display, Formatter};
+
+use reweave_trace::{EventId, Trace};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::info::Kind;
+
+/// A hash of what kind of fault a finding is and of the code locations at fault. Addresses, thread
+/// names and positions have no part in it, so another run of the same program that shows the same
+/// fault gives the same fingerprint. Nor have operations: of a line such as `x++` one run may show
+/// the read and another the write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(u64);
+
+impl Fingerprint {
+    /// The fingerprint of a finding of `kind` at `events`.
+    #[must_use]
+    pub fn of(trace: &Trace, kind: Kind, events: &[EventId]) -> Self {
+        let location = |&id: &EventId| trace.names().location(trace.event(id).site);
+        let mut locations: Vec<&str> = events.iter().map(location).collect();
+        locations.sort_unstable();
+        let mut text = String::from(kind.word());
+        for location in locations {
+            // A location cannot hold a line feed.
+            text.push('\n');
+            text.push_str(location);
+        }
+        Self(xxh3_64(text.as_bytes()))
+    }
+}
+
+impl Display for Fingerprint {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reweave_trace::{Op, TraceBuilder};
+
+    fn fingerprint(threads: [&str; 2], var: &str, locations: [&str; 2], before: usize) -> String {
+        let mut builder = TraceBuilder::new();
+        let [first, second] = threads.map(|name| builder.thread(name));
+        let [here, there] = locations.map(|location| builder.site(location));
+        let var = builder.var(var);
+        for _ in 0..before {
+            builder.push(first, Op::Branch, here);
+        }
+        builder.push(first, Op::Write(var), here);
+        builder.push(second, Op::Read(var), there);
+        let trace = builder.finish().unwrap();
+        let events: Vec<_> = trace.events().skip(before).map(|(id, _)| id).collect();
+        Fingerprint::of(&trace, Kind::Race, &events).to_string()
+    }
+
+    #[test]
+    fn threads_addresses_and_positions_have_no_part_in_it() {
+        let one = fingerprint(["T1", "T2"], "0x10", ["a.c:1", "b.c:2"], 0);
+        let other = fingerprint(["pool-7", "main"], "0x99", ["a.c:1", "b.c:2"], 5);
+        assert_eq!(one, other);
+    }
+
+    #[test]
+    fn locations_have() {
+        let one = fingerprint(["T1", "T2"], "x", ["a.c:1", "b.c:2"], 0);
+        assert_ne!(one, fingerprint(["T1", "T2"], "x", ["a.c:1", "b.c:3"], 0));
+        assert_eq!(one, fingerprint(["T1", "T2"], "x", ["b.c:2", "a.c:1"], 0));
+    }
+
+    #[test]
+    fn it_never_changes_from_version_to_version() {
+        assert_eq!(fingerprint(["T1", "T2"], "x", ["a.c:1", "b.c:2"], 0), "6bc8b0affd9bf809");
+    }
+}

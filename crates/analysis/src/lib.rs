@@ -1,0 +1,29 @@
+//! What an analysis is, what it is given and what it gives back. No algorithms.
+//!
+//! An [`Analysis`] examines a [`Subject`] under [`Settings`] and hands each [`Finding`] to a
+//! [`Sink`]; its [`Coverage`] says how much of the question it answered. An analysis sees traces
+//! and settings, never files or arguments; it prints nothing, reads no clock and draws no
+//! randomness, so the same trace and settings give the same findings in the same order.
+
+mod coverage;
+mod finding;
+mod fingerprint;
+mod info;
+mod outcome;
+mod subject;
+
+pub use coverage::{Coverage, Settings, Truncation};
+pub use finding::{Evidence, Finding};
+pub use fingerprint::Fingerprint;
+pub use info::{Guarantee, Info, Kind};
+pub use outcome::{Outcome, Reported};
+pub use subject::{Sink, Subject};
+
+/// One way of examining traces.
+pub trait Analysis: Sync {
+    /// What this analysis is called, needs, and promises.
+    fn info(&self) -> &'static Info;
+
+    /// Examines `subject` and hands each finding to `sink` as it is made.
+    fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage;
+}

@@ -1,0 +1,68 @@
+//! Happens-before pair by pair, straight from its definition: cubic, for tests.
+
+use reweave_base::{Id, IndexVec};
+use reweave_trace::{EventId, Op, Trace};
+
+/// Whether each event happens before each other.
+#[derive(Debug)]
+pub struct Order {
+    before: IndexVec<EventId, Vec<bool>>,
+}
+
+impl Order {
+    /// Happens-before over all events of `trace`.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        let events: Vec<EventId> = trace.events().map(|(id, _)| id).collect();
+        let mut before: IndexVec<EventId, Vec<bool>> =
+            IndexVec::from_elem(vec![false; events.len()], events.len());
+        // Edges go forward in observed order, so what is before `middle` is known by its turn.
+        for &late in &events {
+            for &middle in events.iter().filter(|&&middle| middle < late) {
+                if !is_edge(trace, middle, late) {
+                    continue;
+                }
+                before[late][middle.index()] = true;
+                for early in 0..middle.index() {
+                    before[late][early] |= before[middle][early];
+                }
+            }
+        }
+        Self { before }
+    }
+
+    /// Whether `early` happens before `late`.
+    #[must_use]
+    pub fn is_before(&self, early: EventId, late: EventId) -> bool {
+        self.before[late][early.index()]
+    }
+}
+
+/// Whether `early`, observed before `late`, is put before it by one rule alone.
+fn is_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
+    let (from, to) = (trace.event(early), trace.event(late));
+    if from.thread == to.thread {
+        return true;
+    }
+    if from.op == Op::Fork(to.thread) || to.op == Op::Join(from.thread) {
+        return true;
+    }
+    let signals = trace.signals();
+    match (from.op, to.op) {
+        (Op::Fork(child), Op::Join(joined)) => child == joined,
+        (Op::Release(released), Op::Acquire(acquired) | Op::AcquireShared(acquired))
+        | (Op::ReleaseShared(released), Op::Acquire(acquired)) => released == acquired,
+        (Op::Notify(_) | Op::NotifyAll(_), Op::Wake(_)) => {
+            signals.stay(late).and_then(|stay| stay.notify) == Some(early)
+        }
+        (Op::Arrive(_), Op::Depart(_)) => {
+            signals.round(late).is_some_and(|round| round.arrivals.contains(&early))
+        }
+        (Op::Post(_), Op::Take(_)) => signals.post(late) == Some(early),
+        (Op::AtomicWrite(..) | Op::AtomicUpdate(..), Op::AtomicRead(..) | Op::AtomicUpdate(..)) => {
+            trace.writer(late) == Some(early)
+        }
+        (Op::Alloc(born), Op::Free(ended)) => born == ended,
+        _ => false,
+    }
+}

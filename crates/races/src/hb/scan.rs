@@ -1,0 +1,213 @@
+//! The pass over the trace: for each access, the earlier ones that it is unordered with.
+
+use reweave_base::{FxHashMap, IndexVec};
+use reweave_order::hb::HappensBefore;
+use reweave_trace::{EventId, Op, SiteId, ThreadId, Trace, VarId};
+
+use super::{Counts, Group, Race, Races, TRIES_MAX};
+
+/// The state after the events so far.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    clocks: HappensBefore,
+    vars: IndexVec<VarId, Vec<History>>,
+}
+
+/// What one thread did to one variable.
+#[derive(Debug)]
+struct History {
+    thread: ThreadId,
+    /// By [`class`].
+    classes: [Vec<Place>; CLASSES],
+}
+
+/// The accesses of one class at one site, oldest first. Places are kept in the order of their
+/// last accesses, so that those with unseen accesses are at the end.
+#[derive(Debug)]
+struct Place {
+    site: SiteId,
+    accesses: Vec<Access>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    /// Its number in its thread, counted from 1.
+    time: u32,
+    event: EventId,
+}
+
+impl Place {
+    fn last_time(&self) -> u32 {
+        self.accesses.last().map_or(0, |access| access.time)
+    }
+}
+
+const CLASSES: usize = 4;
+
+/// Accesses of one class conflict with the same others: plain or atomic, read or write.
+fn class(op: Op) -> usize {
+    usize::from(op.is_write()) + 2 * usize::from(op.is_atomic())
+}
+
+/// The classes that each class conflicts with.
+const CONFLICTS: [&[usize]; CLASSES] = [&[1, 3], &[0, 1, 2, 3], &[1], &[0, 1]];
+
+/// Accesses of one thread at one site that a later access is unordered with.
+#[derive(Debug)]
+pub(super) struct Unordered<'a> {
+    site: SiteId,
+    accesses: &'a [Access],
+    second: EventId,
+}
+
+impl Unordered<'_> {
+    /// The earlier accesses, oldest first.
+    pub(super) fn firsts(&self) -> impl Iterator<Item = EventId> {
+        self.accesses.iter().map(|access| access.event)
+    }
+}
+
+impl Scan {
+    /// Takes the next event and tells `unordered` of the conflicting accesses, never none at a
+    /// time, that it is unordered with.
+    pub(super) fn step(
+        &mut self,
+        trace: &Trace,
+        second: EventId,
+        mut unordered: impl FnMut(Unordered<'_>),
+    ) {
+        let clock = self.clocks.advance(trace, second);
+        let event = trace.event(second);
+        let Some(var) = event.op.var() else { return };
+        let histories = self.vars.get_or_default(var);
+        for history in histories.iter().filter(|history| history.thread != event.thread) {
+            let seen = clock.get(history.thread);
+            for &other in CONFLICTS[class(event.op)] {
+                let places = history.classes[other].iter().rev();
+                for place in places.take_while(|place| place.last_time() > seen) {
+                    let from = place.accesses.partition_point(|access| access.time <= seen);
+                    let accesses = &place.accesses[from..];
+                    unordered(Unordered { site: place.site, accesses, second });
+                }
+            }
+        }
+        let access = Access { time: clock.get(event.thread), event: second };
+        let at = histories.iter().position(|history| history.thread == event.thread);
+        let at = at.unwrap_or_else(|| {
+            let classes = [const { Vec::new() }; CLASSES];
+            histories.push(History { thread: event.thread, classes });
+            histories.len() - 1
+        });
+        record(&mut histories[at].classes[class(event.op)], event.site, access);
+    }
+}
+
+/// Adds `access` to its place and moves that to the end.
+fn record(places: &mut Vec<Place>, site: SiteId, access: Access) {
+    match places.iter().rposition(|place| place.site == site) {
+        Some(at) => {
+            places[at].accesses.push(access);
+            places[at..].rotate_left(1);
+        }
+        None => places.push(Place { site, accesses: vec![access] }),
+    }
+}
+
+/// Counts and groups what the scan finds.
+#[derive(Debug)]
+pub(super) struct Tally {
+    counts: Counts,
+    last_second: Option<EventId>,
+    racy: IndexVec<VarId, bool>,
+    /// For each site the first one with the same location.
+    locations: IndexVec<SiteId, SiteId>,
+    group_of: FxHashMap<(SiteId, SiteId), usize>,
+    groups: Vec<Group>,
+}
+
+impl Tally {
+    pub(super) fn new(trace: &Trace) -> Self {
+        let names = trace.names();
+        let mut first: FxHashMap<&str, SiteId> = FxHashMap::default();
+        let locations =
+            names.sites.entries().map(|(id, _)| *first.entry(names.location(id)).or_insert(id));
+        Self {
+            counts: Counts::default(),
+            last_second: None,
+            racy: IndexVec::from_elem(false, names.vars.len()),
+            locations: locations.collect(),
+            group_of: FxHashMap::default(),
+            groups: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, trace: &Trace, unordered: &Unordered<'_>) {
+        let second = unordered.second;
+        let event = trace.event(second);
+        let count = unordered.accesses.len() as u64;
+        self.counts.pairs += count;
+        self.counts.second_events += u64::from(self.last_second != Some(second));
+        self.last_second = Some(second);
+        if let Some(var) = event.op.var() {
+            self.counts.vars += u64::from(!self.racy[var]);
+            self.racy[var] = true;
+        }
+        let (left, right) = (self.locations[unordered.site], self.locations[event.site]);
+        let sites = (left.min(right), left.max(right));
+        let at = *self.group_of.entry(sites).or_insert(self.groups.len());
+        if at == self.groups.len() {
+            self.groups.push(Group { sites, count: 0, earliest: Vec::new() });
+        }
+        let group = &mut self.groups[at];
+        group.count += count;
+        for first in unordered.firsts().take(TRIES_MAX) {
+            let race = Race { first, second };
+            if !insert(&mut group.earliest, race) {
+                break;
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Races {
+        self.counts.location_pairs = self.groups.len() as u64;
+        self.groups.sort_by_key(|group| group.earliest.first().map(Race::order));
+        Races { counts: self.counts, groups: self.groups }
+    }
+}
+
+/// Adds `race` if it is among the earliest.
+fn insert(earliest: &mut Vec<Race>, race: Race) -> bool {
+    let at = earliest.partition_point(|other| other.order() < race.order());
+    if at == TRIES_MAX {
+        return false;
+    }
+    earliest.truncate(TRIES_MAX - 1);
+    earliest.insert(at, race);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reweave_trace::MemoryOrder;
+
+    #[test]
+    fn classes_conflict_as_their_operations_do() {
+        let var = VarId::from_number(1).unwrap();
+        let order = MemoryOrder::SeqCst;
+        let ops = [
+            Op::Read(var),
+            Op::Write(var),
+            Op::LooseRead(var),
+            Op::AtomicRead(var, order),
+            Op::AtomicWrite(var, order),
+            Op::AtomicUpdate(var, order),
+        ];
+        for left in ops {
+            for right in ops {
+                let conflict = CONFLICTS[class(left)].contains(&class(right));
+                assert_eq!(conflict, left.conflicts_with(right), "{left:?} and {right:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Findings as JSON, for programs. The fields are a promise.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use reweave_analysis::{Coverage, Evidence, Reported};
+use reweave_trace::{EventId, Reordering, Trace};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::Examined;
+use crate::site::Site;
+use crate::table::{last_steps, steps_count};
+
+/// The name of this form of report.
+pub const SCHEMA: &str = "reweave/1";
+
+/// Witnesses up to this long are written out event by event.
+const EXPLICIT_MAX: usize = 256;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    trace: TraceEntry<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    repaired: Vec<String>,
+    findings: Vec<FindingEntry<'a>>,
+    unshown: u64,
+    coverage: Vec<CoverageEntry<'a>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct TraceEntry<'a> {
+    path: &'a str,
+    events: usize,
+    threads: usize,
+    locks: usize,
+    vars: usize,
+}
+
+#[derive(Serialize)]
+struct FindingEntry<'a> {
+    id: &'a str,
+    fingerprint: String,
+    analysis: &'a str,
+    kind: &'static str,
+    guarantee: &'static str,
+    events: Vec<u32>,
+    message: &'a str,
+    count: u64,
+    sites: Vec<SiteEntry<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witness: Option<WitnessEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct SiteEntry<'a> {
+    event: u32,
+    thread: &'a str,
+    op: String,
+    location: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stack: Vec<&'a str>,
+    locks: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct WitnessEntry<'a> {
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    base: BTreeMap<&'a str, u32>,
+    schedule: Vec<u32>,
+    then: Vec<u32>,
+}
+
+#[derive(Serialize)]
+struct CoverageEntry<'a> {
+    analysis: &'a str,
+    complete: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<&'static str>,
+    counters: Counters<'a>,
+}
+
+struct Counters<'a>(&'a [(&'static str, u64)]);
+
+impl Serialize for Counters<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, count) in self.0 {
+            map.serialize_entry(name, count)?;
+        }
+        map.end()
+    }
+}
+
+/// Writes what was found in each of `examined`: an object for one, a list of them for several.
+///
+/// # Errors
+/// If `out` fails.
+pub fn json(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
+    write_one_or_all(out, &examined.iter().map(document).collect::<Vec<_>>())
+}
+
+/// Writes the only entry as it is, or several as a list.
+pub(crate) fn write_one_or_all(out: &mut dyn Write, all: &[impl Serialize]) -> io::Result<()> {
+    match all {
+        [only] => serde_json::to_writer_pretty(&mut *out, only)?,
+        all => serde_json::to_writer_pretty(&mut *out, all)?,
+    }
+    writeln!(out)
+}
+
+fn document<'a>(examined: &Examined<'a>) -> Document<'a> {
+    let Examined { path, trace, outcome } = *examined;
+    Document {
+        schema: SCHEMA,
+        trace: trace_entry(path, trace),
+        repaired: trace.repairs().iter().map(ToString::to_string).collect(),
+        findings: outcome.findings.iter().map(|reported| entry(trace, reported)).collect(),
+        unshown: outcome.unshown,
+        coverage: outcome.coverage.iter().map(coverage_entry).collect(),
+    }
+}
+
+pub(crate) fn trace_entry<'a>(path: &'a str, trace: &Trace) -> TraceEntry<'a> {
+    let names = trace.names();
+    TraceEntry {
+        path,
+        events: trace.len(),
+        threads: names.threads.len(),
+        locks: names.locks.len(),
+        vars: names.vars.len(),
+    }
+}
+
+fn entry<'a>(trace: &'a Trace, reported: &'a Reported) -> FindingEntry<'a> {
+    let Reported { id, fingerprint, finding } = reported;
+    let witness = match &finding.evidence {
+        Evidence::Schedule { reordering, .. } => {
+            Some(witness_entry(trace, reordering, &finding.evidence.then()))
+        }
+        Evidence::Unordered => None,
+    };
+    FindingEntry {
+        id,
+        fingerprint: fingerprint.to_string(),
+        analysis: finding.analysis,
+        kind: finding.kind.word(),
+        guarantee: finding.guarantee.word(),
+        events: numbers(&finding.events),
+        message: &finding.message,
+        count: finding.count,
+        sites: finding.events.iter().map(|&event| site_entry(trace, event)).collect(),
+        witness,
+    }
+}
+
+fn site_entry(trace: &Trace, event: EventId) -> SiteEntry<'_> {
+    let site = Site::of(trace, event);
+    SiteEntry {
+        event: site.number,
+        thread: site.thread,
+        op: site.op,
+        location: site.location,
+        stack: site.stack,
+        locks: site.locks.into_iter().map(|(name, _)| name).collect(),
+    }
+}
+
+fn witness_entry<'a>(
+    trace: &'a Trace,
+    reordering: &Reordering,
+    then: &[EventId],
+) -> WitnessEntry<'a> {
+    let then = numbers(then);
+    if steps_count(reordering) <= EXPLICIT_MAX {
+        let schedule = numbers(&last_steps(trace, reordering, EXPLICIT_MAX));
+        return WitnessEntry { base: BTreeMap::new(), schedule, then };
+    }
+    let names = &trace.names().threads;
+    let base = reordering.base.entries().filter(|&(_, &count)| count > 0);
+    let base = base.map(|(thread, &count)| (names.name(thread), count)).collect();
+    WitnessEntry { base, schedule: numbers(&reordering.schedule), then }
+}
+
+fn coverage_entry(coverage: &Coverage) -> CoverageEntry<'_> {
+    CoverageEntry {
+        analysis: coverage.analysis,
+        complete: coverage.is_complete(),
+        truncated: coverage.truncated.map(|reason| reason.word()),
+        counters: Counters(&coverage.counters),
+    }
+}
+
+fn numbers(events: &[EventId]) -> Vec<u32> {
+    events.iter().map(|event| event.number()).collect()
+}

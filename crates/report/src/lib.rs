@@ -1,0 +1,39 @@
+//! Findings for people and for programs: text, JSON, and an HTML page that stands alone.
+//!
+//! Names come from traces and may hold anything. Text and HTML show control characters and
+//! whatever else could change how a line looks as escapes, and HTML escapes markup, so a report
+//! shows names as they are and does nothing they say.
+
+mod html;
+mod json;
+mod shown;
+mod site;
+mod stats;
+mod table;
+mod text;
+
+use reweave_analysis::Outcome;
+use reweave_trace::Trace;
+
+pub use html::html;
+pub use json::{SCHEMA, json};
+pub use shown::shown;
+pub use stats::{Source, Stats, stats_json, stats_text};
+pub use text::{summary, text, witness};
+
+/// A trace and what was found in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Examined<'a> {
+    /// Where the trace came from.
+    pub path: &'a str,
+    /// The trace.
+    pub trace: &'a Trace,
+    /// What was found.
+    pub outcome: &'a Outcome,
+}
+
+/// `count` things: `1 event`, `2 events`.
+fn counted(count: u64, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}

@@ -1,0 +1,79 @@
+//! Text that shows what it holds and does nothing else.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// `text` with every character that could move the cursor, colour the terminal, turn the writing
+/// around or vanish replaced by its escape, such as `\u{1b}`.
+#[must_use]
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if is_hidden(letter) {
+            // Writing to a string cannot fail.
+            _ = write!(out, "{}", letter.escape_unicode());
+        } else {
+            out.push(letter);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// At most `letters_max` letters of `text`, shown; an ellipsis stands for the rest.
+pub(crate) fn clipped(text: &str, letters_max: usize) -> String {
+    let text = shown(text);
+    match text.char_indices().nth(letters_max) {
+        None => text.into_owned(),
+        Some(_) => text.chars().take(letters_max - 1).chain(['…']).collect(),
+    }
+}
+
+/// `text`, shown, with the characters that mean something to HTML escaped.
+pub(crate) fn markup(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in shown(text).chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn is_hidden(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_and_turned_writing_are_shown_not_done() {
+        assert_eq!(shown("\u{1b}[2Jx\r\n"), "\\u{1b}[2Jx\\u{d}\\u{a}");
+        assert_eq!(shown("a\u{202e}b\u{9b}1m"), "a\\u{202e}b\\u{9b}1m");
+        assert_eq!(shown("größe[3] <b>"), "größe[3] <b>");
+    }
+
+    #[test]
+    fn markup_is_text() {
+        assert_eq!(markup("<script>\"&'"), "&lt;script&gt;&quot;&amp;&#39;");
+    }
+
+    #[test]
+    fn long_text_is_clipped_at_a_letter() {
+        assert_eq!(clipped("äöüß", 3), "äö…");
+        assert_eq!(clipped("äöü", 3), "äöü");
+    }
+}

@@ -1,0 +1,168 @@
+//! What reports look like, and that names in them are shown and not obeyed.
+
+use std::io::{self, Write};
+
+use expect_test::{Expect, expect, expect_file};
+use reweave_analysis::{Outcome, Settings};
+use reweave_catalog::Quiet;
+use reweave_report::Examined;
+use reweave_trace::{Op, Trace, TraceBuilder};
+
+const RACE: &str = "\
+T1|acq(m)|a.c:1
+T1|w(x)|a.c:2
+T1|rel(m)|a.c:3
+T2|w(x)|b.c:9
+T1|w(x)|a.c:2
+";
+
+type Report = fn(&mut dyn Write, &[Examined<'_>]) -> io::Result<()>;
+
+fn rendered(trace: &Trace, all: bool, report: Report) -> String {
+    let analyses = reweave_catalog::select("races.hb", &[]).expect("there is such an analysis");
+    let settings = Settings { all, ..Settings::default() };
+    let outcome = reweave_catalog::run(trace, &analyses, &settings, &Quiet);
+    render(&Examined { path: "run.std", trace, outcome: &outcome }, report)
+}
+
+fn render(examined: &Examined<'_>, report: Report) -> String {
+    let mut out = Vec::new();
+    report(&mut out, &[*examined]).expect("a vector takes anything");
+    let text = String::from_utf8(out).expect("reports are UTF-8");
+    anstream::adapter::strip_str(&text).to_string()
+}
+
+#[track_caller]
+fn check(text: &str, all: bool, report: Report, expected: &Expect) {
+    expected.assert_eq(&rendered(&reweave_testkit::std(text), all, report));
+}
+
+#[test]
+fn text_says_what_where_and_how_it_comes_about() {
+    check(
+        RACE,
+        false,
+        reweave_report::text,
+        &expect![[r#"
+            run.std: 5 events, 2 threads, 1 lock, 1 variable
+
+            R1 race  witnessed  races.hb 3b38c3418137b867
+              `w(x)` at a.c:2 and `w(x)` at b.c:9 can happen at the same time
+                event 2, T1: w(x) at a.c:2, holding m
+                event 4, T2: w(x) at b.c:9, holding no lock
+              2 instances at these locations, of which this is an early one
+              A schedule that leads there:
+                step     event  T1      T2
+                   1         1  acq(m)        a.c:1
+                then         2  w(x)          a.c:2
+                then         4          w(x)  b.c:9
+              The independent checker accepted the schedule.
+
+            races.hb: pairs 2, second events 2, vars 1, location pairs 1
+            1 finding (race 1)
+        "#]],
+    );
+}
+
+#[test]
+fn text_says_when_nothing_was_found() {
+    check(
+        "T1|w(x)|a.c:1\n",
+        false,
+        reweave_report::text,
+        &expect![[r#"
+        run.std: 1 event, 1 thread, 0 locks, 1 variable
+
+        races.hb: pairs 0, second events 0, vars 0, location pairs 0
+        nothing found
+    "#]],
+    );
+}
+
+#[test]
+fn json_has_the_promised_fields() {
+    let json = rendered(&reweave_testkit::std(RACE), false, reweave_report::json);
+    expect_file!["golden/race.json"].assert_eq(&json);
+}
+
+#[test]
+fn an_unproven_pair_has_no_witness_and_is_labelled() {
+    let text = "T1|w(x)|1\nT1|w(y)|2\nT2|r(y)|3\nT2|r(x)|4\n";
+    let json = rendered(&reweave_testkit::std(text), true, reweave_report::json);
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let labels: Vec<_> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| (finding["guarantee"].clone(), finding.get("witness").is_some()))
+        .collect();
+    assert_eq!(labels, [("witnessed".into(), true), ("unordered".into(), false)]);
+}
+
+#[test]
+fn a_long_witness_starts_with_a_base() {
+    let mut text = "T1|w(y)|1\n".repeat(300);
+    text.push_str("T1|w(x)|2\nT2|w(x)|3\n");
+    let json = rendered(&reweave_testkit::std(&text), false, reweave_report::json);
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let witness = &report["findings"][0]["witness"];
+    assert_eq!(witness["base"], serde_json::json!({ "T1": 300 }));
+    assert_eq!(witness["schedule"], serde_json::json!([]));
+    assert_eq!(witness["then"], serde_json::json!([301, 302]));
+}
+
+fn hostile() -> Trace {
+    let mut builder = TraceBuilder::new();
+    let bad = "<script>alert(1)</script>\u{1b}[2J\u{202e}'\"&";
+    let [first, second] = [builder.thread(bad), builder.thread("</td>")];
+    let (var, site) = (builder.var(bad), builder.site(bad));
+    builder.push(first, Op::Write(var), site);
+    builder.push(second, Op::Write(var), site);
+    builder.finish().expect("two writes can happen")
+}
+
+#[test]
+fn names_in_text_do_nothing_to_the_terminal() {
+    let trace = hostile();
+    let mut out = Vec::new();
+    let analyses = reweave_catalog::select("races.hb", &[]).unwrap();
+    let outcome = reweave_catalog::run(&trace, &analyses, &Settings::default(), &Quiet);
+    let examined = Examined { path: "\u{1b}]0;title\u{7}", trace: &trace, outcome: &outcome };
+    reweave_report::text(&mut out, &[examined]).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(!text.contains("\u{1b}[2J") && !text.contains("\u{1b}]0"), "{text:?}");
+    assert!(!text.contains('\u{202e}') && text.contains("\\u{1b}[2J"), "{text:?}");
+}
+
+#[test]
+fn names_in_html_are_text() {
+    let page = rendered(&hostile(), false, reweave_report::html);
+    assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
+    assert!(!page.contains('\u{1b}') && !page.contains('\u{202e}'));
+    assert!(!page.contains("</td></td>") && page.contains("<th>&lt;/td&gt;</th>"), "{page}");
+    assert!(!page.contains("http://") && !page.contains("https://"), "it needs no network");
+}
+
+#[test]
+fn html_has_a_witness_table_with_a_column_per_thread() {
+    let page = rendered(&reweave_testkit::std(RACE), false, reweave_report::html);
+    assert!(page.contains("<th>T1</th><th>T2</th><th>location</th>"), "{page}");
+    assert!(page.contains("<tr class=\"then\">"), "{page}");
+    assert!(page.contains("prefers-color-scheme: dark"));
+    assert_eq!(page.matches("<article>").count(), page.matches("</article>").count());
+}
+
+#[test]
+fn a_repaired_trace_is_said_to_be_one() {
+    let mut builder = TraceBuilder::new();
+    let (thread, lock, site) = (builder.thread("T1"), builder.lock("m"), builder.site("a.c:1"));
+    builder.push(thread, Op::Release(lock), site);
+    let trace = builder.finish_mended().unwrap();
+    let outcome = Outcome::default();
+    let examined = Examined { path: "run.std", trace: &trace, outcome: &outcome };
+    let json: serde_json::Value =
+        serde_json::from_str(&render(&examined, reweave_report::json)).unwrap();
+    assert_eq!(json["repaired"].as_array().map(Vec::len), Some(trace.repairs().len()));
+    assert!(render(&examined, reweave_report::text).contains("repaired: 1 change"));
+    assert!(render(&examined, reweave_report::html).contains("This trace was repaired"));
+}
