@@ -1,0 +1,63 @@
+//! `stats`: what traces hold.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use reweave_format::Reading;
+use reweave_report::Source;
+
+use crate::destination::Destination;
+use crate::input;
+
+/// Count what a trace holds: events, threads, locks, variables, operations.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reweave stats --format json run.std.gz")]
+pub(crate) struct Args {
+    /// Traces to read; `-` is standard input
+    #[arg(value_name = "TRACE", required = true)]
+    traces: Vec<PathBuf>,
+    /// Mend traces whose events cannot have happened, and say what was changed
+    #[arg(long)]
+    repair: bool,
+    /// How to print the numbers
+    #[arg(long, value_enum, default_value_t)]
+    format: StatsFormat,
+    /// Write them to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// How numbers are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum StatsFormat {
+    /// for people
+    #[default]
+    Text,
+    /// for programs
+    Json,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let destination = Destination::prepare(args.output.as_deref())?;
+    let mut readings: Vec<(String, Reading)> = Vec::new();
+    for path in &args.traces {
+        readings.push((input::name(path), input::read(path, args.repair)?));
+    }
+    let sources: Vec<Source<'_>> = readings
+        .iter()
+        .map(|(path, reading)| Source {
+            path,
+            format: input::format_word(reading.format),
+            compression: reading.compression.map(input::compression_word),
+            trace: &reading.trace,
+        })
+        .collect();
+    destination.write(|out| match args.format {
+        StatsFormat::Text => {
+            sources.iter().try_for_each(|source| reweave_report::stats_text(out, source))
+        }
+        StatsFormat::Json => reweave_report::stats_json(out, &sources),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,134 @@
+//! Where output goes: standard output, or a file that is replaced whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anstream::AutoStream;
+use anyhow::Context as _;
+use reweave_format::{Compression, Format};
+use reweave_trace::Trace;
+use tempfile::TempDir;
+
+use crate::exit::Interrupted;
+use crate::interrupt;
+
+/// Where output goes. Made before the work starts, so that a place that cannot be written to is
+/// known early.
+#[derive(Debug)]
+pub(crate) enum Destination {
+    StandardOutput,
+    /// Not an ordinary file, such as a device or a pipe: written as it comes.
+    Device(PathBuf),
+    /// An ordinary file, made in a folder beside it and moved into place at the end.
+    File {
+        target: PathBuf,
+        folder: TempDir,
+    },
+}
+
+impl Destination {
+    /// Output to `path`, where `-` or none is standard output.
+    pub(crate) fn prepare(path: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(path) = path.filter(|&path| path != Path::new("-")) else {
+            return Ok(Self::StandardOutput);
+        };
+        Self::prepare_file(path).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn prepare_file(path: &Path) -> io::Result<Self> {
+        // What a link points to is replaced, not the link.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        match fs::metadata(&target) {
+            Ok(there) if there.is_dir() => {
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+            }
+            Ok(there) if !there.is_file() => return Ok(Self::Device(target)),
+            Ok(there) if there.permissions().readonly() => {
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
+            }
+            _ => {}
+        }
+        if target.file_name().is_none() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it has no file name"));
+        }
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        let folder = tempfile::Builder::new().prefix(".reweave-").tempdir_in(parent)?;
+        interrupt::set_unfinished(Some(folder.path()));
+        Ok(Self::File { target, folder })
+    }
+
+    /// Writes a report; colours in it reach terminals only.
+    pub(crate) fn write(
+        self,
+        report: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
+        let send = |out: &mut dyn Write| {
+            let mut buffered = BufWriter::new(out);
+            report(&mut buffered)?;
+            buffered.flush()
+        };
+        match self {
+            Self::StandardOutput => {
+                let mut out = AutoStream::auto(io::stdout().lock());
+                send(&mut out).context("standard output")
+            }
+            Self::Device(path) => {
+                let file = File::options().write(true).open(&path);
+                let sent = file.and_then(|file| send(&mut AutoStream::never(file)));
+                sent.with_context(|| path.display().to_string())
+            }
+            Self::File { target, folder } => {
+                let file = File::create(folder.path().join(FILE));
+                let sent = file.and_then(|file| send(&mut AutoStream::never(file)));
+                sent.with_context(|| target.display().to_string())?;
+                commit(&target, folder)
+            }
+        }
+    }
+
+    /// Writes `trace`; nothing is left behind if it is interrupted.
+    pub(crate) fn write_trace(
+        self,
+        trace: &Trace,
+        format: Format,
+        compression: Option<Compression>,
+    ) -> anyhow::Result<()> {
+        match self {
+            Self::StandardOutput => {
+                Ok(reweave_format::write(trace, Path::new("-"), format, compression)?)
+            }
+            Self::Device(path) => Ok(reweave_format::write(trace, &path, format, compression)?),
+            Self::File { target, folder } => {
+                let file = folder.path().join(FILE);
+                let written = reweave_format::write(trace, &file, format, compression);
+                written.map_err(|error| {
+                    anyhow::anyhow!("cannot write {}: {}", target.display(), error.reason)
+                })?;
+                if interrupt::is_asked() {
+                    return Err(Interrupted.into());
+                }
+                commit(&target, folder)
+            }
+        }
+    }
+}
+
+/// What the output is called until it is complete.
+const FILE: &str = "unfinished";
+
+/// Moves the finished file to `target`.
+fn commit(target: &Path, folder: TempDir) -> anyhow::Result<()> {
+    let file = folder.path().join(FILE);
+    let moved = || {
+        if let Ok(there) = fs::metadata(target) {
+            fs::set_permissions(&file, there.permissions())?;
+        }
+        fs::rename(&file, target)
+    };
+    moved().with_context(|| format!("cannot write {}", target.display()))?;
+    drop(folder);
+    interrupt::set_unfinished(None);
+    Ok(())
+}

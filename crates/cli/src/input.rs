@@ -1,0 +1,92 @@
+//! Traces read from files, with progress and a word on what was noticed.
+
+use std::path::Path;
+
+use reweave_format::{Compression, Format, ReadOptions, Reading};
+
+use crate::exit::say;
+use crate::watch::Bar;
+
+/// How many notes on one trace are said.
+const NOTES_MAX: usize = 20;
+
+/// Reads the trace at `path`; `-` is standard input.
+pub(crate) fn read(path: &Path, repair: bool) -> anyhow::Result<Reading> {
+    let size = std::fs::metadata(path).ok().filter(|there| there.is_file());
+    let bar = Bar::new(&name(path), size.map(|there| there.len()));
+    let go_on = |bytes: u64| bar.go_on(bytes);
+    let reading = reweave_format::read(path, &ReadOptions { repair, go_on: Some(&go_on) })?;
+    drop(bar);
+    for note in reading.notes.iter().take(NOTES_MAX) {
+        say(&format!("{}: {note}", name(path)));
+    }
+    if let Some(more) = reading.notes.len().checked_sub(NOTES_MAX).filter(|&more| more > 0) {
+        say(&format!("{}: and {more} more", name(path)));
+    }
+    Ok(reading)
+}
+
+/// What reports call the trace at `path`.
+pub(crate) fn name(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// A format as the command line spells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FormatName {
+    /// RAPID text, an event a line
+    Std,
+    /// ours, binary
+    Rwt,
+    /// a column per thread
+    Columns,
+    /// JSON lines, an object an event
+    Jsonl,
+}
+
+impl FormatName {
+    pub(crate) const fn format(self) -> Format {
+        match self {
+            Self::Std => Format::Std,
+            Self::Rwt => Format::Rwt,
+            Self::Columns => Format::Columns,
+            Self::Jsonl => Format::JsonLines,
+        }
+    }
+}
+
+/// How the command line and reports spell `format`.
+pub(crate) const fn format_word(format: Format) -> &'static str {
+    match format {
+        Format::Std => "std",
+        Format::Rwt => "rwt",
+        Format::Columns => "columns",
+        Format::JsonLines => "jsonl",
+    }
+}
+
+/// How reports spell `compression`.
+pub(crate) const fn compression_word(compression: Compression) -> &'static str {
+    match compression {
+        Compression::Gzip => "gzip",
+        Compression::Zstd => "zstd",
+    }
+}
+
+/// The format and compression of output to `path`: `to` if it is given, or what the file's name
+/// says; standard output is RAPID text unless something else is asked for.
+pub(crate) fn format_of_output(
+    path: &Path,
+    to: Option<FormatName>,
+) -> anyhow::Result<(Format, Option<Compression>)> {
+    let (named, compression) = Format::from_name(&path.to_string_lossy());
+    let standard = (path == Path::new("-")).then_some(Format::Std);
+    match to.map(FormatName::format).or(named).or(standard) {
+        Some(format) => Ok((format, compression)),
+        None => anyhow::bail!(
+            "{}: its name does not say which format to write: expected .std, .rwt, .trace or \
+             .jsonl, perhaps with .gz or .zst; or use `--to`",
+            path.display()
+        ),
+    }
+}

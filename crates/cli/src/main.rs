@@ -1,0 +1,56 @@
+//! The `reweave` command: one module per subcommand, no logic of its own.
+//!
+//! Findings go to standard output, everything else to standard error. Exit codes: 0 nothing found,
+//! or done; 66 something found; 3 nothing found but the search was cut short; 2 bad input or
+//! usage; 70 a fault of our own; 130 interrupted before there was anything to tell.
+
+mod commands;
+mod destination;
+mod exit;
+mod input;
+mod interrupt;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Predicts what other runs of a concurrent program could do wrong, from one recorded run.
+#[derive(Debug, Parser)]
+#[command(
+    name = "reweave",
+    version,
+    after_help = "Start with:\n  reweave demo\n  reweave check TRACE"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(commands::demo::Args),
+    Check(commands::check::Args),
+    Stats(commands::stats::Args),
+    Convert(commands::convert::Args),
+    Generate(commands::generate::Args),
+    List(commands::list::Args),
+}
+
+fn main() -> ExitCode {
+    exit::guarded(|| {
+        let arguments = Arguments::parse();
+        interrupt::listen();
+        match arguments.command {
+            Command::Demo(args) => commands::demo::run(&args),
+            Command::Check(args) => commands::check::run(&args),
+            Command::Stats(args) => commands::stats::run(&args),
+            Command::Convert(args) => commands::convert::run(&args),
+            Command::Generate(args) => commands::generate::run(&args),
+            Command::List(args) => commands::list::run(&args),
+        }
+    })
+}

@@ -1,0 +1,158 @@
+//! Whatever is wrong with the input, the command says where and why, and writes nothing.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use super::{Folder, RACE};
+
+/// Every command that reads a trace refuses `content` with exit code 2, names the file and says
+/// each of `words`; nothing is left in the folder but the input.
+#[track_caller]
+fn refused(content: impl AsRef<[u8]>, words: &[&str]) {
+    let folder = Folder::with("bad.std", content);
+    let commands: [&[&str]; 4] = [
+        &["stats", "bad.std"],
+        &["check", "--format", "json", "bad.std"],
+        &["check", "bad.std", "-o", "out.html", "--format", "html"],
+        &["convert", "bad.std", "out.rwt"],
+    ];
+    for arguments in commands {
+        let ran = folder.run(arguments).expect(2);
+        assert_eq!(ran.out(), "", "{arguments:?}");
+        let message = ran.err();
+        assert!(message.contains("bad.std"), "{arguments:?}: {message}");
+        for word in words {
+            assert!(message.contains(word), "{arguments:?}: {word} is not in {message}");
+        }
+        assert_eq!(folder.names(), ["bad.std"], "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_unknown_operation_is_refused() {
+    refused("T1|w(x)|1\nT1|jump(x)|2\n", &["line 2", "jump(x)"]);
+}
+
+#[test]
+fn a_missing_field_is_refused() {
+    refused("T1|w(x)|1\nT1|w(x)|2\nT1|w(x)\n", &["line 3"]);
+}
+
+#[test]
+fn what_is_not_text_is_refused() {
+    refused(b"T1|w(x)|1\nT1|w(\xff)|2\n", &["line 2", "UTF-8"]);
+}
+
+#[test]
+fn a_release_of_a_lock_not_held_is_refused() {
+    refused("T1|acq(m)|1\nT2|rel(m)|2\n", &["line 2", "`m`"]);
+}
+
+#[test]
+fn an_acquire_of_a_lock_that_another_thread_holds_is_refused() {
+    refused("T1|acq(m)|1\nT2|acq(m)|2\n", &["line 2", "`m`", "`T1`"]);
+}
+
+#[test]
+fn an_event_before_its_fork_is_refused() {
+    refused("T2|w(x)|1\nT1|fork(T2)|2\n", &["line 1", "`T2`", "event 2"]);
+}
+
+#[test]
+fn an_event_after_its_join_is_refused() {
+    refused("T1|fork(T2)|1\nT1|join(T2)|2\nT2|w(x)|3\n", &["line 3", "T2"]);
+}
+
+#[test]
+fn a_thread_forked_twice_is_refused() {
+    refused("T1|fork(T2)|1\nT1|fork(T2)|2\n", &["line 2", "`T2`"]);
+}
+
+#[test]
+fn the_line_is_counted_with_comments_and_blank_lines() {
+    refused("# a comment\n\nT1|w(x)|1\n\nT1|rel(m)|2\n", &["line 5"]);
+}
+
+#[test]
+fn an_empty_file_is_refused() {
+    refused("", &["empty"]);
+}
+
+#[test]
+fn random_bytes_are_refused() {
+    let mut state = 7_u32;
+    let bytes: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    })
+    .take(4_096)
+    .collect();
+    refused(bytes, &[]);
+}
+
+#[test]
+fn a_binary_file_cut_off_anywhere_or_changed_anywhere_is_refused() {
+    let folder = Folder::with("good.std", RACE);
+    folder.run(&["convert", "good.std", "good.rwt"]).expect(0);
+    let good = folder.read("good.rwt");
+    for cut in 0..good.len() {
+        folder.put("cut.rwt", &good[..cut]);
+        let ran = folder.run(&["stats", "cut.rwt"]).expect(2);
+        assert!(ran.out().is_empty() && ran.err().contains("cut.rwt"), "{cut}: {}", ran.err());
+    }
+    for at in 0..good.len() {
+        let mut changed = good.clone();
+        changed[at] ^= 0x55;
+        folder.put("changed.rwt", &changed);
+        let ran = folder.run(&["stats", "changed.rwt"]).expect(2);
+        assert!(ran.out().is_empty() && ran.err().contains("changed.rwt"), "{at}: {}", ran.err());
+    }
+}
+
+#[test]
+fn a_line_without_end_is_refused_before_much_of_it_is_read() {
+    const CHUNK: usize = 1 << 20;
+    let folder = Folder::new();
+    let mut command = folder.command(&["stats", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let chunk = vec![b'x'; CHUNK];
+    let taken = (0..1_024).take_while(|_| pipe.write_all(&chunk).is_ok()).count();
+    drop(pipe);
+    let output = child.wait_with_output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(taken < 128, "{taken} MiB were read");
+    assert!(message.contains("standard input: line 1"), "{message}");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let ran = Folder::new().run(&["stats", "nowhere.std"]).expect(2);
+    assert!(ran.err().contains("nowhere.std"), "{}", ran.err());
+}
+
+#[test]
+fn a_good_file_before_a_bad_one_prints_nothing() {
+    let folder = Folder::with("good.std", RACE);
+    folder.put("bad.std", "T1|nonsense|1\n");
+    let ran = folder.run(&["check", "good.std", "bad.std"]).expect(2);
+    assert_eq!(ran.out(), "");
+}
+
+#[test]
+fn names_from_a_bad_file_do_nothing_to_the_terminal() {
+    let folder = Folder::with("bad.std", "T1|\u{1b}[2Jjump(x)|1\n");
+    let ran = folder.run(&["stats", "bad.std"]).expect(2);
+    assert!(!ran.err().contains('\u{1b}'), "{:?}", ran.err());
+}
+
+#[test]
+fn repair_mends_what_the_default_refuses_and_every_report_says_so() {
+    let folder = Folder::with("bad.std", "T1|rel(m)|1\nT1|w(x)|2\nT2|w(x)|3\n");
+    folder.run(&["check", "bad.std"]).expect(2);
+    let ran = folder.run(&["check", "--repair", "--format", "json", "bad.std"]).expect(66);
+    assert_eq!(ran.json()["repaired"].as_array().map(Vec::len), Some(1));
+    assert!(folder.run(&["check", "--repair", "bad.std"]).expect(66).out().contains("repaired"));
+}

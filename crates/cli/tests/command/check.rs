@@ -1,0 +1,122 @@
+//! `check`: exit codes and what its reports hold.
+
+use super::{CLEAN, Folder, RACE};
+
+#[test]
+fn it_exits_with_66_when_something_is_found_and_0_when_nothing_is() {
+    let folder = Folder::with("race.std", RACE);
+    folder.put("clean.std", CLEAN);
+    folder.run(&["check", "race.std"]).expect(66);
+    folder.run(&["check", "clean.std"]).expect(0);
+    folder.run(&["check", "clean.std", "race.std"]).expect(66);
+}
+
+#[test]
+fn it_exits_with_3_when_a_limit_cut_the_search_short() {
+    let folder = Folder::with("race.std", RACE);
+    folder.run(&["check", "--limit", "0", "race.std"]).expect(3);
+    folder.run(&["check", "--limit", "1", "race.std"]).expect(66);
+}
+
+#[test]
+fn json_holds_what_scripts_rely_on() {
+    let folder = Folder::with("race.std", RACE);
+    let ran = folder.run(&["check", "--format", "json", "race.std"]).expect(66);
+    assert_eq!(ran.err(), "");
+    let report = ran.json();
+    assert_eq!(report["schema"], "reweave/1");
+    assert_eq!(
+        report["trace"],
+        serde_json::json!(
+            { "path": "race.std", "events": 2, "threads": 2, "locks": 0, "vars": 1 }
+        )
+    );
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["id"], &finding["analysis"]), (&"R1".into(), &"races.hb".into()));
+    assert_eq!((&finding["kind"], &finding["guarantee"]), (&"race".into(), &"witnessed".into()));
+    assert_eq!(finding["events"], serde_json::json!([1, 2]));
+    assert_eq!(finding["witness"], serde_json::json!({ "schedule": [], "then": [1, 2] }));
+    assert_eq!(finding["sites"][1]["location"], "b.c:2");
+    let coverage = &report["coverage"][0];
+    assert_eq!((&coverage["analysis"], &coverage["complete"]), (&"races.hb".into(), &true.into()));
+    assert_eq!(coverage["counters"]["pairs"], 1);
+}
+
+#[test]
+fn several_traces_give_a_list() {
+    let folder = Folder::with("race.std", RACE);
+    let ran = folder.run(&["check", "--format", "json", "race.std", "race.std"]).expect(66);
+    assert_eq!(ran.json().as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes_whatever_the_threads() {
+    let folder = Folder::new();
+    folder.run(&["generate", "--events", "3000", "--vars", "20", "-o", "made.std"]).expect(0);
+    for format in ["text", "json", "html"] {
+        let run = |threads: &str| {
+            let arguments = ["check", "made.std", "--format", format, "--threads", threads];
+            folder.run(&arguments).expect(66).bytes().to_vec()
+        };
+        let once = run("1");
+        assert_eq!(once, run("1"), "{format}");
+        assert_eq!(once, run("4"), "{format}");
+    }
+}
+
+#[test]
+fn all_lists_every_instance_and_labels_the_weaker_ones() {
+    let text = "T1|w(x)|1\nT1|w(y)|2\nT2|r(y)|3\nT2|r(x)|4\n";
+    let folder = Folder::with("run.std", text);
+    let guarantees = |arguments: &[&str]| -> Vec<String> {
+        let report = folder.run(arguments).expect(66).json();
+        let findings = report["findings"].as_array().unwrap().clone();
+        findings.iter().map(|finding| finding["guarantee"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(guarantees(&["check", "--format", "json", "run.std"]), ["witnessed"]);
+    let all = guarantees(&["check", "--all", "--format", "json", "run.std"]);
+    assert_eq!(all, ["witnessed", "unordered"]);
+}
+
+#[test]
+fn an_unknown_analysis_is_refused_with_those_that_exist() {
+    let folder = Folder::with("race.std", RACE);
+    let ran = folder.run(&["check", "--only", "rases", "race.std"]).expect(2);
+    assert!(ran.err().contains("`rases`") && ran.err().contains("races.hb"), "{}", ran.err());
+    folder.run(&["check", "--with", "nothing", "race.std"]).expect(2);
+    folder.run(&["check", "--only", "races", "race.std"]).expect(66);
+}
+
+#[test]
+fn a_report_format_that_does_not_exist_is_refused_with_those_that_do() {
+    let folder = Folder::with("race.std", RACE);
+    let ran = folder.run(&["check", "--format", "sarif", "race.std"]).expect(2);
+    assert!(ran.err().contains("text, json, html"), "{}", ran.err());
+}
+
+#[test]
+fn a_report_in_a_file_replaces_it_and_leaves_nothing_else() {
+    let folder = Folder::with("race.std", RACE);
+    folder.put("report.html", "old");
+    let ran = folder.run(&["check", "--format", "html", "-o", "report.html", "race.std"]);
+    assert_eq!(ran.expect(66).out(), "");
+    assert!(folder.read("report.html").starts_with(b"<!doctype html>"));
+    assert_eq!(folder.names(), ["race.std", "report.html"]);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_to_is_known_before_the_work_starts() {
+    let folder = Folder::new();
+    let ran = folder.run(&["check", "-o", "no/such/folder/out.txt", "no-such-trace"]).expect(2);
+    assert!(ran.err().contains("no/such/folder/out.txt"), "{}", ran.err());
+    let ran = folder.run(&["check", "-o", ".", "no-such-trace"]).expect(2);
+    assert!(ran.err().contains("directory"), "{}", ran.err());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_device_is_written_to_and_not_replaced() {
+    let folder = Folder::with("race.std", RACE);
+    folder.run(&["check", "-o", "/dev/null", "race.std"]).expect(66);
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+}

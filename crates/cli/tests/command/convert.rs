@@ -1,0 +1,56 @@
+//! `convert`: every format to every other and back.
+
+use super::{CLEAN, Folder, RACE};
+
+#[test]
+fn text_comes_back_byte_for_byte_through_every_format() {
+    let folder = Folder::with("run.std", CLEAN);
+    for middle in ["run.rwt", "run.jsonl", "run.std.gz", "run.rwt.zst"] {
+        folder.run(&["convert", "run.std", middle]).expect(0);
+        folder.run(&["convert", middle, "back.std"]).expect(0);
+        assert_eq!(folder.read("back.std"), CLEAN.as_bytes(), "{middle}");
+    }
+}
+
+#[test]
+fn columns_hold_the_same_operations() {
+    let folder = Folder::with("run.std", CLEAN);
+    folder.run(&["convert", "run.std", "run.trace"]).expect(0);
+    let ops = |name: &str| folder.run(&["stats", "--format", "json", name]).json()["ops"].clone();
+    assert_eq!(ops("run.trace"), ops("run.std"));
+}
+
+#[test]
+fn a_dash_is_standard_input_and_output() {
+    let folder = Folder::new();
+    let binary = folder.run_with(RACE.as_bytes(), &["convert", "-", "-", "--to", "rwt"]).expect(0);
+    let text = folder.run_with(binary.bytes(), &["convert", "-", "-"]).expect(0);
+    assert_eq!(text.out(), RACE);
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+fn a_name_that_says_no_format_is_refused_before_reading() {
+    let folder = Folder::new();
+    let ran = folder.run(&["convert", "nowhere.std", "out.txt"]).expect(2);
+    assert!(ran.err().contains("out.txt") && ran.err().contains("--to"), "{}", ran.err());
+}
+
+#[test]
+fn a_file_can_be_converted_onto_itself() {
+    let folder = Folder::with("run", RACE);
+    folder.run(&["convert", "run", "run", "--to", "rwt"]).expect(0);
+    assert_ne!(folder.read("run"), RACE.as_bytes());
+    folder.run(&["convert", "run", "run", "--to", "std"]).expect(0);
+    assert_eq!(folder.read("run"), RACE.as_bytes());
+    assert_eq!(folder.names(), ["run"]);
+}
+
+#[test]
+fn a_failed_conversion_leaves_the_old_file_as_it_was() {
+    let folder = Folder::with("bad.std", "T1|rel(m)|1\n");
+    folder.put("out.rwt", "precious");
+    folder.run(&["convert", "bad.std", "out.rwt"]).expect(2);
+    assert_eq!(folder.read("out.rwt"), b"precious");
+    assert_eq!(folder.names(), ["bad.std", "out.rwt"]);
+}

@@ -1,0 +1,25 @@
+//! `demo`: works anywhere, and says true things.
+
+use super::Folder;
+
+#[test]
+fn it_finds_the_ordinary_race_and_shows_the_hidden_one() {
+    let folder = Folder::new();
+    let ran = folder.run(&["demo"]).expect(66);
+    let out = ran.out();
+    assert!(out.contains("R1 race  witnessed"), "{out}");
+    assert!(out.contains("Happens-before is silent"), "{out}");
+    assert!(out.contains("nothing found"), "{out}");
+    assert!(ran.err().contains("reweave-demo.html"), "{}", ran.err());
+    let page = String::from_utf8(folder.read("reweave-demo.html")).unwrap();
+    assert_eq!(page.matches("<article>").count(), 2);
+}
+
+#[test]
+fn it_goes_on_where_it_cannot_write() {
+    let folder = Folder::new();
+    let ran = folder.run(&["demo", "-o", "no/such/folder/page.html"]).expect(66);
+    assert!(ran.out().contains("R1 race"));
+    assert!(ran.err().contains("No report was written"), "{}", ran.err());
+    assert!(folder.names().is_empty());
+}

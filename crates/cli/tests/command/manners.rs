@@ -1,0 +1,72 @@
+//! Help, usage errors, the list, and readers who leave early.
+
+use std::io::Read as _;
+use std::process::Stdio;
+
+use expect_test::expect;
+
+use super::Folder;
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let folder = Folder::new();
+    for command in ["demo", "check", "stats", "convert", "generate", "list"] {
+        let help = folder.run(&[command, "--help"]).expect(0).out();
+        assert!(
+            help.contains("Usage: reweave ") && help.contains("Example:\n  reweave "),
+            "{help}"
+        );
+        let overview = folder.run(&["--help"]).expect(0).out();
+        assert!(overview.contains(&format!("\n  {command} ")), "{overview}");
+    }
+}
+
+#[test]
+fn bad_usage_exits_with_2() {
+    let folder = Folder::new();
+    let wrong: [&[&str]; 6] = [
+        &[],
+        &["chekc"],
+        &["check"],
+        &["check", "--threads", "0", "x"],
+        &["generate", "--threads", "0"],
+        &["stats", "--format", "html", "x"],
+    ];
+    for arguments in wrong {
+        let ran = folder.run(arguments).expect(2);
+        assert!(ran.out().is_empty() && !ran.err().is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_list_names_every_analysis_with_its_guarantee() {
+    let folder = Folder::new();
+    expect![[r#"
+        races.hb     race            witnessed  conflicting accesses that happens-before leaves unordered (Pozniansky and Schuster, PPoPP 2003)
+    "#]].assert_eq(&folder.run(&["list"]).expect(0).out());
+    let json = folder.run(&["list", "--format", "json"]).expect(0).json();
+    assert_eq!(json["analyses"][0]["name"], "races.hb");
+    assert_eq!(json["analyses"][0]["guarantee"], "witnessed");
+}
+
+#[test]
+fn a_reader_who_leaves_early_is_no_error() {
+    let folder = Folder::new();
+    let mut command = folder.command(&["generate", "--events", "200000"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut start = [0; 10];
+    child.stdout.take().unwrap().read_exact(&mut start).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn output_that_is_not_a_terminal_has_no_colours() {
+    let folder = Folder::with("race.std", super::RACE);
+    let ran = folder.run(&["check", "race.std"]).expect(66);
+    assert!(!ran.out().contains('\u{1b}'));
+    let mut command = folder.command(&["check", "race.std"]);
+    let coloured = command.env("CLICOLOR_FORCE", "1").output().unwrap();
+    assert!(String::from_utf8(coloured.stdout).unwrap().contains('\u{1b}'));
+}
