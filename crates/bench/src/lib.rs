@@ -1,0 +1,125 @@
+//! What is measured: each case once, for every kind of benchmark.
+//!
+//! `benches/speed.rs` times the cases, `benches/instructions.rs` counts their instructions, and
+//! `tests/smoke.rs` runs each on little, so that none of them rots. `benches/ingest.rs` measures
+//! how a large file becomes a trace, with its memory.
+
+use reweave_base::Id;
+use reweave_format::{Format, ReadOptions, read_from, write_to};
+use reweave_races::hb;
+use reweave_trace::{Checker, EventId, Goal, Reordering, Trace, TraceBuilder};
+use reweave_workload::{Config, Shape, generate};
+
+/// The trace of the speed goals: 16 threads, 64 locks, 20 000 variables.
+#[must_use]
+pub const fn config(events: usize) -> Config {
+    Config { events, threads: 16, locks: 64, vars: 20_000, seed: 1, shape: Shape::Mixed }
+}
+
+/// A trace in every form that a case may start from.
+pub struct Prepared {
+    /// The trace.
+    pub trace: Trace,
+    /// It as RAPID text.
+    pub text: Vec<u8>,
+    /// It in our binary format.
+    pub binary: Vec<u8>,
+    /// It as JSON lines.
+    pub json: Vec<u8>,
+}
+
+impl Prepared {
+    /// The trace of the speed goals with `events` events.
+    #[must_use]
+    pub fn new(events: usize) -> Self {
+        let trace = generate(&config(events));
+        let bytes = |format| {
+            let mut bytes = Vec::new();
+            write_to(&trace, &mut bytes, format).expect("a vector takes what is written to it");
+            bytes
+        };
+        let (text, binary) = (bytes(Format::Std), bytes(Format::Rwt));
+        let json = bytes(Format::JsonLines);
+        Self { trace, text, binary, json }
+    }
+}
+
+/// One thing to measure.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// What it is called.
+    pub name: &'static str,
+    /// Does it once; gives a number that depends on all of the work.
+    pub run: fn(&Prepared) -> usize,
+}
+
+impl std::fmt::Debug for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Everything that is measured.
+pub const CASES: [Case; 9] = [
+    Case { name: "read.std", run: |prepared| read(&prepared.text) },
+    Case { name: "read.rwt", run: |prepared| read(&prepared.binary) },
+    Case { name: "read.jsonl", run: |prepared| read(&prepared.json) },
+    Case { name: "write.std", run: |prepared| write(&prepared.trace, Format::Std) },
+    Case { name: "write.rwt", run: |prepared| write(&prepared.trace, Format::Rwt) },
+    Case { name: "validate", run: validate },
+    Case { name: "views", run: views },
+    Case { name: "certify", run: certify },
+    Case { name: "races.hb", run: |prepared| hb::races(&prepared.trace).counts.pairs as usize },
+];
+
+/// The case called `name`.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn case(name: &str) -> Case {
+    CASES.into_iter().find(|case| case.name == name).expect("a case has this name")
+}
+
+fn read(bytes: &[u8]) -> usize {
+    let reading = read_from(bytes, "benchmark", &ReadOptions::default());
+    reading.expect("what was written can be read").trace.len()
+}
+
+fn write(trace: &Trace, format: Format) -> usize {
+    let mut bytes = Vec::new();
+    write_to(trace, &mut bytes, format).expect("a vector takes what is written to it");
+    bytes.len()
+}
+
+/// From columns in memory to a validated trace.
+fn validate(prepared: &Prepared) -> usize {
+    let mut builder = TraceBuilder::new();
+    builder.names().clone_from(prepared.trace.names());
+    builder.append(prepared.trace.columns());
+    builder.finish().expect("it was well formed before").len()
+}
+
+/// All views, from nothing: a trace keeps them once computed.
+fn views(prepared: &Prepared) -> usize {
+    let mut builder = TraceBuilder::new();
+    builder.names().clone_from(prepared.trace.names());
+    builder.append(prepared.trace.columns());
+    let trace = builder.finish().expect("it was well formed before");
+    let last = EventId::from_index(trace.len() - 1);
+    let writers = trace.events().filter(|&(id, _)| trace.writer(id).is_some()).count();
+    let (var, _) = trace.names().vars.entries().next().expect("there is a variable");
+    writers
+        + trace.sections().entries().len()
+        + trace.position(last) as usize
+        + trace.accesses(var).len()
+}
+
+/// The observed order put before the checker, tables included.
+fn certify(prepared: &Prepared) -> usize {
+    let trace = &prepared.trace;
+    let observed = trace.events().map(|(id, _)| id).collect();
+    let reordering = Reordering::explicit(observed);
+    let certificate = Checker::new(trace).check(&reordering, &Goal::Enabled(Vec::new()));
+    certificate.expect("what was observed can happen").events_count
+}
