@@ -80,6 +80,10 @@ fn the_first_lines_of_a_seed_never_change() {
         T0|rel(l1)|file19.c:17
     "#]],
     );
+}
+
+#[test]
+fn nor_do_those_of_shapes_that_wait() {
     check(
         Shape::ProducerConsumer,
         &expect![[r#"
