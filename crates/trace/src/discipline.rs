@@ -114,14 +114,25 @@ impl<'a> Discipline<'a> {
         &self.condition_events
     }
 
-    /// How `holder` holds `lock` now, and how often it took it.
-    pub(crate) fn hold(&self, lock: LockId, holder: ThreadId) -> (Mode, u32) {
-        let state = &self.locks[lock];
-        if state.owner == Some(holder) {
-            return (Mode::Exclusive, state.depth);
+    /// The condition that `thread` waits on now, if it does.
+    pub(crate) fn waits_on(&self, thread: ThreadId) -> Option<ConditionId> {
+        match self.threads[thread].status {
+            Status::Waiting(condition) => Some(condition),
+            _ => None,
         }
-        let reader = state.readers.iter().find(|&&(reader, _)| reader == holder);
-        (Mode::Shared, reader.map_or(0, |&(_, depth)| depth))
+    }
+
+    /// Takes `lock` from `holder`, whatever that does; says how, and how often, it was held.
+    pub(crate) fn give_away(&mut self, lock: LockId, holder: ThreadId) -> (Mode, u32) {
+        let state = &mut self.locks[lock];
+        if state.owner == Some(holder) {
+            state.owner = None;
+            return (Mode::Exclusive, std::mem::take(&mut state.depth));
+        }
+        let depth = state.readers.iter().find(|&&(reader, _)| reader == holder);
+        let depth = depth.map_or(0, |&(_, depth)| depth);
+        state.readers.retain(|&(reader, _)| reader != holder);
+        (Mode::Shared, depth)
     }
 
     /// Lets all of `columns` happen, or names the first event that cannot.

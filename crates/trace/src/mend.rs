@@ -12,6 +12,7 @@
 //! is listed and reports say that the trace was repaired.
 
 mod aliases;
+mod output;
 
 pub(crate) use aliases::two_spellings;
 
@@ -27,6 +28,7 @@ use crate::names::Names;
 use crate::op::{BarrierId, EventId, LockId, Op, SemaphoreId, ThreadId};
 use crate::signals;
 use crate::views::Mode;
+use output::{Outgoing, Output};
 
 /// One change that was made to let events happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,16 +60,17 @@ pub(crate) fn mend(builder: &mut TraceBuilder) -> Vec<Repair> {
     loop {
         let outcome = Repairer::new(builder).run();
         match outcome {
-            Ok(mended) => {
-                builder.columns = mended.columns;
-                builder.values = mended.values;
-                repairs.extend(mended.repairs);
+            Ok((output, changes)) => {
+                (builder.columns, builder.values) = output.finish();
+                repairs.extend(changes);
                 break;
             }
             Err(declaration) => repairs.push(declaration.forget(builder)),
         }
     }
     explain_wakes(builder, &mut repairs);
+    // Threads that no longer run may now be other spellings of ones that do.
+    repairs.extend(aliases::merge(builder));
     repairs
 }
 
@@ -121,13 +124,6 @@ impl Declaration {
     }
 }
 
-/// The events as they come out.
-struct Mended {
-    columns: Columns,
-    values: Values,
-    repairs: Vec<Repair>,
-}
-
 /// A lock that a thread gave away unseen and must take again before it goes on.
 struct Owed {
     lock: LockId,
@@ -140,9 +136,8 @@ struct Repairer<'a> {
     columns: &'a Columns,
     values: &'a Values,
     discipline: Discipline<'a>,
-    out: Mended,
-    /// Where the events that come out came from.
-    origins: IndexVec<EventId, EventId>,
+    output: Output,
+    repairs: Vec<Repair>,
     /// Events still to come, of each thread.
     remaining: IndexVec<ThreadId, usize>,
     /// The fork that each thread must wait for, if that comes later than its first event.
@@ -166,12 +161,8 @@ impl<'a> Repairer<'a> {
             columns: &builder.columns,
             values: &builder.values,
             discipline: Discipline::new(&builder.names, &builder.declared),
-            out: Mended {
-                columns: Columns::default(),
-                values: Values::default(),
-                repairs: Vec::new(),
-            },
-            origins: IndexVec::new(),
+            output: Output::default(),
+            repairs: Vec::new(),
             remaining,
             late_fork: IndexVec::from_elem(None, threads_count),
             hoisted: Vec::new(),
@@ -214,7 +205,7 @@ impl<'a> Repairer<'a> {
         self.hoisted.sort_unstable();
     }
 
-    fn run(mut self) -> Result<Mended, Declaration> {
+    fn run(mut self) -> Result<(Output, Vec<Repair>), Declaration> {
         let hoisted = std::mem::take(&mut self.hoisted);
         let moved: Vec<EventId> = {
             let mut forks: Vec<EventId> = hoisted.iter().map(|&(_, fork)| fork).collect();
@@ -232,7 +223,7 @@ impl<'a> Repairer<'a> {
             }
         }
         self.release_postponed()?;
-        Ok(self.out)
+        Ok((self.output, self.repairs))
     }
 
     /// Threads still waiting for a fork that waits for them: their forks are dropped.
@@ -260,7 +251,6 @@ impl<'a> Repairer<'a> {
                 continue;
             }
             self.remaining[event.thread] -= 1;
-            self.take_back(event.thread, id);
             self.let_happen(id)?;
             if let Op::Fork(child) = event.op
                 && self.late_fork[child] == Some(id)
@@ -293,18 +283,16 @@ impl<'a> Repairer<'a> {
             self.drop_event(id, "its thread goes on afterwards");
             return Ok(());
         }
+        self.stop_waiting(id);
+        self.take_back(id);
         loop {
-            let next = EventId::from_index(self.out.columns.len());
+            let next = self.output.next();
             let Err((_, breach)) = self.discipline.step(next, event.thread, event.op) else {
                 self.emit(id);
                 return Ok(());
             };
             match breach {
                 Breach::Held { lock, holder } => self.give_away(id, lock, holder),
-                Breach::StillWaiting(condition) => {
-                    let woke = self.insert(id, event.thread, Op::Timeout(condition));
-                    assert!(woke, "a thread that waits can time out");
-                }
                 Breach::StillInside(barrier) => {
                     if !self.insert(id, event.thread, Op::Depart(barrier)) {
                         return Err(Declaration::Parties(barrier));
@@ -315,7 +303,7 @@ impl<'a> Repairer<'a> {
                 }
                 Breach::BelowZero(semaphore) => return Err(Declaration::Start(semaphore)),
                 other => {
-                    let reason = other.explain(id, self.names, |id| self.origin(id)).reason;
+                    let reason = other.explain(id, self.names, |id| self.output.origin(id)).reason;
                     self.drop_event(id, &reason);
                     return Ok(());
                 }
@@ -325,41 +313,34 @@ impl<'a> Repairer<'a> {
 }
 
 impl Repairer<'_> {
-    /// The event that `id`, a place in what comes out, came from.
-    fn origin(&self, id: EventId) -> EventId {
-        self.origins.get(id).copied().unwrap_or(id)
-    }
-
     /// Adds `id` as it stands.
     fn emit(&mut self, id: EventId) {
-        self.origins.push(id);
         let index = id.index();
-        let columns = &self.columns;
-        let at = EventId::from_index(self.out.columns.len());
-        self.out.columns.push(
-            columns.threads[index],
-            columns.codes[index],
-            columns.operands[index],
-            columns.sites[index],
-        );
-        if let Some(value) = self.values.get(id) {
-            self.out.values.set(at, value);
-        }
+        self.output.push(Outgoing {
+            thread: self.columns.event(id).thread,
+            code: self.columns.codes[index],
+            operand: self.columns.operands[index],
+            site: self.columns.sites[index],
+            value: self.values.get(id),
+            origin: id,
+        });
     }
 
-    /// Adds an event that was not there, at the place of `before`; false if it cannot happen.
-    fn insert(&mut self, before: EventId, thread: ThreadId, op: Op) -> bool {
-        let at = EventId::from_index(self.out.columns.len());
-        if self.discipline.step(at, thread, op).is_err() {
+    /// An event that was not there, for the sake of `id`.
+    fn made_up(&self, id: EventId, thread: ThreadId, op: Op) -> Outgoing {
+        let (code, operand) = op.encode();
+        let site = self.columns.sites[id.index()];
+        Outgoing { thread, code, operand, site, value: None, origin: id }
+    }
+
+    /// Adds an event that was not there before `id`; false if it cannot happen.
+    fn insert(&mut self, id: EventId, thread: ThreadId, op: Op) -> bool {
+        if self.discipline.step(self.output.next(), thread, op).is_err() {
             return false;
         }
-        let site = self.columns.sites[before.index()];
-        let (code, operand) = op.encode();
-        self.origins.push(before);
-        self.out.columns.push(thread.index() as u32, code, operand, site);
-        let text =
-            format!("put `{}|{}` before it", self.names.threads.name(thread), self.names.spell(op));
-        self.note(before, &text);
+        self.output.push(self.made_up(id, thread, op));
+        let thread = self.names.threads.name(thread);
+        self.note(id, &format!("put `{thread}|{}` before it", self.names.spell(op)));
         true
     }
 
@@ -371,42 +352,64 @@ impl Repairer<'_> {
     }
 
     fn note(&mut self, event: EventId, change: &str) {
-        self.out.repairs.push(Repair { event: Some(event), change: change.into() });
+        self.repairs.push(Repair { event: Some(event), change: change.into() });
     }
 
-    /// `holder` gave `lock` away unseen, as a wait does: releases it before `id` and remembers
-    /// that it must be taken again.
-    fn give_away(&mut self, id: EventId, lock: LockId, holder: ThreadId) {
-        let (mode, depth) = self.discipline.hold(lock, holder);
-        let release = match mode {
-            Mode::Exclusive => Op::Release(lock),
-            Mode::Shared => Op::ReleaseShared(lock),
-        };
-        for _ in 0..depth {
-            self.insert(id, holder, release);
+    /// Lets a thread that waits, and goes on with `id` as if it did not, time out.
+    fn stop_waiting(&mut self, id: EventId) {
+        let event = self.columns.event(id);
+        if let Some(condition) = self.discipline.waits_on(event.thread)
+            && !matches!(event.op, Op::Wake(_) | Op::Timeout(_))
+        {
+            let woke = self.insert(id, event.thread, Op::Timeout(condition));
+            assert!(woke, "a thread that waits can time out");
         }
+    }
+
+    /// `holder` gave `lock` away unseen, as a wait does: it is said to have released it after
+    /// whatever it did last, and must take it again before it goes on.
+    fn give_away(&mut self, id: EventId, lock: LockId, holder: ThreadId) {
+        let (mode, depth) = self.discipline.give_away(lock, holder);
+        let (_, release) = lock_ops(lock, mode);
+        for _ in 0..depth {
+            self.output.push_after_last(self.made_up(id, holder, release));
+        }
+        let thread = self.names.threads.name(holder);
+        let release = self.names.spell(release);
+        let text = format!("put `{thread}|{release}` after what that thread did last");
+        self.note(id, &text);
         self.owed[holder].push(Owed { lock, mode, depth });
     }
 
-    /// Takes the locks again that `thread` gave away unseen, before it goes on with `id`.
+    /// Takes the locks again that the thread of `id` gave away unseen, before it goes on.
     ///
     /// A thread that goes on by releasing the lock is only said to have released it earlier. If
     /// another thread has the lock by now it is not taken again, and its release is dropped.
-    fn take_back(&mut self, thread: ThreadId, id: EventId) {
-        for owed in std::mem::take(&mut self.owed[thread]) {
-            let (acquire, release) = match owed.mode {
-                Mode::Exclusive => (Op::Acquire(owed.lock), Op::Release(owed.lock)),
-                Mode::Shared => (Op::AcquireShared(owed.lock), Op::ReleaseShared(owed.lock)),
-            };
-            if owed.depth == 1 && self.columns.event(id).op == release {
+    fn take_back(&mut self, id: EventId) {
+        let event = self.columns.event(id);
+        if self.discipline.waits_on(event.thread).is_some() {
+            // It wakes with `id`, and takes its locks after that.
+            return;
+        }
+        for owed in std::mem::take(&mut self.owed[event.thread]) {
+            let (acquire, release) = lock_ops(owed.lock, owed.mode);
+            if owed.depth == 1 && event.op == release {
                 continue;
             }
             for _ in 0..owed.depth {
-                if !self.insert(id, thread, acquire) {
+                if !self.insert(id, event.thread, acquire) {
                     break;
                 }
             }
         }
+    }
+}
+
+/// The acquire and the release of `lock` in `mode`.
+const fn lock_ops(lock: LockId, mode: Mode) -> (Op, Op) {
+    match mode {
+        Mode::Exclusive => (Op::Acquire(lock), Op::Release(lock)),
+        Mode::Shared => (Op::AcquireShared(lock), Op::ReleaseShared(lock)),
     }
 }
 

@@ -105,8 +105,29 @@ fn a_lock_given_away_unseen_is_taken_back() {
         "T1 acq m,T2 acq m,T2 w x,T2 rel m,T1 r x,T1 rel m",
         expect![[r#"
             T1|acq(m) T1|rel(m) T2|acq(m) T2|w(x) T2|rel(m) T1|acq(m) T1|r(x) T1|rel(m)
-            event 2: put `T1|rel(m)` before it
+            event 2: put `T1|rel(m)` after what that thread did last
             event 5: put `T1|acq(m)` before it"#]],
+    );
+}
+
+#[test]
+fn a_wait_that_keeps_its_lock_gave_it_away() {
+    check(
+        "T1 acq m,T1 wait c,T2 acq m,T2 notify c,T2 rel m,T1 wake c,T1 w x,T1 rel m",
+        expect![[r#"
+            T1|acq(m) T1|rel(m) T1|wait(c) T2|acq(m) T2|notify(c) T2|rel(m) T1|wake(c) T1|acq(m) T1|w(x) T1|rel(m)
+            event 3: put `T1|rel(m)` after what that thread did last
+            event 7: put `T1|acq(m)` before it"#]],
+    );
+}
+
+#[test]
+fn a_thread_that_ended_with_a_lock_released_it() {
+    check(
+        "T1 fork T2,T2 acq m,T1 join T2,T1 acq m",
+        expect![[r#"
+            T1|fork(T2) T2|acq(m) T2|rel(m) T1|join(T2) T1|acq(m)
+            event 4: put `T2|rel(m)` after what that thread did last"#]],
     );
 }
 
@@ -116,7 +137,7 @@ fn a_release_that_comes_late_moves_up() {
         "T1 acq m,T2 acq m,T1 rel m,T2 rel m",
         expect![[r#"
             T1|acq(m) T1|rel(m) T2|acq(m) T2|rel(m)
-            event 2: put `T1|rel(m)` before it
+            event 2: put `T1|rel(m)` after what that thread did last
             event 3: dropped `T1|rel(m)`: releases lock `m`, which its thread does not hold in that mode"#]],
     );
 }
@@ -127,7 +148,7 @@ fn a_lock_that_another_still_has_is_not_taken_back() {
         "T1 acq m,T2 acq m,T1 w x,T1 rel m,T2 rel m",
         expect![[r#"
             T1|acq(m) T1|rel(m) T2|acq(m) T1|w(x) T2|rel(m)
-            event 2: put `T1|rel(m)` before it
+            event 2: put `T1|rel(m)` after what that thread did last
             event 4: dropped `T1|rel(m)`: releases lock `m`, which its thread does not hold in that mode"#]],
     );
 }
@@ -137,9 +158,9 @@ fn readers_give_way_to_a_writer() {
     check(
         "T1 racq m,T2 racq m,T3 acq m,T3 rel m,T1 w x,T1 rrel m",
         expect![[r#"
-            T1|racq(m) T2|racq(m) T1|rrel(m) T2|rrel(m) T3|acq(m) T3|rel(m) T1|racq(m) T1|w(x) T1|rrel(m)
-            event 3: put `T1|rrel(m)` before it
-            event 3: put `T2|rrel(m)` before it
+            T1|racq(m) T1|rrel(m) T2|racq(m) T2|rrel(m) T3|acq(m) T3|rel(m) T1|racq(m) T1|w(x) T1|rrel(m)
+            event 3: put `T1|rrel(m)` after what that thread did last
+            event 3: put `T2|rrel(m)` after what that thread did last
             event 5: put `T1|racq(m)` before it"#]],
     );
 }

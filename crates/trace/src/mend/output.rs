@@ -1,0 +1,82 @@
+//! What comes out of mending: events in order, some of them put in later at an earlier place.
+
+use reweave_base::{Id, IndexVec};
+
+use crate::columns::{Columns, Values};
+use crate::op::{EventId, OpCode, OpKind, ThreadId};
+
+/// An event on its way out.
+#[derive(Clone, Copy)]
+pub(super) struct Outgoing {
+    pub(super) thread: ThreadId,
+    pub(super) code: OpCode,
+    pub(super) operand: u32,
+    pub(super) site: u32,
+    pub(super) value: Option<i64>,
+    /// The event that it was, or for whose sake it was put in.
+    pub(super) origin: EventId,
+}
+
+/// The events so far.
+#[derive(Default)]
+pub(super) struct Output {
+    events: Vec<Outgoing>,
+    /// Events that come before the one at that place.
+    earlier: Vec<(usize, Outgoing)>,
+    last: IndexVec<ThreadId, Option<usize>>,
+}
+
+impl Output {
+    /// The id that the next event has as things stand.
+    pub(super) fn next(&self) -> EventId {
+        EventId::from_index(self.events.len())
+    }
+
+    /// The event that the one at `id` was, or for whose sake it was put in.
+    pub(super) fn origin(&self, id: EventId) -> EventId {
+        self.events.get(id.index()).map_or(id, |event| event.origin)
+    }
+
+    /// Adds `event` at the end.
+    pub(super) fn push(&mut self, event: Outgoing) {
+        *self.last.get_or_default(event.thread) = Some(self.events.len());
+        self.events.push(event);
+    }
+
+    /// Puts `event` right after the last event of its thread, or right before it if that is a
+    /// wait: after it the thread does nothing until it wakes.
+    pub(super) fn push_after_last(&mut self, event: Outgoing) {
+        let last = *self.last.get_or_default(event.thread);
+        let place = match last {
+            Some(last) if self.events[last].code.kind() == OpKind::Wait => last,
+            Some(last) => last + 1,
+            None => 0,
+        };
+        self.earlier.push((place, event));
+    }
+
+    /// All events in their order.
+    pub(super) fn finish(mut self) -> (Columns, Values) {
+        self.earlier.sort_by_key(|&(place, _)| place);
+        let mut earlier = self.earlier.into_iter().peekable();
+        let (mut columns, mut values) = (Columns::default(), Values::default());
+        let mut emit = |event: Outgoing| {
+            let id = EventId::from_index(columns.len());
+            let thread = event.thread.index() as u32;
+            columns.push(thread, event.code, event.operand, event.site);
+            if let Some(value) = event.value {
+                values.set(id, value);
+            }
+        };
+        for (place, event) in self.events.into_iter().enumerate() {
+            while let Some((_, put_in)) = earlier.next_if(|&(before, _)| before <= place) {
+                emit(put_in);
+            }
+            emit(event);
+        }
+        for (_, put_in) in earlier {
+            emit(put_in);
+        }
+        (columns, values)
+    }
+}
