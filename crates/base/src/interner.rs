@@ -79,6 +79,15 @@ impl<I: Id> Interner<I> {
         self.text.len()
     }
 
+    /// Forgets all but the first `count` names.
+    pub fn truncate(&mut self, count: usize) {
+        self.table.retain(|id| id.index() < count);
+        let last = count.checked_sub(1);
+        let kept = last.map_or(0, |last| self.ends.get(last).copied().unwrap_or(self.text.len()));
+        self.text.truncate(kept);
+        self.ends.truncate(count);
+    }
+
     #[inline]
     fn find(&self, name: &[u8]) -> Option<I> {
         let text = self.text.as_bytes();
@@ -153,6 +162,23 @@ mod tests {
             assert_eq!((names.name(id), names.get(name)), (name.as_str(), Some(id)));
         }
         assert_eq!(names.get("name777"), None);
+    }
+
+    #[test]
+    fn names_that_were_forgotten_can_come_again() {
+        let mut names = Interner::<NameId>::new();
+        for number in 0..100 {
+            names.intern(&format!("name{number}"));
+        }
+        names.truncate(200);
+        names.truncate(10);
+        assert_eq!(
+            (names.len(), names.get("name10"), names.name(NameId::from_index(9))),
+            (10, None, "name9")
+        );
+        assert_eq!(names.intern("name50").index(), 10);
+        names.truncate(0);
+        assert_eq!((names.len(), names.text_len(), names.get("name1")), (0, 0, None));
     }
 
     #[test]

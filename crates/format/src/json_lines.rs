@@ -24,7 +24,7 @@ use std::io::{self, Write};
 
 use reweave_base::Id;
 use reweave_trace::{
-    BarrierId, Event, EventId, FRAME_SEPARATOR, MemoryOrder, OpCode, OpKind, Operand, SemaphoreId,
+    BarrierId, Event, EventId, FRAME_SEPARATOR, MemoryOrder, NameKind, OpCode, OpKind, SemaphoreId,
     Trace, TraceBuilder,
 };
 use serde::{Deserialize, Serialize};
@@ -152,8 +152,8 @@ impl Record<'_> {
         let Some(word) = &self.op else { return Err(malformed("the key `op`")) };
         let code = self.code(&word.0, &malformed)?;
         let on = match (&self.on, code.kind().operand()) {
-            (Some(on), kind) if kind != Operand::None => on.0.as_bytes(),
-            (None, Operand::None) => &[],
+            (Some(on), kind) if kind != NameKind::None => on.0.as_bytes(),
+            (None, NameKind::None) => &[],
             (None, _) => return Err(malformed(&format!("the key `on` for `{}`", word.0))),
             (Some(_), _) => return Err(malformed(&format!("no key `on` for `{}`", word.0))),
         };
@@ -248,8 +248,8 @@ fn record_of(trace: &Trace, id: EventId, event: Event) -> Record<'_> {
         thread: text(names.threads.name(event.thread)),
         op: text(kind.word()),
         on: match kind.operand() {
-            Operand::None => None,
-            what => text(names.operand_name(what, operand)),
+            NameKind::None => None,
+            what => text(names.name(what, operand)),
         },
         order: if tells_order { text(code.order().word()) } else { None },
         location: text(names.location(event.site)),

@@ -1,4 +1,4 @@
-//! Our binary format: independent blocks of up to 65 536 events, each column on its own.
+//! Our binary format: blocks of up to 65 536 events, each checksummed, each column on its own.
 //!
 //! A file is a header, then frames. Each frame has a checksum, so that a file that was cut off
 //! or damaged still yields every whole block before the damage; the last frame says that the
@@ -26,7 +26,9 @@ mod names;
 mod reader;
 mod writer;
 
-pub use writer::write;
+pub use writer::{Writer, write};
+
+use reweave_trace::NameKind;
 
 pub use reader::decode;
 pub(crate) use reader::read;
@@ -48,52 +50,51 @@ const NAMES_BYTES_GOAL: usize = 1 << 22;
 
 /// What a section of a block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 enum Tag {
-    ThreadNames = 1,
-    VarNames = 2,
-    LockNames = 3,
-    ConditionNames = 4,
-    BarrierNames = 5,
-    SemaphoreNames = 6,
-    ObjectNames = 7,
-    BlockNames = 8,
-    LocalNames = 9,
-    SiteNames = 10,
-    Starts = 16,
-    Parties = 17,
-    Threads = 32,
-    Codes = 33,
-    Operands = 34,
-    Sites = 35,
-    Known = 36,
-    Values = 37,
+    /// New names of this kind: 1 to 10, as [`NameKind::ALL`] lists them.
+    Names(NameKind),
+    Starts,
+    Parties,
+    Threads,
+    Codes,
+    Operands,
+    Sites,
+    Known,
+    Values,
+    /// What a later version added and a reader can do without: 128 and above.
+    Optional,
 }
 
 impl Tag {
-    const ALL: [Self; 18] = [
-        Self::ThreadNames,
-        Self::VarNames,
-        Self::LockNames,
-        Self::ConditionNames,
-        Self::BarrierNames,
-        Self::SemaphoreNames,
-        Self::ObjectNames,
-        Self::BlockNames,
-        Self::LocalNames,
-        Self::SiteNames,
-        Self::Starts,
-        Self::Parties,
-        Self::Threads,
-        Self::Codes,
-        Self::Operands,
-        Self::Sites,
-        Self::Known,
-        Self::Values,
+    const REST: [(Self, u8); 8] = [
+        (Self::Starts, 16),
+        (Self::Parties, 17),
+        (Self::Threads, 32),
+        (Self::Codes, 33),
+        (Self::Operands, 34),
+        (Self::Sites, 35),
+        (Self::Known, 36),
+        (Self::Values, 37),
     ];
 
+    fn byte(self) -> u8 {
+        let listed = Self::REST.into_iter().find(|&(tag, _)| tag == self).map(|(_, byte)| byte);
+        match self {
+            Self::Names(kind) => {
+                let place = NameKind::ALL.into_iter().position(|other| other == kind);
+                place.map_or(0, |place| place as u8 + 1)
+            }
+            _ => listed.unwrap_or(128),
+        }
+    }
+
     fn from_byte(byte: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|&tag| tag as u8 == byte)
+        if byte >= 128 {
+            return Some(Self::Optional);
+        }
+        let names = NameKind::ALL.get((byte as usize).wrapping_sub(1));
+        let rest = || Self::REST.into_iter().find(|&(_, other)| other == byte);
+        names.map(|&kind| Self::Names(kind)).or_else(|| rest().map(|(tag, _)| tag))
     }
 }
 

@@ -12,7 +12,7 @@
 use std::io::{self, Write};
 
 use memchr::memchr;
-use reweave_trace::{Event, Names, Operand, Trace, TraceBuilder};
+use reweave_trace::{Event, NameKind, Names, Trace, TraceBuilder};
 
 use crate::error::{Failure, ReadErrorKind, excerpt};
 use crate::lines::{LineFormat, LineSink, Lines, Parsed, read_lines, refused};
@@ -45,7 +45,7 @@ impl LineFormat for StdText {
         }
         let (code, operand) = operation::parse(operation)?;
         let names = builder.names();
-        let thread = intern(names, Operand::Thread, thread)?;
+        let thread = intern(names, NameKind::Thread, thread)?;
         let operand = intern(names, code.kind().operand(), operand)?;
         let site = names.sites.intern_bytes(location).map_err(|_| ReadErrorKind::NotUtf8)?;
         builder.push_indexes(thread, code, operand, site.number() - 1);
@@ -62,7 +62,7 @@ fn split(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 #[inline]
-fn intern(names: &mut Names, kind: Operand, name: &[u8]) -> Result<u32, ReadErrorKind> {
+fn intern(names: &mut Names, kind: NameKind, name: &[u8]) -> Result<u32, ReadErrorKind> {
     names.intern(kind, name).map_err(|_| ReadErrorKind::NotUtf8)
 }
 
@@ -96,13 +96,13 @@ pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
         let Event { thread, op, site } = event;
         let (code, operand) = op.encode();
         let thread = names.threads.name(thread);
-        let operand = names.operand_name(code.kind().operand(), operand);
+        let operand = names.name(code.kind().operand(), operand);
         let location = names.location(site);
         let fault = thread_fault(thread)
             .map(|fault| ("thread", thread, fault))
             .or_else(|| text_fault(location).map(|fault| ("location", location, fault)))
             .or_else(|| match code.kind().operand() {
-                Operand::None => None,
+                NameKind::None => None,
                 _ => operand_fault(operand).map(|fault| ("operand", operand, fault)),
             });
         if let Some((part, name, fault)) = fault {

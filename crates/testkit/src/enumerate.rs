@@ -10,7 +10,8 @@
 
 use reweave_base::Id;
 use reweave_trace::{
-    BarrierId, MemoryOrder, Op, OpCode, OpKind, Operand, SemaphoreId, ThreadId, Trace, TraceBuilder,
+    BarrierId, MemoryOrder, NameKind, Op, OpCode, OpKind, SemaphoreId, ThreadId, Trace,
+    TraceBuilder,
 };
 
 /// Which traces to enumerate.
@@ -133,12 +134,12 @@ impl Walk {
     /// The events that may come next, by the order of first use alone.
     fn candidates(&self) -> Vec<StepKind> {
         let mut candidates = Vec::new();
-        let known = self.used(Operand::Thread);
+        let known = self.used(NameKind::Thread);
         for thread in 0..self.scope.threads.min(known + 1) {
             for &kind in self.scope.kinds {
                 let count = match kind.operand() {
-                    Operand::None => 1,
-                    Operand::Thread => self.scope.threads.min(known.max(thread + 1) + 1),
+                    NameKind::None => 1,
+                    NameKind::Thread => self.scope.threads.min(known.max(thread + 1) + 1),
                     operand => self.scope.things.min(self.used(operand) + 1),
                 };
                 candidates.extend((0..count).map(|operand| (thread, kind, operand)));
@@ -148,9 +149,9 @@ impl Walk {
     }
 
     /// How many things of the kind `operand` the steps use.
-    fn used(&self, operand: Operand) -> usize {
+    fn used(&self, operand: NameKind) -> usize {
         let named = |&(thread, kind, index): &StepKind| {
-            let actor = (operand == Operand::Thread).then_some(thread + 1);
+            let actor = (operand == NameKind::Thread).then_some(thread + 1);
             let object = (kind.operand() == operand).then_some(index + 1);
             actor.max(object).unwrap_or(0)
         };
@@ -160,14 +161,14 @@ impl Walk {
     fn build(&self) -> TraceBuilder {
         let mut builder = TraceBuilder::new();
         let site = builder.site("0");
-        for thread in 1..=self.used(Operand::Thread) {
+        for thread in 1..=self.used(NameKind::Thread) {
             builder.thread(&format!("t{thread}"));
         }
         for &(thread, kind, index) in &self.steps {
             let letter = match kind.operand() {
-                Operand::Thread | Operand::None => None,
-                Operand::Var => Some(b'x'),
-                Operand::Lock => Some(b'l'),
+                NameKind::Thread | NameKind::None => None,
+                NameKind::Var => Some(b'x'),
+                NameKind::Lock => Some(b'l'),
                 _ => Some(b'a'),
             };
             if let Some(letter) = letter {
@@ -176,11 +177,11 @@ impl Walk {
             }
             builder.push(ThreadId::from_index(thread), operation(kind, index), site);
         }
-        for index in 0..self.used(Operand::Semaphore) {
+        for index in 0..self.used(NameKind::Semaphore) {
             let semaphore = SemaphoreId::from_index(index);
             self.scope.start.into_iter().for_each(|start| builder.declare_start(semaphore, start));
         }
-        for index in 0..self.used(Operand::Barrier) {
+        for index in 0..self.used(NameKind::Barrier) {
             let barrier = BarrierId::from_index(index);
             let parties = self.scope.parties.into_iter();
             parties.for_each(|parties| builder.declare_parties(barrier, parties));

@@ -21,7 +21,7 @@
 use std::fmt::Write as _;
 
 use reweave_trace::{
-    EventId, IllFormed, MemoryOrder, OpCode, OpKind, Operand, Trace, TraceBuilder,
+    EventId, IllFormed, MemoryOrder, NameKind, OpCode, OpKind, Trace, TraceBuilder,
 };
 
 /// The trace that `drawing` shows.
@@ -241,8 +241,8 @@ fn read_operation(builder: &mut TraceBuilder, text: &str) -> Result<(OpCode, u32
         None => MemoryOrder::default(),
     };
     let index = match (kind.operand(), operand) {
-        (Operand::None, None) => 0,
-        (named, Some(name)) if named != Operand::None && !name.is_empty() => {
+        (NameKind::None, None) => 0,
+        (named, Some(name)) if named != NameKind::None && !name.is_empty() => {
             builder.names().intern(named, name.as_bytes()).map_err(|_| unknown())?
         }
         _ => return Err(unknown()),

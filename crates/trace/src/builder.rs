@@ -9,7 +9,8 @@ use crate::flow::Flow;
 use crate::mend::{self, Repair};
 use crate::names::Names;
 use crate::op::{
-    BarrierId, ConditionId, EventId, LockId, Op, OpCode, SemaphoreId, SiteId, ThreadId, VarId,
+    BarrierId, BlockId, ConditionId, EventId, LocalId, LockId, ObjectId, Op, OpCode, SemaphoreId,
+    SiteId, ThreadId, VarId,
 };
 use crate::program::Program;
 use crate::signals;
@@ -73,6 +74,31 @@ impl TraceBuilder {
         self.names.conditions.intern(name)
     }
 
+    /// The barrier called `name`.
+    pub fn barrier(&mut self, name: &str) -> BarrierId {
+        self.names.barriers.intern(name)
+    }
+
+    /// The semaphore called `name`.
+    pub fn semaphore(&mut self, name: &str) -> SemaphoreId {
+        self.names.semaphores.intern(name)
+    }
+
+    /// The object called `name`.
+    pub fn object(&mut self, name: &str) -> ObjectId {
+        self.names.objects.intern(name)
+    }
+
+    /// The block called `name`.
+    pub fn block(&mut self, name: &str) -> BlockId {
+        self.names.blocks.intern(name)
+    }
+
+    /// The local called `name`.
+    pub fn local(&mut self, name: &str) -> LocalId {
+        self.names.locals.intern(name)
+    }
+
     /// The place `location` in the code, its stack not known.
     pub fn site(&mut self, location: &str) -> SiteId {
         self.names.sites.intern(location)
@@ -103,15 +129,23 @@ impl TraceBuilder {
     }
 
     /// Adds all events of `columns`.
+    ///
+    /// # Panics
+    /// If its columns are not of one length.
     pub fn append(&mut self, columns: &Columns) {
+        let lengths = [columns.threads.len(), columns.operands.len(), columns.sites.len()];
+        assert_eq!(lengths, [columns.codes.len(); 3], "an event has an entry in every column");
         self.columns.append(columns);
     }
 
     /// Says what the last event read or wrote.
+    ///
+    /// # Panics
+    /// If there is no event yet.
     pub fn value(&mut self, value: i64) {
-        if let Some(last) = self.columns.len().checked_sub(1)
-            && last < EventId::COUNT_MAX
-        {
+        let last = self.columns.len().checked_sub(1).expect("an event to which the value belongs");
+        // One event too many is refused at the end, not here.
+        if last < EventId::COUNT_MAX {
             self.value_of(EventId::from_index(last), value);
         }
     }
@@ -156,12 +190,18 @@ impl TraceBuilder {
     }
 
     /// Makes the trace after the least changes, found one event at a time, that make the events
-    /// well formed; [`Trace::repairs`] lists them.
+    /// well formed; [`Trace::repairs`] lists them. A trace that was changed loses its flow and
+    /// program layers, which speak of the events as they were.
     ///
     /// # Errors
     /// If an event names what does not exist, or there are too many events: nothing to mend.
     pub fn finish_mended(mut self) -> Result<Trace, IllFormed> {
         let repairs = mend::mend(&mut self);
+        if !repairs.is_empty() {
+            // They speak of events and threads by numbers that may have changed.
+            self.flow = None;
+            self.program = None;
+        }
         self.check().map_err(|(event, breach)| breach.explain(event, &self.names, |id| id))?;
         Ok(self.into_trace(repairs))
     }
@@ -195,9 +235,9 @@ impl TraceBuilder {
         self.columns.codes.shrink_to_fit();
         self.columns.operands.shrink_to_fit();
         self.columns.sites.shrink_to_fit();
-        // Declarations of what no event names would make equal traces differ.
-        trim_trailing_none(self.declared.starts.as_mut_vec());
-        trim_trailing_none(self.declared.parties.as_mut_vec());
+        // Declarations of nothing would make equal traces differ.
+        trim(self.declared.starts.as_mut_vec(), self.names.semaphores.len());
+        trim(self.declared.parties.as_mut_vec(), self.names.barriers.len());
         Trace {
             names: self.names,
             columns: self.columns,
@@ -211,7 +251,9 @@ impl TraceBuilder {
     }
 }
 
-fn trim_trailing_none(numbers: &mut Vec<Option<u32>>) {
+/// Cuts `numbers` to those of `count` things, and off what is not known at its end.
+fn trim(numbers: &mut Vec<Option<u32>>, count: usize) {
+    numbers.truncate(count);
     while numbers.last() == Some(&None) {
         numbers.pop();
     }

@@ -62,6 +62,17 @@ impl Columns {
         self.sites.extend_from_slice(&other.sites);
     }
 
+    /// The events of `range`, as columns of their own.
+    #[must_use]
+    pub fn copied(&self, range: std::ops::Range<usize>) -> Self {
+        Self {
+            threads: self.threads[range.clone()].to_vec(),
+            codes: self.codes[range.clone()].to_vec(),
+            operands: self.operands[range.clone()].to_vec(),
+            sites: self.sites[range].to_vec(),
+        }
+    }
+
     /// Removes all events and keeps the memory.
     pub fn clear(&mut self) {
         self.threads.clear();

@@ -52,7 +52,7 @@ enum Status {
 struct LockState {
     owner: Option<ThreadId>,
     depth: u32,
-    readers: Vec<(ThreadId, u32)>,
+    readers: FxHashMap<ThreadId, u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -122,6 +122,16 @@ impl<'a> Discipline<'a> {
         }
     }
 
+    /// How often `thread` holds `lock` in `mode` now.
+    pub(crate) fn depth(&self, lock: LockId, thread: ThreadId, mode: Mode) -> u32 {
+        let state = &self.locks[lock];
+        match mode {
+            Mode::Exclusive if state.owner == Some(thread) => state.depth,
+            Mode::Exclusive => 0,
+            Mode::Shared => state.readers.get(&thread).copied().unwrap_or(0),
+        }
+    }
+
     /// Takes `lock` from `holder`, whatever that does; says how, and how often, it was held.
     pub(crate) fn give_away(&mut self, lock: LockId, holder: ThreadId) -> (Mode, u32) {
         let state = &mut self.locks[lock];
@@ -129,10 +139,7 @@ impl<'a> Discipline<'a> {
             state.owner = None;
             return (Mode::Exclusive, std::mem::take(&mut state.depth));
         }
-        let depth = state.readers.iter().find(|&&(reader, _)| reader == holder);
-        let depth = depth.map_or(0, |&(_, depth)| depth);
-        state.readers.retain(|&(reader, _)| reader != holder);
-        (Mode::Shared, depth)
+        (Mode::Shared, state.readers.remove(&holder).unwrap_or(0))
     }
 
     /// Lets all of `columns` happen, or names the first event that cannot.
@@ -265,7 +272,9 @@ impl<'a> Discipline<'a> {
 
     fn acquire(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Breach> {
         let state = &mut self.locks[lock];
-        let reader = state.readers.iter().map(|&(reader, _)| reader).find(|&t| t != thread);
+        let others_read = state.readers.len() > usize::from(state.readers.contains_key(&thread));
+        let others = || state.readers.keys().copied().filter(|&reader| reader != thread).min();
+        let reader = if others_read { others() } else { None };
         match state.owner.filter(|&owner| owner != thread).or(reader) {
             Some(holder) => Err(Breach::Held { lock, holder }),
             None => {
@@ -279,7 +288,7 @@ impl<'a> Discipline<'a> {
     fn release(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Breach> {
         let state = &mut self.locks[lock];
         if state.owner != Some(thread) {
-            return Err(Breach::NotHeld { lock });
+            return Err(Breach::NotHeld { lock, mode: Mode::Exclusive });
         }
         state.depth -= 1;
         if state.depth == 0 {
@@ -293,21 +302,18 @@ impl<'a> Discipline<'a> {
         if let Some(holder) = state.owner.filter(|&owner| owner != thread) {
             return Err(Breach::Held { lock, holder });
         }
-        match state.readers.iter_mut().find(|(reader, _)| *reader == thread) {
-            Some((_, depth)) => *depth += 1,
-            None => state.readers.push((thread, 1)),
-        }
+        *state.readers.entry(thread).or_default() += 1;
         Ok(())
     }
 
     fn release_shared(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Breach> {
         let readers = &mut self.locks[lock].readers;
-        let Some(at) = readers.iter().position(|&(reader, _)| reader == thread) else {
-            return Err(Breach::NotHeld { lock });
+        let Some(depth) = readers.get_mut(&thread) else {
+            return Err(Breach::NotHeld { lock, mode: Mode::Shared });
         };
-        readers[at].1 -= 1;
-        if readers[at].1 == 0 {
-            readers.swap_remove(at);
+        *depth -= 1;
+        if *depth == 0 {
+            readers.remove(&thread);
         }
         Ok(())
     }
@@ -325,8 +331,10 @@ impl<'a> Discipline<'a> {
         if let Status::Joined(join) = state.status {
             return Err((id, Breach::ForkedAfterJoin { thread: child, join }));
         }
-        if child == thread || state.first.is_some() {
-            let early = state.first.unwrap_or(id);
+        if child == thread {
+            return Err((id, Breach::ForksItself));
+        }
+        if let Some(early) = state.first {
             return Err((early, Breach::BeforeFork { thread: child, fork: id }));
         }
         state.fork = Some(id);

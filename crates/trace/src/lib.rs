@@ -29,12 +29,12 @@ pub use flow::{Flow, Instance, InstanceId, StaticBlockId, Step};
 pub use mend::Repair;
 pub use names::{FRAME_SEPARATOR, Names, Spelled};
 pub use op::{
-    BarrierId, BlockId, ConditionId, EventId, LocalId, LockId, MemoryOrder, ObjectId, Op, OpCode,
-    OpKind, Operand, SemaphoreId, SiteId, ThreadId, VarId,
+    BarrierId, BlockId, ConditionId, EventId, LocalId, LockId, MemoryOrder, NameKind, ObjectId, Op,
+    OpCode, OpKind, SemaphoreId, SiteId, ThreadId, VarId,
 };
 pub use program::{
     Binary, Expr, ExprId, PointId, Program, Target, Transition, TransitionId, Unary,
 };
 pub use reordering::{After, Goal, Reordering};
-pub use signals::{Notification, Stay};
+pub use signals::Stay;
 pub use trace::{Declared, Trace};

@@ -19,7 +19,7 @@ pub(crate) use aliases::two_spellings;
 use std::collections::VecDeque;
 use std::fmt::{self, Display, Formatter};
 
-use reweave_base::{Id, IndexVec};
+use reweave_base::{FxHashMap, Id, IndexVec};
 
 use crate::builder::TraceBuilder;
 use crate::columns::{Columns, Values};
@@ -61,14 +61,15 @@ pub(crate) fn mend(builder: &mut TraceBuilder) -> Vec<Repair> {
         let outcome = Repairer::new(builder).run();
         match outcome {
             Ok((output, changes)) => {
-                (builder.columns, builder.values) = output.finish();
+                let origins;
+                (builder.columns, builder.values, origins) = output.finish();
                 repairs.extend(changes);
+                explain_wakes(builder, &origins, &mut repairs);
                 break;
             }
             Err(declaration) => repairs.push(declaration.forget(builder)),
         }
     }
-    explain_wakes(builder, &mut repairs);
     // Threads that no longer run may now be other spellings of ones that do.
     repairs.extend(aliases::merge(builder));
     repairs
@@ -88,7 +89,11 @@ fn in_range(builder: &TraceBuilder) -> bool {
 }
 
 /// Turns wakes that no notify explains into timeouts.
-fn explain_wakes(builder: &mut TraceBuilder, repairs: &mut Vec<Repair>) {
+fn explain_wakes(
+    builder: &mut TraceBuilder,
+    origins: &IndexVec<EventId, EventId>,
+    repairs: &mut Vec<Repair>,
+) {
     let events = signals::condition_events(&builder.columns);
     for (event, condition) in signals::match_waits(&events, &builder.columns).unexplained {
         let (code, operand) = Op::Timeout(condition).encode();
@@ -96,7 +101,7 @@ fn explain_wakes(builder: &mut TraceBuilder, repairs: &mut Vec<Repair>) {
         builder.columns.operands[event.index()] = operand;
         let name = builder.names.conditions.name(condition);
         let change = format!("took a wake from `{name}` that no notify explains for a timeout");
-        repairs.push(Repair { event: Some(event), change });
+        repairs.push(Repair { event: Some(origins[event]), change });
     }
 }
 
@@ -128,6 +133,7 @@ impl Declaration {
 struct Owed {
     lock: LockId,
     mode: Mode,
+    /// How often it will still release it.
     depth: u32,
 }
 
@@ -147,6 +153,9 @@ struct Repairer<'a> {
     /// Events of threads that wait for their fork.
     postponed: IndexVec<ThreadId, Vec<EventId>>,
     owed: IndexVec<ThreadId, Vec<Owed>>,
+    /// A lock that was held several times over is taken again once; so many of its releases are
+    /// still to be dropped.
+    surplus: FxHashMap<(ThreadId, LockId, Mode), u32>,
 }
 
 impl<'a> Repairer<'a> {
@@ -168,6 +177,7 @@ impl<'a> Repairer<'a> {
             hoisted: Vec::new(),
             postponed: (0..threads_count).map(|_| Vec::new()).collect(),
             owed: (0..threads_count).map(|_| Vec::new()).collect(),
+            surplus: FxHashMap::default(),
         };
         repairer.find_late_forks();
         repairer
@@ -285,6 +295,10 @@ impl<'a> Repairer<'a> {
         }
         self.stop_waiting(id);
         self.take_back(id);
+        if self.is_surplus(id) {
+            self.drop_event(id, "its lock was taken again only once");
+            return Ok(());
+        }
         loop {
             let next = self.output.next();
             let Err((_, breach)) = self.discipline.step(next, event.thread, event.op) else {
@@ -374,6 +388,7 @@ impl Repairer<'_> {
         for _ in 0..depth {
             self.output.push_after_last(self.made_up(id, holder, release));
         }
+        let depth = depth + self.surplus.remove(&(holder, lock, mode)).unwrap_or(0);
         let thread = self.names.threads.name(holder);
         let release = self.names.spell(release);
         let text = format!("put `{thread}|{release}` after what that thread did last");
@@ -396,12 +411,30 @@ impl Repairer<'_> {
             if owed.depth == 1 && event.op == release {
                 continue;
             }
-            for _ in 0..owed.depth {
-                if !self.insert(id, event.thread, acquire) {
-                    break;
-                }
+            if self.insert(id, event.thread, acquire) && owed.depth > 1 {
+                self.surplus.insert((event.thread, owed.lock, owed.mode), owed.depth - 1);
             }
         }
+    }
+
+    /// Whether `id` is the outermost release of a lock that was taken again fewer times than it
+    /// will be released.
+    fn is_surplus(&mut self, id: EventId) -> bool {
+        let event = self.columns.event(id);
+        let (lock, mode) = match event.op {
+            Op::Release(lock) => (lock, Mode::Exclusive),
+            Op::ReleaseShared(lock) => (lock, Mode::Shared),
+            _ => return false,
+        };
+        if self.discipline.depth(lock, event.thread, mode) != 1 {
+            return false;
+        }
+        let Some(left) = self.surplus.get_mut(&(event.thread, lock, mode)) else { return false };
+        *left -= 1;
+        if *left == 0 {
+            self.surplus.remove(&(event.thread, lock, mode));
+        }
+        true
     }
 }
 

@@ -10,7 +10,7 @@ use std::fmt::{self, Display, Formatter};
 use reweave_base::{Id, Interner};
 
 use crate::op::{
-    BarrierId, BlockId, ConditionId, LocalId, LockId, ObjectId, Op, Operand, SemaphoreId, SiteId,
+    BarrierId, BlockId, ConditionId, LocalId, LockId, NameKind, ObjectId, Op, SemaphoreId, SiteId,
     ThreadId, VarId,
 };
 
@@ -65,59 +65,80 @@ impl Names {
         self.sites.name(site).split(FRAME_SEPARATOR).skip(1)
     }
 
-    /// How many things of the kind `operand` have names; what has no operand counts as one.
+    /// How many things of `kind` have names; nothing counts as one, so that the operand 0 of an
+    /// operation that has none is in range.
     #[must_use]
-    pub fn count(&self, operand: Operand) -> usize {
-        match operand {
-            Operand::None => 1,
-            Operand::Thread => self.threads.len(),
-            Operand::Var => self.vars.len(),
-            Operand::Lock => self.locks.len(),
-            Operand::Condition => self.conditions.len(),
-            Operand::Barrier => self.barriers.len(),
-            Operand::Semaphore => self.semaphores.len(),
-            Operand::Object => self.objects.len(),
-            Operand::Block => self.blocks.len(),
-            Operand::Local => self.locals.len(),
+    pub fn count(&self, kind: NameKind) -> usize {
+        match kind {
+            NameKind::None => 1,
+            NameKind::Thread => self.threads.len(),
+            NameKind::Var => self.vars.len(),
+            NameKind::Lock => self.locks.len(),
+            NameKind::Condition => self.conditions.len(),
+            NameKind::Barrier => self.barriers.len(),
+            NameKind::Semaphore => self.semaphores.len(),
+            NameKind::Object => self.objects.len(),
+            NameKind::Block => self.blocks.len(),
+            NameKind::Local => self.locals.len(),
+            NameKind::Site => self.sites.len(),
         }
     }
 
-    /// The index of `name` among the things of the kind `operand`, new if it was not there.
+    /// The index of `name` among the things of `kind`, new if it was not there.
     ///
     /// # Errors
     /// If the bytes are not UTF-8.
     #[inline]
-    pub fn intern(&mut self, operand: Operand, name: &[u8]) -> Result<u32, std::str::Utf8Error> {
-        let index = match operand {
-            Operand::None => 0,
-            Operand::Thread => self.threads.intern_bytes(name)?.index(),
-            Operand::Var => self.vars.intern_bytes(name)?.index(),
-            Operand::Lock => self.locks.intern_bytes(name)?.index(),
-            Operand::Condition => self.conditions.intern_bytes(name)?.index(),
-            Operand::Barrier => self.barriers.intern_bytes(name)?.index(),
-            Operand::Semaphore => self.semaphores.intern_bytes(name)?.index(),
-            Operand::Object => self.objects.intern_bytes(name)?.index(),
-            Operand::Block => self.blocks.intern_bytes(name)?.index(),
-            Operand::Local => self.locals.intern_bytes(name)?.index(),
+    pub fn intern(&mut self, kind: NameKind, name: &[u8]) -> Result<u32, std::str::Utf8Error> {
+        let index = match kind {
+            NameKind::None => 0,
+            NameKind::Thread => self.threads.intern_bytes(name)?.index(),
+            NameKind::Var => self.vars.intern_bytes(name)?.index(),
+            NameKind::Lock => self.locks.intern_bytes(name)?.index(),
+            NameKind::Condition => self.conditions.intern_bytes(name)?.index(),
+            NameKind::Barrier => self.barriers.intern_bytes(name)?.index(),
+            NameKind::Semaphore => self.semaphores.intern_bytes(name)?.index(),
+            NameKind::Object => self.objects.intern_bytes(name)?.index(),
+            NameKind::Block => self.blocks.intern_bytes(name)?.index(),
+            NameKind::Local => self.locals.intern_bytes(name)?.index(),
+            NameKind::Site => self.sites.intern_bytes(name)?.index(),
         };
         Ok(index as u32)
     }
 
-    /// The name of the thing of the kind `operand` at `index`; empty where there is no operand.
+    /// The name of the thing of `kind` at `index`; empty for nothing.
     #[must_use]
-    pub fn operand_name(&self, operand: Operand, index: u32) -> &str {
+    pub fn name(&self, kind: NameKind, index: u32) -> &str {
         let index = index as usize;
-        match operand {
-            Operand::None => "",
-            Operand::Thread => self.threads.name(Id::from_index(index)),
-            Operand::Var => self.vars.name(Id::from_index(index)),
-            Operand::Lock => self.locks.name(Id::from_index(index)),
-            Operand::Condition => self.conditions.name(Id::from_index(index)),
-            Operand::Barrier => self.barriers.name(Id::from_index(index)),
-            Operand::Semaphore => self.semaphores.name(Id::from_index(index)),
-            Operand::Object => self.objects.name(Id::from_index(index)),
-            Operand::Block => self.blocks.name(Id::from_index(index)),
-            Operand::Local => self.locals.name(Id::from_index(index)),
+        match kind {
+            NameKind::None => "",
+            NameKind::Thread => self.threads.name(Id::from_index(index)),
+            NameKind::Var => self.vars.name(Id::from_index(index)),
+            NameKind::Lock => self.locks.name(Id::from_index(index)),
+            NameKind::Condition => self.conditions.name(Id::from_index(index)),
+            NameKind::Barrier => self.barriers.name(Id::from_index(index)),
+            NameKind::Semaphore => self.semaphores.name(Id::from_index(index)),
+            NameKind::Object => self.objects.name(Id::from_index(index)),
+            NameKind::Block => self.blocks.name(Id::from_index(index)),
+            NameKind::Local => self.locals.name(Id::from_index(index)),
+            NameKind::Site => self.sites.name(Id::from_index(index)),
+        }
+    }
+
+    /// Forgets all but the first `count` names of `kind`.
+    pub fn truncate(&mut self, kind: NameKind, count: usize) {
+        match kind {
+            NameKind::None => {}
+            NameKind::Thread => self.threads.truncate(count),
+            NameKind::Var => self.vars.truncate(count),
+            NameKind::Lock => self.locks.truncate(count),
+            NameKind::Condition => self.conditions.truncate(count),
+            NameKind::Barrier => self.barriers.truncate(count),
+            NameKind::Semaphore => self.semaphores.truncate(count),
+            NameKind::Object => self.objects.truncate(count),
+            NameKind::Block => self.blocks.truncate(count),
+            NameKind::Local => self.locals.truncate(count),
+            NameKind::Site => self.sites.truncate(count),
         }
     }
 
@@ -148,7 +169,7 @@ impl Display for Spelled<'_> {
         if kind.has_order() && order != crate::MemoryOrder::default() {
             write!(f, ".{}", order.word())?;
         }
-        write!(f, "({})", self.names.operand_name(kind.operand(), index))
+        write!(f, "({})", self.names.name(kind.operand(), index))
     }
 }
 

@@ -164,10 +164,11 @@ pub enum OpKind {
     Let,
 }
 
-/// What kind of thing an operation's operand names.
+/// What kind of thing a name belongs to: each has a name space of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each is the id of the same name")]
-pub enum Operand {
+pub enum NameKind {
+    /// Nothing: the operand of an operation that has none.
     None,
     Thread,
     Var,
@@ -178,6 +179,23 @@ pub enum Operand {
     Object,
     Block,
     Local,
+    Site,
+}
+
+impl NameKind {
+    /// Every kind of thing that has a name.
+    pub const ALL: [Self; 10] = [
+        Self::Thread,
+        Self::Var,
+        Self::Lock,
+        Self::Condition,
+        Self::Barrier,
+        Self::Semaphore,
+        Self::Object,
+        Self::Block,
+        Self::Local,
+        Self::Site,
+    ];
 }
 
 impl OpKind {
@@ -255,19 +273,19 @@ impl OpKind {
 
     /// What its operand names.
     #[must_use]
-    pub const fn operand(self) -> Operand {
+    pub const fn operand(self) -> NameKind {
         use OpKind::*;
         match self {
-            Read | Write | LooseRead | AtomicRead | AtomicWrite | AtomicUpdate => Operand::Var,
-            Fence | Branch => Operand::None,
-            Acquire | Release | AcquireShared | ReleaseShared | Request => Operand::Lock,
-            Fork | Join => Operand::Thread,
-            Wait | Wake | Timeout | Notify | NotifyAll => Operand::Condition,
-            Arrive | Depart => Operand::Barrier,
-            Post | Take => Operand::Semaphore,
-            Alloc | Free => Operand::Object,
-            Begin | End => Operand::Block,
-            Let => Operand::Local,
+            Read | Write | LooseRead | AtomicRead | AtomicWrite | AtomicUpdate => NameKind::Var,
+            Fence | Branch => NameKind::None,
+            Acquire | Release | AcquireShared | ReleaseShared | Request => NameKind::Lock,
+            Fork | Join => NameKind::Thread,
+            Wait | Wake | Timeout | Notify | NotifyAll => NameKind::Condition,
+            Arrive | Depart => NameKind::Barrier,
+            Post | Take => NameKind::Semaphore,
+            Alloc | Free => NameKind::Object,
+            Begin | End => NameKind::Block,
+            Let => NameKind::Local,
         }
     }
 
@@ -484,7 +502,7 @@ mod tests {
         for byte in 0..=u8::MAX {
             let Some(code) = OpCode::from_byte(byte) else { continue };
             codes += 1;
-            let operand = if code.kind().operand() == Operand::None { 0 } else { 7 };
+            let operand = if code.kind().operand() == NameKind::None { 0 } else { 7 };
             assert_eq!(Op::decode(code, operand).encode(), (code, operand));
         }
         assert_eq!(codes, OpKind::ALL.len() + 4 * (MemoryOrder::ALL.len() - 1));

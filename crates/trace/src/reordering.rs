@@ -32,8 +32,8 @@ pub enum Goal {
     Enabled(Vec<EventId>),
     /// Two conflicting accesses of different threads, each its thread's next event.
     Race(EventId, EventId),
-    /// Each is its thread's next event and acquires a lock that the thread of the one after it
-    /// holds, the last one's that of the first.
+    /// Each is its thread's next event and acquires, or requests, a lock that the thread of the
+    /// one after it holds, the last one's that of the first.
     Deadlock(Vec<EventId>),
     /// The events of `chain` happened in this order, those of `absent` did not happen, and only
     /// the reads of `free` may have seen another write than observed.

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use reweave_base::{FxHashMap, Id, IndexVec};
 
 use crate::columns::{Columns, Event};
-use crate::op::{ConditionId, EventId, Op, Operand, ThreadId};
+use crate::op::{ConditionId, EventId, NameKind, Op, ThreadId};
 
 /// A thread's stay in a condition variable's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,37 +25,34 @@ pub struct Stay {
     pub wait: EventId,
     /// Its `wake` or `timeout`; none if it still waits when the trace ends.
     pub end: Option<EventId>,
+    /// Whether `end` is a `timeout`.
+    pub times_out: bool,
     /// The notify that woke it; none if it timed out or nobody did.
     pub notify: Option<EventId>,
 }
 
-/// What a notify did when it was observed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Notification {
-    /// The `wait` events of the threads that it woke.
-    pub woke: Vec<EventId>,
-    /// The `wait` events of threads that waited, and that it did not wake: all of them time out.
-    /// Kept for a notify that woke nobody and for a notify-all; others may leave anyone waiting.
-    pub spared: Vec<EventId>,
+impl Stay {
+    /// Whether it was there when `notify`, on the same condition, was observed, and timed out all
+    /// the same.
+    #[must_use]
+    pub fn is_spared_by(&self, notify: EventId) -> bool {
+        self.times_out && self.begin < notify && self.end.is_some_and(|end| notify < end)
+    }
 }
 
 /// Every wait with who ended it, and every notify with whom it woke.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Matching {
     pub(crate) stays: Vec<Stay>,
-    pub(crate) notifications: Vec<(EventId, Notification)>,
+    /// For each notify the waits that it woke, in observed order.
+    pub(crate) woken: Vec<(EventId, Vec<EventId>)>,
     /// Wakes that no notify explains.
     pub(crate) unexplained: Vec<(EventId, ConditionId)>,
 }
 
-/// The threads waiting on one condition variable that no notify has woken, as indexes of stays.
-#[derive(Default)]
-struct Queue {
-    /// Those that will be seen to wake, earliest first, then those that never end.
-    wakeable: BTreeSet<(EventId, usize)>,
-    /// Those that will time out.
-    timed: BTreeSet<usize>,
-}
+/// The threads waiting on one condition variable that no notify has woken and that will not time
+/// out: when they wake, the earliest first, then those that never do; as indexes of stays.
+type Queue = BTreeSet<(EventId, usize)>;
 
 /// What changes who waits.
 #[derive(Clone, Copy)]
@@ -74,19 +71,14 @@ pub(crate) fn match_waits(events: &[EventId], columns: &Columns) -> Matching {
         match moment {
             Moment::Begin(at) => {
                 let stay = matching.stays[at];
-                let queue = queues.entry(condition(columns, stay.wait)).or_default();
-                match stay.end {
-                    Some(end) if matches!(columns.event(end).op, Op::Timeout(_)) => {
-                        queue.timed.insert(at);
-                    }
-                    end => _ = queue.wakeable.insert((end.unwrap_or(NEVER), at)),
+                if !stay.times_out {
+                    let queue = queues.entry(condition(columns, stay.wait)).or_default();
+                    queue.insert((stay.end.unwrap_or(NEVER), at));
                 }
             }
             Moment::End(at) => {
                 let on = condition(columns, id);
-                let queue = queues.entry(on).or_default();
-                queue.timed.remove(&at);
-                if queue.wakeable.remove(&(id, at)) {
+                if queues.entry(on).or_default().remove(&(id, at)) {
                     matching.unexplained.push((id, on));
                 }
             }
@@ -101,18 +93,15 @@ pub(crate) fn match_waits(events: &[EventId], columns: &Columns) -> Matching {
 
 impl Matching {
     fn notify(&mut self, id: EventId, queue: &mut Queue, count_max: usize) {
-        let mut done = Notification::default();
-        while done.woke.len() < count_max
-            && let Some((_, at)) = queue.wakeable.pop_first()
+        let mut woke = Vec::new();
+        while woke.len() < count_max
+            && let Some((_, at)) = queue.pop_first()
         {
             self.stays[at].notify = Some(id);
-            done.woke.push(self.stays[at].wait);
+            woke.push(self.stays[at].wait);
         }
-        done.woke.sort_unstable();
-        if count_max > 1 || done.woke.is_empty() {
-            done.spared = queue.timed.iter().map(|&at| self.stays[at].wait).collect();
-        }
-        self.notifications.push((id, done));
+        woke.sort_unstable();
+        self.woken.push((id, woke));
     }
 }
 
@@ -151,11 +140,12 @@ fn find_stays(events: &[EventId], columns: &Columns) -> Vec<Stay> {
         match op {
             Op::Wait(_) => {
                 *open.get_or_default(thread) = Some(stays.len());
-                stays.push(Stay { begin: id, wait: id, end: None, notify: None });
+                stays.push(Stay { begin: id, wait: id, end: None, times_out: false, notify: None });
             }
             Op::Wake(_) | Op::Timeout(_) => {
                 if let Some(at) = open.get_or_default(thread).take() {
                     stays[at].end = Some(id);
+                    stays[at].times_out = matches!(op, Op::Timeout(_));
                 }
             }
             _ => {}
@@ -190,7 +180,7 @@ fn find_begins(stays: &mut [Stay], columns: &Columns) {
 /// The events on condition variables of `columns`, in order.
 pub(crate) fn condition_events(columns: &Columns) -> Vec<EventId> {
     (0..columns.len())
-        .filter(|&index| columns.codes[index].kind().operand() == Operand::Condition)
+        .filter(|&index| columns.codes[index].kind().operand() == NameKind::Condition)
         .map(EventId::from_index)
         .collect()
 }

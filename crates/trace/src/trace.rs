@@ -149,13 +149,11 @@ impl Trace {
 /// Two traces are equal when they hold the same events with the same names, values and layers.
 impl PartialEq for Trace {
     fn eq(&self, other: &Self) -> bool {
-        let known = |trace: &Self| {
-            (0..trace.len()).map(EventId::from_index).map(|e| trace.value(e)).collect::<Vec<_>>()
-        };
+        let ids = || (0..self.len()).map(EventId::from_index);
         self.names == other.names
             && self.columns == other.columns
             && self.has_values() == other.has_values()
-            && (!self.has_values() || known(self) == known(other))
+            && (!self.has_values() || ids().all(|id| self.value(id) == other.value(id)))
             && self.declared == other.declared
             && self.flow == other.flow
             && self.program == other.program

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use reweave_base::{Id, IndexVec};
-use reweave_trace::{Event, EventId, Op, Operand, ThreadId, Trace};
+use reweave_trace::{Event, EventId, NameKind, Op, ThreadId, Trace};
 
 use super::EQUALS;
 use crate::error::excerpt;
@@ -80,9 +80,9 @@ fn layout(trace: &Trace) -> (IndexVec<ThreadId, usize>, usize) {
 fn spelled_width(trace: &Trace, op: Op) -> usize {
     let (code, operand) = op.encode();
     match code.kind().operand() {
-        Operand::None => trace.names().spell(op).to_string().len(),
+        NameKind::None => trace.names().spell(op).to_string().len(),
         kind => {
-            let name = trace.names().operand_name(kind, operand).chars().count();
+            let name = trace.names().name(kind, operand).chars().count();
             let order = if code.order() == Default::default() {
                 0
             } else {
@@ -96,10 +96,10 @@ fn spelled_width(trace: &Trace, op: Op) -> usize {
 fn check(trace: &Trace, id: EventId, event: Event) -> io::Result<()> {
     let (code, operand) = event.op.encode();
     let kind = code.kind().operand();
-    let operand = trace.names().operand_name(kind, operand);
+    let operand = trace.names().name(kind, operand);
     let location = trace.names().location(event.site);
     let fault = match kind {
-        Operand::None => None,
+        NameKind::None => None,
         _ => operand_fault(operand).map(|fault| ("operand", operand, fault)),
     };
     let fault = fault.or_else(|| location_fault(location).map(|why| ("location", location, why)));

@@ -153,7 +153,9 @@ impl Unpacker {
             // Differences of 32-bit numbers may take five bytes.
             let mut wide = Vec::new();
             self.unpack_wide(form, body, count, &mut wide)?;
-            out.extend(wide.iter().map(|&number| number as u32));
+            for number in wide {
+                out.push(u32::try_from(number).map_err(|_| "a number wider than its column")?);
+            }
             return Ok(());
         }
         let entries_count = self.open(form, body, count, width)?;

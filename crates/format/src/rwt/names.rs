@@ -5,28 +5,31 @@
 //! declarations = (place: varint, number: varint)*
 //! ```
 
-use reweave_base::{Id, Interner};
+use std::ops::Range;
 
-/// The names of `interner` from index `start` to before `end`, as bytes.
-pub(super) fn write<I: Id>(interner: &Interner<I>, start: usize, end: usize) -> Vec<u8> {
-    let names = || (start..end).map(|index| interner.name(I::from_index(index)));
+use reweave_base::Id;
+use reweave_trace::{NameKind, Names, SiteId};
+
+/// The names of `kind` at the places `new`, as bytes.
+pub(super) fn write(names: &Names, kind: NameKind, new: Range<usize>) -> Vec<u8> {
+    let texts = || new.clone().map(|place| names.name(kind, place as u32));
     let mut bytes = Vec::new();
-    push_varint(&mut bytes, (end - start) as u64);
-    for name in names() {
-        push_varint(&mut bytes, name.len() as u64);
+    push_varint(&mut bytes, new.len() as u64);
+    for text in texts() {
+        push_varint(&mut bytes, text.len() as u64);
     }
-    for name in names() {
-        bytes.extend_from_slice(name.as_bytes());
+    for text in texts() {
+        bytes.extend_from_slice(text.as_bytes());
     }
     bytes
 }
 
-/// Adds the names in `bytes` to `interner`.
-pub(super) fn read<I: Id>(interner: &mut Interner<I>, bytes: &[u8]) -> Result<(), String> {
+/// Adds the names in `bytes`, all of `kind`, to `names`.
+pub(super) fn read(names: &mut Names, kind: NameKind, bytes: &[u8]) -> Result<(), String> {
     let mut rest = bytes;
     let count = take_varint(&mut rest)? as usize;
     // A name takes at least the byte of its length, so this also bounds the memory.
-    if count > rest.len() || interner.len() + count > I::COUNT_MAX {
+    if count > rest.len() || names.count(kind) + count > SiteId::COUNT_MAX {
         return Err(format!("{count} names in {} bytes", rest.len()));
     }
     let mut lengths = Vec::with_capacity(count);
@@ -34,12 +37,12 @@ pub(super) fn read<I: Id>(interner: &mut Interner<I>, bytes: &[u8]) -> Result<()
         lengths.push(take_varint(&mut rest)? as usize);
     }
     for length in lengths {
-        let (name, after) = rest.split_at_checked(length).ok_or("a name is cut off")?;
+        let (text, after) = rest.split_at_checked(length).ok_or("a name is cut off")?;
         rest = after;
-        let expected = interner.len();
-        let id = interner.intern_bytes(name).map_err(|_| "a name is not UTF-8")?;
-        if id.index() != expected {
-            return Err(format!("the name `{}` comes twice", interner.name(id)));
+        let expected = names.count(kind);
+        let place = names.intern(kind, text).map_err(|_| "a name is not UTF-8")?;
+        if place as usize != expected {
+            return Err(format!("the name `{}` comes twice", names.name(kind, place)));
         }
     }
     if rest.is_empty() { Ok(()) } else { Err("bytes after the last name".into()) }

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read};
 
 use reweave_base::Id;
-use reweave_trace::{Columns, EventId, OpCode, TraceBuilder};
+use reweave_trace::{Columns, EventId, NameKind, OpCode, TraceBuilder};
 
 use super::column::Unpacker;
 use super::frame::{self, Frame};
@@ -86,7 +86,14 @@ impl Reader {
                 byte += 5 + payload.len() as u64 + 8;
                 return expect_nothing(source, byte);
             }
-            self.read_block(&payload).map_err(|reason| broken(0, reason))?;
+            let known = NameKind::ALL.map(|kind| self.builder.names().count(kind));
+            if let Err(reason) = self.read_block(&payload) {
+                // Names of a block that is not kept are not kept either.
+                for (kind, known) in NameKind::ALL.into_iter().zip(known) {
+                    self.builder.names().truncate(kind, known);
+                }
+                return Err(broken(0, reason));
+            }
             byte += 5 + payload.len() as u64 + 8;
             if options.go_on.is_some_and(|go_on| !go_on(byte)) {
                 return Err(Failure::Fatal(Place::File, ReadErrorKind::Interrupted));
@@ -151,7 +158,8 @@ impl Reader {
                 }
                 return unpacker.unpack_wide(form, body, count, &mut self.values);
             }
-            _ => {
+            Tag::Optional => return Ok(()),
+            Tag::Names(_) | Tag::Starts | Tag::Parties => {
                 let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
                 return read_names(&mut self.builder, tag, bytes);
             }
@@ -233,16 +241,7 @@ fn expect_nothing(source: &mut dyn Read, byte: u64) -> Result<(), Failure> {
 fn read_names(builder: &mut TraceBuilder, tag: Tag, bytes: &[u8]) -> Result<(), String> {
     let all = builder.names();
     match tag {
-        Tag::ThreadNames => names::read(&mut all.threads, bytes),
-        Tag::VarNames => names::read(&mut all.vars, bytes),
-        Tag::LockNames => names::read(&mut all.locks, bytes),
-        Tag::ConditionNames => names::read(&mut all.conditions, bytes),
-        Tag::BarrierNames => names::read(&mut all.barriers, bytes),
-        Tag::SemaphoreNames => names::read(&mut all.semaphores, bytes),
-        Tag::ObjectNames => names::read(&mut all.objects, bytes),
-        Tag::BlockNames => names::read(&mut all.blocks, bytes),
-        Tag::LocalNames => names::read(&mut all.locals, bytes),
-        Tag::SiteNames => names::read(&mut all.sites, bytes),
+        Tag::Names(kind) => names::read(all, kind, bytes),
         Tag::Starts => {
             let count = all.semaphores.len();
             for (semaphore, start) in names::read_declarations(bytes, count)? {
@@ -260,9 +259,7 @@ fn read_names(builder: &mut TraceBuilder, tag: Tag, bytes: &[u8]) -> Result<(), 
             }
             Ok(())
         }
-        Tag::Threads | Tag::Codes | Tag::Operands | Tag::Sites | Tag::Known | Tag::Values => {
-            unreachable!("columns are read as columns")
-        }
+        _ => unreachable!("columns are read as columns"),
     }
 }
 

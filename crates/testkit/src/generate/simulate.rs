@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use reweave_base::Id;
 use reweave_trace::{
-    BarrierId, BlockId, ConditionId, LockId, MemoryOrder, ObjectId, Op, Operand, SemaphoreId,
+    BarrierId, BlockId, ConditionId, LockId, MemoryOrder, NameKind, ObjectId, Op, SemaphoreId,
     TraceBuilder, VarId,
 };
 
@@ -418,14 +418,14 @@ fn name_all(builder: &mut TraceBuilder, shape: Shape) {
         builder.thread(&format!("t{at}"));
     }
     let named = [
-        (Operand::Var, "x", shape.vars),
-        (Operand::Lock, "l", shape.locks),
-        (Operand::Condition, "c", shape.conditions),
-        (Operand::Barrier, "b", shape.barriers),
-        (Operand::Semaphore, "s", shape.semaphores),
-        (Operand::Object, "o", shape.objects),
-        (Operand::Block, "k", shape.blocks),
-        (Operand::Local, "v", usize::from(shape.notes)),
+        (NameKind::Var, "x", shape.vars),
+        (NameKind::Lock, "l", shape.locks),
+        (NameKind::Condition, "c", shape.conditions),
+        (NameKind::Barrier, "b", shape.barriers),
+        (NameKind::Semaphore, "s", shape.semaphores),
+        (NameKind::Object, "o", shape.objects),
+        (NameKind::Block, "k", shape.blocks),
+        (NameKind::Local, "v", usize::from(shape.notes)),
     ];
     for (operand, letter, count) in named {
         for at in 1..=count {

@@ -106,8 +106,7 @@ fn check_sees(
         && replay.observed_view(read) != write;
     require(other, read, Rule::SeesTheSame)?;
     let thread = replay.trace().event(read).thread;
-    let last = replay.trace().events().filter(|(_, event)| event.thread == thread);
-    let went_on = last.map(|(id, _)| id).any(|id| id > read && replay.step_of(id).is_some());
+    let went_on = replay.done(thread) > replay.position(read) + 1;
     require(after == After::RunsOn || !went_on, read, Rule::WentOn)?;
     // An update writes what it makes of the value: whoever saw that would see another value now.
     let saw_it = |id: EventId| replay.observed_view(id) == Some(read);

@@ -1,5 +1,7 @@
 //! A run of a reordering, one step at a time, every rule tested before each.
 
+use std::collections::BTreeSet;
+
 use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec};
 
 use super::refusal::{Refusal, Rule};
@@ -11,7 +13,7 @@ use crate::trace::Trace;
 #[derive(Clone, Debug, Default)]
 struct Holders {
     alone: Option<(ThreadId, u32)>,
-    shared: Vec<(ThreadId, u32)>,
+    shared: FxHashMap<ThreadId, u32>,
 }
 
 /// The state after the steps so far.
@@ -31,7 +33,7 @@ pub(super) struct Replay<'a> {
     free_views: FxHashMap<EventId, Option<EventId>>,
     locks: IndexVec<LockId, Holders>,
     /// Waits that have begun, have not ended, and that no notify has woken.
-    waiting: IndexVec<ConditionId, Vec<usize>>,
+    waiting: IndexVec<ConditionId, BTreeSet<usize>>,
     arrived: Vec<usize>,
     tokens: IndexVec<SemaphoreId, i64>,
 }
@@ -51,7 +53,7 @@ impl<'a> Replay<'a> {
             last_write: IndexVec::from_elem(None, names.vars.len()),
             free_views: FxHashMap::default(),
             locks: IndexVec::from_elem(Holders::default(), names.locks.len()),
-            waiting: IndexVec::from_elem(Vec::new(), names.conditions.len()),
+            waiting: IndexVec::from_elem(BTreeSet::new(), names.conditions.len()),
             arrived: vec![0; tables.rounds.len()],
             tokens: names.semaphores.entries().map(|(id, _)| start(id)).collect(),
         }
@@ -92,15 +94,26 @@ impl<'a> Replay<'a> {
         self.tables.threads[thread].get(self.done[thread] as usize).copied()
     }
 
-    /// Whether `thread` holds `lock` in a mode that keeps `op`, another thread's, waiting.
+    /// Whether `thread` holds the lock that `op`, another thread's, asks for, in a mode that keeps
+    /// it waiting. How a mere request will ask is not known; a lock held alone keeps any waiting.
     pub(super) fn blocks(&self, thread: ThreadId, op: Op) -> bool {
         let alone = |lock: LockId| self.locks[lock].alone.is_some_and(|(t, _)| t == thread);
-        let shared = |lock: LockId| self.locks[lock].shared.iter().any(|&(t, _)| t == thread);
+        let shared = |lock: LockId| self.locks[lock].shared.contains_key(&thread);
         match op {
             Op::Acquire(lock) => alone(lock) || shared(lock),
-            Op::AcquireShared(lock) => alone(lock),
+            Op::AcquireShared(lock) | Op::Request(lock) => alone(lock),
             _ => false,
         }
+    }
+
+    /// How many events of `thread` happened.
+    pub(super) fn done(&self, thread: ThreadId) -> u32 {
+        self.done[thread]
+    }
+
+    /// How many events its thread has before `event`.
+    pub(super) fn position(&self, event: EventId) -> u32 {
+        self.tables.position[event]
     }
 
     /// Runs `event`, or says which rule it breaks.
@@ -183,14 +196,16 @@ impl<'a> Replay<'a> {
     }
 
     fn check_acquire(&self, thread: ThreadId, lock: LockId, op: Op) -> Result<(), Rule> {
-        let holders = &self.locks[lock];
-        let alone = holders.alone.iter();
-        let shared = holders.shared.iter();
-        let other = alone
-            .chain(shared)
-            .map(|&(holder, _)| holder)
-            .find(|&holder| holder != thread && self.blocks(holder, op));
-        match other {
+        let Holders { alone, shared } = &self.locks[lock];
+        let other = |&holder: &ThreadId| holder != thread;
+        let owner = alone.map(|(holder, _)| holder).filter(other);
+        // A thread that reads already is in the way of nobody but others.
+        let readers_count = shared.len() - usize::from(shared.contains_key(&thread));
+        let reader = match op {
+            Op::Acquire(_) if readers_count > 0 => shared.keys().copied().filter(other).min(),
+            _ => None,
+        };
+        match owner.or(reader) {
             Some(holder) => Err(Rule::LockHeld { holder }),
             None => Ok(()),
         }
@@ -214,16 +229,17 @@ impl<'a> Replay<'a> {
 
     fn check_notify(&self, event: EventId, condition: ConditionId, all: bool) -> Result<(), Rule> {
         let waiting = &self.waiting[condition];
-        let no_one: &[usize] = &[];
-        let table = self.tables.notifies.get(&event);
-        let (woke, spared) =
-            table.map_or((no_one, no_one), |table| (&table.woke[..], &table.spared[..]));
+        let woke = self.tables.woke.get(&event).map_or(&[][..], Vec::as_slice);
         if let Some(&absent) = woke.iter().find(|at| !waiting.contains(at)) {
             return Err(Rule::NotWaiting { wait: self.tables.waits[absent].wait });
         }
         if all || woke.is_empty() {
-            let expected = |at: &usize| woke.contains(at) || spared.contains(at);
-            if let Some(&at) = waiting.iter().find(|&at| !expected(at)) {
+            let expected = |&&at: &&usize| {
+                let wait = self.tables.waits[at];
+                let timed_out = wait.times_out && wait.end.is_some_and(|end| event < end);
+                wait.notify == Some(event) || timed_out && wait.begin < event
+            };
+            if let Some(&at) = waiting.iter().find(|at| !expected(at)) {
                 return Err(Rule::WouldWake { wait: self.tables.waits[at].wait });
             }
         }
@@ -279,11 +295,15 @@ impl<'a> Replay<'a> {
                 let depth = self.locks[lock].alone.map_or(0, |(_, depth)| depth);
                 self.locks[lock].alone = (depth > 1).then(|| (thread, depth - 1));
             }
-            Op::AcquireShared(lock) => add(&mut self.locks[lock].shared, thread),
-            Op::ReleaseShared(lock) => remove(&mut self.locks[lock].shared, thread),
+            Op::AcquireShared(lock) => *self.locks[lock].shared.entry(thread).or_default() += 1,
+            Op::ReleaseShared(lock) => {
+                let holders = &mut self.locks[lock].shared;
+                let left = holders.remove(&thread).map_or(0, |depth| depth - 1);
+                holders.extend((left > 0).then_some((thread, left)));
+            }
             Op::Notify(condition) | Op::NotifyAll(condition) => {
-                if let Some(table) = self.tables.notifies.get(&event) {
-                    self.waiting[condition].retain(|at| !table.woke.contains(at));
+                for at in self.tables.woke.get(&event).into_iter().flatten() {
+                    self.waiting[condition].remove(at);
                 }
             }
             Op::Arrive(_) => self.arrived[self.tables.round_of[&event]] += 1,
@@ -295,27 +315,10 @@ impl<'a> Replay<'a> {
 
     fn begin_or_end_wait(&mut self, event: EventId, at: usize) {
         let wait = self.tables.waits[at];
-        let Op::Wait(condition) = self.trace.event(wait.wait).op else { return };
         if wait.begin == event {
-            self.waiting[condition].push(at);
+            self.waiting[wait.condition].insert(at);
         } else {
-            self.waiting[condition].retain(|&other| other != at);
+            self.waiting[wait.condition].remove(&at);
         }
     }
-}
-
-fn add(holders: &mut Vec<(ThreadId, u32)>, thread: ThreadId) {
-    match holders.iter_mut().find(|(holder, _)| *holder == thread) {
-        Some((_, depth)) => *depth += 1,
-        None => holders.push((thread, 1)),
-    }
-}
-
-fn remove(holders: &mut Vec<(ThreadId, u32)>, thread: ThreadId) {
-    for (holder, depth) in holders.iter_mut() {
-        if *holder == thread {
-            *depth -= 1;
-        }
-    }
-    holders.retain(|&(_, depth)| depth > 0);
 }

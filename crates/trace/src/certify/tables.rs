@@ -1,15 +1,17 @@
 //! What the checker must know of a trace beforehand, straight from its events.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use reweave_base::{FxHashMap, IndexVec};
 
-use crate::op::{BarrierId, EventId, Op, SemaphoreId, ThreadId};
+use crate::op::{BarrierId, ConditionId, EventId, Op, SemaphoreId, ThreadId};
 use crate::trace::Trace;
 
 /// One wait on a condition variable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaitTable {
+    /// What is waited on.
+    pub(super) condition: ConditionId,
     /// The `wait` event.
     pub(super) wait: EventId,
     /// From which event on the thread counts as waiting: the release just before, or the wait.
@@ -20,13 +22,6 @@ pub(super) struct WaitTable {
     pub(super) times_out: bool,
     /// The notify that woke it.
     pub(super) notify: Option<EventId>,
-}
-
-/// Whom a notify woke, and who waited and timed out, as indexes of waits.
-#[derive(Clone, Debug, Default)]
-pub(super) struct NotifyTable {
-    pub(super) woke: Vec<usize>,
-    pub(super) spared: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -42,8 +37,8 @@ pub(super) struct Tables {
     pub(super) waits: Vec<WaitTable>,
     /// Which wait begins, or ends, at an event.
     pub(super) wait_at: FxHashMap<EventId, usize>,
-    /// What each notify did; nothing if it is not there.
-    pub(super) notifies: FxHashMap<EventId, NotifyTable>,
+    /// The waits that each notify woke; nobody if it is not there.
+    pub(super) woke: FxHashMap<EventId, Vec<usize>>,
     /// The arrivals of each round of each barrier.
     pub(super) rounds: Vec<Vec<EventId>>,
     /// The round before each round, of the same barrier.
@@ -66,7 +61,7 @@ impl Tables {
             seen: IndexVec::from_elem(None, trace.len()),
             waits: Vec::new(),
             wait_at: FxHashMap::default(),
-            notifies: FxHashMap::default(),
+            woke: FxHashMap::default(),
             rounds: Vec::new(),
             earlier_round: Vec::new(),
             round_of: FxHashMap::default(),
@@ -110,9 +105,7 @@ impl Tables {
 
     fn find_waits(&mut self, trace: &Trace) {
         for (wait, event) in trace.events() {
-            if !matches!(event.op, Op::Wait(_)) {
-                continue;
-            }
+            let Op::Wait(condition) = event.op else { continue };
             let before = self
                 .neighbour(trace, wait, -1)
                 .filter(|&id| matches!(trace.event(id).op, Op::Release(_) | Op::ReleaseShared(_)));
@@ -122,7 +115,7 @@ impl Tables {
             for at in [Some(begin), end].into_iter().flatten() {
                 self.wait_at.insert(at, self.waits.len());
             }
-            self.waits.push(WaitTable { wait, begin, end, times_out, notify: None });
+            self.waits.push(WaitTable { condition, wait, begin, end, times_out, notify: None });
         }
     }
 
@@ -132,41 +125,32 @@ impl Tables {
         if self.waits.is_empty() {
             return;
         }
-        let mut waiting: Vec<usize> = Vec::new();
+        // Of each condition the waits that will not time out, by when they end; never is last.
+        let mut waiting: IndexVec<ConditionId, BTreeSet<(u32, usize)>> =
+            IndexVec::from_elem(BTreeSet::new(), trace.names().conditions.len());
         for (id, event) in trace.events() {
             if let Some(&at) = self.wait_at.get(&id) {
                 let wait = self.waits[at];
-                if wait.begin == id {
-                    waiting.push(at);
-                }
-                if wait.end == Some(id) {
-                    waiting.retain(|&other| other != at);
+                let key = (wait.end.map_or(u32::MAX, EventId::number), at);
+                if wait.begin == id && !wait.times_out {
+                    waiting[wait.condition].insert(key);
+                } else {
+                    waiting[wait.condition].remove(&key);
                 }
             }
-            let (condition, all) = match event.op {
-                Op::Notify(condition) => (condition, false),
-                Op::NotifyAll(condition) => (condition, true),
+            let (condition, most) = match event.op {
+                Op::Notify(condition) => (condition, 1),
+                Op::NotifyAll(condition) => (condition, usize::MAX),
                 _ => continue,
             };
-            let mut here: Vec<usize> = waiting
-                .iter()
-                .copied()
-                .filter(|&at| trace.event(self.waits[at].wait).op == Op::Wait(condition))
-                .collect();
-            here.sort_by_key(|&at| {
-                (self.waits[at].end.map_or(u32::MAX, EventId::number), self.waits[at].wait)
-            });
-            let (timed, mut woke): (Vec<usize>, Vec<usize>) =
-                here.into_iter().partition(|&at| self.waits[at].times_out);
-            if !all {
-                woke.truncate(1);
-            }
-            for &at in &woke {
+            let mut woke = Vec::new();
+            while woke.len() < most
+                && let Some((_, at)) = waiting[condition].pop_first()
+            {
                 self.waits[at].notify = Some(id);
-                waiting.retain(|&other| other != at);
+                woke.push(at);
             }
-            let spared = if all || woke.is_empty() { timed } else { Vec::new() };
-            self.notifies.insert(id, NotifyTable { woke, spared });
+            self.woke.insert(id, woke);
         }
     }
 

@@ -7,6 +7,7 @@ use crate::names::Names;
 use crate::op::{
     BarrierId, BlockId, ConditionId, EventId, LockId, ObjectId, OpKind, SemaphoreId, ThreadId,
 };
+use crate::views::Mode;
 
 /// A rule of the trace model that an event breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +20,10 @@ pub(crate) enum Breach {
     AfterJoin { thread: ThreadId, join: EventId },
     ForkedTwice { thread: ThreadId, fork: EventId },
     ForkedAfterJoin { thread: ThreadId, join: EventId },
+    ForksItself,
     JoinsItself,
     Held { lock: LockId, holder: ThreadId },
-    NotHeld { lock: LockId },
+    NotHeld { lock: LockId, mode: Mode },
     StillWaiting(ConditionId),
     NotWaiting(ConditionId),
     NotNotified(ConditionId),
@@ -63,6 +65,7 @@ impl Breach {
             Self::ForkedAfterJoin { thread: t, join } => {
                 format!("forks thread `{}`, which was joined at event {}", thread(t), number(join))
             }
+            Self::ForksItself => "a thread cannot fork itself".into(),
             Self::JoinsItself => "a thread cannot wait for its own end".into(),
             Self::Held { lock, holder } => {
                 let (lock, holder) = (names.locks.name(lock), thread(holder));
@@ -79,9 +82,10 @@ impl Breach {
         let barrier = |id| names.barriers.name(id);
         let object = |id| names.objects.name(id);
         match self {
-            Self::NotHeld { lock } => {
+            Self::NotHeld { lock, mode } => {
                 let lock = names.locks.name(lock);
-                format!("releases lock `{lock}`, which its thread does not hold in that mode")
+                let mode = if mode == Mode::Shared { " in shared mode" } else { "" };
+                format!("releases lock `{lock}`, which its thread does not hold{mode}")
             }
             Self::StillWaiting(c) => {
                 let condition = condition(c);

@@ -55,12 +55,14 @@ impl Output {
         self.earlier.push((place, event));
     }
 
-    /// All events in their order.
-    pub(super) fn finish(mut self) -> (Columns, Values) {
+    /// All events in their order, and where each came from.
+    pub(super) fn finish(mut self) -> (Columns, Values, IndexVec<EventId, EventId>) {
         self.earlier.sort_by_key(|&(place, _)| place);
         let mut earlier = self.earlier.into_iter().peekable();
         let (mut columns, mut values) = (Columns::default(), Values::default());
+        let mut origins = IndexVec::new();
         let mut emit = |event: Outgoing| {
+            origins.push(event.origin);
             let id = EventId::from_index(columns.len());
             let thread = event.thread.index() as u32;
             columns.push(thread, event.code, event.operand, event.site);
@@ -77,6 +79,6 @@ impl Output {
         for (_, put_in) in earlier {
             emit(put_in);
         }
-        (columns, values)
+        (columns, values, origins)
     }
 }

@@ -132,13 +132,36 @@ fn a_thread_that_ended_with_a_lock_released_it() {
 }
 
 #[test]
+fn a_lock_held_twice_is_taken_again_once() {
+    check(
+        "T1 acq m,T1 acq m,T2 acq m,T2 rel m,T1 w x,T1 rel m,T1 w y,T1 rel m,T1 w z",
+        expect![[r#"
+            T1|acq(m) T1|acq(m) T1|rel(m) T1|rel(m) T2|acq(m) T2|rel(m) T1|acq(m) T1|w(x) T1|w(y) T1|rel(m) T1|w(z)
+            event 3: put `T1|rel(m)` after what that thread did last
+            event 5: put `T1|acq(m)` before it
+            event 6: dropped `T1|rel(m)`: its lock was taken again only once"#]],
+    );
+}
+
+#[test]
+fn repairs_are_numbered_as_the_events_were() {
+    check(
+        "T1 rel m,T1 wait c,T1 wake c",
+        expect![[r#"
+            T1|wait(c) T1|timeout(c)
+            event 1: dropped `T1|rel(m)`: releases lock `m`, which its thread does not hold
+            event 3: took a wake from `c` that no notify explains for a timeout"#]],
+    );
+}
+
+#[test]
 fn a_release_that_comes_late_moves_up() {
     check(
         "T1 acq m,T2 acq m,T1 rel m,T2 rel m",
         expect![[r#"
             T1|acq(m) T1|rel(m) T2|acq(m) T2|rel(m)
             event 2: put `T1|rel(m)` after what that thread did last
-            event 3: dropped `T1|rel(m)`: releases lock `m`, which its thread does not hold in that mode"#]],
+            event 3: dropped `T1|rel(m)`: releases lock `m`, which its thread does not hold"#]],
     );
 }
 
@@ -149,7 +172,7 @@ fn a_lock_that_another_still_has_is_not_taken_back() {
         expect![[r#"
             T1|acq(m) T1|rel(m) T2|acq(m) T1|w(x) T2|rel(m)
             event 2: put `T1|rel(m)` after what that thread did last
-            event 4: dropped `T1|rel(m)`: releases lock `m`, which its thread does not hold in that mode"#]],
+            event 4: dropped `T1|rel(m)`: releases lock `m`, which its thread does not hold"#]],
     );
 }
 

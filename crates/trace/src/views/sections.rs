@@ -1,4 +1,8 @@
 //! Critical sections: from the outermost acquire of a lock to the release that gives it back.
+//!
+//! What a thread holds is a list, newest first, that changes at the ends of sections only; the
+//! lists of a thread share their tails, so that all of them together take little more than the
+//! sections. A release out of order copies what was taken after its acquire.
 
 use reweave_base::{FxHashMap, IndexVec, Rows};
 
@@ -8,6 +12,8 @@ use crate::trace::Trace;
 reweave_base::id! {
     /// A critical section; numbered in the order of their acquires.
     pub struct SectionId;
+    /// The sections that a thread is in, the newest first: a list that shares its tail.
+    struct HeldId;
 }
 
 /// How a lock is held.
@@ -37,20 +43,22 @@ pub struct CriticalSection {
     pub outer: Option<SectionId>,
 }
 
-impl CriticalSection {
-    /// Whether the lock is held when `event`, of the same thread, is about to happen.
-    #[must_use]
-    pub fn holds_at(&self, event: EventId) -> bool {
-        self.acquire < event && self.release.is_none_or(|release| event <= release)
-    }
-}
-
 /// All critical sections of a trace.
 #[derive(Debug)]
 pub struct Sections {
     all: IndexVec<SectionId, CriticalSection>,
     by_lock: Rows<LockId, SectionId>,
     by_thread: Rows<ThreadId, SectionId>,
+    lists: IndexVec<HeldId, Held>,
+    /// What each thread holds after each event that changes it.
+    changes: IndexVec<ThreadId, Vec<(EventId, Option<HeldId>)>>,
+}
+
+/// A list of sections.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    newest: SectionId,
+    rest: Option<HeldId>,
 }
 
 const FILLER: SectionId = match SectionId::from_number(1) {
@@ -58,39 +66,42 @@ const FILLER: SectionId = match SectionId::from_number(1) {
     None => unreachable!(),
 };
 
-/// Sections that are open, with how often their lock was acquired.
-#[derive(Default)]
-struct Open {
+/// The sections so far, those that are open with how often their lock was acquired.
+struct Builder {
+    all: IndexVec<SectionId, CriticalSection>,
     depths: FxHashMap<(ThreadId, LockId, Mode), (SectionId, u32)>,
-    /// Of each thread, oldest first.
-    stacks: IndexVec<ThreadId, Vec<SectionId>>,
+    lists: IndexVec<HeldId, Held>,
+    held: IndexVec<ThreadId, Option<HeldId>>,
+    changes: IndexVec<ThreadId, Vec<(EventId, Option<HeldId>)>>,
 }
 
 impl Sections {
     pub(super) fn of(trace: &Trace) -> Self {
-        let mut all = IndexVec::new();
-        let mut open = Open::default();
+        let names = trace.names();
+        let mut builder = Builder {
+            all: IndexVec::new(),
+            depths: FxHashMap::default(),
+            lists: IndexVec::new(),
+            held: IndexVec::from_elem(None, names.threads.len()),
+            changes: IndexVec::from_elem(Vec::new(), names.threads.len()),
+        };
         for (id, event) in trace.events() {
             match event.op {
-                Op::Acquire(lock) => open.enter(&mut all, id, event.thread, lock, Mode::Exclusive),
-                Op::AcquireShared(lock) => {
-                    open.enter(&mut all, id, event.thread, lock, Mode::Shared);
-                }
-                Op::Release(lock) => open.leave(&mut all, id, event.thread, lock, Mode::Exclusive),
-                Op::ReleaseShared(lock) => {
-                    open.leave(&mut all, id, event.thread, lock, Mode::Shared);
-                }
+                Op::Acquire(lock) => builder.enter(id, event.thread, lock, Mode::Exclusive),
+                Op::AcquireShared(lock) => builder.enter(id, event.thread, lock, Mode::Shared),
+                Op::Release(lock) => builder.leave(id, event.thread, lock, Mode::Exclusive),
+                Op::ReleaseShared(lock) => builder.leave(id, event.thread, lock, Mode::Shared),
                 _ => {}
             }
         }
-        let names = trace.names();
+        let Builder { all, lists, changes, .. } = builder;
         let by_lock = Rows::group(names.locks.len(), FILLER, || {
             all.entries().map(|(id, section)| (section.lock, id))
         });
         let by_thread = Rows::group(names.threads.len(), FILLER, || {
             all.entries().map(|(id, section)| (section.thread, id))
         });
-        Self { all, by_lock, by_thread }
+        Self { all, by_lock, by_thread, lists, changes }
     }
 
     /// All sections with their ids, in the order of their acquires.
@@ -119,45 +130,30 @@ impl Sections {
     /// The sections of `thread` that are open when `event`, one of its own, is about to happen,
     /// the newest first.
     pub fn held(&self, thread: ThreadId, event: EventId) -> impl Iterator<Item = &CriticalSection> {
-        let own = self.of_thread(thread);
-        let before = own.partition_point(|&id| self.all[id].acquire < event);
-        let newest = before.checked_sub(1).map(|at| own[at]);
-        // Whatever is open now and older than a section was open at that section's acquire, so
-        // the chain of `outer` passes through it.
-        std::iter::successors(newest, |&id| self.all[id].outer)
-            .map(|id| &self.all[id])
-            .filter(move |section| section.holds_at(event))
+        let changes = &self.changes[thread];
+        let before = changes.partition_point(|&(change, _)| change < event);
+        let newest = before.checked_sub(1).and_then(|at| changes[at].1);
+        std::iter::successors(newest, |&list| self.lists[list].rest)
+            .map(|list| &self.all[self.lists[list].newest])
     }
 }
 
-impl Open {
-    fn enter(
-        &mut self,
-        all: &mut IndexVec<SectionId, CriticalSection>,
-        acquire: EventId,
-        thread: ThreadId,
-        lock: LockId,
-        mode: Mode,
-    ) {
-        let stack = self.stacks.get_or_default(thread);
-        let (_, depth) = self.depths.entry((thread, lock, mode)).or_insert_with(|| {
-            let outer = stack.last().copied();
-            let section = CriticalSection { thread, lock, mode, acquire, release: None, outer };
-            let id = all.push(section);
-            stack.push(id);
-            (id, 0)
-        });
-        *depth += 1;
+impl Builder {
+    fn enter(&mut self, acquire: EventId, thread: ThreadId, lock: LockId, mode: Mode) {
+        if let Some((_, depth)) = self.depths.get_mut(&(thread, lock, mode)) {
+            *depth += 1;
+            return;
+        }
+        let rest = self.held[thread];
+        let outer = rest.map(|list| self.lists[list].newest);
+        let section = CriticalSection { thread, lock, mode, acquire, release: None, outer };
+        let newest = self.all.push(section);
+        self.depths.insert((thread, lock, mode), (newest, 1));
+        self.held[thread] = Some(self.lists.push(Held { newest, rest }));
+        self.changes[thread].push((acquire, self.held[thread]));
     }
 
-    fn leave(
-        &mut self,
-        all: &mut IndexVec<SectionId, CriticalSection>,
-        release: EventId,
-        thread: ThreadId,
-        lock: LockId,
-        mode: Mode,
-    ) {
+    fn leave(&mut self, release: EventId, thread: ThreadId, lock: LockId, mode: Mode) {
         let key = (thread, lock, mode);
         let (id, depth) = self.depths.get_mut(&key).expect("a release follows its acquire");
         *depth -= 1;
@@ -166,7 +162,26 @@ impl Open {
         }
         let id = *id;
         self.depths.remove(&key);
-        all[id].release = Some(release);
-        self.stacks.get_or_default(thread).retain(|&open| open != id);
+        self.all[id].release = Some(release);
+        self.held[thread] = self.without(self.held[thread], id);
+        self.changes[thread].push((release, self.held[thread]));
+    }
+
+    /// `list` without `section`, which is in it.
+    fn without(&mut self, list: Option<HeldId>, section: SectionId) -> Option<HeldId> {
+        let mut newer = Vec::new();
+        let mut rest = list;
+        while let Some(list) = rest {
+            let Held { newest, rest: older } = self.lists[list];
+            rest = older;
+            if newest == section {
+                break;
+            }
+            newer.push(newest);
+        }
+        for newest in newer.into_iter().rev() {
+            rest = Some(self.lists.push(Held { newest, rest }));
+        }
+        rest
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use reweave_base::{FxHashMap, IndexVec};
 
 use crate::op::{BarrierId, EventId, Op, SemaphoreId, ThreadId};
-use crate::signals::{Notification, Stay, condition_events, match_waits};
+use crate::signals::{Stay, condition_events, match_waits};
 use crate::trace::Trace;
 
 reweave_base::id! {
@@ -29,7 +29,7 @@ pub struct Round {
 pub struct Signals {
     stays: Vec<Stay>,
     stay_of: FxHashMap<EventId, usize>,
-    notifications: FxHashMap<EventId, Notification>,
+    woken: FxHashMap<EventId, Vec<EventId>>,
     rounds: IndexVec<RoundId, Round>,
     round_of: FxHashMap<EventId, RoundId>,
     posts: FxHashMap<EventId, EventId>,
@@ -39,7 +39,7 @@ impl Signals {
     pub(super) fn of(trace: &Trace) -> Self {
         let matching = match_waits(&condition_events(trace.columns()), trace.columns());
         let mut signals = Self { stays: matching.stays, ..Self::default() };
-        signals.notifications = matching.notifications.into_iter().collect();
+        signals.woken = matching.woken.into_iter().collect();
         for (at, stay) in signals.stays.iter().enumerate() {
             signals.stay_of.insert(stay.wait, at);
             if let Some(end) = stay.end {
@@ -63,10 +63,10 @@ impl Signals {
         self.stay_of.get(&event).map(|&at| &self.stays[at])
     }
 
-    /// What `event`, a notify or notify-all, did.
+    /// The waits that `event`, a notify or notify-all, woke; none if it woke nobody.
     #[must_use]
-    pub fn notification(&self, event: EventId) -> Option<&Notification> {
-        self.notifications.get(&event)
+    pub fn woken(&self, event: EventId) -> &[EventId] {
+        self.woken.get(&event).map_or(&[], Vec::as_slice)
     }
 
     /// The round that `event`, an `arrive` or `depart`, belongs to.
