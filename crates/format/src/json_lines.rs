@@ -75,6 +75,17 @@ struct Record<'a> {
 
 struct JsonLines;
 
+/// Refuses a second declaration that says otherwise.
+fn once(line: &[u8], before: Option<u32>, now: u32) -> Result<(), ReadErrorKind> {
+    match before {
+        Some(before) if before != now => Err(ReadErrorKind::Malformed(format!(
+            "expected {before}, as declared before, found `{}`",
+            excerpt(line)
+        ))),
+        _ => Ok(()),
+    }
+}
+
 impl LineFormat for JsonLines {
     fn take(&mut self, line: &[u8], builder: &mut TraceBuilder) -> Result<(), ReadErrorKind> {
         // An array would do for the deserializer: its items would be the keys in order.
@@ -89,13 +100,15 @@ impl LineFormat for JsonLines {
             Record {
                 thread: None, op: None, semaphore: Some(name), start: Some(start), ..
             } if record.has_keys(2) => {
-                let semaphore = builder.names().semaphores.intern(&name.0);
+                let semaphore = builder.semaphore(&name.0);
+                once(line, builder.declared().start(semaphore), start)?;
                 builder.declare_start(semaphore, start);
             }
             Record {
                 thread: None, op: None, barrier: Some(name), parties: Some(parties), ..
             } if record.has_keys(2) && parties > 0 => {
-                let barrier = builder.names().barriers.intern(&name.0);
+                let barrier = builder.barrier(&name.0);
+                once(line, builder.declared().parties(barrier), parties)?;
                 builder.declare_parties(barrier, parties);
             }
             Record { events: Some(0), .. } if record.has_keys(1) => {}

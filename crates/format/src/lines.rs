@@ -46,6 +46,8 @@ pub(crate) struct Lines<'a> {
     taken: u64,
     asked: u64,
     broken: Option<String>,
+    /// Whether a zero byte came: no text has one, and no name may hold one.
+    has_zeros: bool,
 }
 
 /// A line.
@@ -57,6 +59,8 @@ pub(crate) struct Line<'a> {
     pub(crate) text: &'a [u8],
     /// Whether a line feed ends it; only the last can lack one.
     pub(crate) ended: bool,
+    /// Whether a zero byte may be in it.
+    pub(crate) may_be_binary: bool,
 }
 
 impl<'a> Lines<'a> {
@@ -74,6 +78,7 @@ impl<'a> Lines<'a> {
             taken: 0,
             asked: 0,
             broken: None,
+            has_zeros: false,
         }
     }
 
@@ -106,7 +111,7 @@ impl<'a> Lines<'a> {
         if self.number == 1 {
             text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         }
-        Ok(Some(Line { number: self.number, text, ended }))
+        Ok(Some(Line { number: self.number, text, ended, may_be_binary: self.has_zeros }))
     }
 
     /// Makes the line that came last come again.
@@ -154,6 +159,7 @@ impl<'a> Lines<'a> {
             Ok(count) => {
                 self.ended = count == 0;
                 self.end += count;
+                self.has_zeros |= memchr(0, &self.buffer[pending..self.end]).is_some();
                 self.taken += count as u64;
             }
             Err(error) => self.stop_at(error)?,

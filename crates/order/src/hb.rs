@@ -5,8 +5,8 @@
 //! - program order within a thread;
 //! - a release before every later acquire of its lock, unless both are in shared mode;
 //! - a fork before its thread's events, and those before a join of the thread;
-//! - a notify before the wake it caused; all arrivals of a barrier's round before its departures;
-//!   a post before the take that used it;
+//! - a notify before the wake it caused; all arrivals of a barrier's round before its departures
+//!   and before the arrivals of the next; a post before the take that used it;
 //! - an atomic write before an atomic read that sees it, whatever their memory orders;
 //! - the birth of an object before its end.
 //!
@@ -25,6 +25,7 @@ pub mod reference;
 use std::mem;
 
 use reweave_base::{FxHashMap, IndexVec};
+use reweave_trace::views::RoundId;
 use reweave_trace::{EventId, LockId, ObjectId, Op, ThreadId, Trace, VarId};
 
 use crate::clock::VectorClock;
@@ -37,10 +38,10 @@ pub struct HappensBefore {
     /// Of the last write, where it was atomic.
     atomics: IndexVec<VarId, VectorClock>,
     births: IndexVec<ObjectId, VectorClock>,
-    /// Of notifies, by the wait that each woke.
-    woken: FxHashMap<EventId, VectorClock>,
-    /// Of arrivals, by the first of their round.
-    rounds: FxHashMap<EventId, VectorClock>,
+    /// Of notifies, and how many that each woke have still to wake.
+    notifies: FxHashMap<EventId, (VectorClock, usize)>,
+    /// Of the arrivals of a round, while something comes after it.
+    rounds: FxHashMap<RoundId, VectorClock>,
     posts: FxHashMap<EventId, VectorClock>,
 }
 
@@ -83,13 +84,8 @@ impl HappensBefore {
             }
             Op::AcquireShared(lock) => clock.join(&self.locks.get_or_default(lock).exclusive),
             Op::Join(child) => clock.join(self.threads.get_or_default(child)),
-            Op::Wake(_) => {
-                let wait = trace.signals().stay(event).map(|stay| stay.wait);
-                if let Some(notified) = wait.and_then(|wait| self.woken.remove(&wait)) {
-                    clock.join(&notified);
-                }
-            }
-            Op::Depart(_) => self.depart(trace, event, clock),
+            Op::Wake(_) => self.wake(trace, event, clock),
+            Op::Arrive(_) | Op::Depart(_) => self.pass_barrier(trace, event, clock),
             Op::Take(_) => {
                 let post = trace.signals().post(event);
                 if let Some(posted) = post.and_then(|post| self.posts.remove(&post)) {
@@ -113,7 +109,6 @@ impl HappensBefore {
             | Op::Timeout(_)
             | Op::Notify(_)
             | Op::NotifyAll(_)
-            | Op::Arrive(_)
             | Op::Post(_)
             | Op::Alloc(_)
             | Op::Begin(_)
@@ -134,18 +129,25 @@ impl HappensBefore {
             Op::ReleaseShared(lock) => self.locks.get_or_default(lock).shared.join(clock),
             Op::Fork(child) => self.threads.get_or_default(child).join(clock),
             Op::Notify(_) | Op::NotifyAll(_) => {
-                let woke =
-                    trace.signals().notification(event).map(|notification| &notification.woke);
-                for &wait in woke.into_iter().flatten() {
-                    self.woken.insert(wait, clock.clone());
+                let woken = trace.signals().woken(event).len();
+                if woken > 0 {
+                    self.notifies.insert(event, (clock.clone(), woken));
                 }
             }
             Op::Arrive(_) => {
-                if let Some(first) = first_arrival(trace, event) {
-                    self.rounds.entry(first).or_default().join(clock);
+                let own = trace.signals().own_round(event);
+                let waited_for = |&round: &RoundId| {
+                    trace.signals().round(round).last_needed.is_some_and(|last| last > event)
+                };
+                if let Some(round) = own.filter(waited_for) {
+                    self.rounds.entry(round).or_default().join(clock);
                 }
             }
-            Op::Post(_) => _ = self.posts.insert(event, clock.clone()),
+            Op::Post(_) => {
+                if trace.signals().is_taken(event) {
+                    self.posts.insert(event, clock.clone());
+                }
+            }
             Op::AtomicWrite(var, _) | Op::AtomicUpdate(var, _) => {
                 self.atomics.get_or_default(var).copy_from(clock);
             }
@@ -177,20 +179,28 @@ impl HappensBefore {
         }
     }
 
-    fn depart(&mut self, trace: &Trace, event: EventId, clock: &mut VectorClock) {
-        let Some(round) = trace.signals().round(event) else { return };
-        let Some(&first) = round.arrivals.first() else { return };
-        if let Some(arrived) = self.rounds.get(&first) {
-            clock.join(arrived);
-        }
-        let last_to_leave = round.departures.len() == round.arrivals.len()
-            && round.departures.last() == Some(&event);
-        if last_to_leave {
-            self.rounds.remove(&first);
+    fn wake(&mut self, trace: &Trace, event: EventId, clock: &mut VectorClock) {
+        let notify = trace.signals().stay(event).and_then(|stay| stay.notify);
+        let Some((notified, left)) = notify.and_then(|notify| self.notifies.get_mut(&notify))
+        else {
+            return;
+        };
+        clock.join(notified);
+        *left -= 1;
+        if *left == 0
+            && let Some(notify) = notify
+        {
+            self.notifies.remove(&notify);
         }
     }
-}
 
-fn first_arrival(trace: &Trace, event: EventId) -> Option<EventId> {
-    trace.signals().round(event).and_then(|round| round.arrivals.first().copied())
+    fn pass_barrier(&mut self, trace: &Trace, event: EventId, clock: &mut VectorClock) {
+        let Some(needed) = trace.signals().needed_round(event) else { return };
+        if let Some(arrived) = self.rounds.get(&needed) {
+            clock.join(arrived);
+        }
+        if trace.signals().round(needed).last_needed == Some(event) {
+            self.rounds.remove(&needed);
+        }
+    }
 }

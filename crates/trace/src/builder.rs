@@ -156,6 +156,12 @@ impl TraceBuilder {
         self.values.set(event, value);
     }
 
+    /// The start values and party counts declared so far.
+    #[must_use]
+    pub const fn declared(&self) -> &Declared {
+        &self.declared
+    }
+
     /// Says what `semaphore` started at.
     pub fn declare_start(&mut self, semaphore: SemaphoreId, start: u32) {
         *self.declared.starts.get_or_default(semaphore) = Some(start);

@@ -10,12 +10,14 @@
 //! 5. a notify comes while the waits that it woke are waiting. One that woke nobody, and a
 //!    notify-all, come while nobody else is waiting but waits that were there when it was
 //!    observed and timed out. A wake comes after the notify that woke it. A wait begins with the
-//!    release just before it in its thread, since a program gives up the lock and starts waiting
-//!    in one step;
+//!    release just before it in its thread, if it ends with an acquire of the same lock: a program
+//!    gives up the lock and starts waiting in one step;
 //! 6. a departure from a barrier comes after all arrivals of its round, and an arrival after all
-//!    arrivals of earlier rounds, since a barrier pairs its arrivals as they come; a take from a
-//!    semaphore finds it above zero or, where its start value is not known, comes after the post
-//!    it used; an object is freed after it was allocated.
+//!    arrivals of earlier rounds, since a barrier pairs its arrivals as they come; where the
+//!    number of parties is not known, arrivals keep their order and a departure comes after all
+//!    arrivals observed before it. A take from a semaphore finds it above zero or, where its
+//!    start value is not known, comes after the post it used. An object is freed after it was
+//!    allocated.
 //!
 //! Every read returns its old value, so the program can run so whatever it computes. Each rule
 //! is written out here as it stands; the tables come straight from the events, and neither they

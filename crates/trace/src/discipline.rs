@@ -346,8 +346,12 @@ impl<'a> Discipline<'a> {
             return Err(Breach::JoinsItself);
         }
         let status = &mut self.threads[child].status;
-        if !matches!(status, Status::Joined(_)) {
-            *status = Status::Joined(id);
+        match *status {
+            Status::Joined(_) => {}
+            Status::Waiting(condition) => {
+                return Err(Breach::JoinsWaiting { thread: child, condition });
+            }
+            Status::New | Status::Running => *status = Status::Joined(id),
         }
         Ok(())
     }

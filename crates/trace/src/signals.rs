@@ -18,8 +18,9 @@ use crate::op::{ConditionId, EventId, NameKind, Op, ThreadId};
 /// A thread's stay in a condition variable's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
-    /// From where on it counts as waiting: the release just before the wait, since a program
-    /// gives up the lock and starts waiting in one step; the wait itself if there is none.
+    /// From where on it counts as waiting: the release just before the wait, if the same lock is
+    /// acquired just after its end (or the trace ends first), since a program gives up the lock
+    /// and starts waiting in one step; else the wait itself.
     pub begin: EventId,
     /// Its `wait`.
     pub wait: EventId,
@@ -155,25 +156,45 @@ fn find_stays(events: &[EventId], columns: &Columns) -> Vec<Stay> {
     stays
 }
 
-/// Moves the begin of each stay to the release just before its wait, where there is one.
+/// Moves the begin of each stay to the release just before its wait, where that is part of it.
 fn find_begins(stays: &mut [Stay], columns: &Columns) {
-    let Some(last) = stays.last().map(|stay| stay.wait) else { return };
+    if stays.is_empty() {
+        return;
+    }
     let mut previous: IndexVec<ThreadId, Option<EventId>> = IndexVec::new();
-    let mut waits = stays.iter_mut();
-    let mut next = waits.next();
-    for index in 0..=last.index() {
-        let id = EventId::from_index(index);
-        let before = previous.get_or_default(ThreadId::from_index(columns.threads[index] as usize));
-        if let Some(stay) = next.as_mut()
-            && stay.wait == id
+    // The stay that each thread is in or just left, with the release before it.
+    let mut latest: IndexVec<ThreadId, Option<(usize, EventId)>> = IndexVec::new();
+    let mut next = 0;
+    for (id, event) in columns.events() {
+        let before = previous.get_or_default(event.thread).replace(id);
+        let own = latest.get_or_default(event.thread);
+        if let Some((at, release)) = *own
+            && stays[at].end.is_some_and(|end| end < id)
         {
-            let release = |&id: &EventId| {
+            // The first event after the stay: does it take the lock again?
+            if !takes_again(columns.event(release).op, event.op) {
+                stays[at].begin = stays[at].wait;
+            }
+            *own = None;
+        }
+        if stays.get(next).is_some_and(|stay| stay.wait == id) {
+            let is_release = |&id: &EventId| {
                 matches!(columns.event(id).op, Op::Release(_) | Op::ReleaseShared(_))
             };
-            stay.begin = before.filter(release).unwrap_or(id);
-            next = waits.next();
+            if let Some(release) = before.filter(is_release) {
+                stays[next].begin = release;
+                *own = Some((next, release));
+            }
+            next += 1;
         }
-        *before = Some(id);
+    }
+}
+
+fn takes_again(release: Op, op: Op) -> bool {
+    match (release, op) {
+        (Op::Release(given), Op::Acquire(taken))
+        | (Op::ReleaseShared(given), Op::AcquireShared(taken)) => given == taken,
+        _ => false,
     }
 }
 

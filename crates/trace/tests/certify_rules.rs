@@ -304,6 +304,7 @@ wake(c)
 fn a_departure_comes_after_all_arrivals_of_its_round() {
     let drawing = "
 t1         t2
+parties(b)=2
 arrive(b)
            arrive(b)
 depart(b)
@@ -350,6 +351,44 @@ depart(b)
 ";
     check(drawing, &[2, 1, 5, 4], expect!["correct"]);
     check(drawing, &[5, 1, 2, 4], expect!["step 1, event 5: the arrival at event 1 has not run"]);
+}
+
+#[test]
+fn of_unknown_parties_a_departure_comes_after_all_arrivals_seen_before_it() {
+    // A barrier for two would pair t3 with t4, one for three would not.
+    let drawing = "
+t1         t2         t3         t4
+arrive(b)
+           arrive(b)
+                      arrive(b)
+depart(b)
+           depart(b)
+                                 w(x)
+                                 arrive(b)
+                      depart(b)
+";
+    check(drawing, &[1, 2, 3, 6, 7, 8], expect!["correct"]);
+    check(drawing, &[1, 2, 3, 8], expect!["step 4, event 8: the arrival at event 7 has not run"]);
+    check(drawing, &[1, 3], expect!["step 2, event 3: the arrival at event 2 has not run"]);
+}
+
+#[test]
+fn a_release_of_another_lock_is_no_part_of_the_wait() {
+    let drawing = "
+t1        t2
+acq(n)
+rel(n)
+wait(c)
+          notify(c)
+wake(c)
+r(x)
+";
+    check(drawing, &[1, 2, 3, 4, 5], expect!["correct"]);
+    check(
+        drawing,
+        &[1, 2, 4, 3, 5],
+        expect!["step 3, event 4: the wait at event 3, which it woke, is not waiting"],
+    );
 }
 
 #[test]

@@ -209,16 +209,27 @@ fn rounds_and_posts_are_as_the_naive_statement_has_them() {
         let (observed, view) = (Observed::of(trace), trace.signals());
         for (event, happened) in trace.events() {
             assert_eq!(view.post(event), observed.post[event.index()], "{}", draw(trace));
-            match happened.op {
-                Op::Depart(barrier) => {
-                    let round = view.round(event).unwrap();
-                    assert_eq!(round.barrier, barrier);
-                    assert_eq!(round.arrivals, observed.arrivals[event.index()], "{}", draw(trace));
-                    assert!(round.departures.contains(&event));
-                }
-                Op::Arrive(_) => assert!(view.round(event).unwrap().arrivals.contains(&event)),
-                _ => assert_eq!(view.round(event), None),
+            // With all rounds that come before the one needed.
+            let mut found: Vec<EventId> = Vec::new();
+            let mut needed = view.needed_round(event);
+            while let Some(round) = needed {
+                let round = view.round(round);
+                found.extend(&round.arrivals);
+                needed = view.needed_round(round.arrivals[0]);
             }
+            let mut naive = observed.arrivals[event.index()].clone();
+            if matches!(happened.op, Op::Depart(_)) {
+                // Its round's arrivals come after those of earlier rounds.
+                let earlier = naive.iter().flat_map(|arrival| &observed.arrivals[arrival.index()]);
+                naive.extend(earlier.copied().collect::<Vec<_>>());
+            }
+            found.sort_unstable();
+            naive.sort_unstable();
+            naive.dedup();
+            assert_eq!(found, naive, "event {}\n{}", event.number(), draw(trace));
+            let own = view.own_round(event).map(|round| view.round(round));
+            let arrives = matches!(happened.op, Op::Arrive(_));
+            assert_eq!(own.is_some_and(|round| round.arrivals.contains(&event)), arrives);
         }
     });
 }

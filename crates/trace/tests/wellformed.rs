@@ -55,10 +55,7 @@ acq(m)
 
 #[test]
 fn a_release_is_of_a_lock_held_in_that_mode() {
-    check(
-        "t1\nrel(m)",
-        expect!["event 1: releases lock `m`, which its thread does not hold"],
-    );
+    check("t1\nrel(m)", expect!["event 1: releases lock `m`, which its thread does not hold"]);
     check(
         "t1\nacq(m)\nrrel(m)",
         expect!["event 2: releases lock `m`, which its thread does not hold in shared mode"],

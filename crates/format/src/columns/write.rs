@@ -138,6 +138,8 @@ fn operand_fault(name: &str) -> Option<&'static str> {
         Some("it is empty")
     } else if name.bytes().any(|byte| byte.is_ascii_whitespace()) {
         Some("it holds a blank")
+    } else if name.contains('\0') {
+        Some("it holds a zero byte")
     } else {
         None
     }
@@ -146,6 +148,8 @@ fn operand_fault(name: &str) -> Option<&'static str> {
 fn location_fault(location: &str) -> Option<&'static str> {
     if location.contains(['\r', '\n']) {
         Some("it holds a line end")
+    } else if location.contains('\0') {
+        Some("it holds a zero byte")
     } else if location.trim_ascii() != location {
         Some("it starts or ends with a blank")
     } else if location.contains(EQUALS) || location.ends_with(EQUALS.trim_ascii_end()) {

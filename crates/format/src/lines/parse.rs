@@ -110,9 +110,14 @@ fn take(
     line: Line<'_>,
     builder: &mut TraceBuilder,
 ) -> Result<(), ReadErrorKind> {
+    if line.may_be_binary
+        && let Some(kind) = zero_byte(line.text)
+    {
+        return Err(kind);
+    }
     // A line that is cut inside a character must not leave its first names behind.
     if !line.ended && std::str::from_utf8(line.text).is_err() {
-        return Err(zero_byte(line.text).unwrap_or(ReadErrorKind::NotUtf8));
+        return Err(ReadErrorKind::NotUtf8);
     }
     format.take(line.text, builder)
 }
@@ -125,7 +130,6 @@ fn refuse(
     kept: usize,
     repairs: bool,
 ) -> Result<String, Failure> {
-    let kind = zero_byte(line.text).unwrap_or(kind);
     if line.ended || kept == 0 {
         Err((Place::Line(line.number), kind))
     } else if repairs {

@@ -68,8 +68,8 @@ pub(super) fn read_declarations<I: Id>(
     while !rest.is_empty() {
         let place = take_varint(&mut rest)? as usize;
         let number = take_varint(&mut rest)?;
-        if place >= places_count {
-            return Err("a number is declared for what has no name".into());
+        if place >= places_count || pairs.len() >= places_count {
+            return Err("more numbers are declared than there are names".into());
         }
         let number = u32::try_from(number).map_err(|_| "a declared number is too large")?;
         pairs.push((I::from_index(place), number));

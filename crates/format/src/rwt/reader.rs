@@ -126,12 +126,18 @@ impl Reader {
         self.codes.clear();
         self.known.clear();
         self.values.clear();
+        let mut seen = [false; 128];
         while !rest.is_empty() {
             let (head, after) = rest.split_at_checked(6).ok_or("a section without a head")?;
             let length = u32::from_le_bytes(head[2..].try_into().expect("four bytes")) as usize;
             let (body, after) = after.split_at_checked(length).ok_or("a section is cut off")?;
             let tag = Tag::from_byte(head[0]);
             let tag = tag.ok_or_else(|| format!("a section of unknown kind {}", head[0]))?;
+            if let Some(seen) = seen.get_mut(head[0] as usize)
+                && std::mem::replace(seen, true)
+            {
+                return Err("a section comes twice in a block".into());
+            }
             self.read_section(tag, head[1], body, count)?;
             rest = after;
         }
@@ -153,9 +159,6 @@ impl Reader {
             Tag::Sites => &mut self.block.sites,
             Tag::Known => &mut self.known,
             Tag::Values => {
-                if !self.values.is_empty() {
-                    return Err("a column comes twice".into());
-                }
                 return unpacker.unpack_wide(form, body, count, &mut self.values);
             }
             Tag::Optional => return Ok(()),
@@ -164,9 +167,6 @@ impl Reader {
                 return read_names(&mut self.builder, tag, bytes);
             }
         };
-        if !column.is_empty() {
-            return Err("a column comes twice".into());
-        }
         unpacker.unpack(form, body, count, column)
     }
 

@@ -55,8 +55,9 @@ fn is_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
         (Op::Notify(_) | Op::NotifyAll(_), Op::Wake(_)) => {
             signals.stay(late).and_then(|stay| stay.notify) == Some(early)
         }
-        (Op::Arrive(_), Op::Depart(_)) => {
-            signals.round(late).is_some_and(|round| round.arrivals.contains(&early))
+        (Op::Arrive(_), Op::Arrive(_) | Op::Depart(_)) => {
+            let needed = signals.needed_round(late).map(|round| signals.round(round));
+            needed.is_some_and(|round| round.arrivals.contains(&early))
         }
         (Op::Post(_), Op::Take(_)) => signals.post(late) == Some(early),
         (Op::AtomicWrite(..) | Op::AtomicUpdate(..), Op::AtomicRead(..) | Op::AtomicUpdate(..)) => {

@@ -128,7 +128,12 @@ fn wait_at(trace: &Trace, id: EventId) -> Option<Wait> {
     let own = |other: &EventId| trace.event(*other).thread == thread;
     let before = (0..id.index()).rev().map(EventId::from_index).find(own);
     let end = (id.index() + 1..trace.len()).map(EventId::from_index).find(own);
-    let release = before.filter(|&before| released(trace.event(before).op).is_some());
+    let after = |end: EventId| (end.index() + 1..trace.len()).map(EventId::from_index).find(own);
+    let after = end.and_then(after).map(|id| trace.event(id).op);
+    let release = before.filter(|&before| {
+        released(trace.event(before).op)
+            .is_some_and(|given| after.is_none_or(|op| acquired(op) == Some(given)))
+    });
     Some(Wait {
         condition,
         begin: release.unwrap_or(id),
@@ -158,46 +163,34 @@ fn pair_notifies(trace: &Trace, waits: &mut [Wait]) {
     }
 }
 
-/// For each departure the arrivals of its round: the round of its thread's latest arrival. For
-/// each arrival the arrivals of all earlier rounds.
+/// Where the number of parties is known: for each departure the arrivals of its round, which is
+/// that of its thread's latest arrival; for each arrival those of all earlier rounds. Where it is
+/// not known: for both all arrivals observed before.
 fn arrivals(trace: &Trace) -> Vec<Vec<EventId>> {
     let mut found = vec![Vec::new(); trace.len()];
     for barrier in (0..trace.names().barriers.len()).map(BarrierId::from_index) {
-        let rounds = rounds(trace, barrier);
-        for (id, event) in trace.events().filter(|(_, event)| event.op == Op::Depart(barrier)) {
+        let on = |op: Op| trace.events().filter(move |(_, event)| event.op == op);
+        let all: Vec<EventId> = on(Op::Arrive(barrier)).map(|(id, _)| id).collect();
+        let Some(parties) = trace.declared().parties(barrier) else {
+            for (id, _) in on(Op::Arrive(barrier)).chain(on(Op::Depart(barrier))) {
+                found[id.index()] = all.iter().copied().filter(|&other| other < id).collect();
+            }
+            continue;
+        };
+        let rounds: Vec<&[EventId]> = all.chunks(parties as usize).collect();
+        for (id, event) in on(Op::Depart(barrier)) {
             let arrival = latest_arrival(trace, barrier, event.thread, id);
             let mut own =
                 rounds.iter().filter(|round| arrival.is_some_and(|id| round.contains(&id)));
-            found[id.index()] = own.next().cloned().unwrap_or_default();
+            found[id.index()] = own.next().map(|round| round.to_vec()).unwrap_or_default();
         }
         for (number, round) in rounds.iter().enumerate() {
-            for &arrival in round {
+            for &arrival in *round {
                 found[arrival.index()] = rounds[..number].concat();
             }
         }
     }
     found
-}
-
-/// Where the number of parties is known, each so many arrivals make a round; where it is not,
-/// whoever has not arrived by the first departure from a round belongs to the next.
-fn rounds(trace: &Trace, barrier: BarrierId) -> Vec<Vec<EventId>> {
-    let on = |op: Op| trace.events().filter(move |(_, event)| event.op == op);
-    let mut left: Vec<EventId> = on(Op::Arrive(barrier)).map(|(id, _)| id).collect();
-    let mut rounds = Vec::new();
-    while !left.is_empty() {
-        let first_departure = on(Op::Depart(barrier)).map(|(id, _)| id).find(|&id| {
-            let thread = trace.event(id).thread;
-            latest_arrival(trace, barrier, thread, id).is_some_and(|id| left.contains(&id))
-        });
-        let in_time = |id: &&EventId| first_departure.is_none_or(|departure| **id < departure);
-        let count = match trace.declared().parties(barrier) {
-            Some(parties) => left.len().min(parties.max(1) as usize),
-            None => left.iter().filter(in_time).count(),
-        };
-        rounds.push(left.drain(..count).collect());
-    }
-    rounds
 }
 
 fn latest_arrival(

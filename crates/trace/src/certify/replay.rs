@@ -162,11 +162,7 @@ impl<'a> Replay<'a> {
             Op::Wake(_) => self.check_wake(event),
             Op::Notify(condition) => self.check_notify(event, condition, false),
             Op::NotifyAll(condition) => self.check_notify(event, condition, true),
-            Op::Arrive(_) => {
-                let round = self.tables.round_of[&event];
-                self.check_arrived(self.tables.earlier_round[round])
-            }
-            Op::Depart(_) => self.check_arrived(Some(self.tables.round_of[&event])),
+            Op::Arrive(_) | Op::Depart(_) => self.check_arrived(event),
             Op::Take(semaphore) => self.check_take(event, semaphore),
             Op::Free(_) => match self.tables.allocs.get(&event) {
                 Some(&alloc) if self.step_of(alloc).is_none() => Err(Rule::NotAllocated { alloc }),
@@ -246,9 +242,10 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// All of `round` have arrived, and so, since they had to wait for it, all of earlier rounds.
-    fn check_arrived(&self, round: Option<usize>) -> Result<(), Rule> {
-        let Some(round) = round else { return Ok(()) };
+    /// All of the round that `event` needs have arrived, and so, since they had to wait for it,
+    /// all of earlier rounds.
+    fn check_arrived(&self, event: EventId) -> Result<(), Rule> {
+        let Some(&round) = self.tables.needed_round.get(&event) else { return Ok(()) };
         let arrivals = &self.tables.rounds[round];
         if self.arrived[round] == arrivals.len() {
             return Ok(());

@@ -39,12 +39,13 @@ pub(super) struct Tables {
     pub(super) wait_at: FxHashMap<EventId, usize>,
     /// The waits that each notify woke; nobody if it is not there.
     pub(super) woke: FxHashMap<EventId, Vec<usize>>,
-    /// The arrivals of each round of each barrier.
+    /// The arrivals of each round of each barrier. Where the number of parties is not known, each
+    /// arrival is a round of its own: that is right whatever the number is.
     pub(super) rounds: Vec<Vec<EventId>>,
-    /// The round before each round, of the same barrier.
-    pub(super) earlier_round: Vec<Option<usize>>,
-    /// The round of an arrival or a departure.
+    /// The round of an arrival.
     pub(super) round_of: FxHashMap<EventId, usize>,
+    /// The round that an arrival or a departure must come after.
+    pub(super) needed_round: FxHashMap<EventId, usize>,
     /// The post that a take used.
     pub(super) posts: FxHashMap<EventId, EventId>,
     /// The allocation that a free ends.
@@ -63,8 +64,8 @@ impl Tables {
             wait_at: FxHashMap::default(),
             woke: FxHashMap::default(),
             rounds: Vec::new(),
-            earlier_round: Vec::new(),
             round_of: FxHashMap::default(),
+            needed_round: FxHashMap::default(),
             posts: FxHashMap::default(),
             allocs: FxHashMap::default(),
         };
@@ -106,12 +107,17 @@ impl Tables {
     fn find_waits(&mut self, trace: &Trace) {
         for (wait, event) in trace.events() {
             let Op::Wait(condition) = event.op else { continue };
-            let before = self
-                .neighbour(trace, wait, -1)
-                .filter(|&id| matches!(trace.event(id).op, Op::Release(_) | Op::ReleaseShared(_)));
+            let before = self.neighbour(trace, wait, -1);
             let end = self.neighbour(trace, wait, 1);
+            let after = self.neighbour(trace, wait, 2).map(|id| trace.event(id).op);
+            // The release is part of the wait if its lock is what is taken again.
+            let release = before.filter(|&id| match trace.event(id).op {
+                Op::Release(lock) => after.is_none_or(|op| op == Op::Acquire(lock)),
+                Op::ReleaseShared(lock) => after.is_none_or(|op| op == Op::AcquireShared(lock)),
+                _ => false,
+            });
             let times_out = end.is_some_and(|id| matches!(trace.event(id).op, Op::Timeout(_)));
-            let begin = before.unwrap_or(wait);
+            let begin = release.unwrap_or(wait);
             for at in [Some(begin), end].into_iter().flatten() {
                 self.wait_at.insert(at, self.waits.len());
             }
@@ -156,31 +162,31 @@ impl Tables {
 
     fn find_rounds(&mut self, trace: &Trace) {
         let barriers_count = trace.names().barriers.len();
-        let mut current: IndexVec<BarrierId, Option<usize>> =
-            IndexVec::from_elem(None, barriers_count);
-        let mut latest = current.clone();
-        let mut inside: FxHashMap<(ThreadId, BarrierId), usize> = FxHashMap::default();
+        let mut of_barrier: IndexVec<BarrierId, Vec<usize>> =
+            IndexVec::from_elem(Vec::new(), barriers_count);
+        let mut arrived_in: FxHashMap<(ThreadId, BarrierId), usize> = FxHashMap::default();
         for (id, event) in trace.events() {
             if let Op::Arrive(barrier) = event.op {
-                let parties = trace.declared().parties(barrier).map(|count| count as usize);
-                let full = |round: usize| Some(self.rounds[round].len()) == parties;
-                if current[barrier].is_none_or(full) {
-                    current[barrier] = Some(self.rounds.len());
-                    self.earlier_round.push(latest[barrier].replace(self.rounds.len()));
+                let parties = trace.declared().parties(barrier).unwrap_or(1) as usize;
+                let own = &mut of_barrier[barrier];
+                if own.last().is_none_or(|&round| self.rounds[round].len() == parties) {
+                    own.push(self.rounds.len());
                     self.rounds.push(Vec::new());
                 }
-                let round = current[barrier].expect("one was just begun");
+                let round = own[own.len() - 1];
                 self.rounds[round].push(id);
                 self.round_of.insert(id, round);
-                inside.insert((event.thread, barrier), round);
+                arrived_in.insert((event.thread, barrier), round);
+                if own.len() > 1 {
+                    self.needed_round.insert(id, own[own.len() - 2]);
+                }
             }
             if let Op::Depart(barrier) = event.op {
-                let round = inside[&(event.thread, barrier)];
-                self.round_of.insert(id, round);
-                // Whoever has not arrived by the first departure belongs to the next round.
-                if current[barrier] == Some(round) {
-                    current[barrier] = None;
-                }
+                let needed = match trace.declared().parties(barrier) {
+                    Some(_) => arrived_in.get(&(event.thread, barrier)).copied(),
+                    None => of_barrier[barrier].last().copied(),
+                };
+                self.needed_round.extend(needed.map(|round| (id, round)));
             }
         }
     }

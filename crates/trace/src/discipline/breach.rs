@@ -22,6 +22,7 @@ pub(crate) enum Breach {
     ForkedAfterJoin { thread: ThreadId, join: EventId },
     ForksItself,
     JoinsItself,
+    JoinsWaiting { thread: ThreadId, condition: ConditionId },
     Held { lock: LockId, holder: ThreadId },
     NotHeld { lock: LockId, mode: Mode },
     StillWaiting(ConditionId),
@@ -67,6 +68,10 @@ impl Breach {
             }
             Self::ForksItself => "a thread cannot fork itself".into(),
             Self::JoinsItself => "a thread cannot wait for its own end".into(),
+            Self::JoinsWaiting { thread: t, condition } => {
+                let condition = names.conditions.name(condition);
+                format!("joins thread `{}`, which still waits on `{condition}`", thread(t))
+            }
             Self::Held { lock, holder } => {
                 let (lock, holder) = (names.locks.name(lock), thread(holder));
                 format!("acquires lock `{lock}`, which thread `{holder}` holds")

@@ -46,6 +46,8 @@ pub(super) fn merge(builder: &mut TraceBuilder) -> Vec<Repair> {
 #[derive(Clone, Copy, Default)]
 struct Spans {
     runs: Option<(usize, usize)>,
+    /// Whether its last event is a wait, so that it never ends.
+    waits: bool,
     fork: Option<usize>,
     joins: Option<(usize, usize)>,
 }
@@ -74,7 +76,7 @@ pub(crate) fn two_spellings(names: &Names, columns: &Columns) -> Vec<(ThreadId, 
             && runs.fork.is_none()
             && runs.joins.is_none()
             && named.fork.is_none_or(|fork| fork < first)
-            && named.joins.is_none_or(|(join, _)| join > last)
+            && named.joins.is_none_or(|(join, _)| join > last && !runs.waits)
     };
     pairs.into_iter().filter(fits).collect()
 }
@@ -90,7 +92,9 @@ fn spans(threads_count: usize, columns: &Columns) -> IndexVec<ThreadId, Spans> {
         if thread >= threads_count {
             continue;
         }
-        widen(&mut spans[ThreadId::from_index(thread)].runs, index);
+        let own = &mut spans[ThreadId::from_index(thread)];
+        widen(&mut own.runs, index);
+        own.waits = columns.codes[index].kind() == OpKind::Wait;
         if operand >= threads_count {
             continue;
         }

@@ -2,26 +2,32 @@
 
 use std::collections::VecDeque;
 
-use reweave_base::{FxHashMap, IndexVec};
+use reweave_base::{FxHashMap, FxHashSet, IndexVec};
 
 use crate::op::{BarrierId, EventId, Op, SemaphoreId, ThreadId};
 use crate::signals::{Stay, condition_events, match_waits};
 use crate::trace::Trace;
 
 reweave_base::id! {
-    /// One round of one barrier.
+    /// Arrivals at a barrier that others wait for together.
     pub struct RoundId;
 }
 
-/// One round of a barrier: all arrivals come before any departure.
+/// Arrivals at a barrier that departures, and later arrivals, come after.
+///
+/// Where the number of parties is known, each so many arrivals are a round: its departures, and
+/// the arrivals of the next round, come after all of it. Where it is not, any split of the
+/// arrivals into rounds may be the true one. Then each arrival counts as a round of its own: the
+/// next arrival comes after it, and so does every departure seen after it, which is right
+/// whatever the split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
     /// Whose round it is.
     pub barrier: BarrierId,
     /// Its `arrive` events, in observed order.
     pub arrivals: Vec<EventId>,
-    /// Its `depart` events, in observed order.
-    pub departures: Vec<EventId>,
+    /// The last event that comes after it, if there is one.
+    pub last_needed: Option<EventId>,
 }
 
 /// What let waiting events happen.
@@ -32,7 +38,9 @@ pub struct Signals {
     woken: FxHashMap<EventId, Vec<EventId>>,
     rounds: IndexVec<RoundId, Round>,
     round_of: FxHashMap<EventId, RoundId>,
+    needed: FxHashMap<EventId, RoundId>,
     posts: FxHashMap<EventId, EventId>,
+    taken: FxHashSet<EventId>,
 }
 
 impl Signals {
@@ -69,10 +77,23 @@ impl Signals {
         self.woken.get(&event).map_or(&[], Vec::as_slice)
     }
 
-    /// The round that `event`, an `arrive` or `depart`, belongs to.
+    /// The round `id`.
     #[must_use]
-    pub fn round(&self, event: EventId) -> Option<&Round> {
-        self.round_of.get(&event).map(|&id| &self.rounds[id])
+    pub fn round(&self, id: RoundId) -> &Round {
+        &self.rounds[id]
+    }
+
+    /// The round that `event`, an `arrive`, is part of.
+    #[must_use]
+    pub fn own_round(&self, event: EventId) -> Option<RoundId> {
+        self.round_of.get(&event).copied()
+    }
+
+    /// The round that `event`, an `arrive` or `depart`, comes after, and with it after all rounds
+    /// before that one; none if it comes after none.
+    #[must_use]
+    pub fn needed_round(&self, event: EventId) -> Option<RoundId> {
+        self.needed.get(&event).copied()
     }
 
     /// The post that `event`, a `take`, used up; none if it used a token that was there at the
@@ -82,42 +103,42 @@ impl Signals {
         self.posts.get(&event).copied()
     }
 
+    /// Whether a take used up `event`, a `post`.
+    #[must_use]
+    pub fn is_taken(&self, event: EventId) -> bool {
+        self.taken.contains(&event)
+    }
+
     fn find_rounds(&mut self, trace: &Trace) {
-        let mut current: IndexVec<BarrierId, Option<RoundId>> = IndexVec::new();
+        // The latest round of each barrier and the one before it.
+        let mut latest: IndexVec<BarrierId, (Option<RoundId>, Option<RoundId>)> = IndexVec::new();
         let mut inside: FxHashMap<(ThreadId, BarrierId), RoundId> = FxHashMap::default();
         for (id, event) in trace.events() {
-            match event.op {
+            let needed = match event.op {
                 Op::Arrive(barrier) => {
-                    let full = |round: &Round| {
-                        trace.declared().parties(barrier) == Some(round.arrivals.len() as u32)
-                    };
-                    let round = match *current.get_or_default(barrier) {
-                        Some(round) if !full(&self.rounds[round]) => round,
-                        _ => {
-                            let none = Vec::new;
-                            self.rounds.push(Round {
-                                barrier,
-                                arrivals: none(),
-                                departures: none(),
-                            })
-                        }
-                    };
-                    current[barrier] = Some(round);
-                    inside.insert((event.thread, barrier), round);
+                    let parties = trace.declared().parties(barrier).unwrap_or(1) as usize;
+                    let (last, before) = latest.get_or_default(barrier);
+                    let full = |round: RoundId| self.rounds[round].arrivals.len() == parties;
+                    if last.is_none_or(full) {
+                        let none = Vec::new();
+                        let round = Round { barrier, arrivals: none, last_needed: None };
+                        *before = last.replace(self.rounds.push(round));
+                    }
+                    let round = last.expect("one was just begun");
                     self.rounds[round].arrivals.push(id);
                     self.round_of.insert(id, round);
+                    inside.insert((event.thread, barrier), round);
+                    *before
                 }
-                Op::Depart(barrier) => {
-                    let round = inside
-                        .remove(&(event.thread, barrier))
-                        .expect("a departure follows its arrival");
-                    if current[barrier] == Some(round) {
-                        current[barrier] = None;
-                    }
-                    self.rounds[round].departures.push(id);
-                    self.round_of.insert(id, round);
-                }
-                _ => {}
+                Op::Depart(barrier) => match trace.declared().parties(barrier) {
+                    Some(_) => inside.get(&(event.thread, barrier)).copied(),
+                    None => latest.get_or_default(barrier).0,
+                },
+                _ => continue,
+            };
+            if let Some(round) = needed {
+                self.needed.insert(id, round);
+                self.rounds[round].last_needed = Some(id);
             }
         }
     }
@@ -130,6 +151,7 @@ impl Signals {
                 Op::Take(semaphore) => {
                     if let Some(post) = unused.get_or_default(semaphore).pop_front() {
                         self.posts.insert(id, post);
+                        self.taken.insert(post);
                     }
                 }
                 _ => {}

@@ -1,0 +1,16 @@
+//! Inputs that once broke something, kept in `fuzz/regressions`, break nothing.
+
+mod robust;
+
+#[test]
+fn old_finds_stay_mended() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/regressions");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).expect("the folder of old finds is there") {
+        let path = entry.expect("the folder can be listed").path();
+        let bytes = std::fs::read(&path).expect("the file can be read");
+        robust::check_bytes(&bytes);
+        count += 1;
+    }
+    assert!(count >= 6, "old finds have gone missing");
+}
