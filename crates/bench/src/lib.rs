@@ -1,8 +1,10 @@
 //! What is measured: each case once, for every kind of benchmark.
 //!
 //! `benches/speed.rs` times the cases, `benches/instructions.rs` counts their instructions, and
-//! `tests/smoke.rs` runs each on little, so that none of them rots. `benches/ingest.rs` measures
-//! how a large file becomes a trace, with its memory.
+//! `tests/smoke.rs` runs each on little, so that none of them rots. [`ingest`] measures how a
+//! large file becomes a trace, with its memory.
+
+pub mod ingest;
 
 use reweave_base::Id;
 use reweave_format::{Format, ReadOptions, read_from, write_to};
@@ -100,7 +102,8 @@ fn validate(prepared: &Prepared) -> usize {
     builder.finish().expect("it was well formed before").len()
 }
 
-/// All views, from nothing: a trace keeps them once computed.
+/// From columns in memory to all views, which a trace keeps once computed: what `validate` takes
+/// is part of it.
 fn views(prepared: &Prepared) -> usize {
     let mut builder = TraceBuilder::new();
     builder.names().clone_from(prepared.trace.names());
@@ -109,6 +112,9 @@ fn views(prepared: &Prepared) -> usize {
     let last = EventId::from_index(trace.len() - 1);
     let writers = trace.events().filter(|&(id, _)| trace.writer(id).is_some()).count();
     let (var, _) = trace.names().vars.entries().next().expect("there is a variable");
+    let thread = trace.event(last).thread;
+    assert_eq!(trace.lifetime(thread).last, Some(last));
+    assert!(trace.signals().stays().is_empty(), "this workload does not wait");
     writers
         + trace.sections().entries().len()
         + trace.position(last) as usize

@@ -1,5 +1,6 @@
 //! Every benchmark runs, on little.
 
+use reweave_bench::ingest::{Measured, measure, table};
 use reweave_bench::{CASES, Prepared};
 
 #[test]
@@ -10,4 +11,14 @@ fn every_case_runs_and_repeats_itself() {
         assert!(answer > 0, "{} did nothing", case.name);
         assert_eq!(answer, (case.run)(&prepared), "{}", case.name);
     }
+}
+
+#[test]
+fn ingest_measures_every_row() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let table = table(folder.path(), 2_000, |what, path| {
+        let measured = measure(what, path, 1);
+        Measured::parse(&measured.lines()).expect("what was written can be read")
+    });
+    assert_eq!(table.lines().count(), 5, "{table}");
 }

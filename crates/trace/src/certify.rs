@@ -83,16 +83,16 @@ impl<'a> Checker<'a> {
     }
 
     fn run_base(&self, replay: &mut Replay<'_>, reordering: &Reordering) -> Result<(), Refusal> {
+        let mut last = None;
         for (thread, &count) in reordering.base.entries() {
-            let all = self.tables.threads.get(thread).map_or(0, Vec::len);
-            if count as usize > all {
-                return Err(Refusal::at_end(Rule::BaseTooLong { thread, count, all }));
+            let all = self.tables.threads.get(thread).map_or(&[][..], Vec::as_slice);
+            if count as usize > all.len() {
+                return Err(Refusal::at_end(Rule::BaseTooLong { thread, count, all: all.len() }));
             }
+            last = last.max(all[..count as usize].last().copied());
         }
-        if reordering.base.iter().all(|&count| count == 0) {
-            return Ok(());
-        }
-        for (id, event) in self.trace.events() {
+        let Some(last) = last else { return Ok(()) };
+        for (id, event) in self.trace.events().take_while(|&(id, _)| id <= last) {
             let count = reordering.base.get(event.thread).copied().unwrap_or(0);
             if self.tables.position[id] < count {
                 replay.step(id)?;

@@ -21,7 +21,7 @@ const GAP: usize = 2;
 pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let mut sink = LineSink::new(out);
     let names = trace.names();
-    if names.threads.is_empty() {
+    if trace.is_empty() {
         sink.push(NO_EVENTS);
         sink.end_line()?;
         return sink.finish();
