@@ -93,6 +93,9 @@ fn format_of(line: &[u8]) -> Result<Format, Failure> {
     if line.contains(&b'|') {
         return Ok(Format::Std);
     }
+    if line.trim_ascii_start().starts_with(b"[") {
+        return unrecognised("it starts with `[`, where JSON lines have an object a line");
+    }
     match std::str::from_utf8(line) {
         Err(_) => unrecognised("it is not UTF-8 text"),
         Ok(text) if text.chars().any(|c| c.is_control() && c != '\t') => {

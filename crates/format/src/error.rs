@@ -116,7 +116,4 @@ pub struct WriteError {
     pub file: String,
     /// Why.
     pub reason: String,
-    /// The error of the operating system behind it, if there is one.
-    #[source]
-    pub source: Option<io::Error>,
 }

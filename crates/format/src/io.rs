@@ -116,17 +116,17 @@ fn read_packed(
 }
 
 fn read_rwt(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Reading, Failure> {
-    let (builder, mut notes) = rwt::read(source, options)?;
+    let builder = rwt::read(source, options)?;
     let trace = finish(builder, options.repair)
         .map_err(|ill_formed| (Place::File, ReadErrorKind::IllFormed(ill_formed.to_string())))?;
-    notes.extend(notes::of_repairs(&trace));
+    let notes = notes::of_repairs(&trace);
     Ok(Reading { trace, format: Format::Rwt, compression: None, notes })
 }
 
 fn read_text(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Reading, Failure> {
     let mut lines = Lines::new(source, options);
     let format = detect::text_format(&mut lines)?;
-    let Parsed { builder, line_map, mut notes } = match format {
+    let Parsed { builder, line_map } = match format {
         Format::Columns => columns::read(&mut lines)?,
         Format::JsonLines => json_lines::read(&mut lines)?,
         Format::Std | Format::Rwt => std_text::read(&mut lines)?,
@@ -141,11 +141,10 @@ fn read_text(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Reading
         };
         (line.map_or(Place::File, Place::Line), ReadErrorKind::IllFormed(reason))
     })?;
-    if options.repair {
-        notes.extend(notes::of_repairs(&trace));
-    } else {
-        notes.extend(notes::of_thread_names(&trace));
-    }
+    let notes = match options.repair {
+        true => notes::of_repairs(&trace),
+        false => notes::of_thread_names(&trace),
+    };
     Ok(Reading { trace, format, compression: None, notes })
 }
 
@@ -178,7 +177,6 @@ pub fn write(
             false => path.display().to_string(),
         },
         reason: error.to_string(),
-        source: error.raw_os_error().map(|_| error),
     })
 }
 

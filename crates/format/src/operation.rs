@@ -98,7 +98,29 @@ fn orders() -> String {
 }
 
 fn unknown(text: &[u8]) -> ReadErrorKind {
+    let length = text.iter().position(|&byte| byte == b'(').unwrap_or(text.len());
+    let word = text[..length].to_ascii_lowercase();
+    if let Some(kind) = kind_of(&word).or_else(|| meant_by(&word)) {
+        return expected(&form(kind), text);
+    }
     ReadErrorKind::NotAnOperation(excerpt(text))
+}
+
+/// The operation that other tools call `word`.
+fn meant_by(word: &[u8]) -> Option<OpKind> {
+    Some(match word {
+        b"read" | b"load" => OpKind::Read,
+        b"write" | b"store" => OpKind::Write,
+        b"lock" | b"acquire" => OpKind::Acquire,
+        b"unlock" | b"release" => OpKind::Release,
+        b"rlock" | b"rdlock" => OpKind::AcquireShared,
+        b"runlock" | b"rdunlock" => OpKind::ReleaseShared,
+        b"request" => OpKind::Request,
+        b"spawn" | b"start" | b"create" => OpKind::Fork,
+        b"signal" => OpKind::Notify,
+        b"broadcast" | b"notify_all" => OpKind::NotifyAll,
+        _ => return None,
+    })
 }
 
 fn expected(form: &str, found: &[u8]) -> ReadErrorKind {

@@ -123,15 +123,9 @@ fn rapid_text_needs_its_fields() {
 
 #[test]
 fn operations_need_their_form() {
-    check(
-        "T1|write(x)|1\n",
-        expect!["a: line 1: expected an operation such as `w(x)` or `acq(m)`, found `write(x)`"],
-    );
+    check("T1|write(x)|1\n", expect!["a: line 1: expected `w(name)`, found `write(x)`"]);
     check("T1|w|1\n", expect!["a: line 1: expected `w(name)`, found `w`"]);
-    check(
-        "T1|w(x|1\n",
-        expect!["a: line 1: expected an operation such as `w(x)` or `acq(m)`, found `w(x`"],
-    );
+    check("T1|w(x|1\n", expect!["a: line 1: expected `w(name)`, found `w(x`"]);
     check(
         "T1| w(x)|1\n",
         expect!["a: line 1: expected an operation such as `w(x)` or `acq(m)`, found ` w(x)`"],
@@ -181,6 +175,20 @@ fn operations_need_their_form() {
         "T1|\u{7}(x)|1\n",
         expect![[
             r#"a: line 1: expected an operation such as `w(x)` or `acq(m)`, found `\u{7}(x)`"#
+        ]],
+    );
+}
+
+#[test]
+fn words_of_other_tools_are_understood_enough_to_say_ours() {
+    check("T1|write(x)|1\n", expect!["a: line 1: expected `w(name)`, found `write(x)`"]);
+    check("T1|Lock(m)|1\n", expect!["a: line 1: expected `acq(name)`, found `Lock(m)`"]);
+    check("T1|W(x)|1\n", expect!["a: line 1: expected `w(name)`, found `W(x)`"]);
+    check("T1|w(x|1\n", expect!["a: line 1: expected `w(name)`, found `w(x`"]);
+    check(
+        "[{\"thread\":\"T1\"}]\n",
+        expect![[
+            r#"a: not a trace in a known format: it starts with `[`, where JSON lines have an object a line; expected RAPID text, columns, JSON lines or `.rwt`, found `[{"thread":"T1"}]`"#
         ]],
     );
 }

@@ -315,7 +315,7 @@ fn a_write_that_fails_leaves_the_old_file_and_no_other() {
         error.to_string().replace(&directory.path().display().to_string(), "DIR")
     };
     expect!["DIR: expected a file, found a directory"].assert_eq(&said(directory.path()));
-    expect!["DIR/none/a.std: No such file or directory (os error 2)"]
+    expect!["DIR/none/a.std: there is no folder `DIR/none`"]
         .assert_eq(&said(&directory.path().join("none").join("a.std")));
 }
 

@@ -39,6 +39,7 @@ pub struct TraceBuilder {
     pub(crate) declared: Declared,
     flow: Option<Flow>,
     program: Option<Program>,
+    repairs: Vec<Repair>,
 }
 
 impl TraceBuilder {
@@ -176,6 +177,11 @@ impl TraceBuilder {
         *self.declared.parties.get_or_default(barrier) = Some(parties);
     }
 
+    /// Lists a change that was made before the events came here, such as what a reader left out.
+    pub fn note_repair(&mut self, change: String) {
+        self.repairs.push(Repair { event: None, change });
+    }
+
     /// Adds the flow layer.
     pub fn set_flow(&mut self, flow: Flow) {
         self.flow = Some(flow);
@@ -192,7 +198,7 @@ impl TraceBuilder {
     /// If the events cannot have happened as they stand: the first that cannot, and why.
     pub fn finish(self) -> Result<Trace, IllFormed> {
         self.check().map_err(|(event, breach)| breach.explain(event, &self.names, |id| id))?;
-        Ok(self.into_trace(Vec::new()))
+        Ok(self.into_trace())
     }
 
     /// Makes the trace after the least changes, found one event at a time, that make the events
@@ -209,7 +215,8 @@ impl TraceBuilder {
             self.program = None;
         }
         self.check().map_err(|(event, breach)| breach.explain(event, &self.names, |id| id))?;
-        Ok(self.into_trace(repairs))
+        self.repairs.extend(repairs);
+        Ok(self.into_trace())
     }
 
     fn check(&self) -> Result<(), (EventId, Breach)> {
@@ -236,7 +243,7 @@ impl TraceBuilder {
         assert!(program_fits, "the program layer speaks of things that are not there");
     }
 
-    fn into_trace(mut self, repairs: Vec<Repair>) -> Trace {
+    fn into_trace(mut self) -> Trace {
         self.columns.threads.shrink_to_fit();
         self.columns.codes.shrink_to_fit();
         self.columns.operands.shrink_to_fit();
@@ -251,7 +258,7 @@ impl TraceBuilder {
             declared: self.declared,
             flow: self.flow,
             program: self.program,
-            repairs,
+            repairs: self.repairs,
             views: Views::default(),
         }
     }

@@ -32,15 +32,21 @@ pub(super) fn replace(
         return Err(io::Error::new(ErrorKind::PermissionDenied, reason));
     }
     // Made as any file is: what the library makes by itself is private, and this is to stay.
-    let temporary = Builder::new()
-        .prefix(".reweave-")
-        .make_in(directory(&target), |path| File::create_new(path))?;
+    let folder = directory(&target);
+    if !folder.is_dir() {
+        let reason = format!("there is no folder `{}`", folder.display());
+        return Err(io::Error::new(ErrorKind::NotFound, reason));
+    }
+    let temporary =
+        Builder::new().prefix(".reweave-").make_in(&folder, |path| File::create_new(path))?;
     let mut file = BufWriter::new(temporary);
     write(&mut file)?;
     let temporary = file.into_inner().map_err(io::IntoInnerError::into_error)?;
     if let Some(permissions) = old {
         temporary.as_file().set_permissions(permissions)?;
     }
+    // What is renamed over the old file must be whole even if the machine fails right after.
+    temporary.as_file().sync_all()?;
     temporary.persist(&target).map_err(|failed| failed.error)?;
     Ok(())
 }

@@ -27,8 +27,6 @@ pub(crate) struct Parsed {
     pub(crate) builder: TraceBuilder,
     /// On which lines they stood.
     pub(crate) line_map: LineMap,
-    /// What a person should know.
-    pub(crate) notes: Vec<String>,
 }
 
 /// On which line each event stood: an entry for each event that does not stand on the line after
@@ -88,7 +86,7 @@ pub(crate) fn read_lines(
             continue;
         }
         if let Err(kind) = take(&mut format, line, &mut parsed.builder) {
-            parsed.notes.push(refuse(line, kind, kept, repairs)?);
+            parsed.builder.note_repair(refuse(line, kind, kept, repairs)?);
         } else if parsed.builder.len() > kept {
             parsed.line_map.record(kept, line.number);
         }
@@ -98,7 +96,7 @@ pub(crate) fn read_lines(
         if kept == 0 {
             return Err((Place::File, damaged(reason.to_owned(), kept)));
         }
-        parsed.notes.push(format!("{reason}: kept the {kept} events before that"));
+        parsed.builder.note_repair(format!("{reason}: kept the {kept} events before that"));
     }
     format.end(&parsed.builder).map_err(|kind| (Place::File, kind))?;
     Ok(parsed)

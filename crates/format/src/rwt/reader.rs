@@ -10,28 +10,32 @@ use super::frame::{self, Frame};
 use super::{BLOCK_EVENTS_MAX, MAGIC, NAMES_BYTES_MAX, Tag, VERSION, names};
 use crate::{Place, ReadErrorKind, ReadOptions};
 
-/// Reads the events of a file into a builder; also gives what a person should know.
+/// Reads the events of a file into a builder.
 ///
 /// # Errors
-/// If the file is of another version, or if it is cut off or damaged and not to be repaired.
+/// If the file is of another version, or if it is cut off or damaged and not to be repaired or
+/// has no whole block before that.
 pub(crate) fn read(
     source: &mut dyn Read,
     options: &ReadOptions<'_>,
-) -> Result<(TraceBuilder, Vec<String>), (Place, ReadErrorKind)> {
+) -> Result<TraceBuilder, (Place, ReadErrorKind)> {
     let mut reader = Reader::new().map_err(|error| (Place::File, error.into()))?;
-    let damage = match reader.read(source, options) {
-        Ok(()) => return Ok((reader.builder, Vec::new())),
+    let Damage { byte, reason } = match reader.read(source, options) {
+        Ok(()) => return Ok(reader.builder),
         Err(Failure::Fatal(place, kind)) => return Err((place, kind)),
         Err(Failure::Damage(damage)) => damage,
     };
     let kept = reader.builder.len();
-    if options.repair {
-        let note =
-            format!("byte {}: {}; kept the {kept} events before it", damage.byte, damage.reason);
-        return Ok((reader.builder, vec![note]));
+    if kept == 0 {
+        return Err((Place::Byte(byte), ReadErrorKind::Malformed(reason)));
     }
-    let kind = ReadErrorKind::Damaged { reason: damage.reason, kept };
-    Err((Place::Byte(damage.byte), kind))
+    if options.repair {
+        reader
+            .builder
+            .note_repair(format!("byte {byte}: {reason}; kept the {kept} events before it"));
+        return Ok(reader.builder);
+    }
+    Err((Place::Byte(byte), ReadErrorKind::Damaged { reason, kept }))
 }
 
 /// The file ends, or makes no sense, at this byte.
@@ -272,5 +276,5 @@ fn read_names(builder: &mut TraceBuilder, tag: Tag, bytes: &[u8]) -> Result<(), 
 pub fn decode(path: &std::path::Path) -> Result<usize, ReadErrorKind> {
     let mut file = std::fs::File::open(path)?;
     let read = read(&mut file, &ReadOptions::default()).map_err(|(_, kind)| kind)?;
-    Ok(read.0.len())
+    Ok(read.len())
 }
