@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use crate::info::Layer;
+
 /// How hard an analysis looks. Budgets count work, not seconds, so a truncated answer repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -31,6 +33,8 @@ pub enum Truncation {
     Budget,
     /// Someone asked it to stop.
     Cancelled,
+    /// It was not run, since the trace does not hold what it needs.
+    Lacks(Layer),
 }
 
 impl Truncation {
@@ -41,17 +45,19 @@ impl Truncation {
             Self::Limit => "limit",
             Self::Budget => "budget",
             Self::Cancelled => "cancelled",
+            Self::Lacks(_) => "layer",
         }
     }
 }
 
 impl Display for Truncation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Limit => "the limit on findings was reached",
-            Self::Budget => "the work budget was used up",
-            Self::Cancelled => "it was interrupted",
-        })
+        match self {
+            Self::Limit => f.write_str("the limit on findings was reached"),
+            Self::Budget => f.write_str("the work budget was used up"),
+            Self::Cancelled => f.write_str("it was interrupted"),
+            Self::Lacks(layer) => write!(f, "not run: the trace has no {layer} layer"),
+        }
     }
 }
 

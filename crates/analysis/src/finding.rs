@@ -1,8 +1,9 @@
 //! What was found, and why it holds.
 
-use reweave_trace::{EventId, Goal, Reordering};
+use reweave_trace::{EventId, Trace};
 
 use crate::info::{Guarantee, Kind};
+use crate::proof::Proof;
 
 /// A fault that a trace shows to be possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +12,6 @@ pub struct Finding {
     pub analysis: &'static str,
     /// What kind of fault it is.
     pub kind: Kind,
-    /// How much it can be relied on.
-    pub guarantee: Guarantee,
     /// The events at fault.
     pub events: Vec<EventId>,
     /// What is wrong, in a sentence.
@@ -23,31 +22,50 @@ pub struct Finding {
     pub evidence: Evidence,
 }
 
+impl Finding {
+    /// How much it can be relied on, which is what its evidence gives.
+    #[must_use]
+    pub fn guarantee(&self) -> Guarantee {
+        self.evidence.guarantee()
+    }
+
+    /// The code locations of its events in alphabetical order: findings of one kind at the same
+    /// locations are instances of the same fault.
+    #[must_use]
+    pub fn locations<'t>(&self, trace: &'t Trace) -> Vec<&'t str> {
+        let location = |&event: &EventId| trace.names().location(trace.event(event).site);
+        let mut locations: Vec<&str> = self.events.iter().map(location).collect();
+        locations.sort_unstable();
+        locations
+    }
+}
+
 /// Why a finding holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// A certificate, checked in full before it is shown: a reordering and what its end shows.
-    Schedule {
-        /// The events that run, in this order.
-        reordering: Reordering,
-        /// What holds afterwards.
-        goal: Goal,
-    },
+    /// A schedule that leads to the fault.
+    Schedule(Proof),
     /// A claim, labelled as one: a relation leaves the events unordered.
     Unordered,
 }
 
 impl Evidence {
-    /// The events that are enabled together at the end of the schedule, if there is one.
+    /// How much a finding with this evidence can be relied on. A schedule that runs reads whose
+    /// writer was not observed is no more than a claim.
     #[must_use]
-    pub fn then(&self) -> Vec<EventId> {
+    pub fn guarantee(&self) -> Guarantee {
         match self {
-            Self::Schedule { goal: Goal::Race(first, second), .. } => vec![*first, *second],
-            Self::Schedule { goal: Goal::Enabled(events) | Goal::Deadlock(events), .. } => {
-                events.clone()
-            }
-            Self::Schedule { goal: Goal::Order { .. } | Goal::Sees { .. }, .. }
-            | Self::Unordered => Vec::new(),
+            Self::Schedule(proof) if proof.loose_reads_count() == 0 => Guarantee::Witnessed,
+            Self::Schedule(_) | Self::Unordered => Guarantee::Unordered,
+        }
+    }
+
+    /// The schedule, if there is one.
+    #[must_use]
+    pub const fn proof(&self) -> Option<&Proof> {
+        match self {
+            Self::Schedule(proof) => Some(proof),
+            Self::Unordered => None,
         }
     }
 }

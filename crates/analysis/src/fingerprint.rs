@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use reweave_trace::{EventId, Trace};
+use reweave_trace::Trace;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::info::Kind;
+use crate::finding::Finding;
 
 /// A hash of what kind of fault a finding is and of the code locations at fault. Addresses, thread
 /// names and positions have no part in it, so another run of the same program that shows the same
@@ -15,14 +15,11 @@ use crate::info::Kind;
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// The fingerprint of a finding of `kind` at `events`.
+    /// The fingerprint of `finding`, made of `trace`.
     #[must_use]
-    pub fn of(trace: &Trace, kind: Kind, events: &[EventId]) -> Self {
-        let location = |&id: &EventId| trace.names().location(trace.event(id).site);
-        let mut locations: Vec<&str> = events.iter().map(location).collect();
-        locations.sort_unstable();
-        let mut text = String::from(kind.word());
-        for location in locations {
+    pub fn of(trace: &Trace, finding: &Finding) -> Self {
+        let mut text = String::from(finding.kind.word());
+        for location in finding.locations(trace) {
             // A location cannot hold a line feed.
             text.push('\n');
             text.push_str(location);
@@ -40,6 +37,7 @@ impl Display for Fingerprint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Evidence, Kind};
     use reweave_trace::{Op, TraceBuilder};
 
     fn fingerprint(threads: [&str; 2], var: &str, locations: [&str; 2], before: usize) -> String {
@@ -53,8 +51,15 @@ mod tests {
         builder.push(first, Op::Write(var), here);
         builder.push(second, Op::Read(var), there);
         let trace = builder.finish().unwrap();
-        let events: Vec<_> = trace.events().skip(before).map(|(id, _)| id).collect();
-        Fingerprint::of(&trace, Kind::Race, &events).to_string()
+        let finding = Finding {
+            analysis: "races.some",
+            kind: Kind::Race,
+            events: trace.events().skip(before).map(|(id, _)| id).collect(),
+            message: String::new(),
+            count: 1,
+            evidence: Evidence::Unordered,
+        };
+        Fingerprint::of(&trace, &finding).to_string()
     }
 
     #[test]

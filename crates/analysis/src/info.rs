@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use reweave_trace::Trace;
+
 /// What an analysis is called and promises, for lists and for choosing among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
@@ -13,10 +15,51 @@ pub struct Info {
     pub kind: Kind,
     /// The strongest guarantee its findings come with.
     pub guarantee: Guarantee,
+    /// What a trace must hold for it.
+    pub needs: Layer,
     /// What it finds, in one line.
     pub summary: &'static str,
     /// Where it is published.
     pub paper: &'static str,
+}
+
+/// What a trace can hold, each layer on top of the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// The events, which every trace holds.
+    Events,
+    /// Data and control dependence.
+    Flow,
+    /// The program behind the events.
+    Program,
+}
+
+impl Layer {
+    /// Whether `trace` holds it.
+    #[must_use]
+    pub const fn is_in(self, trace: &Trace) -> bool {
+        match self {
+            Self::Events => true,
+            Self::Flow => trace.flow().is_some(),
+            Self::Program => trace.program().is_some(),
+        }
+    }
+
+    /// How reports spell it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Flow => "flow",
+            Self::Program => "program",
+        }
+    }
+}
+
+impl Display for Layer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
 }
 
 /// The kinds of fault, the worst first.
@@ -83,7 +126,8 @@ impl Display for Kind {
 /// How much a finding can be relied on, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Guarantee {
-    /// A schedule is attached, and the independent checker accepted it.
+    /// A schedule is attached, the independent checker accepted it, and the writer of every read
+    /// in it was observed.
     Witnessed,
     /// It holds if nothing reported before it is real.
     First,
@@ -108,7 +152,7 @@ impl Guarantee {
         match self {
             Self::Witnessed => "The independent checker accepted the schedule.",
             Self::First => "Sound only if nothing reported before it is real.",
-            Self::Unordered => "The relation leaves these events unordered; nothing more is known.",
+            Self::Unordered => "The relation leaves these events unordered; nothing more is sure.",
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What an analysis is, what it is given and what it gives back. No algorithms.
 //!
 //! An [`Analysis`] examines a [`Subject`] under [`Settings`] and hands each [`Finding`] to a
-//! [`Sink`]; its [`Coverage`] says how much of the question it answered. An analysis sees traces
+//! [`Sink`]; its [`Coverage`] says how much of the question it answered. A finding that is called
+//! witnessed holds a [`Proof`], which only the independent checker gives. An analysis sees traces
 //! and settings, never files or arguments; it prints nothing, reads no clock and draws no
 //! randomness, so the same trace and settings give the same findings in the same order.
 
@@ -10,13 +11,15 @@ mod finding;
 mod fingerprint;
 mod info;
 mod outcome;
+mod proof;
 mod subject;
 
 pub use coverage::{Coverage, Settings, Truncation};
 pub use finding::{Evidence, Finding};
 pub use fingerprint::Fingerprint;
-pub use info::{Guarantee, Info, Kind};
+pub use info::{Guarantee, Info, Kind, Layer};
 pub use outcome::{Outcome, Reported};
+pub use proof::Proof;
 pub use subject::{Sink, Subject};
 
 /// One way of examining traces.

@@ -22,10 +22,8 @@ pub struct Outcome {
     pub findings: Vec<Reported>,
     /// How far each analysis went, in the order they ran.
     pub coverage: Vec<Coverage>,
-    /// How many groups were left out because no schedule shows them.
+    /// How many groups were left out because no schedule proves them.
     pub unshown: u64,
-    /// How many findings said to be witnessed the checker refused: faults of our own.
-    pub refused: u64,
 }
 
 impl Outcome {

@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-use reweave_trace::{Checker, Trace};
+use reweave_trace::{Checker, Goal, Refusal, Reordering, Trace};
 
 use crate::finding::Finding;
+use crate::proof::Proof;
 
 /// What is examined.
 #[derive(Debug)]
@@ -27,10 +28,15 @@ impl<'a> Subject<'a> {
         self.trace
     }
 
-    /// The checker of the trace's reorderings, made when first asked for.
-    #[must_use]
-    pub fn checker(&self) -> &Checker<'a> {
-        self.checker.get_or_init(|| Checker::new(self.trace))
+    /// Asks the independent checker whether `reordering` is correct and ends as `goal` says.
+    ///
+    /// Linear in the trace; the checker's tables are made when first asked for.
+    ///
+    /// # Errors
+    /// The first step that breaks a rule, or what the end lacks.
+    pub fn prove(&self, reordering: Reordering, goal: Goal) -> Result<Proof, Refusal> {
+        let checker = self.checker.get_or_init(|| Checker::new(self.trace));
+        Proof::of(checker, reordering, goal)
     }
 }
 

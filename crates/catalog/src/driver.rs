@@ -1,11 +1,13 @@
-//! The driver: runs analyses, certifies what they find, groups it by code location and puts the
-//! worst first.
+//! The driver: runs analyses, groups what they find by code location and puts the worst first.
+//!
+//! What is called witnessed holds a proof, and a proof is made by the checker alone, so the driver
+//! takes findings as they come.
 
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Coverage, Evidence, Finding, Fingerprint, Guarantee, Info, Kind, Outcome, Reported,
-    Settings, Sink, Subject, Truncation,
+    Analysis, Coverage, Finding, Fingerprint, Guarantee, Info, Kind, Outcome, Reported, Settings,
+    Sink, Subject, Truncation,
 };
 use reweave_base::FxHashMap;
 use reweave_trace::Trace;
@@ -35,7 +37,7 @@ impl Watch for Quiet {
 ///
 /// Findings are grouped by the code locations of their events, each group shown by its earliest
 /// instance, and only witnessed ones are kept; with [`Settings::all`] every instance is kept as
-/// it comes. A schedule that the checker refuses makes its finding a mere claim.
+/// it comes. An analysis that needs a layer which `trace` lacks is not run, and its coverage says so.
 pub fn run(
     trace: &Trace,
     analyses: &[&dyn Analysis],
@@ -46,16 +48,20 @@ pub fn run(
     let mut shown = Shown::default();
     let mut outcome = Outcome::default();
     for analysis in analyses {
+        let info = analysis.info();
+        if !info.needs.is_in(trace) {
+            outcome.coverage.push(not_run(info));
+            continue;
+        }
         let kept_max = settings.limit.map_or(usize::MAX, |limit| shown.findings.len() + limit);
         let mut collector = Collector {
-            subject: &subject,
-            info: analysis.info(),
+            trace,
+            info,
             all: settings.all,
             kept_max,
             watch,
             shown: &mut shown,
             unshown: 0,
-            refused: 0,
             limited: false,
         };
         let mut coverage = analysis.run(&subject, settings, &mut collector);
@@ -63,13 +69,12 @@ pub fn run(
             coverage.truncated = coverage.truncated.or(Some(Truncation::Limit));
         }
         outcome.unshown += collector.unshown;
-        outcome.refused += collector.refused;
         outcome.coverage.push(coverage);
     }
     let mut findings = shown.findings;
     findings.sort_by_cached_key(|finding| {
         let last = finding.events.iter().max().copied();
-        (finding.kind, finding.guarantee, last, finding.events.clone())
+        (finding.kind, finding.guarantee(), last, finding.events.clone())
     });
     if let Some(limit) = settings.limit {
         for cut in findings.drain(limit.min(findings.len())..) {
@@ -78,6 +83,11 @@ pub fn run(
     }
     outcome.findings = name(trace, findings);
     outcome
+}
+
+fn not_run(info: &Info) -> Coverage {
+    let truncated = Some(Truncation::Lacks(info.needs));
+    Coverage { analysis: info.name, truncated, counters: Vec::new() }
 }
 
 fn mark_limited(coverage: &mut [Coverage], analysis: &str) {
@@ -93,7 +103,7 @@ fn name(trace: &Trace, findings: Vec<Finding>) -> Vec<Reported> {
         let number = &mut numbers[finding.kind as usize];
         *number += 1;
         let id = format!("{}{number}", finding.kind.letter());
-        let fingerprint = Fingerprint::of(trace, finding.kind, &finding.events);
+        let fingerprint = Fingerprint::of(trace, &finding);
         Reported { id, fingerprint, finding }
     };
     findings.into_iter().map(reported).collect()
@@ -109,39 +119,33 @@ struct Shown<'t> {
 
 /// Takes the findings of one analysis.
 struct Collector<'a, 't> {
-    subject: &'a Subject<'t>,
+    trace: &'t Trace,
     info: &'static Info,
     all: bool,
     kept_max: usize,
     watch: &'a dyn Watch,
     shown: &'a mut Shown<'t>,
     unshown: u64,
-    refused: u64,
     limited: bool,
 }
 
 impl Sink for Collector<'_, '_> {
     fn found(&mut self, finding: Finding) -> ControlFlow<()> {
-        let finding = self.certified(finding);
-        if !self.all {
-            if finding.guarantee != Guarantee::Witnessed {
-                self.unshown += 1;
-                return ControlFlow::Continue(());
-            }
-            if let Some(&at) = self.shown.groups.get(&self.group(&finding)) {
-                join(&mut self.shown.findings[at], finding);
-                return ControlFlow::Continue(());
-            }
+        if self.all {
+            return self.keep(finding);
         }
-        if self.shown.findings.len() >= self.kept_max {
-            self.limited = true;
-            return ControlFlow::Break(());
+        if finding.guarantee() != Guarantee::Witnessed {
+            self.unshown += 1;
+            return ControlFlow::Continue(());
         }
-        if !self.all {
-            let group = self.group(&finding);
-            self.shown.groups.insert(group, self.shown.findings.len());
+        let group = (finding.kind, finding.locations(self.trace));
+        if let Some(&at) = self.shown.groups.get(&group) {
+            join(&mut self.shown.findings[at], finding);
+            return ControlFlow::Continue(());
         }
-        self.shown.findings.push(finding);
+        let at = self.shown.findings.len();
+        self.keep(finding)?;
+        self.shown.groups.insert(group, at);
         ControlFlow::Continue(())
     }
 
@@ -154,30 +158,14 @@ impl Sink for Collector<'_, '_> {
     }
 }
 
-impl<'t> Collector<'_, 't> {
-    /// `finding` as it stands if the checker accepts its schedule, or as a claim if not.
-    fn certified(&mut self, mut finding: Finding) -> Finding {
-        let holds = match &finding.evidence {
-            Evidence::Schedule { reordering, goal } => {
-                self.subject.checker().check(reordering, goal).is_ok()
-            }
-            Evidence::Unordered => finding.guarantee != Guarantee::Witnessed,
-        };
-        if !holds {
-            self.refused += 1;
-            finding.guarantee = Guarantee::Unordered;
-            finding.evidence = Evidence::Unordered;
-            finding.message.push_str(" (so it is claimed, but the checker refused the schedule)");
+impl Collector<'_, '_> {
+    fn keep(&mut self, finding: Finding) -> ControlFlow<()> {
+        if self.shown.findings.len() >= self.kept_max {
+            self.limited = true;
+            return ControlFlow::Break(());
         }
-        finding
-    }
-
-    fn group(&self, finding: &Finding) -> (Kind, Vec<&'t str>) {
-        let trace = self.subject.trace();
-        let location = |&id| trace.names().location(trace.event(id).site);
-        let mut locations: Vec<&str> = finding.events.iter().map(location).collect();
-        locations.sort_unstable();
-        (finding.kind, locations)
+        self.shown.findings.push(finding);
+        ControlFlow::Continue(())
     }
 }
 

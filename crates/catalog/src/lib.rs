@@ -1,8 +1,7 @@
-//! Every analysis, and the driver that selects, runs, limits and certifies.
+//! Every analysis, and the driver that selects, runs, limits and groups.
 //!
-//! [`analyses`] lists what the families offer; [`select`] picks by name; [`run`] runs the picked
-//! ones on a trace. No finding that claims a schedule leaves [`run`] before the independent
-//! checker has accepted the schedule.
+//! [`analyses`] lists what the families offer; [`select()`] picks by name; [`run`] runs the picked
+//! ones on a trace.
 
 mod driver;
 mod select;

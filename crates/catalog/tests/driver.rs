@@ -1,10 +1,11 @@
 //! What the driver does with what analyses claim.
 
 use reweave_analysis::{
-    Analysis, Coverage, Evidence, Finding, Guarantee, Info, Kind, Settings, Sink, Subject,
+    Analysis, Coverage, Evidence, Finding, Guarantee, Info, Kind, Layer, Settings, Sink, Subject,
+    Truncation,
 };
 use reweave_catalog::{Quiet, run};
-use reweave_trace::{EventId, Goal, Reordering, Trace};
+use reweave_trace::{EventId, Flow, Goal, Reordering, Trace, TraceBuilder};
 
 /// An analysis that claims what it is told to.
 struct Claims {
@@ -17,6 +18,7 @@ const INFO: Info = Info {
     family: "races",
     kind: Kind::Race,
     guarantee: Guarantee::Witnessed,
+    needs: Layer::Events,
     summary: "",
     paper: "",
 };
@@ -26,16 +28,16 @@ impl Analysis for Claims {
         self.info
     }
 
-    fn run(&self, _: &Subject<'_>, _: &Settings, sink: &mut dyn Sink) -> Coverage {
+    fn run(&self, subject: &Subject<'_>, _: &Settings, sink: &mut dyn Sink) -> Coverage {
         for &(first, second) in self.pairs {
             let events: Vec<EventId> =
                 [first, second].into_iter().filter_map(EventId::from_number).collect();
             let goal = Goal::Race(events[0], events[1]);
-            let evidence = Evidence::Schedule { reordering: Reordering::default(), goal };
+            let proof = subject.prove(Reordering::default(), goal);
+            let evidence = proof.map_or(Evidence::Unordered, Evidence::Schedule);
             let finding = Finding {
                 analysis: self.info.name,
                 kind: self.info.kind,
-                guarantee: Guarantee::Witnessed,
                 events,
                 message: String::new(),
                 count: 1,
@@ -56,14 +58,26 @@ fn trace() -> Trace {
 }
 
 #[test]
-fn a_schedule_that_the_checker_refuses_makes_a_claim_of_its_finding() {
+fn what_the_checker_refuses_is_shown_only_if_all_is_asked_for() {
     let claims = Claims { info: &INFO, pairs: &[(1, 4)] };
     let shown = run(&trace(), &[&claims], &Settings::default(), &Quiet);
-    assert_eq!((shown.findings.len(), shown.unshown, shown.refused), (0, 1, 1));
+    assert_eq!((shown.findings.len(), shown.unshown), (0, 1));
     let settings = Settings { all: true, ..Settings::default() };
     let all = run(&trace(), &[&claims], &settings, &Quiet);
-    assert_eq!(all.findings[0].finding.guarantee, Guarantee::Unordered);
-    assert_eq!(all.findings[0].finding.evidence, Evidence::Unordered);
+    assert_eq!(all.findings[0].finding.guarantee(), Guarantee::Unordered);
+}
+
+#[test]
+fn an_analysis_whose_layer_the_trace_lacks_is_not_run_and_said_not_to_be() {
+    const FLOW: Info = Info { needs: Layer::Flow, ..INFO };
+    let claims = Claims { info: &FLOW, pairs: &[] };
+    let outcome = run(&trace(), &[&claims], &Settings::default(), &Quiet);
+    assert_eq!(outcome.coverage[0].truncated, Some(Truncation::Lacks(Layer::Flow)));
+    assert!(!outcome.is_complete());
+    let mut builder = TraceBuilder::new();
+    builder.set_flow(Flow::default());
+    let with_flow = builder.finish().unwrap();
+    assert!(run(&with_flow, &[&claims], &Settings::default(), &Quiet).is_complete());
 }
 
 #[test]

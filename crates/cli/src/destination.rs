@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anstream::AutoStream;
+use anstream::{AutoStream, ColorChoice};
 use anyhow::Context as _;
 use reweave_format::{Compression, Format};
 use reweave_trace::Trace;
@@ -64,24 +64,19 @@ impl Destination {
         self,
         report: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> anyhow::Result<()> {
-        let send = |out: &mut dyn Write| {
-            let mut buffered = BufWriter::new(out);
-            report(&mut buffered)?;
-            buffered.flush()
-        };
         match self {
             Self::StandardOutput => {
-                let mut out = AutoStream::auto(io::stdout().lock());
-                send(&mut out).context("standard output")
+                let colours = AutoStream::choice(&io::stdout());
+                send(report, io::stdout().lock(), colours).context("standard output")
             }
             Self::Device(path) => {
                 let file = File::options().write(true).open(&path);
-                let sent = file.and_then(|file| send(&mut AutoStream::never(file)));
+                let sent = file.and_then(|file| send(report, file, ColorChoice::Never));
                 sent.with_context(|| path.display().to_string())
             }
             Self::File { target, folder } => {
                 let file = File::create(folder.path().join(FILE));
-                let sent = file.and_then(|file| send(&mut AutoStream::never(file)));
+                let sent = file.and_then(|file| send(report, file, ColorChoice::Never));
                 sent.with_context(|| target.display().to_string())?;
                 commit(&target, folder)
             }
@@ -113,6 +108,19 @@ impl Destination {
             }
         }
     }
+}
+
+/// Writes `report` to `out`, with or without its colours.
+fn send(
+    report: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    out: impl Write + 'static,
+    colours: ColorChoice,
+) -> io::Result<()> {
+    // Buffered on both sides: taking out colours leaves many small pieces.
+    let out: Box<dyn Write> = Box::new(BufWriter::new(out));
+    let mut out = BufWriter::new(AutoStream::new(out, colours));
+    report(&mut out)?;
+    out.flush()
 }
 
 /// What the output is called until it is complete.

@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::process::ExitCode;
 
 use reweave_analysis::Outcome;
-use reweave_format::{ReadError, ReadErrorKind};
+use reweave_format::{ReadError, ReadErrorKind, WriteError};
 use reweave_report::shown;
 
 const BAD_INPUT: u8 = 2;
@@ -82,7 +82,12 @@ fn explain(error: &anyhow::Error) -> u8 {
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
-    cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+    let kind = match (cause.downcast_ref::<io::Error>(), cause.downcast_ref::<WriteError>()) {
+        (Some(error), _) => Some(error.kind()),
+        (_, Some(error)) => Some(error.kind),
+        _ => None,
+    };
+    kind == Some(ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]

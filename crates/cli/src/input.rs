@@ -31,6 +31,11 @@ pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
+/// What messages call the output at `path`.
+pub(crate) fn output_name(path: &Path) -> String {
+    if path == Path::new("-") { "standard output".to_owned() } else { path.display().to_string() }
+}
+
 /// A format as the command line spells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum FormatName {

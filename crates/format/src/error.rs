@@ -116,4 +116,6 @@ pub struct WriteError {
     pub file: String,
     /// Why.
     pub reason: String,
+    /// What kind of error it is: a reader who leaves early is none of ours.
+    pub kind: io::ErrorKind,
 }

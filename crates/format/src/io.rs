@@ -177,6 +177,7 @@ pub fn write(
             false => path.display().to_string(),
         },
         reason: error.to_string(),
+        kind: error.kind(),
     })
 }
 

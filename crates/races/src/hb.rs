@@ -1,17 +1,19 @@
 //! Happens-before races: which conflicting accesses does synchronisation leave unordered?
 //!
 //! One pass over the trace keeps the happens-before clocks and, for each variable and thread, all
-//! accesses so far, sorted by code location. An access races with exactly those of other threads
-//! that its own clock has not seen: at each location the newest ones, found by binary search. So
-//! pairs are counted without being listed, and grouped by location pair as they come.
+//! accesses so far, by code location. An access races with exactly those of other threads that its
+//! own clock has not seen: at each location the newest ones, found by binary search. So pairs are
+//! counted without being listed, and grouped by location pair as they come.
 //!
 //! The counts are exact, over the whole trace, as [`mod@reference`] lists the pairs. A pair that is
 //! unordered need not be a race that can happen: a read on the way may see another write when the
 //! two are brought together. So each reported pair comes with a witness, the events that happen
 //! before either access in observed order, and is called witnessed only if the independent checker
-//! accepts it. The first unordered pair of a trace always passes, unless a notify came without the
-//! lock of its waits. Of a location pair the earliest [`TRIES_MAX`] instances are tried, and the
-//! first that passes stands for all; a location pair all of whose tries fail may still hold a race.
+//! accepts it and the writers of all reads in it were observed. The first unordered pair of a trace
+//! always passes, unless a notify came without the lock of its waits. Of a location pair the
+//! earliest [`TRIES_MAX`] instances are tried, and the first that passes stands for all; a location
+//! pair all of whose tries fail may still hold a race. Where the budget does not last, every
+//! location pair is tried once before any is tried again.
 //!
 //! Costs a binary search for each access, other thread and location not yet seen; memory is
 //! linear in the accesses. Each try replays the trace once and is paid from the work budget.
@@ -24,7 +26,7 @@ pub mod reference;
 mod scan;
 
 use reweave_analysis::{
-    Analysis, Coverage, Guarantee, Info, Kind, Settings, Sink, Subject, Truncation,
+    Analysis, Coverage, Guarantee, Info, Kind, Layer, Settings, Sink, Subject, Truncation,
 };
 use reweave_base::{FxHashMap, Id};
 use reweave_order::VectorClock;
@@ -157,6 +159,7 @@ const INFO: Info = Info {
     family: "races",
     kind: Kind::Race,
     guarantee: Guarantee::Witnessed,
+    needs: Layer::Events,
     summary: "conflicting accesses that happens-before leaves unordered",
     paper: "Pozniansky and Schuster, PPoPP 2003",
 };
@@ -196,11 +199,9 @@ impl Analysis for HappensBeforeRaces {
         }
         let mut proofs = Proofs::new(subject, settings, truncated);
         // A break means that no more findings are wanted; the counts hold all the same.
-        _ = if settings.all {
-            proofs.report(pairs.chunks(1).map(|pair| (1, pair)), sink)
-        } else {
-            proofs.report(races.groups.iter().map(|group| (group.count, &*group.earliest)), sink)
-        };
+        if proofs.report_groups(&races.groups, sink).is_continue() {
+            _ = proofs.report_pairs(pairs, sink);
+        }
         let truncated = proofs.truncated();
         Coverage { analysis: INFO.name, truncated, counters: races.counts.counters() }
     }

@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 
-use reweave_analysis::{Evidence, Reported};
+use reweave_analysis::{Proof, Reported};
 use reweave_trace::Trace;
 
 use crate::shown::markup;
 use crate::site::Site;
-use crate::table::Table;
-use crate::{Examined, counted, summary};
+use crate::table::{Row, Table, gap_note};
+use crate::text::counters;
+use crate::{Examined, Exhibit, assumption, counted, summary};
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --ink: #1c1e21; --paper: #fdfdfb; --line: #d5d7db; --soft: #66707c;
@@ -33,6 +34,18 @@ tr.then { background: var(--band); } tr.then td.step { color: var(--bad); font-w
 /// # Errors
 /// If `out` fails.
 pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
+    html_with(out, examined, &[])
+}
+
+/// Writes a page on what was found in each of `examined`, and on `exhibits`.
+///
+/// # Errors
+/// If `out` fails.
+pub fn html_with(
+    out: &mut dyn Write,
+    examined: &[Examined<'_>],
+    exhibits: &[Exhibit<'_>],
+) -> io::Result<()> {
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -44,6 +57,12 @@ pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     )?;
     for examined in examined {
         section(out, examined)?;
+    }
+    for exhibit in exhibits {
+        writeln!(out, "<article>\n<h3>{}</h3>", markup(exhibit.title))?;
+        writeln!(out, "<p>{}</p>", markup(exhibit.message))?;
+        proof(out, exhibit.trace, exhibit.proof)?;
+        writeln!(out, "</article>")?;
     }
     writeln!(out, "</body>\n</html>")
 }
@@ -77,7 +96,7 @@ fn section(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
 
 fn finding(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
     let Reported { id, fingerprint, finding } = reported;
-    let (kind, guarantee) = (finding.kind, finding.guarantee);
+    let (kind, guarantee) = (finding.kind, finding.guarantee());
     writeln!(
         out,
         "<article>\n<h3>{id} <span class=\"kind\">{kind}</span> \
@@ -87,67 +106,66 @@ fn finding(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Resul
     writeln!(out, "<ul>")?;
     for &event in &finding.events {
         let site = Site::of(trace, event);
-        writeln!(
-            out,
-            "<li>event {}, {}: <code>{}</code> at <code>{}</code>, {}</li>",
-            site.number,
-            markup(site.thread),
-            markup(&site.op),
-            markup(site.location),
-            markup(&site.holding()),
-        )?;
+        let (thread, op) = (markup(site.thread), markup(&site.op));
+        write!(out, "<li>event {}, {thread}: <code>{op}</code>", site.number)?;
+        if !site.location.is_empty() {
+            write!(out, " at <code>{}</code>", markup(site.location))?;
+        }
+        writeln!(out, ", {}</li>", markup(&site.holding()))?;
     }
     writeln!(out, "</ul>")?;
     if finding.count > 1 {
         let instances = counted(finding.count, "instance");
         writeln!(out, "<p>{instances} at these locations.</p>")?;
     }
-    if let Evidence::Schedule { reordering, .. } = &finding.evidence {
-        witness(out, &Table::of(trace, reordering, &finding.evidence.then()))?;
+    if let Some(shown) = finding.evidence.proof() {
+        proof(out, trace, shown)?;
     }
-    let meaning = finding.guarantee.meaning();
-    let analysis = finding.analysis;
+    let (meaning, analysis) = (guarantee.meaning(), finding.analysis);
     writeln!(
         out,
         "<p class=\"soft\">{meaning} Found by {analysis}; fingerprint {fingerprint}.</p>\n</article>"
     )
 }
 
-fn witness(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
+fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()> {
+    let table = Table::of(trace, proof);
     write!(out, "<div class=\"scroll\"><table>\n<tr><th>step</th><th>event</th>")?;
     for heading in table.headings() {
         write!(out, "<th>{}</th>", markup(heading))?;
     }
     writeln!(out, "<th>location</th></tr>")?;
-    if let Some(note) = table.skipped_note() {
-        let width = table.threads.len() + 3;
-        writeln!(out, "<tr><td colspan=\"{width}\" class=\"soft\">{note}</td></tr>")?;
-    }
-    for row in &table.rows {
-        let (op, location) = table.cell(row);
-        match row.step {
+    for &row in &table.rows {
+        let (step, event, column) = match row {
+            Row::Gap { count, first } => {
+                let (width, note) = (table.threads.len() + 3, gap_note(count, first));
+                writeln!(out, "<tr><td colspan=\"{width}\" class=\"soft\">{note}</td></tr>")?;
+                continue;
+            }
+            Row::Event { step, event, column } => (step, event, column),
+        };
+        let (op, location) = table.cell(event);
+        match step {
             Some(step) => write!(out, "<tr><td class=\"number\">{step}</td>")?,
             None => write!(out, "<tr class=\"then\"><td class=\"number\">then</td>")?,
         }
-        write!(out, "<td class=\"number\">{}</td>", row.event.number())?;
-        for column in 0..table.threads.len() {
-            let text = if column == row.column { markup(&op) } else { String::new() };
+        write!(out, "<td class=\"number\">{}</td>", event.number())?;
+        for other in 0..table.threads.len() {
+            let text = if other == column { markup(&op) } else { String::new() };
             write!(out, "<td class=\"step\">{text}</td>")?;
         }
         writeln!(out, "<td><code>{}</code></td></tr>", markup(location))?;
     }
-    writeln!(out, "</table></div>")
+    writeln!(out, "</table></div>")?;
+    match assumption(proof) {
+        Some(assumption) => writeln!(out, "<p><strong>{assumption}</strong></p>"),
+        None => Ok(()),
+    }
 }
 
 fn coverage(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
     for coverage in &examined.outcome.coverage {
-        let counters: Vec<String> = coverage
-            .counters
-            .iter()
-            .map(|(name, count)| format!("{} {count}", name.replace('_', " ")))
-            .collect();
-        let analysis = coverage.analysis;
-        write!(out, "<p class=\"soft\">{analysis}: {}", counters.join(", "))?;
+        write!(out, "<p class=\"soft\">{}", counters(coverage))?;
         if let Some(reason) = coverage.truncated {
             write!(out, " (incomplete: {reason})")?;
         }

@@ -1,16 +1,20 @@
 //! Findings as JSON, for programs. The fields are a promise.
+//!
+//! Findings are written one by one as they are turned into JSON, so a long report takes no more
+//! memory than its findings do. Where there are many, each is on a line of its own.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use reweave_analysis::{Coverage, Evidence, Reported};
-use reweave_trace::{EventId, Reordering, Trace};
+use reweave_analysis::{Coverage, Proof, Reported};
+use reweave_trace::{EventId, Trace};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::Examined;
+use crate::layout::Layout;
 use crate::site::Site;
-use crate::table::{last_steps, steps_count};
+use crate::table::{steps, steps_count};
 
 /// The name of this form of report.
 pub const SCHEMA: &str = "reweave/1";
@@ -18,15 +22,29 @@ pub const SCHEMA: &str = "reweave/1";
 /// Witnesses up to this long are written out event by event.
 const EXPLICIT_MAX: usize = 256;
 
+/// Up to so many findings are indented in full.
+const INDENTED_MAX: usize = 1_000;
+
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     trace: TraceEntry<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     repaired: Vec<String>,
-    findings: Vec<FindingEntry<'a>>,
+    findings: Findings<'a>,
     unshown: u64,
     coverage: Vec<CoverageEntry<'a>>,
+}
+
+struct Findings<'a> {
+    trace: &'a Trace,
+    all: &'a [Reported],
+}
+
+impl Serialize for Findings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.all.iter().map(|reported| entry(self.trace, reported)))
+    }
 }
 
 #[derive(Serialize)]
@@ -70,6 +88,8 @@ struct WitnessEntry<'a> {
     base: BTreeMap<&'a str, u32>,
     schedule: Vec<u32>,
     then: Vec<u32>,
+    #[serde(skip_serializing_if = "is_zero")]
+    loose_reads: usize,
 }
 
 #[derive(Serialize)]
@@ -98,14 +118,25 @@ impl Serialize for Counters<'_> {
 /// # Errors
 /// If `out` fails.
 pub fn json(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
-    write_one_or_all(out, &examined.iter().map(document).collect::<Vec<_>>())
+    let findings_count: usize = examined.iter().map(|one| one.outcome.findings.len()).sum();
+    let documents: Vec<_> = examined.iter().map(document).collect();
+    if findings_count <= INDENTED_MAX {
+        return write_one_or_all(out, &documents, usize::MAX);
+    }
+    // A line for each field of a document and for each finding in one.
+    write_one_or_all(out, &documents, if documents.len() == 1 { 2 } else { 3 })
 }
 
-/// Writes the only entry as it is, or several as a list.
-pub(crate) fn write_one_or_all(out: &mut dyn Write, all: &[impl Serialize]) -> io::Result<()> {
+/// Writes the only entry as it is, or several as a list, with lines down to `depth_max`.
+pub(crate) fn write_one_or_all(
+    out: &mut dyn Write,
+    all: &[impl Serialize],
+    depth_max: usize,
+) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Layout::new(depth_max));
     match all {
-        [only] => serde_json::to_writer_pretty(&mut *out, only)?,
-        all => serde_json::to_writer_pretty(&mut *out, all)?,
+        [only] => only.serialize(&mut serializer)?,
+        all => all.serialize(&mut serializer)?,
     }
     writeln!(out)
 }
@@ -116,7 +147,7 @@ fn document<'a>(examined: &Examined<'a>) -> Document<'a> {
         schema: SCHEMA,
         trace: trace_entry(path, trace),
         repaired: trace.repairs().iter().map(ToString::to_string).collect(),
-        findings: outcome.findings.iter().map(|reported| entry(trace, reported)).collect(),
+        findings: Findings { trace, all: &outcome.findings },
         unshown: outcome.unshown,
         coverage: outcome.coverage.iter().map(coverage_entry).collect(),
     }
@@ -135,23 +166,17 @@ pub(crate) fn trace_entry<'a>(path: &'a str, trace: &Trace) -> TraceEntry<'a> {
 
 fn entry<'a>(trace: &'a Trace, reported: &'a Reported) -> FindingEntry<'a> {
     let Reported { id, fingerprint, finding } = reported;
-    let witness = match &finding.evidence {
-        Evidence::Schedule { reordering, .. } => {
-            Some(witness_entry(trace, reordering, &finding.evidence.then()))
-        }
-        Evidence::Unordered => None,
-    };
     FindingEntry {
         id,
         fingerprint: fingerprint.to_string(),
         analysis: finding.analysis,
         kind: finding.kind.word(),
-        guarantee: finding.guarantee.word(),
+        guarantee: finding.guarantee().word(),
         events: numbers(&finding.events),
         message: &finding.message,
         count: finding.count,
         sites: finding.events.iter().map(|&event| site_entry(trace, event)).collect(),
-        witness,
+        witness: finding.evidence.proof().map(|proof| witness_entry(trace, proof)),
     }
 }
 
@@ -167,20 +192,17 @@ fn site_entry(trace: &Trace, event: EventId) -> SiteEntry<'_> {
     }
 }
 
-fn witness_entry<'a>(
-    trace: &'a Trace,
-    reordering: &Reordering,
-    then: &[EventId],
-) -> WitnessEntry<'a> {
-    let then = numbers(then);
+fn witness_entry<'a>(trace: &'a Trace, proof: &Proof) -> WitnessEntry<'a> {
+    let (reordering, then) = (proof.reordering(), numbers(&proof.then()));
+    let loose_reads = proof.loose_reads_count();
     if steps_count(reordering) <= EXPLICIT_MAX {
-        let schedule = numbers(&last_steps(trace, reordering, EXPLICIT_MAX));
-        return WitnessEntry { base: BTreeMap::new(), schedule, then };
+        let schedule = numbers(&steps(trace, reordering));
+        return WitnessEntry { base: BTreeMap::new(), schedule, then, loose_reads };
     }
     let names = &trace.names().threads;
     let base = reordering.base.entries().filter(|&(_, &count)| count > 0);
     let base = base.map(|(thread, &count)| (names.name(thread), count)).collect();
-    WitnessEntry { base, schedule: numbers(&reordering.schedule), then }
+    WitnessEntry { base, schedule: numbers(&reordering.schedule), then, loose_reads }
 }
 
 fn coverage_entry(coverage: &Coverage) -> CoverageEntry<'_> {
@@ -190,6 +212,11 @@ fn coverage_entry(coverage: &Coverage) -> CoverageEntry<'_> {
         truncated: coverage.truncated.map(|reason| reason.word()),
         counters: Counters(&coverage.counters),
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 fn numbers(events: &[EventId]) -> Vec<u32> {

@@ -6,20 +6,21 @@
 
 mod html;
 mod json;
+mod layout;
 mod shown;
 mod site;
 mod stats;
 mod table;
 mod text;
 
-use reweave_analysis::Outcome;
+use reweave_analysis::{Outcome, Proof};
 use reweave_trace::Trace;
 
-pub use html::html;
+pub use html::{html, html_with};
 pub use json::{SCHEMA, json};
 pub use shown::shown;
 pub use stats::{Source, Stats, stats_json, stats_text};
-pub use text::{summary, text, witness};
+pub use text::{proof, summary, text};
 
 /// A trace and what was found in it.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,26 @@ pub struct Examined<'a> {
     pub trace: &'a Trace,
     /// What was found.
     pub outcome: &'a Outcome,
+}
+
+/// A proof to show by itself, beside what analyses found.
+#[derive(Clone, Copy, Debug)]
+pub struct Exhibit<'a> {
+    /// What it is called.
+    pub title: &'a str,
+    /// What it shows, in a sentence.
+    pub message: &'a str,
+    /// The trace whose events it reorders.
+    pub trace: &'a Trace,
+    /// The proof.
+    pub proof: &'a Proof,
+}
+
+/// What a proof takes for granted, if anything.
+fn assumption(proof: &Proof) -> Option<String> {
+    let count = proof.loose_reads_count() as u64;
+    (count > 0)
+        .then(|| format!("It rests on {} whose writer was not observed.", counted(count, "read")))
 }
 
 /// `count` things: `1 event`, `2 events`.

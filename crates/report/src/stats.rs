@@ -113,7 +113,7 @@ pub fn stats_json(out: &mut dyn Write, sources: &[Source<'_>]) -> io::Result<()>
         locations: source.trace.names().sites.len(),
         repaired: source.trace.repairs().iter().map(ToString::to_string).collect(),
     });
-    write_one_or_all(out, &documents.collect::<Vec<_>>())
+    write_one_or_all(out, &documents.collect::<Vec<_>>(), usize::MAX)
 }
 
 /// Writes the numbers of `source` as text.

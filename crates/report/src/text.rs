@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use reweave_analysis::{Coverage, Evidence, Guarantee, Kind, Outcome, Reported};
-use reweave_trace::{EventId, Reordering, Trace};
+use reweave_analysis::{Coverage, Guarantee, Kind, Outcome, Proof, Reported};
+use reweave_trace::Trace;
 
 use crate::shown::{clipped, shown};
 use crate::site::Site;
-use crate::table::Table;
-use crate::{Examined, counted};
+use crate::table::{Row, Table, gap_note};
+use crate::{Examined, assumption, counted};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -70,11 +70,11 @@ fn size(trace: &Trace) -> String {
 
 fn finding(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
     let Reported { id, fingerprint, finding } = reported;
-    let sure = match finding.guarantee {
+    let (kind, guarantee) = (finding.kind, finding.guarantee());
+    let sure = match guarantee {
         Guarantee::Witnessed => GOOD,
         Guarantee::First | Guarantee::Unordered => WARN,
     };
-    let (kind, guarantee) = (finding.kind, finding.guarantee);
     writeln!(
         out,
         "{BAD}{id} {kind}{BAD:#}  {sure}{guarantee}{sure:#}  {DIM}{} {fingerprint}{DIM:#}",
@@ -84,46 +84,39 @@ fn finding(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Resul
     for &event in &finding.events {
         let site = Site::of(trace, event);
         let who = format!("event {}, {}: {}", site.number, site.thread, site.op);
-        let line = format!("{who} at {}, {}", site.location, site.holding());
+        let place = if site.location.is_empty() { "" } else { " at " };
+        let line = format!("{who}{place}{}, {}", site.location, site.holding());
         writeln!(out, "    {}", shown(&line))?;
         for frame in site.stack {
-            writeln!(out, "      {DIM}from {}{DIM:#}", shown(frame))?;
+            writeln!(out, "      {DIM}from {}{DIM:#}", shown(frame.trim_end()))?;
         }
     }
     if finding.count > 1 {
         let instances = counted(finding.count, "instance");
         writeln!(out, "  {instances} at these locations, of which this is an early one")?;
     }
-    if let Evidence::Schedule { reordering, .. } = &finding.evidence {
+    if let Some(shown) = finding.evidence.proof() {
         writeln!(out, "  A schedule that leads there:")?;
-        witness(out, trace, reordering, &finding.evidence.then())?;
+        proof(out, trace, shown)?;
     }
-    writeln!(out, "  {DIM}{}{DIM:#}", finding.guarantee.meaning())
+    writeln!(out, "  {DIM}{}{DIM:#}", guarantee.meaning())
 }
 
-/// Writes the last steps of a witness as a table with a column per thread, and the events `then`
-/// that are next after them.
+/// Writes the end of a schedule as a table with a column per thread: the last steps of each thread
+/// that matters, then the events that are next; and what the schedule takes for granted.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn witness(
-    out: &mut dyn Write,
-    trace: &Trace,
-    reordering: &Reordering,
-    then: &[EventId],
-) -> io::Result<()> {
-    let table = Table::of(trace, reordering, then);
+pub fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()> {
+    let table = Table::of(trace, proof);
     let headings: Vec<String> =
         table.headings().iter().map(|name| clipped(name, CELL_MAX)).collect();
-    let cells: Vec<(String, String)> = table
-        .rows
-        .iter()
-        .map(|row| table.cell(row))
-        .map(|(op, location)| (clipped(&op, CELL_MAX), clipped(location, CELL_MAX)))
-        .collect();
     let mut widths: Vec<usize> = headings.iter().map(|heading| heading.chars().count()).collect();
-    for (row, (op, _)) in table.rows.iter().zip(&cells) {
-        widths[row.column] = widths[row.column].max(op.chars().count());
+    for row in &table.rows {
+        if let &Row::Event { event, column, .. } = row {
+            let op = clipped(&table.cell(event).0, CELL_MAX);
+            widths[column] = widths[column].max(op.chars().count());
+        }
     }
     write!(out, "  {DIM}  step     event{DIM:#}")?;
     for (at, (heading, &width)) in headings.iter().zip(&widths).enumerate() {
@@ -131,34 +124,52 @@ pub fn witness(
         write!(out, "  {BOLD}{heading:width$}{BOLD:#}")?;
     }
     writeln!(out)?;
-    if let Some(note) = table.skipped_note() {
-        writeln!(out, "  {DIM}{note}{DIM:#}")?;
+    for &row in &table.rows {
+        table_row(out, &table, &widths, row)?;
     }
-    for (row, (op, location)) in table.rows.iter().zip(&cells) {
-        let step = row.step.map_or("then".to_owned(), |step| step.to_string());
-        let style = if row.step.is_none() { BAD } else { Style::new() };
-        write!(out, "  {style}{step:>6}{style:#}{:>10}", row.event.number())?;
-        for (column, width) in widths.iter().enumerate() {
-            let text = if column == row.column { op.as_str() } else { "" };
-            write!(out, "  {style}{text:width$}{style:#}")?;
+    match assumption(proof) {
+        Some(assumption) => writeln!(out, "  {WARN}{assumption}{WARN:#}"),
+        None => Ok(()),
+    }
+}
+
+fn table_row(out: &mut dyn Write, table: &Table<'_>, widths: &[usize], row: Row) -> io::Result<()> {
+    let (step, event, column) = match row {
+        Row::Gap { count, first } => {
+            return writeln!(out, "  {DIM}{}{DIM:#}", gap_note(count, first));
         }
-        writeln!(out, "  {DIM}{location}{DIM:#}")?;
+        Row::Event { step, event, column } => (step, event, column),
+    };
+    let (op, location) = table.cell(event);
+    let (op, location) = (clipped(&op, CELL_MAX), clipped(location.trim_end(), CELL_MAX));
+    let style = if step.is_none() { BAD } else { Style::new() };
+    let step = step.map_or("then".to_owned(), |step| step.to_string());
+    write!(out, "  {style}{step:>6}{style:#}{:>10}", event.number())?;
+    let before: usize = widths[..column].iter().map(|width| 2 + width).sum();
+    write!(out, "{:before$}  {style}{op}{style:#}", "")?;
+    if !location.is_empty() {
+        let rest = widths[column] - op.chars().count();
+        let after: usize = widths[column + 1..].iter().map(|width| 2 + width).sum();
+        write!(out, "{:1$}  {DIM}{location}{DIM:#}", "", rest + after)?;
     }
-    Ok(())
+    writeln!(out)
 }
 
 fn coverage_line(out: &mut dyn Write, coverage: &Coverage) -> io::Result<()> {
-    let counters: Vec<String> = coverage
-        .counters
-        .iter()
-        .map(|(name, count)| format!("{} {count}", name.replace('_', " ")))
-        .collect();
-    let analysis = coverage.analysis;
-    write!(out, "{DIM}{analysis}: {}{DIM:#}", counters.join(", "))?;
+    write!(out, "{DIM}{}{DIM:#}", counters(coverage))?;
     if let Some(reason) = coverage.truncated {
         write!(out, "  {WARN}incomplete: {reason}{WARN:#}")?;
     }
     writeln!(out)
+}
+
+/// What an analysis counted, in a line: `races.hb: pairs 2, second events 2`.
+pub(crate) fn counters(coverage: &Coverage) -> String {
+    let counters = coverage.counters.iter();
+    let counters: Vec<String> =
+        counters.map(|(name, count)| format!("{} {count}", name.replace('_', " "))).collect();
+    let separator = if counters.is_empty() { "" } else { ": " };
+    format!("{}{separator}{}", coverage.analysis, counters.join(", "))
 }
 
 /// What was found, in a line: `3 findings (deadlock 1, race 2)`.
@@ -176,8 +187,10 @@ pub fn summary(outcome: &Outcome) -> String {
     };
     if outcome.unshown > 0 {
         let pairs = counted(outcome.unshown, "location pair");
-        let verb = if outcome.unshown == 1 { "is" } else { "are" };
-        line += &format!("; {pairs} more {verb} unordered, no schedule known: --all lists them");
+        let (verb, them) = if outcome.unshown == 1 { ("is", "it") } else { ("are", "them") };
+        line += &format!(
+            "; {pairs} more {verb} unordered, no schedule proves {them}: --all lists {them}"
+        );
     }
     if !outcome.is_complete() {
         line += "; not everything was searched";

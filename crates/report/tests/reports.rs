@@ -64,6 +64,97 @@ fn text_says_what_where_and_how_it_comes_about() {
     );
 }
 
+/// A race that is reached through a read whose writer is not known.
+const LOOSE: &str = "T1|w(y)|1\nT1|w(x)|2\nT2|r?(y)|3\nT2|w(x)|4\n";
+
+#[test]
+fn what_rests_on_reads_of_unknown_writers_is_labelled_and_left_out_unless_asked_for() {
+    let trace = reweave_testkit::std(LOOSE);
+    let plain = rendered(&trace, false, reweave_report::text);
+    assert!(!plain.contains("R2"), "{plain}");
+    assert!(plain.contains("1 location pair more is unordered, no schedule proves it"), "{plain}");
+    let label = "It rests on 1 read whose writer was not observed.";
+    let text = rendered(&trace, true, reweave_report::text);
+    expect![[r#"
+        R2 race  unordered  races.hb e6ce78b597c71615
+          `w(x)` at 2 and `w(x)` at 4 are not ordered by synchronisation
+            event 2, T1: w(x) at 2, holding no lock
+            event 4, T2: w(x) at 4, holding no lock
+          A schedule that leads there:
+            step     event  T1    T2
+               1         1  w(y)         1
+               2         3        r?(y)  3
+            then         2  w(x)         2
+            then         4        w(x)   4
+          It rests on 1 read whose writer was not observed.
+          The relation leaves these events unordered; nothing more is sure.
+
+        races.hb: pairs 2, second events 2, vars 2, location pairs 2
+        2 findings (race 2)
+    "#]]
+    .assert_eq(&text[text.find("R2").unwrap()..]);
+    assert!(rendered(&trace, true, reweave_report::html).contains(label));
+    let json: serde_json::Value =
+        serde_json::from_str(&rendered(&trace, true, reweave_report::json)).unwrap();
+    let witnesses = [0, 1].map(|at| json["findings"][at]["witness"]["loose_reads"].clone());
+    assert_eq!(witnesses, [serde_json::Value::Null, 1.into()]);
+    assert_eq!(json["findings"][1]["guarantee"], "unordered");
+}
+
+#[test]
+fn a_long_witness_shows_the_last_steps_of_each_racing_thread() {
+    // T2 stops early and T1 goes on; T3 has no part in it.
+    let mut lines = String::from("T2|w(b)|20\nT2|w(b)|21\n");
+    for at in 0..9 {
+        lines += &format!("T1|w(a)|{at}\nT3|w(c)|30\n");
+    }
+    lines += "T1|w(x)|40\nT2|r(x)|41\n";
+    let text = rendered(&reweave_testkit::std(&lines), false, reweave_report::text);
+    expect![[r#"
+        R1 race  witnessed  races.hb 4a2f5046fbd62db6
+          `w(x)` at 40 and `r(x)` at 41 can happen at the same time
+            event 21, T1: w(x) at 40, holding no lock
+            event 22, T2: r(x) at 41, holding no lock
+          A schedule that leads there:
+            step     event  T2    T1
+               1         1  w(b)        20
+               2         2  w(b)        21
+          … 3 steps between
+               6         9        w(a)  3
+               7        11        w(a)  4
+               8        13        w(a)  5
+               9        15        w(a)  6
+              10        17        w(a)  7
+              11        19        w(a)  8
+            then        21        w(x)  40
+            then        22  r(x)        41
+    "#]]
+    .assert_eq(&text[text.find("R1").unwrap()..text.find("  The indep").unwrap()]);
+}
+
+#[test]
+fn no_line_of_text_ends_in_blanks() {
+    let traces = [RACE, LOOSE, "T1|w(x)|\nT2|w(x)|\nT1|w(x)|a \nT3|w(y)|b\n", "T1|w(x)|1\n"];
+    for trace in traces {
+        let text = rendered(&reweave_testkit::std(trace), true, reweave_report::text);
+        for line in text.lines() {
+            assert_eq!(line, line.trim_end(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn many_findings_have_a_line_of_json_each() {
+    let mut text = String::new();
+    for at in 0..40 {
+        text += &format!("T1|w(x)|{at}\nT2|w(x)|{at}\n");
+    }
+    let json = rendered(&reweave_testkit::std(&text), true, reweave_report::json);
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(report["findings"].as_array().map(Vec::len), Some(1600));
+    assert_eq!(json.lines().filter(|line| line.starts_with("    {\"id\":\"R")).count(), 1600);
+}
+
 #[test]
 fn text_says_when_nothing_was_found() {
     check(

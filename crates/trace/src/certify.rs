@@ -35,7 +35,9 @@ mod tables;
 
 pub use refusal::{Refusal, Rule};
 
-use crate::op::EventId;
+use reweave_base::Id;
+
+use crate::op::{EventId, ThreadId};
 use crate::reordering::{Goal, Reordering};
 use crate::trace::Trace;
 use replay::Replay;
@@ -92,8 +94,10 @@ impl<'a> Checker<'a> {
             last = last.max(all[..count as usize].last().copied());
         }
         let Some(last) = last else { return Ok(()) };
-        for (id, event) in self.trace.events().take_while(|&(id, _)| id <= last) {
-            let count = reordering.base.get(event.thread).copied().unwrap_or(0);
+        let threads = &self.trace.columns().threads[..=last.index()];
+        for (index, &thread) in threads.iter().enumerate() {
+            let (id, thread) = (EventId::from_index(index), ThreadId::from_index(thread as usize));
+            let count = reordering.base.get(thread).copied().unwrap_or(0);
             if self.tables.position[id] < count {
                 replay.step(id)?;
             }

@@ -38,7 +38,8 @@ pub(crate) struct Args {
     /// Mend traces whose events cannot have happened, and say what was changed
     #[arg(long)]
     repair: bool,
-    /// How many threads may work; the findings do not depend on it
+    /// How many threads may work; the findings do not depend on it. The analyses of this version
+    /// use one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// How to print the report
@@ -92,10 +93,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let bar = Bar::new("analysing", Some(trace.len() as u64));
         let outcome = reweave_catalog::run(&trace, &analyses, &settings, &bar);
         drop(bar);
-        if outcome.refused > 0 {
-            let refused = outcome.refused;
-            say(&format!("reweave: a fault of our own: the checker refused {refused} findings"));
-        }
         examined.push((input::name(path), trace, outcome));
     }
     let views: Vec<Examined<'_>> =

@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use reweave_format::Format;
+use reweave_trace::Trace;
+
 use crate::destination::Destination;
+use crate::exit::say;
 use crate::input::{self, FormatName};
 
 /// Change the format of a trace. The output's name says which: .std, .rwt, .trace (columns) or
@@ -32,5 +36,59 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(Some(&args.output))?;
     let reading = input::read(&args.input, args.repair)?;
     destination.write_trace(&reading.trace, format, compression)?;
+    for what in left_out(&reading.trace, format) {
+        let (output, word) = (input::output_name(&args.output), input::format_word(format));
+        say(&format!("{output}: {what} left out, which {word} does not carry"));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What `trace` holds and `format` does not carry.
+fn left_out(trace: &Trace, format: Format) -> Vec<&'static str> {
+    let names = trace.names();
+    let is_plain = match format {
+        Format::Std | Format::Columns => true,
+        Format::Rwt | Format::JsonLines => false,
+    };
+    let has_stacks = || names.sites.entries().any(|(site, _)| names.stack(site).next().is_some());
+    let declared = trace.declared();
+    let has_declared =
+        declared.starts.iter().any(Option::is_some) || declared.parties.iter().any(Option::is_some);
+    let candidates = [
+        ("call stacks", is_plain && has_stacks()),
+        ("the starts of semaphores and the parties of barriers", is_plain && has_declared),
+        ("the flow layer", trace.flow().is_some()),
+        ("the program layer", trace.program().is_some()),
+    ];
+    candidates.into_iter().filter(|&(_, is_lost)| is_lost).map(|(what, _)| what).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reweave_trace::{Flow, Op, TraceBuilder};
+
+    #[test]
+    fn what_a_format_does_not_carry_is_known() {
+        let mut builder = TraceBuilder::new();
+        let (thread, semaphore) = (builder.thread("T1"), builder.semaphore("s"));
+        let site = builder.names().site("a.c:1", ["main.c:9"]);
+        builder.push(thread, Op::Post(semaphore), site);
+        builder.declare_start(semaphore, 0);
+        let trace = builder.finish().unwrap();
+        for format in [Format::Std, Format::Columns] {
+            assert_eq!(left_out(&trace, format).len(), 2, "{format:?}");
+        }
+        for format in [Format::Rwt, Format::JsonLines] {
+            assert_eq!(left_out(&trace, format).len(), 0, "{format:?}");
+        }
+    }
+
+    #[test]
+    fn no_format_carries_the_flow_layer() {
+        let mut builder = TraceBuilder::new();
+        builder.set_flow(Flow::default());
+        let trace = builder.finish().unwrap();
+        assert_eq!(left_out(&trace, Format::JsonLines), ["the flow layer"]);
+    }
 }

@@ -43,6 +43,7 @@ fn json(out: &mut dyn Write, all: &[&Info]) -> io::Result<()> {
             "family": info.family,
             "kind": info.kind.word(),
             "guarantee": info.guarantee.word(),
+            "needs": info.needs.word(),
             "summary": info.summary,
             "paper": info.paper,
         })

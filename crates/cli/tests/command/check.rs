@@ -79,6 +79,26 @@ fn all_lists_every_instance_and_labels_the_weaker_ones() {
 }
 
 #[test]
+fn a_finding_that_rests_on_reads_of_unknown_writers_is_not_shown_unless_asked_for() {
+    let text = "T1|w(y)|1\nT1|w(x)|2\nT2|r?(y)|3\nT2|w(x)|4\n";
+    let folder = Folder::with("run.std", text);
+    let run = |arguments: &[&str]| folder.run(arguments).expect(66).json();
+    let shown = run(&["check", "--format", "json", "run.std"]);
+    assert_eq!(
+        (shown["findings"].as_array().map(Vec::len), &shown["unshown"]),
+        (Some(1), &1.into())
+    );
+    let all = run(&["check", "--all", "--format", "json", "run.std"]);
+    let loose = &all["findings"][1];
+    assert_eq!(
+        (&loose["events"], &loose["guarantee"]),
+        (&serde_json::json!([2, 4]), &"unordered".into())
+    );
+    let witness = serde_json::json!({ "schedule": [1, 3], "then": [2, 4], "loose_reads": 1 });
+    assert_eq!(loose["witness"], witness);
+}
+
+#[test]
 fn an_unknown_analysis_is_refused_with_those_that_exist() {
     let folder = Folder::with("race.std", RACE);
     let ran = folder.run(&["check", "--only", "rases", "race.std"]).expect(2);

@@ -21,6 +21,22 @@ fn columns_hold_the_same_operations() {
 }
 
 #[test]
+fn what_the_new_format_does_not_carry_is_said() {
+    let text = concat!(
+        "{\"semaphore\":\"s\",\"start\":2}\n",
+        "{\"thread\":\"T1\",\"op\":\"post\",\"on\":\"s\",\"location\":\"a.c:1\",\"stack\":[\"m.c:9\"]}\n"
+    );
+    let folder = Folder::with("run.jsonl", text);
+    for output in ["run.std", "run.trace"] {
+        let said = folder.run(&["convert", "run.jsonl", output]).expect(0).err();
+        assert!(said.contains(&format!("{output}: call stacks left out")), "{said}");
+        assert!(said.contains("starts of semaphores"), "{said}");
+    }
+    assert_eq!(folder.run(&["convert", "run.jsonl", "run.rwt"]).expect(0).err(), "");
+    assert_eq!(folder.run(&["convert", "run.std", "again.trace"]).expect(0).err(), "");
+}
+
+#[test]
 fn a_dash_is_standard_input_and_output() {
     let folder = Folder::new();
     let binary = folder.run_with(RACE.as_bytes(), &["convert", "-", "-", "--to", "rwt"]).expect(0);

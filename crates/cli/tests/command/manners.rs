@@ -47,6 +47,7 @@ fn the_list_names_every_analysis_with_its_guarantee() {
     let json = folder.run(&["list", "--format", "json"]).expect(0).json();
     assert_eq!(json["analyses"][0]["name"], "races.hb");
     assert_eq!(json["analyses"][0]["guarantee"], "witnessed");
+    assert_eq!(json["analyses"][0]["needs"], "events");
 }
 
 #[test]
