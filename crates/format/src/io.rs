@@ -119,7 +119,7 @@ fn read_rwt(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Reading,
     let builder = rwt::read(source, options)?;
     let trace = finish(builder, options.repair)
         .map_err(|ill_formed| (Place::File, ReadErrorKind::IllFormed(ill_formed.to_string())))?;
-    let notes = notes::of_repairs(&trace);
+    let notes = notes::of(&trace, options.repair);
     Ok(Reading { trace, format: Format::Rwt, compression: None, notes })
 }
 
@@ -141,10 +141,7 @@ fn read_text(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Reading
         };
         (line.map_or(Place::File, Place::Line), ReadErrorKind::IllFormed(reason))
     })?;
-    let notes = match options.repair {
-        true => notes::of_repairs(&trace),
-        false => notes::of_thread_names(&trace),
-    };
+    let notes = notes::of(&trace, options.repair);
     Ok(Reading { trace, format, compression: None, notes })
 }
 

@@ -45,7 +45,7 @@ pub const BLOCK_EVENTS_MAX: usize = 1 << 16;
 /// The most bytes that the new names of one kind take in a block.
 const NAMES_BYTES_MAX: usize = 1 << 24;
 
-/// New names of a block are kept below this by ending the block early.
+/// New names beyond this are brought by blocks of their own.
 const NAMES_BYTES_GOAL: usize = 1 << 22;
 
 /// What a section of a block holds.

@@ -212,3 +212,62 @@ fn a_reader_that_fails_is_an_error() {
     let error = read_from(bytes[..50].chain(Failing), "a.rwt", &ReadOptions::default());
     assert!(error.unwrap_err().to_string().contains("the disk is on fire"));
 }
+
+/// A frame's payload as `rwt::framed` takes it: two bytes of length, a zero byte for a block.
+fn block(payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() + 1) as u16;
+    [&length.to_le_bytes()[..], &[0], payload].concat()
+}
+
+/// A section of a block, stored as it is.
+fn section(tag: u8, form: u8, body: &[u8]) -> Vec<u8> {
+    [&[tag, form][..], &(body.len() as u32).to_le_bytes(), body].concat()
+}
+
+/// A block of no events that names the thread `name`.
+fn naming(name: &str) -> Vec<u8> {
+    [&0_u32.to_le_bytes()[..], &section(1, 0, &[&[1, name.len() as u8], name.as_bytes()].concat())]
+        .concat()
+}
+
+fn end(blocks_count: u64) -> Vec<u8> {
+    let payload = [&[1][..], &0_u64.to_le_bytes(), &blocks_count.to_le_bytes()].concat();
+    [&(payload.len() as u16).to_le_bytes()[..], &payload].concat()
+}
+
+#[test]
+fn sections_that_a_reader_can_do_without_are_skipped() {
+    let payload = [naming("T1"), section(200, 7, b"whatever"), section(200, 0, b"")].concat();
+    let trace = read(&rwt::framed(&[block(&payload), end(1)].concat())).unwrap().trace;
+    assert_eq!(trace.names().threads.len(), 1);
+    let unknown = [naming("T1"), section(99, 0, b"")].concat();
+    check_error(
+        &rwt::framed(&[block(&unknown), end(1)].concat()),
+        expect!["a.rwt: byte 12: a section of unknown kind 99"],
+    );
+}
+
+#[test]
+fn names_of_a_block_that_is_not_kept_are_not_kept() {
+    let whole = written(&small());
+    // The same file with another block in place of its end.
+    let bad = [naming("T9"), section(99, 0, b"")].concat();
+    let framed = rwt::framed(&block(&bad));
+    let file = [&whole[..whole.len() - 29], &framed[12..]].concat();
+    let kept = repaired(&file).unwrap().trace;
+    assert_eq!(kept.names().threads.get("T9"), None);
+    assert!(kept == small());
+}
+
+#[test]
+fn many_long_names_take_blocks_of_their_own() {
+    let mut builder = TraceBuilder::new();
+    let (thread, var) = (builder.thread("T1"), builder.var("x"));
+    for number in 0..8 {
+        builder.site(&format!("{number}{}", "long".repeat(400_000)));
+    }
+    let last = builder.site("last");
+    builder.push(thread, Op::Write(var), last);
+    let trace = builder.finish().unwrap();
+    assert!(read(&written(&trace)).unwrap().trace == trace);
+}

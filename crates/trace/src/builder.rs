@@ -225,7 +225,9 @@ impl TraceBuilder {
         }
         let mut discipline = Discipline::new(&self.names, &self.declared);
         let breach = discipline.check_all(&self.columns).err();
-        let matching = signals::match_waits(discipline.condition_events(), &self.columns);
+        // Nothing is known of the events from the one on that was refused.
+        let passed = discipline.passed_count();
+        let matching = signals::match_waits(discipline.condition_events(), &self.columns, passed);
         let unexplained = matching.unexplained.first();
         let wake = unexplained.map(|&(event, condition)| (event, Breach::NotNotified(condition)));
         // Both passes name the first event that they refuse; the earlier of the two is the first.

@@ -23,7 +23,8 @@
 //! is written out here as it stands; the tables come straight from the events, and neither they
 //! nor anything else is shared with the analyses, so that a fault in those cannot hide here.
 //!
-//! Linear in the trace for the tables, which are built once, and for each reordering checked.
+//! Linear in the trace for the tables, which are built once, and for each reordering checked, but
+//! for a logarithm in the waits.
 //!
 //! Follows Definition 4 of Smaragdakis et al., "Sound Predictive Race Detection in Polynomial
 //! Time" (POPL 2012), completed by rules 4 to 6 for the operations it leaves out.

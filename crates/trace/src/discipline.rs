@@ -80,11 +80,12 @@ pub(crate) struct Discipline<'a> {
     threads: IndexVec<ThreadId, ThreadState>,
     locks: IndexVec<LockId, LockState>,
     barriers: IndexVec<BarrierId, BarrierState>,
-    /// Tokens that must have been there at the start, and tokens now.
+    /// Tokens now; more may have been there at a start that is not known.
     semaphores: IndexVec<SemaphoreId, u64>,
     objects: IndexVec<ObjectId, Life>,
     blocks: FxHashMap<(ThreadId, BlockId), u32>,
     condition_events: Vec<EventId>,
+    passed_count: usize,
 }
 
 impl<'a> Discipline<'a> {
@@ -106,12 +107,18 @@ impl<'a> Discipline<'a> {
             objects: IndexVec::from_elem(Life::default(), names.objects.len()),
             blocks: FxHashMap::default(),
             condition_events: Vec::new(),
+            passed_count: 0,
         }
     }
 
     /// The events on condition variables that were let through, in order.
     pub(crate) fn condition_events(&self) -> &[EventId] {
         &self.condition_events
+    }
+
+    /// How many events [`Discipline::check_all`] let through.
+    pub(crate) const fn passed_count(&self) -> usize {
+        self.passed_count
     }
 
     /// The condition that `thread` waits on now, if it does.
@@ -145,6 +152,7 @@ impl<'a> Discipline<'a> {
     /// Lets all of `columns` happen, or names the first event that cannot.
     pub(crate) fn check_all(&mut self, columns: &Columns) -> Result<(), (EventId, Breach)> {
         for index in 0..columns.len() {
+            self.passed_count = index;
             let id = EventId::from_index(index);
             let (thread, code) = (columns.threads[index], columns.codes[index]);
             let operand = columns.operands[index];
@@ -164,6 +172,7 @@ impl<'a> Discipline<'a> {
             }
             self.step(id, thread, Op::decode(code, operand))?;
         }
+        self.passed_count = columns.len();
         Ok(())
     }
 
@@ -382,12 +391,8 @@ impl<'a> Discipline<'a> {
                 Some(parties) if arrived < parties => {
                     return Err(Breach::TooFewArrived { barrier, arrived, parties });
                 }
-                Some(_) => {}
-                // Whoever has not arrived by the first departure belongs to the next round.
-                None => {
-                    state.round += 1;
-                    state.arrived = 0;
-                }
+                // Of unknown parties, any who have arrived may go.
+                Some(_) | None => {}
             }
         }
         state.inside.remove(&thread);

@@ -95,7 +95,8 @@ fn explain_wakes(
     repairs: &mut Vec<Repair>,
 ) {
     let events = signals::condition_events(&builder.columns);
-    for (event, condition) in signals::match_waits(&events, &builder.columns).unexplained {
+    let matching = signals::match_waits(&events, &builder.columns, builder.columns.len());
+    for (event, condition) in matching.unexplained {
         let (code, operand) = Op::Timeout(condition).encode();
         builder.columns.codes[event.index()] = code;
         builder.columns.operands[event.index()] = operand;
@@ -317,7 +318,8 @@ impl<'a> Repairer<'a> {
                 }
                 Breach::BelowZero(semaphore) => return Err(Declaration::Start(semaphore)),
                 other => {
-                    let reason = other.explain(id, self.names, |id| self.output.origin(id)).reason;
+                    let origin = |other| if other == next { id } else { self.output.origin(other) };
+                    let reason = other.explain(id, self.names, origin).reason;
                     self.drop_event(id, &reason);
                     return Ok(());
                 }
@@ -391,7 +393,7 @@ impl Repairer<'_> {
         let depth = depth + self.surplus.remove(&(holder, lock, mode)).unwrap_or(0);
         let thread = self.names.threads.name(holder);
         let release = self.names.spell(release);
-        let text = format!("put `{thread}|{release}` after what that thread did last");
+        let text = format!("put `{thread}|{release}` where that thread last did something");
         self.note(id, &text);
         self.owed[holder].push(Owed { lock, mode, depth });
     }
@@ -406,12 +408,22 @@ impl Repairer<'_> {
             // It wakes with `id`, and takes its locks after that.
             return;
         }
+        let acquires = matches!(event.op, Op::Acquire(_) | Op::AcquireShared(_));
+        if acquires && self.output.has_just_woken(event.thread) {
+            // The acquire that ends the wait comes first, or it is what is owed.
+            let owes = |owed: &Owed| lock_ops(owed.lock, owed.mode).0 == event.op;
+            if !self.owed[event.thread].iter().any(owes) {
+                return;
+            }
+        }
         for owed in std::mem::take(&mut self.owed[event.thread]) {
             let (acquire, release) = lock_ops(owed.lock, owed.mode);
             if owed.depth == 1 && event.op == release {
                 continue;
             }
-            if self.insert(id, event.thread, acquire) && owed.depth > 1 {
+            // A release was lost, not a taking again, if the thread acquires the lock itself.
+            let taken = event.op == acquire || self.insert(id, event.thread, acquire);
+            if taken && owed.depth > 1 {
                 self.surplus.insert((event.thread, owed.lock, owed.mode), owed.depth - 1);
             }
         }

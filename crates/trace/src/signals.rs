@@ -65,8 +65,11 @@ enum Moment {
 }
 
 /// Pairs the waits and notifies among `events`, which are all events on condition variables.
-pub(crate) fn match_waits(events: &[EventId], columns: &Columns) -> Matching {
-    let mut matching = Matching { stays: find_stays(events, columns), ..Matching::default() };
+///
+/// Only the first `events_count` events of `columns` are looked at.
+pub(crate) fn match_waits(events: &[EventId], columns: &Columns, events_count: usize) -> Matching {
+    let stays = find_stays(events, columns, events_count);
+    let mut matching = Matching { stays, ..Matching::default() };
     let mut queues: FxHashMap<ConditionId, Queue> = FxHashMap::default();
     for (id, moment) in timeline(events, columns, &matching.stays) {
         match moment {
@@ -133,7 +136,7 @@ const NEVER: EventId = match EventId::from_number(u32::MAX - 1) {
     None => unreachable!(),
 };
 
-fn find_stays(events: &[EventId], columns: &Columns) -> Vec<Stay> {
+fn find_stays(events: &[EventId], columns: &Columns, events_count: usize) -> Vec<Stay> {
     let mut stays: Vec<Stay> = Vec::new();
     let mut open: IndexVec<ThreadId, Option<usize>> = IndexVec::new();
     for &id in events {
@@ -152,12 +155,12 @@ fn find_stays(events: &[EventId], columns: &Columns) -> Vec<Stay> {
             _ => {}
         }
     }
-    find_begins(&mut stays, columns);
+    find_begins(&mut stays, columns, events_count);
     stays
 }
 
 /// Moves the begin of each stay to the release just before its wait, where that is part of it.
-fn find_begins(stays: &mut [Stay], columns: &Columns) {
+fn find_begins(stays: &mut [Stay], columns: &Columns, events_count: usize) {
     if stays.is_empty() {
         return;
     }
@@ -165,13 +168,14 @@ fn find_begins(stays: &mut [Stay], columns: &Columns) {
     // The stay that each thread is in or just left, with the release before it.
     let mut latest: IndexVec<ThreadId, Option<(usize, EventId)>> = IndexVec::new();
     let mut next = 0;
-    for (id, event) in columns.events() {
+    for (id, event) in columns.events().take(events_count) {
         let before = previous.get_or_default(event.thread).replace(id);
         let own = latest.get_or_default(event.thread);
         if let Some((at, release)) = *own
             && stays[at].end.is_some_and(|end| end < id)
+            && !matches!(event.op, Op::Request(_))
         {
-            // The first event after the stay: does it take the lock again?
+            // The first event of effect after the stay: does it take the lock again?
             if !takes_again(columns.event(release).op, event.op) {
                 stays[at].begin = stays[at].wait;
             }

@@ -392,6 +392,28 @@ r(x)
 }
 
 #[test]
+fn a_request_before_the_lock_is_taken_again_changes_nothing() {
+    // The notify of t2 would wake t1, did it come between the release and the wait.
+    let drawing = "
+t1          t2
+            acq(m)
+            notify(c)
+            rel(m)
+acq(m)
+rel(m)
+wait(c)
+timeout(c)
+req(m)
+acq(m)
+";
+    check(
+        drawing,
+        &[4, 5, 1, 2],
+        expect!["step 4, event 2: it would wake the wait at event 6, which it did not"],
+    );
+}
+
+#[test]
 fn a_semaphore_of_known_start_never_drops_below_zero() {
     let drawing = "
 t1       t2

@@ -12,9 +12,9 @@ fn build(events: &[Event]) -> TraceBuilder {
     for &(thread, kind, operand) in events {
         let kind = OpKind::ALL[kind as usize % OpKind::ALL.len()];
         let code = OpCode::new(kind, Default::default());
-        let thread = builder.thread(&format!("{}", thread % 4));
+        let thread = builder.thread(["0", "1", "2", "3", "T1", "TT1"][thread as usize % 6]);
         // Some names of threads are other spellings of those that run.
-        let name = ["0", "1", "2", "T0", "T1", "T2"][operand as usize % 6];
+        let name = ["0", "1", "2", "T0", "T1", "T2", "TT1"][operand as usize % 7];
         let operand = builder.names().intern(kind.operand(), name.as_bytes()).expect("text");
         builder.push(thread, Op::decode(code, operand), site);
     }

@@ -429,3 +429,35 @@ fn wakes_are_accepted_exactly_when_some_choice_of_the_woken_explains_them() {
     grow(&mut Vec::new(), &mut tally);
     assert!(tally.iter().all(|&count| count > 1_000), "{tally:?}");
 }
+
+#[test]
+fn a_wait_may_ask_for_its_lock_before_it_takes_it_again() {
+    let drawing = "
+t1          t2
+acq(m)
+rel(m)
+            notify(c)
+wait(c)
+wake(c)
+req(m)
+acq(m)
+";
+    assert!(reweave_testkit::try_trace(drawing).is_ok());
+}
+
+#[test]
+fn indexes_that_name_nothing_are_refused_after_a_wait_too() {
+    use reweave_trace::{MemoryOrder, OpCode, OpKind, TraceBuilder};
+    let far = u32::MAX;
+    let broken = [(far, 0, 0), (0, far, 0), (0, 0, far)];
+    for (thread, operand, site) in broken {
+        let mut builder = TraceBuilder::new();
+        let (own, condition) = (builder.thread("t1"), builder.condition("c"));
+        let (_, here) = (builder.var("x"), builder.site("1"));
+        builder.push(own, reweave_trace::Op::Wait(condition), here);
+        let code = OpCode::new(OpKind::Read, MemoryOrder::SeqCst);
+        builder.push_indexes(thread, code, operand, site);
+        let refused = builder.finish().expect_err("no such thing has a name");
+        assert_eq!(refused.event.number(), 2, "{refused}");
+    }
+}

@@ -5,8 +5,13 @@ use reweave_trace::{ThreadId, Trace};
 /// How many notes of one kind are worth reading.
 const NOTES_MAX: usize = 20;
 
+/// What was changed to make `trace` well formed, if it was to be; else what looks like a slip.
+pub(super) fn of(trace: &Trace, repaired: bool) -> Vec<String> {
+    if repaired { of_repairs(trace) } else { of_thread_names(trace) }
+}
+
 /// What was changed to make the trace well formed.
-pub(super) fn of_repairs(trace: &Trace) -> Vec<String> {
+fn of_repairs(trace: &Trace) -> Vec<String> {
     let repairs = trace.repairs();
     let mut notes: Vec<String> = repairs.iter().take(NOTES_MAX).map(ToString::to_string).collect();
     shorten(&mut notes, repairs.len(), "repairs");
@@ -14,14 +19,13 @@ pub(super) fn of_repairs(trace: &Trace) -> Vec<String> {
 }
 
 fn shorten(notes: &mut Vec<String>, all: usize, what: &str) {
-    notes.truncate(NOTES_MAX);
     if all > NOTES_MAX {
         notes.push(format!("and {} more {what}", all - NOTES_MAX));
     }
 }
 
 /// Threads that are probably one thread under two spellings.
-pub(super) fn of_thread_names(trace: &Trace) -> Vec<String> {
+fn of_thread_names(trace: &Trace) -> Vec<String> {
     let threads = &trace.names().threads;
     let slips = trace.two_spellings();
     let note = |&(named, running): &(ThreadId, ThreadId)| {

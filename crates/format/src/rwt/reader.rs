@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read};
 
 use reweave_base::Id;
-use reweave_trace::{Columns, EventId, NameKind, OpCode, TraceBuilder};
+use reweave_trace::{BarrierId, Columns, EventId, NameKind, OpCode, SemaphoreId, TraceBuilder};
 
 use super::column::Unpacker;
 use super::frame::{self, Frame};
@@ -59,6 +59,8 @@ struct Reader {
     codes: Vec<u32>,
     known: Vec<u32>,
     values: Vec<u64>,
+    starts: Vec<(SemaphoreId, u32)>,
+    parties: Vec<(BarrierId, u32)>,
     blocks_count: u64,
 }
 
@@ -71,6 +73,8 @@ impl Reader {
             codes: Vec::new(),
             known: Vec::new(),
             values: Vec::new(),
+            starts: Vec::new(),
+            parties: Vec::new(),
             blocks_count: 0,
         })
     }
@@ -130,6 +134,8 @@ impl Reader {
         self.codes.clear();
         self.known.clear();
         self.values.clear();
+        self.starts.clear();
+        self.parties.clear();
         let mut seen = [false; 128];
         while !rest.is_empty() {
             let (head, after) = rest.split_at_checked(6).ok_or("a section without a head")?;
@@ -168,7 +174,15 @@ impl Reader {
             Tag::Optional => return Ok(()),
             Tag::Names(_) | Tag::Starts | Tag::Parties => {
                 let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
-                return read_names(&mut self.builder, tag, bytes);
+                let names = self.builder.names();
+                match tag {
+                    Tag::Names(kind) => names::read(names, kind, bytes)?,
+                    Tag::Starts => {
+                        self.starts = names::read_declarations(bytes, names.semaphores.len())?;
+                    }
+                    _ => self.parties = names::read_declarations(bytes, names.barriers.len())?,
+                }
+                return Ok(());
             }
         };
         unpacker.unpack(form, body, count, column)
@@ -188,6 +202,15 @@ impl Reader {
         }
         if self.known.len() != self.values.len() {
             return Err("values without the column that says which are known".into());
+        }
+        if self.parties.iter().any(|&(_, parties)| parties == 0) {
+            return Err("a barrier for no parties".into());
+        }
+        for &(semaphore, start) in &self.starts {
+            self.builder.declare_start(semaphore, start);
+        }
+        for &(barrier, parties) in &self.parties {
+            self.builder.declare_parties(barrier, parties);
         }
         let start = self.builder.len();
         self.builder.append(block);
@@ -240,31 +263,6 @@ fn expect_nothing(source: &mut dyn Read, byte: u64) -> Result<(), Failure> {
     }
     let reason = "there are bytes after the end of the trace".into();
     Err(Failure::Damage(Damage { byte, reason }))
-}
-
-fn read_names(builder: &mut TraceBuilder, tag: Tag, bytes: &[u8]) -> Result<(), String> {
-    let all = builder.names();
-    match tag {
-        Tag::Names(kind) => names::read(all, kind, bytes),
-        Tag::Starts => {
-            let count = all.semaphores.len();
-            for (semaphore, start) in names::read_declarations(bytes, count)? {
-                builder.declare_start(semaphore, start);
-            }
-            Ok(())
-        }
-        Tag::Parties => {
-            let count = all.barriers.len();
-            for (barrier, parties) in names::read_declarations(bytes, count)? {
-                if parties == 0 {
-                    return Err("a barrier for no parties".into());
-                }
-                builder.declare_parties(barrier, parties);
-            }
-            Ok(())
-        }
-        _ => unreachable!("columns are read as columns"),
-    }
 }
 
 /// Reads the file at `path` as far as its columns, and says how many events it holds: what

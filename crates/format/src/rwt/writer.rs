@@ -70,6 +70,9 @@ impl<W: Write> Writer<W> {
     /// Adds the events of `columns`, at most [`BLOCK_EVENTS_MAX`], with the value of each by its
     /// place among them, and what is new in `names`, which only ever grows.
     ///
+    /// What is declared of a semaphore or a barrier is written with its name: it must be declared
+    /// by the block that first speaks of it.
+    ///
     /// # Errors
     /// If `out` does, or if a name is longer than the format can carry.
     ///
@@ -155,8 +158,13 @@ impl<W: Write> Writer<W> {
         let mut known = self.written;
         let mut bytes = 0;
         for (place, kind) in NameKind::ALL.into_iter().enumerate() {
-            while known[place] < needed[place] && bytes <= NAMES_BYTES_GOAL {
-                bytes += names.name(kind, known[place] as u32).len() + 1;
+            while known[place] < needed[place] {
+                let length = names.name(kind, known[place] as u32).len() + 1;
+                // A name that is longer than that has a block to itself.
+                if bytes > 0 && bytes + length > NAMES_BYTES_GOAL {
+                    return known;
+                }
+                bytes += length;
                 known[place] += 1;
             }
         }

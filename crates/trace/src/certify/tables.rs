@@ -109,7 +109,10 @@ impl Tables {
             let Op::Wait(condition) = event.op else { continue };
             let before = self.neighbour(trace, wait, -1);
             let end = self.neighbour(trace, wait, 1);
-            let after = self.neighbour(trace, wait, 2).map(|id| trace.event(id).op);
+            let after = (2..)
+                .map_while(|offset| self.neighbour(trace, wait, offset))
+                .map(|id| trace.event(id).op)
+                .find(|op| !matches!(op, Op::Request(_)));
             // The release is part of the wait if its lock is what is taken again.
             let release = before.filter(|&id| match trace.event(id).op {
                 Op::Release(lock) => after.is_none_or(|op| op == Op::Acquire(lock)),

@@ -1,6 +1,6 @@
 //! Threads known by two spellings: `fork(2)` starts what then runs as `T2`.
 
-use reweave_base::{Id, IndexVec, Interner};
+use reweave_base::{FxHashSet, Id, IndexVec, Interner};
 
 use super::Repair;
 use crate::builder::TraceBuilder;
@@ -78,7 +78,11 @@ pub(crate) fn two_spellings(names: &Names, columns: &Columns) -> Vec<(ThreadId, 
             && named.fork.is_none_or(|fork| fork < first)
             && named.joins.is_none_or(|(join, _)| join > last && !runs.waits)
     };
-    pairs.into_iter().filter(fits).collect()
+    let mut pairs: Vec<(ThreadId, ThreadId)> = pairs.into_iter().filter(fits).collect();
+    // Of several spellings of one thread only the first is taken: it cannot be forked twice.
+    let mut taken = FxHashSet::default();
+    pairs.retain(|&(_, runs)| taken.insert(runs));
+    pairs
 }
 
 fn spans(threads_count: usize, columns: &Columns) -> IndexVec<ThreadId, Spans> {

@@ -23,7 +23,8 @@ pub(super) struct Output {
     events: Vec<Outgoing>,
     /// Events that come before the one at that place.
     earlier: Vec<(usize, Outgoing)>,
-    last: IndexVec<ThreadId, Option<usize>>,
+    /// The last event of each thread, and the one before it.
+    last: IndexVec<ThreadId, [Option<usize>; 2]>,
 }
 
 impl Output {
@@ -34,23 +35,34 @@ impl Output {
 
     /// The event that the one at `id` was, or for whose sake it was put in.
     pub(super) fn origin(&self, id: EventId) -> EventId {
-        self.events.get(id.index()).map_or(id, |event| event.origin)
+        self.events[id.index()].origin
     }
 
     /// Adds `event` at the end.
     pub(super) fn push(&mut self, event: Outgoing) {
-        *self.last.get_or_default(event.thread) = Some(self.events.len());
+        let [last, _] = *self.last.get_or_default(event.thread);
+        self.last[event.thread] = [Some(self.events.len()), last];
         self.events.push(event);
     }
 
-    /// Puts `event` right after the last event of its thread, or right before it if that is a
-    /// wait: after it the thread does nothing until it wakes.
+    /// Whether the last event of `thread` ended a wait.
+    pub(super) fn has_just_woken(&self, thread: ThreadId) -> bool {
+        let last = self.last.get(thread).and_then(|&[last, _]| last);
+        let kind = last.map(|last| self.events[last].code.kind());
+        matches!(kind, Some(OpKind::Wake | OpKind::Timeout))
+    }
+
+    /// Puts `event` right after the last event of its thread, which has one. If that is a wait, it
+    /// goes before the wait and the release that begins it: after it the thread does nothing until
+    /// it wakes.
     pub(super) fn push_after_last(&mut self, event: Outgoing) {
-        let last = *self.last.get_or_default(event.thread);
-        let place = match last {
-            Some(last) if self.events[last].code.kind() == OpKind::Wait => last,
-            Some(last) => last + 1,
-            None => 0,
+        let [last, before] = *self.last.get_or_default(event.thread);
+        let last = last.expect("whoever holds a lock took it");
+        let kind = |at: usize| self.events[at].code.kind();
+        let begins = |&at: &usize| matches!(kind(at), OpKind::Release | OpKind::ReleaseShared);
+        let place = match kind(last) {
+            OpKind::Wait => before.filter(begins).unwrap_or(last),
+            _ => last + 1,
         };
         self.earlier.push((place, event));
     }

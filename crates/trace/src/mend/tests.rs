@@ -105,7 +105,7 @@ fn a_lock_given_away_unseen_is_taken_back() {
         "T1 acq m,T2 acq m,T2 w x,T2 rel m,T1 r x,T1 rel m",
         expect![[r#"
             T1|acq(m) T1|rel(m) T2|acq(m) T2|w(x) T2|rel(m) T1|acq(m) T1|r(x) T1|rel(m)
-            event 2: put `T1|rel(m)` after what that thread did last
+            event 2: put `T1|rel(m)` where that thread last did something
             event 5: put `T1|acq(m)` before it"#]],
     );
 }
@@ -116,7 +116,7 @@ fn a_wait_that_keeps_its_lock_gave_it_away() {
         "T1 acq m,T1 wait c,T2 acq m,T2 notify c,T2 rel m,T1 wake c,T1 w x,T1 rel m",
         expect![[r#"
             T1|acq(m) T1|rel(m) T1|wait(c) T2|acq(m) T2|notify(c) T2|rel(m) T1|wake(c) T1|acq(m) T1|w(x) T1|rel(m)
-            event 3: put `T1|rel(m)` after what that thread did last
+            event 3: put `T1|rel(m)` where that thread last did something
             event 7: put `T1|acq(m)` before it"#]],
     );
 }
@@ -127,7 +127,7 @@ fn a_thread_that_ended_with_a_lock_released_it() {
         "T1 fork T2,T2 acq m,T1 join T2,T1 acq m",
         expect![[r#"
             T1|fork(T2) T2|acq(m) T2|rel(m) T1|join(T2) T1|acq(m)
-            event 4: put `T2|rel(m)` after what that thread did last"#]],
+            event 4: put `T2|rel(m)` where that thread last did something"#]],
     );
 }
 
@@ -137,7 +137,7 @@ fn a_lock_held_twice_is_taken_again_once() {
         "T1 acq m,T1 acq m,T2 acq m,T2 rel m,T1 w x,T1 rel m,T1 w y,T1 rel m,T1 w z",
         expect![[r#"
             T1|acq(m) T1|acq(m) T1|rel(m) T1|rel(m) T2|acq(m) T2|rel(m) T1|acq(m) T1|w(x) T1|w(y) T1|rel(m) T1|w(z)
-            event 3: put `T1|rel(m)` after what that thread did last
+            event 3: put `T1|rel(m)` where that thread last did something
             event 5: put `T1|acq(m)` before it
             event 6: dropped `T1|rel(m)`: its lock was taken again only once"#]],
     );
@@ -155,12 +155,58 @@ fn repairs_are_numbered_as_the_events_were() {
 }
 
 #[test]
+fn a_lost_release_is_no_taking_again() {
+    check(
+        "A acq m,B acq m,B rel m,A acq m,A rel m,A w x,B acq m",
+        expect![[r#"
+        A|acq(m) A|rel(m) B|acq(m) B|rel(m) A|acq(m) A|rel(m) A|w(x) B|acq(m)
+        event 2: put `A|rel(m)` where that thread last did something"#]],
+    );
+}
+
+#[test]
+fn a_lock_given_away_within_a_wait_leaves_the_wait_as_it_is() {
+    check(
+        "A acq l,A acq m,A rel m,B notify c,A wait c,B acq l,B rel l,A wake c,A acq m,A rel m",
+        expect![[r#"
+            A|acq(l) A|acq(m) A|rel(l) A|rel(m) B|notify(c) A|wait(c) B|acq(l) B|rel(l) A|wake(c) A|acq(m) A|acq(l) A|rel(m)
+            event 6: put `A|rel(l)` where that thread last did something
+            event 10: put `A|acq(l)` before it"#]],
+    );
+}
+
+#[test]
+fn one_thread_is_not_taken_for_two_others() {
+    check(
+        "0 fork 1,0 fork TT1,1 rel m,TT1 rel m,T1 w x",
+        expect![[r#"
+        0|fork(T1) 0|fork(TT1) T1|w(x)
+        event 3: dropped `1|rel(m)`: releases lock `m`, which its thread does not hold
+        event 4: dropped `TT1|rel(m)`: releases lock `m`, which its thread does not hold
+        took threads `1` and `T1` as one"#]],
+    );
+}
+
+#[test]
+fn a_dropped_fork_is_named_by_its_number() {
+    check(
+        "C rel m,C rel m,A w x,B w x,A fork B,B fork A,C w x",
+        expect![[r#"
+        C|w(x) A|w(x) A|fork(B) B|w(x)
+        event 1: dropped `C|rel(m)`: releases lock `m`, which its thread does not hold
+        event 2: dropped `C|rel(m)`: releases lock `m`, which its thread does not hold
+        event 5: moved what thread `B` did before it, 2 events, down to after it
+        event 6: dropped `B|fork(A)`: thread `A` runs before its fork at event 6"#]],
+    );
+}
+
+#[test]
 fn a_release_that_comes_late_moves_up() {
     check(
         "T1 acq m,T2 acq m,T1 rel m,T2 rel m",
         expect![[r#"
             T1|acq(m) T1|rel(m) T2|acq(m) T2|rel(m)
-            event 2: put `T1|rel(m)` after what that thread did last
+            event 2: put `T1|rel(m)` where that thread last did something
             event 3: dropped `T1|rel(m)`: releases lock `m`, which its thread does not hold"#]],
     );
 }
@@ -171,7 +217,7 @@ fn a_lock_that_another_still_has_is_not_taken_back() {
         "T1 acq m,T2 acq m,T1 w x,T1 rel m,T2 rel m",
         expect![[r#"
             T1|acq(m) T1|rel(m) T2|acq(m) T1|w(x) T2|rel(m)
-            event 2: put `T1|rel(m)` after what that thread did last
+            event 2: put `T1|rel(m)` where that thread last did something
             event 4: dropped `T1|rel(m)`: releases lock `m`, which its thread does not hold"#]],
     );
 }
@@ -182,8 +228,8 @@ fn readers_give_way_to_a_writer() {
         "T1 racq m,T2 racq m,T3 acq m,T3 rel m,T1 w x,T1 rrel m",
         expect![[r#"
             T1|racq(m) T1|rrel(m) T2|racq(m) T2|rrel(m) T3|acq(m) T3|rel(m) T1|racq(m) T1|w(x) T1|rrel(m)
-            event 3: put `T1|rrel(m)` after what that thread did last
-            event 3: put `T2|rrel(m)` after what that thread did last
+            event 3: put `T1|rrel(m)` where that thread last did something
+            event 3: put `T2|rrel(m)` where that thread last did something
             event 5: put `T1|racq(m)` before it"#]],
     );
 }

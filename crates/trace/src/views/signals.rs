@@ -45,7 +45,8 @@ pub struct Signals {
 
 impl Signals {
     pub(super) fn of(trace: &Trace) -> Self {
-        let matching = match_waits(&condition_events(trace.columns()), trace.columns());
+        let matching =
+            match_waits(&condition_events(trace.columns()), trace.columns(), trace.len());
         let mut signals = Self { stays: matching.stays, ..Self::default() };
         signals.woken = matching.woken.into_iter().collect();
         for (at, stay) in signals.stays.iter().enumerate() {
@@ -59,7 +60,7 @@ impl Signals {
         signals
     }
 
-    /// Every stay in a condition variable's queue, in the order they began.
+    /// Every stay in a condition variable's queue, in the order of their `wait` events.
     #[must_use]
     pub fn stays(&self) -> &[Stay] {
         &self.stays
