@@ -22,7 +22,7 @@ pub struct Outcome {
     pub findings: Vec<Reported>,
     /// How far each analysis went, in the order they ran.
     pub coverage: Vec<Coverage>,
-    /// How many groups were left out because no schedule proves them.
+    /// How many groups were left out no schedule being known for them.
     pub unshown: u64,
 }
 

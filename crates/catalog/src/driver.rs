@@ -68,7 +68,8 @@ pub fn run(
         if collector.limited {
             coverage.truncated = coverage.truncated.or(Some(Truncation::Limit));
         }
-        outcome.unshown += collector.unshown;
+        // Groups that an analysis only counts never come as findings.
+        outcome.unshown += collector.unshown + coverage.counter("unlisted").unwrap_or(0);
         outcome.coverage.push(coverage);
     }
     let mut findings = shown.findings;

@@ -54,7 +54,13 @@ impl Destination {
         }
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
-        let folder = tempfile::Builder::new().prefix(".reweave-").tempdir_in(parent)?;
+        if !parent.is_dir() {
+            let reason = format!("there is no folder `{}`", parent.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, reason));
+        }
+        // The error itself names the folder that was to be made, which tells nobody anything.
+        let folder = tempfile::Builder::new().prefix(".reweave-").tempdir_in(parent);
+        let folder = folder.map_err(|error| io::Error::from(error.kind()))?;
         interrupt::set_unfinished(Some(folder.path()));
         Ok(Self::File { target, folder })
     }

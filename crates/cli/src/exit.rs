@@ -50,6 +50,20 @@ pub(crate) fn say(line: &str) {
     _ = writeln!(io::stderr().lock(), "{}", shown(line));
 }
 
+/// Ends the process over a command line that asks for what is not there.
+pub(crate) fn refuse(reason: &str) -> ! {
+    say(&format!("reweave: {reason}"));
+    std::process::exit(i32::from(BAD_INPUT))
+}
+
+/// Says what went wrong with some of the inputs; the exit code is `code` if nothing did.
+pub(crate) fn after(failures: &[anyhow::Error], code: ExitCode) -> ExitCode {
+    for failure in failures {
+        explain(failure);
+    }
+    if failures.is_empty() { code } else { ExitCode::from(BAD_INPUT) }
+}
+
 fn own_up(panic: &PanicHookInfo<'_>) {
     let reason = panic.payload_as_str().unwrap_or("no reason given");
     let place = panic.location().map_or(String::new(), |place| format!(" at {place}"));

@@ -1,11 +1,15 @@
 //! Traces read from files, with progress and a word on what was noticed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use reweave_format::{Compression, Format, ReadOptions, Reading};
 
 use crate::exit::say;
+use crate::interrupt;
 use crate::watch::Bar;
+
+/// What the command line calls standard input and standard output.
+const STANDARD: &str = "-";
 
 /// How many notes on one trace are said.
 const NOTES_MAX: usize = 20;
@@ -15,7 +19,10 @@ pub(crate) fn read(path: &Path, repair: bool) -> anyhow::Result<Reading> {
     let size = std::fs::metadata(path).ok().filter(|there| there.is_file());
     let bar = Bar::new(&name(path), size.map(|there| there.len()));
     let go_on = |bytes: u64| bar.go_on(bytes);
-    let reading = reweave_format::read(path, &ReadOptions { repair, go_on: Some(&go_on) })?;
+    interrupt::set_waiting(path == Path::new(STANDARD));
+    let reading = reweave_format::read(path, &ReadOptions { repair, go_on: Some(&go_on) });
+    interrupt::set_waiting(false);
+    let reading = reading?;
     drop(bar);
     for note in reading.notes.iter().take(NOTES_MAX) {
         say(&format!("{}: {note}", name(path)));
@@ -26,14 +33,29 @@ pub(crate) fn read(path: &Path, repair: bool) -> anyhow::Result<Reading> {
     Ok(reading)
 }
 
-/// What reports call the trace at `path`.
+/// Refuses `paths` that name standard input more than once.
+pub(crate) fn check_names(paths: &[PathBuf]) -> anyhow::Result<()> {
+    let count = paths.iter().filter(|&path| path == Path::new(STANDARD)).count();
+    anyhow::ensure!(count <= 1, "standard input can be given once");
+    Ok(())
+}
+
+/// What messages call the trace at `path`.
 pub(crate) fn name(path: &Path) -> String {
-    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+    if path == Path::new(STANDARD) {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
+    }
 }
 
 /// What messages call the output at `path`.
 pub(crate) fn output_name(path: &Path) -> String {
-    if path == Path::new("-") { "standard output".to_owned() } else { path.display().to_string() }
+    if path == Path::new(STANDARD) {
+        "standard output".to_owned()
+    } else {
+        path.display().to_string()
+    }
 }
 
 /// A format as the command line spells it.
@@ -85,7 +107,7 @@ pub(crate) fn format_of_output(
     to: Option<FormatName>,
 ) -> anyhow::Result<(Format, Option<Compression>)> {
     let (named, compression) = Format::from_name(&path.to_string_lossy());
-    let standard = (path == Path::new("-")).then_some(Format::Std);
+    let standard = (path == Path::new(STANDARD)).then_some(Format::Std);
     match to.map(FormatName::format).or(named).or(standard) {
         Some(format) => Ok((format, compression)),
         None => anyhow::bail!(

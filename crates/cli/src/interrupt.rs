@@ -1,4 +1,7 @@
 //! Ctrl-C: the first asks the work to end with what there is, the second ends it at once.
+//!
+//! While standard input is read the first one ends it at once too: reading may wait for ever, and
+//! there is nothing to tell of half a trace.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -8,13 +11,24 @@ use crate::exit::{INTERRUPTED, say};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
+/// Whether the work may be waiting for standard input.
+static WAITING: AtomicBool = AtomicBool::new(false);
+
+/// Whether what was found so far will be told.
+static KEEPING: AtomicBool = AtomicBool::new(false);
+
 /// The folder with unfinished output, to be removed if the process ends at once.
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Listens for Ctrl-C and requests to terminate from now on.
 pub(crate) fn listen() {
     let heard = ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::Relaxed) {
+        let is_waiting = WAITING.load(Ordering::Relaxed);
+        let was_asked = ASKED.swap(true, Ordering::Relaxed);
+        if is_waiting || was_asked {
+            if !was_asked {
+                say("reweave: interrupted");
+            }
             if let Ok(unfinished) = UNFINISHED.lock()
                 && let Some(folder) = unfinished.as_ref()
             {
@@ -22,7 +36,8 @@ pub(crate) fn listen() {
             }
             std::process::exit(i32::from(INTERRUPTED));
         }
-        say("reweave: ending with what there is; once more to end at once");
+        let rest = if KEEPING.load(Ordering::Relaxed) { " with what there is" } else { "" };
+        say(&format!("reweave: ending{rest}; once more to end at once"));
     });
     if let Err(error) = heard {
         say(&format!("reweave: Ctrl-C will end the work at once: {error}"));
@@ -32,6 +47,16 @@ pub(crate) fn listen() {
 /// Whether someone asked the work to end.
 pub(crate) fn is_asked() -> bool {
     ASKED.load(Ordering::Relaxed)
+}
+
+/// Says whether the work may be waiting for standard input from now on.
+pub(crate) fn set_waiting(is_waiting: bool) {
+    WAITING.store(is_waiting, Ordering::Relaxed);
+}
+
+/// Says that from now on what was found so far will be told.
+pub(crate) fn keep() {
+    KEEPING.store(true, Ordering::Relaxed);
 }
 
 /// Remembers that `folder` holds unfinished output, or that nothing does.

@@ -7,12 +7,14 @@
 mod commands;
 mod destination;
 mod exit;
+mod hint;
 mod input;
 mod interrupt;
 mod watch;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 #[global_allocator]
@@ -42,7 +44,14 @@ enum Command {
 
 fn main() -> ExitCode {
     exit::guarded(|| {
-        let arguments = Arguments::parse();
+        let arguments = Arguments::try_parse().unwrap_or_else(|error| {
+            let asked =
+                std::env::args().nth(1).filter(|_| error.kind() == ErrorKind::InvalidSubcommand);
+            match asked.and_then(|name| hint::of_command(&name)) {
+                Some(hint) => exit::refuse(&hint),
+                None => error.exit(),
+            }
+        });
         interrupt::listen();
         match arguments.command {
             Command::Demo(args) => commands::demo::run(&args),

@@ -1,17 +1,26 @@
 //! Progress on a terminal, and whether to go on.
 
-use std::time::Duration;
+use std::io::{self, IsTerminal as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reweave_analysis::Info;
 use reweave_catalog::Watch;
 
 use crate::interrupt;
 
-/// A bar on standard error if that is a terminal; nothing otherwise.
+/// Work that takes less has no bar.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A bar on standard error if that is a terminal that can draw one and the work takes long;
+/// nothing otherwise.
 #[derive(Debug)]
 pub(crate) struct Bar {
     bar: ProgressBar,
+    started: Instant,
+    /// Whether it was decided to show the bar, or never to.
+    is_settled: AtomicBool,
 }
 
 impl Bar {
@@ -21,15 +30,25 @@ impl Bar {
             Some(total) => ProgressBar::new(total).with_style(bar_style()),
             None => ProgressBar::new_spinner(),
         };
+        bar.set_draw_target(ProgressDrawTarget::hidden());
         bar.set_message(reweave_report::shown(what).into_owned());
-        if !bar.is_hidden() {
-            bar.enable_steady_tick(Duration::from_millis(200));
+        let is_dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+        let is_settled = AtomicBool::new(is_dumb || !io::stderr().is_terminal());
+        Self { bar, started: Instant::now(), is_settled }
+    }
+
+    /// Shows the bar once the work has taken long.
+    fn show_if_due(&self) {
+        if !self.is_settled.load(Ordering::Relaxed) && self.started.elapsed() >= PATIENCE {
+            self.is_settled.store(true, Ordering::Relaxed);
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Self { bar }
     }
 
     /// Says how far the work is; answers whether it should go on.
     pub(crate) fn go_on(&self, done: u64) -> bool {
+        self.show_if_due();
         self.bar.set_position(done);
         !interrupt::is_asked()
     }
@@ -52,6 +71,7 @@ impl Watch for Bar {
     }
 
     fn progress(&self, info: &'static Info, done: u64, total: u64) {
+        self.show_if_due();
         if self.bar.is_hidden() {
             return;
         }

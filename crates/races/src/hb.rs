@@ -13,10 +13,12 @@
 //! always passes, unless a notify came without the lock of its waits. Of a location pair the
 //! earliest [`TRIES_MAX`] instances are tried, and the first that passes stands for all; a location
 //! pair all of whose tries fail may still hold a race. Where the budget does not last, every
-//! location pair is tried once before any is tried again.
+//! location pair is tried once before any is tried again. Instances are kept of the first
+//! [`GROUPS_MAX`] location pairs; those beyond are counted and not tried.
 //!
 //! Costs a binary search for each access, other thread and location not yet seen; memory is
-//! linear in the accesses. Each try replays the trace once and is paid from the work budget.
+//! linear in the accesses, and some bytes for each location pair. Each try replays the trace once
+//! and is paid from the work budget.
 //!
 //! Follows Pozniansky and Schuster, "Efficient on-the-fly data race detection in multithreaded
 //! C++ programs" (PPoPP 2003), keeping all accesses where they keep the latest.
@@ -38,6 +40,12 @@ use scan::{Scan, Tally};
 
 /// How many instances of a location pair are tried for a witness.
 pub const TRIES_MAX: usize = 8;
+
+/// Of how many location pairs instances are kept.
+pub const GROUPS_MAX: usize = 100_000;
+
+/// How many location pairs are told apart at most; beyond that their number is a lower bound.
+const LOCATION_PAIRS_MAX: usize = 20_000_000;
 
 /// How many pairs are listed one by one at most.
 const PAIRS_MAX: usize = 10_000_000;
@@ -66,8 +74,11 @@ impl Race {
 pub struct Races {
     /// How many there are.
     pub counts: Counts,
-    /// The pairs by location pair, in the order of their earliest instances.
+    /// The pairs by location pair, in the order of their earliest instances; of the location pairs
+    /// that showed first, at most [`GROUPS_MAX`].
     pub groups: Vec<Group>,
+    /// Whether there were too many location pairs to count: then their number is a lower bound.
+    pub is_lower_bound: bool,
 }
 
 /// How many races a trace holds, counted four ways.
@@ -194,16 +205,32 @@ impl Analysis for HappensBeforeRaces {
         }
         drop(scan);
         let races = tally.finish();
-        if (pairs.len() as u64) < races.counts.pairs && settings.all {
+        let is_cut = match settings.all {
+            true => (pairs.len() as u64) < races.counts.pairs,
+            false => races.unlisted() > 0,
+        };
+        if is_cut || races.is_lower_bound {
             truncated = truncated.or(Some(Truncation::Budget));
         }
         let mut proofs = Proofs::new(subject, settings, truncated);
         // A break means that no more findings are wanted; the counts hold all the same.
+        let mut unlisted = 0;
         if proofs.report_groups(&races.groups, sink).is_continue() {
+            unlisted = races.unlisted();
             _ = proofs.report_pairs(pairs, sink);
         }
-        let truncated = proofs.truncated();
-        Coverage { analysis: INFO.name, truncated, counters: races.counts.counters() }
+        let mut counters = races.counts.counters();
+        counters.extend(races.is_lower_bound.then_some(("location_pairs_exact", 0)));
+        counters.extend(proofs.counters(if settings.all { 0 } else { unlisted }));
+        Coverage { analysis: INFO.name, truncated: proofs.truncated(), counters }
+    }
+}
+
+impl Races {
+    /// How many location pairs are in no group.
+    #[must_use]
+    pub const fn unlisted(&self) -> u64 {
+        self.counts.location_pairs - self.groups.len() as u64
     }
 }
 

@@ -157,12 +157,13 @@ fn a_budget_is_spent_on_every_location_pair_once_before_any_is_tried_again() {
         let settings = Settings { budget: replays * trace.len() as u64, ..Settings::default() };
         let coverage = HappensBeforeRaces.run(&Subject::new(&trace), &settings, &mut kept);
         let witnessed = kept.0.iter().filter(|f| f.guarantee() == Guarantee::Witnessed).count();
-        (kept.0.len(), witnessed, coverage.truncated)
+        (kept.0.len(), witnessed, coverage.counter("untried"), coverage.truncated)
     };
-    assert_eq!(tried(3), (3, 2, Some(Truncation::Budget)));
-    assert_eq!(tried(4), (3, 2, Some(Truncation::Budget)));
-    assert_eq!(tried(5), (3, 2, None));
-    assert_eq!(tried(0), (3, 0, Some(Truncation::Budget)));
+    assert_eq!(tried(3), (3, 2, None, Some(Truncation::Budget)));
+    assert_eq!(tried(4), (3, 2, None, Some(Truncation::Budget)));
+    assert_eq!(tried(5), (3, 2, None, None));
+    assert_eq!(tried(1), (3, 1, Some(2), Some(Truncation::Budget)));
+    assert_eq!(tried(0), (3, 0, Some(3), Some(Truncation::Budget)));
 }
 
 #[test]

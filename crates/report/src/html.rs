@@ -5,11 +5,14 @@ use std::io::{self, Write};
 use reweave_analysis::{Proof, Reported};
 use reweave_trace::Trace;
 
-use crate::shown::markup;
+use crate::left_out::{counters, left_out};
+use crate::shown::{markup, prose};
 use crate::site::Site;
 use crate::table::{Row, Table, gap_note};
-use crate::text::counters;
-use crate::{Examined, Exhibit, assumption, counted, summary};
+use crate::{Examined, Exhibit, GAP_HINT, assumption, counted, instances_note, summary, title};
+
+/// More findings than these are linked to from above.
+const UNLINKED_MAX: usize = 5;
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --ink: #1c1e21; --paper: #fdfdfb; --line: #d5d7db; --soft: #66707c;
@@ -22,10 +25,14 @@ h1 { font-size: 1.6rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem; overflow-
 article { border: 1px solid var(--line); border-radius: 6px; padding: .25rem 1rem 1rem; margin: 1.25rem 0; }
 h3 { margin: .75rem 0 .25rem; } h3 .kind { color: var(--bad); }
 .guarantee { color: var(--good); font-weight: normal; } .soft { color: var(--soft); }
+article, p, li { overflow-wrap: anywhere; } a { color: inherit; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; margin: .5rem 0; }
 th, td { text-align: left; padding: .15rem .7rem; border-bottom: 1px solid var(--line); }
 td.number { text-align: right; color: var(--soft); }
-code, td.step { font-family: ui-monospace, monospace; font-size: .92em; overflow-wrap: anywhere; }
+code, td.step { font-family: ui-monospace, monospace; font-size: .92em; }
+th, td { white-space: nowrap; overflow-wrap: normal; }
+@media (max-width: 30rem) { body { margin: 1rem auto; padding: 0 .6rem; }
+  article { padding: .25rem .6rem .6rem; } th, td { padding: .15rem .4rem; } }
 tr.then { background: var(--band); } tr.then td.step { color: var(--bad); font-weight: bold; }
 ";
 
@@ -52,11 +59,12 @@ pub fn html_with(
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" \
          content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>reweave report</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
-         <h1>What else these runs could have done</h1>\n"
+         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+         <h1>What else these runs could have done</h1>\n",
+        markup(&page_title(examined))
     )?;
-    for examined in examined {
-        section(out, examined)?;
+    for (at, examined) in examined.iter().enumerate() {
+        section(out, at, examined)?;
     }
     for exhibit in exhibits {
         writeln!(out, "<article>\n<h3>{}</h3>", markup(exhibit.title))?;
@@ -67,9 +75,25 @@ pub fn html_with(
     writeln!(out, "</body>\n</html>")
 }
 
-fn section(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
+/// The name of the trace, or of the first of them.
+fn page_title(examined: &[Examined<'_>]) -> String {
+    match examined {
+        [] => "reweave report".to_owned(),
+        [only] => format!("{}: reweave report", title(only.path)),
+        [first, more @ ..] => {
+            format!("{} and {} more: reweave report", title(first.path), more.len())
+        }
+    }
+}
+
+/// What links to a finding call it: its id, unique among the traces of a page.
+fn anchor(at: usize, id: &str) -> String {
+    if at == 0 { id.to_owned() } else { format!("trace{}-{id}", at + 1) }
+}
+
+fn section(out: &mut dyn Write, at: usize, examined: &Examined<'_>) -> io::Result<()> {
     let Examined { path, trace, outcome } = examined;
-    writeln!(out, "<section>\n<h2>{}</h2>", markup(path))?;
+    writeln!(out, "<section>\n<h2>{}</h2>", markup(title(path)))?;
     let names = trace.names();
     let sizes = [
         counted(trace.len() as u64, "event"),
@@ -87,36 +111,48 @@ fn section(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
         }
         writeln!(out, "</ul>")?;
     }
+    if outcome.findings.len() > UNLINKED_MAX {
+        writeln!(out, "<ul>")?;
+        for Reported { id, finding, .. } in &outcome.findings {
+            let (anchor, message) = (anchor(at, id), prose(&finding.message));
+            writeln!(out, "<li><a href=\"#{anchor}\">{id}</a> {message}</li>")?;
+        }
+        writeln!(out, "</ul>")?;
+    }
     for reported in &outcome.findings {
-        finding(out, trace, reported)?;
+        finding(out, trace, &anchor(at, &reported.id), reported)?;
     }
     coverage(out, examined)?;
     writeln!(out, "</section>")
 }
 
-fn finding(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
+fn finding(
+    out: &mut dyn Write,
+    trace: &Trace,
+    anchor: &str,
+    reported: &Reported,
+) -> io::Result<()> {
     let Reported { id, fingerprint, finding } = reported;
     let (kind, guarantee) = (finding.kind, finding.guarantee());
     writeln!(
         out,
-        "<article>\n<h3>{id} <span class=\"kind\">{kind}</span> \
+        "<article id=\"{anchor}\">\n<h3>{id} <span class=\"kind\">{kind}</span> \
          <span class=\"guarantee\">{guarantee}</span></h3>\n<p>{}</p>",
-        markup(&finding.message)
+        prose(&finding.message)
     )?;
     writeln!(out, "<ul>")?;
     for &event in &finding.events {
         let site = Site::of(trace, event);
         let (thread, op) = (markup(site.thread), markup(&site.op));
         write!(out, "<li>event {}, {thread}: <code>{op}</code>", site.number)?;
-        if !site.location.is_empty() {
-            write!(out, " at <code>{}</code>", markup(site.location))?;
+        if !site.place().is_empty() {
+            write!(out, " at <code>{}</code>", markup(&site.place()))?;
         }
         writeln!(out, ", {}</li>", markup(&site.holding()))?;
     }
     writeln!(out, "</ul>")?;
-    if finding.count > 1 {
-        let instances = counted(finding.count, "instance");
-        writeln!(out, "<p>{instances} at these locations.</p>")?;
+    if let Some(note) = instances_note(finding) {
+        writeln!(out, "<p>{note}.</p>")?;
     }
     if let Some(shown) = finding.evidence.proof() {
         proof(out, trace, shown)?;
@@ -154,9 +190,12 @@ fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()> {
             let text = if other == column { markup(&op) } else { String::new() };
             write!(out, "<td class=\"step\">{text}</td>")?;
         }
-        writeln!(out, "<td><code>{}</code></td></tr>", markup(location))?;
+        writeln!(out, "<td><code>{}</code></td></tr>", markup(&location))?;
     }
     writeln!(out, "</table></div>")?;
+    if table.has_gaps() {
+        writeln!(out, "<p class=\"soft\">{GAP_HINT}</p>")?;
+    }
     match assumption(proof) {
         Some(assumption) => writeln!(out, "<p><strong>{assumption}</strong></p>"),
         None => Ok(()),
@@ -164,6 +203,9 @@ fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()> {
 }
 
 fn coverage(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
+    for sentence in left_out(examined.outcome) {
+        writeln!(out, "<p>{sentence}.</p>")?;
+    }
     for coverage in &examined.outcome.coverage {
         write!(out, "<p class=\"soft\">{}", counters(coverage))?;
         if let Some(reason) = coverage.truncated {

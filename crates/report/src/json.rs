@@ -13,6 +13,7 @@ use serde::{Serialize, Serializer};
 
 use crate::Examined;
 use crate::layout::Layout;
+use crate::left_out::untried;
 use crate::site::Site;
 use crate::table::{steps, steps_count};
 
@@ -33,6 +34,7 @@ struct Document<'a> {
     repaired: Vec<String>,
     findings: Findings<'a>,
     unshown: u64,
+    untried: u64,
     coverage: Vec<CoverageEntry<'a>>,
 }
 
@@ -118,26 +120,35 @@ impl Serialize for Counters<'_> {
 /// # Errors
 /// If `out` fails.
 pub fn json(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
-    let findings_count: usize = examined.iter().map(|one| one.outcome.findings.len()).sum();
-    let documents: Vec<_> = examined.iter().map(document).collect();
-    if findings_count <= INDENTED_MAX {
-        return write_one_or_all(out, &documents, usize::MAX);
+    match examined {
+        [only] => write_json(out, &document(only), depth_max(examined, 2)),
+        all => json_list(out, all),
     }
-    // A line for each field of a document and for each finding in one.
-    write_one_or_all(out, &documents, if documents.len() == 1 { 2 } else { 3 })
 }
 
-/// Writes the only entry as it is, or several as a list, with lines down to `depth_max`.
-pub(crate) fn write_one_or_all(
+/// Writes a list of what was found in each of `examined`, however few they are.
+///
+/// # Errors
+/// If `out` fails.
+pub fn json_list(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
+    let documents: Vec<_> = examined.iter().map(document).collect();
+    write_json(out, &documents, depth_max(examined, 3))
+}
+
+/// Down to where lines start: everywhere, or where there are many findings, `many`.
+fn depth_max(examined: &[Examined<'_>], many: usize) -> usize {
+    let findings_count: usize = examined.iter().map(|one| one.outcome.findings.len()).sum();
+    if findings_count <= INDENTED_MAX { usize::MAX } else { many }
+}
+
+/// Writes `value` with lines down to `depth_max`.
+pub(crate) fn write_json(
     out: &mut dyn Write,
-    all: &[impl Serialize],
+    value: &impl Serialize,
     depth_max: usize,
 ) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Layout::new(depth_max));
-    match all {
-        [only] => only.serialize(&mut serializer)?,
-        all => all.serialize(&mut serializer)?,
-    }
+    value.serialize(&mut serializer)?;
     writeln!(out)
 }
 
@@ -149,6 +160,7 @@ fn document<'a>(examined: &Examined<'a>) -> Document<'a> {
         repaired: trace.repairs().iter().map(ToString::to_string).collect(),
         findings: Findings { trace, all: &outcome.findings },
         unshown: outcome.unshown,
+        untried: untried(outcome),
         coverage: outcome.coverage.iter().map(coverage_entry).collect(),
     }
 }

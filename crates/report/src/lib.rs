@@ -7,25 +7,26 @@
 mod html;
 mod json;
 mod layout;
+mod left_out;
 mod shown;
 mod site;
 mod stats;
 mod table;
 mod text;
 
-use reweave_analysis::{Outcome, Proof};
+use reweave_analysis::{Finding, Guarantee, Outcome, Proof};
 use reweave_trace::Trace;
 
 pub use html::{html, html_with};
-pub use json::{SCHEMA, json};
+pub use json::{SCHEMA, json, json_list};
 pub use shown::shown;
-pub use stats::{Source, Stats, stats_json, stats_text};
+pub use stats::{Source, Stats, stats_json, stats_list_json, stats_text};
 pub use text::{proof, summary, text};
 
 /// A trace and what was found in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Examined<'a> {
-    /// Where the trace came from.
+    /// Where the trace came from; `-` is standard input.
     pub path: &'a str,
     /// The trace.
     pub trace: &'a Trace,
@@ -51,6 +52,24 @@ fn assumption(proof: &Proof) -> Option<String> {
     let count = proof.loose_reads_count() as u64;
     (count > 0)
         .then(|| format!("It rests on {} whose writer was not observed.", counted(count, "read")))
+}
+
+/// What people are told that the trace at `path` is called.
+fn title(path: &str) -> &str {
+    if path == "-" { "standard input" } else { path }
+}
+
+/// Where to find the steps of a schedule that its table leaves out.
+const GAP_HINT: &str = "--format json has the whole schedule";
+
+/// What a finding that stands for several pairs says of the others.
+fn instances_note(finding: &Finding) -> Option<String> {
+    let pairs = format!("{} unordered pairs at these locations", finding.count);
+    match finding.guarantee() {
+        _ if finding.count < 2 => None,
+        Guarantee::Witnessed => Some(format!("{pairs}; this one has a schedule")),
+        Guarantee::First | Guarantee::Unordered => Some(pairs),
+    }
 }
 
 /// `count` things: `1 event`, `2 events`.

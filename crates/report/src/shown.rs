@@ -47,6 +47,23 @@ pub(crate) fn markup(text: &str) -> String {
     out
 }
 
+/// `text` as markup, with what stands between backticks as code.
+pub(crate) fn prose(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    let mut out = String::with_capacity(text.len());
+    for (at, part) in parts.iter().enumerate() {
+        let is_code = at % 2 == 1 && at + 1 < parts.len();
+        match at {
+            0 => out += &markup(part),
+            _ if is_code => out += &format!("<code>{}</code>", markup(part)),
+            // The last backtick of an odd number of them closes nothing.
+            _ if at % 2 == 1 => out += &format!("`{}", markup(part)),
+            _ => out += &markup(part),
+        }
+    }
+    out
+}
+
 fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -69,6 +86,13 @@ mod tests {
     #[test]
     fn markup_is_text() {
         assert_eq!(markup("<script>\"&'"), "&lt;script&gt;&quot;&amp;&#39;");
+    }
+
+    #[test]
+    fn backticks_in_pairs_are_code() {
+        assert_eq!(prose("`w(<x>)` at a"), "<code>w(&lt;x&gt;)</code> at a");
+        assert_eq!(prose("a ` b"), "a ` b");
+        assert_eq!(prose("`a` `b"), "<code>a</code> `b");
     }
 
     #[test]

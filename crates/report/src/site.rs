@@ -1,7 +1,16 @@
 //! One event of a finding, with what a reader needs to place it.
 
+use std::borrow::Cow;
+
 use reweave_trace::views::Mode;
 use reweave_trace::{EventId, Trace};
+
+/// `location` for people: a bare number says what it is.
+pub(crate) fn place(location: &str) -> Cow<'_, str> {
+    let location = location.trim();
+    let is_number = !location.is_empty() && location.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { Cow::Owned(format!("location {location}")) } else { Cow::Borrowed(location) }
+}
 
 /// An event in words.
 #[derive(Clone, Debug)]
@@ -30,6 +39,11 @@ impl<'t> Site<'t> {
             stack: names.stack(event.site).collect(),
             locks,
         }
+    }
+
+    /// Where it is, for people; empty if that is not known.
+    pub(crate) fn place(&self) -> Cow<'t, str> {
+        place(self.location)
     }
 
     /// `holding m, n (shared)` or `holding no lock`.

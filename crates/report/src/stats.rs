@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use reweave_trace::{EventId, OpKind, ThreadId, Trace};
 use serde::Serialize;
 
-use crate::counted;
-use crate::json::{SCHEMA, TraceEntry, trace_entry, write_one_or_all};
+use crate::json::{SCHEMA, TraceEntry, trace_entry, write_json};
 use crate::shown::shown;
+use crate::{counted, title};
 
 /// How many threads the text form lists.
 const THREADS_MAX: usize = 20;
@@ -17,7 +17,7 @@ const THREADS_MAX: usize = 20;
 /// Where a trace came from.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// Its file.
+    /// Its file; `-` is standard input.
     pub path: &'a str,
     /// The format it was in.
     pub format: &'a str,
@@ -99,8 +99,24 @@ struct Document<'a> {
 /// # Errors
 /// If `out` fails.
 pub fn stats_json(out: &mut dyn Write, sources: &[Source<'_>]) -> io::Result<()> {
+    match sources {
+        [only] => write_json(out, &document(only, &Stats::of(only.trace)), usize::MAX),
+        all => stats_list_json(out, all),
+    }
+}
+
+/// Writes a list of the numbers of each of `sources`, however few they are.
+///
+/// # Errors
+/// If `out` fails.
+pub fn stats_list_json(out: &mut dyn Write, sources: &[Source<'_>]) -> io::Result<()> {
     let stats: Vec<Stats> = sources.iter().map(|source| Stats::of(source.trace)).collect();
-    let documents = sources.iter().zip(&stats).map(|(source, stats)| Document {
+    let documents = sources.iter().zip(&stats).map(|(source, stats)| document(source, stats));
+    write_json(out, &documents.collect::<Vec<_>>(), usize::MAX)
+}
+
+fn document<'a>(source: &Source<'a>, stats: &'a Stats) -> Document<'a> {
+    Document {
         schema: SCHEMA,
         trace: trace_entry(source.path, source.trace),
         top: stats,
@@ -112,8 +128,7 @@ pub fn stats_json(out: &mut dyn Write, sources: &[Source<'_>]) -> io::Result<()>
         objects: objects(source.trace),
         locations: source.trace.names().sites.len(),
         repaired: source.trace.repairs().iter().map(ToString::to_string).collect(),
-    });
-    write_one_or_all(out, &documents.collect::<Vec<_>>(), usize::MAX)
+    }
 }
 
 /// Writes the numbers of `source` as text.
@@ -124,7 +139,7 @@ pub fn stats_text(out: &mut dyn Write, source: &Source<'_>) -> io::Result<()> {
     let trace = source.trace;
     let stats = Stats::of(trace);
     let packed = source.compression.map_or(String::new(), |name| format!(", {name}"));
-    writeln!(out, "{}: {}{packed}", shown(source.path), source.format)?;
+    writeln!(out, "{}: {}{packed}", shown(title(source.path)), source.format)?;
     if !trace.repairs().is_empty() {
         let changes = counted(trace.repairs().len() as u64, "change");
         writeln!(out, "  repaired   {changes} made it well formed")?;

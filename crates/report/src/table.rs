@@ -1,8 +1,12 @@
 //! A proof as a table with a column per thread: what the threads that matter did last, and what
 //! is next after that.
 
+use std::borrow::Cow;
+
 use reweave_analysis::Proof;
 use reweave_trace::{EventId, Reordering, ThreadId, Trace};
+
+use crate::site::place;
 
 /// How many of its last steps are shown of each thread that the goal speaks of.
 const STEPS_MAX: usize = 6;
@@ -72,9 +76,14 @@ impl<'t> Table<'t> {
     }
 
     /// What `event` does, and where.
-    pub(crate) fn cell(&self, event: EventId) -> (String, &'t str) {
+    pub(crate) fn cell(&self, event: EventId) -> (String, Cow<'t, str>) {
         let (event, names) = (self.trace.event(event), self.trace.names());
-        (names.spell(event.op).to_string(), names.location(event.site))
+        (names.spell(event.op).to_string(), place(names.location(event.site)))
+    }
+
+    /// Whether there are steps that it does not show.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.rows.iter().any(|row| matches!(row, Row::Gap { .. }))
     }
 }
 

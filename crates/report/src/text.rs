@@ -6,16 +6,20 @@ use anstyle::{AnsiColor, Style};
 use reweave_analysis::{Coverage, Guarantee, Kind, Outcome, Proof, Reported};
 use reweave_trace::Trace;
 
+use crate::left_out::{counters, left_out};
 use crate::shown::{clipped, shown};
 use crate::site::Site;
 use crate::table::{Row, Table, gap_note};
-use crate::{Examined, assumption, counted};
+use crate::{Examined, GAP_HINT, assumption, counted, instances_note, title};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
 const WARN: Style = AnsiColor::Yellow.on_default();
+
+/// More findings than these are listed once more, in a line each.
+const UNLISTED_MAX: usize = 10;
 
 /// How wide a thread's column and a location get in a table.
 const CELL_MAX: usize = 32;
@@ -37,7 +41,7 @@ pub fn text(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
 
 fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
     let Examined { path, trace, outcome } = examined;
-    writeln!(out, "{BOLD}{}{BOLD:#}: {}", shown(path), size(trace))?;
+    writeln!(out, "{BOLD}{}{BOLD:#}: {}", shown(title(path)), size(trace))?;
     let repairs = trace.repairs();
     if !repairs.is_empty() {
         let changes = counted(repairs.len() as u64, "change");
@@ -51,8 +55,17 @@ fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
         finding(out, trace, reported)?;
     }
     writeln!(out)?;
+    if outcome.findings.len() > UNLISTED_MAX {
+        for reported in &outcome.findings {
+            finding_line(out, trace, reported)?;
+        }
+        writeln!(out)?;
+    }
     for coverage in &outcome.coverage {
         coverage_line(out, coverage)?;
+    }
+    for sentence in left_out(outcome) {
+        writeln!(out, "{sentence}")?;
     }
     writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome))
 }
@@ -66,6 +79,21 @@ fn size(trace: &Trace) -> String {
         counted(names.locks.len() as u64, "lock"),
         counted(names.vars.len() as u64, "variable"),
     )
+}
+
+/// A finding in a line: its id, where, on what, and for how many it stands.
+fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
+    let Reported { id, finding, .. } = reported;
+    let sites = || finding.events.iter().map(|&event| Site::of(trace, event));
+    let mut places: Vec<String> =
+        sites().map(|site| clipped(&site.place(), CELL_MAX)).filter(|it| !it.is_empty()).collect();
+    places.dedup();
+    let mut ops: Vec<String> = sites().map(|site| clipped(&site.op, CELL_MAX)).collect();
+    ops.dedup();
+    let place = if places.is_empty() { "" } else { " at " };
+    let ops = ops.join(" and ");
+    let places = places.join(" and ");
+    writeln!(out, "{BAD}{id:<6}{BAD:#} {ops}{place}{places}, count {}", finding.count)
 }
 
 fn finding(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
@@ -84,16 +112,15 @@ fn finding(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Resul
     for &event in &finding.events {
         let site = Site::of(trace, event);
         let who = format!("event {}, {}: {}", site.number, site.thread, site.op);
-        let place = if site.location.is_empty() { "" } else { " at " };
-        let line = format!("{who}{place}{}, {}", site.location, site.holding());
+        let at = if site.place().is_empty() { "" } else { " at " };
+        let line = format!("{who}{at}{}, {}", site.place(), site.holding());
         writeln!(out, "    {}", shown(&line))?;
         for frame in site.stack {
             writeln!(out, "      {DIM}from {}{DIM:#}", shown(frame.trim_end()))?;
         }
     }
-    if finding.count > 1 {
-        let instances = counted(finding.count, "instance");
-        writeln!(out, "  {instances} at these locations, of which this is an early one")?;
+    if let Some(note) = instances_note(finding) {
+        writeln!(out, "  {note}")?;
     }
     if let Some(shown) = finding.evidence.proof() {
         writeln!(out, "  A schedule that leads there:")?;
@@ -127,6 +154,9 @@ pub fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()
     for &row in &table.rows {
         table_row(out, &table, &widths, row)?;
     }
+    if table.has_gaps() {
+        writeln!(out, "  {DIM}{GAP_HINT}{DIM:#}")?;
+    }
     match assumption(proof) {
         Some(assumption) => writeln!(out, "  {WARN}{assumption}{WARN:#}"),
         None => Ok(()),
@@ -141,7 +171,7 @@ fn table_row(out: &mut dyn Write, table: &Table<'_>, widths: &[usize], row: Row)
         Row::Event { step, event, column } => (step, event, column),
     };
     let (op, location) = table.cell(event);
-    let (op, location) = (clipped(&op, CELL_MAX), clipped(location.trim_end(), CELL_MAX));
+    let (op, location) = (clipped(&op, CELL_MAX), clipped(&location, CELL_MAX));
     let style = if step.is_none() { BAD } else { Style::new() };
     let step = step.map_or("then".to_owned(), |step| step.to_string());
     write!(out, "  {style}{step:>6}{style:#}{:>10}", event.number())?;
@@ -163,15 +193,6 @@ fn coverage_line(out: &mut dyn Write, coverage: &Coverage) -> io::Result<()> {
     writeln!(out)
 }
 
-/// What an analysis counted, in a line: `races.hb: pairs 2, second events 2`.
-pub(crate) fn counters(coverage: &Coverage) -> String {
-    let counters = coverage.counters.iter();
-    let counters: Vec<String> =
-        counters.map(|(name, count)| format!("{} {count}", name.replace('_', " "))).collect();
-    let separator = if counters.is_empty() { "" } else { ": " };
-    format!("{}{separator}{}", coverage.analysis, counters.join(", "))
-}
-
 /// What was found, in a line: `3 findings (deadlock 1, race 2)`.
 #[must_use]
 pub fn summary(outcome: &Outcome) -> String {
@@ -185,13 +206,6 @@ pub fn summary(outcome: &Outcome) -> String {
         0 => "nothing found".to_owned(),
         count => format!("{} ({})", counted(count as u64, "finding"), kinds.join(", ")),
     };
-    if outcome.unshown > 0 {
-        let pairs = counted(outcome.unshown, "location pair");
-        let (verb, them) = if outcome.unshown == 1 { ("is", "it") } else { ("are", "them") };
-        line += &format!(
-            "; {pairs} more {verb} unordered, no schedule proves {them}: --all lists {them}"
-        );
-    }
     if !outcome.is_complete() {
         line += "; not everything was searched";
     }

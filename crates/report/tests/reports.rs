@@ -50,7 +50,7 @@ fn text_says_what_where_and_how_it_comes_about() {
               `w(x)` at a.c:2 and `w(x)` at b.c:9 can happen at the same time
                 event 2, T1: w(x) at a.c:2, holding m
                 event 4, T2: w(x) at b.c:9, holding no lock
-              2 instances at these locations, of which this is an early one
+              2 unordered pairs at these locations; this one has a schedule
               A schedule that leads there:
                 step     event  T1      T2
                    1         1  acq(m)        a.c:1
@@ -72,20 +72,21 @@ fn what_rests_on_reads_of_unknown_writers_is_labelled_and_left_out_unless_asked_
     let trace = reweave_testkit::std(LOOSE);
     let plain = rendered(&trace, false, reweave_report::text);
     assert!(!plain.contains("R2"), "{plain}");
-    assert!(plain.contains("1 location pair more is unordered, no schedule proves it"), "{plain}");
+    let told = "1 location pair more rests on reads whose writer was not observed; --all lists it";
+    assert!(plain.contains(told), "{plain}");
     let label = "It rests on 1 read whose writer was not observed.";
     let text = rendered(&trace, true, reweave_report::text);
     expect![[r#"
         R2 race  unordered  races.hb e6ce78b597c71615
-          `w(x)` at 2 and `w(x)` at 4 are not ordered by synchronisation
-            event 2, T1: w(x) at 2, holding no lock
-            event 4, T2: w(x) at 4, holding no lock
+          `w(x)` at location 2 and `w(x)` at location 4 are not ordered by synchronisation
+            event 2, T1: w(x) at location 2, holding no lock
+            event 4, T2: w(x) at location 4, holding no lock
           A schedule that leads there:
             step     event  T1    T2
-               1         1  w(y)         1
-               2         3        r?(y)  3
-            then         2  w(x)         2
-            then         4        w(x)   4
+               1         1  w(y)         location 1
+               2         3        r?(y)  location 3
+            then         2  w(x)         location 2
+            then         4        w(x)   location 4
           It rests on 1 read whose writer was not observed.
           The relation leaves these events unordered; nothing more is sure.
 
@@ -112,22 +113,23 @@ fn a_long_witness_shows_the_last_steps_of_each_racing_thread() {
     let text = rendered(&reweave_testkit::std(&lines), false, reweave_report::text);
     expect![[r#"
         R1 race  witnessed  races.hb 4a2f5046fbd62db6
-          `w(x)` at 40 and `r(x)` at 41 can happen at the same time
-            event 21, T1: w(x) at 40, holding no lock
-            event 22, T2: r(x) at 41, holding no lock
+          `w(x)` at location 40 and `r(x)` at location 41 can happen at the same time
+            event 21, T1: w(x) at location 40, holding no lock
+            event 22, T2: r(x) at location 41, holding no lock
           A schedule that leads there:
             step     event  T2    T1
-               1         1  w(b)        20
-               2         2  w(b)        21
+               1         1  w(b)        location 20
+               2         2  w(b)        location 21
           … 3 steps between
-               6         9        w(a)  3
-               7        11        w(a)  4
-               8        13        w(a)  5
-               9        15        w(a)  6
-              10        17        w(a)  7
-              11        19        w(a)  8
-            then        21        w(x)  40
-            then        22  r(x)        41
+               6         9        w(a)  location 3
+               7        11        w(a)  location 4
+               8        13        w(a)  location 5
+               9        15        w(a)  location 6
+              10        17        w(a)  location 7
+              11        19        w(a)  location 8
+            then        21        w(x)  location 40
+            then        22  r(x)        location 41
+          --format json has the whole schedule
     "#]]
     .assert_eq(&text[text.find("R1").unwrap()..text.find("  The indep").unwrap()]);
 }
@@ -240,7 +242,44 @@ fn html_has_a_witness_table_with_a_column_per_thread() {
     assert!(page.contains("<th>T1</th><th>T2</th><th>location</th>"), "{page}");
     assert!(page.contains("<tr class=\"then\">"), "{page}");
     assert!(page.contains("prefers-color-scheme: dark"));
-    assert_eq!(page.matches("<article>").count(), page.matches("</article>").count());
+    assert_eq!(page.matches("<article").count(), page.matches("</article>").count());
+    assert!(page.contains("<title>run.std: reweave report</title>"), "{page}");
+    assert!(page.contains("<p><code>w(x)</code> at a.c:2 and <code>w(x)</code> at b.c:9 can"));
+    assert!(page.contains("<article id=\"R1\">") && !page.contains("href"), "{page}");
+}
+
+/// Two threads that write `count` variables, each at locations of its own.
+fn many_races(count: usize) -> Trace {
+    let lines = (0..count).map(|at| format!("T1|w(x{at})|a{at}\nT2|w(x{at})|b{at}\n"));
+    reweave_testkit::std(&lines.collect::<String>())
+}
+
+#[test]
+fn many_findings_are_listed_in_a_line_each_before_the_totals() {
+    let text = rendered(&many_races(11), false, reweave_report::text);
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines.len() - 1;
+    assert_eq!(lines[last], "11 findings (race 11)");
+    assert_eq!(lines[last - 3], "R11    w(x10) at a10 and b10, count 1");
+    assert!(!rendered(&many_races(10), false, reweave_report::text).contains("count 1"));
+}
+
+#[test]
+fn a_page_of_many_findings_starts_with_links_to_them() {
+    let page = rendered(&many_races(6), false, reweave_report::html);
+    for at in 1..=6 {
+        assert_eq!(page.matches(&format!("<a href=\"#R{at}\">")).count(), 1, "{page}");
+        assert_eq!(page.matches(&format!("<article id=\"R{at}\">")).count(), 1, "{page}");
+    }
+    assert!(!rendered(&many_races(5), false, reweave_report::html).contains("href"));
+}
+
+#[test]
+fn an_unknown_location_leaves_no_word_behind() {
+    let trace = reweave_testkit::std("T1|w(x)|\nT2|w(x)|7\n");
+    let text = rendered(&trace, false, reweave_report::text);
+    let told = "`w(x)` and `w(x)` at location 7 can happen at the same time";
+    assert!(text.contains(told) && text.contains("event 1, T1: w(x), holding"), "{text}");
 }
 
 #[test]

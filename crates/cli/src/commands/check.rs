@@ -35,6 +35,9 @@ pub(crate) struct Args {
     /// Stop after this many findings
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
+    /// How many steps of work to spend on trying schedules, in events replayed
+    #[arg(long, value_name = "N", default_value_t = Settings::default().budget)]
+    budget: u64,
     /// Mend traces whose events cannot have happened, and say what was changed
     #[arg(long)]
     repair: bool,
@@ -63,10 +66,16 @@ pub(crate) enum ReportFormat {
 }
 
 impl ReportFormat {
-    /// Writes the report on `examined`.
-    pub(crate) fn write(self, out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
+    /// Writes the report on `examined`, for programs as a list if `is_list`.
+    fn write(
+        self,
+        out: &mut dyn Write,
+        examined: &[Examined<'_>],
+        is_list: bool,
+    ) -> io::Result<()> {
         match self {
             Self::Text => reweave_report::text(out, examined),
+            Self::Json if is_list => reweave_report::json_list(out, examined),
             Self::Json => reweave_report::json(out, examined),
             Self::Html => reweave_report::html(out, examined),
         }
@@ -75,30 +84,51 @@ impl ReportFormat {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    input::check_names(&args.traces)?;
     let analyses = reweave_catalog::select(&args.only, &args.with)?;
     let destination = Destination::prepare(args.output.as_deref())?;
     let settings = Settings {
         all: args.all,
         limit: args.limit,
+        budget: args.budget,
         threads: args.threads.map_or_else(available_threads, usize::from),
-        ..Settings::default()
     };
     let mut examined: Vec<(String, Trace, Outcome)> = Vec::new();
+    let mut failures = Vec::new();
     for path in &args.traces {
+        let not_examined = || say(&format!("{}: not examined: interrupted", input::name(path)));
         if interrupt::is_asked() && !examined.is_empty() {
-            say(&format!("{}: not examined: interrupted", input::name(path)));
+            not_examined();
             continue;
         }
-        let trace = input::read(path, args.repair)?.trace;
+        let trace = match input::read(path, args.repair) {
+            Ok(reading) => reading.trace,
+            Err(error) if interrupt::is_asked() => match examined.is_empty() {
+                true => return Err(error),
+                false => {
+                    not_examined();
+                    continue;
+                }
+            },
+            Err(error) => {
+                failures.push(error);
+                continue;
+            }
+        };
+        interrupt::keep();
         let bar = Bar::new("analysing", Some(trace.len() as u64));
         let outcome = reweave_catalog::run(&trace, &analyses, &settings, &bar);
         drop(bar);
-        examined.push((input::name(path), trace, outcome));
+        examined.push((path.display().to_string(), trace, outcome));
     }
     let views: Vec<Examined<'_>> =
         examined.iter().map(|(path, trace, outcome)| Examined { path, trace, outcome }).collect();
-    destination.write(|out| args.format.write(out, &views))?;
-    Ok(exit::of_search(examined.iter().map(|(_, _, outcome)| outcome)))
+    // Where nothing could be read there is no report, and an old one stays as it is.
+    if !views.is_empty() {
+        destination.write(|out| args.format.write(out, &views, args.traces.len() > 1))?;
+    }
+    let code = exit::of_search(examined.iter().map(|(_, _, outcome)| outcome));
+    Ok(exit::after(&failures, code))
 }
 
 fn available_threads() -> usize {

@@ -21,7 +21,7 @@ const HIDDEN: &str = include_str!("../../data/hidden.std");
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave demo -o demo.html")]
 pub(crate) struct Args {
-    /// Where to write the HTML report
+    /// Where to write the HTML report; with `-` it is all that goes to standard output
     #[arg(short, long, value_name = "FILE", default_value = "reweave-demo.html")]
     output: PathBuf,
 }
@@ -42,8 +42,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         trace: &hidden,
         proof: &proof,
     };
-    Destination::StandardOutput.write(|out| tell(out, &pages, &exhibit))?;
-    write_page(&args.output, &pages, &exhibit);
+    if args.output == Path::new("-") {
+        // Standard output is the page, so the story goes where the notes go.
+        tell(&mut anstream::stderr().lock(), &pages, &exhibit)?;
+        let page = |out: &mut dyn Write| reweave_report::html_with(out, &pages, &[exhibit]);
+        Destination::StandardOutput.write(page)?;
+    } else {
+        Destination::StandardOutput.write(|out| tell(out, &pages, &exhibit))?;
+        write_page(&args.output, &pages, &exhibit);
+    }
     Ok(exit::of_search([&seen, &unseen].into_iter()))
 }
 

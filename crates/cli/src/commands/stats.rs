@@ -7,7 +7,7 @@ use reweave_format::Reading;
 use reweave_report::Source;
 
 use crate::destination::Destination;
-use crate::input;
+use crate::{exit, input, interrupt};
 
 /// Count what a trace holds: events, threads, locks, variables, operations.
 #[derive(Debug, clap::Args)]
@@ -39,10 +39,19 @@ pub(crate) enum StatsFormat {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    input::check_names(&args.traces)?;
     let destination = Destination::prepare(args.output.as_deref())?;
     let mut readings: Vec<(String, Reading)> = Vec::new();
+    let mut failures = Vec::new();
     for path in &args.traces {
-        readings.push((input::name(path), input::read(path, args.repair)?));
+        match input::read(path, args.repair) {
+            Ok(reading) => readings.push((path.display().to_string(), reading)),
+            Err(error) if interrupt::is_asked() => return Err(error),
+            Err(error) => failures.push(error),
+        }
+    }
+    if readings.is_empty() {
+        return Ok(exit::after(&failures, ExitCode::SUCCESS));
     }
     let sources: Vec<Source<'_>> = readings
         .iter()
@@ -57,7 +66,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         StatsFormat::Text => {
             sources.iter().try_for_each(|source| reweave_report::stats_text(out, source))
         }
+        StatsFormat::Json if args.traces.len() > 1 => {
+            reweave_report::stats_list_json(out, &sources)
+        }
         StatsFormat::Json => reweave_report::stats_json(out, &sources),
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::after(&failures, ExitCode::SUCCESS))
 }

@@ -134,11 +134,51 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_good_file_before_a_bad_one_prints_nothing() {
+fn a_bad_file_among_good_ones_is_named_and_hides_nothing() {
     let folder = Folder::with("good.std", RACE);
     folder.put("bad.std", "T1|nonsense|1\n");
-    let ran = folder.run(&["check", "good.std", "bad.std"]).expect(2);
-    assert_eq!(ran.out(), "");
+    for command in ["check", "stats"] {
+        let arguments = [command, "--format", "json", "good.std", "bad.std", "nowhere.std"];
+        let ran = folder.run(&arguments).expect(2);
+        let said = ran.err();
+        assert!(said.contains("bad.std: line 1") && said.contains("nowhere.std"), "{said}");
+        let report = ran.json();
+        assert_eq!(report.as_array().map(Vec::len), Some(1), "{command}");
+        assert_eq!(report[0]["trace"]["path"], "good.std");
+    }
+    folder.run(&["check", "bad.std", "good.std", "-o", "report.txt"]).expect(2);
+    assert!(folder.read("report.txt").starts_with(b"good.std"));
+}
+
+#[test]
+fn standard_input_can_be_given_once() {
+    for command in ["check", "stats"] {
+        let ran = Folder::new().run_with(RACE.as_bytes(), &[command, "-", "-"]).expect(2);
+        assert_eq!(ran.err(), "reweave: standard input can be given once\n");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn one_interrupt_ends_the_wait_for_standard_input() {
+    let folder = Folder::new();
+    let mut command = folder.command(&["check", "-", "-o", "report.txt"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    // More than a pipe holds, so once it is written the command has begun to read; and the pipe
+    // stays open, so it waits for more.
+    pipe.write_all("T1|w(x)|a.c:1\n".repeat(100_000).as_bytes()).unwrap();
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
+    assert_eq!(
+        (child.wait().unwrap().code(), said.as_str()),
+        (Some(130), "reweave: interrupted\n")
+    );
+    drop(pipe);
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
 }
 
 #[test]

@@ -99,6 +99,18 @@ fn a_finding_that_rests_on_reads_of_unknown_writers_is_not_shown_unless_asked_fo
 }
 
 #[test]
+fn a_budget_says_what_was_not_tried() {
+    let folder = Folder::with("race.std", RACE);
+    let ran = folder.run(&["check", "--budget", "0", "race.std"]).expect(3);
+    let told = "1 location pair was not tried: the work budget was used up; --budget raises it";
+    assert!(ran.out().contains(told), "{}", ran.out());
+    let ran = folder.run(&["check", "--budget", "0", "--format", "json", "race.std"]).expect(3);
+    let report = ran.json();
+    assert_eq!((&report["unshown"], &report["untried"]), (&1.into(), &1.into()));
+    folder.run(&["check", "--budget", "2", "race.std"]).expect(66);
+}
+
+#[test]
 fn an_unknown_analysis_is_refused_with_those_that_exist() {
     let folder = Folder::with("race.std", RACE);
     let ran = folder.run(&["check", "--only", "rases", "race.std"]).expect(2);
@@ -128,7 +140,9 @@ fn a_report_in_a_file_replaces_it_and_leaves_nothing_else() {
 fn a_place_that_cannot_be_written_to_is_known_before_the_work_starts() {
     let folder = Folder::new();
     let ran = folder.run(&["check", "-o", "no/such/folder/out.txt", "no-such-trace"]).expect(2);
-    assert!(ran.err().contains("no/such/folder/out.txt"), "{}", ran.err());
+    let told =
+        "reweave: cannot write no/such/folder/out.txt: there is no folder `no/such/folder`\n";
+    assert_eq!(ran.err(), told);
     let ran = folder.run(&["check", "-o", ".", "no-such-trace"]).expect(2);
     assert!(ran.err().contains("directory"), "{}", ran.err());
 }

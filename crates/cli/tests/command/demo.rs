@@ -12,7 +12,16 @@ fn it_finds_the_ordinary_race_and_shows_the_hidden_one() {
     assert!(out.contains("nothing found"), "{out}");
     assert!(ran.err().contains("reweave-demo.html"), "{}", ran.err());
     let page = String::from_utf8(folder.read("reweave-demo.html")).unwrap();
-    assert_eq!(page.matches("<article>").count(), 2);
+    assert_eq!(page.matches("<article").count(), 2);
+}
+
+#[test]
+fn a_page_on_standard_output_stands_there_alone() {
+    let folder = Folder::new();
+    let ran = folder.run(&["demo", "-o", "-"]).expect(66);
+    assert!(ran.out().starts_with("<!doctype html>") && ran.out().ends_with("</html>\n"));
+    assert!(ran.err().contains("Happens-before is silent"), "{}", ran.err());
+    assert!(folder.names().is_empty());
 }
 
 #[test]

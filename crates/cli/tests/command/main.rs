@@ -1,6 +1,7 @@
 //! The built command, run as a user would run it, on files in a folder of its own.
 
 mod bad_input;
+mod book;
 mod check;
 mod convert;
 mod demo;

@@ -39,6 +39,17 @@ fn bad_usage_exits_with_2() {
 }
 
 #[test]
+fn a_command_of_another_version_is_told_of() {
+    let folder = Folder::new();
+    let said = |arguments: &[&str]| folder.run(arguments).expect(2).err();
+    assert!(said(&["races", "x"]).contains("use `reweave check --only races TRACE`"));
+    for name in ["deadlocks", "determinism", "explain"] {
+        assert!(said(&[name, "x"]).contains(&format!("`{name}` is not in this version")));
+    }
+    assert!(said(&["check", "--with", "states", "x"]).contains("`states` is not in this version"));
+}
+
+#[test]
 fn the_list_names_every_analysis_with_its_guarantee() {
     let folder = Folder::new();
     expect![[r#"

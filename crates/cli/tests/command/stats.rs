@@ -60,5 +60,5 @@ fn text_lists_what_there_is() {
 #[test]
 fn standard_input_is_read_too() {
     let ran = Folder::new().run_with(CLEAN.as_bytes(), &["stats", "-", "--format", "json"]);
-    assert_eq!(ran.expect(0).json()["trace"]["path"], "standard input");
+    assert_eq!(ran.expect(0).json()["trace"]["path"], "-");
 }

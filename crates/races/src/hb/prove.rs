@@ -27,6 +27,10 @@ pub(super) struct Proofs<'a, 't> {
     truncated: Option<Truncation>,
     /// The pairs that are findings already, where every pair is to be one.
     told: FxHashSet<Race>,
+    /// How many groups were told of without a try, the budget being used up.
+    untried: u64,
+    /// How many groups have no schedule but one that rests on reads of unknown writers.
+    loose: u64,
 }
 
 /// A location pair of which no try has succeeded yet.
@@ -58,12 +62,20 @@ impl<'a, 't> Proofs<'a, 't> {
     ) -> Self {
         let replays_left = settings.budget / subject.trace().len().max(1) as u64;
         let told = FxHashSet::default();
-        Self { subject, all: settings.all, replays_left, truncated, told }
+        Self { subject, all: settings.all, replays_left, truncated, told, untried: 0, loose: 0 }
     }
 
     /// Why not everything was tried and told, if so.
     pub(super) const fn truncated(&self) -> Option<Truncation> {
         self.truncated
+    }
+
+    /// Why location pairs are not shown, as far as it is not that tries failed; `unlisted` of them
+    /// are in no group.
+    pub(super) fn counters(&self, unlisted: u64) -> Vec<(&'static str, u64)> {
+        let untried = self.untried + unlisted;
+        let counters = [("untried", untried), ("unlisted", unlisted), ("loose", self.loose)];
+        counters.into_iter().filter(|&(_, count)| count > 0).collect()
     }
 
     /// Makes a finding of each of `groups`, shown by the first instance that can be proven; or,
@@ -83,6 +95,9 @@ impl<'a, 't> Proofs<'a, 't> {
             let mut queue = Queue::of(&races);
             let mut still_open = Vec::new();
             for (&race, entry) in races.iter().zip(open) {
+                if round == 0 && self.replays_left == 0 && !self.all {
+                    self.untried += 1;
+                }
                 let proof = self.attempt(&mut queue, sink)?;
                 if let Some(entry) = self.take_try(entry, race, round, proof, sink)? {
                     still_open.push(entry);
@@ -118,7 +133,10 @@ impl<'a, 't> Proofs<'a, 't> {
             open.loose = open.loose.or(proof.map(|proof| Box::new((race, proof))));
             if is_closed {
                 let (race, proof) = match open.loose.take().map(|loose| *loose) {
-                    Some((race, proof)) => (race, Some(proof)),
+                    Some((race, proof)) => {
+                        self.loose += 1;
+                        (race, Some(proof))
+                    }
                     None => (open.group.earliest[0], None),
                 };
                 sink.found(self.finding(race, open.group.count, proof))?;
@@ -179,9 +197,14 @@ impl<'a, 't> Proofs<'a, 't> {
         let names = trace.names();
         let [first, second] = [race.first, race.second].map(|access| {
             let event = trace.event(access);
-            match names.location(event.site) {
-                "" => format!("`{}`", names.spell(event.op)),
-                location => format!("`{}` at {location}", names.spell(event.op)),
+            let (op, location) = (names.spell(event.op), names.location(event.site).trim());
+            match location {
+                "" => format!("`{op}`"),
+                // A bare number would read as part of the sentence.
+                _ if location.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    format!("`{op}` at location {location}")
+                }
+                _ => format!("`{op}` at {location}"),
             }
         });
         let evidence = proof.map_or(Evidence::Unordered, Evidence::Schedule);

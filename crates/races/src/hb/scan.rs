@@ -6,11 +6,11 @@
 
 use std::collections::hash_map::Entry;
 
-use reweave_base::{FxHashMap, Id, IndexVec, id};
+use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec, id};
 use reweave_order::hb::HappensBefore;
 use reweave_trace::{EventId, Op, SiteId, ThreadId, Trace, VarId};
 
-use super::{Counts, Group, Race, Races, TRIES_MAX};
+use super::{Counts, GROUPS_MAX, Group, LOCATION_PAIRS_MAX, Race, Races, TRIES_MAX};
 
 id! {
     /// What one thread did to one variable.
@@ -194,10 +194,26 @@ pub(super) struct Tally {
     locations: IndexVec<SiteId, SiteId>,
     group_of: FxHashMap<(SiteId, SiteId), usize>,
     groups: Vec<Group>,
+    /// The location pairs beyond those that have a group. There may be millions, so they are only
+    /// told apart.
+    unlisted: FxHashSet<(SiteId, SiteId)>,
+    is_lower_bound: bool,
+    maxima: Maxima,
+}
+
+/// How many location pairs are kept, and in what way.
+#[derive(Clone, Copy, Debug)]
+struct Maxima {
+    groups: usize,
+    location_pairs: usize,
 }
 
 impl Tally {
     pub(super) fn new(trace: &Trace) -> Self {
+        Self::bounded(trace, Maxima { groups: GROUPS_MAX, location_pairs: LOCATION_PAIRS_MAX })
+    }
+
+    fn bounded(trace: &Trace, maxima: Maxima) -> Self {
         let names = trace.names();
         let mut first: FxHashMap<&str, SiteId> = FxHashMap::default();
         let locations =
@@ -209,6 +225,9 @@ impl Tally {
             locations: locations.collect(),
             group_of: FxHashMap::default(),
             groups: Vec::new(),
+            unlisted: FxHashSet::default(),
+            is_lower_bound: false,
+            maxima,
         }
     }
 
@@ -225,11 +244,7 @@ impl Tally {
         }
         let (left, right) = (self.locations[unordered.site], self.locations[event.site]);
         let sites = (left.min(right), left.max(right));
-        let at = *self.group_of.entry(sites).or_insert(self.groups.len());
-        if at == self.groups.len() {
-            self.groups.push(Group { sites, count: 0, earliest: Vec::new() });
-        }
-        let group = &mut self.groups[at];
+        let Some(group) = self.group(sites) else { return };
         group.count += count;
         for first in unordered.firsts().take(TRIES_MAX) {
             let race = Race { first, second };
@@ -239,10 +254,31 @@ impl Tally {
         }
     }
 
+    /// The group of the location pair `sites`, if it is among the first ones; it is counted anyway.
+    fn group(&mut self, sites: (SiteId, SiteId)) -> Option<&mut Group> {
+        if self.groups.len() < self.maxima.groups {
+            let at = *self.group_of.entry(sites).or_insert(self.groups.len());
+            if at == self.groups.len() {
+                self.groups.push(Group { sites, count: 0, earliest: Vec::new() });
+            }
+            return Some(&mut self.groups[at]);
+        }
+        if let Some(&at) = self.group_of.get(&sites) {
+            return Some(&mut self.groups[at]);
+        }
+        if self.groups.len() + self.unlisted.len() < self.maxima.location_pairs {
+            self.unlisted.insert(sites);
+        } else if !self.unlisted.contains(&sites) {
+            self.is_lower_bound = true;
+        }
+        None
+    }
+
     pub(super) fn finish(mut self) -> Races {
-        self.counts.location_pairs = self.groups.len() as u64;
+        self.counts.location_pairs = (self.groups.len() + self.unlisted.len()) as u64;
         self.groups.sort_by_key(|group| group.earliest.first().map(Race::order));
-        Races { counts: self.counts, groups: self.groups }
+        let is_lower_bound = self.is_lower_bound;
+        Races { counts: self.counts, groups: self.groups, is_lower_bound }
     }
 }
 
@@ -261,6 +297,30 @@ fn insert(earliest: &mut Vec<Race>, race: Race) -> bool {
 mod tests {
     use super::*;
     use reweave_trace::MemoryOrder;
+
+    fn tallied(trace: &Trace, groups: usize, location_pairs: usize) -> Races {
+        let mut scan = Scan::default();
+        let mut tally = Tally::bounded(trace, Maxima { groups, location_pairs });
+        for (second, _) in trace.events() {
+            scan.step(trace, second, |unordered| tally.add(trace, &unordered));
+        }
+        tally.finish()
+    }
+
+    #[test]
+    fn location_pairs_beyond_the_first_are_counted_and_have_no_group() {
+        let lines = (0..6).map(|at| format!("T1|w(x)|a{at}\nT2|w(x)|b{at}\n"));
+        let trace = reweave_testkit::std(&lines.collect::<String>());
+        let whole = tallied(&trace, 100, 100);
+        assert_eq!((whole.groups.len(), whole.counts.location_pairs), (36, 36));
+        let few = tallied(&trace, 5, 100);
+        assert_eq!((few.groups.len(), few.unlisted()), (5, 31));
+        assert_eq!((few.counts, few.is_lower_bound), (whole.counts, false));
+        assert_eq!(few.groups[..1], whole.groups[..1]);
+        let bound = tallied(&trace, 5, 20);
+        assert_eq!((bound.counts.location_pairs, bound.is_lower_bound), (20, true));
+        assert!(!tallied(&trace, 5, 36).is_lower_bound);
+    }
 
     #[test]
     fn classes_conflict_as_their_operations_do() {

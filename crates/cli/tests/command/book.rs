@@ -1,0 +1,73 @@
+//! What the book shows is what the command prints.
+
+use std::path::Path;
+
+use super::Folder;
+
+/// The text of a chapter.
+fn chapter(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/src").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What stands between the fences of each block of `text`.
+fn blocks(text: &str) -> Vec<String> {
+    let fenced = text.split("```").skip(1).step_by(2);
+    fenced.filter_map(|block| block.split_once('\n')).map(|(_, body)| body.to_owned()).collect()
+}
+
+/// The block of `text` that starts with `start`, without it.
+#[track_caller]
+fn block(text: &str, start: &str) -> String {
+    let found = blocks(text).into_iter().find_map(|it| it.strip_prefix(start).map(str::to_owned));
+    found.unwrap_or_else(|| panic!("no block starts with {start}"))
+}
+
+const FIRST_EVENT: &str = "main|fork(worker)|app.c:10\n";
+
+/// A folder with the trace of the chapter on how to get started.
+fn started(text: &str) -> Folder {
+    Folder::with("ready.std", FIRST_EVENT.to_owned() + &block(text, FIRST_EVENT))
+}
+
+#[test]
+fn the_first_trace_gives_what_the_chapter_shows() {
+    let text = chapter("getting-started.md");
+    let folder = started(&text);
+    let ran = folder.run(&["check", "ready.std"]).expect(66);
+    assert_eq!(ran.out(), block(&text, "$ reweave check ready.std\n"));
+    folder.run(&["convert", "ready.std", "ready.rwt"]).expect(0);
+    let columns = folder.run(&["convert", "--to", "columns", "ready.rwt", "-"]).expect(0).out();
+    let heading = "main          worker\n";
+    assert_eq!(columns.strip_prefix(heading), Some(block(&text, heading).as_str()));
+}
+
+#[test]
+fn a_refused_trace_is_refused_in_the_words_of_the_chapter() {
+    let text = chapter("getting-started.md");
+    let folder = Folder::with("bad.std", "T1|acq(m)|1\nT2|acq(m)|2\n");
+    let ran = folder.run(&["check", "bad.std"]).expect(2);
+    assert_eq!(ran.err(), block(&text, "$ reweave check bad.std\n"));
+}
+
+#[test]
+fn the_reference_shows_the_json_of_the_first_trace() {
+    let folder = started(&chapter("getting-started.md"));
+    let mut report = folder.run(&["check", "--format", "json", "ready.std"]).expect(66).json();
+    report["findings"][0]["message"] = "…".into();
+    let start = "{ \"schema\"";
+    let shown = start.to_owned() + &block(&chapter("commands.md"), start);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), report);
+}
+
+#[test]
+fn the_reference_names_every_option_of_every_command() {
+    let reference = chapter("commands.md");
+    for command in ["demo", "check", "stats", "convert", "generate", "list"] {
+        let help = Folder::new().run(&[command, "--help"]).expect(0).out();
+        for word in help.split_whitespace().filter(|word| word.starts_with("--")) {
+            let option = word.trim_end_matches(',');
+            assert!(option == "--help" || reference.contains(option), "{command} {option}");
+        }
+    }
+}
