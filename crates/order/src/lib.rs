@@ -3,8 +3,11 @@
 //! | order | module |
 //! | --- | --- |
 //! | happens-before: what synchronisation makes certain | [`hb`] |
+//! | causally-precedes: what of it other runs must keep | [`cp`] |
 
 mod clock;
+pub mod cp;
+mod flow;
 pub mod hb;
 
 pub use clock::VectorClock;

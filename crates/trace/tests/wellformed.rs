@@ -442,19 +442,19 @@ wake(c)
 req(m)
 acq(m)
 ";
-    assert!(reweave_testkit::try_trace(drawing).is_ok());
+    assert!(try_trace(drawing).is_ok());
 }
 
 #[test]
 fn indexes_that_name_nothing_are_refused_after_a_wait_too() {
-    use reweave_trace::{MemoryOrder, OpCode, OpKind, TraceBuilder};
+    use reweave_trace::{MemoryOrder, Op, OpCode, OpKind, TraceBuilder};
     let far = u32::MAX;
     let broken = [(far, 0, 0), (0, far, 0), (0, 0, far)];
     for (thread, operand, site) in broken {
         let mut builder = TraceBuilder::new();
         let (own, condition) = (builder.thread("t1"), builder.condition("c"));
         let (_, here) = (builder.var("x"), builder.site("1"));
-        builder.push(own, reweave_trace::Op::Wait(condition), here);
+        builder.push(own, Op::Wait(condition), here);
         let code = OpCode::new(OpKind::Read, MemoryOrder::SeqCst);
         builder.push_indexes(thread, code, operand, site);
         let refused = builder.finish().expect_err("no such thing has a name");

@@ -1,0 +1,244 @@
+//! How clocks travel along the edges of a trace.
+//!
+//! Every relation of the happens-before family has the same edges: from a release to the acquires
+//! after it, and from a *hard* source (a fork, a notify, an arrival, a post, an atomic write, a
+//! birth) to what waits for it, and from a thread's end to its joins. They differ in what is sent
+//! along each, which the caller says; [`Flow`] keeps what is on its way.
+
+use std::mem;
+
+use reweave_base::{FxHashMap, IndexVec};
+use reweave_trace::views::RoundId;
+use reweave_trace::{EventId, LockId, ObjectId, Op, ThreadId, Trace, VarId};
+
+use crate::clock::VectorClock;
+
+/// The clocks of threads, and those on their way along edges.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    threads: IndexVec<ThreadId, VectorClock>,
+    locks: IndexVec<LockId, LockClocks>,
+    /// Of the last write, where it was atomic.
+    atomics: IndexVec<VarId, Option<Sent>>,
+    births: IndexVec<ObjectId, Option<Sent>>,
+    /// Of notifies, and how many that each woke have still to wake.
+    notifies: FxHashMap<EventId, (VectorClock, usize)>,
+    /// Of the arrivals of a round, while something comes after it.
+    rounds: FxHashMap<RoundId, Vec<Sent>>,
+    posts: FxHashMap<EventId, Sent>,
+}
+
+/// A clock on its way along a hard edge. A thread receives nothing from itself that way.
+#[derive(Clone, Debug)]
+struct Sent {
+    by: ThreadId,
+    clock: VectorClock,
+}
+
+impl Sent {
+    fn arrive(&self, thread: ThreadId, clock: &mut VectorClock) {
+        if self.by != thread {
+            clock.join(&self.clock);
+        }
+    }
+}
+
+/// What the releases of a lock pass on.
+#[derive(Clone, Debug, Default)]
+struct LockClocks {
+    /// Of the last exclusive release, which has seen all releases before it.
+    exclusive: VectorClock,
+    /// Of the shared releases since.
+    shared: VectorClock,
+}
+
+impl Flow {
+    /// Takes out the clock of `thread` after its events so far.
+    pub(crate) fn take(&mut self, thread: ThreadId) -> VectorClock {
+        mem::take(self.threads.get_or_default(thread))
+    }
+
+    /// Puts the clock of `thread` back.
+    pub(crate) fn put(&mut self, thread: ThreadId, clock: VectorClock) -> &VectorClock {
+        let own = self.threads.get_or_default(thread);
+        *own = clock;
+        own
+    }
+
+    /// The clock of `thread` after its events so far, if it has any.
+    pub(crate) fn of_thread(&self, thread: ThreadId) -> Option<&VectorClock> {
+        self.threads.get(thread)
+    }
+
+    /// Adds to `clock` what comes before `event` by an edge that ends at it.
+    pub(crate) fn receive(
+        &mut self,
+        trace: &Trace,
+        event: EventId,
+        op: Op,
+        clock: &mut VectorClock,
+    ) {
+        let thread = trace.event(event).thread;
+        match op {
+            Op::Acquire(lock) => {
+                let released = self.locks.get_or_default(lock);
+                clock.join(&released.exclusive);
+                clock.join(&released.shared);
+            }
+            Op::AcquireShared(lock) => clock.join(&self.locks.get_or_default(lock).exclusive),
+            Op::Join(child) => {
+                let lifetime = trace.lifetime(child);
+                let forked_here =
+                    lifetime.fork.is_some_and(|fork| trace.event(fork).thread == thread);
+                // A thread that never runs passes its fork on to its join, but not to itself.
+                if lifetime.first.is_some() || !forked_here {
+                    clock.join(self.threads.get_or_default(child));
+                }
+            }
+            Op::Wake(_) => self.wake(trace, event, clock),
+            Op::Arrive(_) | Op::Depart(_) => self.pass_barrier(trace, event, clock),
+            Op::Take(_) => {
+                let post = trace.signals().post(event);
+                if let Some(posted) = post.and_then(|post| self.posts.remove(&post)) {
+                    posted.arrive(thread, clock);
+                }
+            }
+            Op::AtomicRead(var, _) | Op::AtomicUpdate(var, _) => {
+                if let Some(written) = self.atomics.get_or_default(var) {
+                    written.arrive(thread, clock);
+                }
+            }
+            Op::Free(object) => {
+                if let Some(born) = self.births.get_or_default(object).take() {
+                    born.arrive(thread, clock);
+                }
+            }
+            Op::Read(_)
+            | Op::Write(_)
+            | Op::LooseRead(_)
+            | Op::AtomicWrite(..)
+            | Op::Fence(_)
+            | Op::Release(_)
+            | Op::ReleaseShared(_)
+            | Op::Request(_)
+            | Op::Fork(_)
+            | Op::Wait(_)
+            | Op::Timeout(_)
+            | Op::Notify(_)
+            | Op::NotifyAll(_)
+            | Op::Post(_)
+            | Op::Alloc(_)
+            | Op::Begin(_)
+            | Op::End(_)
+            | Op::Branch
+            | Op::Let(_) => {}
+        }
+    }
+
+    /// Keeps what events that come after `event` by an edge that starts at it will receive:
+    /// `released` along the edges of a lock, `hard` along all others.
+    pub(crate) fn send(
+        &mut self,
+        trace: &Trace,
+        event: EventId,
+        op: Op,
+        released: &VectorClock,
+        hard: &VectorClock,
+    ) {
+        let thread = trace.event(event).thread;
+        match op {
+            Op::Release(lock) => {
+                let clocks = self.locks.get_or_default(lock);
+                clocks.exclusive.copy_from(released);
+                clocks.shared.clear();
+            }
+            Op::ReleaseShared(lock) => self.locks.get_or_default(lock).shared.join(released),
+            Op::Fork(child) => self.threads.get_or_default(child).join(hard),
+            Op::Notify(_) | Op::NotifyAll(_) => {
+                let woken = trace.signals().woken(event).len();
+                if woken > 0 {
+                    self.notifies.insert(event, (hard.clone(), woken));
+                }
+            }
+            Op::Arrive(_) => {
+                let own = trace.signals().own_round(event);
+                let waited_for = |&round: &RoundId| {
+                    trace.signals().round(round).last_needed.is_some_and(|last| last > event)
+                };
+                if let Some(round) = own.filter(waited_for) {
+                    let sent = Sent { by: thread, clock: hard.clone() };
+                    self.rounds.entry(round).or_default().push(sent);
+                }
+            }
+            Op::Post(_) => {
+                if trace.signals().is_taken(event) {
+                    self.posts.insert(event, Sent { by: thread, clock: hard.clone() });
+                }
+            }
+            Op::AtomicWrite(var, _) | Op::AtomicUpdate(var, _) => {
+                replace(self.atomics.get_or_default(var), thread, hard);
+            }
+            // An atomic read that sees a plain write is ordered by nothing.
+            Op::Write(var) => {
+                if self.atomics.get(var).is_some() {
+                    self.atomics[var] = None;
+                }
+            }
+            Op::Alloc(object) => replace(self.births.get_or_default(object), thread, hard),
+            Op::Read(_)
+            | Op::LooseRead(_)
+            | Op::AtomicRead(..)
+            | Op::Fence(_)
+            | Op::Acquire(_)
+            | Op::AcquireShared(_)
+            | Op::Request(_)
+            | Op::Join(_)
+            | Op::Wait(_)
+            | Op::Wake(_)
+            | Op::Timeout(_)
+            | Op::Depart(_)
+            | Op::Take(_)
+            | Op::Free(_)
+            | Op::Begin(_)
+            | Op::End(_)
+            | Op::Branch
+            | Op::Let(_) => {}
+        }
+    }
+
+    fn wake(&mut self, trace: &Trace, event: EventId, clock: &mut VectorClock) {
+        let notify = trace.signals().stay(event).and_then(|stay| stay.notify);
+        let Some((notified, left)) = notify.and_then(|notify| self.notifies.get_mut(&notify))
+        else {
+            return;
+        };
+        clock.join(notified);
+        *left -= 1;
+        if *left == 0
+            && let Some(notify) = notify
+        {
+            self.notifies.remove(&notify);
+        }
+    }
+
+    fn pass_barrier(&mut self, trace: &Trace, event: EventId, clock: &mut VectorClock) {
+        let Some(needed) = trace.signals().needed_round(event) else { return };
+        for arrived in self.rounds.get(&needed).into_iter().flatten() {
+            arrived.arrive(trace.event(event).thread, clock);
+        }
+        if trace.signals().round(needed).last_needed == Some(event) {
+            self.rounds.remove(&needed);
+        }
+    }
+}
+
+/// Puts what `by` sends in place of what was sent before, in the memory of that.
+fn replace(sent: &mut Option<Sent>, by: ThreadId, clock: &VectorClock) {
+    match sent {
+        Some(sent) => {
+            sent.by = by;
+            sent.clock.copy_from(clock);
+        }
+        None => *sent = Some(Sent { by, clock: clock.clone() }),
+    }
+}

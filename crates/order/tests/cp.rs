@@ -1,0 +1,175 @@
+//! The CP clocks hold exactly the relation of the definition, and the paper's figures come out.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use reweave_order::cp::CausallyPrecedes;
+use reweave_order::cp::reference::Order;
+use reweave_order::hb::HappensBefore;
+use reweave_testkit::{Scope, Shape, soak, traces};
+use reweave_trace::{EventId, Trace};
+
+/// The first event pair, if any, that clocks and definition disagree on.
+fn disagreement(trace: &Trace) -> Option<String> {
+    let order = Order::of(trace);
+    let causal = CausallyPrecedes::of(trace);
+    let mut clocks = causal.clocks();
+    for (late, _) in trace.events() {
+        let clock = clocks.advance(trace, late);
+        for (early, event) in trace.events() {
+            let in_clock = trace.position(early) < clock.get(event.thread);
+            let defined = order.is_before(early, late);
+            if in_clock != defined {
+                let (early, late) = (early.number(), late.number());
+                return Some(format!("{early} before {late}: {in_clock}, not {defined}"));
+            }
+        }
+    }
+    None
+}
+
+/// The conflicting pairs that CP leaves unordered, by its clocks.
+fn races(trace: &Trace) -> Vec<Vec<u32>> {
+    let causal = CausallyPrecedes::of(trace);
+    let mut clocks = causal.clocks();
+    let mut races = Vec::new();
+    for (late, to) in trace.events() {
+        let clock = clocks.advance(trace, late);
+        for (early, from) in trace.events().take_while(|&(early, _)| early < late) {
+            let unordered = trace.position(early) >= clock.get(from.thread);
+            if from.thread != to.thread && from.op.conflicts_with(to.op) && unordered {
+                races.push(vec![early.number(), late.number()]);
+            }
+        }
+    }
+    races.sort_unstable();
+    races
+}
+
+#[test]
+fn the_litmus_cases_have_the_races_expected_of_them() {
+    for case in reweave_testkit::corpus::litmus() {
+        assert_eq!(races(&case.trace()), case.numbers("cp_races"), "{}", case.name);
+    }
+}
+
+/// Unordered conflicting pairs, second events, variables and location pairs.
+fn counts(trace: &Trace) -> [u64; 4] {
+    let causal = CausallyPrecedes::of(trace);
+    let mut clocks = causal.clocks();
+    let (mut pairs, mut seconds) = (0, 0);
+    let (mut vars, mut locations) = (BTreeSet::new(), BTreeSet::new());
+    for (late, to) in trace.events() {
+        let clock = clocks.advance(trace, late);
+        let Some(var) = to.op.var() else { continue };
+        let before = pairs;
+        for &early in trace.accesses(var).iter().take_while(|&&early| early < late) {
+            let from = trace.event(early);
+            let unordered = trace.position(early) >= clock.get(from.thread);
+            if unordered && from.thread != to.thread && from.op.conflicts_with(to.op) {
+                pairs += 1;
+                vars.insert(var);
+                locations.insert((from.site.min(to.site), from.site.max(to.site)));
+            }
+        }
+        seconds += u64::from(pairs > before);
+    }
+    [pairs, seconds, vars.len() as u64, locations.len() as u64]
+}
+
+#[test]
+fn the_recorded_traces_have_the_counts_expected_of_them() {
+    for case in reweave_testkit::corpus::traces() {
+        let expected = &case.expected["definition"]["CP"];
+        let expected = ["pairs", "second_events", "vars", "loc_pairs"]
+            .map(|key| expected[key].as_u64().expect("the corpus has a count here"));
+        assert_eq!(counts(&case.trace()), expected, "{}", case.name);
+    }
+}
+
+#[test]
+fn clocks_agree_with_the_definition_on_every_small_trace() {
+    let scopes = [
+        Scope::LOCKS.events(7),
+        Scope::LOCKS.threads(3).things(2),
+        Scope::SHARED_LOCKS.threads(3).events(5),
+        Scope::FORKS.threads(3).events(5),
+        Scope::MONITORS.events(6),
+        Scope::BARRIERS.threads(3).events(6),
+        Scope::ATOMICS.threads(3).events(4),
+    ];
+    for scope in scopes {
+        scope.for_each(|trace| {
+            let found = disagreement(trace);
+            assert_eq!(found, None, "\n{}", reweave_testkit::draw(trace));
+        });
+    }
+}
+
+/// An event by its number.
+fn event(trace: &Trace, number: u32) -> EventId {
+    trace.numbered(number).expect("the trace has so many events")
+}
+
+#[test]
+fn rule_b_holds_within_one_thread_too() {
+    // Lock l is used by one thread alone, and still orders: without it, 5 and 20 would race.
+    let trace = reweave_testkit::trace(
+        "
+        t1      t2      t3
+        acq(l)
+        acq(m)
+        w(x)
+        rel(m)
+        w(y)
+        rel(l)
+                acq(m)
+                w(x)
+                rel(m)
+                acq(n)
+                rel(n)
+        acq(l)
+        acq(n)
+        rel(n)
+        rel(l)
+        acq(k)
+        rel(k)
+                        acq(k)
+                        rel(k)
+                        w(y)
+        ",
+    );
+    assert!(Order::of(&trace).is_before(event(&trace, 5), event(&trace, 20)));
+    assert_eq!(races(&trace), Vec::<Vec<u32>>::new());
+}
+
+proptest! {
+    #![proptest_config(soak::config(300))]
+
+    #[test]
+    fn clocks_agree_with_the_definition_on_everything(trace in traces(Shape::EVERYTHING)) {
+        prop_assert_eq!(disagreement(&trace), None);
+    }
+
+    #[test]
+    fn clocks_agree_with_the_definition_on_locks(trace in traces(Shape::LOCKS.events(40))) {
+        prop_assert_eq!(disagreement(&trace), None);
+    }
+
+    #[test]
+    fn clocks_agree_with_the_definition_on_nested_locks(trace in traces(Shape::NESTED)) {
+        prop_assert_eq!(disagreement(&trace), None);
+    }
+
+    #[test]
+    fn what_cp_orders_happens_before_orders(trace in traces(Shape::GENERAL)) {
+        let causal = CausallyPrecedes::of(&trace);
+        let (mut narrow, mut wide) = (causal.clocks(), HappensBefore::new());
+        for (id, _) in trace.events() {
+            let (narrow, wide) = (narrow.advance(&trace, id), wide.advance(&trace, id));
+            for (thread, _) in trace.names().threads.entries() {
+                prop_assert!(narrow.get(thread) <= wide.get(thread));
+            }
+        }
+    }
+}
