@@ -100,9 +100,10 @@ impl<'a> Clocks<'a> {
     /// Takes the next event of `trace` in observed order and gives its clock: the events that
     /// come before it by CP. Its own thread's earlier events need not be among them.
     pub fn advance(&mut self, trace: &Trace, event: EventId) -> &VectorClock {
-        let (thread, op) = (trace.event(event).thread, trace.event(event).op);
-        let mut clock = self.flow.take(thread);
-        self.flow.receive(trace, event, op, &mut clock);
+        let happening = trace.event(event);
+        let op = happening.op;
+        let mut clock = self.flow.take(happening.thread);
+        self.flow.receive(trace, event, happening, &mut clock);
         if let Op::Join(child) = op
             && trace.lifetime(child).first.is_some()
             && let Some(last) = self.happens_before.of_thread(child)
@@ -116,11 +117,11 @@ impl<'a> Clocks<'a> {
         if is_hard_source(op) {
             self.hard.copy_from(&clock);
             self.hard.join(happened);
-            self.flow.send(trace, event, op, &clock, &self.hard);
+            self.flow.send(trace, event, happening, &clock, &self.hard);
         } else {
-            self.flow.send(trace, event, op, &clock, &clock);
+            self.flow.send(trace, event, happening, &clock, &clock);
         }
-        self.flow.put(thread, clock)
+        self.flow.put(happening.thread, clock)
     }
 }
 

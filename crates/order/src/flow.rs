@@ -9,7 +9,7 @@ use std::mem;
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::views::RoundId;
-use reweave_trace::{EventId, LockId, ObjectId, Op, ThreadId, Trace, VarId};
+use reweave_trace::{Event, EventId, LockId, ObjectId, Op, ThreadId, Trace, VarId};
 
 use crate::clock::VectorClock;
 
@@ -75,10 +75,9 @@ impl Flow {
         &mut self,
         trace: &Trace,
         event: EventId,
-        op: Op,
+        Event { thread, op, .. }: Event,
         clock: &mut VectorClock,
     ) {
-        let thread = trace.event(event).thread;
         match op {
             Op::Acquire(lock) => {
                 let released = self.locks.get_or_default(lock);
@@ -141,11 +140,10 @@ impl Flow {
         &mut self,
         trace: &Trace,
         event: EventId,
-        op: Op,
+        Event { thread, op, .. }: Event,
         released: &VectorClock,
         hard: &VectorClock,
     ) {
-        let thread = trace.event(event).thread;
         match op {
             Op::Release(lock) => {
                 let clocks = self.locks.get_or_default(lock);

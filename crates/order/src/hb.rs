@@ -43,12 +43,12 @@ impl HappensBefore {
     /// Takes the next event of `trace` in observed order and gives its clock: the events that
     /// happen before it, itself included.
     pub fn advance(&mut self, trace: &Trace, event: EventId) -> &VectorClock {
-        let (thread, op) = (trace.event(event).thread, trace.event(event).op);
-        let mut clock = self.flow.take(thread);
-        self.flow.receive(trace, event, op, &mut clock);
-        clock.tick(thread);
-        self.flow.send(trace, event, op, &clock, &clock);
-        self.flow.put(thread, clock)
+        let happening = trace.event(event);
+        let mut clock = self.flow.take(happening.thread);
+        self.flow.receive(trace, event, happening, &mut clock);
+        clock.tick(happening.thread);
+        self.flow.send(trace, event, happening, &clock, &clock);
+        self.flow.put(happening.thread, clock)
     }
 
     /// The clock of the last event of `thread` so far, if it has any.
