@@ -1,5 +1,5 @@
 //! The binary format: what is written reads back, and damage is found wherever it is.
-#![allow(clippy::unwrap_used, reason = "these helpers are tests too")]
+#![allow(clippy::unwrap_used, reason = "these functions are tests too")]
 
 use std::io::Read;
 
