@@ -5,6 +5,7 @@
 //! | happens-before: what synchronisation makes certain | [`hb`] |
 //! | causally-precedes: what of it other runs must keep | [`cp`] |
 
+pub mod access;
 mod clock;
 pub mod cp;
 mod flow;

@@ -2,8 +2,9 @@
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::views::{Mode, SectionId};
-use reweave_trace::{EventId, LockId, Op, ThreadId, Trace, VarId};
+use reweave_trace::{EventId, LockId, ThreadId, Trace, VarId};
 
+use crate::access::{CLASSES, CONFLICTS, class};
 use crate::clock::VectorClock;
 use crate::hb::HappensBefore;
 
@@ -132,16 +133,6 @@ struct Latest {
     sections: [[Option<SectionId>; 2]; CLASSES],
 }
 
-const CLASSES: usize = 4;
-
-/// Accesses of one class conflict with the same others: plain or atomic, read or write.
-fn class(op: Op) -> usize {
-    usize::from(op.is_write()) + 2 * usize::from(op.is_atomic())
-}
-
-/// The classes, as bits, that each class conflicts with.
-const CONFLICTS: [u8; CLASSES] = [0b1010, 0b1111, 0b0010, 0b0011];
-
 impl<'a> Scan<'a> {
     /// The edges of rule (a), and all that rule (b) needs.
     pub(super) fn edges(trace: &'a Trace) -> Edges {
@@ -243,7 +234,8 @@ impl<'a> Scan<'a> {
             let latest = self.latest.entry((lock, var)).or_default();
             let conflicting = (0..CLASSES)
                 .filter(|class| classes >> class & 1 == 1)
-                .fold(0, |all, class| all | CONFLICTS[class]);
+                .flat_map(|class| CONFLICTS[class])
+                .fold(0_u8, |all, class| all | 1 << class);
             for other in latest.iter().filter(|other| other.thread != thread) {
                 for class in (0..CLASSES).filter(|class| conflicting >> class & 1 == 1) {
                     let [exclusive, shared] = other.sections[class];

@@ -7,8 +7,9 @@
 use std::collections::hash_map::Entry;
 
 use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec, id};
+use reweave_order::access::{CLASSES, CONFLICTS, class};
 use reweave_order::hb::HappensBefore;
-use reweave_trace::{EventId, Op, SiteId, ThreadId, Trace, VarId};
+use reweave_trace::{EventId, SiteId, ThreadId, Trace, VarId};
 
 use super::{Counts, GROUPS_MAX, Group, LOCATION_PAIRS_MAX, Race, Races, TRIES_MAX};
 
@@ -71,16 +72,6 @@ impl Place {
         self.accesses.last().map_or(0, |access| access.time)
     }
 }
-
-const CLASSES: usize = 4;
-
-/// Accesses of one class conflict with the same others: plain or atomic, read or write.
-fn class(op: Op) -> usize {
-    usize::from(op.is_write()) + 2 * usize::from(op.is_atomic())
-}
-
-/// The classes that each class conflicts with.
-const CONFLICTS: [&[usize]; CLASSES] = [&[1, 3], &[0, 1, 2, 3], &[1], &[0, 1]];
 
 /// Accesses of one thread at one site that a later access is unordered with.
 #[derive(Debug)]
@@ -296,7 +287,6 @@ fn insert(earliest: &mut Vec<Race>, race: Race) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reweave_trace::MemoryOrder;
 
     fn tallied(trace: &Trace, groups: usize, location_pairs: usize) -> Races {
         let mut scan = Scan::default();
@@ -320,25 +310,5 @@ mod tests {
         let bound = tallied(&trace, 5, 20);
         assert_eq!((bound.counts.location_pairs, bound.is_lower_bound), (20, true));
         assert!(!tallied(&trace, 5, 36).is_lower_bound);
-    }
-
-    #[test]
-    fn classes_conflict_as_their_operations_do() {
-        let var = VarId::from_number(1).unwrap();
-        let order = MemoryOrder::SeqCst;
-        let ops = [
-            Op::Read(var),
-            Op::Write(var),
-            Op::LooseRead(var),
-            Op::AtomicRead(var, order),
-            Op::AtomicWrite(var, order),
-            Op::AtomicUpdate(var, order),
-        ];
-        for left in ops {
-            for right in ops {
-                let conflict = CONFLICTS[class(left)].contains(&class(right));
-                assert_eq!(conflict, left.conflicts_with(right), "{left:?} and {right:?}");
-            }
-        }
     }
 }

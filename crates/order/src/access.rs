@@ -1,0 +1,42 @@
+//! Accesses by what they conflict with: plain or atomic, read or write.
+
+use reweave_trace::Op;
+
+/// How many classes there are.
+pub const CLASSES: usize = 4;
+
+/// The class of `op`, an access: those of one class conflict with the same others.
+#[inline]
+#[must_use]
+pub const fn class(op: Op) -> usize {
+    op.is_write() as usize + 2 * (op.is_atomic() as usize)
+}
+
+/// The classes that each class conflicts with.
+pub const CONFLICTS: [&[usize]; CLASSES] = [&[1, 3], &[0, 1, 2, 3], &[1], &[0, 1]];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reweave_trace::{MemoryOrder, VarId};
+
+    #[test]
+    fn classes_conflict_as_their_operations_do() {
+        let var = VarId::from_number(1).unwrap();
+        let order = MemoryOrder::SeqCst;
+        let ops = [
+            Op::Read(var),
+            Op::Write(var),
+            Op::LooseRead(var),
+            Op::AtomicRead(var, order),
+            Op::AtomicWrite(var, order),
+            Op::AtomicUpdate(var, order),
+        ];
+        for left in ops {
+            for right in ops {
+                let conflict = CONFLICTS[class(left)].contains(&class(right));
+                assert_eq!(conflict, left.conflicts_with(right), "{left:?} and {right:?}");
+            }
+        }
+    }
+}
