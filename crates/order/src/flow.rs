@@ -4,12 +4,16 @@
 //! after it, and from a *hard* source (a fork, a notify, an arrival, a post, an atomic write, a
 //! birth) to what waits for it, and from a thread's end to its joins. They differ in what is sent
 //! along each, which the caller says; [`Flow`] keeps what is on its way.
+//!
+//! Most events of a trace are accesses, which no edge starts or ends at, and of the others most
+//! take and give back locks. For orders whose clocks hold, with an event, all that comes before it,
+//! there are short ways for these: [`Flow::closed`], [`Flow::acquire`] and [`Flow::release`].
 
 use std::mem;
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::views::RoundId;
-use reweave_trace::{Event, EventId, LockId, ObjectId, Op, ThreadId, Trace, VarId};
+use reweave_trace::{Event, EventId, LockId, ObjectId, Op, OpCode, OpKind, ThreadId, Trace, VarId};
 
 use crate::clock::VectorClock;
 
@@ -20,12 +24,16 @@ pub(crate) struct Flow {
     locks: IndexVec<LockId, LockClocks>,
     /// Of the last write, where it was atomic.
     atomics: IndexVec<VarId, Option<Sent>>,
+    /// [`OVERWRITES`] once there was an atomic write, else nothing.
+    overwrites: u32,
     births: IndexVec<ObjectId, Option<Sent>>,
     /// Of notifies, and how many that each woke have still to wake.
     notifies: FxHashMap<EventId, (VectorClock, usize)>,
-    /// Of the arrivals of a round, while something comes after it.
+    /// Of the arrivals of a round, while something comes after it; as one if clocks are closed.
     rounds: FxHashMap<RoundId, Vec<Sent>>,
     posts: FxHashMap<EventId, Sent>,
+    /// Whether clocks hold, with an event, all that comes before it.
+    is_closed: bool,
 }
 
 /// A clock on its way along a hard edge. A thread receives nothing from itself that way.
@@ -50,9 +58,85 @@ struct LockClocks {
     exclusive: VectorClock,
     /// Of the shared releases since.
     shared: VectorClock,
+    /// Whose the last exclusive release was and its time, if [`Flow::release`] took it.
+    last: Option<(ThreadId, u32)>,
+}
+
+/// The kinds at which edges start or end, as a set of bits; but for [`OVERWRITES`].
+const EDGES: u32 = {
+    let mut kinds = 0;
+    let mut at = 0;
+    while at < OpKind::ALL.len() {
+        kinds |= (has_edge(OpKind::ALL[at]) as u32) << at;
+        at += 1;
+    }
+    kinds & !OVERWRITES
+};
+
+/// A plain write ends what an atomic one before it sent, where there are any.
+const OVERWRITES: u32 = 1 << OpKind::Write as u32;
+
+/// Whether edges start or end at events of `kind`.
+const fn has_edge(kind: OpKind) -> bool {
+    use OpKind::*;
+    match kind {
+        Read | LooseRead | Fence | Request | Wait | Timeout | Begin | End | Branch | Let => false,
+        Write | AtomicRead | AtomicWrite | AtomicUpdate | Acquire | Release | AcquireShared
+        | ReleaseShared | Fork | Join | Wake | Notify | NotifyAll | Arrive | Depart | Post
+        | Take | Alloc | Free => true,
+    }
 }
 
 impl Flow {
+    /// For clocks that hold, with an event, all that comes before it, the thread's own past too:
+    /// [`Self::acquire`] and [`Self::release`] are for these alone.
+    pub(crate) fn closed() -> Self {
+        Self { is_closed: true, ..Self::default() }
+    }
+
+    /// Whether [`Self::receive`] and [`Self::send`] would do nothing for an event of `code`.
+    #[inline]
+    pub(crate) const fn is_silent(&self, code: OpCode) -> bool {
+        (EDGES | self.overwrites) >> code.kind() as u32 & 1 == 0
+    }
+
+    /// Adds one event to the clock of `thread`.
+    #[inline]
+    pub(crate) fn tick(&mut self, thread: ThreadId) -> &VectorClock {
+        let clock = self.threads.get_or_default(thread);
+        clock.tick(thread);
+        clock
+    }
+
+    /// Adds what the releases of `lock` passed on to the clock of `thread`, which takes it alone.
+    #[inline]
+    pub(crate) fn acquire(&mut self, thread: ThreadId, lock: LockId) {
+        let clock = self.threads.get_or_default(thread);
+        let released = self.locks.get_or_default(lock);
+        // Who has seen the release has seen all before it; often it was the thread's own.
+        if released.last.is_none_or(|(by, time)| clock.get(by) < time) {
+            clock.join(&released.exclusive);
+        }
+        clock.join(&released.shared);
+    }
+
+    /// Passes the clock of `thread` on along `lock`, which it held alone.
+    #[inline]
+    pub(crate) fn release(&mut self, thread: ThreadId, lock: LockId) -> &VectorClock {
+        let clock = self.threads.get_or_default(thread);
+        let released = self.locks.get_or_default(lock);
+        released.exclusive.copy_from(clock);
+        released.shared.clear();
+        released.last = Some((thread, clock.get(thread)));
+        clock
+    }
+
+    /// The clock of `thread` after its events so far, to change it.
+    #[inline]
+    pub(crate) fn of_thread_mut(&mut self, thread: ThreadId) -> &mut VectorClock {
+        self.threads.get_or_default(thread)
+    }
+
     /// Takes out the clock of `thread` after its events so far.
     pub(crate) fn take(&mut self, thread: ThreadId) -> VectorClock {
         mem::take(self.threads.get_or_default(thread))
@@ -149,6 +233,7 @@ impl Flow {
                 let clocks = self.locks.get_or_default(lock);
                 clocks.exclusive.copy_from(released);
                 clocks.shared.clear();
+                clocks.last = None;
             }
             Op::ReleaseShared(lock) => self.locks.get_or_default(lock).shared.join(released),
             Op::Fork(child) => self.threads.get_or_default(child).join(hard),
@@ -158,22 +243,14 @@ impl Flow {
                     self.notifies.insert(event, (hard.clone(), woken));
                 }
             }
-            Op::Arrive(_) => {
-                let own = trace.signals().own_round(event);
-                let waited_for = |&round: &RoundId| {
-                    trace.signals().round(round).last_needed.is_some_and(|last| last > event)
-                };
-                if let Some(round) = own.filter(waited_for) {
-                    let sent = Sent { by: thread, clock: hard.clone() };
-                    self.rounds.entry(round).or_default().push(sent);
-                }
-            }
+            Op::Arrive(_) => self.arrive(trace, event, thread, hard),
             Op::Post(_) => {
                 if trace.signals().is_taken(event) {
                     self.posts.insert(event, Sent { by: thread, clock: hard.clone() });
                 }
             }
             Op::AtomicWrite(var, _) | Op::AtomicUpdate(var, _) => {
+                self.overwrites = OVERWRITES;
                 replace(self.atomics.get_or_default(var), thread, hard);
             }
             // An atomic read that sees a plain write is ordered by nothing.
@@ -219,10 +296,26 @@ impl Flow {
         }
     }
 
+    fn arrive(&mut self, trace: &Trace, event: EventId, by: ThreadId, clock: &VectorClock) {
+        let waited_for = |&round: &RoundId| {
+            trace.signals().round(round).last_needed.is_some_and(|last| last > event)
+        };
+        let Some(round) = trace.signals().own_round(event).filter(waited_for) else { return };
+        let arrivals = self.rounds.entry(round).or_default();
+        match arrivals.last_mut() {
+            Some(all) if self.is_closed => all.clock.join(clock),
+            _ => arrivals.push(Sent { by, clock: clock.clone() }),
+        }
+    }
+
     fn pass_barrier(&mut self, trace: &Trace, event: EventId, clock: &mut VectorClock) {
         let Some(needed) = trace.signals().needed_round(event) else { return };
         for arrived in self.rounds.get(&needed).into_iter().flatten() {
-            arrived.arrive(trace.event(event).thread, clock);
+            if self.is_closed {
+                clock.join(&arrived.clock);
+            } else {
+                arrived.arrive(trace.event(event).thread, clock);
+            }
         }
         if trace.signals().round(needed).last_needed == Some(event) {
             self.rounds.remove(&needed);

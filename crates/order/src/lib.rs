@@ -3,12 +3,19 @@
 //! | order | module |
 //! | --- | --- |
 //! | happens-before: what synchronisation makes certain | [`hb`] |
+//! | schedulable happens-before: what of it every cut of this run keeps | [`shb`] |
 //! | causally-precedes: what of it other runs must keep | [`cp`] |
+//! | weak-causally-precedes: still less of it, found in one pass | [`wcp`] |
 
 pub mod access;
 mod clock;
+mod clocks;
 pub mod cp;
 mod flow;
 pub mod hb;
+pub mod needs;
+pub mod shb;
+pub mod wcp;
 
 pub use clock::VectorClock;
+pub use clocks::Clocks;

@@ -2,8 +2,8 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use reweave_order::hb::HappensBefore;
 use reweave_order::hb::reference::Order;
+use reweave_order::hb::{HappensBefore, Segments};
 use reweave_testkit::{Scope, Shape, soak, traces};
 use reweave_trace::Trace;
 
@@ -11,14 +11,28 @@ use reweave_trace::Trace;
 fn disagreement(trace: &Trace) -> Option<String> {
     let order = Order::of(trace);
     let mut clocks = HappensBefore::new();
-    for (late, _) in trace.events() {
+    let mut segments = Segments::new(trace);
+    let mut segment_of = Vec::new();
+    for (late, event) in trace.events() {
         let clock = clocks.advance(trace, late);
-        for (early, event) in trace.events() {
-            let in_clock = trace.position(early) < clock.get(event.thread);
+        let has_ended = segments.advance(trace, late);
+        let in_segments = segments.of_thread(event.thread);
+        segment_of.push(in_segments.get(event.thread) - u32::from(has_ended));
+        for (early, from) in trace.events() {
             let defined = early == late || order.is_before(early, late);
-            if in_clock != defined {
+            let in_clock = trace.position(early) < clock.get(from.thread);
+            // Within a thread, segments tell nothing that its events do not.
+            let in_segment = match segment_of.get(early.number() as usize - 1) {
+                Some(&segment) if from.thread != event.thread => {
+                    segment <= in_segments.get(from.thread)
+                }
+                _ => defined,
+            };
+            if (in_clock, in_segment) != (defined, defined) {
                 let (early, late) = (early.number(), late.number());
-                return Some(format!("{early} before {late}: {in_clock}, not {defined}"));
+                return Some(format!(
+                    "{early} before {late}: {in_clock} and {in_segment}, not {defined}"
+                ));
             }
         }
     }

@@ -1,0 +1,365 @@
+//! Needs: which events must have happened for this one to happen, in whatever order?
+//!
+//! A correct reordering that runs an event runs everything the event *needs*: what its thread did
+//! before it, the fork of its thread, the write that a read saw, the end of a joined thread, the
+//! notify that woke it, the waits that a notify woke, the arrivals that a barrier's round waited
+//! for, the post that was taken, an object's birth; and what those need. Locks are not among them:
+//! a section need not come after the sections that were observed before it.
+//!
+//! All these edges follow the observed order, so one pass finds the closure. What an event needs of
+//! a thread is a prefix of it, so a row of numbers says it all. A row is kept only where it
+//! changes by more than the event itself, and is cut into chunks that rows share, so that one
+//! thread that waits for thousands of others costs little more than what it learns.
+//!
+//! The takes of a semaphore whose start is known need the post that was used when observed. Another
+//! post would do as well: there, and only there, this asks more than a reordering must fulfil.
+//!
+//! [`mod@reference`] is the closure event by event. Costs a comparison for each edge, and a row
+//! for each that brings news.
+
+pub mod reference;
+
+use reweave_base::{FxHashMap, Id, IndexVec};
+use reweave_trace::views::RoundId;
+use reweave_trace::{EventId, ObjectId, Op, ThreadId, Trace};
+
+reweave_base::id! {
+    /// What is needed of all other threads.
+    struct RowId;
+}
+
+/// For each event of a trace what it needs.
+#[derive(Debug)]
+pub struct Needs<'t> {
+    trace: &'t Trace,
+    store: Store,
+    /// For each thread where the row changes.
+    changes: IndexVec<ThreadId, Vec<Change>>,
+    /// What each thread needs to start.
+    starts: IndexVec<ThreadId, RowId>,
+    births: IndexVec<ObjectId, Option<EventId>>,
+}
+
+/// From the event at `position` of its thread on, `row` is needed.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    position: u32,
+    row: RowId,
+}
+
+/// Rows of numbers, one a thread, made of chunks that they share.
+#[derive(Debug)]
+struct Store {
+    /// How many threads a chunk spans.
+    width: usize,
+    /// How many chunks a row has.
+    chunks_count: usize,
+    chunks: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+/// What some event needs: for each thread how many of its first events.
+#[derive(Clone, Copy, Debug)]
+pub struct Needed<'a> {
+    store: &'a Store,
+    row: RowId,
+    thread: ThreadId,
+    own: u32,
+}
+
+impl Needed<'_> {
+    /// How many events of `thread` are needed.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, thread: ThreadId) -> u32 {
+        if thread == self.thread { self.own } else { self.store.get(self.row, thread) }
+    }
+
+    /// Raises `cut` to hold all that is needed.
+    pub fn join_into(&self, cut: &mut IndexVec<ThreadId, u32>) {
+        let numbers = cut.as_mut_vec();
+        for (chunk, slots) in self.store.row(self.row).iter().zip(numbers.chunks_mut(self.store.width)) {
+            for (slot, &number) in slots.iter_mut().zip(self.store.chunk(*chunk)) {
+                *slot = (*slot).max(number);
+            }
+        }
+        let own = &mut numbers[self.thread.index()];
+        *own = (*own).max(self.own);
+    }
+}
+
+impl<'t> Needs<'t> {
+    /// What each event of `trace` needs.
+    #[must_use]
+    pub fn of(trace: &'t Trace) -> Self {
+        Self::without(trace, &[])
+    }
+
+    /// What each event of `trace` needs if the reads of `free` may see any write.
+    #[must_use]
+    pub fn without(trace: &'t Trace, free: &[EventId]) -> Self {
+        let mut sweep = Sweep::new(trace);
+        for (id, event) in trace.events() {
+            sweep.step(id, event.thread, event.op, free.contains(&id));
+        }
+        sweep.needs
+    }
+
+    /// What `event` needs, itself included.
+    #[must_use]
+    pub fn of_event(&self, event: EventId) -> Needed<'_> {
+        let thread = self.trace.event(event).thread;
+        let position = self.trace.position(event);
+        Needed { row: self.row_at(thread, position), own: position + 1, thread, store: &self.store }
+    }
+
+    /// What must have happened for `event` to be its thread's next, and for nothing else to keep
+    /// it from happening but locks; what a read is about to see does not matter.
+    #[must_use]
+    pub fn before(&self, event: EventId) -> Needed<'_> {
+        let reweave_trace::Event { thread, op, .. } = self.trace.event(event);
+        let position = self.trace.position(event);
+        let row = match position.checked_sub(1) {
+            _ if !op.is_read() => self.row_at(thread, position),
+            Some(previous) => self.row_at(thread, previous),
+            None => self.starts[thread],
+        };
+        Needed { row, own: position, thread, store: &self.store }
+    }
+
+    /// How many rows are kept.
+    #[must_use]
+    pub const fn rows_count(&self) -> usize {
+        self.store.rows.len() / self.store.chunks_count
+    }
+
+    /// Tells `visit` of what `event` needs of other events at first hand, but for its thread's
+    /// earlier events, its thread's fork and what it read.
+    pub fn for_each_signal(&self, event: EventId, mut visit: impl FnMut(EventId)) {
+        let trace = self.trace;
+        let signals = trace.signals();
+        match trace.event(event).op {
+            Op::Join(child) => {
+                let lifetime = trace.lifetime(child);
+                [lifetime.fork, lifetime.last].into_iter().flatten().for_each(visit);
+            }
+            Op::Wake(_) => {
+                signals.stay(event).and_then(|stay| stay.notify).into_iter().for_each(visit);
+            }
+            Op::Notify(_) | Op::NotifyAll(_) => {
+                let woken = signals.woken(event).iter().filter_map(|&wait| signals.stay(wait));
+                woken.for_each(|stay| visit(stay.begin));
+            }
+            Op::Arrive(_) | Op::Depart(_) => {
+                let round = signals.needed_round(event).map(|round| signals.round(round));
+                round.iter().flat_map(|round| &round.arrivals).for_each(|&other| visit(other));
+            }
+            Op::Take(_) => signals.post(event).into_iter().for_each(visit),
+            Op::Free(object) => self.births[object].into_iter().for_each(visit),
+            Op::Read(_)
+            | Op::Write(_)
+            | Op::LooseRead(_)
+            | Op::AtomicRead(..)
+            | Op::AtomicWrite(..)
+            | Op::AtomicUpdate(..)
+            | Op::Fence(_)
+            | Op::Acquire(_)
+            | Op::Release(_)
+            | Op::AcquireShared(_)
+            | Op::ReleaseShared(_)
+            | Op::Request(_)
+            | Op::Fork(_)
+            | Op::Wait(_)
+            | Op::Timeout(_)
+            | Op::Post(_)
+            | Op::Alloc(_)
+            | Op::Begin(_)
+            | Op::End(_)
+            | Op::Branch
+            | Op::Let(_) => {}
+        }
+    }
+
+    fn row_at(&self, thread: ThreadId, position: u32) -> RowId {
+        let changes = &self.changes[thread];
+        let count = changes.partition_point(|change| change.position <= position);
+        count.checked_sub(1).map_or(self.starts[thread], |at| changes[at].row)
+    }
+}
+
+/// The pass over the trace.
+struct Sweep<'t> {
+    needs: Needs<'t>,
+    /// The latest row of each thread, and how many events it has had.
+    latest: IndexVec<ThreadId, (RowId, u32)>,
+    /// What a round of a barrier passes on to those that wait for it.
+    rounds: FxHashMap<RoundId, RowId>,
+    /// Room for the row that is being made.
+    row: Vec<u32>,
+}
+
+impl<'t> Sweep<'t> {
+    fn new(trace: &'t Trace) -> Self {
+        let threads_count = trace.names().threads.len();
+        let store = Store::new(threads_count);
+        let nothing = RowId::from_index(0);
+        let needs = Needs {
+            trace,
+            store,
+            changes: IndexVec::from_elem(Vec::new(), threads_count),
+            starts: IndexVec::from_elem(nothing, threads_count),
+            births: IndexVec::from_elem(None, trace.names().objects.len()),
+        };
+        let latest = IndexVec::from_elem((nothing, 0), threads_count);
+        Self { needs, latest, rounds: FxHashMap::default(), row: Vec::new() }
+    }
+
+    fn step(&mut self, id: EventId, thread: ThreadId, op: Op, is_free: bool) {
+        let (row, position) = self.latest[thread];
+        let mut next = row;
+        if position == 0 {
+            if let Some(fork) = self.needs.trace.lifetime(thread).fork {
+                next = self.join(next, thread, fork);
+            }
+            self.needs.starts[thread] = next;
+        }
+        if op.is_read() {
+            if let Some(writer) = self.needs.trace.writer(id).filter(|_| !is_free) {
+                next = self.join(next, thread, writer);
+            }
+        } else if !op.is_write() {
+            next = self.receive(next, thread, id, op);
+        }
+        // What a thread needs to start is kept apart from what its first event needs.
+        if next != row {
+            self.needs.changes[thread].push(Change { position, row: next });
+        }
+        self.latest[thread] = (next, position + 1);
+    }
+
+    /// `row` with what `op`, no access, needs besides.
+    fn receive(&mut self, row: RowId, thread: ThreadId, id: EventId, op: Op) -> RowId {
+        match op {
+            // All that wait for a round need the same, which may be much.
+            Op::Arrive(_) | Op::Depart(_) => {
+                let round = self.needs.trace.signals().needed_round(id);
+                return round.map_or(row, |round| self.join_round(row, round));
+            }
+            Op::Alloc(object) => self.needs.births[object] = Some(id),
+            _ => {}
+        }
+        let mut signals = Vec::new();
+        self.needs.for_each_signal(id, |needed| signals.push(needed));
+        signals.into_iter().fold(row, |row, needed| self.join(row, thread, needed))
+    }
+
+    /// `row` of `thread` with `event` and all that it needs.
+    fn join(&mut self, row: RowId, thread: ThreadId, event: EventId) -> RowId {
+        let trace = self.needs.trace;
+        let other = trace.event(event).thread;
+        let time = trace.position(event) + 1;
+        // Rows are closed: who has the event has what it needs.
+        if other == thread || self.needs.store.get(row, other) >= time {
+            return row;
+        }
+        let theirs = self.needs.row_at(other, time - 1);
+        self.needs.store.joined(row, theirs, Some((other, time)), &mut self.row)
+    }
+
+    /// `row` with all arrivals of `round`. It may then name its own thread too, where it is never
+    /// looked at.
+    fn join_round(&mut self, row: RowId, round: RoundId) -> RowId {
+        let passed_on = match self.rounds.get(&round) {
+            Some(&known) => known,
+            None => {
+                let trace = self.needs.trace;
+                let mut all = RowId::from_index(0);
+                for &arrival in &trace.signals().round(round).arrivals {
+                    let time = trace.position(arrival) + 1;
+                    let other = trace.event(arrival).thread;
+                    let theirs = self.needs.row_at(other, time - 1);
+                    all = self.needs.store.joined(all, theirs, Some((other, time)), &mut self.row);
+                }
+                self.rounds.insert(round, all);
+                all
+            }
+        };
+        self.needs.store.joined(row, passed_on, None, &mut self.row)
+    }
+}
+
+impl Store {
+    /// An empty store with the row of zeros.
+    fn new(threads_count: usize) -> Self {
+        let width = threads_count.next_multiple_of(8).clamp(8, 32);
+        let chunks_count = threads_count.div_ceil(width).max(1);
+        Self { width, chunks_count, chunks: vec![0; width], rows: vec![0; chunks_count] }
+    }
+
+    #[inline]
+    fn row(&self, row: RowId) -> &[u32] {
+        &self.rows[row.index() * self.chunks_count..][..self.chunks_count]
+    }
+
+    #[inline]
+    fn chunk(&self, chunk: u32) -> &[u32] {
+        &self.chunks[chunk as usize * self.width..][..self.width]
+    }
+
+    #[inline]
+    fn get(&self, row: RowId, thread: ThreadId) -> u32 {
+        let (chunk, slot) = (thread.index() / self.width, thread.index() % self.width);
+        let chunk = self.rows[row.index() * self.chunks_count + chunk];
+        self.chunks[chunk as usize * self.width + slot]
+    }
+
+    /// The row that holds what `left` and `right` do, and `event`: a thread and a time in it.
+    fn joined(
+        &mut self,
+        left: RowId,
+        right: RowId,
+        event: Option<(ThreadId, u32)>,
+        room: &mut Vec<u32>,
+    ) -> RowId {
+        room.clear();
+        let mut is_new = false;
+        for at in 0..self.chunks_count {
+            let (own, theirs) = (self.row(left)[at], self.row(right)[at]);
+            let event = event.filter(|(thread, _)| thread.index() / self.width == at);
+            let event = event.map(|(thread, time)| (thread.index() % self.width, time));
+            let chunk = self.joined_chunk(own, theirs, event);
+            is_new |= chunk != own;
+            room.push(chunk);
+        }
+        if !is_new {
+            return left;
+        }
+        let row = RowId::from_index(self.rows.len() / self.chunks_count);
+        self.rows.extend_from_slice(room);
+        row
+    }
+
+    fn joined_chunk(&mut self, own: u32, theirs: u32, event: Option<(usize, u32)>) -> u32 {
+        if own == theirs && event.is_none() {
+            return own;
+        }
+        let from = self.chunks.len();
+        for slot in 0..self.width {
+            self.chunks.push(self.chunk(own)[slot].max(self.chunk(theirs)[slot]));
+        }
+        if let Some((slot, time)) = event {
+            self.chunks[from + slot] = self.chunks[from + slot].max(time);
+        }
+        let known = [own, theirs].into_iter().find(|&known| {
+            let at = known as usize * self.width;
+            self.chunks[at..at + self.width] == self.chunks[from..]
+        });
+        match known {
+            Some(known) => {
+                self.chunks.truncate(from);
+                known
+            }
+            None => (from / self.width) as u32,
+        }
+    }
+}
