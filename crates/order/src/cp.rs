@@ -8,37 +8,56 @@
 //! - (c) CP composed with happens-before, on either side, is CP.
 //!
 //! Edges that are no lock's (fork and join, notify, barriers, posts, atomic accesses) are CP edges
-//! as they are. Two sections in shared mode give no edge. CP is not reflexive.
+//! as they are. Two sections in shared mode give no edge. CP is not reflexive. A section that is
+//! open at the end is taken to end with its thread, and no edge starts from it.
 //!
 //! By (c) the CP-predecessors of an event within a thread are a prefix of it, so a clock holds
-//! them all. One pass finds the edges of rule (a) with the latest section of each thread that
-//! accessed a variable under a lock; then passes over the trace carry the clocks along the
-//! happens-before edges and add what rule (b) gives, found by binary search among the sections of
-//! each thread, until nothing is new. An edge into an acquire is found at its release, so it works
-//! backwards, and one pass is not enough; real traces take up to three.
+//! them all, and it changes only where a thread synchronises. One pass over the events leaves the
+//! skeleton of such steps. Lock by lock, the latest section of each thread that accessed a variable
+//! gives the edges of rule (a). Then sweeps over the skeleton carry the clocks along the
+//! happens-before edges and add what rule (b) gives, until nothing is new. An edge into an acquire
+//! is found at its release, so it works backwards, and one sweep is not enough; real traces take
+//! up to three. What happens before a release is worked out again in each sweep and kept only
+//! while an edge that starts there has not ended, and an edge that the others make needless is
+//! dropped, so there are about as many edges as there are sections, and mostly far fewer.
 //!
 //! Exact over the whole trace: [`mod@reference`] is the definition. A pair of conflicting accesses
-//! that CP leaves unordered is a race of CP. The first one is a race or a deadlock that can happen;
-//! later ones are leads. Rule (b) holds, as printed, within one thread too.
+//! that CP leaves unordered is a race of CP. The first one is a race or a deadlock that can happen,
+//! if sections are well nested; later ones are leads, and [`first_races`] gives more that are not.
+//! Rule (b) holds, as printed, within one thread too. [`CausallyPrecedes::within`] presumes order
+//! between sections far apart, as the paper does to bound its cost.
 //!
-//! Costs events times threads for each pass; keeps a clock for each section.
+//! Costs a constant an event, and steps times threads for each sweep. Keeps some tens of bytes a
+//! step and a section, a clock for each thread and lock, and one for each section that is open or
+//! from which an edge has still to end.
 //!
 //! Follows Smaragdakis, Evans, Sadowski, Yi and Flanagan, "Sound Predictive Race Detection in
 //! Polynomial Time" (POPL 2012), Definition 2.
 
+mod closure;
+mod conflicts;
+mod edges;
+mod first;
 pub mod reference;
-mod sections;
+mod shelf;
+mod skeleton;
+mod sweep;
 
-use reweave_trace::{EventId, Op, Trace};
+use reweave_base::Id;
+use reweave_trace::{EventId, ThreadId, Trace};
 
 use crate::clock::VectorClock;
-use crate::flow::Flow;
-use crate::hb::HappensBefore;
-use sections::{Edges, Scan};
+use conflicts::Search;
+use edges::{Edges, Locks};
+use skeleton::{Scan, Skeleton};
+use sweep::Sweep;
+
+pub use first::first_races;
 
 /// The CP edges of a trace, from which clocks follow.
 #[derive(Debug)]
 pub struct CausallyPrecedes {
+    skeleton: Skeleton,
     edges: Edges,
     passes_count: usize,
 }
@@ -47,34 +66,40 @@ impl CausallyPrecedes {
     /// Finds the edges of `trace`.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
-        let mut edges = Scan::edges(trace);
-        let mut passes_count = 0;
-        loop {
-            passes_count += 1;
-            let mut clocks = Clocks::new(&edges);
-            let mut found = Vec::new();
-            for (id, _) in trace.events() {
-                let clock = clocks.advance(trace, id);
-                for &section in edges.ends.get(&id).into_iter().flatten() {
-                    edges.apply_rule_b(section, clock, &mut found);
-                }
-            }
-            if found.is_empty() {
-                return Self { edges, passes_count };
-            }
-            for (section, source) in found {
-                edges.add(section, source);
-            }
-        }
+        Self::with(trace, None, &[])
+    }
+
+    /// Finds the edges of `trace`, and presumes one from each section to those on the same lock
+    /// that end more than `window` events after it began, unless both are in shared mode.
+    ///
+    /// The clocks hold all that those of [`Self::of`] hold. What they leave unordered is a race of
+    /// CP, if the caller reports only pairs that lie less than `window` events apart: of others
+    /// the window knows too little to be worth reporting.
+    #[must_use]
+    pub fn within(trace: &Trace, window: usize) -> Self {
+        Self::with(trace, Some(window), &[])
+    }
+
+    /// Finds the edges of `trace` with `added` to its hard edges, each from an earlier event to a
+    /// later one of another thread.
+    fn with(trace: &Trace, window: Option<usize>, added: &[(EventId, EventId)]) -> Self {
+        let (skeleton, accesses) = Scan::run(trace, added);
+        let by_lock = edges::by_lock(&skeleton);
+        let locks = Locks::of(&skeleton, &by_lock);
+        let vars_count = trace.names().vars.len();
+        let conflicts = Search::edges(&skeleton, &accesses, &by_lock, &locks, vars_count, window);
+        drop((accesses, by_lock));
+        let (edges, passes_count) = closure::close(&skeleton, &locks, conflicts);
+        Self { skeleton, edges, passes_count }
     }
 
     /// The clocks of the events, to be asked for in observed order.
     #[must_use]
     pub fn clocks(&self) -> Clocks<'_> {
-        Clocks::new(&self.edges)
+        Clocks { sweep: Sweep::new(&self.skeleton, &self.edges) }
     }
 
-    /// How many passes over the trace it took, the one that found nothing new included.
+    /// How many passes it took, the one that found nothing new included.
     #[must_use]
     pub const fn passes_count(&self) -> usize {
         self.passes_count
@@ -84,58 +109,20 @@ impl CausallyPrecedes {
 /// The CP clocks after the events so far.
 #[derive(Debug)]
 pub struct Clocks<'a> {
-    edges: &'a Edges,
-    happens_before: HappensBefore,
-    flow: Flow,
-    /// Room for a clock that is sent along a hard edge.
-    hard: VectorClock,
+    sweep: Sweep<'a>,
 }
 
-impl<'a> Clocks<'a> {
-    fn new(edges: &'a Edges) -> Self {
-        let (happens_before, flow) = (HappensBefore::new(), Flow::default());
-        Self { edges, happens_before, flow, hard: VectorClock::default() }
-    }
-
+impl Clocks<'_> {
     /// Takes the next event of `trace` in observed order and gives its clock: the events that
     /// come before it by CP. Its own thread's earlier events need not be among them.
+    ///
+    /// Events whose clocks nobody needs may be left out. An access costs a look at its thread.
+    #[inline]
     pub fn advance(&mut self, trace: &Trace, event: EventId) -> &VectorClock {
-        let happening = trace.event(event);
-        let op = happening.op;
-        let mut clock = self.flow.take(happening.thread);
-        self.flow.receive(trace, event, happening, &mut clock);
-        if let Op::Join(child) = op
-            && trace.lifetime(child).first.is_some()
-            && let Some(last) = self.happens_before.of_thread(child)
-        {
-            clock.join(last);
+        while self.sweep.next().is_some_and(|step| step.event <= event) {
+            self.sweep.advance();
         }
-        if let Some(section) = self.edges.starts.get(&event) {
-            clock.join(&self.edges.into[*section]);
-        }
-        let happened = self.happens_before.advance(trace, event);
-        if is_hard_source(op) {
-            self.hard.copy_from(&clock);
-            self.hard.join(happened);
-            self.flow.send(trace, event, happening, &clock, &self.hard);
-        } else {
-            self.flow.send(trace, event, happening, &clock, &clock);
-        }
-        self.flow.put(happening.thread, clock)
+        let thread = trace.columns().threads[event.index()];
+        self.sweep.causal(ThreadId::from_index(thread as usize))
     }
-}
-
-/// Whether an edge that is no lock's starts at `op`.
-const fn is_hard_source(op: Op) -> bool {
-    matches!(
-        op,
-        Op::Fork(_)
-            | Op::Notify(_)
-            | Op::NotifyAll(_)
-            | Op::Arrive(_)
-            | Op::Post(_)
-            | Op::AtomicWrite(..)
-            | Op::AtomicUpdate(..)
-            | Op::Alloc(_)
-    )
 }

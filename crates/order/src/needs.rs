@@ -75,10 +75,18 @@ impl Needed<'_> {
         if thread == self.thread { self.own } else { self.store.get(self.row, thread) }
     }
 
+    /// Whether `other`, of the same thread, needs the same of all other threads.
+    #[must_use]
+    pub fn is_same_row(&self, other: &Self) -> bool {
+        self.row == other.row
+    }
+
     /// Raises `cut` to hold all that is needed.
     pub fn join_into(&self, cut: &mut IndexVec<ThreadId, u32>) {
         let numbers = cut.as_mut_vec();
-        for (chunk, slots) in self.store.row(self.row).iter().zip(numbers.chunks_mut(self.store.width)) {
+        for (chunk, slots) in
+            self.store.row(self.row).iter().zip(numbers.chunks_mut(self.store.width))
+        {
             for (slot, &number) in slots.iter_mut().zip(self.store.chunk(*chunk)) {
                 *slot = (*slot).max(number);
             }

@@ -7,12 +7,19 @@ use reweave_order::cp::CausallyPrecedes;
 use reweave_order::cp::reference::Order;
 use reweave_order::hb::HappensBefore;
 use reweave_testkit::{Scope, Shape, soak, traces};
-use reweave_trace::{EventId, Trace};
+use reweave_trace::{EventId, OpKind, Trace};
 
 /// The first event pair, if any, that clocks and definition disagree on.
 fn disagreement(trace: &Trace) -> Option<String> {
-    let order = Order::of(trace);
-    let causal = CausallyPrecedes::of(trace);
+    compare(trace, &CausallyPrecedes::of(trace), &Order::of(trace))
+}
+
+/// The same for one window.
+fn disagreement_within(trace: &Trace, window: usize) -> Option<String> {
+    compare(trace, &CausallyPrecedes::within(trace, window), &Order::within(trace, window))
+}
+
+fn compare(trace: &Trace, causal: &CausallyPrecedes, order: &Order) -> Option<String> {
     let mut clocks = causal.clocks();
     for (late, _) in trace.events() {
         let clock = clocks.advance(trace, late);
@@ -106,6 +113,34 @@ fn clocks_agree_with_the_definition_on_every_small_trace() {
     }
 }
 
+#[test]
+fn clocks_agree_with_the_definition_on_every_section_in_both_modes() {
+    // Two sections that hold a write each, in every mode and every overlap that there can be.
+    let kinds = &[
+        OpKind::Write,
+        OpKind::Acquire,
+        OpKind::Release,
+        OpKind::AcquireShared,
+        OpKind::ReleaseShared,
+    ];
+    Scope::of(kinds).events(6).for_each(|trace| {
+        let found = disagreement(trace);
+        assert_eq!(found, None, "\n{}", reweave_testkit::draw(trace));
+    });
+}
+
+#[test]
+fn every_window_agrees_with_its_definition_on_every_small_trace() {
+    for scope in [Scope::LOCKS.events(6), Scope::SHARED_LOCKS.threads(3).events(5)] {
+        scope.for_each(|trace| {
+            for window in 0..trace.len() {
+                let found = disagreement_within(trace, window);
+                assert_eq!(found, None, "{window}\n{}", reweave_testkit::draw(trace));
+            }
+        });
+    }
+}
+
 /// An event by its number.
 fn event(trace: &Trace, number: u32) -> EventId {
     trace.numbered(number).expect("the trace has so many events")
@@ -143,6 +178,24 @@ fn rule_b_holds_within_one_thread_too() {
     assert_eq!(races(&trace), Vec::<Vec<u32>>::new());
 }
 
+#[test]
+fn a_thread_may_be_joined_while_it_holds_a_lock() {
+    // The section that stays open ends with its thread, after the post, and so after 1: rule (b).
+    let trace = reweave_testkit::trace(
+        "
+        t1       t2
+        acq(l)
+        post(s)
+        rel(l)
+                 acq(l)
+                 take(s)
+        join(t2)
+        ",
+    );
+    assert!(Order::of(&trace).is_before(event(&trace, 3), event(&trace, 4)));
+    assert_eq!(disagreement(&trace), None);
+}
+
 proptest! {
     #![proptest_config(soak::config(300))]
 
@@ -169,6 +222,49 @@ proptest! {
             let (narrow, wide) = (narrow.advance(&trace, id), wide.advance(&trace, id));
             for (thread, _) in trace.names().threads.entries() {
                 prop_assert!(narrow.get(thread) <= wide.get(thread));
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_agrees_with_its_definition(
+        trace in traces(Shape::EVERYTHING.events(60)),
+        window in 0..60_usize,
+    ) {
+        prop_assert_eq!(disagreement_within(&trace, window), None);
+    }
+
+    #[test]
+    fn a_window_as_long_as_the_trace_is_none(trace in traces(Shape::EVERYTHING)) {
+        let (whole, windowed) =
+            (CausallyPrecedes::of(&trace), CausallyPrecedes::within(&trace, trace.len()));
+        let (mut whole, mut windowed) = (whole.clocks(), windowed.clocks());
+        for (id, _) in trace.events() {
+            prop_assert_eq!(whole.advance(&trace, id), windowed.advance(&trace, id));
+        }
+    }
+
+    #[test]
+    fn a_window_orders_all_that_is_ordered_without(
+        trace in traces(Shape::NESTED),
+        window in 0..60_usize,
+    ) {
+        let (whole, windowed) =
+            (CausallyPrecedes::of(&trace), CausallyPrecedes::within(&trace, window));
+        let (mut whole, mut windowed) = (whole.clocks(), windowed.clocks());
+        for (id, _) in trace.events() {
+            prop_assert!(windowed.advance(&trace, id).covers(whole.advance(&trace, id)));
+        }
+    }
+
+    #[test]
+    fn events_may_be_left_out(trace in traces(Shape::EVERYTHING)) {
+        let causal = CausallyPrecedes::of(&trace);
+        let (mut all, mut accesses) = (causal.clocks(), causal.clocks());
+        for (id, event) in trace.events() {
+            let clock = all.advance(&trace, id);
+            if event.op.var().is_some() {
+                prop_assert_eq!(clock, accesses.advance(&trace, id));
             }
         }
     }

@@ -4,26 +4,39 @@ use reweave_base::{Id, IndexVec};
 use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{EventId, Op, Trace};
 
-use crate::hb::reference::Order as HappensBefore;
+use crate::hb::reference::is_edge;
 
 /// Whether each event comes before each other by CP.
 #[derive(Debug)]
 pub struct Order {
-    before: IndexVec<EventId, Vec<bool>>,
+    before: Pairs,
 }
+
+/// For each event, of which events it is true.
+type Pairs = IndexVec<EventId, Vec<bool>>;
 
 impl Order {
     /// CP over all events of `trace`: the smallest relation that the rules hold for.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
-        let happens_before = HappensBefore::of(trace);
-        let events: Vec<EventId> = trace.events().map(|(id, _)| id).collect();
-        let none = vec![false; events.len()];
-        let mut order = Self { before: IndexVec::from_elem(none, events.len()) };
-        for &late in &events {
-            for &early in events.iter().filter(|&&early| early < late) {
-                if is_hard_edge(trace, early, late) {
-                    order.add(&happens_before, &events, early, late);
+        Self::with(trace, None, &[])
+    }
+
+    /// The same with an edge, too, from each section to those on its lock, not both in shared
+    /// mode, that end more than `window` events after it began.
+    #[must_use]
+    pub fn within(trace: &Trace, window: usize) -> Self {
+        Self::with(trace, Some(window), &[])
+    }
+
+    /// With `added` to the hard edges.
+    fn with(trace: &Trace, window: Option<usize>, added: &[(EventId, EventId)]) -> Self {
+        let happens_before = happens_before(trace, added);
+        let mut order = Self { before: none(trace) };
+        for (late, _) in trace.events() {
+            for (early, _) in trace.events().take_while(|&(early, _)| early < late) {
+                if is_hard_edge(trace, early, late) || added.contains(&(early, late)) {
+                    order.add(&happens_before, early, late);
                 }
             }
         }
@@ -37,9 +50,13 @@ impl Order {
                     }
                     let last = trace.lifetime(second.thread).last;
                     let end = second.release.or(last).expect("its acquire is an event");
-                    // Rule (a), rule (b).
-                    if conflict(trace, first, second) || order.is_before(first.acquire, end) {
-                        order.add(&happens_before, &events, release, second.acquire);
+                    let span = end.index() - first.acquire.index();
+                    // Rule (a), rule (b), the window.
+                    if conflict(trace, first, second)
+                        || order.is_before(first.acquire, end)
+                        || window.is_some_and(|window| span > window)
+                    {
+                        order.add(&happens_before, release, second.acquire);
                         changed = true;
                     }
                 }
@@ -57,14 +74,58 @@ impl Order {
     }
 
     /// Adds an edge and, by rule (c), all pairs that happens-before makes of it.
-    fn add(&mut self, order: &HappensBefore, events: &[EventId], from: EventId, to: EventId) {
-        let reaches = |early: EventId, late: EventId| early == late || order.is_before(early, late);
-        for &late in events.iter().filter(|&&late| reaches(to, late)) {
-            for &early in events.iter().filter(|&&early| reaches(early, from)) {
+    fn add(&mut self, happens_before: &Pairs, from: EventId, to: EventId) {
+        let reaches = |early: EventId, late| early == late || happens_before[late][early.index()];
+        for late in happens_before.ids().filter(|&late| reaches(to, late)) {
+            for early in happens_before.ids().filter(|&early| reaches(early, from)) {
                 self.before[late][early.index()] = true;
             }
         }
     }
+}
+
+/// Up to `count_max` races: each time the first one by CP with those before it as hard edges, of
+/// which the second access is none before those of the others.
+#[must_use]
+pub fn first_races(trace: &Trace, count_max: usize) -> Vec<(EventId, EventId)> {
+    let mut races: Vec<(EventId, EventId)> = Vec::new();
+    while races.len() < count_max {
+        let order = Order::with(trace, None, &races);
+        let is_race = |&(early, late): &(EventId, EventId)| {
+            let (from, to) = (trace.event(early), trace.event(late));
+            from.thread != to.thread
+                && from.op.conflicts_with(to.op)
+                && !order.is_before(early, late)
+                && races.last().is_none_or(|&(_, last)| last <= late)
+        };
+        let ids = || trace.events().map(|(id, _)| id);
+        let latest_first = |late| ids().rev().filter(move |&early| early < late);
+        let mut pairs = ids().flat_map(|late| latest_first(late).map(move |early| (early, late)));
+        let Some(first) = pairs.find(is_race) else { break };
+        races.push(first);
+    }
+    races
+}
+
+fn none(trace: &Trace) -> Pairs {
+    IndexVec::from_elem(vec![false; trace.len()], trace.len())
+}
+
+/// Happens-before with `added` to its edges.
+fn happens_before(trace: &Trace, added: &[(EventId, EventId)]) -> Pairs {
+    let mut before = none(trace);
+    // Edges go forward in observed order, so what is before `middle` is known by its turn.
+    for (late, _) in trace.events() {
+        for (middle, _) in trace.events().take_while(|&(middle, _)| middle < late) {
+            if is_edge(trace, middle, late) || added.contains(&(middle, late)) {
+                before[late][middle.index()] = true;
+                for early in 0..middle.index() {
+                    before[late][early] |= before[middle][early];
+                }
+            }
+        }
+    }
+    before
 }
 
 /// The release of `first`, if the two are sections on one lock, `first` the earlier, not both in
@@ -95,5 +156,5 @@ fn is_hard_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
         (from.op, to.op),
         (Op::Release(_) | Op::ReleaseShared(_), Op::Acquire(_) | Op::AcquireShared(_))
     );
-    from.thread != to.thread && !lock && crate::hb::reference::is_edge(trace, early, late)
+    from.thread != to.thread && !lock && is_edge(trace, early, late)
 }
