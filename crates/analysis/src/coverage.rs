@@ -14,13 +14,15 @@ pub struct Settings {
     /// How many steps of work may be spent on what is not linear in the trace, such as replaying
     /// candidate schedules.
     pub budget: u64,
+    /// Look only at events less than this many apart, where an analysis knows how to.
+    pub window: Option<u32>,
     /// How many threads may work at once. The answer does not depend on it.
     pub threads: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { all: false, limit: None, budget: 1_000_000_000, threads: 1 }
+        Self { all: false, limit: None, budget: 10_000_000_000, window: None, threads: 1 }
     }
 }
 

@@ -45,6 +45,9 @@ impl Finding {
 pub enum Evidence {
     /// A schedule that leads to the fault.
     Schedule(Proof),
+    /// A claim, labelled as one: the first pair that a relation leaves unordered, of which a theorem
+    /// says that it is real or that threads deadlock before it.
+    First,
     /// A claim, labelled as one: a relation leaves the events unordered.
     Unordered,
 }
@@ -56,6 +59,7 @@ impl Evidence {
     pub fn guarantee(&self) -> Guarantee {
         match self {
             Self::Schedule(proof) if proof.loose_reads_count() == 0 => Guarantee::Witnessed,
+            Self::First => Guarantee::First,
             Self::Schedule(_) | Self::Unordered => Guarantee::Unordered,
         }
     }
@@ -65,7 +69,7 @@ impl Evidence {
     pub const fn proof(&self) -> Option<&Proof> {
         match self {
             Self::Schedule(proof) => Some(proof),
-            Self::Unordered => None,
+            Self::First | Self::Unordered => None,
         }
     }
 }

@@ -17,6 +17,8 @@ pub struct Info {
     pub guarantee: Guarantee,
     /// What a trace must hold for it.
     pub needs: Layer,
+    /// Whether it runs unless others are asked for.
+    pub is_default: bool,
     /// What it finds, in one line.
     pub summary: &'static str,
     /// Where it is published.

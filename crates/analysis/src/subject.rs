@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
+use reweave_reorder::Engine;
 use reweave_trace::{Checker, Goal, Refusal, Reordering, Trace};
 
 use crate::finding::Finding;
@@ -13,19 +14,26 @@ use crate::proof::Proof;
 pub struct Subject<'a> {
     trace: &'a Trace,
     checker: OnceLock<Checker<'a>>,
+    engine: OnceLock<Engine<'a>>,
 }
 
 impl<'a> Subject<'a> {
     /// The subject that is `trace`.
     #[must_use]
     pub const fn new(trace: &'a Trace) -> Self {
-        Self { trace, checker: OnceLock::new() }
+        Self { trace, checker: OnceLock::new(), engine: OnceLock::new() }
     }
 
     /// The trace.
     #[must_use]
     pub const fn trace(&self) -> &'a Trace {
         self.trace
+    }
+
+    /// The engine that decides what its reorderings can do, made when first asked for and then
+    /// shared.
+    pub fn engine(&self) -> &Engine<'a> {
+        self.engine.get_or_init(|| Engine::new(self.trace))
     }
 
     /// Asks the independent checker whether `reordering` is correct and ends as `goal` says.

@@ -87,10 +87,12 @@ impl<'a> Definition<'a> {
                     && (0..events.len())
                         .all(|at| run.is_blocked_by(events[at], events[(at + 1) % events.len()]))
             }
-            Goal::Order { chain, absent, .. } => {
+            Goal::Order { chain, absent, free, after } => {
                 chain.iter().all(|&event| run.place(event).is_some())
                     && chain.windows(2).all(|pair| run.before(pair[0], pair[1]))
                     && absent.iter().all(|&event| known(&event) && run.place(event).is_none())
+                    && (*after == After::RunsOn
+                        || free.iter().all(|&read| run.stops_at(read, free)))
             }
             Goal::Sees { read, write, after } => run.sees_another(*read, *write, *after),
         }
@@ -320,21 +322,31 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Whether `read` saw `write`, which is known not to be what it saw when observed. Where its
-    /// thread stops, nothing that happened may rest on the value: the thread has not gone on, and
-    /// nobody saw what an update made of it.
+    /// Whether nothing that happened rests on what `read`, if it is a read and happened, saw: its
+    /// thread has not gone on, and nobody saw what an update made of the value, but for reads that
+    /// are `free`, which may have seen anything.
+    fn stops_at(&self, read: EventId, free: &[EventId]) -> bool {
+        let saw = |event: EventId| self.observed.saw[event.number() as usize - 1];
+        let rests_on_it = |event: &EventId| {
+            (saw(*event) == Some(read) && !free.contains(event))
+                || (self.thread(*event) == self.thread(read) && *event > read)
+        };
+        self.place(read).is_none()
+            || !self.op(read).is_read()
+            || !self.order.iter().any(rests_on_it)
+    }
+
+    /// Whether `read` saw `write`, which is known not to be what it saw when observed, and its
+    /// thread stopped there if it has to.
     fn sees_another(&self, read: EventId, write: Option<EventId>, after: After) -> bool {
         let Some(at) = self.place(read) else { return false };
         let op = self.op(read);
         let Some(var) = op.var().filter(|_| op.is_read()) else { return false };
         let is_known = !matches!(op, Op::LooseRead(_));
         let saw = |event: EventId| self.observed.saw[event.number() as usize - 1];
-        let rests_on_it = |event: &EventId| {
-            saw(*event) == Some(read) || (self.thread(*event) == self.thread(read) && *event > read)
-        };
         is_known
             && self.last_write(var, at) == write
             && saw(read) != write
-            && (after == After::RunsOn || !self.order.iter().any(rests_on_it))
+            && (after == After::RunsOn || self.stops_at(read, &[]))
     }
 }

@@ -44,6 +44,8 @@ pub enum Goal {
         absent: Vec<EventId>,
         /// Reads that may have seen another write than observed.
         free: Vec<EventId>,
+        /// Whether the threads of those that happened may have gone on afterwards.
+        after: After,
     },
     /// `read` happened and saw `write`, which is not what it saw when observed; all other reads
     /// saw what they did.
@@ -60,7 +62,8 @@ pub enum Goal {
 /// What a thread did after a read of it saw another value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// Nothing: the reordering holds whatever the program does with the value.
+    /// Nothing, and if it is an update nobody saw what it wrote but such reads: the reordering
+    /// holds whatever the program does with the value.
     Stops,
     /// It may have gone on as observed, which takes for granted that it would.
     RunsOn,

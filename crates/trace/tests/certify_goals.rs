@@ -141,6 +141,7 @@ fn an_order_is_of_what_happened() {
         chain: events(chain),
         absent: events(absent),
         free: events(free),
+        after: After::RunsOn,
     };
     check_goal(READ_BETWEEN, &[1, 2], &order(&[1, 2], &[3, 4], &[]), &expect!["correct"]);
     check_goal(
@@ -156,6 +157,40 @@ fn an_order_is_of_what_happened() {
         &expect!["at the end, event 2: it ran, though it should not have"],
     );
     check_goal(READ_BETWEEN, &[2, 1], &order(&[2, 1], &[], &[1]), &expect!["correct"]);
+}
+
+#[test]
+fn an_order_may_ask_that_nothing_rests_on_its_free_reads() {
+    let order = |chain: &[u32], free: &[u32]| Goal::Order {
+        chain: events(chain),
+        absent: Vec::new(),
+        free: events(free),
+        after: After::Stops,
+    };
+    check_goal(READ_BETWEEN, &[2, 1], &order(&[2, 1], &[1]), &expect!["correct"]);
+    // A free read that did not happen changed nothing.
+    check_goal(READ_BETWEEN, &[1, 2], &order(&[1, 2], &[3]), &expect!["correct"]);
+    check_goal(
+        READ_BETWEEN,
+        &[2, 1, 3],
+        &order(&[2, 1], &[1]),
+        &expect!["at the end, event 1: its thread ran on after it"],
+    );
+    let update = "
+t1      t2      t3
+arw(x)
+        r(x)
+                w(x)
+";
+    check_goal(update, &[3, 1], &order(&[3, 1], &[1]), &expect!["correct"]);
+    check_goal(
+        update,
+        &[3, 1, 2],
+        &order(&[3, 1], &[1]),
+        &expect!["at the end, event 1: another event saw what it wrote"],
+    );
+    // Of a read that is free too, nothing is said.
+    check_goal(update, &[3, 1, 2], &order(&[3, 1], &[1, 2]), &expect!["correct"]);
 }
 
 #[test]

@@ -45,7 +45,13 @@ pub(super) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
             require(conflict, *first, Rule::NoConflict)
         }
         Goal::Deadlock(events) => check_deadlock(replay, events),
-        Goal::Order { chain, absent, .. } => check_order(replay, chain, absent),
+        Goal::Order { chain, absent, free, after } => {
+            check_order(replay, chain, absent)?;
+            match after {
+                After::Stops => check_stops(replay, free),
+                After::RunsOn => Ok(()),
+            }
+        }
         Goal::Sees { read, write, after } => check_sees(replay, *read, *write, *after),
     }
 }
@@ -105,12 +111,28 @@ fn check_sees(
         && replay.free_view(read) == Some(write)
         && replay.observed_view(read) != write;
     require(other, read, Rule::SeesTheSame)?;
-    let thread = replay.trace().event(read).thread;
-    let went_on = replay.done(thread) > replay.position(read) + 1;
-    require(after == After::RunsOn || !went_on, read, Rule::WentOn)?;
-    // An update writes what it makes of the value: whoever saw that would see another value now.
-    let saw_it = |id: EventId| replay.observed_view(id) == Some(read);
-    let mut all = replay.trace().events().map(|(id, _)| id);
-    let passed_on = op.is_write() && all.any(|id| saw_it(id) && replay.step_of(id).is_some());
-    require(after == After::RunsOn || !passed_on, read, Rule::PassedOn)
+    match after {
+        After::Stops => check_stops(replay, &[read]),
+        After::RunsOn => Ok(()),
+    }
+}
+
+/// Nothing that happened rests on what the reads of `free` that happened saw.
+fn check_stops(replay: &Replay<'_>, free: &[EventId]) -> Result<(), Refusal> {
+    for &read in free.iter().filter(|&&read| replay.step_of(read).is_some()) {
+        let event = replay.trace().event(read);
+        if !event.op.is_read() {
+            continue;
+        }
+        let went_on = replay.done(event.thread) > replay.position(read) + 1;
+        require(!went_on, read, Rule::WentOn)?;
+        // An update writes what it makes of the value: whoever saw that would see another value
+        // now, but for those of which nothing is said.
+        let saw_it = |id: EventId| replay.observed_view(id) == Some(read) && !free.contains(&id);
+        let mut all = replay.trace().events().map(|(id, _)| id);
+        let passed_on =
+            event.op.is_write() && all.any(|id| saw_it(id) && replay.step_of(id).is_some());
+        require(!passed_on, read, Rule::PassedOn)?;
+    }
+    Ok(())
 }

@@ -1,0 +1,352 @@
+//! The closure: what must come before what in a window, whatever the rest of the order?
+//!
+//! Needs are given. Three kinds of things exclude each other, and each exclusion has two ways
+//! round: two sections of a lock, one after the other; another write before what a read sees, or
+//! after the read; a notify before a thread starts to wait, or after it has left. Where the start
+//! of one must come before the end of the other, the way round is forced, and that is a new edge,
+//! from which more may follow. A section that stays open comes after all others of its lock.
+//!
+//! A clock an event holds what must come before it; edges are followed from the earliest changed
+//! event on. An event that must come before itself is a contradiction. Every edge is forced by the
+//! cut alone, not by where the window starts, so a contradiction refutes the cut.
+//!
+//! Costs a clock operation for each edge and change; changes are bounded by events times threads.
+
+use reweave_trace::EventId;
+
+use crate::engine::Problem;
+use crate::window::{BEFORE, NEVER, Place, Window};
+
+/// Why a closure is not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Halt {
+    /// An event must come before itself.
+    Contradiction,
+    /// This event, before the window, must come after one of the window.
+    Extend(EventId),
+    /// This event, not in the cut, must happen too.
+    Complete(EventId),
+}
+
+/// The order that is forced so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Closure {
+    /// For each event a row: for each thread how many of its events come before it, or are it.
+    rows: Vec<u32>,
+    threads_count: usize,
+    /// Edges besides needs: for each event the last one added, each with the one before it.
+    added: Vec<(Place, u32)>,
+    heads: Vec<u32>,
+    queue: Queue,
+    /// Which rows have changed since they were passed on; those of needs are passed on already.
+    changed: Vec<bool>,
+    /// How many clock entries were written.
+    pub(crate) work: u64,
+    /// Whether sections that could be completed count as open.
+    assumes_open: bool,
+}
+
+/// Events to be visited, the earliest first.
+#[derive(Clone, Debug)]
+struct Queue {
+    words: Vec<u64>,
+    lowest: usize,
+}
+
+impl Queue {
+    fn full(count: usize) -> Self {
+        let mut words = vec![u64::MAX; count.div_ceil(64)];
+        if let Some(last) = words.last_mut().filter(|_| !count.is_multiple_of(64)) {
+            *last = (1 << (count % 64)) - 1;
+        }
+        Self { words, lowest: 0 }
+    }
+
+    fn push(&mut self, at: Place) {
+        let word = at as usize / 64;
+        self.words[word] |= 1 << (at % 64);
+        self.lowest = self.lowest.min(word);
+    }
+
+    fn pop(&mut self) -> Option<Place> {
+        while let Some(word) = self.words.get_mut(self.lowest) {
+            if *word != 0 {
+                let bit = word.trailing_zeros();
+                *word &= *word - 1;
+                return Some(self.lowest as Place * 64 + bit);
+            }
+            self.lowest += 1;
+        }
+        None
+    }
+}
+
+impl Closure {
+    /// What is forced in `window` whatever else happens; threads that can complete a section may do
+    /// so outside the cut.
+    pub(crate) fn of(window: &Window, problem: &Problem<'_, '_>) -> Result<Self, Halt> {
+        let mut closure = Self {
+            rows: window.rows.clone(),
+            threads_count: window.threads.len(),
+            added: Vec::new(),
+            heads: vec![NEVER; window.events.len()],
+            queue: Queue::full(window.events.len()),
+            changed: vec![false; window.events.len()],
+            work: window.rows.len() as u64,
+            assumes_open: false,
+        };
+        for &(first, second) in &problem.query.order {
+            let (from, to) = (window.place(problem, first), window.place(problem, second));
+            match (from, to) {
+                (BEFORE, _) => {}
+                (_, BEFORE) => return Err(Halt::Extend(second)),
+                _ => closure.add(window, from, to)?,
+            }
+        }
+        closure.add_views(window)?;
+        closure.open(window)?;
+        closure.run(window)?;
+        Ok(closure)
+    }
+
+    /// What is forced besides if nothing happens but the events of the cut.
+    pub(crate) fn assume_open(&mut self, window: &Window) -> Result<(), Halt> {
+        self.assumes_open = true;
+        self.open(window)?;
+        self.run(window)
+    }
+
+    /// Adds the edge from `from` to `to` and what follows.
+    pub(crate) fn decide(
+        &mut self,
+        window: &Window,
+        (from, to): (Place, Place),
+    ) -> Result<(), Halt> {
+        self.add(window, from, to)?;
+        self.run(window)
+    }
+
+    /// The row of `at`.
+    pub(crate) fn row(&self, at: Place) -> &[u32] {
+        &self.rows[at as usize * self.threads_count..][..self.threads_count]
+    }
+
+    /// Reads come after what they see also where that was not observed.
+    fn add_views(&mut self, window: &Window) -> Result<(), Halt> {
+        for (at, &couple) in window.couples.iter().enumerate() {
+            if couple < BEFORE {
+                self.add(window, couple, at as Place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts sections and stays that are never left after everything that they exclude.
+    fn open(&mut self, window: &Window) -> Result<(), Halt> {
+        for section in &window.sections {
+            let is_open = section.release == NEVER && (section.stays_open || self.assumes_open);
+            if !is_open || section.acquire >= BEFORE {
+                continue;
+            }
+            for (_, range) in &window.locks[section.lock] {
+                let line = &window.sections[range.clone()];
+                let last = line.iter().rev().find(|other| section.excludes(other));
+                if let Some(last) = last.filter(|last| last.release < BEFORE) {
+                    self.add(window, last.release, section.acquire)?;
+                }
+            }
+        }
+        for stay in &window.stays {
+            if stay.leave == NEVER && (stay.stays_open || self.assumes_open) {
+                for &(on, notify) in &window.notifies {
+                    if stay.is_kept_from(on, window.events[notify as usize]) {
+                        self.put_before_stay(window, notify, stay.begin, stay.of.begin)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn put_before_stay(
+        &mut self,
+        window: &Window,
+        notify: Place,
+        begin: Place,
+        event: EventId,
+    ) -> Result<(), Halt> {
+        if begin == BEFORE { Err(Halt::Extend(event)) } else { self.add(window, notify, begin) }
+    }
+
+    fn run(&mut self, window: &Window) -> Result<(), Halt> {
+        while let Some(at) = self.queue.pop() {
+            if std::mem::take(&mut self.changed[at as usize]) {
+                self.pass_on(window, at)?;
+            }
+            if window.ends[at as usize] != NEVER {
+                self.exclude_sections(window, at)?;
+            }
+            if window.var_of[at as usize] != NEVER {
+                self.exclude_writes(window, at)?;
+            }
+            if !window.notifies.is_empty() {
+                self.exclude_notifies(window, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells all that come right after `at` what comes before it.
+    fn pass_on(&mut self, window: &Window, at: Place) -> Result<(), Halt> {
+        if window.next[at as usize] != NEVER {
+            self.raise(window, at, window.next[at as usize])?;
+        }
+        for &to in window.edges_from(at) {
+            self.raise(window, at, to)?;
+        }
+        let mut link = self.heads[at as usize];
+        while let Some(&(to, before)) = self.added.get(link as usize) {
+            self.raise(window, at, to)?;
+            link = before;
+        }
+        Ok(())
+    }
+
+    /// Adds to `to` all that comes before `from`.
+    fn raise(&mut self, window: &Window, from: Place, to: Place) -> Result<(), Halt> {
+        if self.is_before(window, to, from) {
+            return Err(Halt::Contradiction);
+        }
+        let count = self.threads_count;
+        let (from, start) = (from as usize * count, to as usize * count);
+        let mut has_changed = false;
+        for offset in 0..count {
+            let theirs = self.rows[from + offset];
+            let own = &mut self.rows[start + offset];
+            has_changed |= theirs > *own;
+            *own = theirs.max(*own);
+        }
+        if has_changed {
+            self.work += count as u64;
+            self.changed[to as usize] = true;
+            self.queue.push(to);
+        }
+        Ok(())
+    }
+
+    /// Whether `early` comes before `late`, or is it.
+    pub(crate) fn is_before(&self, window: &Window, early: Place, late: Place) -> bool {
+        let thread = window.thread[early as usize] as usize;
+        self.row(late)[thread] > window.position[early as usize]
+    }
+
+    /// Adds an edge, unless it is known.
+    fn add(&mut self, window: &Window, from: Place, to: Place) -> Result<(), Halt> {
+        if from == to {
+            return Err(Halt::Contradiction);
+        }
+        if self.is_before(window, from, to) {
+            return Ok(());
+        }
+        self.added.push((to, self.heads[from as usize]));
+        self.heads[from as usize] = self.added.len() as u32 - 1;
+        self.raise(window, from, to)
+    }
+
+    /// The section that ends at `at` comes after all whose start comes before its end.
+    fn exclude_sections(&mut self, window: &Window, at: Place) -> Result<(), Halt> {
+        let own = &window.sections[window.ends[at as usize] as usize];
+        for (thread, range) in &window.locks[own.lock] {
+            if *thread == own.thread {
+                continue;
+            }
+            let line = &window.sections[range.clone()];
+            let seen = self.row(at)[*thread as usize];
+            let count = line.partition_point(|other| other.acquired < seen);
+            let Some(other) = line[..count].iter().rev().find(|other| own.excludes(other)) else {
+                continue;
+            };
+            match other.release {
+                BEFORE => {}
+                NEVER => match other.of.release.filter(|_| !other.stays_open) {
+                    Some(release) => return Err(Halt::Complete(release)),
+                    None => return Err(Halt::Contradiction),
+                },
+                _ if own.acquire == BEFORE => return Err(Halt::Extend(own.of.acquire)),
+                release => self.add(window, release, own.acquire)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Other writes come before what the read at `at` sees, or after it; the write at `at` comes
+    /// after all reads of what comes before it.
+    fn exclude_writes(&mut self, window: &Window, at: Place) -> Result<(), Halt> {
+        let var = &window.vars[window.var_of[at as usize] as usize];
+        let couple = window.couples[at as usize];
+        for (thread, writes) in var.writes.iter().filter(|_| couple != NEVER) {
+            let seen = self.row(at)[*thread as usize];
+            let count = writes.partition_point(|&write| window.position[write as usize] < seen);
+            let others = writes[..count].iter().rev();
+            let Some(other) = others.copied().find(|&other| other != at) else { continue };
+            match couple {
+                BEFORE => return Err(var.base.map_or(Halt::Contradiction, Halt::Extend)),
+                _ if other == couple => {}
+                _ => self.add(window, other, couple)?,
+            }
+        }
+        if window.is_write[at as usize] { self.exclude_readers(window, at) } else { Ok(()) }
+    }
+
+    /// The write at `at` comes after all reads of what comes before it.
+    fn exclude_readers(&mut self, window: &Window, at: Place) -> Result<(), Halt> {
+        let var = &window.vars[window.var_of[at as usize] as usize];
+        for (thread, writes) in &var.writes {
+            let seen = self.row(at)[*thread as usize];
+            let count = writes.partition_point(|&write| window.position[write as usize] < seen);
+            let others = writes[..count].iter().rev();
+            let Some(other) = others.copied().find(|&other| other != at) else { continue };
+            for &reader in window.readers(other) {
+                if reader != at {
+                    self.add(window, reader, at)?;
+                }
+            }
+        }
+        if var.base.is_none() {
+            for &reader in var.base_readers.iter().filter(|&&reader| reader != at) {
+                self.add(window, reader, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notifies that would wake others than they did come before those wait, or after.
+    fn exclude_notifies(&mut self, window: &Window, at: Place) -> Result<(), Halt> {
+        let is_notify = window.notifies.iter().any(|&(_, notify)| notify == at);
+        if !is_notify && !window.stays.iter().any(|stay| stay.leave == at) {
+            return Ok(());
+        }
+        for stay in &window.stays {
+            for &(on, notify) in &window.notifies {
+                if !stay.is_kept_from(on, window.events[notify as usize]) {
+                    continue;
+                }
+                if notify == at && stay.begin < BEFORE && self.is_before(window, stay.begin, at) {
+                    match stay.leave {
+                        NEVER => {
+                            match crate::engine::leave(&stay.of).filter(|_| !stay.stays_open) {
+                                Some(leave) => return Err(Halt::Complete(leave)),
+                                None => return Err(Halt::Contradiction),
+                            }
+                        }
+                        leave => self.add(window, leave, at)?,
+                    }
+                }
+                if stay.leave == at && self.is_before(window, notify, at) {
+                    self.put_before_stay(window, notify, stay.begin, stay.of.begin)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

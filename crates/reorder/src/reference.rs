@@ -1,0 +1,247 @@
+//! Every state that a correct reordering can reach, one after the other: what a query means.
+//!
+//! A search runs one event after another, each thread in program order, wherever the rules of a
+//! correct reordering allow, until a state meets the query or all states have been visited. A state
+//! is how far each thread has come and the last write of each variable; whatever else decides
+//! what may come next follows from which events ran.
+//!
+//! Exact where it ends. States may be as many as the product of the threads' lengths, so it is for
+//! tests, and the engine's last resort where tokens are counted.
+
+use reweave_base::{FxHashSet, Id, IndexVec};
+use reweave_trace::views::Mode;
+use reweave_trace::{EventId, Op, Reordering, SemaphoreId, Stay, ThreadId, Trace, VarId};
+
+use crate::engine::{Answer, Cut, Refuted, leave};
+use crate::query::{Query, View};
+
+/// How many numbers the visited states may take together.
+const NUMBERS_MAX: usize = 100_000_000;
+
+/// Answers `query` after at most `states_max` states.
+#[must_use]
+pub fn search(trace: &Trace, query: &Query, states_max: usize) -> Answer {
+    let mut state = State::new(trace, query);
+    let size = state.done.len() + state.last_write.len();
+    let states_max = states_max.min(NUMBERS_MAX / size.max(1));
+    let mut path: Vec<(EventId, Option<EventId>)> = Vec::new();
+    let mut seen: FxHashSet<Box<[u32]>> = FxHashSet::default();
+    seen.insert(state.key());
+    // For each state on the path, the thread to try next.
+    let mut tries = vec![0];
+    while let Some(thread) = tries.last_mut() {
+        if *thread == 0 && state.meets_the_query() {
+            let schedule = path.iter().map(|&(event, _)| event).collect();
+            return Answer::Feasible(Reordering::explicit(schedule));
+        }
+        if *thread == state.done.len() {
+            tries.pop();
+            path.pop().into_iter().for_each(|(event, before)| state.take_back(event, before));
+            continue;
+        }
+        let candidate = ThreadId::from_index(*thread);
+        *thread += 1;
+        let Some(event) = state.next(candidate).filter(|&event| state.may_run(event)) else {
+            continue;
+        };
+        let before = state.run(event);
+        if !seen.insert(state.key()) {
+            state.take_back(event, before);
+            continue;
+        }
+        if seen.len() > states_max {
+            return Answer::Unknown;
+        }
+        path.push((event, before));
+        tries.push(0);
+    }
+    Answer::Infeasible(Refuted::Exhausted)
+}
+
+/// Where the search stands.
+struct State<'a> {
+    trace: &'a Trace,
+    query: &'a Query,
+    done: Cut,
+    last_write: IndexVec<VarId, Option<EventId>>,
+    tokens: IndexVec<SemaphoreId, i64>,
+}
+
+impl<'a> State<'a> {
+    fn new(trace: &'a Trace, query: &'a Query) -> Self {
+        let names = trace.names();
+        let start = |id| i64::from(trace.declared().start(id).unwrap_or(0));
+        Self {
+            trace,
+            query,
+            done: IndexVec::from_elem(0, names.threads.len()),
+            last_write: IndexVec::from_elem(None, names.vars.len()),
+            tokens: names.semaphores.entries().map(|(id, _)| start(id)).collect(),
+        }
+    }
+
+    fn key(&self) -> Box<[u32]> {
+        let writes = self.last_write.iter().map(|write| write.map_or(0, EventId::number));
+        self.done.iter().copied().chain(writes).collect()
+    }
+
+    fn next(&self, thread: ThreadId) -> Option<EventId> {
+        self.trace.thread_events(thread).get(self.done[thread] as usize).copied()
+    }
+
+    fn has_run(&self, event: EventId) -> bool {
+        self.trace.position(event) < self.done[self.trace.event(event).thread]
+    }
+
+    fn is_started(&self, thread: ThreadId) -> bool {
+        self.trace.lifetime(thread).fork.is_none_or(|fork| self.has_run(fork))
+    }
+
+    fn meets_the_query(&self) -> bool {
+        let Query { must, order, enabled, views, .. } = self.query;
+        let is_next = |&event: &EventId| {
+            let thread = self.trace.event(event).thread;
+            self.next(thread) == Some(event) && self.is_started(thread)
+        };
+        enabled.iter().all(is_next)
+            && must.iter().all(|&event| self.has_run(event))
+            && order.iter().all(|&(_, second)| self.has_run(second))
+            && views.iter().all(|&(read, _)| self.has_run(read))
+    }
+
+    /// Whether the query lets `event` happen now.
+    fn is_wanted(&self, event: EventId) -> bool {
+        let Query { order, absent, enabled, stop, .. } = self.query;
+        let happening = self.trace.event(event);
+        let after_stop = |&stopped: &EventId| {
+            let other = self.trace.event(stopped);
+            let sees = other.op.is_write()
+                && self.trace.writer(event) == Some(stopped)
+                && self.query.view(event).is_none();
+            sees || other.thread == happening.thread && stopped < event
+        };
+        !absent.contains(&event)
+            && !enabled.contains(&event)
+            && !stop.iter().any(after_stop)
+            && order.iter().all(|&(first, second)| second != event || self.has_run(first))
+    }
+
+    fn may_run(&self, event: EventId) -> bool {
+        let happening = self.trace.event(event);
+        if !self.is_started(happening.thread) || !self.is_wanted(event) {
+            return false;
+        }
+        let signals = self.trace.signals();
+        match happening.op {
+            Op::Read(var) | Op::AtomicRead(var, _) | Op::AtomicUpdate(var, _) => {
+                match self.query.view(event) {
+                    Some(View::Any) => true,
+                    Some(View::Of(write)) => self.last_write[var] == write,
+                    None => self.last_write[var] == self.trace.writer(event),
+                }
+            }
+            Op::LooseRead(var) => match self.query.view(event) {
+                Some(View::Of(write)) => self.last_write[var] == write,
+                _ => true,
+            },
+            Op::Acquire(_) => !self.is_held(event, Mode::Exclusive),
+            Op::AcquireShared(_) => !self.is_held(event, Mode::Shared),
+            Op::Join(child) => self.is_started(child) && self.next(child).is_none(),
+            Op::Notify(_) | Op::NotifyAll(_) => self.may_notify(event),
+            Op::Wake(_) => {
+                let notify = signals.stay(event).and_then(|stay| stay.notify);
+                notify.is_some_and(|notify| self.has_run(notify))
+            }
+            Op::Arrive(_) | Op::Depart(_) => {
+                let round = signals.needed_round(event).map(|round| signals.round(round));
+                round.is_none_or(|round| round.arrivals.iter().all(|&other| self.has_run(other)))
+            }
+            Op::Take(semaphore) => match self.trace.declared().start(semaphore) {
+                Some(_) => self.tokens[semaphore] > 0,
+                None => signals.post(event).is_none_or(|post| self.has_run(post)),
+            },
+            Op::Free(object) => {
+                let mut all = self.trace.events();
+                let born = all.find(|(_, event)| event.op == Op::Alloc(object));
+                born.is_none_or(|(birth, _)| self.has_run(birth))
+            }
+            Op::Write(_)
+            | Op::AtomicWrite(..)
+            | Op::Fence(_)
+            | Op::Release(_)
+            | Op::ReleaseShared(_)
+            | Op::Request(_)
+            | Op::Fork(_)
+            | Op::Wait(_)
+            | Op::Timeout(_)
+            | Op::Post(_)
+            | Op::Alloc(_)
+            | Op::Begin(_)
+            | Op::End(_)
+            | Op::Branch
+            | Op::Let(_) => true,
+        }
+    }
+
+    /// Whether another thread holds the lock of `acquire` in a way that excludes `mode`.
+    fn is_held(&self, acquire: EventId, mode: Mode) -> bool {
+        let happening = self.trace.event(acquire);
+        let (Op::Acquire(lock) | Op::AcquireShared(lock)) = happening.op else { return false };
+        let others = self.done.ids().filter(|&thread| thread != happening.thread);
+        let mut held = others.flat_map(|thread| {
+            let next = self.next(thread);
+            let next = next.unwrap_or_else(|| EventId::from_index(self.trace.len()));
+            self.trace.sections().held(thread, next)
+        });
+        held.any(|section| {
+            section.lock == lock && (mode == Mode::Exclusive || section.mode == Mode::Exclusive)
+        })
+    }
+
+    fn may_notify(&self, notify: EventId) -> bool {
+        let op = self.trace.event(notify).op;
+        let (Op::Notify(on) | Op::NotifyAll(on)) = op else { return false };
+        let signals = self.trace.signals();
+        let is_waiting = |stay: &Stay| {
+            self.has_run(stay.begin) && !leave(stay).is_some_and(|leave| self.has_run(leave))
+        };
+        let woken = signals.woken(notify);
+        let are_there = woken.iter().filter_map(|&wait| signals.stay(wait)).all(is_waiting);
+        if !are_there || matches!(op, Op::Notify(_)) && !woken.is_empty() {
+            return are_there;
+        }
+        let mut others = signals.stays().iter().filter(|stay| {
+            self.trace.event(stay.wait).op == Op::Wait(on)
+                && stay.notify != Some(notify)
+                && !stay.is_spared_by(notify)
+        });
+        !others.any(is_waiting)
+    }
+
+    /// Runs `event`; gives the last write before it of the variable that it writes.
+    fn run(&mut self, event: EventId) -> Option<EventId> {
+        let happening = self.trace.event(event);
+        self.done[happening.thread] += 1;
+        match happening.op {
+            Op::Post(semaphore) => self.tokens[semaphore] += 1,
+            Op::Take(semaphore) => self.tokens[semaphore] -= 1,
+            _ => {}
+        }
+        let var = happening.op.var().filter(|_| happening.op.is_write())?;
+        self.last_write[var].replace(event)
+    }
+
+    /// Undoes the run of `event`, the last to run, with what [`State::run`] gave.
+    fn take_back(&mut self, event: EventId, before: Option<EventId>) {
+        let happening = self.trace.event(event);
+        self.done[happening.thread] -= 1;
+        match happening.op {
+            Op::Post(semaphore) => self.tokens[semaphore] -= 1,
+            Op::Take(semaphore) => self.tokens[semaphore] += 1,
+            _ => {}
+        }
+        if let Some(var) = happening.op.var().filter(|_| happening.op.is_write()) {
+            self.last_write[var] = before;
+        }
+    }
+}

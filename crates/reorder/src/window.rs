@@ -1,0 +1,421 @@
+//! The window: the events at the end of a cut whose order is open, each thing by its place there.
+//!
+//! The events of the cut before the window's start run first, in observed order; the window starts
+//! early enough for that to be correct. Those of the window get numbers of their own, in observed
+//! order, and rows of clocks over the threads that have events there. The sections, writes, reads
+//! and stays that have a part in it are listed so that the rules of the closure find their partners.
+//!
+//! Costs the events of the window times the threads in it.
+
+use std::ops::Range;
+
+use reweave_base::{FxHashMap, Id, IndexVec};
+use reweave_order::needs::Needed;
+use reweave_trace::views::{CriticalSection, Mode};
+use reweave_trace::{ConditionId, EventId, LockId, Op, Stay, ThreadId, VarId};
+
+use crate::engine::{Cut, Problem, leave};
+use crate::query::View;
+
+/// Where an event is: its number in the window, [`BEFORE`] it, or [`NEVER`], not in the cut.
+pub(crate) type Place = u32;
+
+/// In the cut, before the window.
+pub(crate) const BEFORE: Place = u32::MAX - 1;
+
+/// Not in the cut, or no event at all.
+pub(crate) const NEVER: Place = u32::MAX;
+
+/// The events whose order is open.
+#[derive(Debug)]
+pub(crate) struct Window {
+    /// Where in the observed order it starts.
+    pub(crate) start: usize,
+    /// The threads that have events in it.
+    pub(crate) threads: Vec<ThreadId>,
+    /// The events of each thread, in order.
+    pub(crate) lines: Vec<Vec<Place>>,
+    pub(crate) events: Vec<EventId>,
+    /// Whose each event is, as an index of `threads`.
+    pub(crate) thread: Vec<u32>,
+    /// How many events its thread has before each event, in the whole trace.
+    pub(crate) position: Vec<u32>,
+    /// What each event must come after, as far as that is known from the start: for each thread
+    /// how many of its events. A row for each event, itself included.
+    pub(crate) rows: Vec<u32>,
+    /// The next event of the same thread.
+    pub(crate) next: Vec<Place>,
+    /// Needs at first hand between events of different threads: the ends of those from each event.
+    edges: Vec<Place>,
+    edge_starts: Vec<u32>,
+    /// Each thread as an index of `threads`.
+    local: IndexVec<ThreadId, u32>,
+    pub(crate) sections: Vec<Section>,
+    /// The sections of each lock, by thread.
+    pub(crate) locks: Vec<Vec<(u32, Range<usize>)>>,
+    /// Which section starts, and which ends, at each event.
+    pub(crate) starts: Vec<u32>,
+    pub(crate) ends: Vec<u32>,
+    pub(crate) vars: Vec<Var>,
+    /// The variable of each access.
+    pub(crate) var_of: Vec<u32>,
+    pub(crate) is_write: Vec<bool>,
+    /// What each read must see; [`NEVER`] for those that may see anything, and for all else.
+    pub(crate) couples: Vec<Place>,
+    /// For each write the last read of it in each thread, as a list in `readers`.
+    reader_lists: Vec<u32>,
+    readers: Vec<Vec<Place>>,
+    pub(crate) stays: Vec<Waiting>,
+    /// Notifies that come while nobody waits but those that they wake.
+    pub(crate) notifies: Vec<(ConditionId, Place)>,
+}
+
+/// A section that has a part in the window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Section {
+    pub(crate) of: CriticalSection,
+    pub(crate) lock: usize,
+    /// Whose it is, as an index of the window's threads.
+    pub(crate) thread: u32,
+    pub(crate) acquire: Place,
+    /// How many events its thread has before the acquire.
+    pub(crate) acquired: u32,
+    pub(crate) release: Place,
+    /// Whether it is open in every reordering that meets the query.
+    pub(crate) stays_open: bool,
+}
+
+impl Section {
+    /// Whether it and `other` are of different threads and exclude each other.
+    pub(crate) fn excludes(&self, other: &Self) -> bool {
+        self.thread != other.thread
+            && (self.of.mode == Mode::Exclusive || other.of.mode == Mode::Exclusive)
+    }
+}
+
+/// A variable that is accessed in the window.
+#[derive(Debug, Default)]
+pub(crate) struct Var {
+    /// The writes of each thread.
+    pub(crate) writes: Vec<(u32, Vec<Place>)>,
+    /// What was written before the window; none if nothing was.
+    pub(crate) base: Option<EventId>,
+    /// The last read in each thread that must see that.
+    pub(crate) base_readers: Vec<Place>,
+}
+
+/// A thread in a condition's queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) of: Stay,
+    pub(crate) condition: ConditionId,
+    pub(crate) begin: Place,
+    pub(crate) leave: Place,
+    /// Whether it never leaves in any reordering that meets the query.
+    pub(crate) stays_open: bool,
+}
+
+impl Waiting {
+    /// Whether `notify` must not find it waiting.
+    pub(crate) fn is_kept_from(&self, on: ConditionId, notify: EventId) -> bool {
+        self.condition == on && self.of.notify != Some(notify) && !self.of.is_spared_by(notify)
+    }
+}
+
+impl Window {
+    /// The window of `cut` from `start` on.
+    pub(crate) fn build(problem: &Problem<'_, '_>, cut: &Cut, start: usize) -> Self {
+        let mut window = Self {
+            start,
+            threads: Vec::new(),
+            lines: Vec::new(),
+            events: Vec::new(),
+            thread: Vec::new(),
+            position: Vec::new(),
+            rows: Vec::new(),
+            next: Vec::new(),
+            edges: Vec::new(),
+            edge_starts: Vec::new(),
+            local: IndexVec::from_elem(NEVER, cut.len()),
+            sections: Vec::new(),
+            locks: Vec::new(),
+            starts: Vec::new(),
+            ends: Vec::new(),
+            vars: Vec::new(),
+            var_of: Vec::new(),
+            is_write: Vec::new(),
+            couples: Vec::new(),
+            reader_lists: Vec::new(),
+            readers: Vec::new(),
+            stays: Vec::new(),
+            notifies: Vec::new(),
+        };
+        window.gather(problem, cut);
+        window.fill_rows(problem);
+        window.find_edges(problem);
+        window.find_sections(problem, cut);
+        window.find_accesses(problem);
+        window.find_stays(problem, cut);
+        window
+    }
+
+    /// How many events from `start` on `cut` holds.
+    pub(crate) fn size(problem: &Problem<'_, '_>, cut: &Cut, start: usize) -> u64 {
+        let from = EventId::from_index(start);
+        let count = |thread: ThreadId| {
+            let own = &problem.engine.trace().thread_events(thread)[..cut[thread] as usize];
+            (own.len() - own.partition_point(|&event| event < from)) as u64
+        };
+        cut.ids().map(count).sum()
+    }
+
+    fn gather(&mut self, problem: &Problem<'_, '_>, cut: &Cut) {
+        let trace = problem.engine.trace();
+        let from = EventId::from_index(self.start);
+        for thread in cut.ids() {
+            let own = &trace.thread_events(thread)[..cut[thread] as usize];
+            let own = &own[own.partition_point(|&event| event < from)..];
+            if !own.is_empty() {
+                self.local[thread] = self.threads.len() as u32;
+                self.threads.push(thread);
+                self.lines.push(Vec::with_capacity(own.len()));
+                self.events.extend_from_slice(own);
+            }
+        }
+        self.events.sort_unstable();
+        self.next = vec![NEVER; self.events.len()];
+        for (place, &event) in self.events.iter().enumerate() {
+            let thread = self.local[trace.event(event).thread];
+            self.thread.push(thread);
+            self.position.push(trace.position(event));
+            let line = &mut self.lines[thread as usize];
+            if let Some(&last) = line.last() {
+                self.next[last as usize] = place as Place;
+            }
+            line.push(place as Place);
+        }
+    }
+
+    fn fill_rows(&mut self, problem: &Problem<'_, '_>) {
+        let count = self.threads.len();
+        self.rows = vec![0; self.events.len() * count];
+        for line in &self.lines {
+            let mut known: Option<Needed<'_>> = None;
+            let mut above: Option<usize> = None;
+            for &at in line {
+                let at = at as usize;
+                let event = self.events[at];
+                let needed = match problem.query.view(event) {
+                    Some(_) => problem.needs.before(event),
+                    None => problem.needs.of_event(event),
+                };
+                let start = at * count;
+                match above.filter(|_| known.is_some_and(|known| known.is_same_row(&needed))) {
+                    Some(above) => self.rows.copy_within(above..above + count, start),
+                    None => {
+                        for (slot, &thread) in self.rows[start..].iter_mut().zip(&self.threads) {
+                            *slot = needed.get(thread);
+                        }
+                    }
+                }
+                self.rows[start + self.thread[at] as usize] = self.position[at] + 1;
+                (known, above) = (Some(needed), Some(start));
+            }
+        }
+    }
+
+    /// Where `event`, which the cut holds, is.
+    pub(crate) fn place(&self, problem: &Problem<'_, '_>, event: EventId) -> Place {
+        if event.index() < self.start {
+            return BEFORE;
+        }
+        let trace = problem.engine.trace();
+        let Some(line) = self.lines.get(self.local[trace.event(event).thread] as usize) else {
+            return NEVER;
+        };
+        let first = self.position[line[0] as usize];
+        let offset = trace.position(event).checked_sub(first);
+        offset.and_then(|offset| line.get(offset as usize)).copied().unwrap_or(NEVER)
+    }
+
+    /// The last read in each thread that must see the write at `at`.
+    pub(crate) fn readers(&self, at: Place) -> &[Place] {
+        self.readers.get(self.reader_lists[at as usize] as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// The events of other threads that need `at` at first hand.
+    pub(crate) fn edges_from(&self, at: Place) -> &[Place] {
+        let at = at as usize;
+        &self.edges[self.edge_starts[at] as usize..self.edge_starts[at + 1] as usize]
+    }
+
+    fn find_edges(&mut self, problem: &Problem<'_, '_>) {
+        let trace = problem.engine.trace();
+        let mut edges = Vec::new();
+        for (to, &event) in self.events.iter().enumerate() {
+            let mut add = |from: EventId| {
+                let place = self.place(problem, from);
+                if place < BEFORE && self.thread[place as usize] != self.thread[to] {
+                    edges.push((place, to as Place));
+                }
+            };
+            problem.needs.for_each_signal(event, &mut add);
+            if self.position[to] == 0 {
+                trace.lifetime(trace.event(event).thread).fork.into_iter().for_each(&mut add);
+            }
+            if problem.query.view(event).is_none() {
+                trace.writer(event).into_iter().for_each(&mut add);
+            }
+        }
+        edges.sort_unstable();
+        self.edge_starts = Vec::with_capacity(self.events.len() + 1);
+        let mut end = 0;
+        for at in 0..=self.events.len() as Place {
+            end += edges[end..].iter().take_while(|&&(from, _)| from < at).count();
+            self.edge_starts.push(end as u32);
+        }
+        self.edges = edges.into_iter().map(|(_, to)| to).collect();
+    }
+
+    fn find_sections(&mut self, problem: &Problem<'_, '_>, cut: &Cut) {
+        let trace = problem.engine.trace();
+        let sections = trace.sections();
+        let from = EventId::from_index(self.start);
+        let mut found: Vec<(LockId, u32, CriticalSection)> = Vec::new();
+        for (local, &thread) in self.threads.iter().enumerate() {
+            let first = self.events[self.lines[local][0] as usize];
+            let own = sections.of_thread(thread);
+            let own = &own[own.partition_point(|&id| sections.get(id).acquire < from)..];
+            let inside = own.iter().map(|&id| sections.get(id));
+            let inside = inside.take_while(|section| trace.position(section.acquire) < cut[thread]);
+            let held = sections.held(thread, first);
+            let all = held.chain(inside).map(|section| (section.lock, local as u32, *section));
+            found.extend(all);
+        }
+        self.starts = vec![NEVER; self.events.len()];
+        self.ends = vec![NEVER; self.events.len()];
+        found.sort_unstable_by_key(|&(lock, thread, section)| (lock, thread, section.acquire));
+        let mut latest = None;
+        for (lock, thread, of) in found {
+            let at = self.sections.len();
+            if latest.replace(lock) != Some(lock) {
+                self.locks.push(Vec::new());
+            }
+            let lines = self.locks.last_mut().expect("a lock was just added");
+            match lines.last_mut().filter(|(owner, _)| *owner == thread) {
+                Some((_, range)) => range.end = at + 1,
+                None => lines.push((thread, at..at + 1)),
+            }
+            let ended = of.release.filter(|&release| problem.engine.is_in(cut, release));
+            let section = Section {
+                of,
+                lock: self.locks.len() - 1,
+                thread,
+                acquire: self.place(problem, of.acquire),
+                acquired: trace.position(of.acquire),
+                release: ended.map_or(NEVER, |release| self.place(problem, release)),
+                stays_open: of.release.is_none_or(|release| problem.is_out_of_reach(release)),
+            };
+            if section.acquire < BEFORE {
+                self.starts[section.acquire as usize] = at as u32;
+            }
+            if section.release < BEFORE {
+                self.ends[section.release as usize] = at as u32;
+            }
+            self.sections.push(section);
+        }
+    }
+
+    fn find_accesses(&mut self, problem: &Problem<'_, '_>) {
+        let trace = problem.engine.trace();
+        let mut known: FxHashMap<VarId, u32> = FxHashMap::default();
+        self.couples = vec![NEVER; self.events.len()];
+        self.var_of = vec![NEVER; self.events.len()];
+        self.is_write = vec![false; self.events.len()];
+        self.reader_lists = vec![NEVER; self.events.len()];
+        for at in 0..self.events.len() {
+            let event = self.events[at];
+            let op = trace.event(event).op;
+            let Some(var) = op.var() else { continue };
+            let index = *known.entry(var).or_insert_with(|| {
+                self.vars.push(Var::default());
+                self.vars.len() as u32 - 1
+            });
+            self.var_of[at] = index;
+            let thread = self.thread[at];
+            if op.is_read() {
+                self.add_read(problem, at as Place, index, op);
+            }
+            if op.is_write() {
+                self.is_write[at] = true;
+                let writes = &mut self.vars[index as usize].writes;
+                match writes.iter_mut().find(|(owner, _)| *owner == thread) {
+                    Some((_, own)) => own.push(at as Place),
+                    None => writes.push((thread, vec![at as Place])),
+                }
+            }
+        }
+    }
+
+    fn add_read(&mut self, problem: &Problem<'_, '_>, at: Place, var: u32, op: Op) {
+        let event = self.events[at as usize];
+        let seen = match problem.query.view(event) {
+            Some(View::Any) => return,
+            Some(View::Of(write)) => write,
+            None if matches!(op, Op::LooseRead(_)) => return,
+            None => problem.engine.trace().writer(event),
+        };
+        let couple = seen.map_or(BEFORE, |write| self.place(problem, write));
+        self.couples[at as usize] = couple;
+        let threads = &self.thread;
+        let readers = match couple {
+            BEFORE => {
+                self.vars[var as usize].base = seen;
+                &mut self.vars[var as usize].base_readers
+            }
+            _ => {
+                let list = &mut self.reader_lists[couple as usize];
+                if *list == NEVER {
+                    *list = self.readers.len() as u32;
+                    self.readers.push(Vec::new());
+                }
+                &mut self.readers[*list as usize]
+            }
+        };
+        // The last read of each thread speaks for its earlier ones.
+        let same = |&other: &Place| threads[other as usize] == threads[at as usize];
+        readers.retain(|other| !same(other));
+        readers.push(at);
+    }
+
+    fn find_stays(&mut self, problem: &Problem<'_, '_>, cut: &Cut) {
+        let engine = problem.engine;
+        let trace = engine.trace();
+        for (place, &event) in self.events.iter().enumerate() {
+            let on = match trace.event(event).op {
+                Op::NotifyAll(on) => on,
+                Op::Notify(on) if trace.signals().woken(event).is_empty() => on,
+                _ => continue,
+            };
+            self.notifies.push((on, place as Place));
+        }
+        if self.notifies.is_empty() {
+            return;
+        }
+        for stay in trace.signals().stays() {
+            let Op::Wait(condition) = trace.event(stay.wait).op else { continue };
+            if !engine.is_in(cut, stay.begin) {
+                continue;
+            }
+            let left = leave(stay).filter(|&leave| engine.is_in(cut, leave));
+            let begin = self.place(problem, stay.begin);
+            let left = left.map_or(NEVER, |leave| self.place(problem, leave));
+            // Who left before the window is in nobody's way.
+            if left == BEFORE {
+                continue;
+            }
+            let stays_open = leave(stay).is_none_or(|leave| problem.is_out_of_reach(leave));
+            self.stays.push(Waiting { of: *stay, condition, begin, leave: left, stays_open });
+        }
+    }
+}

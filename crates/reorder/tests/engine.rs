@@ -1,0 +1,234 @@
+//! The engine answers as the search through all states does, and the checker takes its schedules.
+
+use proptest::prelude::*;
+use reweave_reorder::{Answer, Budget, Engine, Query, Solver, View, reference};
+use reweave_testkit::{Scope, Shape, draw, oracle, soak, traces};
+use reweave_trace::{After, Checker, EventId, Goal, Op, Trace};
+
+/// How many states the reference may visit.
+const STATES_MAX: usize = 300_000;
+
+/// A question with what its answer should show.
+type Case = (Query, Goal);
+
+/// Why the engine's answers to `cases` are wrong, if one is.
+fn fault(trace: &Trace, cases: &[Case]) -> Option<String> {
+    let engine = Engine::new(trace);
+    let mut solver = Solver::new(&engine, Budget::default());
+    let checker = Checker::new(trace);
+    for (query, goal) in cases {
+        let answer = solver.solve(query);
+        let expected = reference::search(trace, query, STATES_MAX);
+        let wrong = match (&answer, &expected) {
+            (_, Answer::Unknown) => continue,
+            (Answer::Feasible(reordering), _) => {
+                if let Err(refusal) = checker.check(reordering, goal) {
+                    Some(format!("refused: {refusal}"))
+                } else if matches!(expected, Answer::Infeasible(_)) {
+                    Some("the reference finds none".to_owned())
+                } else {
+                    None
+                }
+            }
+            (Answer::Infeasible(_), Answer::Infeasible(_)) => None,
+            (Answer::Infeasible(why), Answer::Feasible(found)) => {
+                let numbers: Vec<u32> = found.schedule.iter().map(|id| id.number()).collect();
+                Some(format!("refuted by {why:?}, but {numbers:?}"))
+            }
+            (Answer::Unknown, _) => Some("unknown".to_owned()),
+        };
+        if let Some(wrong) = wrong {
+            return Some(format!("{query:?}: {wrong}\n{}", draw(trace)));
+        }
+    }
+    None
+}
+
+fn ids(trace: &Trace) -> Vec<EventId> {
+    trace.events().map(|(id, _)| id).collect()
+}
+
+/// All pairs of conflicting accesses of different threads.
+fn races(trace: &Trace) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for first in ids(trace) {
+        for second in ids(trace).into_iter().filter(|&second| first < second) {
+            let (left, right) = (trace.event(first), trace.event(second));
+            if left.thread != right.thread && left.op.conflicts_with(right.op) {
+                let query = Query::enabled(&[first, second]);
+                cases.push((query, Goal::Race(first, second)));
+            }
+        }
+    }
+    cases
+}
+
+/// All pairs of acquires in different threads, each inside a section on the other's lock.
+fn deadlocks(trace: &Trace) -> Vec<Case> {
+    let acquired = |id: EventId| match trace.event(id).op {
+        Op::Acquire(lock) => Some(lock),
+        _ => None,
+    };
+    let holds = |id: EventId, lock| {
+        let thread = trace.event(id).thread;
+        trace.sections().held(thread, id).any(|section| section.lock == lock)
+    };
+    let mut cases = Vec::new();
+    for first in ids(trace) {
+        for second in ids(trace).into_iter().filter(|&second| first < second) {
+            let (Some(left), Some(right)) = (acquired(first), acquired(second)) else { continue };
+            let is_cycle = holds(first, right) && holds(second, left);
+            let is_new = !holds(first, left) && !holds(second, right);
+            if is_cycle && is_new && trace.event(first).thread != trace.event(second).thread {
+                let query = Query::enabled(&[first, second]);
+                cases.push((query, Goal::Deadlock(vec![first, second])));
+            }
+        }
+    }
+    cases
+}
+
+/// Every read with every other write that it might see.
+fn views(trace: &Trace) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for read in ids(trace) {
+        let op = trace.event(read).op;
+        let Some(var) = op.var().filter(|_| op.is_read() && !matches!(op, Op::LooseRead(_))) else {
+            continue;
+        };
+        let writes = trace.accesses(var).iter().copied();
+        let writes = writes.filter(|&write| trace.event(write).op.is_write() && write != read);
+        for write in writes.map(Some).chain([None]) {
+            if write != trace.writer(read) {
+                let goal = Goal::Sees { read, write, after: After::Stops };
+                cases.push((Query::sees(read, write), goal));
+            }
+        }
+    }
+    cases
+}
+
+/// Some chains of two and three events, their last free to see anything; some with an event absent.
+fn chains(trace: &Trace, seed: u64) -> Vec<Case> {
+    let mut rng = reweave_base::Rng::new(seed);
+    let all = ids(trace);
+    let mut cases = Vec::new();
+    for _ in 0..12 {
+        let count = 2 + rng.below(2);
+        let mut chain: Vec<EventId> = Vec::new();
+        for _ in 0..count {
+            chain.extend(rng.pick(&all).copied().filter(|event| !chain.contains(event)));
+        }
+        let Some(&last) = chain.last() else { continue };
+        let op = trace.event(last).op;
+        let reads = op.is_read() && !matches!(op, Op::LooseRead(_));
+        let mut query = match rng.below(3) {
+            0 => Query::order(&chain),
+            1 => Query::order_up_to(&chain, reads),
+            _ => {
+                let views = if reads { vec![(last, View::Any)] } else { Vec::new() };
+                Query { views, ..Query::order(&chain) }
+            }
+        };
+        let absent: Vec<EventId> =
+            rng.pick(&all).copied().filter(|_| seed.is_multiple_of(2)).into_iter().collect();
+        query.absent.clone_from(&absent);
+        let free = query.views.iter().map(|&(read, _)| read).collect();
+        let after = if query.stop.is_empty() { After::RunsOn } else { After::Stops };
+        cases.push((query, Goal::Order { chain, absent, free, after }));
+    }
+    cases
+}
+
+#[test]
+fn answers_are_right_on_every_small_trace() {
+    let scopes = [
+        Scope::LOCKS.events(6),
+        Scope::LOCKS.threads(3).things(2).events(4),
+        Scope::SHARED_LOCKS.threads(3).events(4),
+        Scope::FORKS.threads(3).events(5),
+        Scope::NOTIFIES.events(5),
+        Scope::TIMEOUTS.events(5),
+        Scope::MONITORS.events(5),
+        Scope::BARRIERS.threads(3).events(5),
+        Scope::SEMAPHORES.events(5),
+        Scope::ATOMICS.threads(3).events(4),
+        Scope::REST.events(4),
+    ];
+    for scope in scopes {
+        scope.for_each(|trace| {
+            let mut cases = races(trace);
+            cases.extend(deadlocks(trace));
+            cases.extend(views(trace));
+            cases.extend(chains(trace, trace.len() as u64));
+            assert_eq!(fault(trace, &cases).unwrap_or_default(), "");
+        });
+    }
+}
+
+#[test]
+fn litmus_cases_have_exactly_the_races_and_deadlocks_of_all_reorderings() {
+    for case in reweave_testkit::corpus::litmus() {
+        let trace = case.trace();
+        let engine = Engine::new(&trace);
+        let numbers = |events: &[EventId]| events.iter().map(|id| id.number()).collect::<Vec<_>>();
+        let found: Vec<Vec<u32>> = races(&trace)
+            .into_iter()
+            .filter(|(query, _)| matches!(engine.solve(query), Answer::Feasible(_)))
+            .map(|(query, _)| numbers(&query.enabled))
+            .collect();
+        assert_eq!(found, case.numbers("predictable_races"), "{}", case.name);
+        for blocked in case.numbers("predictable_deadlocks") {
+            let events: Vec<EventId> =
+                blocked.iter().map(|&number| trace.numbered(number).unwrap()).collect();
+            let answer = engine.solve(&Query::enabled(&events));
+            assert!(matches!(answer, Answer::Feasible(_)), "{} {blocked:?}", case.name);
+        }
+    }
+}
+
+/// Whether the reference itself finds the races that the oracle does.
+fn reference_fault(trace: &Trace) -> Option<String> {
+    let found = oracle::predictable(trace, STATES_MAX);
+    if !found.explored.complete {
+        return None;
+    }
+    races(trace).into_iter().find_map(|(query, _)| {
+        let expected = found.races.contains_key(&(query.enabled[0], query.enabled[1]));
+        let answer = reference::search(trace, &query, STATES_MAX);
+        (matches!(answer, Answer::Feasible(_)) != expected)
+            .then(|| format!("{query:?}: {answer:?}, not {expected}\n{}", draw(trace)))
+    })
+}
+
+macro_rules! answers_are_right {
+    ($($name:ident: $shape:expr;)+) => {
+        proptest! {
+            #![proptest_config(soak::config(120))]
+            $(
+                #[test]
+                fn $name(trace in traces($shape), seed in any::<u64>()) {
+                    let mut cases = races(&trace);
+                    cases.extend(deadlocks(&trace));
+                    cases.extend(views(&trace));
+                    cases.extend(chains(&trace, seed));
+                    prop_assert_eq!(fault(&trace, &cases).unwrap_or_default(), "");
+                    prop_assert_eq!(reference_fault(&trace).unwrap_or_default(), "");
+                }
+            )+
+        }
+    };
+}
+
+answers_are_right! {
+    answers_are_right_on_small_traces: Shape::SMALL;
+    answers_are_right_on_general_traces: Shape::GENERAL.events(24);
+    answers_are_right_on_locks: Shape::LOCKS.events(26);
+    answers_are_right_on_nested_locks: Shape::NESTED.events(26);
+    answers_are_right_on_forks: Shape::FORKS.events(24);
+    answers_are_right_on_signals: Shape::SIGNALS.events(24);
+    answers_are_right_on_barriers: Shape::BARRIERS.events(24);
+    answers_are_right_on_semaphores: Shape::SEMAPHORES.events(18);
+    answers_are_right_on_atomics: Shape::ATOMICS.events(20);
+    answers_are_right_on_everything: Shape::EVERYTHING.events(22);
+}
