@@ -169,7 +169,14 @@ impl Run {
             _ => {}
         }
         self.threads[thread].steps += 1;
-        let site = SiteId::from_index(self.rng.below(SITES));
+        let site = SiteId::from_index(match self.config.shape {
+            // As in programs, a place in the code does one thing.
+            Shape::Guarded => {
+                let (code, operand) = op.encode();
+                (operand as usize * 4 + usize::from(code.byte())) % SITES
+            }
+            _ => self.rng.below(SITES),
+        });
         self.builder.push(ThreadId::from_index(thread), op, site);
     }
 

@@ -28,6 +28,7 @@ impl Run {
     /// Gives `thread` its next few steps; at least one unless it closes.
     pub(crate) fn refill(&mut self, thread: usize) {
         match self.config.shape {
+            Shape::Guarded => self.guarded(thread),
             Shape::Mixed => {
                 if self.config.locks > 0 && self.rng.chance(25) {
                     let depth = 1 + usize::from(self.rng.chance(20));
@@ -63,8 +64,7 @@ impl Run {
     fn accesses(&mut self, thread: usize, accesses_max: usize) {
         for _ in 0..=self.rng.below(accesses_max) {
             let var = self.var();
-            let op = if self.rng.chance(33) { Op::Write(var) } else { Op::Read(var) };
-            self.push(thread, op);
+            self.access(thread, var.index());
         }
     }
 
@@ -81,6 +81,54 @@ impl Run {
         for &index in locks.iter().rev() {
             self.push(thread, Op::Release(lock(index)));
         }
+    }
+
+    /// Half of the work is on variables of one's own, the rest under locks, which guard the other
+    /// variables in turn. The lock is forgotten about ten times in the whole run.
+    fn guarded(&mut self, thread: usize) {
+        let (threads, locks) = (self.config.threads, self.config.locks);
+        let own_count = self.config.vars / 2;
+        if locks == 0 || (own_count >= threads && self.rng.chance(50)) {
+            for _ in 0..=self.rng.below(5) {
+                let own = thread + threads * self.rng.below((own_count / threads).max(1));
+                self.access(thread, own.min(self.config.vars - 1));
+            }
+            return;
+        }
+        let guard = self.rng.below(locks);
+        let inner = guard + 1 + self.rng.below(locks);
+        // Locks are taken in the order of their numbers, so that no threads wait for ever.
+        let inner = (self.rng.chance(15) && inner < locks).then_some(inner);
+        // A section is about ten events, and half of all events are in one.
+        let is_forgotten = self.rng.below((self.config.events / 200).max(1)) == 0;
+        if !is_forgotten {
+            self.push(thread, Op::Acquire(lock(guard)));
+        }
+        self.guarded_accesses(thread, guard, own_count);
+        if let Some(inner) = inner {
+            self.push(thread, Op::Acquire(lock(inner)));
+            self.guarded_accesses(thread, inner, own_count);
+            self.push(thread, Op::Release(lock(inner)));
+        }
+        if !is_forgotten {
+            self.push(thread, Op::Release(lock(guard)));
+        }
+    }
+
+    fn guarded_accesses(&mut self, thread: usize, guard: usize, own_count: usize) {
+        let locks = self.config.locks;
+        for _ in 0..=self.rng.below(4) {
+            let count = (self.config.vars - own_count).div_ceil(locks);
+            let var = own_count + guard + locks * self.rng.below(count);
+            self.access(thread, var.min(self.config.vars - 1));
+        }
+    }
+
+    /// One access, two reads to a write.
+    fn access(&mut self, thread: usize, var: usize) {
+        let var = VarId::from_index(var);
+        let op = if self.rng.chance(33) { Op::Write(var) } else { Op::Read(var) };
+        self.push(thread, op);
     }
 
     /// The threads that `parent` forks: threads are a binary tree, numbered level by level.

@@ -165,6 +165,7 @@ fn each_shape_does_what_it_is_named_for() {
         let trace = generate(&Config { shape, events: 2_000, ..Config::default() });
         trace.events().any(|(_, event)| wanted(event.op))
     };
+    assert!(has(Shape::Guarded, |op| matches!(op, Op::Acquire(_))));
     assert!(has(Shape::Mixed, |op| matches!(op, Op::Acquire(_))));
     assert!(has(Shape::LockHeavy, |op| matches!(op, Op::Release(_))));
     assert!(has(Shape::ForkJoin, |op| matches!(op, Op::Join(_))));

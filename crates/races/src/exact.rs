@@ -1,0 +1,383 @@
+//! Exact races: which conflicting accesses can some correct reordering bring together?
+//!
+//! Every pair that a cheap look does not rule out ([`mod@crate::candidates`]) is put before the
+//! engine ([`reweave_reorder`]), which finds a schedule, refutes the pair, or runs out of budget.
+//! So this finds what happens-before, SHB, WCP, CP and sync-preserving prediction find, as far as
+//! it is real, and what all of them miss; and nothing that cannot happen: each finding's schedule
+//! is accepted by the checker. `races.syncp` asks the same of the candidates, but only for
+//! reorderings that keep the observed order of the sections they run, which growth alone decides.
+//!
+//! Pairs are grouped by code location, and the earliest proven instance is shown. Of a location pair
+//! [`PROVEN_MAX`] instances are proven at most, which is more than anyone looks at; and after much
+//! work, a location pair that has a proven instance gets only a quick look at its others. Then the
+//! counts are lower bounds and say so.
+//!
+//! Costs the pass over the candidates and a query for each; queries are independent and run in
+//! parallel. Memory is linear in the accesses and the location pairs.
+//!
+//! Follows for sync-preserving races Mathur, Pavlogiannis and Viswanathan (POPL 2021); the rest is
+//! our own, after Definition 4 of Smaragdakis et al. (POPL 2012).
+
+pub mod reference;
+
+use std::ops::ControlFlow;
+
+use reweave_analysis::{
+    Analysis, Coverage, Guarantee, Info, Kind, Layer, Settings, Sink, Subject, Truncation,
+};
+use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec};
+use reweave_trace::{EventId, SiteId, Trace, VarId};
+
+use crate::candidates::Candidates;
+use crate::decide::{Decider, Effort, Scope, Verdict};
+use crate::finding::{self, Proofs};
+use crate::tally::{TRIES_MAX, locations};
+use crate::{Counts, Race};
+
+/// How many instances of one location pair are proven at most.
+pub const PROVEN_MAX: u64 = 1_000;
+
+/// How many candidates are decided at a time.
+const BATCH: usize = 1 << 14;
+
+/// After how much work location pairs with a proven instance get no more than a quick look.
+const THRIFTY: u64 = 200_000_000;
+
+/// How many runs of accesses the pass over the candidates looks at, at most.
+const LOOKS_MAX: u64 = 4_000_000_000;
+
+/// How many events are gone through between two looks at whether to stop.
+const STRIDE: usize = 1 << 16;
+
+/// How many pairs are kept to be listed one by one at most.
+const PAIRS_MAX: usize = 10_000_000;
+
+/// What was decided of a whole trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decided {
+    /// How many races were proven.
+    pub counts: Counts,
+    /// The proven pairs by location pair, in the order of their earliest instances.
+    pub groups: Vec<Group>,
+    /// Candidates that cannot race.
+    pub refuted: u64,
+    /// Candidates on which the engine's budget ended.
+    pub unknown: u64,
+    /// Candidates of location pairs with so many proven instances that no more were decided.
+    pub skipped: u64,
+    /// Why not all candidates were gone through, if so.
+    pub truncated: Option<Truncation>,
+    /// Every proven pair, where all were asked for.
+    pub pairs: Vec<Race>,
+}
+
+/// The proven pairs between two code locations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// A site at each of the two locations.
+    pub sites: (SiteId, SiteId),
+    /// How many pairs were proven.
+    pub count: u64,
+    /// The earliest of them.
+    pub earliest: Vec<Race>,
+}
+
+/// Every race of `trace` that a correct reordering shows.
+#[must_use]
+pub fn races(trace: &Trace) -> Decided {
+    decided(trace, Scope::All)
+}
+
+/// Every race of `trace` that a reordering shows which keeps the observed order of the sections
+/// that it runs.
+#[must_use]
+pub fn preserving_races(trace: &Trace) -> Decided {
+    decided(trace, Scope::Preserving)
+}
+
+fn decided(trace: &Trace, scope: Scope) -> Decided {
+    let subject = Subject::new(trace);
+    let settings = Settings { all: true, ..Settings::default() };
+    let mut pass = Pass::new(&subject, &settings, scope);
+    pass.run(&mut finding::Nobody);
+    pass.finish()
+}
+
+/// The pass over the candidates.
+struct Pass<'a, 't> {
+    trace: &'t Trace,
+    subject: &'a Subject<'t>,
+    decider: Decider<'a, 't>,
+    keeps_pairs: bool,
+    work: u64,
+    work_left: u64,
+    locations: IndexVec<SiteId, SiteId>,
+    group_of: FxHashMap<(SiteId, SiteId), usize>,
+    racy: FxHashSet<VarId>,
+    last_second: Option<EventId>,
+    /// Candidates to be decided together.
+    batch: Vec<Race>,
+    decided: Decided,
+}
+
+impl<'a, 't> Pass<'a, 't> {
+    fn new(subject: &'a Subject<'t>, settings: &Settings, scope: Scope) -> Self {
+        Self {
+            trace: subject.trace(),
+            subject,
+            decider: Decider::new(subject, settings, scope),
+            keeps_pairs: settings.all,
+            work: 0,
+            work_left: settings.budget,
+            locations: locations(subject.trace()),
+            group_of: FxHashMap::default(),
+            racy: FxHashSet::default(),
+            last_second: None,
+            batch: Vec::new(),
+            decided: Decided::default(),
+        }
+    }
+
+    fn run(&mut self, sink: &mut dyn Sink) {
+        let mut candidates = Candidates::new(self.trace, self.subject.engine().needs());
+        for (second, event) in self.trace.events() {
+            if second.index().is_multiple_of(STRIDE) {
+                sink.progress(second.index() as u64, self.trace.len() as u64);
+                if sink.is_cancelled() {
+                    self.decided.truncated = Some(Truncation::Cancelled);
+                    return;
+                }
+            }
+            let from = self.batch.len();
+            candidates.step(second, |unordered| {
+                let sites = self.sites(unordered.site, event.site);
+                let group = self.group_of.get(&sites).map(|&at| &self.decided.groups[at]);
+                if !self.keeps_pairs && group.is_some_and(|group| group.count >= PROVEN_MAX) {
+                    self.decided.skipped += unordered.len() as u64;
+                    return;
+                }
+                // No more of one run than could ever be shown.
+                let most = if self.keeps_pairs { PAIRS_MAX } else { PROVEN_MAX as usize };
+                self.decided.skipped += unordered.len().saturating_sub(most) as u64;
+                let firsts = unordered.firsts().take(most);
+                self.batch.extend(firsts.map(|first| Race { first, second }));
+            });
+            self.batch[from..].sort_unstable_by_key(Race::order);
+            if self.batch.len() >= BATCH && self.flush(sink).is_break() {
+                return;
+            }
+            if candidates.work > LOOKS_MAX {
+                self.decided.truncated = Some(Truncation::Budget);
+                break;
+            }
+        }
+        _ = self.flush(sink);
+    }
+
+    fn sites(&self, left: SiteId, right: SiteId) -> (SiteId, SiteId) {
+        let (left, right) = (self.locations[left], self.locations[right]);
+        (left.min(right), left.max(right))
+    }
+
+    /// Decides the candidates that were gathered; a break if it should stop.
+    fn flush(&mut self, sink: &mut dyn Sink) -> ControlFlow<()> {
+        let batch = std::mem::take(&mut self.batch);
+        if self.work_left == 0 && !batch.is_empty() {
+            self.decided.truncated = Some(Truncation::Budget);
+            return ControlFlow::Break(());
+        }
+        if sink.is_cancelled() {
+            self.decided.truncated = Some(Truncation::Cancelled);
+            return ControlFlow::Break(());
+        }
+        let mut verdicts = vec![None; batch.len()];
+        let all: Vec<usize> = (0..batch.len()).collect();
+        self.decide(&batch, &all, Effort::Quick, &mut verdicts);
+        let open: Vec<usize> = all.into_iter().filter(|&at| verdicts[at].is_none()).collect();
+        if self.is_thrifty() {
+            self.decide_one_a_group(&batch, open, &mut verdicts);
+        } else {
+            self.decide(&batch, &open, Effort::Full, &mut verdicts);
+        }
+        for (race, verdict) in batch.into_iter().zip(verdicts) {
+            match verdict {
+                Some(Verdict::Race) => self.add(race),
+                Some(Verdict::None) => self.decided.refuted += 1,
+                Some(Verdict::Unknown) => {
+                    self.decided.unknown += 1;
+                    self.decided.truncated = Some(Truncation::Budget);
+                }
+                None => self.decided.skipped += 1,
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Whether so much work was done that location pairs with a proven instance get no more than a
+    /// quick look.
+    fn is_thrifty(&self) -> bool {
+        !self.keeps_pairs && self.work > THRIFTY
+    }
+
+    /// Decides those of `batch` that `chosen` lists.
+    fn decide(
+        &mut self,
+        batch: &[Race],
+        chosen: &[usize],
+        effort: Effort,
+        verdicts: &mut [Option<Verdict>],
+    ) {
+        let races: Vec<Race> = chosen.iter().map(|&at| batch[at]).collect();
+        let (decided, work) = self.decider.decide(&races, effort);
+        self.work += work;
+        self.work_left = self.work_left.saturating_sub(work);
+        for (&at, verdict) in chosen.iter().zip(decided) {
+            verdicts[at] = verdict;
+        }
+    }
+
+    /// Decides of those that are `open` one instance of each location pair at a time, until one is
+    /// proven.
+    fn decide_one_a_group(
+        &mut self,
+        batch: &[Race],
+        mut open: Vec<usize>,
+        verdicts: &mut [Option<Verdict>],
+    ) {
+        let sites_of = |pass: &Self, race: &Race| {
+            let [left, right] =
+                [race.first, race.second].map(|access| pass.trace.event(access).site);
+            pass.sites(left, right)
+        };
+        let mut proven: FxHashSet<(SiteId, SiteId)> = FxHashSet::default();
+        loop {
+            for (race, verdict) in batch.iter().zip(&*verdicts) {
+                if *verdict == Some(Verdict::Race) {
+                    proven.insert(sites_of(self, race));
+                }
+            }
+            let mut chosen: FxHashSet<(SiteId, SiteId)> = FxHashSet::default();
+            let (mut now, mut later) = (Vec::new(), Vec::new());
+            for at in open {
+                let sites = sites_of(self, &batch[at]);
+                if proven.contains(&sites) || self.group_of.contains_key(&sites) {
+                    continue;
+                }
+                if chosen.insert(sites) { now.push(at) } else { later.push(at) }
+            }
+            if now.is_empty() {
+                return;
+            }
+            if self.work_left == 0 {
+                now.into_iter().chain(later).for_each(|at| verdicts[at] = Some(Verdict::Unknown));
+                return;
+            }
+            self.decide(batch, &now, Effort::Full, verdicts);
+            open = later;
+        }
+    }
+
+    fn add(&mut self, race: Race) {
+        let (first, second) = (self.trace.event(race.first), self.trace.event(race.second));
+        self.decided.counts.pairs += 1;
+        if self.last_second.replace(race.second) != Some(race.second) {
+            self.decided.counts.second_events += 1;
+        }
+        if second.op.var().is_some_and(|var| self.racy.insert(var)) {
+            self.decided.counts.vars += 1;
+        }
+        let sites = self.sites(first.site, second.site);
+        let groups = &mut self.decided.groups;
+        let at = *self.group_of.entry(sites).or_insert_with(|| {
+            groups.push(Group { sites, count: 0, earliest: Vec::new() });
+            groups.len() - 1
+        });
+        groups[at].count += 1;
+        if groups[at].earliest.len() < TRIES_MAX {
+            groups[at].earliest.push(race);
+        }
+        if self.keeps_pairs {
+            if self.decided.pairs.len() < PAIRS_MAX {
+                self.decided.pairs.push(race);
+            } else {
+                self.decided.truncated = Some(Truncation::Budget);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Decided {
+        self.decided.counts.location_pairs = self.decided.groups.len() as u64;
+        self.decided
+    }
+}
+
+/// The exact analyses.
+#[derive(Clone, Copy, Debug)]
+pub struct ExactRaces {
+    info: &'static Info,
+    scope: Scope,
+}
+
+/// All races that can be proven.
+pub const EXACT: ExactRaces = ExactRaces {
+    info: &Info {
+        name: "races.exact",
+        family: "races",
+        kind: Kind::Race,
+        guarantee: Guarantee::Witnessed,
+        needs: Layer::Events,
+        is_default: true,
+        summary: "every race that some correct reordering shows",
+        paper: "our own, after Smaragdakis et al., POPL 2012, Definition 4",
+    },
+    scope: Scope::All,
+};
+
+/// Those that keep the observed order of sections.
+pub const SYNC_PRESERVING: ExactRaces = ExactRaces {
+    info: &Info {
+        name: "races.syncp",
+        family: "races",
+        kind: Kind::Race,
+        guarantee: Guarantee::Witnessed,
+        needs: Layer::Events,
+        is_default: false,
+        summary: "races of reorderings that keep the order of critical sections",
+        paper: "Mathur, Pavlogiannis and Viswanathan, POPL 2021",
+    },
+    scope: Scope::Preserving,
+};
+
+impl Analysis for ExactRaces {
+    fn info(&self) -> &'static Info {
+        self.info
+    }
+
+    fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage {
+        let mut pass = Pass::new(subject, settings, self.scope);
+        pass.run(sink);
+        let mut decided = pass.finish();
+        // What was decided is proven whatever it takes: it is no more than what was spent on it.
+        let unbounded = Settings { budget: u64::MAX, ..*settings };
+        let mut proofs = Proofs::new(self.info, subject, &unbounded, self.scope);
+        let told = match settings.all {
+            true => proofs.report_pairs(&decided.pairs, sink),
+            false => {
+                let groups = decided.groups.iter();
+                proofs.report_groups(groups.map(|group| (&group.earliest[..], group.count)), sink)
+            }
+        };
+        if let ControlFlow::Break(Some(reason)) = told {
+            decided.truncated = decided.truncated.or(Some(reason));
+        }
+        let mut counters = decided.counts.counters();
+        counters.push(("refuted", decided.refuted));
+        let more = [
+            ("pairs_exact", 0, decided.skipped > 0),
+            ("undecided", decided.unknown, decided.unknown > 0),
+            ("loose", proofs.loose, proofs.loose > 0),
+        ];
+        counters.extend(more.iter().filter(|more| more.2).map(|&(name, count, _)| (name, count)));
+        Coverage { analysis: self.info.name, truncated: decided.truncated, counters }
+    }
+}
