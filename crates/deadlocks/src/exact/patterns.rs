@@ -1,0 +1,332 @@
+//! Patterns: which dependencies of different threads could block each other in a cycle?
+//!
+//! A pattern is a cycle of two or more dependencies of different threads. Each asks for a lock
+//! that the next one holds in a mode that keeps it waiting, and no two hold a lock in modes that
+//! exclude each other, for then they could not stand there at once. These are the cycles of the
+//! lock-order graph, guards taken into account.
+//!
+//! Locks and holdings make a graph: a lock leads to who holds it, a holding to the locks it asks
+//! for. Cycles lie within its strongly connected components; most programs have none, and are done
+//! in linear time. Otherwise a search starts from each dependency, the lowest thread of a cycle
+//! first, so that each cycle comes once, the shortest cycles before longer ones, and turns back
+//! where the way home is too long. The number of cycles may be exponential, so it takes a limit
+//! and says whether it was reached.
+
+use reweave_base::{FxHashSet, Id, IndexVec, Rows};
+use reweave_trace::views::Mode;
+use reweave_trace::{LockId, ThreadId};
+
+use super::components::{NodeId, components};
+use super::dependencies::{Dependencies, Dependency, DependencyId, Holding, HoldingId, excludes};
+
+/// How many patterns are kept at most.
+const PATTERNS_MAX: usize = 100_000;
+
+/// A cycle of dependencies, its lowest thread first, each blocked by the next.
+pub(super) type Pattern = Box<[DependencyId]>;
+
+/// What the search for patterns gave.
+#[derive(Debug)]
+pub(super) struct Patterns {
+    /// The patterns, shorter ones first.
+    pub(super) all: Vec<Pattern>,
+    /// Whether these are all.
+    pub(super) is_whole: bool,
+    /// How many steps were taken.
+    pub(super) steps: u64,
+}
+
+/// The patterns that can be found in `steps_max` steps.
+pub(super) fn patterns(dependencies: &Dependencies, steps_max: u64) -> Patterns {
+    let mut search = Search::new(dependencies, steps_max);
+    let mut length = 2;
+    while search.has_longer && search.is_whole {
+        search.has_longer = false;
+        for at in 0..search.starts.len() {
+            search.start(search.starts[at], length);
+        }
+        length += 1;
+    }
+    let is_whole = search.is_whole && dependencies.is_whole;
+    Patterns { all: search.found, is_whole, steps: steps_max - search.steps_left }
+}
+
+/// How far a lock is from home: how many more dependencies it takes from one that asks for it, to
+/// one that asks for a lock which the first of the cycle holds.
+const FAR: u32 = u32::MAX;
+
+/// A lock that the path holds alone; other numbers say how many hold it in shared mode.
+const ALONE: u32 = u32::MAX;
+
+struct Search<'d> {
+    dependencies: &'d Dependencies,
+    /// The holdings with a dependency that may be in a cycle, by thread.
+    starts: Vec<HoldingId>,
+    /// Those dependencies of each holding.
+    asks: Rows<HoldingId, DependencyId>,
+    /// Those dependencies by the lock they ask for.
+    askers: Rows<LockId, DependencyId>,
+    /// The holdings with such dependencies by the locks they hold.
+    holders: Rows<LockId, HoldingId>,
+    distances: IndexVec<LockId, u32>,
+    /// The locks that have a distance, in the order they got it.
+    measured: Vec<LockId>,
+    /// Whether locks without a distance may only be too far away to have got one.
+    is_horizon: bool,
+    /// The path so far, each entry blocked by the next.
+    path: Vec<DependencyId>,
+    /// How the path holds each lock.
+    taken: IndexVec<LockId, u32>,
+    seen: FxHashSet<Pattern>,
+    found: Vec<Pattern>,
+    /// Whether there may be cycles longer than those looked for.
+    has_longer: bool,
+    steps_left: u64,
+    is_whole: bool,
+}
+
+/// Where the search stands in what may follow one entry of the path.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    holder: usize,
+    ask: usize,
+}
+
+impl<'d> Search<'d> {
+    fn new(dependencies: &'d Dependencies, steps_max: u64) -> Self {
+        let on_cycles = on_cycles(dependencies);
+        let is_kept = |dependency: &DependencyId| on_cycles[*dependency];
+        let (holdings_count, locks_count) = (dependencies.holdings.len(), dependencies.locks_count);
+        let filler = DependencyId::from_index(0);
+        let kept = || dependencies.all.ids().filter(is_kept);
+        let asks = Rows::group(holdings_count, filler, || {
+            kept().map(|id| (dependencies.all[id].holding, id))
+        });
+        let askers =
+            Rows::group(locks_count, filler, || kept().map(|id| (dependencies.all[id].lock, id)));
+        let mut starts: Vec<HoldingId> =
+            dependencies.holdings.ids().filter(|&id| !asks.row(id).is_empty()).collect();
+        starts.sort_by_key(|&id| dependencies.holdings[id].thread);
+        let holders = Rows::group(locks_count, HoldingId::from_index(0), || {
+            starts.iter().flat_map(|&id| {
+                dependencies.holdings[id].holds.iter().map(move |hold| (hold.lock, id))
+            })
+        });
+        Self {
+            dependencies,
+            has_longer: !starts.is_empty(),
+            starts,
+            asks,
+            askers,
+            holders,
+            distances: IndexVec::from_elem(FAR, locks_count),
+            measured: Vec::new(),
+            is_horizon: false,
+            path: Vec::new(),
+            taken: IndexVec::from_elem(0, locks_count),
+            seen: FxHashSet::default(),
+            found: Vec::new(),
+            steps_left: steps_max,
+            is_whole: true,
+        }
+    }
+
+    /// Takes `count` steps; false if there are not so many left.
+    fn step(&mut self, count: usize) -> bool {
+        match self.steps_left.checked_sub(count as u64) {
+            Some(left) => self.steps_left = left,
+            None => (self.steps_left, self.is_whole) = (0, false),
+        }
+        self.is_whole
+    }
+
+    /// Finds the cycles of `length` whose lowest thread is that of `holding`, with what it holds.
+    fn start(&mut self, holding: HoldingId, length: usize) {
+        if !self.is_whole {
+            return;
+        }
+        self.measure(holding, length as u32 - 1);
+        for at in 0..self.asks.row(holding).len() {
+            let first = self.asks.row(holding)[at];
+            if self.is_near(first, length - 1) {
+                self.search(first, length);
+            }
+        }
+    }
+
+    /// Finds how far each lock is from `home`, up to `distance_max`, by threads above its own.
+    fn measure(&mut self, home: HoldingId, distance_max: u32) {
+        for lock in self.measured.drain(..) {
+            self.distances[lock] = FAR;
+        }
+        self.is_horizon = false;
+        let dependencies = self.dependencies;
+        let Holding { thread, holds } = &dependencies.holdings[home];
+        for hold in holds {
+            self.distances[hold.lock] = 0;
+            self.measured.push(hold.lock);
+        }
+        let mut at = 0;
+        while let Some(&lock) = self.measured.get(at) {
+            at += 1;
+            let distance = self.distances[lock] + 1;
+            for asker in 0..self.askers.row(lock).len() {
+                let holding = dependencies.holding(self.askers.row(lock)[asker]);
+                if holding.thread <= *thread {
+                    continue;
+                }
+                if distance > distance_max {
+                    self.is_horizon = true;
+                    return;
+                }
+                for hold in &holding.holds {
+                    if self.distances[hold.lock] == FAR {
+                        self.distances[hold.lock] = distance;
+                        self.measured.push(hold.lock);
+                    }
+                }
+                if !self.step(holding.holds.len()) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether the cycle can be closed with at most `more` dependencies after `dependency`.
+    fn is_near(&mut self, dependency: DependencyId, more: usize) -> bool {
+        let distance = self.distances[self.dependencies.all[dependency].lock];
+        let is_near = distance != FAR && distance as usize <= more;
+        // Without a horizon, a lock that has no distance is on no way home at all.
+        self.has_longer |= !is_near && (distance != FAR || self.is_horizon);
+        is_near
+    }
+
+    /// Finds the cycles of `length` that start with `first`.
+    fn search(&mut self, first: DependencyId, length: usize) {
+        let mut places = vec![Place::default()];
+        self.enter(first);
+        while let Some(place) = places.last_mut() {
+            if self.path.len() < length
+                && let Some(next) = self.next(place, length)
+            {
+                self.enter(next);
+                places.push(Place::default());
+                continue;
+            }
+            if self.path.len() == length {
+                self.has_longer = true;
+                self.close();
+            }
+            places.pop();
+            self.leave();
+        }
+    }
+
+    /// The next dependency that may follow the path, which has got to `place`.
+    fn next(&mut self, place: &mut Place, length: usize) -> Option<DependencyId> {
+        let dependencies = self.dependencies;
+        let last = &dependencies.all[*self.path.last()?];
+        while let Some(&holder) = self.holders.row(last.lock).get(place.holder) {
+            if place.ask == 0 && !self.may_follow(holder, last.lock, last.mode) {
+                place.holder += 1;
+                continue;
+            }
+            if let Some(&next) = self.asks.row(holder).get(place.ask) {
+                place.ask += 1;
+                if !self.step(1) {
+                    return None;
+                }
+                if self.is_near(next, length - self.path.len() - 1) {
+                    return Some(next);
+                }
+                continue;
+            }
+            *place = Place { holder: place.holder + 1, ask: 0 };
+        }
+        None
+    }
+
+    /// Whether the path can be blocked by `holder` at `lock`, wanted in `mode`, while all of the
+    /// path stands where it does.
+    fn may_follow(&mut self, holder: HoldingId, lock: LockId, mode: Mode) -> bool {
+        let dependencies = self.dependencies;
+        let holding = &dependencies.holdings[holder];
+        if !self.step(1 + self.path.len()) || !self.is_new(holding.thread) {
+            return false;
+        }
+        if !holding.mode_of(lock).is_some_and(|held| excludes(held, mode)) {
+            return false;
+        }
+        let is_free = holding.holds.iter().all(|hold| match self.taken[hold.lock] {
+            0 => true,
+            ALONE => false,
+            _ => hold.mode == Mode::Shared,
+        });
+        is_free && self.step(holding.holds.len())
+    }
+
+    /// Whether `thread` is above that of the path's first entry and has no entry of its own.
+    fn is_new(&self, thread: ThreadId) -> bool {
+        let mut threads = self.path.iter().map(|&entry| self.dependencies.thread(entry));
+        threads.next().is_some_and(|first| first < thread) && threads.all(|other| other != thread)
+    }
+
+    fn enter(&mut self, dependency: DependencyId) {
+        self.path.push(dependency);
+        for hold in &self.dependencies.holding(dependency).holds {
+            match hold.mode {
+                Mode::Exclusive => self.taken[hold.lock] = ALONE,
+                Mode::Shared => self.taken[hold.lock] += 1,
+            }
+        }
+    }
+
+    fn leave(&mut self) {
+        let Some(dependency) = self.path.pop() else { return };
+        for hold in &self.dependencies.holding(dependency).holds {
+            match hold.mode {
+                Mode::Exclusive => self.taken[hold.lock] = 0,
+                Mode::Shared => self.taken[hold.lock] -= 1,
+            }
+        }
+    }
+
+    /// Keeps the path if its first entry blocks its last.
+    fn close(&mut self) {
+        let (first, last) = (self.path[0], self.path[self.path.len() - 1]);
+        let wanted = &self.dependencies.all[last];
+        let held = self.dependencies.holding(first).mode_of(wanted.lock);
+        if !held.is_some_and(|held| excludes(held, wanted.mode)) {
+            return;
+        }
+        if self.found.len() == PATTERNS_MAX {
+            self.is_whole = false;
+            return;
+        }
+        // With shared locks the same dependencies may block each other in more than one way.
+        let mut members = self.path.clone().into_boxed_slice();
+        members.sort_unstable();
+        if self.seen.insert(members) {
+            self.found.push(self.path.as_slice().into());
+        }
+    }
+}
+
+/// Which dependencies lie on a cycle of locks and holdings.
+fn on_cycles(dependencies: &Dependencies) -> IndexVec<DependencyId, bool> {
+    let lock_node = |lock: LockId| NodeId::from_index(lock.index());
+    let holding_node =
+        |holding: HoldingId| NodeId::from_index(dependencies.locks_count + holding.index());
+    let nodes_count = dependencies.locks_count + dependencies.holdings.len();
+    let graph = Rows::group(nodes_count, NodeId::from_index(0), || {
+        let holds = dependencies.holdings.entries().flat_map(|(id, holding)| {
+            holding.holds.iter().map(move |hold| (lock_node(hold.lock), holding_node(id)))
+        });
+        let asks = dependencies.all.iter();
+        holds.chain(asks.map(|ask| (holding_node(ask.holding), lock_node(ask.lock))))
+    });
+    let components = components(&graph);
+    let ends =
+        |ask: &Dependency| components[holding_node(ask.holding)] == components[lock_node(ask.lock)];
+    dependencies.all.iter().map(ends).collect()
+}

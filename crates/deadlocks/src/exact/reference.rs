@@ -1,0 +1,97 @@
+//! The definition of a predictable deadlock, transcribed.
+//!
+//! Every cycle of acquires of different threads, each on a lock that the thread of the next one
+//! holds, put to a search through all states that correct reorderings reach. For small traces.
+
+use std::collections::BTreeSet;
+
+use reweave_base::Id;
+use reweave_reorder::{Answer, Query, reference};
+use reweave_trace::{EventId, LockId, Op, Trace};
+
+/// The sets of acquires, in observed order, at which some correct reordering of `trace` deadlocks;
+/// none if one cannot be decided in `states_max` states.
+#[must_use]
+pub fn deadlocks(trace: &Trace, states_max: usize) -> Option<BTreeSet<Vec<EventId>>> {
+    let mut found = BTreeSet::new();
+    for mut cycle in cycles(trace) {
+        match reference::search(trace, &Query::enabled(&cycle), states_max) {
+            Answer::Feasible(_) => {
+                cycle.sort_unstable();
+                found.insert(cycle);
+            }
+            Answer::Infeasible(_) => {}
+            Answer::Unknown => return None,
+        }
+    }
+    Some(found)
+}
+
+/// Every cycle of acquires of different threads, the lowest thread's first, each on a lock that the
+/// thread of the next one holds when it is there.
+fn cycles(trace: &Trace) -> Vec<Vec<EventId>> {
+    let thread = |event: EventId| trace.event(event).thread;
+    let acquires: Vec<EventId> =
+        trace.events().map(|(id, _)| id).filter(|&id| may_block(trace, id)).collect();
+    let mut cycles = Vec::new();
+    let mut paths: Vec<Vec<EventId>> = acquires.iter().map(|&first| vec![first]).collect();
+    while let Some(path) = paths.pop() {
+        let last = path[path.len() - 1];
+        if path.len() > 1 && blocks(trace, path[0], last) {
+            cycles.push(path.clone());
+        }
+        for &next in &acquires {
+            let is_new = path.iter().all(|&entry| thread(entry) != thread(next));
+            if is_new && thread(next) > thread(path[0]) && blocks(trace, next, last) {
+                paths.push(path.iter().copied().chain([next]).collect());
+            }
+        }
+    }
+    cycles
+}
+
+/// Whether a thread may be stuck with `event` as its next: an acquire, or a last request.
+fn may_block(trace: &Trace, event: EventId) -> bool {
+    let happening = trace.event(event);
+    match happening.op {
+        Op::Acquire(_) | Op::AcquireShared(_) => true,
+        Op::Request(_) => trace.thread_events(happening.thread).last() == Some(&event),
+        _ => false,
+    }
+}
+
+/// Whether a thread whose next event is `holder` keeps `waiter` waiting.
+fn blocks(trace: &Trace, holder: EventId, waiter: EventId) -> bool {
+    match trace.event(waiter).op {
+        Op::Acquire(lock) => {
+            let depths = depths(trace, holder, lock);
+            depths.alone > 0 || depths.shared > 0
+        }
+        Op::AcquireShared(lock) | Op::Request(lock) => depths(trace, holder, lock).alone > 0,
+        _ => false,
+    }
+}
+
+/// How often a thread has a lock.
+#[derive(Default)]
+struct Depths {
+    alone: u32,
+    shared: u32,
+}
+
+/// How often the thread of `event` has `lock` just before `event`.
+fn depths(trace: &Trace, event: EventId, lock: LockId) -> Depths {
+    let mut depths = Depths::default();
+    let thread = trace.event(event).thread;
+    for (_, other) in trace.events().take(event.index()).filter(|(_, other)| other.thread == thread)
+    {
+        match other.op {
+            Op::Acquire(on) if on == lock => depths.alone += 1,
+            Op::Release(on) if on == lock => depths.alone -= 1,
+            Op::AcquireShared(on) if on == lock => depths.shared += 1,
+            Op::ReleaseShared(on) if on == lock => depths.shared -= 1,
+            _ => {}
+        }
+    }
+    depths
+}
