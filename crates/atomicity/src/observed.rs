@@ -1,0 +1,319 @@
+//! Could the observed run have run each block at once?
+//!
+//! A run is a sequence of *transactions*: its blocks, and every event outside them. One transaction
+//! comes before another if an event of it comes before one of the other by program order, by a
+//! conflict of two accesses (atomic ones included), or by an edge that other runs keep as well: a
+//! release before a later acquire, fork and join, a wait before the notify that woke it and that
+//! before the wake, a barrier's arrivals before its departures, a post before the take that used it,
+//! an object's birth before its end. A run in which this has no cycle is *serializable*: the same
+//! events with the same results can run block by block.
+//!
+//! Where there is a cycle, somebody is to blame. A block is [`Spoiled`](Kind::Spoiled) if others
+//! come between: a path of events leaves it and comes back, whatever else is a block. When all
+//! spoiled blocks are taken apart into events, cycles may be left. They consist of blocks that
+//! [`Overlap`](Kind::Overlap): each could have run at once, but not all of them.
+//!
+//! Promised: a run has a violation exactly if it is not serializable; a block is reported exactly if
+//! it is spoiled, or overlaps when the spoiled ones are taken apart. Of a spoiled block the path
+//! that closes first is given, of those along accesses and program order alone if there is one: what
+//! happened to data says more than who held a lock. [`mod@reference`] says the same pair by pair.
+//!
+//! Costs: the graph is linear in the events, and its cycles are found in linear time. Each block on
+//! a cycle is explained by two looks at the events between its ends, at most twice events times
+//! threads in all; that much is bounded by `steps`.
+//!
+//! Serializability of blocks is after Flanagan, Freund and Yi, "Velodrome" (PLDI 2008), blame
+//! included. Mathur and Viswanathan, "Atomicity checking in linear time using vector clocks"
+//! (ASPLOS 2020), decide it as the run goes on, with a clock a thread, lock and variable. With the
+//! whole trace at hand its graph is linear too, without the factor of threads, and says which blocks
+//! are at fault.
+
+mod cycles;
+mod edges;
+pub mod reference;
+
+use std::collections::VecDeque;
+
+use reweave_base::{FxHashMap, Id, IndexVec};
+use reweave_trace::views::RoundId;
+use reweave_trace::{EventId, ThreadId, Trace};
+
+use crate::blocks::{Block, BlockRunId, Blocks};
+use crate::conflict;
+use cycles::{Graph, Transaction};
+use edges::Edges;
+
+/// A block that the observed run did not, in effect, run at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which block.
+    pub block: BlockRunId,
+    /// In what way.
+    pub kind: Kind,
+    /// The events that show it, in observed order. For a spoiled block the first and the last are
+    /// its own, and each comes before the next.
+    pub chain: Vec<EventId>,
+}
+
+/// In what way a block was not run at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Others come between its events.
+    Spoiled,
+    /// It cannot be run at once together with other blocks that are not spoiled.
+    Overlap,
+}
+
+/// What the observed run shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Violations {
+    /// The blocks at fault, spoiled ones first, in the order in which they are seen to be.
+    pub all: Vec<Violation>,
+    /// How many blocks on cycles were not looked at, the steps being used up.
+    pub untried: u64,
+}
+
+/// The blocks of `trace` that it did not run at once, found with at most `steps` steps beyond what
+/// is linear.
+#[must_use]
+pub fn violations(trace: &Trace, blocks: &Blocks, steps: u64) -> Violations {
+    if blocks.is_empty() {
+        return Violations::default();
+    }
+    let edges = Edges::of(trace);
+    let mut whole = IndexVec::from_elem(true, blocks.len());
+    let suspects = Graph::of(&edges, blocks, &whole).on_cycle();
+    let mut explained = Violations::default();
+    let mut steps_left = steps;
+    let mut sweep = Sweep::new(&edges);
+    for (id, block) in blocks.entries().filter(|&(id, _)| suspects[id]) {
+        let cost = 2 * u64::from(block.end.number() - block.begin.number() + 1);
+        if cost > steps_left {
+            explained.untried += 1;
+            continue;
+        }
+        steps_left -= cost;
+        let data = sweep.spoil(block, Along::Data);
+        if let Some(chain) = data.or_else(|| sweep.spoil(block, Along::All)) {
+            whole[id] = false;
+            explained.all.push(Violation { block: id, kind: Kind::Spoiled, chain });
+        }
+    }
+    // Only where every suspect was looked at is it known which ones are spoiled.
+    if explained.untried == 0 && suspects.entries().any(|(id, suspect)| *suspect && whole[id]) {
+        let graph = Graph::of(&edges, blocks, &whole);
+        let left = graph.on_cycle();
+        for id in left.ids().filter(|&id| left[id]) {
+            match cycle(&graph, id, &mut steps_left) {
+                Some(chain) => {
+                    explained.all.push(Violation { block: id, kind: Kind::Overlap, chain });
+                }
+                None => explained.untried += 1,
+            }
+        }
+    }
+    explained.all.sort_by_key(|violation| {
+        (violation.kind, violation.chain.last().copied(), violation.block)
+    });
+    explained
+}
+
+/// What a thread did after events of some block, in the order of events.
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    /// The thread's first event that comes after one of the block.
+    at: EventId,
+    /// The event of another thread, or of the block, that makes it so.
+    via: EventId,
+}
+
+/// Which edges a path may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Along {
+    /// Conflicts of accesses.
+    Data,
+    /// Every edge.
+    All,
+}
+
+/// Goes through the events between a block's ends to see who comes between.
+struct Sweep<'a, 't> {
+    edges: &'a Edges<'t>,
+    reached: IndexVec<ThreadId, Option<Reached>>,
+    touched: Vec<ThreadId>,
+    /// For each round an arrival of the block, and one after it.
+    rounds: FxHashMap<RoundId, [Option<EventId>; 2]>,
+}
+
+impl<'a, 't> Sweep<'a, 't> {
+    fn new(edges: &'a Edges<'t>) -> Self {
+        let threads_count = edges.trace().names().threads.len();
+        Self {
+            edges,
+            reached: IndexVec::from_elem(None, threads_count),
+            touched: Vec::new(),
+            rounds: FxHashMap::default(),
+        }
+    }
+
+    /// The path that leaves `block` and comes back first, if there is one.
+    fn spoil(&mut self, block: &Block, along: Along) -> Option<Vec<EventId>> {
+        let trace = self.edges.trace();
+        let mut chain = None;
+        for index in block.begin.index() + 1..=block.end.index() {
+            let event = EventId::from_index(index);
+            let thread = trace.event(event).thread;
+            if thread != block.thread && self.reached[thread].is_some() {
+                continue;
+            }
+            let [own, other] = match along {
+                Along::Data => self.accesses(block, event),
+                Along::All => self.sources(block, event),
+            };
+            if thread == block.thread {
+                if let Some(other) = other {
+                    chain = Some(self.path(block, event, other));
+                    break;
+                }
+            } else if let Some(via) = own.or(other) {
+                self.reached[thread] = Some(Reached { at: event, via });
+                self.touched.push(thread);
+            }
+        }
+        for thread in self.touched.drain(..) {
+            self.reached[thread] = None;
+        }
+        self.rounds.clear();
+        chain
+    }
+
+    /// Of what `event` follows, something of `block` and something that comes after it.
+    fn sources(&mut self, block: &Block, event: EventId) -> [Option<EventId>; 2] {
+        let [own, other] = self.pick(block, self.edges.sources(event));
+        let Some(round) = self.edges.round(event) else { return [own, other] };
+        // All arrivals lie before the event, so what is found once does not change.
+        let [own_arrival, other_arrival] = match self.rounds.get(&round) {
+            Some(&known) => known,
+            None => {
+                let arrivals = &self.edges.trace().signals().round(round).arrivals;
+                let found = self.pick(block, arrivals);
+                self.rounds.insert(round, found);
+                found
+            }
+        };
+        [own.or(own_arrival), other.or(other_arrival)]
+    }
+
+    /// The same of the accesses that `event`, if it is one, conflicts with.
+    fn accesses(&self, block: &Block, event: EventId) -> [Option<EventId>; 2] {
+        let trace = self.edges.trace();
+        let is_access = |event: EventId| trace.event(event).op.var().is_some();
+        let sources = self.edges.sources(event);
+        match sources {
+            _ if !is_access(event) => [None, None],
+            // The first event of a thread also follows its fork.
+            [fork, accesses @ ..] if !is_access(*fork) => self.pick(block, accesses),
+            accesses => self.pick(block, accesses),
+        }
+    }
+
+    fn pick(&self, block: &Block, sources: &[EventId]) -> [Option<EventId>; 2] {
+        let trace = self.edges.trace();
+        let is_after = |&&source: &&EventId| {
+            self.reached[trace.event(source).thread].is_some_and(|reached| reached.at <= source)
+        };
+        let own = sources.iter().find(|&&source| block.holds(trace, source));
+        [own.copied(), sources.iter().find(is_after).copied()]
+    }
+
+    /// The path to `last`, of the block, that comes back to it from `source`.
+    fn path(&self, block: &Block, last: EventId, source: EventId) -> Vec<EventId> {
+        let trace = self.edges.trace();
+        let mut back = vec![last];
+        let mut exit = source;
+        while !block.holds(trace, exit) {
+            back.push(exit);
+            let Some(reached) = self.reached[trace.event(exit).thread] else { break };
+            if reached.at != exit {
+                back.push(reached.at);
+            }
+            exit = reached.via;
+        }
+        back.push(exit);
+        back.reverse();
+        shorten(trace, back)
+    }
+}
+
+/// `chain` without the detours between accesses that conflict at first hand.
+fn shorten(trace: &Trace, mut chain: Vec<EventId>) -> Vec<EventId> {
+    let is_direct = |left: EventId, right: EventId| {
+        let (left, right) = (trace.event(left), trace.event(right));
+        left.thread != right.thread && conflict(left.op, right.op)
+    };
+    let end = chain.len() - 1;
+    if let Some(at) = (1..end).rev().find(|&at| is_direct(chain[0], chain[at])) {
+        chain.drain(1..at);
+    }
+    let end = chain.len() - 1;
+    if let Some(at) = (1..end).find(|&at| is_direct(chain[at], chain[end])) {
+        chain.drain(at + 1..end);
+    }
+    chain
+}
+
+/// The events of different threads along a shortest cycle through `block`, in observed order; none
+/// if the steps are used up.
+fn cycle(graph: &Graph<'_, '_>, block: BlockRunId, steps_left: &mut u64) -> Option<Vec<EventId>> {
+    let trace = graph.trace();
+    let start = Transaction::Block(block);
+    // For each transaction the edge towards the block, and where that leads.
+    let mut towards: FxHashMap<Transaction, (EventId, EventId)> = FxHashMap::default();
+    let mut queue = VecDeque::from([start]);
+    while let Some(transaction) = queue.pop_front() {
+        let events = graph.events(transaction);
+        for (at, &event) in events.iter().enumerate() {
+            let rounds = graph.edges.round(event).map(|round| trace.signals().round(round));
+            let arrivals = rounds.map_or(&[][..], |round| &round.arrivals);
+            let previous = if at == 0 { graph.previous(event) } else { None };
+            let listed = graph.edges.sources(event).iter().chain(arrivals);
+            for source in listed.copied().chain(previous) {
+                *steps_left = steps_left.checked_sub(1)?;
+                let other = graph.transaction(source);
+                if other == transaction || towards.contains_key(&other) {
+                    continue;
+                }
+                towards.insert(other, (source, event));
+                if other == start {
+                    return Some(follow(graph, start, &towards));
+                }
+                queue.push_back(other);
+            }
+        }
+    }
+    None
+}
+
+/// The events of the edges from `start` on that lead back to it, but for program order.
+fn follow(
+    graph: &Graph<'_, '_>,
+    start: Transaction,
+    towards: &FxHashMap<Transaction, (EventId, EventId)>,
+) -> Vec<EventId> {
+    let thread = |event: EventId| graph.trace().event(event).thread;
+    let mut events = Vec::new();
+    let mut at = start;
+    loop {
+        let (from, to) = towards[&at];
+        if thread(from) != thread(to) {
+            events.extend([from, to]);
+        }
+        at = graph.transaction(to);
+        if at == start {
+            break;
+        }
+    }
+    events.sort_unstable();
+    events.dedup();
+    events
+}

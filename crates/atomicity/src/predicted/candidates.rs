@@ -1,0 +1,452 @@
+//! The patterns that nothing simple rules out.
+//!
+//! What the other thread does must not be needed by the first event of the block, nor need the last;
+//! and no lock may be held from the first to the last that is held between as well. What an event
+//! needs only grows along its thread, so of accesses that are alike a range is left, found by binary
+//! search: patterns are counted without being listed. Of each range those next to the block, in
+//! observed order, are kept to be tried.
+//!
+//! A pattern that another is within is left out: where a run shows `first`, `b`, `second`, and the
+//! block has an access between the two that conflicts with `b`, the run also shows `b` between that
+//! one and one of the two. So on one variable the two events of the block are next to each other
+//! among its accesses that conflict with `b`; on two, none of those of the block that conflict lies
+//! between; and of the other thread's accesses at two code locations those next to each other do.
+//!
+//! Costs a binary search for each two neighbours in a block and each set of alike accesses of other
+//! threads; that much for each two variables of the block besides.
+
+use std::mem;
+
+use reweave_base::{FxHashMap, IndexVec};
+use reweave_order::needs::Needs;
+use reweave_trace::views::CriticalSection;
+use reweave_trace::{EventId, SiteId, ThreadId, Trace, VarId};
+
+use super::Pattern;
+use super::accesses::{Accesses, Alike, LocksId};
+use crate::blocks::{BlockRunId, Blocks};
+
+/// How many patterns of one set of code locations are kept.
+pub const KEPT_MAX: usize = 64;
+
+/// How many of one range are kept.
+const NEAREST: usize = 4;
+
+/// How many patterns are kept in all.
+const KEPT_TOTAL: usize = 2_000_000;
+
+/// How many sets of code locations are told apart.
+const GROUPS_MAX: usize = 1_000_000;
+
+/// Which patterns are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Of each set of code locations the first few.
+    Some,
+    /// All.
+    All,
+}
+
+/// On how many variables patterns are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// On one, with one event of another thread.
+    One,
+    /// On two, with one event of another thread on each.
+    Two,
+}
+
+/// The patterns at one set of code locations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// How many there are.
+    pub count: u64,
+    /// Those to try, in this order: those of the earliest blocks.
+    pub kept: Vec<Pattern>,
+}
+
+impl Group {
+    /// Whether there are patterns that are not kept.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        self.count > self.kept.len() as u64
+    }
+}
+
+/// Code locations of a pattern in a fixed order.
+type Key = [Option<SiteId>; 4];
+
+/// The patterns of a trace, by code locations.
+#[derive(Debug)]
+pub struct Candidates<'a, 't> {
+    trace: &'t Trace,
+    blocks: &'a Blocks,
+    needs: &'a Needs<'t>,
+    accesses: Accesses,
+    tally: Tally,
+    /// Whether what an event needs is needed in every reordering.
+    are_needs_exact: bool,
+}
+
+/// The groups so far.
+#[derive(Debug)]
+struct Tally {
+    extent: Extent,
+    groups: Vec<Group>,
+    group_of: FxHashMap<Key, usize>,
+    /// How many patterns are kept in all groups.
+    kept_count: usize,
+    steps_left: u64,
+}
+
+/// The accesses of a block to one variable, in program order.
+#[derive(Debug)]
+struct Own {
+    var: VarId,
+    all: Vec<EventId>,
+    writes: Vec<EventId>,
+}
+
+impl Own {
+    /// Those that conflict with a write, or with a read that does not write.
+    fn conflicting(&self, with_write: bool) -> &[EventId] {
+        if with_write { &self.all } else { &self.writes }
+    }
+}
+
+impl<'a, 't> Candidates<'a, 't> {
+    /// The patterns of `blocks`, none found yet; `needs` are those of `trace`. Looking for them
+    /// takes at most `steps` steps.
+    #[must_use]
+    pub fn new(
+        needs: &'a Needs<'t>,
+        trace: &'t Trace,
+        blocks: &'a Blocks,
+        extent: Extent,
+        steps: u64,
+    ) -> Self {
+        let shared = shared(trace, blocks);
+        Self {
+            trace,
+            blocks,
+            needs,
+            accesses: Accesses::of(trace, |var| shared[var]),
+            tally: Tally {
+                extent,
+                groups: Vec::new(),
+                group_of: FxHashMap::default(),
+                kept_count: 0,
+                steps_left: steps,
+            },
+            // A take may do with another post than the one it used.
+            are_needs_exact: trace.declared().starts.iter().all(Option::is_none),
+        }
+    }
+
+    /// Looks for the patterns of those blocks of which `is_wanted` says so; stops when it says
+    /// nothing. Gives the groups in the order of their first patterns, and whether these are all.
+    pub fn find(
+        &mut self,
+        width: Width,
+        mut is_wanted: impl FnMut(BlockRunId) -> Option<bool>,
+    ) -> (Vec<Group>, bool) {
+        let mut is_whole = true;
+        for block in self.blocks.ids() {
+            let found = match is_wanted(block) {
+                Some(true) => self.add_block(block, width),
+                Some(false) => Some(()),
+                None => None,
+            };
+            if found.is_none() {
+                is_whole = false;
+                break;
+            }
+        }
+        self.tally.group_of.clear();
+        (mem::take(&mut self.tally.groups), is_whole)
+    }
+
+    /// The accesses of `block` by variable, in the order of their first accesses.
+    fn own(&self, block: BlockRunId) -> Vec<Own> {
+        let mut own: Vec<Own> = Vec::new();
+        let mut at_of: FxHashMap<VarId, usize> = FxHashMap::default();
+        for &id in self.blocks[block].events(self.trace) {
+            let op = self.trace.event(id).op;
+            let Some(var) = op.var().filter(|&var| !self.accesses.of_var(var).alike.is_empty())
+            else {
+                continue;
+            };
+            let at = *at_of.entry(var).or_insert_with(|| {
+                own.push(Own { var, all: Vec::new(), writes: Vec::new() });
+                own.len() - 1
+            });
+            own[at].all.push(id);
+            if op.is_write() {
+                own[at].writes.push(id);
+            }
+        }
+        own
+    }
+
+    /// Adds the patterns of `block`; none if the steps are used up.
+    fn add_block(&mut self, block: BlockRunId, width: Width) -> Option<()> {
+        let own = self.own(block);
+        for early in &own {
+            for late in &own {
+                if (early.var == late.var) != (width == Width::One) {
+                    continue;
+                }
+                // Whether the other thread's event on the first variable writes, and on the second.
+                let kinds: &[(bool, bool)] = match width {
+                    Width::One => &[(true, true), (false, false)],
+                    Width::Two => &[(true, true), (true, false), (false, true), (false, false)],
+                };
+                for &(left, right) in kinds {
+                    let pairs = closest(early.conflicting(left), late.conflicting(right));
+                    self.tally.spend(1 + pairs.len() as u64)?;
+                    for ends in pairs {
+                        let pair = self.pair(block, ends);
+                        match width {
+                            Width::One => self.add_single(&pair, early.var, left)?,
+                            Width::Two => {
+                                self.add_double(&pair, (early.var, left), (late.var, right))?;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn pair(&self, block: BlockRunId, [first, second]: [EventId; 2]) -> Pair<'a, 't> {
+        let thread = self.blocks[block].thread;
+        let held = self.trace.sections().held(thread, second);
+        let sections = held.filter(|section| section.acquire < first).copied().collect();
+        let needs = self.are_needs_exact.then_some(self.needs);
+        Pair { trace: self.trace, needs, block, thread, first, second, sections }
+    }
+
+    /// Adds the patterns around one access of another thread to `var`, which `writes` or not.
+    fn add_single(&mut self, pair: &Pair<'_, 't>, var: VarId, writes: bool) -> Option<()> {
+        let (trace, accesses) = (self.trace, &self.accesses);
+        let location = |event: EventId| accesses.locations[trace.event(event).site];
+        let variable = accesses.of_var(var);
+        for peers in &variable.peers {
+            self.tally.spend(1)?;
+            if peers.writes != writes || pair.excludes(accesses, peers.locks) {
+                continue;
+            }
+            for alike in peers.alike.iter().map(|&at| &variable.alike[at]) {
+                self.tally.spend(1)?;
+                if alike.thread != pair.thread {
+                    let range = pair.range(alike);
+                    let kept = self.tally.nearest(pair, range).iter().map(|&one| [one, one]);
+                    let patterns = kept.map(|between| pair.pattern(between)).collect();
+                    self.tally.add(range.len() as u64, patterns, location)?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Adds the patterns around two accesses of another thread, each to a variable and writing it
+    /// or not.
+    fn add_double(
+        &mut self,
+        pair: &Pair<'_, 't>,
+        early: (VarId, bool),
+        late: (VarId, bool),
+    ) -> Option<()> {
+        let (trace, accesses) = (self.trace, &self.accesses);
+        let location = |event: EventId| accesses.locations[trace.event(event).site];
+        // Whoever accesses both is found among those who access the variable that fewer do.
+        let count = |(var, _): (VarId, bool)| accesses.of_var(var).alike.len();
+        let is_early = count(early) <= count(late);
+        let ((var, writes), (other, other_writes)) =
+            if is_early { (early, late) } else { (late, early) };
+        let variable = accesses.of_var(var);
+        for peers in &variable.peers {
+            self.tally.spend(1)?;
+            if peers.writes != writes || pair.excludes(accesses, peers.locks) {
+                continue;
+            }
+            for one in peers.alike.iter().map(|&at| &variable.alike[at]) {
+                self.tally.spend(1)?;
+                if one.thread == pair.thread {
+                    continue;
+                }
+                for partner in accesses.of_thread(other, one.thread) {
+                    self.tally.spend(1)?;
+                    if partner.writes != other_writes || pair.excludes(accesses, partner.locks) {
+                        continue;
+                    }
+                    let (early, late) = if is_early { (one, partner) } else { (partner, one) };
+                    let between = closest(pair.range(early), pair.range(late));
+                    self.tally.add_closest(pair, &between, location)?;
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+impl Tally {
+    /// Pays for `count` steps; none if they are used up.
+    fn spend(&mut self, count: u64) -> Option<()> {
+        self.steps_left = self.steps_left.checked_sub(count)?;
+        Some(())
+    }
+
+    /// Those of `range` that are next to the block, or all if all are wanted.
+    fn nearest<'l>(&self, pair: &Pair<'_, '_>, range: &'l [EventId]) -> &'l [EventId] {
+        match self.extent {
+            Extent::All => range,
+            Extent::Some => {
+                let pivot = range.partition_point(|&event| event < pair.second);
+                let last = range.len().saturating_sub(NEAREST);
+                let from = pivot.saturating_sub(NEAREST / 2).min(last);
+                &range[from..range.len().min(from + NEAREST)]
+            }
+        }
+    }
+
+    /// Adds the patterns around each of `between`.
+    fn add_closest(
+        &mut self,
+        pair: &Pair<'_, '_>,
+        between: &[[EventId; 2]],
+        location: impl Fn(EventId) -> SiteId,
+    ) -> Option<()> {
+        self.spend(between.len() as u64)?;
+        let lates: Vec<EventId> = between.iter().map(|&[_, late]| late).collect();
+        let kept = self.nearest(pair, &lates);
+        let is_kept = |[_, late]: &&[EventId; 2]| kept.binary_search(late).is_ok();
+        let patterns = between.iter().filter(is_kept).map(|&between| pair.pattern(between));
+        self.add(lates.len() as u64, patterns.collect(), location)
+    }
+
+    /// Counts `count` patterns at the same locations, of which `patterns` may be tried; none if
+    /// there are too many locations.
+    fn add(
+        &mut self,
+        count: u64,
+        patterns: Vec<Pattern>,
+        location: impl Fn(EventId) -> SiteId,
+    ) -> Option<()> {
+        let Some(pattern) = patterns.first() else { return Some(()) };
+        let mut key: Key = [None; 4];
+        for (slot, event) in key.iter_mut().zip(pattern.chain()) {
+            *slot = Some(location(event));
+        }
+        key.sort_unstable();
+        if self.groups.len() >= GROUPS_MAX && !self.group_of.contains_key(&key) {
+            return None;
+        }
+        let groups = &mut self.groups;
+        let at = *self.group_of.entry(key).or_insert_with(|| {
+            groups.push(Group { count: 0, kept: Vec::new() });
+            groups.len() - 1
+        });
+        let group = &mut groups[at];
+        group.count += count;
+        let room = match self.extent {
+            Extent::All => usize::MAX,
+            Extent::Some => KEPT_MAX.saturating_sub(group.kept.len()),
+        };
+        let kept_before = group.kept.len();
+        group.kept.extend(patterns.into_iter().take(room.min(KEPT_TOTAL - self.kept_count)));
+        self.kept_count += group.kept.len() - kept_before;
+        Some(())
+    }
+}
+
+/// Two events of a block, between which something is to come.
+struct Pair<'a, 't> {
+    trace: &'t Trace,
+    /// What each event needs, where that says what cannot be.
+    needs: Option<&'a Needs<'t>>,
+    block: BlockRunId,
+    thread: ThreadId,
+    first: EventId,
+    second: EventId,
+    /// The sections that the thread is in from the first to the second.
+    sections: Vec<CriticalSection>,
+}
+
+impl Pair<'_, '_> {
+    fn pattern(&self, between: [EventId; 2]) -> Pattern {
+        Pattern { block: self.block, first: self.first, between, second: self.second }
+    }
+
+    /// Whether what holds `locks` cannot come between.
+    fn excludes(&self, accesses: &Accesses, locks: LocksId) -> bool {
+        accesses.are_excluded(locks, &self.sections)
+    }
+
+    /// Those of `alike` that the first event does not need and that do not need the second, as far
+    /// as they run.
+    fn range<'l>(&self, alike: &'l Alike) -> &'l [EventId] {
+        let Some(needs) = self.needs else { return &alike.events };
+        let needed = needs.of_event(self.first).get(alike.thread);
+        let start = alike.events.partition_point(|&event| self.trace.position(event) < needed);
+        let last = self.trace.position(self.second);
+        let is_free = |&event: &EventId| needs.before(event).get(self.thread) <= last;
+        let count = alike.events[start..].partition_point(is_free);
+        &alike.events[start..start + count]
+    }
+}
+
+/// Pairs of one of `early` and a later one of `late` with none of either between them.
+fn closest(early: &[EventId], late: &[EventId]) -> Vec<[EventId; 2]> {
+    let mut pairs: Vec<[EventId; 2]> = Vec::new();
+    let mut at = 0;
+    for &second in late {
+        at += early[at..].partition_point(|&first| first < second);
+        let Some(before) = at.checked_sub(1) else { continue };
+        if pairs.last().is_none_or(|&[first, _]| first != early[before]) {
+            pairs.push([early[before], second]);
+        }
+    }
+    pairs
+}
+
+/// Whether more than one thread accesses each variable, at least one of them to write, and a block
+/// does.
+fn shared(trace: &Trace, blocks: &Blocks) -> IndexVec<VarId, bool> {
+    let mut shared = IndexVec::from_elem(false, trace.names().vars.len());
+    for (_, block) in blocks.entries() {
+        for &event in block.events(trace) {
+            if let Some(var) = trace.event(event).op.var() {
+                shared[var] = true;
+            }
+        }
+    }
+    for var in shared.ids() {
+        if !shared[var] {
+            continue;
+        }
+        let accesses = || trace.accesses(var).iter().map(|&access| trace.event(access));
+        let first = accesses().next().map(|event| event.thread);
+        shared[var] = accesses().any(|event| Some(event.thread) != first)
+            && accesses().any(|event| event.op.is_write());
+    }
+    shared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reweave_testkit::events;
+
+    #[test]
+    fn the_closest_pairs_have_none_of_either_between_them() {
+        let closest = |early: &[u32], late: &[u32]| -> Vec<Vec<u32>> {
+            let pairs = closest(&events(early), &events(late));
+            pairs.iter().map(|pair| pair.iter().map(|event| event.number()).collect()).collect()
+        };
+        assert_eq!(closest(&[1, 2, 5], &[3, 4, 6]), [[2, 3], [5, 6]]);
+        assert_eq!(closest(&[1, 2, 5], &[1, 2, 5]), [[1, 2], [2, 5]]);
+        assert!(closest(&[4], &[1, 2, 3]).is_empty());
+    }
+}
