@@ -23,12 +23,17 @@
 //! is written out here as it stands; the tables come straight from the events, and neither they
 //! nor anything else is shared with the analyses, so that a fault in those cannot hide here.
 //!
-//! Linear in the trace for the tables, which are built once, and for each reordering checked, but
-//! for a logarithm in the waits.
+//! The steps of a reordering are run one by one. Its base, which may be almost all of the trace,
+//! is judged by what it leaves out, and run only if that does not settle it: see [`base`].
+//!
+//! Linear in the trace for the tables, which are built once and take some twenty bytes an event.
+//! A reordering costs its steps, and for its base a search for each two threads that ever met; it
+//! costs as much as all its events if its base is refused.
 //!
 //! Follows Definition 4 of Smaragdakis et al., "Sound Predictive Race Detection in Polynomial
 //! Time" (POPL 2012), completed by rules 4 to 6 for the operations it leaves out.
 
+mod base;
 mod goal;
 mod refusal;
 mod replay;
@@ -36,11 +41,12 @@ mod tables;
 
 pub use refusal::{Refusal, Rule};
 
-use reweave_base::Id;
+use reweave_base::{Id, IndexVec};
 
 use crate::op::{EventId, ThreadId};
 use crate::reordering::{Goal, Reordering};
 use crate::trace::Trace;
+use base::{Base, CutTables};
 use replay::Replay;
 use tables::Tables;
 
@@ -59,13 +65,16 @@ pub struct Certificate {
 pub struct Checker<'a> {
     trace: &'a Trace,
     tables: Tables,
+    cuts: CutTables,
 }
 
 impl<'a> Checker<'a> {
     /// A checker for `trace`.
     #[must_use]
     pub fn new(trace: &'a Trace) -> Self {
-        Self { trace, tables: Tables::of(trace) }
+        let tables = Tables::of(trace);
+        let cuts = CutTables::of(trace, &tables);
+        Self { trace, tables, cuts }
     }
 
     /// Accepts `reordering` if it is correct and ends as `goal` says.
@@ -73,37 +82,55 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// The first step that breaks a rule, or what the end lacks.
     pub fn check(&self, reordering: &Reordering, goal: &Goal) -> Result<Certificate, Refusal> {
-        let mut replay = Replay::new(self.trace, &self.tables, goal::free_reads(goal));
-        self.run_base(&mut replay, reordering)?;
+        let free = goal::free_reads(goal);
+        let counts = self.counts(&reordering.base)?;
+        let mut replay = match Base::of((self.trace, &self.tables, &self.cuts), counts) {
+            Some(base) => Replay::new(self.trace, &self.tables, base, free),
+            None => self.run_base(&reordering.base, free)?,
+        };
         for &event in &reordering.schedule {
             replay.step(event)?;
         }
         goal::check(&replay, goal)?;
         Ok(Certificate {
-            events_count: replay.steps_count(),
+            events_count: replay.events_count(),
             loose_reads_count: replay.loose_reads_count(),
         })
     }
 
-    fn run_base(&self, replay: &mut Replay<'_>, reordering: &Reordering) -> Result<(), Refusal> {
-        let mut last = None;
-        for (thread, &count) in reordering.base.entries() {
-            let all = self.tables.threads.get(thread).map_or(&[][..], Vec::as_slice);
-            if count as usize > all.len() {
-                return Err(Refusal::at_end(Rule::BaseTooLong { thread, count, all: all.len() }));
+    /// How many events of each thread `base` runs, if there are so many.
+    fn counts(&self, base: &IndexVec<ThreadId, u32>) -> Result<IndexVec<ThreadId, u32>, Refusal> {
+        let threads_count = self.tables.threads.len();
+        let mut counts = IndexVec::from_elem(0, threads_count);
+        for (thread, &count) in base.entries() {
+            let is_known = thread.index() < threads_count;
+            let all = if is_known { self.tables.threads.row(thread).len() } else { 0 };
+            if count as usize > all {
+                return Err(Refusal::at_end(Rule::BaseTooLong { thread, count, all }));
             }
-            last = last.max(all[..count as usize].last().copied());
+            if is_known {
+                counts[thread] = count;
+            }
         }
-        let Some(last) = last else { return Ok(()) };
-        let threads = &self.trace.columns().threads[..=last.index()];
-        for (index, &thread) in threads.iter().enumerate() {
+        Ok(counts)
+    }
+
+    /// Runs the events of `base` one by one: it decides what its edge does not.
+    fn run_base(
+        &self,
+        base: &IndexVec<ThreadId, u32>,
+        free: &[EventId],
+    ) -> Result<Replay<'_>, Refusal> {
+        let nothing = Base::empty(self.trace, &self.tables, &self.cuts);
+        let mut replay = Replay::new(self.trace, &self.tables, nothing, free);
+        for (index, &thread) in self.trace.columns().threads.iter().enumerate() {
             let (id, thread) = (EventId::from_index(index), ThreadId::from_index(thread as usize));
-            let count = reordering.base.get(thread).copied().unwrap_or(0);
+            let count = base.get(thread).copied().unwrap_or(0);
             if self.tables.position[id] < count {
                 replay.step(id)?;
             }
         }
-        Ok(())
+        Ok(replay)
     }
 }
 

@@ -1,11 +1,16 @@
 //! A run of a reordering, one step at a time, every rule tested before each.
+//!
+//! It starts after a base, which it does not go through: the state is that of the base, looked up
+//! when asked for, and what the steps have changed since. So it takes as much memory as there are
+//! steps and threads, and a step costs little more than its searches in the base.
 
 use std::collections::BTreeSet;
 
 use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec};
 
+use super::base::{Base, Hold};
 use super::refusal::{Refusal, Rule};
-use super::tables::Tables;
+use super::tables::{RoundId, Tables, WaitId};
 use crate::op::{ConditionId, EventId, LockId, Op, SemaphoreId, ThreadId, VarId};
 use crate::trace::Trace;
 
@@ -16,52 +21,71 @@ struct Holders {
     shared: FxHashMap<ThreadId, u32>,
 }
 
-/// The state after the steps so far.
+/// The state after the base and the steps so far.
 #[derive(Debug)]
 pub(super) struct Replay<'a> {
     trace: &'a Trace,
     tables: &'a Tables,
+    base: Base<'a>,
     /// Reads that may see another write than observed.
     free: FxHashSet<EventId>,
-    /// When each event that happened did, counted from 1; 0 for those that did not.
-    step_of: IndexVec<EventId, u32>,
+    /// The events of each thread that ran after the base: at which step, counted from 1.
+    steps: IndexVec<ThreadId, Vec<u32>>,
+    /// How many steps there were after the base.
     steps_count: usize,
     loose_reads_count: usize,
-    done: IndexVec<ThreadId, u32>,
-    last_write: IndexVec<VarId, Option<EventId>>,
+    /// The last write of each variable written since the base.
+    last_write: FxHashMap<VarId, EventId>,
     /// What the free reads saw.
     free_views: FxHashMap<EventId, Option<EventId>>,
-    locks: IndexVec<LockId, Holders>,
+    /// Who holds each lock; nobody if it is not there.
+    locks: FxHashMap<LockId, Holders>,
     /// Waits that have begun, have not ended, and that no notify has woken.
-    waiting: IndexVec<ConditionId, BTreeSet<usize>>,
-    arrived: Vec<usize>,
-    tokens: IndexVec<SemaphoreId, i64>,
+    waiting: BTreeSet<(ConditionId, WaitId)>,
+    /// How many of each round have arrived since the base.
+    arrived: FxHashMap<RoundId, usize>,
+    /// Posts less takes since the base.
+    tokens: FxHashMap<SemaphoreId, i64>,
 }
 
 impl<'a> Replay<'a> {
-    pub(super) fn new(trace: &'a Trace, tables: &'a Tables, free: &[EventId]) -> Self {
-        let names = trace.names();
-        let start = |id| i64::from(trace.declared().start(id).unwrap_or(0));
+    /// The state after `base`.
+    pub(super) fn new(
+        trace: &'a Trace,
+        tables: &'a Tables,
+        base: Base<'a>,
+        free: &[EventId],
+    ) -> Self {
+        let mut locks: FxHashMap<LockId, Holders> = FxHashMap::default();
+        for &Hold { lock, is_shared, since, depth } in base.holds() {
+            let holders = locks.entry(lock).or_default();
+            if is_shared {
+                holders.shared.insert(since.thread, depth);
+            } else {
+                holders.alone = Some((since.thread, depth));
+            }
+        }
+        let waiting = base.waiting().iter().map(|&at| (tables.waits[at].condition, at));
         Self {
             trace,
             tables,
             free: free.iter().copied().collect(),
-            step_of: IndexVec::from_elem(0, trace.len()),
+            steps: IndexVec::from_elem(Vec::new(), trace.names().threads.len()),
             steps_count: 0,
-            loose_reads_count: 0,
-            done: IndexVec::from_elem(0, names.threads.len()),
-            last_write: IndexVec::from_elem(None, names.vars.len()),
+            loose_reads_count: base.loose_reads_count(),
+            last_write: FxHashMap::default(),
             free_views: FxHashMap::default(),
-            locks: IndexVec::from_elem(Holders::default(), names.locks.len()),
-            waiting: IndexVec::from_elem(BTreeSet::new(), names.conditions.len()),
-            arrived: vec![0; tables.rounds.len()],
-            tokens: names.semaphores.entries().map(|(id, _)| start(id)).collect(),
+            locks,
+            waiting: waiting.collect(),
+            arrived: FxHashMap::default(),
+            tokens: FxHashMap::default(),
+            base,
         }
     }
 
     /// How many events happened.
-    pub(super) const fn steps_count(&self) -> usize {
-        self.steps_count
+    pub(super) const fn events_count(&self) -> usize {
+        self.base.events_count() + self.steps_count
     }
 
     /// How many of them were reads whose writer was never known.
@@ -69,13 +93,31 @@ impl<'a> Replay<'a> {
         self.loose_reads_count
     }
 
-    /// When `event` happened, if it did.
-    pub(super) fn step_of(&self, event: EventId) -> Option<u32> {
-        self.step_of.get(event).copied().filter(|&step| step > 0)
+    /// When `event` happened, if it did: a number that is greater for what happened later.
+    pub(super) fn step_of(&self, event: EventId) -> Option<u64> {
+        let position = *self.tables.position.get(event)?;
+        let thread = self.trace.event(event).thread;
+        match position.checked_sub(self.base.count(thread)) {
+            // The base ran in observed order, and all of it before the steps.
+            None => Some(u64::from(event.number())),
+            Some(at) => {
+                let step = *self.steps[thread].get(at as usize)?;
+                Some(self.trace.len() as u64 + u64::from(step))
+            }
+        }
     }
 
-    /// What the free read `event` saw, if it happened.
+    /// Whether `event` happened.
+    fn happened(&self, event: EventId) -> bool {
+        self.tables.position[event] < self.done(self.trace.event(event).thread)
+    }
+
+    /// What the free read `event` saw, if it happened and its writer was known when observed.
     pub(super) fn free_view(&self, event: EventId) -> Option<Option<EventId>> {
+        if self.free.contains(&event) && self.base.contains(event) {
+            // A base is accepted only if what its reads saw is what they saw when observed.
+            return Some(self.observed_view(event));
+        }
         self.free_views.get(&event).copied()
     }
 
@@ -86,29 +128,33 @@ impl<'a> Replay<'a> {
 
     /// What `read` saw when it was observed.
     pub(super) fn observed_view(&self, read: EventId) -> Option<EventId> {
-        self.tables.seen[read]
+        self.tables.seen(self.trace, read)
     }
 
     /// The next event of `thread`, if it has one left.
     pub(super) fn next(&self, thread: ThreadId) -> Option<EventId> {
-        self.tables.threads[thread].get(self.done[thread] as usize).copied()
+        self.tables.threads.row(thread).get(self.done(thread) as usize).copied()
     }
 
     /// Whether `thread` holds the lock that `op`, another thread's, asks for, in a mode that keeps
     /// it waiting. How a mere request will ask is not known; a lock held alone keeps any waiting.
     pub(super) fn blocks(&self, thread: ThreadId, op: Op) -> bool {
-        let alone = |lock: LockId| self.locks[lock].alone.is_some_and(|(t, _)| t == thread);
-        let shared = |lock: LockId| self.locks[lock].shared.contains_key(&thread);
-        match op {
-            Op::Acquire(lock) => alone(lock) || shared(lock),
-            Op::AcquireShared(lock) | Op::Request(lock) => alone(lock),
-            _ => false,
-        }
+        let (Op::Acquire(lock) | Op::AcquireShared(lock) | Op::Request(lock)) = op else {
+            return false;
+        };
+        let Some(Holders { alone, shared }) = self.locks.get(&lock) else { return false };
+        let is_owner = alone.is_some_and(|(owner, _)| owner == thread);
+        is_owner || matches!(op, Op::Acquire(_)) && shared.contains_key(&thread)
     }
 
     /// How many events of `thread` happened.
     pub(super) fn done(&self, thread: ThreadId) -> u32 {
-        self.done[thread]
+        self.base.count(thread) + self.steps[thread].len() as u32
+    }
+
+    /// The last write of `var`; none if it has its initial value.
+    fn last_write(&self, var: VarId) -> Option<EventId> {
+        self.last_write.get(&var).copied().or_else(|| self.base.last_write(var))
     }
 
     /// How many events its thread has before `event`.
@@ -118,7 +164,8 @@ impl<'a> Replay<'a> {
 
     /// Runs `event`, or says which rule it breaks.
     pub(super) fn step(&mut self, event: EventId) -> Result<(), Refusal> {
-        let refusal = |rule| Refusal { step: Some(self.steps_count + 1), event: Some(event), rule };
+        let step = Some(self.events_count() + 1);
+        let refusal = |rule| Refusal { step, event: Some(event), rule };
         if event.index() >= self.trace.len() {
             return Err(refusal(Rule::NoSuchEvent));
         }
@@ -137,7 +184,7 @@ impl<'a> Replay<'a> {
             return Err(Rule::NotNext { next });
         }
         match self.tables.forks[thread] {
-            Some(fork) if self.step_of(fork).is_none() => Err(Rule::NotForked { fork }),
+            Some(fork) if !self.happened(fork) => Err(Rule::NotForked { fork }),
             _ => Ok(()),
         }
     }
@@ -148,8 +195,8 @@ impl<'a> Replay<'a> {
         if !op.is_read() || matches!(op, Op::LooseRead(_)) || self.free.contains(&event) {
             return Ok(());
         }
-        let observed = self.tables.seen[event];
-        let seen = op.var().and_then(|var| self.last_write[var]);
+        let observed = self.tables.cause[event];
+        let seen = op.var().and_then(|var| self.last_write(var));
         if seen == observed { Ok(()) } else { Err(Rule::OtherView { observed, seen }) }
     }
 
@@ -159,15 +206,12 @@ impl<'a> Replay<'a> {
         match op {
             Op::Acquire(lock) | Op::AcquireShared(lock) => self.check_acquire(thread, lock, op),
             Op::Join(child) => self.check_join(child),
-            Op::Wake(_) => self.check_wake(event),
+            Op::Wake(_) => self.check_cause(event, |notify| Rule::NotNotified { notify }),
             Op::Notify(condition) => self.check_notify(event, condition, false),
             Op::NotifyAll(condition) => self.check_notify(event, condition, true),
             Op::Arrive(_) | Op::Depart(_) => self.check_arrived(event),
             Op::Take(semaphore) => self.check_take(event, semaphore),
-            Op::Free(_) => match self.tables.allocs.get(&event) {
-                Some(&alloc) if self.step_of(alloc).is_none() => Err(Rule::NotAllocated { alloc }),
-                _ => Ok(()),
-            },
+            Op::Free(_) => self.check_cause(event, |alloc| Rule::NotAllocated { alloc }),
             // The owner of a lock is the thread whose acquire came last, and a thread that runs
             // in program order releases only what it acquired: nothing to test.
             Op::Release(_) | Op::ReleaseShared(_) => Ok(()),
@@ -192,7 +236,7 @@ impl<'a> Replay<'a> {
     }
 
     fn check_acquire(&self, thread: ThreadId, lock: LockId, op: Op) -> Result<(), Rule> {
-        let Holders { alone, shared } = &self.locks[lock];
+        let Some(Holders { alone, shared }) = self.locks.get(&lock) else { return Ok(()) };
         let other = |&holder: &ThreadId| holder != thread;
         let owner = alone.map(|(holder, _)| holder).filter(other);
         // A thread that reads already is in the way of nobody but others.
@@ -208,34 +252,36 @@ impl<'a> Replay<'a> {
     }
 
     fn check_join(&self, child: ThreadId) -> Result<(), Rule> {
-        let fork = self.tables.forks[child].filter(|&fork| self.step_of(fork).is_none());
+        let fork = self.tables.forks[child].filter(|&fork| !self.happened(fork));
         match fork.or(self.next(child)) {
             Some(missing) => Err(Rule::NotEnded { missing }),
             None => Ok(()),
         }
     }
 
-    fn check_wake(&self, event: EventId) -> Result<(), Rule> {
-        let at = self.tables.wait_at[&event];
-        match self.tables.waits[at].notify {
-            Some(notify) if self.step_of(notify).is_none() => Err(Rule::NotNotified { notify }),
+    /// The event that made `event` possible when observed has happened.
+    fn check_cause(&self, event: EventId, missing: fn(EventId) -> Rule) -> Result<(), Rule> {
+        match self.tables.cause[event] {
+            Some(cause) if !self.happened(cause) => Err(missing(cause)),
             _ => Ok(()),
         }
     }
 
     fn check_notify(&self, event: EventId, condition: ConditionId, all: bool) -> Result<(), Rule> {
-        let waiting = &self.waiting[condition];
-        let woke = self.tables.woke.get(&event).map_or(&[][..], Vec::as_slice);
-        if let Some(&absent) = woke.iter().find(|at| !waiting.contains(at)) {
+        let woken = self.tables.woken_by(event);
+        let is_absent = |&at: &WaitId| !self.waiting.contains(&(condition, at));
+        if let Some(absent) = woken.clone().find(is_absent) {
             return Err(Rule::NotWaiting { wait: self.tables.waits[absent].wait });
         }
-        if all || woke.is_empty() {
-            let expected = |&&at: &&usize| {
+        if all || woken.count() == 0 {
+            let expected = |at: WaitId| {
                 let wait = self.tables.waits[at];
                 let timed_out = wait.times_out && wait.end.is_some_and(|end| event < end);
                 wait.notify == Some(event) || timed_out && wait.begin < event
             };
-            if let Some(&at) = waiting.iter().find(|at| !expected(at)) {
+            let from = (condition, WaitId::from_index(0));
+            let waiting = self.waiting.range(from..).take_while(|(on, _)| *on == condition);
+            if let Some(at) = waiting.map(|&(_, at)| at).find(|&at| !expected(at)) {
                 return Err(Rule::WouldWake { wait: self.tables.waits[at].wait });
             }
         }
@@ -246,76 +292,79 @@ impl<'a> Replay<'a> {
     /// all of earlier rounds.
     fn check_arrived(&self, event: EventId) -> Result<(), Rule> {
         let Some(&round) = self.tables.needed_round.get(&event) else { return Ok(()) };
-        let arrivals = &self.tables.rounds[round];
-        if self.arrived[round] == arrivals.len() {
+        let arrivals = self.tables.rounds.row(round);
+        // Quicker, if none of them is in the base.
+        if self.arrived.get(&round) == Some(&arrivals.len()) {
             return Ok(());
         }
-        match arrivals.iter().find(|&&arrival| self.step_of(arrival).is_none()) {
+        match arrivals.iter().find(|&&arrival| !self.happened(arrival)) {
             Some(&missing) => Err(Rule::NotArrived { missing }),
             None => Ok(()),
         }
     }
 
     fn check_take(&self, event: EventId, semaphore: SemaphoreId) -> Result<(), Rule> {
-        if self.trace.declared().start(semaphore).is_some() {
-            return if self.tokens[semaphore] > 0 { Ok(()) } else { Err(Rule::BelowZero) };
+        if self.trace.declared().start(semaphore).is_none() {
+            return self.check_cause(event, |post| Rule::NotPosted { post });
         }
-        match self.tables.posts.get(&event) {
-            Some(&post) if self.step_of(post).is_none() => Err(Rule::NotPosted { post }),
-            _ => Ok(()),
-        }
+        let since = self.tokens.get(&semaphore).copied().unwrap_or(0);
+        let tokens = self.base.tokens(semaphore) + since;
+        if tokens > 0 { Ok(()) } else { Err(Rule::BelowZero) }
     }
 
     fn happen(&mut self, event: EventId) {
         let (thread, op) = (self.trace.event(event).thread, self.trace.event(event).op);
         self.steps_count += 1;
-        self.step_of[event] = self.steps_count as u32;
-        self.done[thread] += 1;
+        self.steps[thread].push(self.steps_count as u32);
         if let Some(var) = op.var() {
             if self.free.contains(&event) {
-                self.free_views.insert(event, self.last_write[var]);
+                self.free_views.insert(event, self.last_write(var));
             }
             if op.is_write() {
-                self.last_write[var] = Some(event);
+                self.last_write.insert(var, event);
             }
         }
-        if let Some(&at) = self.tables.wait_at.get(&event) {
+        if let Some(at) = self.tables.wait_at(event, op) {
             self.begin_or_end_wait(event, at);
         }
         match op {
             Op::LooseRead(_) => self.loose_reads_count += 1,
             Op::Acquire(lock) => {
-                let depth = self.locks[lock].alone.map_or(0, |(_, depth)| depth);
-                self.locks[lock].alone = Some((thread, depth + 1));
+                let holders = self.locks.entry(lock).or_default();
+                let depth = holders.alone.map_or(0, |(_, depth)| depth);
+                holders.alone = Some((thread, depth + 1));
             }
             Op::Release(lock) => {
-                let depth = self.locks[lock].alone.map_or(0, |(_, depth)| depth);
-                self.locks[lock].alone = (depth > 1).then(|| (thread, depth - 1));
+                let holders = self.locks.entry(lock).or_default();
+                let depth = holders.alone.map_or(0, |(_, depth)| depth);
+                holders.alone = (depth > 1).then(|| (thread, depth - 1));
             }
-            Op::AcquireShared(lock) => *self.locks[lock].shared.entry(thread).or_default() += 1,
+            Op::AcquireShared(lock) => {
+                *self.locks.entry(lock).or_default().shared.entry(thread).or_default() += 1;
+            }
             Op::ReleaseShared(lock) => {
-                let holders = &mut self.locks[lock].shared;
+                let holders = &mut self.locks.entry(lock).or_default().shared;
                 let left = holders.remove(&thread).map_or(0, |depth| depth - 1);
                 holders.extend((left > 0).then_some((thread, left)));
             }
             Op::Notify(condition) | Op::NotifyAll(condition) => {
-                for at in self.tables.woke.get(&event).into_iter().flatten() {
-                    self.waiting[condition].remove(at);
+                for at in self.tables.woken_by(event) {
+                    self.waiting.remove(&(condition, at));
                 }
             }
-            Op::Arrive(_) => self.arrived[self.tables.round_of[&event]] += 1,
-            Op::Post(semaphore) => self.tokens[semaphore] += 1,
-            Op::Take(semaphore) => self.tokens[semaphore] -= 1,
+            Op::Arrive(_) => *self.arrived.entry(self.tables.round_of[&event]).or_default() += 1,
+            Op::Post(semaphore) => *self.tokens.entry(semaphore).or_default() += 1,
+            Op::Take(semaphore) => *self.tokens.entry(semaphore).or_default() -= 1,
             _ => {}
         }
     }
 
-    fn begin_or_end_wait(&mut self, event: EventId, at: usize) {
+    fn begin_or_end_wait(&mut self, event: EventId, at: WaitId) {
         let wait = self.tables.waits[at];
         if wait.begin == event {
-            self.waiting[wait.condition].insert(at);
+            self.waiting.insert((wait.condition, at));
         } else {
-            self.waiting[wait.condition].remove(&at);
+            self.waiting.remove(&(wait.condition, at));
         }
     }
 }

@@ -1,11 +1,21 @@
 //! What the checker must know of a trace beforehand, straight from its events.
+//!
+//! Twelve bytes an event, and some more for each event on a condition or a barrier.
 
 use std::collections::{BTreeSet, VecDeque};
 
-use reweave_base::{FxHashMap, IndexVec};
+use reweave_base::{FxHashMap, Id, IndexVec, Rows};
 
-use crate::op::{BarrierId, ConditionId, EventId, Op, SemaphoreId, ThreadId};
+use crate::columns::Columns;
+use crate::op::{BarrierId, ConditionId, EventId, Op, OpKind, SemaphoreId, ThreadId};
 use crate::trace::Trace;
+
+reweave_base::id! {
+    /// A wait on a condition variable.
+    pub(super) struct WaitId;
+    /// A round of a barrier.
+    pub(super) struct RoundId;
+}
 
 /// One wait on a condition variable.
 #[derive(Clone, Copy, Debug)]
@@ -24,59 +34,86 @@ pub(super) struct WaitTable {
     pub(super) notify: Option<EventId>,
 }
 
+/// An event of a thread: how many events the thread has before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) thread: ThreadId,
+    pub(super) position: u32,
+}
+
+/// The events of the kinds that `is_wanted` picks, with their places.
+pub(super) fn pick<'t>(
+    trace: &'t Trace,
+    tables: &'t Tables,
+    is_wanted: impl Fn(OpKind) -> bool,
+) -> impl Iterator<Item = (EventId, Place, Op)> {
+    // Most events are not wanted, so nothing but the code is looked at first.
+    let Columns { codes, threads, operands, .. } = trace.columns();
+    let wanted = codes.iter().enumerate().filter(move |(_, code)| is_wanted(code.kind()));
+    wanted.map(|(index, &code)| {
+        let id = EventId::from_index(index);
+        let thread = ThreadId::from_index(threads[index] as usize);
+        let place = Place { thread, position: tables.position[id] };
+        (id, place, Op::decode(code, operands[index]))
+    })
+}
+
 #[derive(Debug)]
 pub(super) struct Tables {
     /// The events of each thread, in program order.
-    pub(super) threads: IndexVec<ThreadId, Vec<EventId>>,
+    pub(super) threads: Rows<ThreadId, EventId>,
     /// How many events its thread has before each event.
     pub(super) position: IndexVec<EventId, u32>,
     /// The fork of each thread.
     pub(super) forks: IndexVec<ThreadId, Option<EventId>>,
-    /// What each read saw; none for the initial value, and for a read of unknown writer.
-    pub(super) seen: IndexVec<EventId, Option<EventId>>,
-    pub(super) waits: Vec<WaitTable>,
+    /// The one event that made each event possible: the write that a read saw (none for the
+    /// initial value, and for a read of unknown writer), the notify of a wake, the post that a
+    /// take used, the allocation that a free ends.
+    pub(super) cause: IndexVec<EventId, Option<EventId>>,
+    pub(super) waits: IndexVec<WaitId, WaitTable>,
     /// Which wait begins, or ends, at an event.
-    pub(super) wait_at: FxHashMap<EventId, usize>,
-    /// The waits that each notify woke; nobody if it is not there.
-    pub(super) woke: FxHashMap<EventId, Vec<usize>>,
+    wait_at: FxHashMap<EventId, WaitId>,
+    /// Each notify with each wait that it woke, in observed order of the notifies.
+    woken: Vec<(EventId, WaitId)>,
     /// The arrivals of each round of each barrier. Where the number of parties is not known, each
     /// arrival is a round of its own: that is right whatever the number is.
-    pub(super) rounds: Vec<Vec<EventId>>,
+    pub(super) rounds: Rows<RoundId, EventId>,
+    /// Whose round it is. The rounds of a barrier are in the order of their ids.
+    pub(super) barrier_of: IndexVec<RoundId, BarrierId>,
     /// The round of an arrival.
-    pub(super) round_of: FxHashMap<EventId, usize>,
+    pub(super) round_of: FxHashMap<EventId, RoundId>,
     /// The round that an arrival or a departure must come after.
-    pub(super) needed_round: FxHashMap<EventId, usize>,
-    /// The post that a take used.
-    pub(super) posts: FxHashMap<EventId, EventId>,
-    /// The allocation that a free ends.
-    pub(super) allocs: FxHashMap<EventId, EventId>,
+    pub(super) needed_round: FxHashMap<EventId, RoundId>,
 }
 
 impl Tables {
     pub(super) fn of(trace: &Trace) -> Self {
         let threads_count = trace.names().threads.len();
         let mut tables = Self {
-            threads: IndexVec::from_elem(Vec::new(), threads_count),
+            threads: Rows::group(threads_count, EventId::from_index(0), || {
+                let threads = trace.columns().threads.iter().enumerate();
+                threads.map(|(at, &row)| (Id::from_index(row as usize), EventId::from_index(at)))
+            }),
             position: IndexVec::from_elem(0, trace.len()),
             forks: IndexVec::from_elem(None, threads_count),
-            seen: IndexVec::from_elem(None, trace.len()),
-            waits: Vec::new(),
+            cause: IndexVec::from_elem(None, trace.len()),
+            waits: IndexVec::new(),
             wait_at: FxHashMap::default(),
-            woke: FxHashMap::default(),
-            rounds: Vec::new(),
+            woken: Vec::new(),
+            rounds: Rows::group(0, EventId::from_index(0), std::iter::empty),
+            barrier_of: IndexVec::new(),
             round_of: FxHashMap::default(),
             needed_round: FxHashMap::default(),
-            posts: FxHashMap::default(),
-            allocs: FxHashMap::default(),
         };
+        let mut done = IndexVec::from_elem(0, threads_count);
         let mut last_write = IndexVec::from_elem(None, trace.names().vars.len());
         let mut alloc = IndexVec::from_elem(None, trace.names().objects.len());
         for (id, event) in trace.events() {
-            tables.position[id] = tables.threads[event.thread].len() as u32;
-            tables.threads[event.thread].push(id);
+            tables.position[id] = done[event.thread];
+            done[event.thread] += 1;
             if let Some(var) = event.op.var() {
                 if event.op.is_read() && !matches!(event.op, Op::LooseRead(_)) {
-                    tables.seen[id] = last_write[var];
+                    tables.cause[id] = last_write[var];
                 }
                 if event.op.is_write() {
                     last_write[var] = Some(id);
@@ -85,9 +122,7 @@ impl Tables {
             match event.op {
                 Op::Fork(child) => tables.forks[child] = Some(id),
                 Op::Alloc(object) => alloc[object] = Some(id),
-                Op::Free(object) => {
-                    tables.allocs.extend(alloc[object].map(|alloc| (id, alloc)));
-                }
+                Op::Free(object) => tables.cause[id] = alloc[object],
                 _ => {}
             }
         }
@@ -98,13 +133,42 @@ impl Tables {
         tables
     }
 
+    /// The event at `place`.
+    pub(super) fn event_at(&self, place: Place) -> EventId {
+        self.threads.row(place.thread)[place.position as usize]
+    }
+
+    /// What `read` saw when it was observed.
+    pub(super) fn seen(&self, trace: &Trace, read: EventId) -> Option<EventId> {
+        self.cause[read].filter(|_| trace.event(read).op.is_read())
+    }
+
+    /// The wait that begins or ends at `event`, whose operation is `op`.
+    pub(super) fn wait_at(&self, event: EventId, op: Op) -> Option<WaitId> {
+        match op {
+            Op::Release(_) | Op::ReleaseShared(_) | Op::Wait(_) | Op::Wake(_) | Op::Timeout(_) => {
+                self.wait_at.get(&event).copied()
+            }
+            _ => None,
+        }
+    }
+
+    /// The waits that `notify` woke.
+    pub(super) fn woken_by(&self, notify: EventId) -> impl Iterator<Item = WaitId> + Clone {
+        let start = self.woken.partition_point(|&(by, _)| by < notify);
+        self.woken[start..].iter().take_while(move |(by, _)| *by == notify).map(|&(_, wait)| wait)
+    }
+
     /// The event of the same thread `offset` places from `event`.
     fn neighbour(&self, trace: &Trace, event: EventId, offset: isize) -> Option<EventId> {
-        let own = &self.threads[trace.event(event).thread];
+        let own = self.threads.row(trace.event(event).thread);
         own.get((self.position[event] as usize).checked_add_signed(offset)?).copied()
     }
 
     fn find_waits(&mut self, trace: &Trace) {
+        if trace.names().conditions.is_empty() {
+            return;
+        }
         for (wait, event) in trace.events() {
             let Op::Wait(condition) = event.op else { continue };
             let before = self.neighbour(trace, wait, -1);
@@ -121,10 +185,10 @@ impl Tables {
             });
             let times_out = end.is_some_and(|id| matches!(trace.event(id).op, Op::Timeout(_)));
             let begin = release.unwrap_or(wait);
-            for at in [Some(begin), end].into_iter().flatten() {
-                self.wait_at.insert(at, self.waits.len());
-            }
-            self.waits.push(WaitTable { condition, wait, begin, end, times_out, notify: None });
+            let table = WaitTable { condition, wait, begin, end, times_out, notify: None };
+            let at = self.waits.push(table);
+            self.wait_at.insert(begin, at);
+            self.wait_at.extend(end.map(|end| (end, at)));
         }
     }
 
@@ -135,10 +199,10 @@ impl Tables {
             return;
         }
         // Of each condition the waits that will not time out, by when they end; never is last.
-        let mut waiting: IndexVec<ConditionId, BTreeSet<(u32, usize)>> =
+        let mut waiting: IndexVec<ConditionId, BTreeSet<(u32, WaitId)>> =
             IndexVec::from_elem(BTreeSet::new(), trace.names().conditions.len());
         for (id, event) in trace.events() {
-            if let Some(&at) = self.wait_at.get(&id) {
+            if let Some(at) = self.wait_at(id, event.op) {
                 let wait = self.waits[at];
                 let key = (wait.end.map_or(u32::MAX, EventId::number), at);
                 if wait.begin == id && !wait.times_out {
@@ -152,58 +216,69 @@ impl Tables {
                 Op::NotifyAll(condition) => (condition, usize::MAX),
                 _ => continue,
             };
-            let mut woke = Vec::new();
-            while woke.len() < most
-                && let Some((_, at)) = waiting[condition].pop_first()
-            {
+            for _ in 0..most {
+                let Some((_, at)) = waiting[condition].pop_first() else { break };
                 self.waits[at].notify = Some(id);
-                woke.push(at);
+                self.woken.push((id, at));
+                if let Some(wake) = self.waits[at].end {
+                    self.cause[wake] = Some(id);
+                }
             }
-            self.woke.insert(id, woke);
         }
     }
 
     fn find_rounds(&mut self, trace: &Trace) {
         let barriers_count = trace.names().barriers.len();
-        let mut of_barrier: IndexVec<BarrierId, Vec<usize>> =
-            IndexVec::from_elem(Vec::new(), barriers_count);
-        let mut arrived_in: FxHashMap<(ThreadId, BarrierId), usize> = FxHashMap::default();
+        if barriers_count == 0 {
+            return;
+        }
+        let mut arrivals: Vec<(RoundId, EventId)> = Vec::new();
+        let mut sizes: IndexVec<RoundId, usize> = IndexVec::new();
+        // The last round of each barrier, and the one before it.
+        let mut latest: IndexVec<BarrierId, (Option<RoundId>, Option<RoundId>)> =
+            IndexVec::from_elem((None, None), barriers_count);
+        let mut arrived_in: FxHashMap<(ThreadId, BarrierId), RoundId> = FxHashMap::default();
         for (id, event) in trace.events() {
             if let Op::Arrive(barrier) = event.op {
                 let parties = trace.declared().parties(barrier).unwrap_or(1) as usize;
-                let own = &mut of_barrier[barrier];
-                if own.last().is_none_or(|&round| self.rounds[round].len() == parties) {
-                    own.push(self.rounds.len());
-                    self.rounds.push(Vec::new());
-                }
-                let round = own[own.len() - 1];
-                self.rounds[round].push(id);
+                let (last, before) = latest[barrier];
+                let (round, before) = match last.filter(|&round| sizes[round] != parties) {
+                    Some(open) => (open, before),
+                    None => {
+                        self.barrier_of.push(barrier);
+                        (sizes.push(0), last)
+                    }
+                };
+                latest[barrier] = (Some(round), before);
+                sizes[round] += 1;
+                arrivals.push((round, id));
                 self.round_of.insert(id, round);
                 arrived_in.insert((event.thread, barrier), round);
-                if own.len() > 1 {
-                    self.needed_round.insert(id, own[own.len() - 2]);
-                }
+                self.needed_round.extend(before.map(|before| (id, before)));
             }
             if let Op::Depart(barrier) = event.op {
                 let needed = match trace.declared().parties(barrier) {
                     Some(_) => arrived_in.get(&(event.thread, barrier)).copied(),
-                    None => of_barrier[barrier].last().copied(),
+                    None => latest[barrier].0,
                 };
                 self.needed_round.extend(needed.map(|round| (id, round)));
             }
         }
+        let first = EventId::from_index(0);
+        self.rounds = Rows::group(sizes.len(), first, || arrivals.iter().copied());
     }
 
     /// Posts are used oldest first, and before the tokens that were there at the start.
     fn find_posts(&mut self, trace: &Trace) {
+        if trace.names().semaphores.is_empty() {
+            return;
+        }
         let mut unused: IndexVec<SemaphoreId, VecDeque<EventId>> =
             IndexVec::from_elem(VecDeque::new(), trace.names().semaphores.len());
         for (id, event) in trace.events() {
             match event.op {
                 Op::Post(semaphore) => unused[semaphore].push_back(id),
-                Op::Take(semaphore) => {
-                    self.posts.extend(unused[semaphore].pop_front().map(|post| (id, post)));
-                }
+                Op::Take(semaphore) => self.cause[id] = unused[semaphore].pop_front(),
                 _ => {}
             }
         }
