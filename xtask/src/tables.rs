@@ -1,15 +1,19 @@
 //! `tables`: what is measured, as Markdown that can be kept beside the code.
 //!
-//! Sizes repeat exactly; rates are of the machine at hand, the best of three, and are left out
+//! Counts and sizes repeat exactly; times and rates are of the machine at hand and are left out
 //! unless this command was built in release mode.
 
+mod cp;
 mod formats;
+mod growth;
 
+use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
 use crate::tree::Tree;
 
@@ -19,6 +23,9 @@ pub(crate) struct Args {
     /// Which table.
     #[arg(value_enum, default_value = "formats")]
     name: Name,
+    /// How many events the largest trace of `growth` has.
+    #[arg(long, default_value_t = growth::EVENTS_MAX)]
+    events: usize,
     /// Also write it to `docs/tables`.
     #[arg(long)]
     write: bool,
@@ -28,20 +35,125 @@ pub(crate) struct Args {
 enum Name {
     /// Sizes and reading rates of the formats, over the corpus and synthetic traces.
     Formats,
+    /// What CP finds in the recorded traces, beside the paper's numbers, and what of it is proven.
+    Cp,
+    /// How time grows with the number of events, as a table and a plot.
+    Growth,
 }
 
 /// Measures and prints.
 pub(crate) fn run(root: &Path, args: &Args) -> anyhow::Result<ExitCode> {
-    let tree = Tree::load(root)?;
-    let (file, table) = match args.name {
-        Name::Formats => ("formats.md", formats::table(&tree, !cfg!(debug_assertions))?),
+    let with_times = !cfg!(debug_assertions);
+    let files = match args.name {
+        Name::Formats => vec![("formats.md", formats::table(&Tree::load(root)?, with_times)?)],
+        Name::Cp => vec![("cp.md", cp::table(&Tree::load(root)?, with_times)?)],
+        Name::Growth => {
+            ensure!(with_times, "times mean nothing here: build with `cargo run --release`");
+            let growth = growth::Growth::measure(args.events)?;
+            vec![("growth.md", growth.table()?), ("growth.svg", growth.plot()?)]
+        }
     };
+    let (_, table) = &files[0];
     print!("{table}");
     if args.write {
         let folder = root.join("docs/tables");
         fs::create_dir_all(&folder)?;
-        let path = folder.join(file);
-        fs::write(&path, table).with_context(|| format!("cannot write {}", path.display()))?;
+        for (file, content) in &files {
+            let path = folder.join(file);
+            fs::write(&path, content)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What takes longer in all is not repeated: little disturbs long times.
+const LONG: Duration = Duration::from_secs(4);
+
+/// The best time of at most `tries` runs of `run`, and what the last one gave.
+fn best_of<T>(tries: usize, mut run: impl FnMut() -> T) -> (Duration, T) {
+    let mut once = || {
+        let start = Instant::now();
+        let result = run();
+        (start.elapsed(), result)
+    };
+    let (mut best, mut last) = once();
+    let mut spent = best;
+    for _ in 1..tries {
+        if spent > LONG {
+            break;
+        }
+        let (time, result) = once();
+        best = best.min(time);
+        spent += time;
+        last = result;
+    }
+    (best, last)
+}
+
+/// A time with three figures, in the unit that suits it.
+struct Shown(Duration);
+
+impl Display for Shown {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs_f64();
+        let (value, unit) = match seconds {
+            1.0.. => (seconds, "s"),
+            1e-3.. => (seconds * 1e3, "ms"),
+            _ => (seconds * 1e6, "µs"),
+        };
+        let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+        write!(f, "{value:.decimals$} {unit}")
+    }
+}
+
+/// The machine at hand and the day, as far as the system tells.
+fn machine() -> String {
+    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = processors.lines().find_map(|line| line.strip_prefix("model name"));
+    let model = model.map_or("unknown processor", |rest| rest.trim_start_matches([' ', '\t', ':']));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("{model}, {cores} cores, {}", date(since.as_secs() / 86_400))
+}
+
+/// The day that is `days` after the first of January 1970.
+fn date(days: u64) -> String {
+    // Years are taken to begin in March, so that a leap day is the last of its year; 400 years have
+    // 146 097 days.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next_year) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day:02}", era * 400 + year + next_year)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_have_their_dates() {
+        let days = [
+            (0, "1970-01-01"),
+            (59, "1970-03-01"),
+            (11_016, "2000-02-29"),
+            (19_782, "2024-02-29"),
+            (20_453, "2025-12-31"),
+        ];
+        for (number, text) in days {
+            assert_eq!(date(number), text);
+        }
+    }
+
+    #[test]
+    fn times_have_three_figures() {
+        let shown = |nanoseconds| Shown(Duration::from_nanos(nanoseconds)).to_string();
+        assert_eq!(shown(1_234), "1.23 µs");
+        assert_eq!(shown(45_678_900), "45.7 ms");
+        assert_eq!(shown(123_400_000_000), "123 s");
+    }
 }

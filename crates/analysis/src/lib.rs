@@ -18,7 +18,7 @@ pub use coverage::{Coverage, Settings, Truncation};
 pub use finding::{Evidence, Finding};
 pub use fingerprint::Fingerprint;
 pub use info::{Guarantee, Info, Kind, Layer};
-pub use outcome::{Outcome, Reported};
+pub use outcome::{Outcome, Reported, Unshown};
 pub use proof::Proof;
 pub use subject::{Sink, Subject};
 

@@ -15,6 +15,25 @@ pub struct Reported {
     pub finding: Finding,
 }
 
+/// What one analysis told of that is not shown, since no schedule proves it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unshown {
+    /// Groups with a schedule that rests on reads whose writer was not observed.
+    pub loose: u64,
+    /// Groups without a schedule.
+    pub unproven: u64,
+    /// Groups that were only counted.
+    pub unlisted: u64,
+}
+
+impl Unshown {
+    /// All of them.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.loose + self.unproven + self.unlisted
+    }
+}
+
 /// What analyses found in one trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -22,8 +41,8 @@ pub struct Outcome {
     pub findings: Vec<Reported>,
     /// How far each analysis went, in the order they ran.
     pub coverage: Vec<Coverage>,
-    /// How many groups were left out no schedule being known for them.
-    pub unshown: u64,
+    /// What each of them told of that is not shown, in the same order.
+    pub unshown: Vec<Unshown>,
 }
 
 impl Outcome {
@@ -31,5 +50,11 @@ impl Outcome {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.coverage.iter().all(Coverage::is_complete)
+    }
+
+    /// How many groups are not shown.
+    #[must_use]
+    pub fn unshown_count(&self) -> u64 {
+        self.unshown.iter().map(Unshown::count).sum()
     }
 }

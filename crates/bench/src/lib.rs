@@ -8,8 +8,14 @@ pub mod ingest;
 
 use reweave_base::Id;
 use reweave_format::{Format, ReadOptions, read_from, write_to};
+use reweave_order::Clocks;
+use reweave_order::cp::CausallyPrecedes;
+use reweave_order::hb::HappensBefore;
+use reweave_order::shb::SchedulableHappensBefore;
+use reweave_order::wcp::WeakCausallyPrecedes;
 use reweave_races::relation::{self, Relation};
-use reweave_trace::{Checker, EventId, Goal, Reordering, Trace, TraceBuilder};
+use reweave_races::{epoch, exact};
+use reweave_trace::{Checker, Event, EventId, Goal, Reordering, Trace, TraceBuilder};
 use reweave_workload::{Config, Shape, generate};
 
 /// The trace of the speed goals: 16 threads, 64 locks, 20 000 variables.
@@ -62,7 +68,7 @@ impl std::fmt::Debug for Case {
 }
 
 /// Everything that is measured.
-pub const CASES: [Case; 9] = [
+pub const CASES: [Case; 15] = [
     Case { name: "read.std", run: |prepared| read(&prepared.text) },
     Case { name: "read.rwt", run: |prepared| read(&prepared.binary) },
     Case { name: "read.jsonl", run: |prepared| read(&prepared.json) },
@@ -71,7 +77,32 @@ pub const CASES: [Case; 9] = [
     Case { name: "validate", run: validate },
     Case { name: "views", run: views },
     Case { name: "certify", run: certify },
-    Case { name: "races.hb", run: happens_before },
+    Case { name: "hb", run: |prepared| clocks(&prepared.trace, &mut HappensBefore::new()) },
+    Case {
+        name: "shb",
+        run: |prepared| clocks(&prepared.trace, &mut SchedulableHappensBefore::new()),
+    },
+    Case {
+        name: "wcp",
+        run: |prepared| clocks(&prepared.trace, &mut WeakCausallyPrecedes::new(&prepared.trace)),
+    },
+    Case {
+        name: "cp",
+        run: |prepared| {
+            clocks(&prepared.trace, &mut CausallyPrecedes::of(&prepared.trace).clocks())
+        },
+    },
+    Case { name: "races.epoch", run: |prepared| epoch::racy_variables(&prepared.trace).len() },
+    Case {
+        name: "races.hb",
+        run: |prepared| {
+            relation::races(&prepared.trace, Relation::HappensBefore).counts.pairs as usize
+        },
+    },
+    Case {
+        name: "races.exact",
+        run: |prepared| exact::races(&prepared.trace).counts.pairs as usize,
+    },
 ];
 
 /// The case called `name`.
@@ -92,6 +123,14 @@ fn write(trace: &Trace, format: Format) -> usize {
     let mut bytes = Vec::new();
     write_to(trace, &mut bytes, format).expect("a vector takes what is written to it");
     bytes.len()
+}
+
+/// The clocks of an order over the whole trace; the sum of each event's entry for its own thread
+/// depends on all of them having been made.
+fn clocks(trace: &Trace, clocks: &mut impl Clocks) -> usize {
+    let entry =
+        |(id, event): (EventId, Event)| clocks.advance(trace, id).get(event.thread) as usize;
+    trace.events().map(entry).sum()
 }
 
 /// From columns in memory to a validated trace.
@@ -128,9 +167,4 @@ fn certify(prepared: &Prepared) -> usize {
     let reordering = Reordering::explicit(observed);
     let certificate = Checker::new(trace).check(&reordering, &Goal::Enabled(Vec::new()));
     certificate.expect("what was observed can happen").events_count
-}
-
-/// Every happens-before race, counted.
-fn happens_before(prepared: &Prepared) -> usize {
-    relation::races(&prepared.trace, Relation::HappensBefore).counts.pairs as usize
 }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use reweave_analysis::{
     Analysis, Coverage, Finding, Fingerprint, Guarantee, Info, Kind, Outcome, Reported, Settings,
-    Sink, Subject, Truncation,
+    Sink, Subject, Truncation, Unshown,
 };
 use reweave_base::FxHashMap;
 use reweave_trace::Trace;
@@ -51,6 +51,7 @@ pub fn run(
         let info = analysis.info();
         if !info.needs.is_in(trace) {
             outcome.coverage.push(not_run(info));
+            outcome.unshown.push(Unshown::default());
             continue;
         }
         let kept_max = settings.limit.map_or(usize::MAX, |limit| shown.findings.len() + limit);
@@ -61,7 +62,7 @@ pub fn run(
             kept_max,
             watch,
             shown: &mut shown,
-            unshown: 0,
+            unshown: Unshown::default(),
             limited: false,
         };
         let mut coverage = analysis.run(&subject, settings, &mut collector);
@@ -69,7 +70,8 @@ pub fn run(
             coverage.truncated = coverage.truncated.or(Some(Truncation::Limit));
         }
         // Groups that an analysis only counts never come as findings.
-        outcome.unshown += collector.unshown + coverage.counter("unlisted").unwrap_or(0);
+        let unlisted = coverage.counter("unlisted").unwrap_or(0);
+        outcome.unshown.push(Unshown { unlisted, ..collector.unshown });
         outcome.coverage.push(coverage);
     }
     let mut findings = shown.findings;
@@ -126,7 +128,7 @@ struct Collector<'a, 't> {
     kept_max: usize,
     watch: &'a dyn Watch,
     shown: &'a mut Shown<'t>,
-    unshown: u64,
+    unshown: Unshown,
     limited: bool,
 }
 
@@ -136,7 +138,11 @@ impl Sink for Collector<'_, '_> {
             return self.keep(finding);
         }
         if finding.guarantee() != Guarantee::Witnessed {
-            self.unshown += 1;
+            let unshown = match finding.evidence.proof() {
+                Some(_) => &mut self.unshown.loose,
+                None => &mut self.unshown.unproven,
+            };
+            *unshown += 1;
             return ControlFlow::Continue(());
         }
         let group = (finding.kind, finding.locations(self.trace));

@@ -1,15 +1,12 @@
 //! Which analyses there are, and which of them to run.
 
-use reweave_analysis::Analysis;
+use reweave_analysis::{Analysis, Info};
 
-const FAMILIES: &[&[&dyn Analysis]] = &[reweave_races::ANALYSES];
-
-/// Families that run unless others are asked for.
-const DEFAULT_FAMILIES: &[&str] = &["races", "deadlocks", "atomicity"];
+const FAMILIES: &[&[&dyn Analysis]] =
+    &[reweave_races::ANALYSES, reweave_deadlocks::ANALYSES, reweave_atomicity::ANALYSES];
 
 /// Families that are to come. Whoever asks for one has not misspelt it.
-pub const PLANNED_FAMILIES: &[&str] =
-    &["deadlocks", "determinism", "atomicity", "states", "ndseq", "intervals"];
+pub const PLANNED_FAMILIES: &[&str] = &["determinism", "states", "ndseq", "intervals"];
 
 /// Every analysis, family by family.
 pub fn analyses() -> impl Iterator<Item = &'static dyn Analysis> {
@@ -38,8 +35,8 @@ impl std::fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// The analyses whose names start with `only`, or those of the default families if it is empty;
-/// and the families of `with` besides.
+/// The analyses whose names start with `only`, or the default ones if it is empty; and besides
+/// for each name in `with` those whose names start so, or the default ones of that family.
 ///
 /// # Errors
 /// If a name matches nothing.
@@ -52,19 +49,25 @@ pub fn select(only: &str, with: &[String]) -> Result<Vec<&'static dyn Analysis>,
     }
     let wanted = |analysis: &&'static dyn Analysis| {
         let info = analysis.info();
-        let asked = if only.is_empty() {
-            DEFAULT_FAMILIES.contains(&info.family)
-        } else {
-            info.name.starts_with(only)
-        };
-        asked || with.iter().any(|name| info.name.starts_with(name.as_str()))
+        let is_asked = if only.is_empty() { info.is_default } else { info.name.starts_with(only) };
+        is_asked || with.iter().any(|name| is_added(info, name))
     };
     Ok(analyses().filter(wanted).collect())
+}
+
+/// Whether `name` adds the analysis: a family adds no more of itself than runs by default.
+fn is_added(info: &Info, name: &str) -> bool {
+    if name == info.family { info.is_default } else { info.name.starts_with(name) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn names(only: &str, with: &[&str]) -> Vec<&'static str> {
+        let with: Vec<String> = with.iter().map(|&name| name.to_owned()).collect();
+        select(only, &with).unwrap().iter().map(|analysis| analysis.info().name).collect()
+    }
 
     #[test]
     fn names_are_unique_and_start_with_their_family() {
@@ -77,16 +80,36 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_narrows_and_an_unknown_one_is_refused() {
-        let names = |only: &str| -> Vec<_> {
-            select(only, &[]).unwrap().iter().map(|analysis| analysis.info().name).collect()
-        };
-        assert_eq!(names("races.hb"), ["races.hb"]);
-        assert!(names("").contains(&"races.hb"));
-        let error = select("rases", &[]).err().unwrap();
-        assert_eq!(error.to_string(), "no analysis is called `rases`: there is races.hb");
+    fn unless_others_are_asked_for_each_family_runs_what_proves_most() {
+        assert_eq!(names("", &[]), ["races.exact", "deadlocks.exact", "atomicity.blocks"]);
+    }
+
+    #[test]
+    fn a_prefix_narrows() {
+        assert_eq!(names("races.hb", &[]), ["races.hb"]);
+        assert_eq!(names("races.s", &[]), ["races.syncp", "races.shb"]);
+        assert_eq!(names("races", &[]).len(), reweave_races::ANALYSES.len());
+        assert_eq!(names("atomicity", &[]), ["atomicity.blocks", "atomicity.sections"]);
+    }
+
+    #[test]
+    fn a_family_adds_what_it_runs_by_default_and_a_longer_name_what_it_names() {
+        assert_eq!(names("races.hb", &["deadlocks"]), ["races.hb", "deadlocks.exact"]);
+        assert_eq!(names("races.hb", &["atomicity"]), ["races.hb", "atomicity.blocks"]);
+        assert_eq!(names("races.hb", &["races"]), ["races.exact", "races.hb"]);
+        assert_eq!(names("races.hb", &["races.c"]), ["races.hb", "races.cp"]);
+        assert!(names("", &["atomicity.sections"]).contains(&"atomicity.sections"));
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_those_that_exist() {
+        let said = |only: &str, with: &[String]| select(only, with).err().unwrap().to_string();
+        let known: Vec<_> = analyses().map(|analysis| analysis.info().name).collect();
+        let known = known.join(", ");
+        let error = said("rases", &[]);
+        assert_eq!(error, format!("no analysis is called `rases`: there is {known}"));
         assert!(select("", &["no such family".to_owned()]).is_err());
-        let error = select("", &["determinism".to_owned()]).err().unwrap();
-        assert_eq!(error.to_string(), "`determinism` is not in this version: there is races.hb");
+        let error = said("", &["determinism".to_owned()]);
+        assert_eq!(error, format!("`determinism` is not in this version: there is {known}"));
     }
 }

@@ -19,6 +19,7 @@ const INFO: Info = Info {
     kind: Kind::Race,
     guarantee: Guarantee::Witnessed,
     needs: Layer::Events,
+    is_default: true,
     summary: "",
     paper: "",
 };
@@ -61,7 +62,7 @@ fn trace() -> Trace {
 fn what_the_checker_refuses_is_shown_only_if_all_is_asked_for() {
     let claims = Claims { info: &INFO, pairs: &[(1, 4)] };
     let shown = run(&trace(), &[&claims], &Settings::default(), &Quiet);
-    assert_eq!((shown.findings.len(), shown.unshown), (0, 1));
+    assert_eq!((shown.findings.len(), shown.unshown_count()), (0, 1));
     let settings = Settings { all: true, ..Settings::default() };
     let all = run(&trace(), &[&claims], &settings, &Quiet);
     assert_eq!(all.findings[0].finding.guarantee(), Guarantee::Unordered);

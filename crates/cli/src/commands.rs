@@ -1,8 +1,12 @@
 //! The subcommands, one module each.
 
+pub(crate) mod atomicity;
 pub(crate) mod check;
 pub(crate) mod convert;
+pub(crate) mod deadlocks;
 pub(crate) mod demo;
+mod examine;
 pub(crate) mod generate;
 pub(crate) mod list;
+pub(crate) mod races;
 pub(crate) mod stats;

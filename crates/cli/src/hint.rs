@@ -1,4 +1,4 @@
-//! A word to those who ask for a command that is to come, or that goes by another name.
+//! A word to those who ask for a command that is to come.
 
 use reweave_catalog::PLANNED_FAMILIES;
 
@@ -7,13 +7,6 @@ const PLANNED: &[&str] = &["explain", "fmt", "run", "cc", "c++", "record", "conf
 
 /// What to say to someone who asks for the unknown command `name`, if it is known to us.
 pub(crate) fn of_command(name: &str) -> Option<String> {
-    let has_family =
-        |family: &str| reweave_catalog::analyses().any(|analysis| analysis.info().family == family);
-    if has_family(name) {
-        return Some(format!(
-            "`{name}` is not a command in this version: use `reweave check --only {name} TRACE`"
-        ));
-    }
     let is_planned = PLANNED_FAMILIES.contains(&name) || PLANNED.contains(&name);
     is_planned.then(|| format!("`{name}` is not in this version; `reweave --help` says what is"))
 }

@@ -36,6 +36,9 @@ struct Arguments {
 enum Command {
     Demo(commands::demo::Args),
     Check(commands::check::Args),
+    Races(commands::races::Args),
+    Deadlocks(commands::deadlocks::Args),
+    Atomicity(commands::atomicity::Args),
     Stats(commands::stats::Args),
     Convert(commands::convert::Args),
     Generate(commands::generate::Args),
@@ -56,6 +59,9 @@ fn main() -> ExitCode {
         match arguments.command {
             Command::Demo(args) => commands::demo::run(&args),
             Command::Check(args) => commands::check::run(&args),
+            Command::Races(args) => commands::races::run(&args),
+            Command::Deadlocks(args) => commands::deadlocks::run(&args),
+            Command::Atomicity(args) => commands::atomicity::run(&args),
             Command::Stats(args) => commands::stats::run(&args),
             Command::Convert(args) => commands::convert::run(&args),
             Command::Generate(args) => commands::generate::run(&args),

@@ -178,14 +178,8 @@ fn examine<'e, 't: 'e>(
     if patterns.all.is_empty() {
         return (counts, truncated);
     }
-    let mut semaphores = trace.names().semaphores.entries();
-    let court = Court {
-        engine: engine(),
-        reach,
-        all: settings.all,
-        trusts_needs: semaphores.all(|(id, _)| trace.declared().start(id).is_none()),
-        budget: query_budget(settings),
-    };
+    let court =
+        Court { engine: engine(), reach, all: settings.all, budget: query_budget(settings) };
     let mut trials: Vec<Trial<'_>> =
         patterns.all.iter().map(|pattern| Trial::new(&dependencies, pattern)).collect();
     let work_left = settings.budget - patterns.steps;

@@ -13,6 +13,7 @@
 //!
 //! The takes of a semaphore whose start is known need the post that was used when observed. Another
 //! post would do as well: there, and only there, this asks more than a reordering must fulfil.
+//! [`Needs::for_sure`] leaves it out.
 //!
 //! [`mod@reference`] is the closure event by event. Costs a comparison for each edge, and a row
 //! for each that brings news.
@@ -38,6 +39,16 @@ pub struct Needs<'t> {
     /// What each thread needs to start.
     starts: IndexVec<ThreadId, RowId>,
     births: IndexVec<ObjectId, Option<EventId>>,
+    posts: Posts,
+}
+
+/// Which post a take of a semaphore of known start needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Posts {
+    /// The one that it used.
+    AsObserved,
+    /// None in particular.
+    Any,
 }
 
 /// From the event at `position` of its thread on, `row` is needed.
@@ -106,7 +117,18 @@ impl<'t> Needs<'t> {
     /// What each event of `trace` needs if the reads of `free` may see any write.
     #[must_use]
     pub fn without(trace: &'t Trace, free: &[EventId]) -> Self {
-        let mut sweep = Sweep::new(trace);
+        Self::swept(trace, free, Posts::AsObserved)
+    }
+
+    /// What each event of `trace` needs for sure: takes of a semaphore whose start is known need no
+    /// post in particular.
+    #[must_use]
+    pub fn for_sure(trace: &'t Trace) -> Self {
+        Self::swept(trace, &[], Posts::Any)
+    }
+
+    fn swept(trace: &'t Trace, free: &[EventId], posts: Posts) -> Self {
+        let mut sweep = Sweep::new(trace, posts);
         for (id, event) in trace.events() {
             sweep.step(id, event.thread, event.op, free.contains(&id));
         }
@@ -162,7 +184,12 @@ impl<'t> Needs<'t> {
                 let round = signals.needed_round(event).map(|round| signals.round(round));
                 round.iter().flat_map(|round| &round.arrivals).for_each(|&other| visit(other));
             }
-            Op::Take(_) => signals.post(event).into_iter().for_each(visit),
+            Op::Take(semaphore) => {
+                let is_known = trace.declared().start(semaphore).is_some();
+                let post = signals.post(event);
+                let post = post.filter(|_| !is_known || self.posts == Posts::AsObserved);
+                post.into_iter().for_each(visit);
+            }
             Op::Free(object) => self.births[object].into_iter().for_each(visit),
             Op::Read(_)
             | Op::Write(_)
@@ -207,7 +234,7 @@ struct Sweep<'t> {
 }
 
 impl<'t> Sweep<'t> {
-    fn new(trace: &'t Trace) -> Self {
+    fn new(trace: &'t Trace, posts: Posts) -> Self {
         let threads_count = trace.names().threads.len();
         let store = Store::new(threads_count);
         let nothing = RowId::from_index(0);
@@ -217,6 +244,7 @@ impl<'t> Sweep<'t> {
             changes: IndexVec::from_elem(Vec::new(), threads_count),
             starts: IndexVec::from_elem(nothing, threads_count),
             births: IndexVec::from_elem(None, trace.names().objects.len()),
+            posts,
         };
         let latest = IndexVec::from_elem((nothing, 0), threads_count);
         Self { needs, latest, rounds: FxHashMap::default(), row: Vec::new() }

@@ -178,7 +178,7 @@ fn guards(trace: &Trace) -> IndexVec<VarId, Option<LockId>> {
 /// All candidates of `trace`, in the order of the second access, then the first.
 #[must_use]
 pub fn candidates(trace: &Trace) -> Vec<Race> {
-    let needs = Needs::of(trace);
+    let needs = Needs::for_sure(trace);
     let mut pass = Candidates::new(trace, &needs);
     let mut races = Vec::new();
     for (second, _) in trace.events() {

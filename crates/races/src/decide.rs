@@ -9,8 +9,8 @@ use reweave_trace::Goal;
 
 use crate::Race;
 
-/// How many clock entries one pair may cost at most.
-const WORK_MAX: u64 = 400_000_000;
+/// Which part of the budget one pair may cost at most.
+const SHARE: u64 = 16;
 
 /// Which reorderings are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,19 +41,44 @@ pub(crate) enum Verdict {
     Unknown,
 }
 
+/// What came of trying to prove a pair.
+#[derive(Clone, Debug)]
+pub(crate) enum Tried {
+    /// The checker accepted a schedule.
+    Proven(Proof),
+    /// No correct reordering brings the two together.
+    Refuted,
+    /// The budget of the try ended first.
+    Unknown,
+    /// There was no budget left for a try.
+    Untried,
+}
+
+impl Tried {
+    /// The proof, if there is one.
+    pub(crate) fn proof(self) -> Option<Proof> {
+        match self {
+            Self::Proven(proof) => Some(proof),
+            Self::Refuted | Self::Unknown | Self::Untried => None,
+        }
+    }
+}
+
 /// What to run pairs with.
 #[derive(Debug)]
 pub(crate) struct Decider<'a, 't> {
     subject: &'a Subject<'t>,
     pool: Option<rayon::ThreadPool>,
     scope: Scope,
+    budget: Budget,
 }
 
 impl<'a, 't> Decider<'a, 't> {
     pub(crate) fn new(subject: &'a Subject<'t>, settings: &Settings, scope: Scope) -> Self {
         let pool = (settings.threads > 1)
             .then(|| rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build().ok());
-        Self { subject, pool: pool.flatten(), scope }
+        let budget = Budget { work: settings.budget / SHARE, ..Budget::default() };
+        Self { subject, pool: pool.flatten(), scope, budget }
     }
 
     /// The verdict on each of `races`, and the work that they took together; none for those that
@@ -75,20 +100,22 @@ impl<'a, 't> Decider<'a, 't> {
         (verdicts.into_iter().map(|(verdict, _)| verdict).collect(), work)
     }
 
-    /// For each of `races` a proof, where there is one, and the work that they took together.
-    pub(crate) fn prove(&self, races: &[Race]) -> (Vec<Option<Proof>>, u64) {
-        let proofs = self.map(races, |solver, race| {
-            let proof = match self.answer(solver, race) {
+    /// What comes of trying to prove each of `races`, and the work that they took together.
+    pub(crate) fn prove(&self, races: &[Race]) -> (Vec<Tried>, u64) {
+        let tries = self.map(races, |solver, race| {
+            let tried = match self.answer(solver, race) {
                 Answer::Feasible(reordering) => {
                     let goal = Goal::Race(race.first, race.second);
-                    self.subject.prove(reordering, goal).ok()
+                    // A schedule that the checker refuses says nothing about the pair.
+                    self.subject.prove(reordering, goal).map_or(Tried::Unknown, Tried::Proven)
                 }
-                Answer::Infeasible(_) | Answer::Unknown => None,
+                Answer::Infeasible(_) => Tried::Refuted,
+                Answer::Unknown => Tried::Unknown,
             };
-            (proof, solver.take_work())
+            (tried, solver.take_work())
         });
-        let work = proofs.iter().map(|(_, work)| work).sum();
-        (proofs.into_iter().map(|(proof, _)| proof).collect(), work)
+        let work = tries.iter().map(|(_, work)| work).sum();
+        (tries.into_iter().map(|(tried, _)| tried).collect(), work)
     }
 
     fn answer(&self, solver: &mut Solver<'_, 't>, race: &Race) -> Answer {
@@ -105,8 +132,7 @@ impl<'a, 't> Decider<'a, 't> {
         races: &[Race],
         work: impl Fn(&mut Solver<'_, 't>, &Race) -> R + Sync,
     ) -> Vec<R> {
-        let budget = Budget { work: WORK_MAX, ..Budget::default() };
-        let solver = || Solver::new(self.subject.engine(), budget);
+        let solver = || Solver::new(self.subject.engine(), self.budget);
         match &self.pool {
             None => {
                 let mut solver = solver();

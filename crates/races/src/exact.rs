@@ -7,10 +7,10 @@
 //! is accepted by the checker. `races.syncp` asks the same of the candidates, but only for
 //! reorderings that keep the observed order of the sections they run, which growth alone decides.
 //!
-//! Pairs are grouped by code location, and the earliest proven instance is shown. Of a location pair
-//! [`PROVEN_MAX`] instances are proven at most, which is more than anyone looks at; and after much
-//! work, a location pair that has a proven instance gets only a quick look at its others. Then the
-//! counts are lower bounds and say so.
+//! Pairs are grouped by code location, and the earliest proven instance is shown. After much work, a
+//! location pair that has a proven instance gets only a quick look at its others, and none once
+//! [`PROVEN_MAX`] are proven, which is more than anyone looks at. Then the counts are lower bounds
+//! and say so.
 //!
 //! Costs the pass over the candidates and a query for each; queries are independent and run in
 //! parallel. Memory is linear in the accesses and the location pairs.
@@ -152,12 +152,12 @@ impl<'a, 't> Pass<'a, 't> {
             candidates.step(second, |unordered| {
                 let sites = self.sites(unordered.site, event.site);
                 let group = self.group_of.get(&sites).map(|&at| &self.decided.groups[at]);
-                if !self.keeps_pairs && group.is_some_and(|group| group.count >= PROVEN_MAX) {
+                if self.is_thrifty() && group.is_some_and(|group| group.count >= PROVEN_MAX) {
                     self.decided.skipped += unordered.len() as u64;
                     return;
                 }
                 // No more of one run than could ever be shown.
-                let most = if self.keeps_pairs { PAIRS_MAX } else { PROVEN_MAX as usize };
+                let most = if self.is_thrifty() { PROVEN_MAX as usize } else { PAIRS_MAX };
                 self.decided.skipped += unordered.len().saturating_sub(most) as u64;
                 let firsts = unordered.firsts().take(most);
                 self.batch.extend(firsts.map(|first| Race { first, second }));

@@ -8,7 +8,7 @@ use reweave_analysis::{
 use reweave_trace::{EventId, Trace};
 
 use crate::Race;
-use crate::decide::{Decider, Scope};
+use crate::decide::{Decider, Scope, Tried};
 
 /// How many pairs are proven at a time.
 const BATCH: usize = 1024;
@@ -40,6 +40,8 @@ pub(crate) struct Proofs<'a, 't> {
     pub(crate) loose: u64,
     /// How many pairs or groups were told of without a try, the budget being used up.
     pub(crate) untried: u64,
+    /// How many pairs or groups were tried and neither proven nor refuted.
+    pub(crate) undecided: u64,
     work_left: u64,
 }
 
@@ -52,7 +54,7 @@ impl<'a, 't> Proofs<'a, 't> {
     ) -> Self {
         let decider = Decider::new(subject, settings, scope);
         let (trace, work_left) = (subject.trace(), settings.budget);
-        Self { info, trace, decider, first: None, loose: 0, untried: 0, work_left }
+        Self { info, trace, decider, first: None, loose: 0, untried: 0, undecided: 0, work_left }
     }
 
     /// Makes a finding of each pair.
@@ -66,9 +68,10 @@ impl<'a, 't> Proofs<'a, 't> {
             if sink.is_cancelled() {
                 return ControlFlow::Break(Some(Truncation::Cancelled));
             }
-            let proofs = self.prove(batch);
-            for (&race, proof) in batch.iter().zip(proofs) {
-                let finding = self.finding(race, 1, proof);
+            let tries = self.prove(batch);
+            for (&race, tried) in batch.iter().zip(tries) {
+                self.count(&tried);
+                let finding = self.finding(race, 1, tried.proof());
                 if sink.found(finding).is_break() {
                     return ControlFlow::Break(None);
                 }
@@ -91,9 +94,9 @@ impl<'a, 't> Proofs<'a, 't> {
                 return ControlFlow::Break(Some(Truncation::Cancelled));
             }
             let first: Vec<Race> = batch.iter().map(|(races, _)| races[0]).collect();
-            let proofs = self.prove(&first);
-            for (&(races, count), proof) in batch.iter().zip(proofs) {
-                let (race, proof) = self.best(races, proof);
+            let tries = self.prove(&first);
+            for (&(races, count), tried) in batch.iter().zip(tries) {
+                let (race, proof) = self.best(races, tried);
                 let finding = self.finding(race, count, proof);
                 if sink.found(finding).is_break() {
                     return ControlFlow::Break(None);
@@ -103,41 +106,48 @@ impl<'a, 't> Proofs<'a, 't> {
         ControlFlow::Continue(())
     }
 
-    /// A proof for each of `races`, where there is one and the budget lasts.
-    fn prove(&mut self, races: &[Race]) -> Vec<Option<Proof>> {
+    /// What comes of trying each of `races`, as long as the budget lasts.
+    fn prove(&mut self, races: &[Race]) -> Vec<Tried> {
         if self.work_left == 0 {
-            self.untried += races.len() as u64;
-            return vec![None; races.len()];
+            return vec![Tried::Untried; races.len()];
         }
-        let (proofs, work) = self.decider.prove(races);
+        let (tries, work) = self.decider.prove(races);
         self.work_left = self.work_left.saturating_sub(work);
-        proofs
+        tries
     }
 
-    /// The instance of a group to show; `proof` is what came of the first.
-    fn best(&mut self, races: &[Race], proof: Option<Proof>) -> (Race, Option<Proof>) {
-        let is_sure = |proof: &Proof| proof.loose_reads_count() == 0;
-        if proof.as_ref().is_some_and(is_sure) {
-            return (races[0], proof);
+    fn count(&mut self, tried: &Tried) {
+        match tried {
+            Tried::Proven(_) | Tried::Refuted => {}
+            Tried::Unknown => self.undecided += 1,
+            Tried::Untried => self.untried += 1,
         }
-        let mut loose = proof.map(|proof| (races[0], proof));
-        for &race in &races[1..] {
-            if self.work_left == 0 {
-                break;
-            }
-            match self.prove(&[race]).pop().flatten() {
-                Some(proof) if is_sure(&proof) => return (race, Some(proof)),
-                Some(proof) => loose = loose.or(Some((race, proof))),
-                None => {}
+    }
+
+    /// The instance of a group to show; `tried` is what came of the first.
+    fn best(&mut self, races: &[Race], tried: Tried) -> (Race, Option<Proof>) {
+        let is_untried = matches!(tried, Tried::Untried);
+        let mut first = Some(tried);
+        let (mut loose, mut is_open) = (None, false);
+        for &race in races {
+            let tried = first.take().or_else(|| self.prove(&[race]).pop());
+            match tried {
+                Some(Tried::Proven(proof)) if proof.loose_reads_count() == 0 => {
+                    return (race, Some(proof));
+                }
+                Some(Tried::Proven(proof)) => loose = loose.or(Some((race, proof))),
+                Some(Tried::Unknown | Tried::Untried) => is_open = true,
+                Some(Tried::Refuted) | None => {}
             }
         }
-        match loose {
-            Some((race, proof)) => {
-                self.loose += 1;
-                (race, Some(proof))
-            }
-            None => (races[0], None),
+        if let Some((race, proof)) = loose {
+            self.loose += 1;
+            return (race, Some(proof));
         }
+        if is_open {
+            self.count(if is_untried { &Tried::Untried } else { &Tried::Unknown });
+        }
+        (races[0], None)
     }
 
     fn finding(&self, race: Race, count: u64, proof: Option<Proof>) -> Finding {

@@ -6,6 +6,7 @@
 //! | [`relation`] | which pairs does happens-before, SHB, WCP or CP leave unordered |
 //! | [`epoch`] | which variables have a happens-before race, as fast as can be |
 //! | [`mod@candidates`] | which pairs might race, as far as a cheap look can tell |
+//! | [`reduce`] | which events need the relations not look at to tell the racy variables |
 
 pub mod candidates;
 mod decide;
@@ -13,6 +14,7 @@ pub mod epoch;
 pub mod exact;
 mod finding;
 mod locksets;
+pub mod reduce;
 pub mod relation;
 mod scan;
 pub mod tally;

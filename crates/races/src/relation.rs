@@ -258,7 +258,7 @@ impl Analysis for RelationRaces {
         if let ControlFlow::Break(Some(reason)) = told {
             truncated = truncated.or(Some(reason));
         }
-        if proofs.untried > 0 {
+        if proofs.untried + proofs.undecided > 0 {
             truncated = truncated.or(Some(Truncation::Budget));
         }
         let mut counters = races.counts.counters();
@@ -268,6 +268,7 @@ impl Analysis for RelationRaces {
             ("location_pairs_exact", 0, races.is_lower_bound),
             ("untried", untried, untried > 0),
             ("unlisted", unlisted, unlisted > 0),
+            ("undecided", proofs.undecided, proofs.undecided > 0),
             ("loose", proofs.loose, proofs.loose > 0),
         ];
         counters.extend(more.iter().filter(|more| more.2).map(|&(name, count, _)| (name, count)));

@@ -1,5 +1,7 @@
 //! The engine: what it knows of a trace once and for all, and the answer to one query.
 
+use std::sync::OnceLock;
+
 use reweave_base::{Id, IndexVec, Rows};
 use reweave_order::needs::Needs;
 use reweave_trace::views::{CriticalSection, Mode, SectionId};
@@ -36,6 +38,9 @@ pub enum Refuted {
     Exhausted,
 }
 
+/// What a query costs that no closure is needed for.
+const QUICK_WORK: u64 = 256;
+
 /// How much work one query may take beyond what is linear in the needed set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
@@ -67,6 +72,7 @@ pub struct Engine<'t> {
     notifies: IndexVec<ConditionId, Vec<EventId>>,
     /// Whether a semaphore's start is known.
     counts_tokens: bool,
+    sure_needs: OnceLock<Needs<'t>>,
 }
 
 /// The sections of one thread on one lock, in order.
@@ -107,7 +113,8 @@ impl<'t> Engine<'t> {
         }
         let mut semaphores = names.semaphores.entries();
         let counts_tokens = semaphores.any(|(id, _)| trace.declared().start(id).is_some());
-        Self { trace, needs: Needs::of(trace), locks, stays, notifies, counts_tokens }
+        let (needs, sure_needs) = (Needs::of(trace), OnceLock::new());
+        Self { trace, needs, locks, stays, notifies, counts_tokens, sure_needs }
     }
 
     /// The trace that is asked about.
@@ -116,10 +123,14 @@ impl<'t> Engine<'t> {
         self.trace
     }
 
-    /// What each event needs.
+    /// What each event needs in every correct reordering: what is needed of each other can neither
+    /// race nor deadlock.
     #[must_use]
-    pub const fn needs(&self) -> &Needs<'t> {
-        &self.needs
+    pub fn needs(&self) -> &Needs<'t> {
+        if !self.counts_tokens {
+            return &self.needs;
+        }
+        self.sure_needs.get_or_init(|| Needs::for_sure(self.trace))
     }
 
     /// Answers `query` within the usual budget.
@@ -328,7 +339,7 @@ impl<'e, 't> Solver<'e, 't> {
     /// Answers `query`.
     pub fn solve(&mut self, query: &Query) -> Answer {
         let problem = Problem::new(self.engine, query);
-        self.search.work += self.engine.trace.names().threads.len() as u64;
+        self.search.work += QUICK_WORK + self.engine.trace.names().threads.len() as u64;
         let answer = self.solve_by_needs(&problem);
         if matches!(answer, Answer::Feasible(_)) || !self.engine.counts_tokens {
             return answer;
@@ -346,7 +357,7 @@ impl<'e, 't> Solver<'e, 't> {
     /// sections of each lock that it runs; the witness runs in observed order.
     pub fn preserve(&mut self, query: &Query) -> Option<Reordering> {
         let problem = Problem::new(self.engine, query);
-        self.search.work += self.engine.trace.names().threads.len() as u64;
+        self.search.work += QUICK_WORK + self.engine.trace.names().threads.len() as u64;
         let mut cut = problem.seed();
         let is_found = problem.is_as_observed() && growth::preserve(&problem, &mut cut);
         is_found.then(|| Reordering { base: cut, schedule: Vec::new() })
@@ -356,7 +367,7 @@ impl<'e, 't> Solver<'e, 't> {
     /// need what they exclude.
     pub fn solve_quickly(&mut self, query: &Query) -> Option<Answer> {
         let problem = Problem::new(self.engine, query);
-        self.search.work += self.engine.trace.names().threads.len() as u64;
+        self.search.work += QUICK_WORK + self.engine.trace.names().threads.len() as u64;
         let answer = quick_answer(&problem, &problem.seed());
         let is_final = matches!(answer, Some(Answer::Feasible(_))) || !self.engine.counts_tokens;
         answer.filter(|_| is_final)

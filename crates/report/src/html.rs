@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use reweave_analysis::{Proof, Reported};
 use reweave_trace::Trace;
 
-use crate::left_out::{counters, left_out};
+use crate::left_out::{accounts, counters};
 use crate::shown::{markup, prose};
 use crate::site::Site;
 use crate::table::{Row, Table, gap_note};
-use crate::{Examined, Exhibit, GAP_HINT, assumption, counted, instances_note, summary, title};
+use crate::{Examined, GAP_HINT, counted, heading, instances_note, remarks, summary, title};
 
 /// More findings than these are linked to from above.
 const UNLINKED_MAX: usize = 5;
@@ -33,7 +33,7 @@ code, td.step { font-family: ui-monospace, monospace; font-size: .92em; }
 th, td { white-space: nowrap; overflow-wrap: normal; }
 @media (max-width: 30rem) { body { margin: 1rem auto; padding: 0 .6rem; }
   article { padding: .25rem .6rem .6rem; } th, td { padding: .15rem .4rem; } }
-tr.then { background: var(--band); } tr.then td.step { color: var(--bad); font-weight: bold; }
+tr.fault { background: var(--band); } tr.fault td.step { color: var(--bad); font-weight: bold; }
 ";
 
 /// Writes a page on what was found in each of `examined`.
@@ -41,18 +41,6 @@ tr.then { background: var(--band); } tr.then td.step { color: var(--bad); font-w
 /// # Errors
 /// If `out` fails.
 pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
-    html_with(out, examined, &[])
-}
-
-/// Writes a page on what was found in each of `examined`, and on `exhibits`.
-///
-/// # Errors
-/// If `out` fails.
-pub fn html_with(
-    out: &mut dyn Write,
-    examined: &[Examined<'_>],
-    exhibits: &[Exhibit<'_>],
-) -> io::Result<()> {
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -65,12 +53,6 @@ pub fn html_with(
     )?;
     for (at, examined) in examined.iter().enumerate() {
         section(out, at, examined)?;
-    }
-    for exhibit in exhibits {
-        writeln!(out, "<article>\n<h3>{}</h3>", markup(exhibit.title))?;
-        writeln!(out, "<p>{}</p>", markup(exhibit.message))?;
-        proof(out, exhibit.trace, exhibit.proof)?;
-        writeln!(out, "</article>")?;
     }
     writeln!(out, "</body>\n</html>")
 }
@@ -166,25 +148,24 @@ fn finding(
 
 fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()> {
     let table = Table::of(trace, proof);
+    writeln!(out, "<p>{}</p>", heading(proof))?;
     write!(out, "<div class=\"scroll\"><table>\n<tr><th>step</th><th>event</th>")?;
     for heading in table.headings() {
         write!(out, "<th>{}</th>", markup(heading))?;
     }
     writeln!(out, "<th>location</th></tr>")?;
     for &row in &table.rows {
-        let (step, event, column) = match row {
+        let (label, event, column) = match row {
             Row::Gap { count, first } => {
                 let (width, note) = (table.threads.len() + 3, gap_note(count, first));
                 writeln!(out, "<tr><td colspan=\"{width}\" class=\"soft\">{note}</td></tr>")?;
                 continue;
             }
-            Row::Event { step, event, column } => (step, event, column),
+            Row::Event { label, event, column } => (label, event, column),
         };
         let (op, location) = table.cell(event);
-        match step {
-            Some(step) => write!(out, "<tr><td class=\"number\">{step}</td>")?,
-            None => write!(out, "<tr class=\"then\"><td class=\"number\">then</td>")?,
-        }
+        let class = if label.is_fault() { " class=\"fault\"" } else { "" };
+        write!(out, "<tr{class}><td class=\"number\">{}</td>", markup(&label.word()))?;
         write!(out, "<td class=\"number\">{}</td>", event.number())?;
         for other in 0..table.threads.len() {
             let text = if other == column { markup(&op) } else { String::new() };
@@ -196,22 +177,22 @@ fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()> {
     if table.has_gaps() {
         writeln!(out, "<p class=\"soft\">{GAP_HINT}</p>")?;
     }
-    match assumption(proof) {
-        Some(assumption) => writeln!(out, "<p><strong>{assumption}</strong></p>"),
-        None => Ok(()),
+    for remark in remarks(trace, proof) {
+        writeln!(out, "<p><strong>{remark}</strong></p>")?;
     }
+    Ok(())
 }
 
 fn coverage(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
-    for sentence in left_out(examined.outcome) {
-        writeln!(out, "<p>{sentence}.</p>")?;
-    }
-    for coverage in &examined.outcome.coverage {
+    for (coverage, left_out) in accounts(examined.outcome) {
         write!(out, "<p class=\"soft\">{}", counters(coverage))?;
         if let Some(reason) = coverage.truncated {
             write!(out, " (incomplete: {reason})")?;
         }
         writeln!(out, "</p>")?;
+        for sentence in left_out {
+            writeln!(out, "<p>{sentence}.</p>")?;
+        }
     }
     Ok(())
 }

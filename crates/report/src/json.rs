@@ -11,11 +11,11 @@ use reweave_trace::{EventId, Trace};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::Examined;
 use crate::layout::Layout;
 use crate::left_out::untried;
 use crate::site::Site;
 use crate::table::{steps, steps_count};
+use crate::{Examined, free_reads};
 
 /// The name of this form of report.
 pub const SCHEMA: &str = "reweave/1";
@@ -90,6 +90,8 @@ struct WitnessEntry<'a> {
     base: BTreeMap<&'a str, u32>,
     schedule: Vec<u32>,
     then: Vec<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    free: Vec<u32>,
     #[serde(skip_serializing_if = "is_zero")]
     loose_reads: usize,
 }
@@ -159,7 +161,7 @@ fn document<'a>(examined: &Examined<'a>) -> Document<'a> {
         trace: trace_entry(path, trace),
         repaired: trace.repairs().iter().map(ToString::to_string).collect(),
         findings: Findings { trace, all: &outcome.findings },
-        unshown: outcome.unshown,
+        unshown: outcome.unshown_count(),
         untried: untried(outcome),
         coverage: outcome.coverage.iter().map(coverage_entry).collect(),
     }
@@ -206,15 +208,15 @@ fn site_entry(trace: &Trace, event: EventId) -> SiteEntry<'_> {
 
 fn witness_entry<'a>(trace: &'a Trace, proof: &Proof) -> WitnessEntry<'a> {
     let (reordering, then) = (proof.reordering(), numbers(&proof.then()));
-    let loose_reads = proof.loose_reads_count();
+    let (free, loose_reads) = (numbers(&free_reads(trace, proof).0), proof.loose_reads_count());
     if steps_count(reordering) <= EXPLICIT_MAX {
         let schedule = numbers(&steps(trace, reordering));
-        return WitnessEntry { base: BTreeMap::new(), schedule, then, loose_reads };
+        return WitnessEntry { base: BTreeMap::new(), schedule, then, free, loose_reads };
     }
     let names = &trace.names().threads;
     let base = reordering.base.entries().filter(|&(_, &count)| count > 0);
     let base = base.map(|(thread, &count)| (names.name(thread), count)).collect();
-    WitnessEntry { base, schedule: numbers(&reordering.schedule), then, loose_reads }
+    WitnessEntry { base, schedule: numbers(&reordering.schedule), then, free, loose_reads }
 }
 
 fn coverage_entry(coverage: &Coverage) -> CoverageEntry<'_> {

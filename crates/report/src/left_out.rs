@@ -1,85 +1,129 @@
 //! What a report leaves out, and why: in sentences for people, and as a number for programs.
 
-use reweave_analysis::{Coverage, Outcome};
+use reweave_analysis::{Coverage, Outcome, Unshown};
 
 use crate::counted;
 
 /// Counters that say why something was left out; sentences tell of them.
-const REASONS: [&str; 4] = ["untried", "unlisted", "loose", "location_pairs_exact"];
+const REASONS: [&str; 5] = ["untried", "unlisted", "loose", "undecided", "unknown"];
 
 /// How many groups were not tried.
 pub(crate) fn untried(outcome: &Outcome) -> u64 {
-    total(outcome, "untried")
+    outcome.coverage.iter().filter_map(|coverage| coverage.counter("untried")).sum()
 }
 
-fn total(outcome: &Outcome, counter: &str) -> u64 {
-    outcome.coverage.iter().filter_map(|coverage| coverage.counter(counter)).sum()
+/// Each analysis with what is to be said of what it left out.
+pub(crate) fn accounts(outcome: &Outcome) -> impl Iterator<Item = (&Coverage, Vec<String>)> {
+    outcome.coverage.iter().enumerate().map(|(at, coverage)| {
+        let unshown = outcome.unshown.get(at).copied().unwrap_or_default();
+        (coverage, left_out(coverage, unshown))
+    })
 }
 
-/// What was left out of the report on `outcome`, a sentence for each reason.
-pub(crate) fn left_out(outcome: &Outcome) -> Vec<String> {
-    if outcome.unshown == 0 {
-        return Vec::new();
-    }
-    let (untried, unlisted, loose) =
-        (untried(outcome), total(outcome, "unlisted"), total(outcome, "loose"));
-    let refused = outcome.unshown.saturating_sub(untried + loose);
-    let pairs = |count: u64| counted(count, "location pair");
-    let verb = |count: u64, one: &'static str, many: &'static str| {
-        if count == 1 { one } else { many }
-    };
-    let out_of_budget = untried.saturating_sub(unlisted);
+/// What `coverage` says was left out, and what is not shown, a sentence for each reason.
+fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
+    let counter = |name: &str| coverage.counter(name).unwrap_or(0);
+    let thing = thing(coverage.analysis);
+    let Unshown { loose, unproven, unlisted } = unshown;
+    let untried = counter("untried").saturating_sub(unlisted);
+    let undecided = counter("undecided") + counter("unknown");
     let reasons = [
         (
-            refused,
-            format!(
-                "{} more {} unordered, and no schedule that was tried proves {}",
-                pairs(refused),
-                verb(refused, "is", "are"),
-                verb(refused, "it", "them")
-            ),
+            unproven.saturating_sub(untried + undecided),
+            thing,
+            Number {
+                one: "is unordered, but no correct reordering shows an instance of it that was \
+                      tried; --all lists it",
+                many: "are unordered, but no correct reordering shows an instance of them that \
+                       was tried; --all lists them",
+            },
         ),
         (
             loose,
-            format!(
-                "{} more {} on reads whose writer was not observed",
-                pairs(loose),
-                verb(loose, "rests", "rest")
-            ),
+            thing,
+            Number {
+                one: "rests on reads whose writer was not observed; --all lists it",
+                many: "rest on reads whose writer was not observed; --all lists them",
+            },
         ),
         (
-            out_of_budget,
-            format!(
-                "{} {} not tried: the work budget was used up; --budget raises it",
-                pairs(out_of_budget),
-                verb(out_of_budget, "was", "were")
-            ),
+            undecided,
+            // What never came as a finding was a candidate for one.
+            if unproven == 0 { candidate(coverage.analysis) } else { thing },
+            Number {
+                one: "was not decided: the search for a schedule was given up; a larger --budget \
+                      may help",
+                many: "were not decided: the search for a schedule was given up; a larger \
+                       --budget may help",
+            },
+        ),
+        (
+            untried,
+            thing,
+            Number {
+                one: "was not tried: the work budget was used up; --budget raises it",
+                many: "were not tried: the work budget was used up; --budget raises it",
+            },
         ),
         (
             unlisted,
-            format!(
-                "{} {} only counted: there are too many to try each",
-                pairs(unlisted),
-                verb(unlisted, "was", "were")
-            ),
+            thing,
+            Number {
+                one: "was only counted: there are too many to try each",
+                many: "were only counted: there are too many to try each",
+            },
         ),
     ];
-    let mut told: Vec<String> =
-        reasons.into_iter().filter(|&(count, _)| count > 0).map(|(_, told)| told).collect();
-    let them = verb(outcome.unshown, "it", "them");
-    if let [only] = told.as_mut_slice() {
-        *only += &format!("; --all lists {them}");
-    } else {
-        told.push(format!("{} in all are not shown; --all lists {them}", pairs(outcome.unshown)));
-    }
-    told
+    let told = reasons.into_iter().filter(|&(count, ..)| count > 0);
+    told.map(|(count, thing, rest)| format!("{} {}", counted(count, thing), rest.of(count)))
+        .collect()
 }
 
-/// What an analysis counted, in a line: `races.hb: pairs 2, second events 2`.
+/// The rest of a sentence, as it goes on after one thing and after many.
+struct Number {
+    one: &'static str,
+    many: &'static str,
+}
+
+impl Number {
+    const fn of(&self, count: u64) -> &'static str {
+        if count == 1 { self.one } else { self.many }
+    }
+}
+
+/// What findings of `analysis` are grouped by.
+fn thing(analysis: &str) -> &'static str {
+    match family(analysis) {
+        "races" => "location pair",
+        "deadlocks" => "deadlock",
+        _ => "place",
+    }
+}
+
+/// What `analysis` tries to make findings of.
+fn candidate(analysis: &str) -> &'static str {
+    match family(analysis) {
+        "races" => "pair",
+        _ => "candidate",
+    }
+}
+
+fn family(analysis: &str) -> &str {
+    analysis.split('.').next().unwrap_or(analysis)
+}
+
+/// What an analysis counted, in a line: `races.hb: pairs 2, second events 2`. Its first counter is
+/// there in any case, the others where they are not 0.
 pub(crate) fn counters(coverage: &Coverage) -> String {
-    let counters = coverage.counters.iter().filter(|(name, _)| !REASONS.contains(name));
-    let counter = |&(name, count): &(&str, u64)| {
-        let is_bound = coverage.counter(&format!("{name}_exact")) == Some(0);
+    let is_told = |at: usize, name: &str, count: u64| {
+        !REASONS.contains(&name) && !name.ends_with("_exact") && (at == 0 || count > 0)
+    };
+    let counters = coverage.counters.iter().enumerate();
+    let counters = counters.filter(|&(at, &(name, count))| is_told(at, name, count));
+    let counter = |(_, &(name, count)): (usize, &(&str, u64))| {
+        // Where not all pairs were gone through, what is counted along with them is a bound too.
+        let of = if matches!(name, "second_events" | "vars") { "pairs" } else { name };
+        let is_bound = coverage.counter(&format!("{of}_exact")) == Some(0);
         let bound = if is_bound { "at least " } else { "" };
         format!("{} {bound}{count}", name.replace('_', " "))
     };
@@ -92,31 +136,65 @@ pub(crate) fn counters(coverage: &Coverage) -> String {
 mod tests {
     use super::*;
 
+    fn coverage(analysis: &'static str, counters: &[(&'static str, u64)]) -> Coverage {
+        Coverage { analysis, truncated: None, counters: counters.to_vec() }
+    }
+
     #[test]
-    fn what_was_not_tried_is_not_said_to_have_failed() {
-        let counters = vec![
-            ("location_pairs", 20),
-            ("location_pairs_exact", 0),
-            ("untried", 9),
-            ("unlisted", 5),
-            ("loose", 1),
-        ];
-        let coverage = Coverage { analysis: "races.hb", truncated: None, counters };
-        assert_eq!(super::counters(&coverage), "races.hb: location pairs at least 20");
-        let outcome = Outcome { coverage: vec![coverage], unshown: 12, findings: Vec::new() };
+    fn what_was_not_tried_or_not_decided_is_not_said_to_be_refuted() {
+        let coverage = coverage(
+            "races.hb",
+            &[
+                ("pairs", 30),
+                ("location_pairs", 20),
+                ("location_pairs_exact", 0),
+                ("untried", 9),
+                ("unlisted", 5),
+                ("loose", 1),
+                ("undecided", 3),
+            ],
+        );
+        assert_eq!(counters(&coverage), "races.hb: pairs 30, location pairs at least 20");
+        let unshown = Unshown { loose: 1, unproven: 9, unlisted: 5 };
         assert_eq!(
-            left_out(&outcome),
+            left_out(&coverage, unshown),
             [
-                "2 location pairs more are unordered, and no schedule that was tried proves them",
-                "1 location pair more rests on reads whose writer was not observed",
+                "2 location pairs are unordered, but no correct reordering shows an instance of \
+                 them that was tried; --all lists them",
+                "1 location pair rests on reads whose writer was not observed; --all lists it",
+                "3 location pairs were not decided: the search for a schedule was given up; a \
+                 larger --budget may help",
                 "4 location pairs were not tried: the work budget was used up; --budget raises it",
                 "5 location pairs were only counted: there are too many to try each",
-                "12 location pairs in all are not shown; --all lists them",
             ]
         );
-        let outcome = Outcome { unshown: 1, ..Outcome::default() };
-        let told = "1 location pair more is unordered, and no schedule that was tried proves it; \
-                    --all lists it";
-        assert_eq!(left_out(&outcome), [told]);
+    }
+
+    #[test]
+    fn what_is_counted_along_with_pairs_is_as_exact_as_they_are() {
+        let counted =
+            [("pairs", 9), ("second_events", 3), ("location_pairs", 2), ("pairs_exact", 0)];
+        let line = "races.exact: pairs at least 9, second events at least 3, location pairs 2";
+        assert_eq!(counters(&coverage("races.exact", &counted)), line);
+    }
+
+    #[test]
+    fn what_never_came_as_a_finding_is_called_what_it_was() {
+        let exact = coverage("races.exact", &[("pairs", 0), ("undecided", 1)]);
+        let given_up = "was not decided: the search for a schedule was given up; a larger \
+                        --budget may help";
+        assert_eq!(left_out(&exact, Unshown::default()), [format!("1 pair {given_up}")]);
+        let deadlocks = coverage("deadlocks.exact", &[("deadlocks", 0), ("unknown", 1)]);
+        assert_eq!(left_out(&deadlocks, Unshown::default()), [format!("1 candidate {given_up}")]);
+        assert_eq!(counters(&deadlocks), "deadlocks.exact: deadlocks 0");
+    }
+
+    #[test]
+    fn an_analysis_that_left_nothing_out_has_nothing_to_account_for() {
+        let clean = coverage("atomicity.blocks", &[("blocks", 0), ("violations", 0)]);
+        assert_eq!(left_out(&clean, Unshown::default()), [""; 0]);
+        assert_eq!(counters(&clean), "atomicity.blocks: blocks 0");
+        let outcome = Outcome { coverage: vec![clean], ..Outcome::default() };
+        assert_eq!(accounts(&outcome).count(), 1);
     }
 }

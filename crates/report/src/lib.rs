@@ -14,14 +14,14 @@ mod stats;
 mod table;
 mod text;
 
-use reweave_analysis::{Finding, Guarantee, Outcome, Proof};
-use reweave_trace::Trace;
+use reweave_analysis::{Finding, Guarantee, Kind, Outcome, Proof};
+use reweave_trace::{After, EventId, Goal, Trace};
 
-pub use html::{html, html_with};
+pub use html::html;
 pub use json::{SCHEMA, json, json_list};
 pub use shown::shown;
 pub use stats::{Source, Stats, stats_json, stats_list_json, stats_text};
-pub use text::{proof, summary, text};
+pub use text::{summary, text};
 
 /// A trace and what was found in it.
 #[derive(Clone, Copy, Debug)]
@@ -34,24 +34,46 @@ pub struct Examined<'a> {
     pub outcome: &'a Outcome,
 }
 
-/// A proof to show by itself, beside what analyses found.
-#[derive(Clone, Copy, Debug)]
-pub struct Exhibit<'a> {
-    /// What it is called.
-    pub title: &'a str,
-    /// What it shows, in a sentence.
-    pub message: &'a str,
-    /// The trace whose events it reorders.
-    pub trace: &'a Trace,
-    /// The proof.
-    pub proof: &'a Proof,
+/// The reads that a schedule lets see another write than they saw, and what their threads do then.
+fn free_reads(trace: &Trace, proof: &Proof) -> (Vec<EventId>, After) {
+    match proof.goal() {
+        Goal::Order { free, after, .. } => {
+            let reads = free.iter().copied().filter(|&event| trace.event(event).op.is_read());
+            (reads.collect(), *after)
+        }
+        Goal::Sees { read, after, .. } => (vec![*read], *after),
+        Goal::Race(..) | Goal::Enabled(_) | Goal::Deadlock(_) => (Vec::new(), After::Stops),
+    }
 }
 
-/// What a proof takes for granted, if anything.
-fn assumption(proof: &Proof) -> Option<String> {
+/// What a schedule takes for granted or lets be, a sentence each.
+fn remarks(trace: &Trace, proof: &Proof) -> Vec<String> {
+    let (free, after) = free_reads(trace, proof);
+    let rest = match after {
+        After::Stops => "its thread stops there",
+        After::RunsOn => "it is taken for granted that its thread goes on as it did",
+    };
+    let free = free.iter().map(|event| {
+        format!("Event {} may see another write than it saw; {rest}.", event.number())
+    });
+    let mut remarks: Vec<String> = free.collect();
     let count = proof.loose_reads_count() as u64;
-    (count > 0)
-        .then(|| format!("It rests on {} whose writer was not observed.", counted(count, "read")))
+    if count > 0 {
+        let reads = counted(count, "read");
+        remarks.push(format!("It rests on {reads} whose writer was not observed."));
+    }
+    remarks
+}
+
+/// What introduces a schedule.
+fn heading(proof: &Proof) -> &'static str {
+    match proof.goal() {
+        Goal::Race(..) | Goal::Enabled(_) => "A schedule that leads there:",
+        Goal::Deadlock(_) => "A schedule after which each waits for the next:",
+        Goal::Order { .. } | Goal::Sees { .. } => {
+            "A schedule that shows it, the events at fault marked:"
+        }
+    }
 }
 
 /// What people are told that the trace at `path` is called.
@@ -62,13 +84,14 @@ fn title(path: &str) -> &str {
 /// Where to find the steps of a schedule that its table leaves out.
 const GAP_HINT: &str = "--format json has the whole schedule";
 
-/// What a finding that stands for several pairs says of the others.
+/// What a finding that stands for several instances says of the others.
 fn instances_note(finding: &Finding) -> Option<String> {
-    let pairs = format!("{} unordered pairs at these locations", finding.count);
+    let thing = if finding.kind == Kind::Race { "pairs" } else { "instances" };
+    let stands = format!("It stands for {} {thing} at these locations", finding.count);
     match finding.guarantee() {
         _ if finding.count < 2 => None,
-        Guarantee::Witnessed => Some(format!("{pairs}; this one has a schedule")),
-        Guarantee::First | Guarantee::Unordered => Some(pairs),
+        Guarantee::Witnessed => Some(format!("{stands}; this one has a schedule")),
+        Guarantee::First | Guarantee::Unordered => Some(stands),
     }
 }
 

@@ -1,17 +1,20 @@
 //! A proof as a table with a column per thread: what the threads that matter did last, and what
-//! is next after that.
+//! is next after that, or where in it the events at fault are.
 
 use std::borrow::Cow;
 
 use reweave_analysis::Proof;
-use reweave_trace::{EventId, Reordering, ThreadId, Trace};
+use reweave_trace::{EventId, Goal, Reordering, ThreadId, Trace};
 
 use crate::site::place;
 
-/// How many of its last steps are shown of each thread that the goal speaks of.
+/// How many steps are shown of each thread that the goal speaks of, up to where it matters.
 const STEPS_MAX: usize = 6;
 
-/// The end of a schedule, where it matters.
+/// Up to so many steps are shown in full where the fault is in the order of the steps themselves.
+const WHOLE_MAX: usize = 40;
+
+/// The part of a schedule that matters.
 #[derive(Debug)]
 pub(crate) struct Table<'t> {
     trace: &'t Trace,
@@ -32,8 +35,8 @@ pub(crate) enum Row {
     },
     /// One event.
     Event {
-        /// Which step it is, counted from 1; none for what is next at the end.
-        step: Option<usize>,
+        /// When it happens.
+        label: Label,
         /// The event.
         event: EventId,
         /// The column of its thread.
@@ -41,32 +44,73 @@ pub(crate) enum Row {
     },
 }
 
+/// When an event of a table happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Label {
+    /// As this step, counted from 1.
+    Step(usize),
+    /// As this step, and it is one of the events at fault.
+    Fault(usize),
+    /// It is next at the end.
+    Next,
+    /// It is next at the end, and cannot happen.
+    Blocked,
+}
+
+impl Label {
+    /// How tables spell it.
+    pub(crate) fn word(self) -> String {
+        match self {
+            Self::Step(step) => step.to_string(),
+            Self::Fault(step) => format!("> {step}"),
+            Self::Next => "then".to_owned(),
+            Self::Blocked => "waits".to_owned(),
+        }
+    }
+
+    /// Whether it marks an event at fault.
+    pub(crate) const fn is_fault(self) -> bool {
+        !matches!(self, Self::Step(_))
+    }
+}
+
 impl<'t> Table<'t> {
-    /// The last steps of each thread that the goal of `proof` speaks of, then what is next.
+    /// What happens last in each thread that the goal of `proof` speaks of, then what is next; or,
+    /// where nothing is, what happens up to the events that the goal names.
     pub(crate) fn of(trace: &'t Trace, proof: &Proof) -> Self {
+        let reordering = proof.reordering();
+        let named = proof.named();
+        let is_whole = proof.then().is_empty() && steps_count(reordering) <= WHOLE_MAX;
+        let shown = match is_whole {
+            true => steps(trace, reordering),
+            false => wanted(trace, reordering, &named),
+        };
         let mut threads: Vec<ThreadId> =
-            proof.named().iter().map(|&event| trace.event(event).thread).collect();
+            shown.iter().chain(&named).map(|&event| trace.event(event).thread).collect();
         threads.sort_unstable();
         threads.dedup();
-        let mut steps: Vec<(usize, EventId)> = Vec::new();
-        for &thread in &threads {
-            steps.extend(last_steps_of(trace, proof.reordering(), thread));
-        }
-        steps.sort_unstable();
         let column = |event: EventId| {
             let thread = trace.event(event).thread;
             threads.iter().position(|&other| other == thread).unwrap_or(0)
         };
         let mut rows = Vec::new();
         let mut last = 0;
-        for (step, event) in steps {
+        for (step, event) in numbered(trace, reordering, shown) {
+            let label = match named.contains(&event) {
+                true => Label::Fault(step),
+                false => Label::Step(step),
+            };
             rows.extend(gap(last, step));
-            rows.push(Row::Event { step: Some(step), event, column: column(event) });
+            rows.push(Row::Event { label, event, column: column(event) });
             last = step;
         }
-        rows.extend(gap(last, steps_count(proof.reordering()) + 1));
+        rows.extend(gap(last, steps_count(reordering) + 1));
+        let label = match proof.goal() {
+            Goal::Deadlock(_) => Label::Blocked,
+            _ => Label::Next,
+        };
         let next = proof.then().into_iter();
-        rows.extend(next.map(|event| Row::Event { step: None, event, column: column(event) }));
+        rows.extend(next.map(|event| Row::Event { label, event, column: column(event) }));
         Self { trace, threads, rows }
     }
 
@@ -99,28 +143,55 @@ pub(crate) fn gap_note(count: usize, first: bool) -> String {
     format!("… {} {place}", crate::counted(count as u64, "step"))
 }
 
-/// The last steps of `thread` in `reordering`, each with its number, counted from 1.
-fn last_steps_of(
+/// Of the thread of each of `named` the last steps up to it.
+fn wanted(trace: &Trace, reordering: &Reordering, named: &[EventId]) -> Vec<EventId> {
+    let mut wanted: Vec<EventId> = Vec::new();
+    for &event in named {
+        let thread = trace.event(event).thread;
+        let run = steps_of(trace, reordering, thread);
+        let until = run.len().min(trace.position(event) as usize + 1);
+        wanted.extend(&run[until.saturating_sub(STEPS_MAX)..until]);
+    }
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted
+}
+
+/// `events`, all of which `reordering` runs, each with its step, counted from 1, in that order.
+fn numbered(
     trace: &Trace,
     reordering: &Reordering,
-    thread: ThreadId,
+    mut events: Vec<EventId>,
 ) -> Vec<(usize, EventId)> {
+    events.sort_unstable();
     let base_count = base_count(reordering);
-    let of_thread = |&(_, event): &(usize, EventId)| trace.event(event).thread == thread;
+    let in_base = events.iter().filter(|&&event| is_in_base(trace, reordering, event));
+    let mut steps: Vec<(usize, EventId)> =
+        in_base.map(|&event| (step_in_base(trace, reordering, event), event)).collect();
     let scheduled = reordering.schedule.iter().enumerate();
-    let scheduled = scheduled.map(|(at, &event)| (base_count + at + 1, event));
-    let mut steps: Vec<_> = scheduled.rev().filter(of_thread).take(STEPS_MAX).collect();
-    let base = base_of(trace, reordering, thread);
-    let wanted = (STEPS_MAX - steps.len()).min(base.len());
-    let from_base = base[base.len() - wanted..].iter();
-    steps.extend(from_base.map(|&event| (step_in_base(trace, reordering, event), event)));
+    let scheduled = scheduled.filter(|(_, event)| events.binary_search(event).is_ok());
+    steps.extend(scheduled.map(|(at, &event)| (base_count + at + 1, event)));
+    steps.sort_unstable();
     steps
+}
+
+/// The events of `thread` that `reordering` runs.
+fn steps_of<'t>(trace: &'t Trace, reordering: &Reordering, thread: ThreadId) -> &'t [EventId] {
+    let scheduled = reordering.schedule.iter();
+    let scheduled = scheduled.filter(|&&event| trace.event(event).thread == thread).count();
+    let count = base_of(trace, reordering, thread).len() + scheduled;
+    &trace.thread_events(thread)[..count]
 }
 
 /// The events of `thread` that are in the base of `reordering`.
 fn base_of<'t>(trace: &'t Trace, reordering: &Reordering, thread: ThreadId) -> &'t [EventId] {
     let count = reordering.base.get(thread).copied().unwrap_or(0);
     &trace.thread_events(thread)[..count as usize]
+}
+
+fn is_in_base(trace: &Trace, reordering: &Reordering, event: EventId) -> bool {
+    let count = reordering.base.get(trace.event(event).thread).copied().unwrap_or(0);
+    trace.position(event) < count
 }
 
 /// The how many-th of the base `event` is: the base runs in observed order.

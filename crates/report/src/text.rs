@@ -6,11 +6,11 @@ use anstyle::{AnsiColor, Style};
 use reweave_analysis::{Coverage, Guarantee, Kind, Outcome, Proof, Reported};
 use reweave_trace::Trace;
 
-use crate::left_out::{counters, left_out};
+use crate::left_out::{accounts, counters};
 use crate::shown::{clipped, shown};
 use crate::site::Site;
 use crate::table::{Row, Table, gap_note};
-use crate::{Examined, GAP_HINT, assumption, counted, instances_note, title};
+use crate::{Examined, GAP_HINT, counted, heading, instances_note, remarks, title};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -61,11 +61,11 @@ fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
         }
         writeln!(out)?;
     }
-    for coverage in &outcome.coverage {
+    for (coverage, left_out) in accounts(outcome) {
         coverage_line(out, coverage)?;
-    }
-    for sentence in left_out(outcome) {
-        writeln!(out, "{sentence}")?;
+        for sentence in left_out {
+            writeln!(out, "  {sentence}")?;
+        }
     }
     writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome))
 }
@@ -123,18 +123,15 @@ fn finding(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Resul
         writeln!(out, "  {note}")?;
     }
     if let Some(shown) = finding.evidence.proof() {
-        writeln!(out, "  A schedule that leads there:")?;
+        writeln!(out, "  {}", heading(shown))?;
         proof(out, trace, shown)?;
     }
     writeln!(out, "  {DIM}{}{DIM:#}", guarantee.meaning())
 }
 
-/// Writes the end of a schedule as a table with a column per thread: the last steps of each thread
-/// that matters, then the events that are next; and what the schedule takes for granted.
-///
-/// # Errors
-/// If `out` fails.
-pub fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()> {
+/// Writes what matters of a schedule as a table with a column per thread, and what the schedule
+/// takes for granted.
+fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()> {
     let table = Table::of(trace, proof);
     let headings: Vec<String> =
         table.headings().iter().map(|name| clipped(name, CELL_MAX)).collect();
@@ -157,24 +154,23 @@ pub fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()
     if table.has_gaps() {
         writeln!(out, "  {DIM}{GAP_HINT}{DIM:#}")?;
     }
-    match assumption(proof) {
-        Some(assumption) => writeln!(out, "  {WARN}{assumption}{WARN:#}"),
-        None => Ok(()),
+    for remark in remarks(trace, proof) {
+        writeln!(out, "  {WARN}{remark}{WARN:#}")?;
     }
+    Ok(())
 }
 
 fn table_row(out: &mut dyn Write, table: &Table<'_>, widths: &[usize], row: Row) -> io::Result<()> {
-    let (step, event, column) = match row {
+    let (label, event, column) = match row {
         Row::Gap { count, first } => {
             return writeln!(out, "  {DIM}{}{DIM:#}", gap_note(count, first));
         }
-        Row::Event { step, event, column } => (step, event, column),
+        Row::Event { label, event, column } => (label, event, column),
     };
     let (op, location) = table.cell(event);
     let (op, location) = (clipped(&op, CELL_MAX), clipped(&location, CELL_MAX));
-    let style = if step.is_none() { BAD } else { Style::new() };
-    let step = step.map_or("then".to_owned(), |step| step.to_string());
-    write!(out, "  {style}{step:>6}{style:#}{:>10}", event.number())?;
+    let style = if label.is_fault() { BAD } else { Style::new() };
+    write!(out, "  {style}{:>6}{style:#}{:>10}", label.word(), event.number())?;
     let before: usize = widths[..column].iter().map(|width| 2 + width).sum();
     write!(out, "{:before$}  {style}{op}{style:#}", "")?;
     if !location.is_empty() {

@@ -1,136 +1,29 @@
-//! `check`: run analyses on traces and print what they find.
+//! `check`: everything that can go wrong.
 
-use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use reweave_analysis::{Outcome, Settings};
-use reweave_report::Examined;
-use reweave_trace::Trace;
-
-use crate::destination::Destination;
-use crate::exit::{self, say};
-use crate::watch::Bar;
-use crate::{input, interrupt};
+use super::examine::{self, Options};
 
 /// Find what can go wrong: findings grouped by code location, worst first.
 ///
-/// Exits with 0 when nothing is found, 66 when something is, and 3 when nothing is but the search
-/// was cut short.
+/// Runs the analyses that `reweave list` calls default: races, deadlocks, and atomicity where blocks
+/// are marked. Exits with 0 when nothing is found, 66 when something is, and 3 when nothing is but
+/// the search was cut short.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave check --format html -o report.html run.std")]
 pub(crate) struct Args {
-    /// Traces to read; `-` is standard input
-    #[arg(value_name = "TRACE", required = true)]
-    traces: Vec<PathBuf>,
     /// Run only the analyses whose names start with this, such as `races`
     #[arg(long, value_name = "PREFIX", default_value = "", hide_default_value = true)]
     only: String,
     /// Also run this family, or the analyses whose names start so
-    #[arg(long, value_name = "FAMILY")]
+    #[arg(long, value_name = "NAME")]
     with: Vec<String>,
-    /// List every instance, ungrouped, and what no schedule proves, labelled as such
-    #[arg(long)]
-    all: bool,
-    /// Stop after this many findings
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// How many steps of work to spend on trying schedules, in events replayed
-    #[arg(long, value_name = "N", default_value_t = Settings::default().budget)]
-    budget: u64,
-    /// Mend traces whose events cannot have happened, and say what was changed
-    #[arg(long)]
-    repair: bool,
-    /// How many threads may work; the findings do not depend on it. The analyses of this version
-    /// use one
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
-    /// How to print the report
-    #[arg(long, value_enum, default_value_t)]
-    format: ReportFormat,
-    /// Write the report to this file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-}
-
-/// How a report is printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ReportFormat {
-    /// for people
-    #[default]
-    Text,
-    /// for programs
-    Json,
-    /// a page that stands alone
-    Html,
-}
-
-impl ReportFormat {
-    /// Writes the report on `examined`, for programs as a list if `is_list`.
-    fn write(
-        self,
-        out: &mut dyn Write,
-        examined: &[Examined<'_>],
-        is_list: bool,
-    ) -> io::Result<()> {
-        match self {
-            Self::Text => reweave_report::text(out, examined),
-            Self::Json if is_list => reweave_report::json_list(out, examined),
-            Self::Json => reweave_report::json(out, examined),
-            Self::Html => reweave_report::html(out, examined),
-        }
-    }
+    #[command(flatten)]
+    options: Options,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    input::check_names(&args.traces)?;
     let analyses = reweave_catalog::select(&args.only, &args.with)?;
-    let destination = Destination::prepare(args.output.as_deref())?;
-    let settings = Settings {
-        all: args.all,
-        limit: args.limit,
-        budget: args.budget,
-        threads: args.threads.map_or_else(available_threads, usize::from),
-    };
-    let mut examined: Vec<(String, Trace, Outcome)> = Vec::new();
-    let mut failures = Vec::new();
-    for path in &args.traces {
-        let not_examined = || say(&format!("{}: not examined: interrupted", input::name(path)));
-        if interrupt::is_asked() && !examined.is_empty() {
-            not_examined();
-            continue;
-        }
-        let trace = match input::read(path, args.repair) {
-            Ok(reading) => reading.trace,
-            Err(error) if interrupt::is_asked() => match examined.is_empty() {
-                true => return Err(error),
-                false => {
-                    not_examined();
-                    continue;
-                }
-            },
-            Err(error) => {
-                failures.push(error);
-                continue;
-            }
-        };
-        interrupt::keep();
-        let bar = Bar::new("analysing", Some(trace.len() as u64));
-        let outcome = reweave_catalog::run(&trace, &analyses, &settings, &bar);
-        drop(bar);
-        examined.push((path.display().to_string(), trace, outcome));
-    }
-    let views: Vec<Examined<'_>> =
-        examined.iter().map(|(path, trace, outcome)| Examined { path, trace, outcome }).collect();
-    // Where nothing could be read there is no report, and an old one stays as it is.
-    if !views.is_empty() {
-        destination.write(|out| args.format.write(out, &views, args.traces.len() > 1))?;
-    }
-    let code = exit::of_search(examined.iter().map(|(_, _, outcome)| outcome));
-    Ok(exit::after(&failures, code))
-}
-
-fn available_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    examine::run(&args.options, &analyses, None)
 }

@@ -29,9 +29,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn text(out: &mut dyn Write, all: &[&Info]) -> io::Result<()> {
+    let width = all.iter().map(|info| info.name.len()).max().unwrap_or(0);
     for info in all {
-        let Info { name, kind, guarantee, summary, paper, .. } = info;
-        writeln!(out, "{name:<12} {kind:<15} {guarantee:<10} {summary} ({paper})")?;
+        let Info { name, kind, guarantee, is_default, summary, paper, .. } = info;
+        let default = if *is_default { "default" } else { "" };
+        writeln!(out, "{name:<width$} {kind:<9} {guarantee:<9} {default:<7} {summary} ({paper})")?;
     }
     Ok(())
 }
@@ -44,6 +46,7 @@ fn json(out: &mut dyn Write, all: &[&Info]) -> io::Result<()> {
             "kind": info.kind.word(),
             "guarantee": info.guarantee.word(),
             "needs": info.needs.word(),
+            "default": info.is_default,
             "summary": info.summary,
             "paper": info.paper,
         })

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use reweave_format::Format;
+
 use super::Folder;
 
 /// The text of a chapter.
@@ -60,10 +62,69 @@ fn the_reference_shows_the_json_of_the_first_trace() {
     assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), report);
 }
 
+/// Everything that the chapter `name` shows of a run of the command is what it prints; the chapter's
+/// first trace is in `file`.
+#[track_caller]
+fn shows_what_is_printed(name: &str, file: &str) {
+    let text = chapter(name);
+    let all = blocks(&text);
+    let trace = all.iter().find(|block| block.contains('|')).expect("the chapter has a trace");
+    let folder = Folder::with(file, trace);
+    let commands =
+        all.iter().filter_map(|block| block.strip_prefix("$ reweave ")?.split_once('\n'));
+    let mut count = 0;
+    for (command, shown) in commands {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        assert_eq!(folder.run(&arguments).out(), shown, "{command}");
+        count += 1;
+    }
+    assert!(count > 0, "{name} shows no command");
+}
+
+#[test]
+fn the_chapters_on_faults_show_what_is_printed() {
+    shows_what_is_printed("races.md", "handed.std");
+    shows_what_is_printed("deadlocks.md", "crossed.std");
+    shows_what_is_printed("atomicity.md", "deposit.std");
+}
+
+/// The row of the relation in the table of the README: its pairs, and how many are proven.
+fn row(readme: &str, relation: &str) -> Option<(u64, u64)> {
+    let line = readme.lines().find(|line| line.starts_with(&format!("| `{relation}` |")))?;
+    let mut cells = line.trim_matches('|').rsplit('|').map(|cell| cell.trim().parse().ok());
+    let proven = cells.next()??;
+    Some((cells.next()??, proven))
+}
+
+#[test]
+fn the_table_of_relations_is_what_the_litmus_cases_give() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let folder = Folder::new();
+    let mut cases = Vec::new();
+    for case in reweave_testkit::corpus::litmus() {
+        let name = format!("{}.rwt", case.name);
+        reweave_format::write(&case.trace(), &folder.path(&name), Format::Rwt, None).unwrap();
+        cases.push(name);
+    }
+    assert!(readme.contains(&format!("On the {} small cases", cases.len())));
+    for relation in ["hb", "shb", "wcp", "cp", "syncp", "exact"] {
+        let options = ["races", "--all", "--format", "json", "--relation", relation];
+        let cases = cases.iter().map(String::as_str);
+        let report = folder.run(&options.into_iter().chain(cases).collect::<Vec<_>>()).json();
+        let reports = report.as_array().unwrap();
+        let pairs = reports.iter().map(|it| it["coverage"][0]["counters"]["pairs"].as_u64());
+        let findings = reports.iter().flat_map(|it| it["findings"].as_array().unwrap());
+        let proven = findings.filter(|finding| finding["guarantee"] == "witnessed").count();
+        let counted = (pairs.map(Option::unwrap).sum::<u64>(), proven as u64);
+        assert_eq!(row(&readme, relation), Some(counted), "{relation}");
+    }
+}
+
 #[test]
 fn the_reference_names_every_option_of_every_command() {
     let reference = chapter("commands.md");
-    for command in ["demo", "check", "stats", "convert", "generate", "list"] {
+    for command in super::COMMANDS {
         let help = Folder::new().run(&[command, "--help"]).expect(0).out();
         for word in help.split_whitespace().filter(|word| word.starts_with("--")) {
             let option = word.trim_end_matches(',');

@@ -5,6 +5,7 @@ mod book;
 mod check;
 mod convert;
 mod demo;
+mod families;
 mod generate;
 mod manners;
 mod stats;
@@ -108,6 +109,10 @@ impl Ran {
         self
     }
 }
+
+/// Every command.
+pub(crate) const COMMANDS: [&str; 9] =
+    ["demo", "check", "races", "deadlocks", "atomicity", "stats", "convert", "generate", "list"];
 
 pub(crate) const RACE: &str = "T1|w(x)|a.c:1\nT2|w(x)|b.c:2\n";
 pub(crate) const CLEAN: &str = "T1|acq(m)|1\nT1|w(x)|2\nT1|rel(m)|3\nT2|acq(m)|4\nT2|r(x)|5\n";

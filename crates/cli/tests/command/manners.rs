@@ -3,14 +3,12 @@
 use std::io::Read as _;
 use std::process::Stdio;
 
-use expect_test::expect;
-
 use super::Folder;
 
 #[test]
 fn every_command_has_help_with_an_example() {
     let folder = Folder::new();
-    for command in ["demo", "check", "stats", "convert", "generate", "list"] {
+    for command in super::COMMANDS {
         let help = folder.run(&[command, "--help"]).expect(0).out();
         assert!(
             help.contains("Usage: reweave ") && help.contains("Example:\n  reweave "),
@@ -42,8 +40,7 @@ fn bad_usage_exits_with_2() {
 fn a_command_of_another_version_is_told_of() {
     let folder = Folder::new();
     let said = |arguments: &[&str]| folder.run(arguments).expect(2).err();
-    assert!(said(&["races", "x"]).contains("use `reweave check --only races TRACE`"));
-    for name in ["deadlocks", "determinism", "explain"] {
+    for name in ["determinism", "states", "explain"] {
         assert!(said(&[name, "x"]).contains(&format!("`{name}` is not in this version")));
     }
     assert!(said(&["check", "--with", "states", "x"]).contains("`states` is not in this version"));
@@ -52,13 +49,20 @@ fn a_command_of_another_version_is_told_of() {
 #[test]
 fn the_list_names_every_analysis_with_its_guarantee() {
     let folder = Folder::new();
-    expect![[r#"
-        races.hb     race            witnessed  conflicting accesses that happens-before leaves unordered (Pozniansky and Schuster, PPoPP 2003)
-    "#]].assert_eq(&folder.run(&["list"]).expect(0).out());
+    let text = folder.run(&["list"]).expect(0).out();
     let json = folder.run(&["list", "--format", "json"]).expect(0).json();
-    assert_eq!(json["analyses"][0]["name"], "races.hb");
+    let analyses = json["analyses"].as_array().unwrap();
+    assert_eq!(text.lines().count(), analyses.len());
+    for (line, analysis) in text.lines().zip(analyses) {
+        for field in ["name", "kind", "guarantee", "summary", "paper"] {
+            assert!(line.contains(analysis[field].as_str().unwrap()), "{line}");
+        }
+        assert_eq!(line.contains(" default "), analysis["default"] == true, "{line}");
+    }
+    assert_eq!(json["analyses"][0]["name"], "races.exact");
     assert_eq!(json["analyses"][0]["guarantee"], "witnessed");
     assert_eq!(json["analyses"][0]["needs"], "events");
+    assert_eq!(json["analyses"][0]["default"], true);
 }
 
 #[test]

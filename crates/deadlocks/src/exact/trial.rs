@@ -31,8 +31,6 @@ pub(super) struct Court<'e, 't> {
     pub(super) reach: Reach,
     /// Whether every choice is to be found, not only one.
     pub(super) all: bool,
-    /// Whether what an acquire needs must happen before it.
-    pub(super) trusts_needs: bool,
     /// How much one query may take.
     pub(super) budget: Budget,
 }
@@ -245,7 +243,7 @@ impl Choices {
     fn range(&self, court: &Court<'_, '_>, lists: &[&[EventId]]) -> (usize, usize) {
         let list = lists[self.chosen.len()];
         let (mut start, mut end) = (0, list.len());
-        let Some(&first) = list.first().filter(|_| court.trusts_needs) else { return (start, end) };
+        let Some(&first) = list.first() else { return (start, end) };
         let (trace, needs) = (court.engine.trace(), court.engine.needs());
         let thread = trace.event(first).thread;
         for (&(at, _), other) in self.chosen.iter().zip(lists) {

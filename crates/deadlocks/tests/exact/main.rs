@@ -370,6 +370,6 @@ fn runs_of_programs_have_deadlocks_of_every_kind() {
         cycles of 3 72
         cycles of 4 1
         instances 100
-        refuted 8"#]]
+        refuted 3"#]]
     .assert_eq(&kinds.join("\n"));
 }

@@ -263,10 +263,7 @@ impl<'a> Scan<'a> {
             Op::AcquireShared(lock) => self.acquire(at, lock, true),
             Op::Release(lock) => self.release(at, lock, false),
             Op::ReleaseShared(lock) => self.release(at, lock, true),
-            Op::Fork(child) => {
-                self.skeleton.threads[child].forked_by = Some(at.thread);
-                self.step(at, Action::Fork(child));
-            }
+            Op::Fork(child) => self.fork(at, child),
             Op::Join(child) => self.join(at, child),
             Op::Wake(_) => {
                 let notify = self.trace.signals().stay(at.event).and_then(|stay| stay.notify);
@@ -309,6 +306,11 @@ impl<'a> Scan<'a> {
             | Op::Branch
             | Op::Let(_) => {}
         }
+    }
+
+    fn fork(&mut self, at: At, child: ThreadId) {
+        self.skeleton.threads[child].forked_by = Some(at.thread);
+        self.step(at, Action::Fork(child));
     }
 
     fn step(&mut self, At { event, thread, time }: At, action: Action) {

@@ -1,0 +1,136 @@
+//! What `check` and the commands of the families share: run analyses on traces and print what they
+//! find.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use reweave_analysis::{Analysis, Outcome, Settings};
+use reweave_report::Examined;
+use reweave_trace::Trace;
+
+use crate::destination::Destination;
+use crate::exit::{self, say};
+use crate::watch::Bar;
+use crate::{input, interrupt};
+
+/// What to examine, how hard, and how to print what is found.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Traces to read; `-` is standard input
+    #[arg(value_name = "TRACE", required = true)]
+    traces: Vec<PathBuf>,
+    /// List every instance, ungrouped, and what no schedule proves, labelled as such
+    #[arg(long)]
+    all: bool,
+    /// Stop after this many findings
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// How much work to spend on looking for schedules, in clock entries gone through
+    #[arg(long, value_name = "N", default_value_t = Settings::default().budget)]
+    budget: u64,
+    /// Mend traces whose events cannot have happened, and say what was changed
+    #[arg(long)]
+    repair: bool,
+    /// How many threads may work; all cores unless said. The findings do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// How to print the report
+    #[arg(long, value_enum, default_value_t)]
+    format: ReportFormat,
+    /// Write the report to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Options {
+    fn settings(&self, window: Option<u32>) -> Settings {
+        Settings {
+            all: self.all,
+            limit: self.limit,
+            budget: self.budget,
+            window,
+            threads: self.threads.map_or_else(available_threads, usize::from),
+        }
+    }
+}
+
+/// How a report is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// for people
+    #[default]
+    Text,
+    /// for programs
+    Json,
+    /// a page that stands alone
+    Html,
+}
+
+impl ReportFormat {
+    /// Writes the report on `examined`, for programs as a list if `is_list`.
+    fn write(
+        self,
+        out: &mut dyn Write,
+        examined: &[Examined<'_>],
+        is_list: bool,
+    ) -> io::Result<()> {
+        match self {
+            Self::Text => reweave_report::text(out, examined),
+            Self::Json if is_list => reweave_report::json_list(out, examined),
+            Self::Json => reweave_report::json(out, examined),
+            Self::Html => reweave_report::html(out, examined),
+        }
+    }
+}
+
+/// Runs `analyses` on the traces of `options`, those that know how to within `window`.
+pub(crate) fn run(
+    options: &Options,
+    analyses: &[&'static dyn Analysis],
+    window: Option<u32>,
+) -> anyhow::Result<ExitCode> {
+    input::check_names(&options.traces)?;
+    let destination = Destination::prepare(options.output.as_deref())?;
+    let settings = options.settings(window);
+    let mut examined: Vec<(String, Trace, Outcome)> = Vec::new();
+    let mut failures = Vec::new();
+    for path in &options.traces {
+        let not_examined = || say(&format!("{}: not examined: interrupted", input::name(path)));
+        if interrupt::is_asked() && !examined.is_empty() {
+            not_examined();
+            continue;
+        }
+        let trace = match input::read(path, options.repair) {
+            Ok(reading) => reading.trace,
+            Err(error) if interrupt::is_asked() => match examined.is_empty() {
+                true => return Err(error),
+                false => {
+                    not_examined();
+                    continue;
+                }
+            },
+            Err(error) => {
+                failures.push(error);
+                continue;
+            }
+        };
+        interrupt::keep();
+        let bar = Bar::new("analysing", Some(trace.len() as u64));
+        let outcome = reweave_catalog::run(&trace, analyses, &settings, &bar);
+        drop(bar);
+        examined.push((path.display().to_string(), trace, outcome));
+    }
+    let views: Vec<Examined<'_>> =
+        examined.iter().map(|(path, trace, outcome)| Examined { path, trace, outcome }).collect();
+    // Where nothing could be read there is no report, and an old one stays as it is.
+    if !views.is_empty() {
+        destination.write(|out| options.format.write(out, &views, options.traces.len() > 1))?;
+    }
+    let code = exit::of_search(examined.iter().map(|(_, _, outcome)| outcome));
+    Ok(exit::after(&failures, code))
+}
+
+fn available_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
