@@ -143,6 +143,12 @@ impl<'t> Needs<'t> {
         Needed { row: self.row_at(thread, position), own: position + 1, thread, store: &self.store }
     }
 
+    /// What the events of `thread` need, to be asked for in program order.
+    #[must_use]
+    pub const fn along(&self, thread: ThreadId) -> Along<'_, 't> {
+        Along { needs: self, thread, next: None }
+    }
+
     /// What must have happened for `event` to be its thread's next, and for nothing else to keep
     /// it from happening but locks; what a read is about to see does not matter.
     #[must_use]
@@ -219,6 +225,33 @@ impl<'t> Needs<'t> {
         let changes = &self.changes[thread];
         let count = changes.partition_point(|change| change.position <= position);
         count.checked_sub(1).map_or(self.starts[thread], |at| changes[at].row)
+    }
+}
+
+/// What the events of one thread need, one after the other.
+#[derive(Clone, Debug)]
+pub struct Along<'a, 't> {
+    needs: &'a Needs<'t>,
+    thread: ThreadId,
+    /// The first change that is not reached yet.
+    next: Option<usize>,
+}
+
+impl<'a> Along<'a, '_> {
+    /// What the event at `position` of the thread needs, itself included; positions must not go
+    /// down.
+    pub fn at(&mut self, position: u32) -> Needed<'a> {
+        let changes = &self.needs.changes[self.thread];
+        let mut next = self
+            .next
+            .unwrap_or_else(|| changes.partition_point(|change| change.position <= position));
+        while changes.get(next).is_some_and(|change| change.position <= position) {
+            next += 1;
+        }
+        self.next = Some(next);
+        let start = self.needs.starts[self.thread];
+        let row = next.checked_sub(1).map_or(start, |at| changes[at].row);
+        Needed { store: &self.needs.store, row, thread: self.thread, own: position + 1 }
     }
 }
 

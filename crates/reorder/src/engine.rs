@@ -56,7 +56,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { decisions: 256, completions: 64, work: 4_000_000_000, states: 200_000 }
+        Self { decisions: 1024, completions: 4096, work: 4_000_000_000, states: 200_000 }
     }
 }
 

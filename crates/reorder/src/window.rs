@@ -199,7 +199,8 @@ impl Window {
     fn fill_rows(&mut self, problem: &Problem<'_, '_>) {
         let count = self.threads.len();
         self.rows = vec![0; self.events.len() * count];
-        for line in &self.lines {
+        for (line, &thread) in self.lines.iter().zip(&self.threads) {
+            let mut along = problem.needs.along(thread);
             let mut known: Option<Needed<'_>> = None;
             let mut above: Option<usize> = None;
             for &at in line {
@@ -207,14 +208,14 @@ impl Window {
                 let event = self.events[at];
                 let needed = match problem.query.view(event) {
                     Some(_) => problem.needs.before(event),
-                    None => problem.needs.of_event(event),
+                    None => along.at(self.position[at]),
                 };
                 let start = at * count;
                 match above.filter(|_| known.is_some_and(|known| known.is_same_row(&needed))) {
                     Some(above) => self.rows.copy_within(above..above + count, start),
                     None => {
-                        for (slot, &thread) in self.rows[start..].iter_mut().zip(&self.threads) {
-                            *slot = needed.get(thread);
+                        for (slot, &other) in self.rows[start..].iter_mut().zip(&self.threads) {
+                            *slot = needed.get(other);
                         }
                     }
                 }

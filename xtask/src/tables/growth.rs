@@ -245,15 +245,19 @@ impl Plot {
 
     fn draw(&self, rows: &[Row]) -> anyhow::Result<String> {
         let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-             font-family=\"sans-serif\" font-size=\"13\">\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
+             viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"13\">\n\
              <title>Seconds against events</title>\n\
              <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
         );
         self.draw_axes(rows, &mut svg)?;
-        for (at, measure) in MEASURES.iter().enumerate() {
-            self.draw_line(rows, at, measure, &mut svg)?;
+        for (at, Measure { name, color, .. }) in MEASURES.iter().enumerate() {
+            let points = rows.iter().map(|row| (row.events as f64, row.seconds[at]));
+            self.draw_line(points, at, name, &format!("stroke=\"{color}\""), &mut svg)?;
         }
+        let guide = self.guide();
+        let style = "stroke=\"#999\" stroke-dasharray=\"6 4\"";
+        self.draw_line(guide.into_iter(), MEASURES.len(), "linear", style, &mut svg)?;
         svg.push_str("</svg>\n");
         Ok(svg)
     }
@@ -288,25 +292,34 @@ impl Plot {
         Ok(())
     }
 
-    /// The line of a measure, and its entry in the legend.
+    /// What linear growth looks like: a line through the middle, from edge to edge.
+    fn guide(&self) -> [(f64, f64); 2] {
+        let (first, last) = self.events;
+        let middle = f64::midpoint(self.seconds.0, self.seconds.1);
+        let half = ((last - first) / 2.0).min(middle - self.seconds.0);
+        let center = f64::midpoint(first, last);
+        [-half, half].map(|by| (10.0_f64.powf(center + by), 10.0_f64.powf(middle + by)))
+    }
+
+    /// A line through `points`, and its entry in the legend as the one numbered `at`.
     fn draw_line(
         &self,
-        rows: &[Row],
+        points: impl Iterator<Item = (f64, f64)>,
         at: usize,
-        Measure { name, color, .. }: &Measure,
+        name: &str,
+        style: &str,
         svg: &mut String,
     ) -> anyhow::Result<()> {
-        let mut points = String::new();
-        for row in rows {
-            write!(points, "{:.1},{:.1} ", self.x(row.events as f64), self.y(row.seconds[at]))?;
-        }
+        let points: Vec<String> = points
+            .map(|(events, seconds)| format!("{:.1},{:.1}", self.x(events), self.y(seconds)))
+            .collect();
+        let points = points.join(" ");
         let (from, to, y) = (RIGHT + 20.0, RIGHT + 45.0, TOP + 20.0 + 22.0 * at as f64);
         writeln!(
             svg,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"2\"/>\n\
-             <path d=\"M{from} {y}H{to}\" stroke=\"{color}\" stroke-width=\"2\"/>\
+            "<polyline points=\"{points}\" fill=\"none\" {style} stroke-width=\"2\"/>\n\
+             <path d=\"M{from} {y}H{to}\" {style} stroke-width=\"2\"/>\
              <text x=\"{}\" y=\"{}\">{name}</text>",
-            points.trim_end(),
             to + 8.0,
             y + 4.0,
         )?;
@@ -344,7 +357,7 @@ mod tests {
     #[test]
     fn the_plot_has_a_straight_line_for_each_measure() {
         let plot = made_up().plot().unwrap();
-        assert_eq!(plot.matches("<polyline ").count(), MEASURES.len());
+        assert_eq!(plot.matches("<polyline ").count(), MEASURES.len() + 1);
         assert!(plot.contains("<polyline points=\"70.0,430.0 345.0,306.6 620.0,183.2\""), "{plot}");
         for measure in &MEASURES {
             assert!(plot.contains(&format!(">{}</text>", measure.name)), "{plot}");

@@ -46,8 +46,10 @@ pub(crate) struct Args {
 /// A shape as the command line spells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ShapeName {
-    /// accesses inside and outside of critical sections
+    /// variables of one thread, or guarded by a lock that is now and then forgotten
     #[default]
+    Guarded,
+    /// accesses inside and outside of critical sections, to whatever variable
     Mixed,
     /// little but critical sections, nested
     LockHeavy,
@@ -64,6 +66,7 @@ pub(crate) enum ShapeName {
 impl ShapeName {
     const fn shape(self) -> Shape {
         match self {
+            Self::Guarded => Shape::Guarded,
             Self::Mixed => Shape::Mixed,
             Self::LockHeavy => Shape::LockHeavy,
             Self::ForkJoin => Shape::ForkJoin,
