@@ -41,7 +41,7 @@ pub const PROVEN_MAX: u64 = 1_000;
 const BATCH: usize = 1 << 14;
 
 /// After how much work location pairs with a proven instance get no more than a quick look.
-const THRIFTY: u64 = 100_000_000;
+const THRIFTY: u64 = 20_000_000;
 
 /// How many runs of accesses the pass over the candidates looks at, at most.
 const LOOKS_MAX: u64 = 4_000_000_000;
