@@ -15,7 +15,7 @@
 use reweave_trace::EventId;
 
 use crate::engine::Problem;
-use crate::window::{BEFORE, NEVER, Place, Window};
+use crate::window::{BEFORE, NEVER, Place, Var, Window};
 
 /// Why a closure is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,7 +272,14 @@ impl Closure {
                     Some(release) => return Err(Halt::Complete(release)),
                     None => return Err(Halt::Contradiction),
                 },
-                _ if own.acquire == BEFORE => return Err(Halt::Extend(own.of.acquire)),
+                _ if own.acquire == BEFORE => {
+                    // Each would have to come first, whatever lies before the window.
+                    let is_known = self.row(other.release)[own.thread as usize] > own.acquired;
+                    return Err(match is_known {
+                        true => Halt::Contradiction,
+                        false => Halt::Extend(own.of.acquire),
+                    });
+                }
                 release => self.add(window, release, own.acquire)?,
             }
         }
@@ -290,12 +297,22 @@ impl Closure {
             let others = writes[..count].iter().rev();
             let Some(other) = others.copied().find(|&other| other != at) else { continue };
             match couple {
-                BEFORE => return Err(var.base.map_or(Halt::Contradiction, Halt::Extend)),
+                BEFORE => {
+                    let is_known = self.has_base(var, other);
+                    let base = var.base.filter(|_| !is_known);
+                    return Err(base.map_or(Halt::Contradiction, Halt::Extend));
+                }
                 _ if other == couple => {}
                 _ => self.add(window, other, couple)?,
             }
         }
         if window.is_write[at as usize] { self.exclude_readers(window, at) } else { Ok(()) }
+    }
+
+    /// Whether what was there before the window, or nothing, is known to come before `at`.
+    fn has_base(&self, var: &Var, at: Place) -> bool {
+        let is_seen = |(thread, position): (u32, u32)| self.row(at)[thread as usize] > position;
+        var.base.is_none() || var.base_at.is_some_and(is_seen)
     }
 
     /// The write at `at` comes after all reads of what comes before it.
@@ -312,7 +329,7 @@ impl Closure {
                 }
             }
         }
-        if var.base.is_none() {
+        if self.has_base(var, at) {
             for &reader in var.base_readers.iter().filter(|&&reader| reader != at) {
                 self.add(window, reader, at)?;
             }

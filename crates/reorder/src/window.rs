@@ -100,6 +100,8 @@ pub(crate) struct Var {
     pub(crate) writes: Vec<(u32, Vec<Place>)>,
     /// What was written before the window; none if nothing was.
     pub(crate) base: Option<EventId>,
+    /// Whose that write is, as an index of the window's threads, and its position there.
+    pub(crate) base_at: Option<(u32, u32)>,
     /// The last read in each thread that must see that.
     pub(crate) base_readers: Vec<Place>,
 }
@@ -371,8 +373,14 @@ impl Window {
         let threads = &self.thread;
         let readers = match couple {
             BEFORE => {
-                self.vars[var as usize].base = seen;
-                &mut self.vars[var as usize].base_readers
+                let trace = problem.engine.trace();
+                let place = |write: EventId| {
+                    let thread = self.local[trace.event(write).thread];
+                    (thread != NEVER).then(|| (thread, trace.position(write)))
+                };
+                let var = &mut self.vars[var as usize];
+                (var.base, var.base_at) = (seen, seen.and_then(place));
+                &mut var.base_readers
             }
             _ => {
                 let list = &mut self.reader_lists[couple as usize];
