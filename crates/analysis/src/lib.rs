@@ -12,6 +12,7 @@ mod fingerprint;
 mod info;
 mod outcome;
 mod proof;
+mod spelled;
 mod subject;
 
 pub use coverage::{Coverage, Settings, Truncation};
@@ -20,7 +21,8 @@ pub use fingerprint::Fingerprint;
 pub use info::{Guarantee, Info, Kind, Layer};
 pub use outcome::{Outcome, Reported, Unshown};
 pub use proof::Proof;
-pub use subject::{Sink, Subject};
+pub use spelled::spelled;
+pub use subject::{Gathered, Sink, Subject};
 
 /// One way of examining traces.
 pub trait Analysis: Sync {

@@ -60,3 +60,23 @@ pub trait Sink {
     /// Says that `done` of `total` steps are done.
     fn progress(&mut self, done: u64, total: u64);
 }
+
+/// A sink that keeps everything and never asks to stop.
+#[derive(Clone, Debug, Default)]
+pub struct Gathered {
+    /// The findings so far.
+    pub findings: Vec<Finding>,
+}
+
+impl Sink for Gathered {
+    fn found(&mut self, finding: Finding) -> ControlFlow<()> {
+        self.findings.push(finding);
+        ControlFlow::Continue(())
+    }
+
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn progress(&mut self, _: u64, _: u64) {}
+}

@@ -23,14 +23,14 @@ pub mod reference;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Coverage, Guarantee, Info, Kind, Layer, Settings, Sink, Subject, Truncation,
+    Analysis, Coverage, Gathered, Guarantee, Info, Kind, Layer, Settings, Sink, Subject, Truncation,
 };
 use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec};
 use reweave_trace::{EventId, SiteId, Trace, VarId};
 
 use crate::candidates::Candidates;
 use crate::decide::{Decider, Effort, Scope, Verdict};
-use crate::finding::{self, Proofs};
+use crate::finding::Proofs;
 use crate::tally::{TRIES_MAX, locations};
 use crate::{Counts, Race};
 
@@ -99,7 +99,7 @@ fn decided(trace: &Trace, scope: Scope) -> Decided {
     let subject = Subject::new(trace);
     let settings = Settings { all: true, ..Settings::default() };
     let mut pass = Pass::new(&subject, &settings, scope);
-    pass.run(&mut finding::Nobody);
+    pass.run(&mut Gathered::default());
     pass.finish()
 }
 

@@ -3,30 +3,15 @@
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Evidence, Finding, Guarantee, Info, Kind, Proof, Settings, Sink, Subject, Truncation,
+    Evidence, Finding, Guarantee, Info, Kind, Proof, Settings, Sink, Subject, Truncation, spelled,
 };
-use reweave_trace::{EventId, Trace};
+use reweave_trace::Trace;
 
 use crate::Race;
 use crate::decide::{Decider, Scope, Tried};
 
 /// How many pairs are proven at a time.
 const BATCH: usize = 1024;
-
-/// Nobody is told.
-pub(crate) struct Nobody;
-
-impl Sink for Nobody {
-    fn found(&mut self, _: Finding) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn is_cancelled(&self) -> bool {
-        false
-    }
-
-    fn progress(&mut self, _: u64, _: u64) {}
-}
 
 /// Proves pairs and tells of them. A break with no reason means that no more are wanted.
 #[derive(Debug)]
@@ -170,19 +155,5 @@ impl<'a, 't> Proofs<'a, 't> {
             count,
             evidence,
         }
-    }
-}
-
-/// The access and where it is, for a sentence.
-fn spelled(trace: &Trace, access: EventId) -> String {
-    let (names, event) = (trace.names(), trace.event(access));
-    let (op, location) = (names.spell(event.op), names.location(event.site).trim());
-    match location {
-        "" => format!("`{op}`"),
-        // A bare number would read as part of the sentence.
-        _ if location.bytes().all(|byte| byte.is_ascii_digit()) => {
-            format!("`{op}` at location {location}")
-        }
-        _ => format!("`{op}` at {location}"),
     }
 }

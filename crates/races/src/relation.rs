@@ -31,7 +31,7 @@ pub mod reference;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Coverage, Guarantee, Info, Kind, Layer, Settings, Sink, Subject, Truncation,
+    Analysis, Coverage, Gathered, Guarantee, Info, Kind, Layer, Settings, Sink, Subject, Truncation,
 };
 use reweave_base::Id;
 use reweave_order::Clocks;
@@ -43,7 +43,7 @@ use reweave_trace::{EventId, Op, Trace};
 
 use crate::Race;
 use crate::decide::Scope;
-use crate::finding::{Nobody, Proofs};
+use crate::finding::Proofs;
 use crate::scan::Scan;
 #[cfg(doc)]
 use crate::tally::TRIES_MAX;
@@ -78,7 +78,7 @@ impl Relation {
 #[must_use]
 pub fn races(trace: &Trace, relation: Relation) -> Races {
     let mut pass = Pass::new(trace, None, false);
-    pass.run(relation, &mut Nobody);
+    pass.run(relation, &mut Gathered::default());
     pass.tally.finish()
 }
 
@@ -87,7 +87,7 @@ pub fn races(trace: &Trace, relation: Relation) -> Races {
 #[must_use]
 pub fn pairs(trace: &Trace, relation: Relation, window: Option<u32>) -> Vec<Race> {
     let mut pass = Pass::new(trace, window, true);
-    pass.run(relation, &mut Nobody);
+    pass.run(relation, &mut Gathered::default());
     pass.pairs
 }
 

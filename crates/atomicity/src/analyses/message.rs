@@ -1,5 +1,6 @@
 //! What a finding says.
 
+use reweave_analysis::spelled;
 use reweave_trace::{EventId, ThreadId, Trace};
 
 use crate::blocks::{Block, BlockName};
@@ -22,7 +23,7 @@ pub(super) fn between(trace: &Trace, block: &Block, chain: &[EventId], mood: Moo
         Mood::Open => "may come",
     };
     let others = listed(trace, others);
-    let (first, last) = (place(trace, *first), place(trace, *last));
+    let (first, last) = (spelled(trace, *first), spelled(trace, *last));
     let start = not_atomic(trace, block);
     format!("{start}: {others} {verb} between {first} and {last}")
 }
@@ -61,21 +62,7 @@ fn listed(trace: &Trace, events: &[EventId]) -> String {
             text.push_str("'s ");
         }
         thread = Some(own);
-        text.push_str(&place(trace, event));
+        text.push_str(&spelled(trace, event));
     }
     text
-}
-
-fn place(trace: &Trace, event: EventId) -> String {
-    let names = trace.names();
-    let event = trace.event(event);
-    let (op, location) = (names.spell(event.op), names.location(event.site).trim());
-    match location {
-        "" => format!("`{op}`"),
-        // A bare number would read as part of the sentence.
-        _ if location.bytes().all(|byte| byte.is_ascii_digit()) => {
-            format!("`{op}` at location {location}")
-        }
-        _ => format!("`{op}` at {location}"),
-    }
 }

@@ -5,12 +5,11 @@ mod figures;
 mod programs;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 
 use expect_test::expect;
 use programs::Style;
 use proptest::prelude::*;
-use reweave_analysis::{Analysis, Coverage, Finding, Guarantee, Settings, Sink, Subject};
+use reweave_analysis::{Analysis, Coverage, Finding, Gathered, Guarantee, Settings, Subject};
 use reweave_base::Id;
 use reweave_deadlocks::exact::{Deadlock, Deadlocks, ExactDeadlocks, Reach, deadlocks, reference};
 use reweave_reorder::{Budget, Engine, Query, Solver};
@@ -49,27 +48,10 @@ fn sets(trace: &Trace, reach: Reach) -> Vec<Vec<u32>> {
     sets
 }
 
-/// Takes all findings.
-#[derive(Default)]
-struct Everything(Vec<Finding>);
-
-impl Sink for Everything {
-    fn found(&mut self, finding: Finding) -> ControlFlow<()> {
-        self.0.push(finding);
-        ControlFlow::Continue(())
-    }
-
-    fn is_cancelled(&self) -> bool {
-        false
-    }
-
-    fn progress(&mut self, _: u64, _: u64) {}
-}
-
 fn run(trace: &Trace, settings: &Settings) -> (Vec<Finding>, Coverage) {
-    let mut sink = Everything::default();
+    let mut sink = Gathered::default();
     let coverage = ExactDeadlocks.run(&Subject::new(trace), settings, &mut sink);
-    (sink.0, coverage)
+    (sink.findings, coverage)
 }
 
 /// The same trace with every event at the same code location, so that acquires have instances.

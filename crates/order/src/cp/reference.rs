@@ -2,9 +2,9 @@
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::views::{CriticalSection, Mode};
-use reweave_trace::{EventId, Op, Trace};
+use reweave_trace::{EventId, Trace};
 
-use crate::hb::reference::is_edge;
+use crate::hb::reference::{is_edge, is_hard_edge};
 
 /// Whether each event comes before each other by CP.
 #[derive(Debug)]
@@ -130,7 +130,7 @@ fn happens_before(trace: &Trace, added: &[(EventId, EventId)]) -> Pairs {
 
 /// The release of `first`, if the two are sections on one lock, `first` the earlier, not both in
 /// shared mode.
-fn source_of(first: &CriticalSection, second: &CriticalSection) -> Option<EventId> {
+pub(crate) fn source_of(first: &CriticalSection, second: &CriticalSection) -> Option<EventId> {
     let both_shared = first.mode == Mode::Shared && second.mode == Mode::Shared;
     let release = first.release?;
     (first.lock == second.lock && !both_shared && release < second.acquire).then_some(release)
@@ -146,15 +146,4 @@ fn conflict(trace: &Trace, first: &CriticalSection, second: &CriticalSection) ->
     first.thread != second.thread
         && inside(first)
             .any(|(_, one)| inside(second).any(|(_, other)| one.op.conflicts_with(other.op)))
-}
-
-/// Whether an edge of happens-before that is no lock's and no program order leads from `early` to
-/// `late`.
-fn is_hard_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
-    let (from, to) = (trace.event(early), trace.event(late));
-    let lock = matches!(
-        (from.op, to.op),
-        (Op::Release(_) | Op::ReleaseShared(_), Op::Acquire(_) | Op::AcquireShared(_))
-    );
-    from.thread != to.thread && !lock && is_edge(trace, early, late)
 }

@@ -67,3 +67,13 @@ pub(crate) fn is_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
         _ => false,
     }
 }
+
+/// Whether an edge that is no lock's and no program order leads from `early` to `late`.
+pub(crate) fn is_hard_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
+    let (from, to) = (trace.event(early), trace.event(late));
+    let lock = matches!(
+        (from.op, to.op),
+        (Op::Release(_) | Op::ReleaseShared(_), Op::Acquire(_) | Op::AcquireShared(_))
+    );
+    from.thread != to.thread && !lock && is_edge(trace, early, late)
+}

@@ -1,10 +1,11 @@
 //! Weak-causally-precedes pair by pair, straight from its definition: for tests.
 
 use reweave_base::{Id, IndexVec};
-use reweave_trace::views::{CriticalSection, Mode};
-use reweave_trace::{EventId, Op, Trace};
+use reweave_trace::views::CriticalSection;
+use reweave_trace::{EventId, Trace};
 
-use crate::hb::reference::{Order as HappensBefore, is_edge};
+use crate::cp::reference::source_of;
+use crate::hb::reference::{Order as HappensBefore, is_hard_edge};
 
 /// Whether each event comes before each other by WCP.
 #[derive(Debug)]
@@ -71,14 +72,6 @@ impl Order {
     }
 }
 
-/// The release of `first`, if the two are sections on one lock, `first` the earlier, not both in
-/// shared mode.
-fn source_of(first: &CriticalSection, second: &CriticalSection) -> Option<EventId> {
-    let both_shared = first.mode == Mode::Shared && second.mode == Mode::Shared;
-    let release = first.release?;
-    (first.lock == second.lock && !both_shared && release < second.acquire).then_some(release)
-}
-
 /// Whether `release` ends a section, and `access` lies in a later one on the same lock and
 /// conflicts with an access of another thread in the first.
 fn is_rule_a(trace: &Trace, release: EventId, access: EventId) -> bool {
@@ -102,15 +95,4 @@ fn is_inside(trace: &Trace, event: EventId, section: &CriticalSection) -> bool {
     trace.event(event).thread == section.thread
         && section.acquire < event
         && section.release.is_none_or(|release| event < release)
-}
-
-/// Whether an edge of happens-before that is no lock's and no program order leads from `early` to
-/// `late`.
-fn is_hard_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
-    let (from, to) = (trace.event(early), trace.event(late));
-    let lock = matches!(
-        (from.op, to.op),
-        (Op::Release(_) | Op::ReleaseShared(_), Op::Acquire(_) | Op::AcquireShared(_))
-    );
-    from.thread != to.thread && !lock && is_edge(trace, early, late)
 }

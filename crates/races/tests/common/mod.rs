@@ -1,26 +1,8 @@
 //! What the tests of this crate share.
 
-use std::ops::ControlFlow;
-
-use reweave_analysis::{Analysis, Coverage, Finding, Settings, Sink, Subject};
+use reweave_analysis::{Analysis, Coverage, Finding, Gathered, Settings, Subject};
 use reweave_races::Race;
 use reweave_trace::Trace;
-
-#[derive(Default)]
-struct Keep(Vec<Finding>);
-
-impl Sink for Keep {
-    fn found(&mut self, finding: Finding) -> ControlFlow<()> {
-        self.0.push(finding);
-        ControlFlow::Continue(())
-    }
-
-    fn is_cancelled(&self) -> bool {
-        false
-    }
-
-    fn progress(&mut self, _: u64, _: u64) {}
-}
 
 /// What `analysis` finds in `trace` with `settings`.
 pub(crate) fn run(
@@ -28,9 +10,9 @@ pub(crate) fn run(
     trace: &Trace,
     settings: &Settings,
 ) -> (Vec<Finding>, Coverage) {
-    let mut kept = Keep::default();
+    let mut kept = Gathered::default();
     let coverage = analysis.run(&Subject::new(trace), settings, &mut kept);
-    (kept.0, coverage)
+    (kept.findings, coverage)
 }
 
 /// What `analysis` finds in `trace`, every instance if `all`.
