@@ -55,7 +55,7 @@ const PAIRS_MAX: usize = 10_000_000;
 /// What was decided of a whole trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
-    /// How many races were proven.
+    /// How many races the engine found.
     pub counts: Counts,
     /// The proven pairs by location pair, in the order of their earliest instances.
     pub groups: Vec<Group>,
@@ -370,11 +370,16 @@ impl Analysis for ExactRaces {
         if let ControlFlow::Break(Some(reason)) = told {
             decided.truncated = decided.truncated.or(Some(reason));
         }
+        // A schedule that the checker refuses proves nothing, whatever the engine says.
+        let undecided = decided.unknown + proofs.undecided + proofs.untried;
+        if undecided > 0 {
+            decided.truncated = decided.truncated.or(Some(Truncation::Budget));
+        }
         let mut counters = decided.counts.counters();
         counters.push(("refuted", decided.refuted));
         let more = [
             ("pairs_exact", 0, decided.skipped > 0),
-            ("undecided", decided.unknown, decided.unknown > 0),
+            ("undecided", undecided, undecided > 0),
             ("loose", proofs.loose, proofs.loose > 0),
         ];
         counters.extend(more.iter().filter(|more| more.2).map(|&(name, count, _)| (name, count)));

@@ -283,9 +283,7 @@ fn first(trace: &Trace, races: &Races, relation: Relation) -> Option<Race> {
     if matches!(relation, Relation::Schedulable) || !is_well_nested(trace) {
         return None;
     }
-    let earliest = races.groups.iter().flat_map(|group| &group.earliest);
-    let second = earliest.clone().map(|race| race.second).min()?;
-    earliest.filter(|race| race.second == second).max_by_key(|race| race.first).copied()
+    races.first
 }
 
 /// Whether `trace` has nothing but accesses, forks, joins, and sections held alone that end in the

@@ -25,6 +25,8 @@ pub struct Races {
     pub groups: Vec<Group>,
     /// Whether there were too many location pairs to count: then their number is a lower bound.
     pub is_lower_bound: bool,
+    /// The first pair: the second access as early, then the first as late as can be.
+    pub first: Option<Race>,
 }
 
 impl Races {
@@ -68,6 +70,7 @@ pub(crate) struct Tally {
     /// told apart.
     unlisted: FxHashSet<(SiteId, SiteId)>,
     is_lower_bound: bool,
+    first: Option<Race>,
     maxima: Maxima,
 }
 
@@ -94,6 +97,7 @@ impl Tally {
             groups: Vec::new(),
             unlisted: FxHashSet::default(),
             is_lower_bound: false,
+            first: None,
             maxima,
         }
     }
@@ -103,6 +107,12 @@ impl Tally {
         let event = trace.event(second);
         let count = unordered.len() as u64;
         self.counts.pairs += count;
+        if let Some(first) = unordered.firsts().next_back() {
+            let race = Race { first, second };
+            let is_first =
+                self.first.is_none_or(|known| known.second == second && known.first < first);
+            self.first = if is_first { Some(race) } else { self.first };
+        }
         self.counts.second_events += u64::from(self.last_second != Some(second));
         self.last_second = Some(second);
         if let Some(var) = event.op.var() {
@@ -144,8 +154,8 @@ impl Tally {
     pub(crate) fn finish(mut self) -> Races {
         self.counts.location_pairs = (self.groups.len() + self.unlisted.len()) as u64;
         self.groups.sort_by_key(|group| group.earliest.first().map(Race::order));
-        let is_lower_bound = self.is_lower_bound;
-        Races { counts: self.counts, groups: self.groups, is_lower_bound }
+        let Self { counts, groups, is_lower_bound, first, .. } = self;
+        Races { counts, groups, is_lower_bound, first }
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Unordered<'a> {
 
 impl Unordered<'_> {
     /// The earlier accesses, oldest first.
-    pub(crate) fn firsts(&self) -> impl ExactSizeIterator<Item = EventId> {
+    pub(crate) fn firsts(&self) -> impl ExactSizeIterator<Item = EventId> + DoubleEndedIterator {
         self.accesses.iter().map(|access| access.event)
     }
 

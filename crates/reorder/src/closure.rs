@@ -10,12 +10,13 @@
 //! event on. An event that must come before itself is a contradiction. Every edge is forced by the
 //! cut alone, not by where the window starts, so a contradiction refutes the cut.
 //!
-//! Costs a clock operation for each edge and change; changes are bounded by events times threads.
+//! Costs a clock operation for each edge and change. An entry may rise as often as its thread has
+//! events in the window, though it seldom does so twice; the budget is the bound.
 
 use reweave_trace::EventId;
 
 use crate::engine::Problem;
-use crate::window::{BEFORE, NEVER, Place, Var, Window};
+use crate::window::{BEFORE, NEVER, Place, Var, Waiting, Window};
 
 /// Why a closure is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(crate) enum Halt {
     Extend(EventId),
     /// This event, not in the cut, must happen too.
     Complete(EventId),
+    /// The budget ended.
+    Spent,
 }
 
 /// The order that is forced so far.
@@ -40,8 +43,9 @@ pub(crate) struct Closure {
     queue: Queue,
     /// Which rows have changed since they were passed on; those of needs are passed on already.
     changed: Vec<bool>,
-    /// How many clock entries were written.
+    /// How many clock entries were written, and how many may be.
     pub(crate) work: u64,
+    work_max: u64,
     /// Whether sections that could be completed count as open.
     assumes_open: bool,
 }
@@ -84,7 +88,11 @@ impl Queue {
 impl Closure {
     /// What is forced in `window` whatever else happens; threads that can complete a section may do
     /// so outside the cut.
-    pub(crate) fn of(window: &Window, problem: &Problem<'_, '_>) -> Result<Self, Halt> {
+    pub(crate) fn of(
+        window: &Window,
+        problem: &Problem<'_, '_>,
+        work_max: u64,
+    ) -> Result<Self, Halt> {
         let mut closure = Self {
             rows: window.rows.clone(),
             threads_count: window.threads.len(),
@@ -93,6 +101,7 @@ impl Closure {
             queue: Queue::full(window.events.len()),
             changed: vec![false; window.events.len()],
             work: window.rows.len() as u64,
+            work_max,
             assumes_open: false,
         };
         for &(first, second) in &problem.query.order {
@@ -149,17 +158,19 @@ impl Closure {
                 continue;
             }
             for (_, range) in &window.locks[section.lock] {
-                let line = &window.sections[range.clone()];
-                let last = line.iter().rev().find(|other| section.excludes(other));
-                if let Some(last) = last.filter(|last| last.release < BEFORE) {
+                let last = &window.sections[range.end - 1];
+                let last = last.last_that_excludes(section, window);
+                let last = last.filter(|last| section.excludes(last) && last.release < BEFORE);
+                if let Some(last) = last {
                     self.add(window, last.release, section.acquire)?;
                 }
             }
         }
         for stay in &window.stays {
             if stay.leave == NEVER && (stay.stays_open || self.assumes_open) {
-                for &(on, notify) in &window.notifies {
-                    if stay.is_kept_from(on, window.events[notify as usize]) {
+                for &notify in window.notifies_on(stay.condition) {
+                    let event = window.events[notify as usize];
+                    if stay.is_kept_from(stay.condition, event) {
                         self.put_before_stay(window, notify, stay.begin, stay.of.begin)?;
                     }
                 }
@@ -180,6 +191,10 @@ impl Closure {
 
     fn run(&mut self, window: &Window) -> Result<(), Halt> {
         while let Some(at) = self.queue.pop() {
+            self.work += 1;
+            if self.work > self.work_max {
+                return Err(Halt::Spent);
+            }
             if std::mem::take(&mut self.changed[at as usize]) {
                 self.pass_on(window, at)?;
             }
@@ -189,7 +204,7 @@ impl Closure {
             if window.var_of[at as usize] != NEVER {
                 self.exclude_writes(window, at)?;
             }
-            if !window.notifies.is_empty() {
+            if !window.notify_at.is_empty() {
                 self.exclude_notifies(window, at)?;
             }
         }
@@ -263,9 +278,8 @@ impl Closure {
             let line = &window.sections[range.clone()];
             let seen = self.row(at)[*thread as usize];
             let count = line.partition_point(|other| other.acquired < seen);
-            let Some(other) = line[..count].iter().rev().find(|other| own.excludes(other)) else {
-                continue;
-            };
+            let last = line[..count].last().and_then(|last| last.last_that_excludes(own, window));
+            let Some(other) = last else { continue };
             match other.release {
                 BEFORE => {}
                 NEVER => match other.of.release.filter(|_| !other.stays_open) {
@@ -339,31 +353,38 @@ impl Closure {
 
     /// Notifies that would wake others than they did come before those wait, or after.
     fn exclude_notifies(&mut self, window: &Window, at: Place) -> Result<(), Halt> {
-        let is_notify = window.notifies.iter().any(|&(_, notify)| notify == at);
-        if !is_notify && !window.stays.iter().any(|stay| stay.leave == at) {
-            return Ok(());
+        if let Some(&on) = window.notify_at.get(&at) {
+            let event = window.events[at as usize];
+            for stay in window.stays_on(on) {
+                self.work += 1;
+                let is_begun = stay.begin < BEFORE && self.is_before(window, stay.begin, at);
+                if is_begun && stay.is_kept_from(on, event) {
+                    self.leave_before(window, stay, at)?;
+                }
+            }
         }
-        for stay in &window.stays {
-            for &(on, notify) in &window.notifies {
-                if !stay.is_kept_from(on, window.events[notify as usize]) {
-                    continue;
-                }
-                if notify == at && stay.begin < BEFORE && self.is_before(window, stay.begin, at) {
-                    match stay.leave {
-                        NEVER => {
-                            match crate::engine::leave(&stay.of).filter(|_| !stay.stays_open) {
-                                Some(leave) => return Err(Halt::Complete(leave)),
-                                None => return Err(Halt::Contradiction),
-                            }
-                        }
-                        leave => self.add(window, leave, at)?,
-                    }
-                }
-                if stay.leave == at && self.is_before(window, notify, at) {
+        for &index in window.leaves_at.get(&at).into_iter().flatten() {
+            let stay = window.stays[index];
+            for &notify in window.notifies_on(stay.condition) {
+                self.work += 1;
+                let is_before = self.is_before(window, notify, at);
+                let event = window.events[notify as usize];
+                if is_before && stay.is_kept_from(stay.condition, event) {
                     self.put_before_stay(window, notify, stay.begin, stay.of.begin)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Puts the end of `stay` before the notify at `at`, which comes after its begin.
+    fn leave_before(&mut self, window: &Window, stay: &Waiting, at: Place) -> Result<(), Halt> {
+        match stay.leave {
+            NEVER => match crate::engine::leave(&stay.of).filter(|_| !stay.stays_open) {
+                Some(leave) => Err(Halt::Complete(leave)),
+                None => Err(Halt::Contradiction),
+            },
+            leave => self.add(window, leave, at),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The engine: what it knows of a trace once and for all, and the answer to one query.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use reweave_base::{Id, IndexVec, Rows};
@@ -226,6 +227,8 @@ pub(crate) struct Problem<'e, 't> {
     pub(crate) needs: SomeNeeds<'e, 't>,
     /// For threads that may not run on, how many events they may run.
     caps: Vec<(ThreadId, u32)>,
+    /// How many threads and sections were looked at for what is in the way.
+    pub(crate) looks: Cell<u64>,
 }
 
 /// Needs that are the engine's, or made for one query.
@@ -271,7 +274,7 @@ impl<'e, 't> Problem<'e, 't> {
             true => SomeNeeds::Shared(&engine.needs),
             false => SomeNeeds::Own(Box::new(Needs::without(trace, &free))),
         };
-        Self { engine, query, needs, caps }
+        Self { engine, query, needs, caps, looks: Cell::new(0) }
     }
 
     /// The least that happens in every reordering that meets the query.
@@ -339,8 +342,10 @@ impl<'e, 't> Solver<'e, 't> {
     /// Answers `query`.
     pub fn solve(&mut self, query: &Query) -> Answer {
         let problem = Problem::new(self.engine, query);
-        self.search.work += QUICK_WORK + self.engine.trace.names().threads.len() as u64;
-        let answer = self.solve_by_needs(&problem);
+        let seed = problem.seed();
+        let quick = quick_answer(&problem, &seed);
+        self.charge(&problem);
+        let answer = quick.unwrap_or_else(|| self.search.run(&problem, seed, self.budget));
         if matches!(answer, Answer::Feasible(_)) || !self.engine.counts_tokens {
             return answer;
         }
@@ -348,35 +353,35 @@ impl<'e, 't> Solver<'e, 't> {
         reference::search(self.engine.trace, query, self.budget.states)
     }
 
+    /// Answers `query` as far as that takes no closure: almost all that are feasible, and those that
+    /// need what they exclude.
+    pub fn solve_quickly(&mut self, query: &Query) -> Option<Answer> {
+        let problem = Problem::new(self.engine, query);
+        let answer = quick_answer(&problem, &problem.seed());
+        self.charge(&problem);
+        let is_final = matches!(answer, Some(Answer::Feasible(_))) || !self.engine.counts_tokens;
+        answer.filter(|_| is_final)
+    }
+
+    /// A reordering that meets `query` and keeps the observed order of the sections, the waits and
+    /// the posts that it runs, if there is one: it runs in observed order.
+    pub fn preserve(&mut self, query: &Query) -> Option<Reordering> {
+        let problem = Problem::new(self.engine, query);
+        let mut cut = problem.seed();
+        let is_found = problem.is_as_observed() && growth::preserve(&problem, &mut cut);
+        self.charge(&problem);
+        is_found.then(|| Reordering { base: cut, schedule: Vec::new() })
+    }
+
     /// How much work the queries took since this was last asked.
     pub const fn take_work(&mut self) -> u64 {
         std::mem::replace(&mut self.search.work, 0)
     }
 
-    /// Whether the events are next at once in some reordering that keeps the observed order of the
-    /// sections of each lock that it runs; the witness runs in observed order.
-    pub fn preserve(&mut self, query: &Query) -> Option<Reordering> {
-        let problem = Problem::new(self.engine, query);
-        self.search.work += QUICK_WORK + self.engine.trace.names().threads.len() as u64;
-        let mut cut = problem.seed();
-        let is_found = problem.is_as_observed() && growth::preserve(&problem, &mut cut);
-        is_found.then(|| Reordering { base: cut, schedule: Vec::new() })
-    }
-
-    /// Answers `query` as far as that takes no closure: almost all that are feasible, and those that
-    /// need what they exclude.
-    pub fn solve_quickly(&mut self, query: &Query) -> Option<Answer> {
-        let problem = Problem::new(self.engine, query);
-        self.search.work += QUICK_WORK + self.engine.trace.names().threads.len() as u64;
-        let answer = quick_answer(&problem, &problem.seed());
-        let is_final = matches!(answer, Some(Answer::Feasible(_))) || !self.engine.counts_tokens;
-        answer.filter(|_| is_final)
-    }
-
-    fn solve_by_needs(&mut self, problem: &Problem<'_, 't>) -> Answer {
-        let seed = problem.seed();
-        let answer = quick_answer(problem, &seed);
-        answer.unwrap_or_else(|| self.search.run(problem, seed, self.budget))
+    /// Counts what was looked at for a quick answer.
+    fn charge(&mut self, problem: &Problem<'_, '_>) {
+        let threads_count = self.engine.trace.names().threads.len() as u64;
+        self.search.work += QUICK_WORK + threads_count + problem.looks.get();
     }
 }
 

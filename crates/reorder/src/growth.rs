@@ -4,8 +4,8 @@
 //! a lock that the cut leaves open is in the way of a later one of its lock, and a thread left in a
 //! condition's queue is in the way of a later notify that did not wake it. Completing either, with
 //! what that needs, is the only way to keep the observed order, so the grown cut is the least that
-//! works: a reordering that keeps the observed order of the sections it runs exists exactly if the
-//! grown cut holds nothing that must not happen.
+//! works: a reordering that keeps the observed order of the sections it runs, of waits and notifies,
+//! and of posts and takes, exists exactly if the grown cut holds nothing that must not happen.
 //!
 //! Costs a look at each thread and open section each time the cut grows.
 
@@ -58,7 +58,9 @@ pub(crate) fn obstacle(problem: &Problem<'_, '_>, cut: &Cut) -> Option<(ThreadId
 /// What of `thread`, after its events in `cut`, is in the way.
 fn in_the_way(problem: &Problem<'_, '_>, cut: &Cut, thread: ThreadId) -> Option<Obstacle> {
     let engine = problem.engine;
+    problem.looks.update(|looks| looks + 1);
     for section in engine.open(thread, cut[thread]) {
+        problem.looks.update(|looks| looks + engine.users(section.lock).len() as u64);
         let others = engine.users(section.lock).iter().filter(|user| user.thread != thread);
         let mut last =
             others.filter_map(|user| engine.last_section(user, section.mode, cut[user.thread]));

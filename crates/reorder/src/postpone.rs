@@ -53,6 +53,10 @@ pub(crate) fn postpone(problem: &Problem<'_, '_>, mut cut: Cut) -> Option<Reorde
         Tails { problem, base: &cut, writes: FxHashMap::default(), steps_left: STEPS_MAX };
     let mut schedule = Vec::new();
     for (at, &(thread, position)) in tails.iter().enumerate() {
+        let fork = engine.trace().lifetime(thread).fork.filter(|_| position == 0);
+        if fork.is_some_and(|fork| !engine.is_in(&cut, fork)) {
+            return None;
+        }
         let own = &engine.trace().thread_events(thread)[position as usize..whole[thread] as usize];
         for &event in own {
             run.step(event, thread, &tails[..at], &whole)?;

@@ -13,8 +13,8 @@ pub struct Query {
     pub order: Vec<(EventId, EventId)>,
     /// Events that do not happen.
     pub absent: Vec<EventId>,
-    /// Events that are each the next of their thread at the end, with nothing but locks to keep
-    /// them from happening.
+    /// Events that are each the next of their thread at the end, and for which all that they need
+    /// has happened; but locks, and what a read would see, may keep them from happening.
     pub enabled: Vec<EventId>,
     /// Reads that happen and need not see what they saw when observed.
     pub views: Vec<(EventId, View)>,

@@ -101,12 +101,30 @@ impl<'a> State<'a> {
         let Query { must, order, enabled, views, .. } = self.query;
         let is_next = |&event: &EventId| {
             let thread = self.trace.event(event).thread;
-            self.next(thread) == Some(event) && self.is_started(thread)
+            self.next(thread) == Some(event)
+                && self.is_started(thread)
+                && self.has_what_it_needs(event)
         };
         enabled.iter().all(is_next)
             && must.iter().all(|&event| self.has_run(event))
             && order.iter().all(|&(_, second)| self.has_run(second))
             && views.iter().all(|&(read, _)| self.has_run(read))
+    }
+
+    /// Whether nothing but locks, what it reads, who waits and how many tokens there are could keep
+    /// `event`, the next of its thread, from happening.
+    fn has_what_it_needs(&self, event: EventId) -> bool {
+        let signals = self.trace.signals();
+        match self.trace.event(event).op {
+            Op::Notify(_) | Op::NotifyAll(_) => {
+                let woken = signals.woken(event).iter().filter_map(|&wait| signals.stay(wait));
+                woken.into_iter().all(|stay| self.has_run(stay.begin))
+            }
+            Op::Take(semaphore) if self.trace.declared().start(semaphore).is_some() => true,
+            op if op.var().is_some() => true,
+            Op::Acquire(_) | Op::AcquireShared(_) => true,
+            _ => self.is_let(event),
+        }
     }
 
     /// Whether the query lets `event` happen now.
@@ -131,6 +149,12 @@ impl<'a> State<'a> {
         if !self.is_started(happening.thread) || !self.is_wanted(event) {
             return false;
         }
+        self.is_let(event)
+    }
+
+    /// Whether the rules let `event`, the next of its thread, happen now.
+    fn is_let(&self, event: EventId) -> bool {
+        let happening = self.trace.event(event);
         let signals = self.trace.signals();
         match happening.op {
             Op::Read(var) | Op::AtomicRead(var, _) | Op::AtomicUpdate(var, _) => {

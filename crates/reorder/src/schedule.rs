@@ -19,8 +19,9 @@ pub(crate) type Edge = (Place, Place);
 /// Why no event may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stuck {
-    /// An exclusion that can go either way: the edge of the observed way round, and the other.
-    Decide(Edge, Edge),
+    /// An exclusion that is not decided: the edge of the way round to try first, and the other if
+    /// that is possible too.
+    Decide(Edge, Option<Edge>),
     /// This event, before the window, might have to come later.
     Extend(EventId),
 }
@@ -109,8 +110,7 @@ impl<'a> Run<'a> {
                 return Some(Block::Read(read));
             }
         }
-        let notify = window.notifies.iter().find(|&&(_, notify)| notify == at);
-        let &(on, _) = notify?;
+        let &on = window.notify_at.get(&at)?;
         let event = window.events[at as usize];
         let mut waiting = self.waiting.iter().copied();
         waiting.find(|&stay| window.stays[stay].is_kept_from(on, event)).map(Block::Stay)
@@ -145,13 +145,9 @@ impl<'a> Run<'a> {
                 self.current[var as usize] = (at, window.readers(at).to_vec());
             }
         }
-        for (index, stay) in window.stays.iter().enumerate() {
-            if stay.begin == at {
-                self.waiting.push(index);
-            }
-            if stay.leave == at {
-                self.waiting.retain(|&other| other != index);
-            }
+        self.waiting.extend(window.begins_at.get(&at).into_iter().flatten());
+        if let Some(left) = window.leaves_at.get(&at) {
+            self.waiting.retain(|other| !left.contains(other));
         }
     }
 
@@ -170,7 +166,7 @@ impl<'a> Run<'a> {
 
     /// The two edges between which to decide so that `at` is not blocked, the observed way round
     /// first; or the event before the window that would have to move.
-    fn choice(&self, at: Place, block: &Block) -> Result<(Edge, Edge), EventId> {
+    fn choice(&self, at: Place, block: &Block) -> Result<(Edge, Option<Edge>), EventId> {
         let window = self.window;
         let (start, end, other_start, other_end, event) = match *block {
             Block::Section(other) => {
@@ -196,6 +192,12 @@ impl<'a> Run<'a> {
             return Err(event);
         }
         let (here, there) = ((end, other_start), (other_end, start));
-        Ok(if start < other_start { (here, there) } else { (there, here) })
+        // What never ends comes last.
+        Ok(match (end, other_end) {
+            (NEVER, _) => (there, None),
+            (_, NEVER) => (here, None),
+            _ if start < other_start => (here, Some(there)),
+            _ => (there, Some(here)),
+        })
     }
 }

@@ -16,6 +16,9 @@ use crate::query::View;
 use crate::schedule::{Stuck, schedule};
 use crate::window::Window;
 
+/// How many numbers the rows of a window may have: several copies of them are kept at a time.
+const NUMBERS_MAX: u64 = 50_000_000;
+
 /// What is left of a query's budget.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
@@ -122,17 +125,16 @@ impl Search {
         let mut start = start(problem, cut);
         loop {
             let size = Window::size(problem, cut, start);
-            // At least the window's own size is spent, so that this ends.
-            if size.saturating_mul(8) > self.work_left {
+            if size > self.work_left.min(NUMBERS_MAX) {
                 return Oriented::Spent;
             }
             let window = Window::build(problem, cut, start);
-            self.spend(window.rows.len() as u64 + size);
-            let halt = match Closure::of(&window, problem) {
+            // At least the window's own size is spent, so that this ends.
+            self.spend(size + window.events.len() as u64);
+            let halt = match Closure::of(&window, problem, self.work_left) {
                 Ok(closure) => match self.decide(&window, closure) {
                     Ok(order) => return Oriented::Found(reordering(problem, cut, &window, order)),
-                    Err(Some(halt)) => halt,
-                    Err(None) => return Oriented::Spent,
+                    Err(halt) => halt,
                 },
                 Err(Halt::Contradiction) => return Oriented::Refuted,
                 Err(Halt::Complete(event)) => return Oriented::Complete(event),
@@ -140,6 +142,7 @@ impl Search {
             };
             match halt {
                 Halt::Contradiction | Halt::Complete(_) => return Oriented::Failed,
+                Halt::Spent => return Oriented::Spent,
                 // Each time the window at least doubles.
                 Halt::Extend(event) => {
                     let end = window.events.last().map_or(start, |last| last.index() + 1);
@@ -149,13 +152,9 @@ impl Search {
         }
     }
 
-    /// Goes through the decisions that nothing forces; an error of none is the budget's end.
-    fn decide(
-        &mut self,
-        window: &Window,
-        mut closure: Closure,
-    ) -> Result<Vec<EventId>, Option<Halt>> {
-        closure.assume_open(window).map_err(Some)?;
+    /// Goes through the decisions that nothing forces.
+    fn decide(&mut self, window: &Window, mut closure: Closure) -> Result<Vec<EventId>, Halt> {
+        closure.assume_open(window)?;
         let mut stack = vec![closure];
         let mut extend: Option<EventId> = None;
         while let Some(closure) = stack.pop() {
@@ -164,22 +163,24 @@ impl Search {
                 Ok(order) => return Ok(order),
                 Err(Stuck::Extend(event)) => extend = extend.max(Some(event)),
                 Err(Stuck::Decide(first, second)) => {
-                    if self.decisions_left == 0 || self.work_left == 0 {
-                        return Err(None);
+                    let kept = (stack.len() as u64 + 2) * window.rows.len() as u64;
+                    if self.decisions_left == 0 || self.work_left == 0 || kept > 4 * NUMBERS_MAX {
+                        return Err(Halt::Spent);
                     }
                     self.decisions_left -= 1;
-                    for edge in [second, first] {
+                    for edge in [second, Some(first)].into_iter().flatten() {
                         let mut decided = closure.clone();
                         match decided.decide(window, edge) {
                             Ok(()) => stack.push(decided),
                             Err(Halt::Extend(event)) => extend = extend.max(Some(event)),
+                            Err(Halt::Spent) => return Err(Halt::Spent),
                             Err(Halt::Contradiction | Halt::Complete(_)) => {}
                         }
                     }
                 }
             }
         }
-        Err(Some(extend.map_or(Halt::Contradiction, Halt::Extend)))
+        Err(extend.map_or(Halt::Contradiction, Halt::Extend))
     }
 }
 

@@ -65,9 +65,14 @@ pub(crate) struct Window {
     /// For each write the last read of it in each thread, as a list in `readers`.
     reader_lists: Vec<u32>,
     readers: Vec<Vec<Place>>,
+    /// Who waits, by condition.
     pub(crate) stays: Vec<Waiting>,
-    /// Notifies that come while nobody waits but those that they wake.
-    pub(crate) notifies: Vec<(ConditionId, Place)>,
+    /// The stays that begin, and those that end, at an event.
+    pub(crate) begins_at: FxHashMap<Place, Vec<usize>>,
+    pub(crate) leaves_at: FxHashMap<Place, Vec<usize>>,
+    /// The condition of each notify that comes while nobody waits but those that it wakes.
+    pub(crate) notify_at: FxHashMap<Place, ConditionId>,
+    notifies: FxHashMap<ConditionId, Vec<Place>>,
 }
 
 /// A section that has a part in the window.
@@ -83,9 +88,23 @@ pub(crate) struct Section {
     pub(crate) release: Place,
     /// Whether it is open in every reordering that meets the query.
     pub(crate) stays_open: bool,
+    /// Of it and the earlier ones of its thread on the lock, which ends last: among all of them,
+    /// and among those that hold the lock alone. A thread may hold a lock in both modes at once.
+    last_to_end: [u32; 2],
 }
 
 impl Section {
+    /// Of it and the earlier ones of its thread on the lock, the one that ends last of those that
+    /// exclude `other`, a section of another thread.
+    pub(crate) fn last_that_excludes<'w>(
+        &self,
+        other: &Self,
+        window: &'w Window,
+    ) -> Option<&'w Self> {
+        let is_shared = usize::from(other.of.mode == Mode::Shared);
+        window.sections.get(self.last_to_end[is_shared] as usize)
+    }
+
     /// Whether it and `other` are of different threads and exclude each other.
     pub(crate) fn excludes(&self, other: &Self) -> bool {
         self.thread != other.thread
@@ -150,7 +169,10 @@ impl Window {
             reader_lists: Vec::new(),
             readers: Vec::new(),
             stays: Vec::new(),
-            notifies: Vec::new(),
+            begins_at: FxHashMap::default(),
+            leaves_at: FxHashMap::default(),
+            notify_at: FxHashMap::default(),
+            notifies: FxHashMap::default(),
         };
         window.gather(problem, cut);
         window.fill_rows(problem);
@@ -161,14 +183,17 @@ impl Window {
         window
     }
 
-    /// How many events from `start` on `cut` holds.
+    /// How many numbers the rows of the window of `cut` from `start` on have.
     pub(crate) fn size(problem: &Problem<'_, '_>, cut: &Cut, start: usize) -> u64 {
         let from = EventId::from_index(start);
         let count = |thread: ThreadId| {
             let own = &problem.engine.trace().thread_events(thread)[..cut[thread] as usize];
             (own.len() - own.partition_point(|&event| event < from)) as u64
         };
-        cut.ids().map(count).sum()
+        let counts = cut.ids().map(count).filter(|&count| count > 0);
+        let (events, threads) =
+            counts.fold((0, 0), |(events, threads), count: u64| (events + count, threads + 1));
+        events * threads
     }
 
     fn gather(&mut self, problem: &Problem<'_, '_>, cut: &Cut) {
@@ -318,7 +343,13 @@ impl Window {
                 acquired: trace.position(of.acquire),
                 release: ended.map_or(NEVER, |release| self.place(problem, release)),
                 stays_open: of.release.is_none_or(|release| problem.is_out_of_reach(release)),
+                last_to_end: [NEVER; 2],
             };
+            let lines = &self.locks[section.lock];
+            let is_first = lines.last().is_none_or(|(_, range)| range.start == at);
+            let before = if is_first { [NEVER; 2] } else { self.sections[at - 1].last_to_end };
+            let section =
+                Section { last_to_end: self.last_to_end(before, at, &section), ..section };
             if section.acquire < BEFORE {
                 self.starts[section.acquire as usize] = at as u32;
             }
@@ -327,6 +358,24 @@ impl Window {
             }
             self.sections.push(section);
         }
+    }
+
+    /// What [`Section::last_to_end`] is for `section`, at index `at`, given what it is for the one
+    /// before it.
+    fn last_to_end(&self, before: [u32; 2], at: usize, section: &Section) -> [u32; 2] {
+        let ends_after = |index: u32| {
+            let other = self.sections.get(index as usize);
+            other.is_none_or(|other| match (other.release, section.release) {
+                (NEVER, _) => false,
+                (_, NEVER) => true,
+                _ => other.of.release < section.of.release,
+            })
+        };
+        let is_alone = section.of.mode == Mode::Exclusive;
+        let own = |index: u32, counts: bool| {
+            if counts && ends_after(index) { at as u32 } else { index }
+        };
+        [own(before[0], true), own(before[1], is_alone)]
     }
 
     fn find_accesses(&mut self, problem: &Problem<'_, '_>) {
@@ -406,9 +455,10 @@ impl Window {
                 Op::Notify(on) if trace.signals().woken(event).is_empty() => on,
                 _ => continue,
             };
-            self.notifies.push((on, place as Place));
+            self.notifies.entry(on).or_default().push(place as Place);
+            self.notify_at.insert(place as Place, on);
         }
-        if self.notifies.is_empty() {
+        if self.notify_at.is_empty() {
             return;
         }
         for stay in trace.signals().stays() {
@@ -426,5 +476,26 @@ impl Window {
             let stays_open = leave(stay).is_none_or(|leave| problem.is_out_of_reach(leave));
             self.stays.push(Waiting { of: *stay, condition, begin, leave: left, stays_open });
         }
+        self.stays.sort_by_key(|stay| stay.condition);
+        for (index, stay) in self.stays.iter().enumerate() {
+            if stay.begin < BEFORE {
+                self.begins_at.entry(stay.begin).or_default().push(index);
+            }
+            if stay.leave < BEFORE {
+                self.leaves_at.entry(stay.leave).or_default().push(index);
+            }
+        }
+    }
+
+    /// Who waits on `condition`.
+    pub(crate) fn stays_on(&self, condition: ConditionId) -> &[Waiting] {
+        let from = self.stays.partition_point(|stay| stay.condition < condition);
+        let to = self.stays.partition_point(|stay| stay.condition <= condition);
+        &self.stays[from..to]
+    }
+
+    /// The notifies on `condition` that come while nobody waits but those that they wake.
+    pub(crate) fn notifies_on(&self, condition: ConditionId) -> &[Place] {
+        self.notifies.get(&condition).map_or(&[], Vec::as_slice)
     }
 }

@@ -187,6 +187,47 @@ fn litmus_cases_have_exactly_the_races_and_deadlocks_of_all_reorderings() {
     }
 }
 
+#[test]
+fn a_thread_that_holds_a_lock_in_both_modes_ends_with_the_one_it_gives_back_last() {
+    let trace = reweave_testkit::std(
+        "T7|w(x1)|1\nT7|r(x21)|2\nT4|w(x21)|3\nT7|acq(l4)|4\nT7|r(x1)|5\nT7|r(x6)|6\nT3|w(x3)|7\n\
+         T4|w(x1)|8\nT4|r(x3)|9\nT4|w(x0)|10\nT7|rel(l4)|11\nT2|racq(l4)|12\nT2|acq(l4)|13\n\
+         T2|w(x3)|14\nT2|rel(l4)|15\nT2|r(x0)|16\nT2|rrel(l4)|17\nT2|w(x6)|18\n",
+    );
+    assert_eq!(fault(&trace, &races(&trace)).unwrap_or_default(), "");
+}
+
+#[test]
+fn a_thread_that_is_put_off_whole_runs_after_its_fork_though_its_name_came_first() {
+    let mut builder = reweave_trace::TraceBuilder::new();
+    for name in ["T3", "T1", "T2"] {
+        builder.thread(name);
+    }
+    let named = reweave_testkit::std(
+        "T1|acq(k)|1\nT1|fork(T3)|2\nT3|acq(l)|3\nT3|w(x)|4\nT3|rel(l)|5\nT1|join(T3)|6\n\
+         T1|rel(k)|7\nT2|acq(k)|8\nT2|rel(k)|9\nT2|acq(l)|10\nT2|rel(l)|11\nT2|w(x)|12\n",
+    );
+    let (lock, var) = (builder.lock("k"), builder.var("x"));
+    let (inner, site) = (builder.lock("l"), builder.site("here"));
+    for (_, event) in named.events() {
+        let mut thread = |id| builder.thread(named.names().threads.name(id));
+        let op = match event.op {
+            Op::Fork(child) => Op::Fork(thread(child)),
+            Op::Join(child) => Op::Join(thread(child)),
+            Op::Write(_) => Op::Write(var),
+            Op::Acquire(of) if named.names().locks.name(of) == "k" => Op::Acquire(lock),
+            Op::Release(of) if named.names().locks.name(of) == "k" => Op::Release(lock),
+            Op::Acquire(_) => Op::Acquire(inner),
+            Op::Release(_) => Op::Release(inner),
+            other => other,
+        };
+        let thread = thread(event.thread);
+        builder.push(thread, op, site);
+    }
+    let trace = builder.finish().unwrap();
+    assert_eq!(fault(&trace, &races(&trace)).unwrap_or_default(), "");
+}
+
 /// Whether the reference itself finds the races that the oracle does.
 fn reference_fault(trace: &Trace) -> Option<String> {
     let found = oracle::predictable(trace, STATES_MAX);

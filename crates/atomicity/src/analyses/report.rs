@@ -21,7 +21,7 @@ const BATCH: usize = 64;
 /// How many blocks are gone through between two looks at whether to stop.
 const STRIDE: u64 = 1 << 10;
 
-/// What one try costs besides the trace's length.
+/// What one try costs.
 const TRY_COST: u64 = 10_000;
 
 /// What a step in the search for patterns costs.
@@ -74,14 +74,13 @@ impl<'a, 's, 't> Report<'a, 's, 't> {
         blocks: &'a Blocks,
         sink: &'s mut dyn Sink,
     ) -> Self {
-        let try_cost = subject.trace().len() as u64 + TRY_COST;
         Self {
             analysis,
             subject,
             settings,
             blocks,
             sink,
-            tries_left: settings.budget / try_cost,
+            tries_left: settings.budget / TRY_COST,
             truncated: None,
             told: FxHashSet::default(),
             told_chains: FxHashSet::default(),

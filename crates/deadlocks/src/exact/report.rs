@@ -1,8 +1,8 @@
 //! From deadlocks to findings: each is put before the checker, then told in a sentence.
 //!
 //! Deadlocks at the same code locations are one finding unless all are asked for, shown by the
-//! earliest that rests on no read of an unknown writer. The checker goes through the trace each
-//! time, so how often it is asked is limited by the budget.
+//! earliest that rests on no read of an unknown writer. Every schedule is put before the checker, so
+//! how often it is asked is limited by the budget.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -14,6 +14,9 @@ use reweave_trace::{EventId, Goal, LockId, Op, Trace};
 
 use super::dependencies::excludes;
 use super::{Deadlock, Follow, INFO};
+
+/// What a look of the checker at one schedule costs, in steps of the budget.
+const CHECK_COST: u64 = 10_000;
 
 /// How many deadlocks at the same code locations are put before the checker.
 const TRIES_MAX: usize = 8;
@@ -76,7 +79,7 @@ impl<'a, 't> Report<'a, 't> {
             sink,
             groups: Vec::new(),
             by_locations: FxHashMap::default(),
-            replays_left: settings.budget / subject.trace().len().max(1) as u64,
+            replays_left: settings.budget / CHECK_COST,
             unlisted: 0,
             refused: 0,
             loose: 0,

@@ -125,24 +125,12 @@ impl<'d> Trial<'d> {
                 None => Answer::Infeasible(Refuted::Exhausted),
             },
         };
-        let trace = court.engine.trace();
-        let (cheap, usual) = (trace.names().threads.len() as u64, trace.len() as u64);
         match answer {
-            Answer::Feasible(reordering) => {
-                // What runs in observed order is found without a look at the events.
-                let is_cheap = reordering.schedule.is_empty();
-                self.prove(cycle, reordering, court.all);
-                if is_cheap { cheap } else { usual }
-            }
-            Answer::Infeasible(_) => {
-                self.tally.refuted += 1;
-                if court.reach == Reach::Preserving { cheap } else { usual }
-            }
-            Answer::Unknown => {
-                self.tally.unknown += 1;
-                court.budget.work
-            }
+            Answer::Feasible(reordering) => self.prove(cycle, reordering, court.all),
+            Answer::Infeasible(_) => self.tally.refuted += 1,
+            Answer::Unknown => self.tally.unknown += 1,
         }
+        solver.take_work()
     }
 
     fn prove(&mut self, cycle: Vec<EventId>, reordering: Reordering, all: bool) {
