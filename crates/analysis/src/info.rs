@@ -153,8 +153,11 @@ impl Guarantee {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Witnessed => "The independent checker accepted the schedule.",
-            Self::First => "Sound only if nothing reported before it is real.",
-            Self::Unordered => "The relation leaves these events unordered; nothing more is sure.",
+            Self::First => {
+                "No schedule shows it, but a theorem of the relation says that these race or that \
+                 threads can deadlock before: see what `deadlocks` finds."
+            }
+            Self::Unordered => "A lead: no schedule proves it.",
         }
     }
 }

@@ -147,7 +147,9 @@ proptest! {
     fn each_report_can_happen_or_a_deadlock_can(
         trace in traces(Shape { locks: 3, ..Shape::SMALL.events(18) }),
     ) {
-        prop_assume!(is_well_nested(&trace));
+        if !is_well_nested(&trace) {
+            return Ok(());
+        }
         prop_assert_eq!(unsound(&trace), []);
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Evidence, Finding, Guarantee, Info, Kind, Proof, Settings, Sink, Subject, Truncation, spelled,
+    Evidence, Finding, Guarantee, Info, Kind, Settings, Sink, Subject, Truncation, spelled,
 };
 use reweave_trace::Trace;
 
@@ -56,7 +56,7 @@ impl<'a, 't> Proofs<'a, 't> {
             let tries = self.prove(batch);
             for (&race, tried) in batch.iter().zip(tries) {
                 self.count(&tried);
-                let finding = self.finding(race, 1, tried.proof());
+                let finding = self.finding(race, 1, tried);
                 if sink.found(finding).is_break() {
                     return ControlFlow::Break(None);
                 }
@@ -81,8 +81,8 @@ impl<'a, 't> Proofs<'a, 't> {
             let first: Vec<Race> = batch.iter().map(|(races, _)| races[0]).collect();
             let tries = self.prove(&first);
             for (&(races, count), tried) in batch.iter().zip(tries) {
-                let (race, proof) = self.best(races, tried);
-                let finding = self.finding(race, count, proof);
+                let (race, tried) = self.best(races, tried);
+                let finding = self.finding(race, count, tried);
                 if sink.found(finding).is_break() {
                     return ControlFlow::Break(None);
                 }
@@ -110,7 +110,7 @@ impl<'a, 't> Proofs<'a, 't> {
     }
 
     /// The instance of a group to show; `tried` is what came of the first.
-    fn best(&mut self, races: &[Race], tried: Tried) -> (Race, Option<Proof>) {
+    fn best(&mut self, races: &[Race], tried: Tried) -> (Race, Tried) {
         let is_untried = matches!(tried, Tried::Untried);
         let mut first = Some(tried);
         let (mut loose, mut is_open) = (None, false);
@@ -118,7 +118,7 @@ impl<'a, 't> Proofs<'a, 't> {
             let tried = first.take().or_else(|| self.prove(&[race]).pop());
             match tried {
                 Some(Tried::Proven(proof)) if proof.loose_reads_count() == 0 => {
-                    return (race, Some(proof));
+                    return (race, Tried::Proven(proof));
                 }
                 Some(Tried::Proven(proof)) => loose = loose.or(Some((race, proof))),
                 Some(Tried::Unknown | Tried::Untried) => is_open = true,
@@ -127,16 +127,25 @@ impl<'a, 't> Proofs<'a, 't> {
         }
         if let Some((race, proof)) = loose {
             self.loose += 1;
-            return (race, Some(proof));
+            return (race, Tried::Proven(proof));
         }
-        if is_open {
-            self.count(if is_untried { &Tried::Untried } else { &Tried::Unknown });
-        }
-        (races[0], None)
+        let tried = match (is_open, is_untried) {
+            (false, _) => Tried::Refuted,
+            (true, true) => Tried::Untried,
+            (true, false) => Tried::Unknown,
+        };
+        self.count(&tried);
+        (races[0], tried)
     }
 
-    fn finding(&self, race: Race, count: u64, proof: Option<Proof>) -> Finding {
-        let evidence = match proof {
+    fn finding(&self, race: Race, count: u64, tried: Tried) -> Finding {
+        let why = match tried {
+            Tried::Proven(_) => "are reached only by way of reads whose writer was not observed",
+            Tried::Refuted => "are left unordered, but no correct reordering brings them together",
+            Tried::Unknown => "are left unordered; the search for a schedule was given up",
+            Tried::Untried => "are left unordered; no schedule was looked for",
+        };
+        let evidence = match tried.proof() {
             Some(proof) => Evidence::Schedule(proof),
             None if self.first == Some(race) => Evidence::First,
             None => Evidence::Unordered,
@@ -145,7 +154,7 @@ impl<'a, 't> Proofs<'a, 't> {
         let verdict = match evidence.guarantee() {
             Guarantee::Witnessed => "can happen at the same time",
             Guarantee::First => "are a race, or threads can deadlock before",
-            Guarantee::Unordered => "are not ordered by synchronisation",
+            Guarantee::Unordered => why,
         };
         Finding {
             analysis: self.info.name,

