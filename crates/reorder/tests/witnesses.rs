@@ -12,11 +12,14 @@ use serde_json::Value;
 fn trace_of(vector: &Value) -> (Trace, Vec<EventId>) {
     let mut text = String::new();
     let (mut places, mut lines_count) = (Vec::new(), 0);
-    for event in vector["events"].as_array().unwrap() {
-        let (thread, op) = (event[0].as_u64().unwrap(), event[1].as_str().unwrap());
+    for event in vector["events"].as_array().expect("the vectors are well formed") {
+        let (thread, op) = (
+            event[0].as_u64().expect("the vectors are well formed"),
+            event[1].as_str().expect("the vectors are well formed"),
+        );
         let object = match &event[2] {
             Value::Number(number) => format!("T{number}"),
-            other => other.as_str().unwrap().to_owned(),
+            other => other.as_str().expect("the vectors are well formed").to_owned(),
         };
         // A wait is a release and what it waits on; the wake comes before the lock is taken again.
         let ops = match op {
@@ -32,14 +35,17 @@ fn trace_of(vector: &Value) -> (Trace, Vec<EventId>) {
         }
     }
     let trace = reweave_testkit::std(&text);
-    let places = places.iter().map(|&number| trace.numbered(number).unwrap()).collect();
+    let places = places
+        .iter()
+        .map(|&number| trace.numbered(number).expect("the vectors are well formed"))
+        .collect();
     (trace, places)
 }
 
 /// The question that `witness` is, if it is not infeasible by definition.
 fn query_of(witness: &Value, places: &[EventId], stops: bool) -> Option<Query> {
     let place = |key: &str| {
-        let index = witness[key].as_i64().unwrap();
+        let index = witness[key].as_i64().expect("the vectors are well formed");
         usize::try_from(index).ok().map(|index| places[index])
     };
     let (w, r, c) = (place("w"), place("r")?, place("c"));
@@ -68,15 +74,15 @@ fn query_of(witness: &Value, places: &[EventId], stops: bool) -> Option<Query> {
 #[test]
 fn worked_witnesses_are_decided_as_an_explicit_search_decides_them() {
     let path = corpus::folder().join("vectors/nondet_small.jsonl");
-    let text = fs::read_to_string(path).unwrap();
+    let text = fs::read_to_string(path).expect("the vectors are well formed");
     let mut counts = [0; 2];
     for line in text.lines() {
-        let vector: Value = serde_json::from_str(line).unwrap();
+        let vector: Value = serde_json::from_str(line).expect("the vectors are well formed");
         let (trace, places) = trace_of(&vector);
         let (engine, checker) = (Engine::new(&trace), Checker::new(&trace));
-        for witness in vector["witnesses"].as_array().unwrap() {
+        for witness in vector["witnesses"].as_array().expect("the vectors are well formed") {
             for (at, (notion, stops)) in [("prefix", false), ("strict", true)].iter().enumerate() {
-                let expected = witness[notion].as_bool().unwrap();
+                let expected = witness[notion].as_bool().expect("the vectors are well formed");
                 let what = format!("{} {witness} {notion}", vector["name"]);
                 let Some(query) = query_of(witness, &places, *stops) else {
                     assert!(!expected, "{what}");
