@@ -22,7 +22,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { all: false, limit: None, budget: 10_000_000_000, window: None, threads: 1 }
+        Self { all: false, limit: None, budget: 2_000_000_000, window: None, threads: 1 }
     }
 }
 

@@ -40,6 +40,9 @@ pub const PROVEN_MAX: u64 = 1_000;
 /// How many candidates are decided at a time.
 const BATCH: usize = 1 << 14;
 
+/// How many of those that a quick look leaves open are.
+const HARD_BATCH: usize = 64;
+
 /// After how much work location pairs with a proven instance get no more than a quick look.
 const THRIFTY: u64 = 20_000_000;
 
@@ -192,12 +195,12 @@ impl<'a, 't> Pass<'a, 't> {
         }
         let mut verdicts = vec![None; batch.len()];
         let all: Vec<usize> = (0..batch.len()).collect();
-        self.decide(&batch, &all, Effort::Quick, &mut verdicts);
+        self.decide(&batch, &all, Effort::Quick, &mut verdicts, sink);
         let open: Vec<usize> = all.into_iter().filter(|&at| verdicts[at].is_none()).collect();
         if self.is_thrifty() {
-            self.decide_one_a_group(&batch, open, &mut verdicts);
+            self.decide_one_a_group(&batch, open, &mut verdicts, sink);
         } else {
-            self.decide(&batch, &open, Effort::Full, &mut verdicts);
+            self.decide(&batch, &open, Effort::Full, &mut verdicts, sink);
         }
         for (race, verdict) in batch.into_iter().zip(verdicts) {
             match verdict {
@@ -205,7 +208,7 @@ impl<'a, 't> Pass<'a, 't> {
                 Some(Verdict::None) => self.decided.refuted += 1,
                 Some(Verdict::Unknown) => {
                     self.decided.unknown += 1;
-                    self.decided.truncated = Some(Truncation::Budget);
+                    self.decided.truncated = self.decided.truncated.or(Some(Truncation::Budget));
                 }
                 None => self.decided.skipped += 1,
             }
@@ -226,13 +229,25 @@ impl<'a, 't> Pass<'a, 't> {
         chosen: &[usize],
         effort: Effort,
         verdicts: &mut [Option<Verdict>],
+        sink: &dyn Sink,
     ) {
-        let races: Vec<Race> = chosen.iter().map(|&at| batch[at]).collect();
-        let (decided, work) = self.decider.decide(&races, effort);
-        self.work += work;
-        self.work_left = self.work_left.saturating_sub(work);
-        for (&at, verdict) in chosen.iter().zip(decided) {
-            verdicts[at] = verdict;
+        // What is hard may take long: there is a look at whether to stop every now and then.
+        let stride = if effort == Effort::Full { HARD_BATCH } else { BATCH };
+        for chosen in chosen.chunks(stride) {
+            if effort == Effort::Full && (self.work_left == 0 || sink.is_cancelled()) {
+                let reason =
+                    if self.work_left == 0 { Truncation::Budget } else { Truncation::Cancelled };
+                self.decided.truncated = self.decided.truncated.or(Some(reason));
+                chosen.iter().for_each(|&at| verdicts[at] = Some(Verdict::Unknown));
+                continue;
+            }
+            let races: Vec<Race> = chosen.iter().map(|&at| batch[at]).collect();
+            let (decided, work) = self.decider.decide(&races, effort);
+            self.work += work;
+            self.work_left = self.work_left.saturating_sub(work);
+            for (&at, verdict) in chosen.iter().zip(decided) {
+                verdicts[at] = verdict;
+            }
         }
     }
 
@@ -243,6 +258,7 @@ impl<'a, 't> Pass<'a, 't> {
         batch: &[Race],
         mut open: Vec<usize>,
         verdicts: &mut [Option<Verdict>],
+        sink: &dyn Sink,
     ) {
         let sites_of = |pass: &Self, race: &Race| {
             let [left, right] =
@@ -268,11 +284,7 @@ impl<'a, 't> Pass<'a, 't> {
             if now.is_empty() {
                 return;
             }
-            if self.work_left == 0 {
-                now.into_iter().chain(later).for_each(|at| verdicts[at] = Some(Verdict::Unknown));
-                return;
-            }
-            self.decide(batch, &now, Effort::Full, verdicts);
+            self.decide(batch, &now, Effort::Full, verdicts, sink);
             open = later;
         }
     }

@@ -50,7 +50,8 @@ impl<'a, 't> Proofs<'a, 't> {
     ) -> ControlFlow<Option<Truncation>> {
         for (at, batch) in pairs.chunks(BATCH).enumerate() {
             sink.progress((at * BATCH) as u64, pairs.len() as u64);
-            if sink.is_cancelled() {
+            // Who asks to stop still wants what was found: as much as can be proven at once.
+            if at > 0 && sink.is_cancelled() {
                 return ControlFlow::Break(Some(Truncation::Cancelled));
             }
             let tries = self.prove(batch);
@@ -75,7 +76,8 @@ impl<'a, 't> Proofs<'a, 't> {
         let groups: Vec<(&[Race], u64)> = groups.collect();
         for (at, batch) in groups.chunks(BATCH).enumerate() {
             sink.progress((at * BATCH) as u64, groups.len() as u64);
-            if sink.is_cancelled() {
+            // Who asks to stop still wants what was found: as much as can be proven at once.
+            if at > 0 && sink.is_cancelled() {
                 return ControlFlow::Break(Some(Truncation::Cancelled));
             }
             let first: Vec<Race> = batch.iter().map(|(races, _)| races[0]).collect();
