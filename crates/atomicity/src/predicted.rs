@@ -4,7 +4,8 @@
 //! the first conflicts with the second, the last but one with the last. Run in this order, no order
 //! of the block and the other thread's event, or the two, has the same effect. On one variable these
 //! are the four: a read, a write between, a read or a write; a write, a write between, a read; a
-//! write, a read between, a write. On two variables the other thread does something to each.
+//! write, a read between, a write; and three writes, though nobody may see that difference. On two
+//! variables the other thread does something to each.
 //!
 //! [`Candidates`] goes through the patterns that nothing simple rules out, by their code locations;
 //! [`decide`] asks the engine for a run that shows one. It is a run that the program can do whatever
