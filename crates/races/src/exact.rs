@@ -31,7 +31,7 @@ use reweave_trace::{EventId, SiteId, Trace, VarId};
 use crate::candidates::Candidates;
 use crate::decide::{Decider, Effort, Scope, Verdict};
 use crate::finding::Proofs;
-use crate::tally::{TRIES_MAX, locations};
+use crate::tally::{GROUPS_MAX, TRIES_MAX, locations};
 use crate::{Counts, Race};
 
 /// How many instances of one location pair are proven at most.
@@ -48,6 +48,9 @@ const THRIFTY: u64 = 20_000_000;
 
 /// How many runs of accesses the pass over the candidates looks at, at most.
 const LOOKS_MAX: u64 = 4_000_000_000;
+
+/// How many location pairs are told apart beyond those that findings are made of.
+const UNLISTED_MAX: usize = 2_000_000;
 
 /// How many events are gone through between two looks at whether to stop.
 const STRIDE: usize = 1 << 16;
@@ -68,6 +71,8 @@ pub struct Decided {
     pub unknown: u64,
     /// Candidates of location pairs with so many proven instances that no more were decided.
     pub skipped: u64,
+    /// Location pairs of candidates that were not decided, there being so many others: at least.
+    pub unlisted: u64,
     /// Why not all candidates were gone through, if so.
     pub truncated: Option<Truncation>,
     /// Every proven pair, where all were asked for.
@@ -117,6 +122,8 @@ struct Pass<'a, 't> {
     locations: IndexVec<SiteId, SiteId>,
     group_of: FxHashMap<(SiteId, SiteId), usize>,
     racy: FxHashSet<VarId>,
+    /// Location pairs of candidates beyond those that findings are made of.
+    unlisted: FxHashSet<(SiteId, SiteId)>,
     last_second: Option<EventId>,
     /// Candidates to be decided together.
     batch: Vec<Race>,
@@ -135,6 +142,7 @@ impl<'a, 't> Pass<'a, 't> {
             locations: locations(subject.trace()),
             group_of: FxHashMap::default(),
             racy: FxHashSet::default(),
+            unlisted: FxHashSet::default(),
             last_second: None,
             batch: Vec::new(),
             decided: Decided::default(),
@@ -159,6 +167,13 @@ impl<'a, 't> Pass<'a, 't> {
                     self.decided.skipped += unordered.len() as u64;
                     return;
                 }
+                if group.is_none() && self.is_full() {
+                    self.decided.skipped += unordered.len() as u64;
+                    if self.unlisted.len() < UNLISTED_MAX {
+                        self.unlisted.insert(sites);
+                    }
+                    return;
+                }
                 // No more of one run than could ever be shown.
                 let most = if self.is_thrifty() { PROVEN_MAX as usize } else { PAIRS_MAX };
                 self.decided.skipped += unordered.len().saturating_sub(most) as u64;
@@ -175,6 +190,11 @@ impl<'a, 't> Pass<'a, 't> {
             }
         }
         _ = self.flush(sink);
+    }
+
+    /// Whether there are as many location pairs as findings are made of.
+    fn is_full(&self) -> bool {
+        !self.keeps_pairs && self.decided.groups.len() >= GROUPS_MAX
     }
 
     fn sites(&self, left: SiteId, right: SiteId) -> (SiteId, SiteId) {
@@ -319,6 +339,10 @@ impl<'a, 't> Pass<'a, 't> {
 
     fn finish(mut self) -> Decided {
         self.decided.counts.location_pairs = self.decided.groups.len() as u64;
+        self.decided.unlisted = self.unlisted.len() as u64;
+        if self.decided.unlisted > 0 {
+            self.decided.truncated = self.decided.truncated.or(Some(Truncation::Budget));
+        }
         self.decided
     }
 }
@@ -391,6 +415,9 @@ impl Analysis for ExactRaces {
         counters.push(("refuted", decided.refuted));
         let more = [
             ("pairs_exact", 0, decided.skipped > 0),
+            ("location_pairs_exact", 0, decided.unlisted > 0),
+            ("untried", decided.unlisted, decided.unlisted > 0),
+            ("unlisted", decided.unlisted, decided.unlisted > 0),
             ("undecided", undecided, undecided > 0),
             ("loose", proofs.loose, proofs.loose > 0),
         ];

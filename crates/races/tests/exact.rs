@@ -170,6 +170,17 @@ fn a_thousand_instances_of_a_location_pair_are_enough() {
 }
 
 #[test]
+fn location_pairs_beyond_a_hundred_thousand_are_only_counted() {
+    let lines = (0..400).map(|at| format!("T1|w(x)|a{at}\nT2|w(x)|b{at}\n"));
+    let trace = reweave_testkit::std(&lines.collect::<String>());
+    let (found, coverage) = findings(&EXACT, &trace, false);
+    let unlisted = coverage.counter("unlisted").unwrap_or(0);
+    assert!(found.len() >= 100_000 && unlisted > 0, "{} and {unlisted}", found.len());
+    assert_eq!(found.len() as u64 + unlisted, 160_000);
+    assert!(!coverage.is_complete());
+}
+
+#[test]
 fn odd_traces_get_right_answers() {
     let counts = |text: &str| exact::races(&reweave_testkit::std(text)).counts.pairs;
     assert_eq!(counts(""), 0);
