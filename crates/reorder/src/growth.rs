@@ -56,7 +56,11 @@ pub(crate) fn obstacle(problem: &Problem<'_, '_>, cut: &Cut) -> Option<(ThreadId
 }
 
 /// What of `thread`, after its events in `cut`, is in the way.
-fn in_the_way(problem: &Problem<'_, '_>, cut: &Cut, thread: ThreadId) -> Option<Obstacle> {
+pub(crate) fn in_the_way(
+    problem: &Problem<'_, '_>,
+    cut: &Cut,
+    thread: ThreadId,
+) -> Option<Obstacle> {
     let engine = problem.engine;
     problem.looks.update(|looks| looks + 1);
     for section in engine.open(thread, cut[thread]) {

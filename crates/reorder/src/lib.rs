@@ -14,9 +14,9 @@
 //! 3. *postponing*: where a thread must stop inside a section that is in the way, run what it did
 //!    since it took the lock last, if nobody needs it (`postpone`);
 //! 4. *closure*: what must come before what, among the events of a window at the end of the
-//!    needed set. Sections of one lock exclude each other, and no other write comes between a read
-//!    and what it sees; where one way round is impossible the other is forced, until nothing
-//!    changes. A cycle refutes (`closure`);
+//!    needed set: those that have to move, and what needs them (`base`). Sections of one lock
+//!    exclude each other, and no other write comes between a read and what it sees; where one way
+//!    round is impossible the other is forced, until nothing changes. A cycle refutes (`closure`);
 //! 5. a *schedule*, the observed order bent to the closure (`schedule`);
 //! 6. *search*, where that gets stuck: decide one exclusion, the observed way round first;
 //!    complete one more open section; move the window's start back (`search`).
@@ -32,6 +32,7 @@
 //! Mathur, Pavlogiannis and Viswanathan, "Optimal prediction of synchronization-preserving races"
 //! (POPL 2021).
 
+mod base;
 mod closure;
 mod engine;
 mod growth;

@@ -4,7 +4,8 @@ use reweave_trace::EventId;
 
 /// A question about the correct reorderings of a trace: is there one that meets all of this?
 ///
-/// Where nothing is said of a read, it sees the write it saw when observed.
+/// Where nothing is said of a read, it sees the write it saw when observed, unless the query is
+/// `loose`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     /// Events that happen.
@@ -21,6 +22,9 @@ pub struct Query {
     /// Events after which their thread does nothing, and of which nobody sees what they wrote but
     /// reads that need not see what they saw.
     pub stop: Vec<EventId>,
+    /// Whether reads that nothing is said of need only come after the write that they saw, whatever
+    /// comes in between.
+    pub loose: bool,
 }
 
 /// What a read sees.

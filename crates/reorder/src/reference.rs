@@ -161,6 +161,9 @@ impl<'a> State<'a> {
                 match self.query.view(event) {
                     Some(View::Any) => true,
                     Some(View::Of(write)) => self.last_write[var] == write,
+                    None if self.query.loose => {
+                        self.trace.writer(event).is_none_or(|writer| self.has_run(writer))
+                    }
                     None => self.last_write[var] == self.trace.writer(event),
                 }
             }

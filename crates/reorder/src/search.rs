@@ -10,9 +10,9 @@ use reweave_base::{FxHashSet, Id, IndexVec};
 use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{EventId, Reordering, ThreadId};
 
+use crate::base::Base;
 use crate::closure::{Closure, Halt};
 use crate::engine::{Answer, Budget, Cut, Problem, Refuted, leave};
-use crate::query::View;
 use crate::schedule::{Stuck, schedule};
 use crate::window::Window;
 
@@ -122,13 +122,14 @@ impl Search {
 
     /// Looks for an order of the events of `cut`.
     fn orient(&mut self, problem: &Problem<'_, '_>, cut: &Cut) -> Oriented {
-        let mut start = start(problem, cut);
+        let mut base = Base::new(problem, cut);
+        let mut extensions_count = 0;
         loop {
-            let size = Window::size(problem, cut, start);
+            let size = Window::size(cut, base.cut());
             if size > self.work_left.min(NUMBERS_MAX) {
                 return Oriented::Spent;
             }
-            let window = Window::build(problem, cut, start);
+            let window = Window::build(problem, cut, base.cut());
             // At least the window's own size is spent, so that this ends.
             self.spend(size + window.events.len() as u64);
             let halt = match Closure::of(&window, problem, self.work_left) {
@@ -143,10 +144,11 @@ impl Search {
             match halt {
                 Halt::Contradiction | Halt::Complete(_) => return Oriented::Failed,
                 Halt::Spent => return Oriented::Spent,
-                // Each time the window at least doubles.
                 Halt::Extend(event) => {
-                    let end = window.events.last().map_or(start, |last| last.index() + 1);
-                    start = event.index().min(start.saturating_sub(end - start));
+                    base.lower(event);
+                    extensions_count += 1;
+                    base.lower_to(extended(&window, event, extensions_count));
+                    base.settle();
                 }
             }
         }
@@ -182,6 +184,17 @@ impl Search {
         }
         Err(extend.map_or(Halt::Contradiction, Halt::Extend))
     }
+}
+
+/// From when on a window that `window`, and `event` before it, is part of takes in all that was
+/// observed: from its own time on at first, then from as long again before.
+fn extended(window: &Window, event: EventId, extensions_count: u32) -> usize {
+    let (Some(first), Some(last)) = (window.events.first(), window.events.last()) else {
+        return event.index();
+    };
+    let length = last.index() + 1 - first.index();
+    let start = first.index().saturating_sub(if extensions_count > 1 { length } else { 0 });
+    start.min(event.index())
 }
 
 /// The ways to settle which of the sections of one lock that `cut` leaves open, and that exclude
@@ -266,43 +279,6 @@ fn open_stay<'t>(
 ) -> Option<&'t reweave_trace::Stay> {
     let stay = problem.engine.last_stay(thread, cut[thread])?;
     (!leave(stay).is_some_and(|leave| problem.engine.is_in(cut, leave))).then_some(stay)
-}
-
-/// The latest start of a window such that what comes before it can run in observed order.
-fn start(problem: &Problem<'_, '_>, cut: &Cut) -> usize {
-    let engine = problem.engine;
-    let trace = engine.trace();
-    let mut starts: Vec<EventId> = Vec::new();
-    for thread in cut.ids().filter(|&thread| cut[thread] > 0) {
-        for section in engine.open(thread, cut[thread]) {
-            let others = engine.users(section.lock).iter().filter(|user| user.thread != thread);
-            let mut last =
-                others.filter_map(|user| engine.last_section(user, section.mode, cut[user.thread]));
-            starts.extend(
-                last.any(|other| other.acquire > section.acquire).then_some(section.acquire),
-            );
-        }
-        if let Some(stay) = open_stay(problem, cut, thread) {
-            let mut later = engine.kept_from(stay).filter(|&notify| notify > stay.begin);
-            starts.extend(later.any(|notify| engine.is_in(cut, notify)).then_some(stay.begin));
-        }
-    }
-    let back = problem.query.order.iter().filter(|(first, second)| first > second);
-    starts.extend(back.map(|&(_, second)| second));
-    for &(read, view) in &problem.query.views {
-        starts.push(read);
-        match view {
-            View::Any => {}
-            View::Of(Some(write)) => starts.push(write),
-            View::Of(None) => {
-                let var = trace.event(read).op.var();
-                let accesses = var.map_or(&[][..], |var| trace.accesses(var)).iter().copied();
-                let mut writes = accesses.filter(|&write| trace.event(write).op.is_write());
-                starts.extend(writes.find(|&write| engine.is_in(cut, write)));
-            }
-        }
-    }
-    starts.into_iter().min().map_or(trace.len(), EventId::index)
 }
 
 /// The events of `cut` before the window in observed order, then those of the window in `order`.

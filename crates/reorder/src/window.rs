@@ -1,21 +1,21 @@
 //! The window: the events at the end of a cut whose order is open, each thing by its place there.
 //!
-//! The events of the cut before the window's start run first, in observed order; the window starts
-//! early enough for that to be correct. Those of the window get numbers of their own, in observed
-//! order, and rows of clocks over the threads that have events there. The sections, writes, reads
-//! and stays that have a part in it are listed so that the rules of the closure find their partners.
+//! The events of the cut before the window run first, in observed order: for each thread some of
+//! its first ones, such that this is correct ([`crate::base`]). Those of the window get numbers of
+//! their own, in observed order, and rows of clocks over the threads that have events there. The
+//! sections, writes, reads and stays that have a part in it are listed so that the rules of the
+//! closure find their partners.
 //!
 //! Costs the events of the window times the threads in it.
 
 use std::ops::Range;
 
-use reweave_base::{FxHashMap, Id, IndexVec};
+use reweave_base::{FxHashMap, IndexVec};
 use reweave_order::needs::Needed;
-use reweave_trace::views::{CriticalSection, Mode};
+use reweave_trace::views::{CriticalSection, Mode, SectionId};
 use reweave_trace::{ConditionId, EventId, LockId, Op, Stay, ThreadId, VarId};
 
 use crate::engine::{Cut, Problem, leave};
-use crate::query::View;
 
 /// Where an event is: its number in the window, [`BEFORE`] it, or [`NEVER`], not in the cut.
 pub(crate) type Place = u32;
@@ -29,8 +29,8 @@ pub(crate) const NEVER: Place = u32::MAX;
 /// The events whose order is open.
 #[derive(Debug)]
 pub(crate) struct Window {
-    /// Where in the observed order it starts.
-    pub(crate) start: usize,
+    /// How many events of each thread come before it.
+    from: Cut,
     /// The threads that have events in it.
     pub(crate) threads: Vec<ThreadId>,
     /// The events of each thread, in order.
@@ -144,10 +144,10 @@ impl Waiting {
 }
 
 impl Window {
-    /// The window of `cut` from `start` on.
-    pub(crate) fn build(problem: &Problem<'_, '_>, cut: &Cut, start: usize) -> Self {
+    /// The window of `cut` after `from`.
+    pub(crate) fn build(problem: &Problem<'_, '_>, cut: &Cut, from: &Cut) -> Self {
         let mut window = Self {
-            start,
+            from: from.clone(),
             threads: Vec::new(),
             lines: Vec::new(),
             events: Vec::new(),
@@ -183,14 +183,10 @@ impl Window {
         window
     }
 
-    /// How many numbers the rows of the window of `cut` from `start` on have.
-    pub(crate) fn size(problem: &Problem<'_, '_>, cut: &Cut, start: usize) -> u64 {
-        let from = EventId::from_index(start);
-        let count = |thread: ThreadId| {
-            let own = &problem.engine.trace().thread_events(thread)[..cut[thread] as usize];
-            (own.len() - own.partition_point(|&event| event < from)) as u64
-        };
-        let counts = cut.ids().map(count).filter(|&count| count > 0);
+    /// How many numbers the rows of the window of `cut` after `from` have.
+    pub(crate) fn size(cut: &Cut, from: &Cut) -> u64 {
+        let counts = cut.entries().map(|(thread, &count)| u64::from(count - from[thread]));
+        let counts = counts.filter(|&count| count > 0);
         let (events, threads) =
             counts.fold((0, 0), |(events, threads), count: u64| (events + count, threads + 1));
         events * threads
@@ -198,10 +194,9 @@ impl Window {
 
     fn gather(&mut self, problem: &Problem<'_, '_>, cut: &Cut) {
         let trace = problem.engine.trace();
-        let from = EventId::from_index(self.start);
         for thread in cut.ids() {
-            let own = &trace.thread_events(thread)[..cut[thread] as usize];
-            let own = &own[own.partition_point(|&event| event < from)..];
+            let (from, to) = (self.from[thread] as usize, cut[thread] as usize);
+            let own = &trace.thread_events(thread)[from..to];
             if !own.is_empty() {
                 self.local[thread] = self.threads.len() as u32;
                 self.threads.push(thread);
@@ -254,16 +249,13 @@ impl Window {
 
     /// Where `event`, which the cut holds, is.
     pub(crate) fn place(&self, problem: &Problem<'_, '_>, event: EventId) -> Place {
-        if event.index() < self.start {
-            return BEFORE;
-        }
         let trace = problem.engine.trace();
-        let Some(line) = self.lines.get(self.local[trace.event(event).thread] as usize) else {
-            return NEVER;
+        let thread = trace.event(event).thread;
+        let Some(offset) = trace.position(event).checked_sub(self.from[thread]) else {
+            return BEFORE;
         };
-        let first = self.position[line[0] as usize];
-        let offset = trace.position(event).checked_sub(first);
-        offset.and_then(|offset| line.get(offset as usize)).copied().unwrap_or(NEVER)
+        let line = self.lines.get(self.local[thread] as usize);
+        line.and_then(|line| line.get(offset as usize)).copied().unwrap_or(NEVER)
     }
 
     /// The last read in each thread that must see the write at `at`.
@@ -308,12 +300,13 @@ impl Window {
     fn find_sections(&mut self, problem: &Problem<'_, '_>, cut: &Cut) {
         let trace = problem.engine.trace();
         let sections = trace.sections();
-        let from = EventId::from_index(self.start);
         let mut found: Vec<(LockId, u32, CriticalSection)> = Vec::new();
         for (local, &thread) in self.threads.iter().enumerate() {
             let first = self.events[self.lines[local][0] as usize];
             let own = sections.of_thread(thread);
-            let own = &own[own.partition_point(|&id| sections.get(id).acquire < from)..];
+            let is_before =
+                |&id: &SectionId| trace.position(sections.get(id).acquire) < self.from[thread];
+            let own = &own[own.partition_point(is_before)..];
             let inside = own.iter().map(|&id| sections.get(id));
             let inside = inside.take_while(|section| trace.position(section.acquire) < cut[thread]);
             let held = sections.held(thread, first);
@@ -396,7 +389,7 @@ impl Window {
             self.var_of[at] = index;
             let thread = self.thread[at];
             if op.is_read() {
-                self.add_read(problem, at as Place, index, op);
+                self.add_read(problem, at as Place, index);
             }
             if op.is_write() {
                 self.is_write[at] = true;
@@ -409,14 +402,9 @@ impl Window {
         }
     }
 
-    fn add_read(&mut self, problem: &Problem<'_, '_>, at: Place, var: u32, op: Op) {
+    fn add_read(&mut self, problem: &Problem<'_, '_>, at: Place, var: u32) {
         let event = self.events[at as usize];
-        let seen = match problem.query.view(event) {
-            Some(View::Any) => return,
-            Some(View::Of(write)) => write,
-            None if matches!(op, Op::LooseRead(_)) => return,
-            None => problem.engine.trace().writer(event),
-        };
+        let Some(seen) = problem.must_see(event) else { return };
         let couple = seen.map_or(BEFORE, |write| self.place(problem, write));
         self.couples[at as usize] = couple;
         let threads = &self.thread;
