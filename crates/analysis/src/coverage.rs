@@ -16,13 +16,25 @@ pub struct Settings {
     pub budget: u64,
     /// Look only at events less than this many apart, where an analysis knows how to.
     pub window: Option<u32>,
+    /// Let go of what would give the same value, where an analysis knows of values.
+    pub differing_values: bool,
+    /// Take every variable to be read when the run ends, where an analysis asks what reads see.
+    pub final_reads: bool,
     /// How many threads may work at once. The answer does not depend on it.
     pub threads: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { all: false, limit: None, budget: 2_000_000_000, window: None, threads: 1 }
+        Self {
+            all: false,
+            limit: None,
+            budget: 2_000_000_000,
+            window: None,
+            differing_values: false,
+            final_reads: false,
+            threads: 1,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use reweave_trace::{EventId, Trace};
 
+use crate::detail::Detail;
 use crate::info::{Guarantee, Kind};
 use crate::proof::Proof;
 
@@ -20,6 +21,8 @@ pub struct Finding {
     pub count: u64,
     /// Why it holds.
     pub evidence: Evidence,
+    /// What it says beyond what all findings say.
+    pub detail: Detail,
 }
 
 impl Finding {
@@ -29,12 +32,22 @@ impl Finding {
         self.evidence.guarantee()
     }
 
-    /// The code locations of its events in alphabetical order: findings of one kind at the same
-    /// locations are instances of the same fault.
+    /// The code locations at fault in alphabetical order: findings of one kind at the same locations
+    /// are instances of the same fault.
+    ///
+    /// They are those of its events; but of nondeterminism that of the read alone, whatever it can
+    /// see. A read at the end of the run is nowhere: for it stands the empty location, and beside
+    /// it that of the write it saw.
     #[must_use]
     pub fn locations<'t>(&self, trace: &'t Trace) -> Vec<&'t str> {
         let location = |&event: &EventId| trace.names().location(trace.event(event).site);
-        let mut locations: Vec<&str> = self.events.iter().map(location).collect();
+        let mut locations: Vec<&str> = match self.detail.nondeterminism() {
+            None => self.events.iter().map(location).collect(),
+            Some(detail) => match &detail.read {
+                Some(read) => vec![location(read)],
+                None => [""].into_iter().chain(detail.writer.iter().map(location)).collect(),
+            },
+        };
         locations.sort_unstable();
         locations
     }

@@ -37,7 +37,7 @@ impl Display for Fingerprint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Evidence, Kind};
+    use crate::{Detail, Evidence, Kind};
     use reweave_trace::{Op, TraceBuilder};
 
     fn fingerprint(threads: [&str; 2], var: &str, locations: [&str; 2], before: usize) -> String {
@@ -58,6 +58,7 @@ mod tests {
             message: String::new(),
             count: 1,
             evidence: Evidence::Unordered,
+            detail: Detail::None,
         };
         Fingerprint::of(&trace, &finding).to_string()
     }

@@ -7,6 +7,7 @@
 //! randomness, so the same trace and settings give the same findings in the same order.
 
 mod coverage;
+mod detail;
 mod finding;
 mod fingerprint;
 mod info;
@@ -16,6 +17,7 @@ mod spelled;
 mod subject;
 
 pub use coverage::{Coverage, Settings, Truncation};
+pub use detail::{Alternative, Detail, Nondeterminism, Severity, WitnessList, WitnessVerdict};
 pub use finding::{Evidence, Finding};
 pub use fingerprint::Fingerprint;
 pub use info::{Guarantee, Info, Kind, Layer};

@@ -1,6 +1,7 @@
 //! What a run of analyses gave: findings ready to be shown, and how far each analysis went.
 
 use crate::coverage::Coverage;
+use crate::detail::WitnessList;
 use crate::finding::Finding;
 use crate::fingerprint::Fingerprint;
 
@@ -43,6 +44,8 @@ pub struct Outcome {
     pub coverage: Vec<Coverage>,
     /// What each of them told of that is not shown, in the same order.
     pub unshown: Vec<Unshown>,
+    /// Every witness of nondeterminism with its verdict, by analysis, where one lists them.
+    pub witnesses: Vec<WitnessList>,
 }
 
 impl Outcome {

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use reweave_reorder::Engine;
 use reweave_trace::{Checker, Goal, Refusal, Reordering, Trace};
 
+use crate::detail::WitnessVerdict;
 use crate::finding::Finding;
 use crate::proof::Proof;
 
@@ -53,6 +54,12 @@ impl<'a> Subject<'a> {
 pub trait Sink {
     /// Takes `finding`; a break says that no more are wanted.
     fn found(&mut self, finding: Finding) -> ControlFlow<()>;
+
+    /// Takes the next entries of the list of all witnesses, which without any is empty and there; a
+    /// break says that no more are wanted. Whoever does not ask for the list lets them go.
+    fn listed(&mut self, _witnesses: &[WitnessVerdict]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     /// Whether someone asked the work to stop. Cheap, but not free: ask once in a while.
     fn is_cancelled(&self) -> bool;

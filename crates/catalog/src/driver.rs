@@ -6,8 +6,8 @@
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Coverage, Finding, Fingerprint, Guarantee, Info, Kind, Outcome, Reported, Settings,
-    Sink, Subject, Truncation, Unshown,
+    Analysis, Coverage, Detail, Finding, Fingerprint, Guarantee, Info, Kind, Nondeterminism,
+    Outcome, Reported, Settings, Sink, Subject, Truncation, Unshown, WitnessList, WitnessVerdict,
 };
 use reweave_base::FxHashMap;
 use reweave_trace::Trace;
@@ -35,9 +35,10 @@ impl Watch for Quiet {
 
 /// Runs `analyses` on `trace`.
 ///
-/// Findings are grouped by the code locations of their events, each group shown by its earliest
-/// instance, and only witnessed ones are kept; with [`Settings::all`] every instance is kept as
-/// it comes. An analysis that needs a layer which `trace` lacks is not run, and its coverage says so.
+/// Findings are grouped by the code locations at fault, each group shown by its earliest instance,
+/// of nondeterminism by the worst, and only witnessed ones are kept; with [`Settings::all`] every
+/// instance is kept as it comes. An analysis that needs a layer which `trace` lacks is not run, and
+/// its coverage says so.
 pub fn run(
     trace: &Trace,
     analyses: &[&dyn Analysis],
@@ -62,6 +63,7 @@ pub fn run(
             kept_max,
             watch,
             shown: &mut shown,
+            witnesses: None,
             unshown: Unshown::default(),
             limited: false,
         };
@@ -72,12 +74,16 @@ pub fn run(
         // Groups that an analysis only counts never come as findings.
         let unlisted = coverage.counter("unlisted").unwrap_or(0);
         outcome.unshown.push(Unshown { unlisted, ..collector.unshown });
+        let listed = collector.witnesses.into_iter();
+        let analysis = info.name;
+        outcome.witnesses.extend(listed.map(|witnesses| WitnessList { analysis, witnesses }));
         outcome.coverage.push(coverage);
     }
     let mut findings = shown.findings;
     findings.sort_by_cached_key(|finding| {
         let last = finding.events.iter().max().copied();
-        (finding.kind, finding.guarantee(), last, finding.events.clone())
+        let severity = finding.detail.nondeterminism().map(Nondeterminism::severity);
+        (finding.kind, finding.guarantee(), severity, last, finding.events.clone())
     });
     if let Some(limit) = settings.limit {
         for cut in findings.drain(limit.min(findings.len())..) {
@@ -128,6 +134,7 @@ struct Collector<'a, 't> {
     kept_max: usize,
     watch: &'a dyn Watch,
     shown: &'a mut Shown<'t>,
+    witnesses: Option<Vec<WitnessVerdict>>,
     unshown: Unshown,
     limited: bool,
 }
@@ -147,12 +154,17 @@ impl Sink for Collector<'_, '_> {
         }
         let group = (finding.kind, finding.locations(self.trace));
         if let Some(&at) = self.shown.groups.get(&group) {
-            join(&mut self.shown.findings[at], finding);
+            join(self.trace, &mut self.shown.findings[at], finding);
             return ControlFlow::Continue(());
         }
         let at = self.shown.findings.len();
         self.keep(finding)?;
         self.shown.groups.insert(group, at);
+        ControlFlow::Continue(())
+    }
+
+    fn listed(&mut self, witnesses: &[WitnessVerdict]) -> ControlFlow<()> {
+        self.witnesses.get_or_insert_default().extend(witnesses);
         ControlFlow::Continue(())
     }
 
@@ -177,14 +189,29 @@ impl Collector<'_, '_> {
 }
 
 /// Adds `other`, at the same locations, to the group that `kept` shows.
-fn join(kept: &mut Finding, other: Finding) {
+fn join(trace: &Trace, kept: &mut Finding, mut other: Finding) {
     if kept.analysis != other.analysis {
         // Two analyses that see the same fault see the same instances: the first one counts.
         return;
     }
     let count = kept.count + other.count;
-    if other.events.iter().max() < kept.events.iter().max() {
-        *kept = other;
+    if is_shown_before(&other, kept) {
+        std::mem::swap(kept, &mut other);
+    }
+    if let (Detail::Nondeterminism(shown), Detail::Nondeterminism(joined)) =
+        (&mut kept.detail, &other.detail)
+    {
+        shown.join(trace, joined);
     }
     kept.count = count;
+}
+
+/// Whether a group is shown by `finding` rather than by `other`.
+fn is_shown_before(finding: &Finding, other: &Finding) -> bool {
+    let is_earlier = finding.events.iter().max() < other.events.iter().max();
+    match (finding.detail.nondeterminism(), other.detail.nondeterminism()) {
+        (Some(detail), Some(known)) if detail.is_worse_than(known) => true,
+        (Some(detail), Some(known)) if known.is_worse_than(detail) => false,
+        _ => is_earlier,
+    }
 }

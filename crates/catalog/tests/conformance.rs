@@ -15,8 +15,15 @@ const LONG: usize = 5_000;
 /// How many findings of a long trace are looked at.
 const LIMIT: usize = 30;
 
-const ALL: Settings =
-    Settings { all: true, limit: None, budget: 1_000_000_000, window: None, threads: 1 };
+const ALL: Settings = Settings {
+    all: true,
+    limit: None,
+    budget: 1_000_000_000,
+    window: None,
+    differing_values: false,
+    final_reads: false,
+    threads: 1,
+};
 
 /// Analyses that list what a relation leaves unordered, proven or not.
 const RELATIONS: [&str; 4] = ["races.hb", "races.shb", "races.wcp", "races.cp"];

@@ -1,11 +1,11 @@
 //! What the driver does with what analyses claim.
 
 use reweave_analysis::{
-    Analysis, Coverage, Evidence, Finding, Guarantee, Info, Kind, Layer, Settings, Sink, Subject,
-    Truncation,
+    Analysis, Coverage, Detail, Evidence, Finding, Guarantee, Info, Kind, Layer, Nondeterminism,
+    Outcome, Settings, Sink, Subject, Truncation, WitnessVerdict,
 };
 use reweave_catalog::{Quiet, run};
-use reweave_trace::{EventId, Flow, Goal, Reordering, Trace, TraceBuilder};
+use reweave_trace::{After, EventId, Flow, Goal, Reordering, Trace, TraceBuilder};
 
 /// An analysis that claims what it is told to.
 struct Claims {
@@ -43,6 +43,7 @@ impl Analysis for Claims {
                 message: String::new(),
                 count: 1,
                 evidence,
+                detail: Detail::None,
             };
             if sink.found(finding).is_break() {
                 break;
@@ -98,4 +99,103 @@ fn a_limit_that_cuts_nothing_leaves_the_answer_complete() {
     assert!(run(&trace(), &[&claims], &settings, &Quiet).is_complete());
     let settings = Settings { limit: Some(0), ..Settings::default() };
     assert!(!run(&trace(), &[&claims], &settings, &Quiet).is_complete());
+}
+
+/// An analysis that says what reads can see: the read, the other write, whether a value changes, and
+/// whether a race detector is silent about it; and that lists as many witnesses.
+struct Sees(&'static [(u32, u32, Option<bool>, bool)]);
+
+const SEES: Info =
+    Info { name: "determinism.claims", family: "determinism", kind: Kind::Nondeterminism, ..INFO };
+
+impl Analysis for Sees {
+    fn info(&self) -> &'static Info {
+        &SEES
+    }
+
+    fn run(&self, subject: &Subject<'_>, _: &Settings, sink: &mut dyn Sink) -> Coverage {
+        for &(read, write, changes_value, is_race_free) in self.0 {
+            let (read, challenger) = (EventId::from_number(read), EventId::from_number(write));
+            let events: Vec<EventId> = [challenger, read].into_iter().flatten().collect();
+            let goal = Goal::Sees { read: events[1], write: challenger, after: After::Stops };
+            let proof = subject.prove(Reordering::explicit(events.clone()), goal);
+            let writer = None;
+            let detail = Nondeterminism {
+                witness_kind: 2,
+                mode: "strict",
+                writer,
+                read,
+                challenger,
+                count: 1,
+                is_race_free,
+                changes_value,
+                others: Vec::new(),
+            };
+            let finding = Finding {
+                analysis: SEES.name,
+                kind: SEES.kind,
+                events,
+                message: String::new(),
+                count: 1,
+                evidence: Evidence::Schedule(proof.unwrap()),
+                detail: Detail::Nondeterminism(Box::new(detail)),
+            };
+            _ = sink.found(finding);
+            let is_feasible = Some(true);
+            let witness = WitnessVerdict { witness_kind: 2, is_feasible, writer, read, challenger };
+            _ = sink.listed(&[witness]);
+        }
+        Coverage { analysis: SEES.name, truncated: None, counters: Vec::new() }
+    }
+}
+
+/// Reads at three locations, two of them at the first, and writes that they can see.
+const READS: &str = "\
+T1|r(x)|one
+T2|r(x)|one
+T3|r(x)|two
+T4|r(x)|three
+T5|w(x)|here
+T6|w(x)|there
+";
+
+/// What is found when the reads of [`READS`] can see `sees`.
+fn seeing(sees: &'static [(u32, u32, Option<bool>, bool)]) -> Outcome {
+    let trace = reweave_testkit::std(READS);
+    run(&trace, &[&Sees(sees)], &Settings::default(), &Quiet)
+}
+
+#[test]
+fn reads_at_one_location_are_one_finding_whatever_they_see() {
+    let outcome = seeing(&[(1, 5, None, false), (2, 6, Some(true), true), (2, 5, None, false)]);
+    let [reported] = &outcome.findings[..] else { panic!("{outcome:?}") };
+    // The worst is shown, and the others are told of.
+    let detail = reported.finding.detail.nondeterminism().unwrap();
+    assert_eq!((reported.id.as_str(), reported.finding.count), ("N1", 3));
+    assert_eq!(
+        (detail.read, detail.challenger),
+        (EventId::from_number(2), EventId::from_number(6))
+    );
+    let others: Vec<_> = detail.others.iter().map(|it| (it.write, it.count)).collect();
+    assert_eq!(others, [(EventId::from_number(5), 2)]);
+    let alone = seeing(&[(1, 5, None, false)]);
+    assert_eq!(alone.findings[0].fingerprint, reported.fingerprint);
+    assert_ne!(seeing(&[(3, 5, None, false)]).findings[0].fingerprint, reported.fingerprint);
+}
+
+#[test]
+fn what_changes_a_value_comes_first_then_what_no_race_detector_tells_of() {
+    let outcome = seeing(&[(1, 5, None, false), (3, 5, None, true), (4, 5, Some(true), false)]);
+    let reads = outcome.findings.iter().map(|it| it.finding.events[1].number());
+    assert_eq!(reads.collect::<Vec<_>>(), [4, 3, 1]);
+}
+
+#[test]
+fn listed_witnesses_are_kept_in_order_and_only_where_there_is_a_list() {
+    let outcome = seeing(&[(1, 5, None, false), (2, 6, None, false)]);
+    let [list] = &outcome.witnesses[..] else { panic!("{outcome:?}") };
+    let reads = list.witnesses.iter().map(|witness| witness.read);
+    assert_eq!(reads.collect::<Vec<_>>(), [EventId::from_number(1), EventId::from_number(2)]);
+    assert_eq!(list.analysis, "determinism.claims");
+    assert!(seeing(&[]).witnesses.is_empty());
 }

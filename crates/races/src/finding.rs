@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Evidence, Finding, Guarantee, Info, Kind, Settings, Sink, Subject, Truncation, spelled,
+    Detail, Evidence, Finding, Guarantee, Info, Kind, Settings, Sink, Subject, Truncation, spelled,
 };
 use reweave_trace::Trace;
 
@@ -165,6 +165,7 @@ impl<'a, 't> Proofs<'a, 't> {
             message: format!("{first} and {second} {verdict}"),
             count,
             evidence,
+            detail: Detail::None,
         }
     }
 }

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use reweave_analysis::{Proof, Reported};
 use reweave_trace::Trace;
 
+use crate::alternatives::Choices;
 use crate::left_out::{accounts, counters};
 use crate::shown::{markup, prose};
 use crate::site::Site;
-use crate::table::{Row, Table, gap_note};
+use crate::table::{Extent, Row, Table, gap_note};
 use crate::{Examined, GAP_HINT, counted, heading, instances_note, remarks, summary, title};
 
 /// More findings than these are linked to from above.
@@ -33,6 +34,7 @@ code, td.step { font-family: ui-monospace, monospace; font-size: .92em; }
 th, td { white-space: nowrap; overflow-wrap: normal; }
 @media (max-width: 30rem) { body { margin: 1rem auto; padding: 0 .6rem; }
   article { padding: .25rem .6rem .6rem; } th, td { padding: .15rem .4rem; } }
+h4 { margin: 1.25rem 0 .25rem; } .sides { display: flex; flex-wrap: wrap; gap: 0 2.5rem; align-items: flex-start; }
 tr.fault { background: var(--band); } tr.fault td.step { color: var(--bad); font-weight: bold; }
 ";
 
@@ -41,6 +43,20 @@ tr.fault { background: var(--band); } tr.fault td.step { color: var(--bad); font
 /// # Errors
 /// If `out` fails.
 pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
+    page(out, &page_title(examined), |out| {
+        for (at, examined) in examined.iter().enumerate() {
+            section(out, at, examined)?;
+        }
+        Ok(())
+    })
+}
+
+/// Writes a page called `title`, with what `body` writes.
+pub(crate) fn page(
+    out: &mut dyn Write,
+    title: &str,
+    body: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -49,11 +65,9 @@ pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
          content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <h1>What else these runs could have done</h1>\n",
-        markup(&page_title(examined))
+        markup(title)
     )?;
-    for (at, examined) in examined.iter().enumerate() {
-        section(out, at, examined)?;
-    }
+    body(out)?;
     writeln!(out, "</body>\n</html>")
 }
 
@@ -102,23 +116,25 @@ fn section(out: &mut dyn Write, at: usize, examined: &Examined<'_>) -> io::Resul
         writeln!(out, "</ul>")?;
     }
     for reported in &outcome.findings {
-        finding(out, trace, &anchor(at, &reported.id), reported)?;
+        writeln!(out, "<article id=\"{}\">", anchor(at, &reported.id))?;
+        head(out, trace, reported)?;
+        if let Some(shown) = reported.finding.evidence.proof() {
+            proof(out, trace, shown, Extent::BRIEF)?;
+        }
+        foot(out, reported)?;
+        writeln!(out, "</article>")?;
     }
     coverage(out, examined)?;
     writeln!(out, "</section>")
 }
 
-fn finding(
-    out: &mut dyn Write,
-    trace: &Trace,
-    anchor: &str,
-    reported: &Reported,
-) -> io::Result<()> {
-    let Reported { id, fingerprint, finding } = reported;
+/// Writes what a finding says, but for its schedule.
+pub(crate) fn head(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
+    let Reported { id, finding, .. } = reported;
     let (kind, guarantee) = (finding.kind, finding.guarantee());
     writeln!(
         out,
-        "<article id=\"{anchor}\">\n<h3>{id} <span class=\"kind\">{kind}</span> \
+        "<h3>{id} <span class=\"kind\">{kind}</span> \
          <span class=\"guarantee\">{guarantee}</span></h3>\n<p>{}</p>",
         prose(&finding.message)
     )?;
@@ -133,21 +149,56 @@ fn finding(
         writeln!(out, ", {}</li>", markup(&site.holding()))?;
     }
     writeln!(out, "</ul>")?;
+    if let Some(choices) = Choices::of(trace, finding) {
+        write_choices(out, &choices)?;
+    }
     if let Some(note) = instances_note(finding) {
         writeln!(out, "<p>{note}.</p>")?;
     }
-    if let Some(shown) = finding.evidence.proof() {
-        proof(out, trace, shown)?;
-    }
-    let (meaning, analysis) = (guarantee.meaning(), finding.analysis);
-    writeln!(
-        out,
-        "<p class=\"soft\">{meaning} Found by {analysis}; fingerprint {fingerprint}.</p>\n</article>"
-    )
+    Ok(())
 }
 
-fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()> {
-    let table = Table::of(trace, proof);
+/// Writes what a read can see instead of what it saw.
+fn write_choices(out: &mut dyn Write, choices: &Choices) -> io::Result<()> {
+    writeln!(out, "<p>{}</p>\n<ul>", prose(&choices.heading))?;
+    for choice in &choices.listed {
+        write!(out, "<li>{}", markup(&choice.write))?;
+        if let Some(silence) = &choice.silence {
+            let silence = prose(silence);
+            write!(out, "<br><strong>a race detector says nothing about this: {silence}</strong>")?;
+        }
+        writeln!(out, "</li>")?;
+    }
+    if choices.unlisted_count > 0 {
+        writeln!(out, "<li class=\"soft\">and {} more</li>", choices.unlisted_count)?;
+    }
+    writeln!(out, "</ul>")?;
+    if let Some(silence) = &choices.silence {
+        let silence = prose(silence);
+        writeln!(
+            out,
+            "<p><strong>A race detector says nothing about these: {silence}.</strong></p>"
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes how far a finding can be relied on, who made it and what it is called.
+pub(crate) fn foot(out: &mut dyn Write, reported: &Reported) -> io::Result<()> {
+    let Reported { fingerprint, finding, .. } = reported;
+    let (meaning, analysis) = (finding.guarantee().meaning(), finding.analysis);
+    writeln!(out, "<p class=\"soft\">{meaning} Found by {analysis}; fingerprint {fingerprint}.</p>")
+}
+
+/// Writes what matters of a schedule as a table with a column per thread, and what the schedule
+/// takes for granted.
+pub(crate) fn proof(
+    out: &mut dyn Write,
+    trace: &Trace,
+    proof: &Proof,
+    extent: Extent,
+) -> io::Result<()> {
+    let table = Table::of(trace, proof, extent);
     writeln!(out, "<p>{}</p>", heading(proof))?;
     write!(out, "<div class=\"scroll\"><table>\n<tr><th>step</th><th>event</th>")?;
     for heading in table.headings() {

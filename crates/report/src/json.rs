@@ -1,20 +1,25 @@
 //! Findings as JSON, for programs. The fields are a promise.
 //!
 //! Findings are written one by one as they are turned into JSON, so a long report takes no more
-//! memory than its findings do. Where there are many, each is on a line of its own.
+//! memory than its findings do; so are the witnesses of a list. Where there are many findings, or a
+//! list, each is on a line of its own.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use reweave_analysis::{Coverage, Proof, Reported};
+use reweave_analysis::{
+    Alternative, Coverage, Finding, Nondeterminism, Proof, Reported, WitnessList, WitnessVerdict,
+};
 use reweave_trace::{EventId, Trace};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use crate::alternatives::writer;
+use crate::explain::{Explanation, Side, SideEvent};
 use crate::layout::Layout;
 use crate::left_out::untried;
+use crate::schedule::{steps, steps_count};
 use crate::site::Site;
-use crate::table::{steps, steps_count};
 use crate::{Examined, free_reads};
 
 /// The name of this form of report.
@@ -36,6 +41,10 @@ struct Document<'a> {
     unshown: u64,
     untried: u64,
     coverage: Vec<CoverageEntry<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<ExplanationEntry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witnesses: Option<Witnesses<'a>>,
 }
 
 struct Findings<'a> {
@@ -47,6 +56,33 @@ impl Serialize for Findings<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.all.iter().map(|reported| entry(self.trace, reported)))
     }
+}
+
+/// The witnesses of all lists; where there are several, each says whose it is.
+struct Witnesses<'a> {
+    trace: &'a Trace,
+    lists: &'a [WitnessList],
+}
+
+impl Serialize for Witnesses<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_told = self.lists.len() > 1;
+        serializer.collect_seq(self.lists.iter().flat_map(|list| {
+            let analysis = is_told.then_some(list.analysis);
+            list.witnesses.iter().map(move |witness| verdict_entry(self.trace, analysis, witness))
+        }))
+    }
+}
+
+#[derive(Serialize)]
+struct VerdictEntry {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    analysis: Option<&'static str>,
+    witness_kind: u8,
+    w: u32,
+    r: u32,
+    c: u32,
+    feasible: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -68,9 +104,56 @@ struct FindingEntry<'a> {
     events: Vec<u32>,
     message: &'a str,
     count: u64,
+    #[serde(flatten)]
+    detail: Option<DetailEntry<'a>>,
     sites: Vec<SiteEntry<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<WitnessEntry<'a>>,
+}
+
+/// What a nondeterminism finding has besides.
+#[derive(Serialize)]
+struct DetailEntry<'a> {
+    witness_kind: u8,
+    w: u32,
+    r: u32,
+    c: u32,
+    mode: &'static str,
+    race_free: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes_value: Option<bool>,
+    alternatives: Vec<AlternativeEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct AlternativeEntry<'a> {
+    w: u32,
+    r: u32,
+    c: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<&'a str>,
+    count: u64,
+    race_free: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes_value: Option<bool>,
+}
+
+/// What `explain` adds to a report.
+#[derive(Serialize)]
+struct ExplanationEntry {
+    why: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    observed: Vec<StepEntry>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    scheduled: Vec<StepEntry>,
+}
+
+/// An event of an explanation, and for a read what it sees.
+#[derive(Serialize)]
+struct StepEntry {
+    event: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sees: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -137,10 +220,11 @@ pub fn json_list(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<(
     write_json(out, &documents, depth_max(examined, 3))
 }
 
-/// Down to where lines start: everywhere, or where there are many findings, `many`.
+/// Down to where lines start: everywhere, or where there are many findings or a list, `many`.
 fn depth_max(examined: &[Examined<'_>], many: usize) -> usize {
     let findings_count: usize = examined.iter().map(|one| one.outcome.findings.len()).sum();
-    if findings_count <= INDENTED_MAX { usize::MAX } else { many }
+    let has_list = examined.iter().any(|one| !one.outcome.witnesses.is_empty());
+    if findings_count <= INDENTED_MAX && !has_list { usize::MAX } else { many }
 }
 
 /// Writes `value` with lines down to `depth_max`.
@@ -156,6 +240,7 @@ pub(crate) fn write_json(
 
 fn document<'a>(examined: &Examined<'a>) -> Document<'a> {
     let Examined { path, trace, outcome } = *examined;
+    let lists = outcome.witnesses.as_slice();
     Document {
         schema: SCHEMA,
         trace: trace_entry(path, trace),
@@ -164,6 +249,38 @@ fn document<'a>(examined: &Examined<'a>) -> Document<'a> {
         unshown: outcome.unshown_count(),
         untried: untried(outcome),
         coverage: outcome.coverage.iter().map(coverage_entry).collect(),
+        explanation: None,
+        witnesses: (!lists.is_empty()).then_some(Witnesses { trace, lists }),
+    }
+}
+
+/// Writes the report on one finding of `examined`, with why it is a fault.
+pub(crate) fn write_explanation(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    explanation: &Explanation<'_>,
+) -> io::Result<()> {
+    let all = std::slice::from_ref(explanation.reported);
+    let document = Document {
+        findings: Findings { trace: examined.trace, all },
+        explanation: Some(explanation_entry(explanation)),
+        witnesses: None,
+        ..document(examined)
+    };
+    write_json(out, &document, usize::MAX)
+}
+
+fn explanation_entry(explanation: &Explanation<'_>) -> ExplanationEntry {
+    let entry = |step: &SideEvent| StepEntry {
+        event: step.event.number(),
+        sees: step.sees.map(|seen| number(seen.write())),
+    };
+    let entries = |side: &Side| side.happening().map(entry).collect();
+    let sides = explanation.sides.as_ref();
+    ExplanationEntry {
+        why: explanation.why.clone(),
+        observed: sides.map_or_else(Vec::new, |sides| entries(&sides.observed)),
+        scheduled: sides.map_or_else(Vec::new, |sides| entries(&sides.scheduled)),
     }
 }
 
@@ -189,9 +306,67 @@ fn entry<'a>(trace: &'a Trace, reported: &'a Reported) -> FindingEntry<'a> {
         events: numbers(&finding.events),
         message: &finding.message,
         count: finding.count,
+        detail: detail_entry(trace, finding),
         sites: finding.events.iter().map(|&event| site_entry(trace, event)).collect(),
         witness: finding.evidence.proof().map(|proof| witness_entry(trace, proof)),
     }
+}
+
+fn detail_entry<'a>(trace: &'a Trace, finding: &Finding) -> Option<DetailEntry<'a>> {
+    let detail = finding.detail.nondeterminism()?;
+    let alternatives = detail.alternatives();
+    Some(DetailEntry {
+        witness_kind: detail.witness_kind,
+        w: number(detail.writer),
+        r: read_number(trace, detail.read),
+        c: number(detail.challenger),
+        mode: detail.mode,
+        race_free: detail.is_race_free,
+        changes_value: detail.changes_value,
+        alternatives: alternatives.map(|write| alternative_entry(trace, detail, &write)).collect(),
+    })
+}
+
+fn alternative_entry<'a>(
+    trace: &'a Trace,
+    detail: &Nondeterminism,
+    alternative: &Alternative,
+) -> AlternativeEntry<'a> {
+    let location = |write: EventId| trace.names().location(trace.event(write).site);
+    AlternativeEntry {
+        w: number(writer(trace, detail, alternative)),
+        r: read_number(trace, alternative.read),
+        c: number(alternative.write),
+        location: alternative.write.map(location),
+        count: alternative.count,
+        race_free: alternative.is_race_free,
+        changes_value: alternative.changes_value,
+    }
+}
+
+fn verdict_entry(
+    trace: &Trace,
+    analysis: Option<&'static str>,
+    witness: &WitnessVerdict,
+) -> VerdictEntry {
+    VerdictEntry {
+        analysis,
+        witness_kind: witness.witness_kind,
+        w: number(witness.writer),
+        r: read_number(trace, witness.read),
+        c: number(witness.challenger),
+        feasible: witness.is_feasible,
+    }
+}
+
+/// The number of `write`; 0 is the initial value.
+fn number(write: Option<EventId>) -> u32 {
+    write.map_or(0, EventId::number)
+}
+
+/// The number of `read`; the implicit one at the end of the run comes after all events.
+fn read_number(trace: &Trace, read: Option<EventId>) -> u32 {
+    read.map_or_else(|| trace.len() as u32 + 1, EventId::number)
 }
 
 fn site_entry(trace: &Trace, event: EventId) -> SiteEntry<'_> {

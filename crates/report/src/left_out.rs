@@ -5,7 +5,8 @@ use reweave_analysis::{Coverage, Outcome, Unshown};
 use crate::counted;
 
 /// Counters that say why something was left out; sentences tell of them.
-const REASONS: [&str; 5] = ["untried", "unlisted", "loose", "undecided", "unknown"];
+const REASONS: [&str; 6] =
+    ["untried", "unlisted", "unlisted_witnesses", "loose", "undecided", "unknown"];
 
 /// How many groups were not tried.
 pub(crate) fn untried(outcome: &Outcome) -> u64 {
@@ -28,16 +29,7 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
     let untried = counter("untried").saturating_sub(unlisted);
     let undecided = counter("undecided") + counter("unknown");
     let reasons = [
-        (
-            unproven.saturating_sub(untried + undecided),
-            thing,
-            Number {
-                one: "is unordered, but no correct reordering shows an instance of it that was \
-                      tried; --all lists it",
-                many: "are unordered, but no correct reordering shows an instance of them that \
-                       was tried; --all lists them",
-            },
-        ),
+        (unproven.saturating_sub(untried + undecided), thing, unproven_sentence(coverage.analysis)),
         (
             loose,
             thing,
@@ -73,6 +65,14 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
                 many: "were only counted: there are too many to try each",
             },
         ),
+        (
+            counter("unlisted_witnesses"),
+            "witness",
+            Number {
+                one: "is not in the list, which was cut short",
+                many: "are not in the list, which was cut short",
+            },
+        ),
     ];
     let told = reasons.into_iter().filter(|&(count, ..)| count > 0);
     told.map(|(count, thing, rest)| format!("{} {}", counted(count, thing), rest.of(count)))
@@ -91,11 +91,30 @@ impl Number {
     }
 }
 
+/// What is said of findings of `analysis` that nothing proves.
+fn unproven_sentence(analysis: &str) -> Number {
+    match family(analysis) {
+        "determinism" => Number {
+            one: "can see another write as far as the order of events goes, but no correct \
+                  reordering shows it; --all lists it",
+            many: "can see another write as far as the order of events goes, but no correct \
+                   reordering shows it; --all lists them",
+        },
+        _ => Number {
+            one: "is unordered, but no correct reordering shows an instance of it that was tried; \
+                  --all lists it",
+            many: "are unordered, but no correct reordering shows an instance of them that was \
+                   tried; --all lists them",
+        },
+    }
+}
+
 /// What findings of `analysis` are grouped by.
 fn thing(analysis: &str) -> &'static str {
     match family(analysis) {
         "races" => "location pair",
         "deadlocks" => "deadlock",
+        "determinism" => "read",
         _ => "place",
     }
 }
@@ -104,6 +123,7 @@ fn thing(analysis: &str) -> &'static str {
 fn candidate(analysis: &str) -> &'static str {
     match family(analysis) {
         "races" => "pair",
+        "determinism" => "witness",
         _ => "candidate",
     }
 }

@@ -4,19 +4,25 @@
 //! whatever else could change how a line looks as escapes, and HTML escapes markup, so a report
 //! shows names as they are and does nothing they say.
 
+mod alternatives;
+mod explain;
 mod html;
 mod json;
 mod layout;
 mod left_out;
+mod schedule;
 mod shown;
 mod site;
 mod stats;
 mod table;
 mod text;
 
-use reweave_analysis::{Finding, Guarantee, Kind, Outcome, Proof};
+use reweave_analysis::{Detail, Finding, Guarantee, Kind, Outcome, Proof};
 use reweave_trace::{After, EventId, Goal, Trace};
 
+use schedule::{observed, sees};
+
+pub use explain::{explanation_html, explanation_json, explanation_text};
 pub use html::html;
 pub use json::{SCHEMA, json, json_list};
 pub use shown::shown;
@@ -34,6 +40,9 @@ pub struct Examined<'a> {
     pub outcome: &'a Outcome,
 }
 
+/// Up to so many reads that may see another write are told of one by one.
+const FREE_READS_MAX: usize = 3;
+
 /// The reads that a schedule lets see another write than they saw, and what their threads do then.
 fn free_reads(trace: &Trace, proof: &Proof) -> (Vec<EventId>, After) {
     match proof.goal() {
@@ -49,20 +58,36 @@ fn free_reads(trace: &Trace, proof: &Proof) -> (Vec<EventId>, After) {
 /// What a schedule takes for granted or lets be, a sentence each.
 fn remarks(trace: &Trace, proof: &Proof) -> Vec<String> {
     let (free, after) = free_reads(trace, proof);
-    let rest = match after {
-        After::Stops => "its thread stops there",
-        After::RunsOn => "it is taken for granted that its thread goes on as it did",
+    let mut remarks: Vec<String> = match free.len() {
+        0..=FREE_READS_MAX => {
+            free.iter().map(|&read| free_read(trace, proof, read, after)).collect()
+        }
+        count => vec![format!(
+            "{count} reads may see other writes than they saw; it is taken for granted that their \
+             threads go on as they did."
+        )],
     };
-    let free = free.iter().map(|event| {
-        format!("Event {} may see another write than it saw; {rest}.", event.number())
-    });
-    let mut remarks: Vec<String> = free.collect();
     let count = proof.loose_reads_count() as u64;
     if count > 0 {
         let reads = counted(count, "read");
         remarks.push(format!("It rests on {reads} whose writer was not observed."));
     }
     remarks
+}
+
+/// What `read` sees in a schedule that lets it see another write, and what its thread does then.
+fn free_read(trace: &Trace, proof: &Proof, read: EventId, after: After) -> String {
+    let number = read.number();
+    let saw = observed(trace, read);
+    let what = match sees(trace, proof.reordering(), read).zip(saw) {
+        Some((now, saw)) if now != saw => format!("sees {now} instead of {saw}"),
+        _ => "may see another write than it saw".to_owned(),
+    };
+    let rest = match after {
+        After::Stops => "its thread stops there",
+        After::RunsOn => "it is taken for granted that its thread goes on as it did",
+    };
+    format!("Event {number} {what}; {rest}.")
 }
 
 /// What introduces a schedule.
@@ -87,7 +112,12 @@ const GAP_HINT: &str = "--format json has the whole schedule";
 /// What a finding that stands for several instances says of the others.
 fn instances_note(finding: &Finding) -> Option<String> {
     let thing = if finding.kind == Kind::Race { "pairs" } else { "instances" };
-    let stands = format!("It stands for {} {thing} at these locations", finding.count);
+    let place = match finding.detail {
+        Detail::None => "these locations",
+        // Whatever it sees, it is the read that findings are grouped by.
+        Detail::Nondeterminism(_) => "the location of the read",
+    };
+    let stands = format!("It stands for {} {thing} at {place}", finding.count);
     match finding.guarantee() {
         _ if finding.count < 2 => None,
         Guarantee::Witnessed => Some(format!("{stands}; this one has a schedule")),
@@ -97,6 +127,10 @@ fn instances_note(finding: &Finding) -> Option<String> {
 
 /// `count` things: `1 event`, `2 events`.
 fn counted(count: u64, thing: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
+    let plural = match thing.ends_with('s') {
+        _ if count == 1 => "",
+        true => "es",
+        false => "s",
+    };
     format!("{count} {thing}{plural}")
 }

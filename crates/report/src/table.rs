@@ -6,13 +6,28 @@ use std::borrow::Cow;
 use reweave_analysis::Proof;
 use reweave_trace::{EventId, Goal, Reordering, ThreadId, Trace};
 
+use crate::schedule::{numbered, steps, steps_count, steps_of};
 use crate::site::place;
 
-/// How many steps are shown of each thread that the goal speaks of, up to where it matters.
-const STEPS_MAX: usize = 6;
+/// How much of a schedule is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    /// How many steps of each thread that the goal speaks of, up to where it matters.
+    steps_max: usize,
+    /// Up to so many steps in full where the fault is in the order of the steps themselves.
+    whole_max: usize,
+    /// Up to so many steps in full where the fault is in what is next.
+    whole_before_next_max: usize,
+}
 
-/// Up to so many steps are shown in full where the fault is in the order of the steps themselves.
-const WHOLE_MAX: usize = 40;
+impl Extent {
+    /// For one finding among others.
+    pub(crate) const BRIEF: Self = Self { steps_max: 6, whole_max: 40, whole_before_next_max: 0 };
+
+    /// For a finding that has the page to itself.
+    pub(crate) const FULL: Self =
+        Self { steps_max: 16, whole_max: 200, whole_before_next_max: 200 };
+}
 
 /// The part of a schedule that matters.
 #[derive(Debug)]
@@ -77,13 +92,17 @@ impl Label {
 impl<'t> Table<'t> {
     /// What happens last in each thread that the goal of `proof` speaks of, then what is next; or,
     /// where nothing is, what happens up to the events that the goal names.
-    pub(crate) fn of(trace: &'t Trace, proof: &Proof) -> Self {
+    pub(crate) fn of(trace: &'t Trace, proof: &Proof, extent: Extent) -> Self {
         let reordering = proof.reordering();
         let named = proof.named();
-        let is_whole = proof.then().is_empty() && steps_count(reordering) <= WHOLE_MAX;
+        let whole_max = match proof.then().is_empty() {
+            true => extent.whole_max,
+            false => extent.whole_before_next_max,
+        };
+        let is_whole = steps_count(reordering) <= whole_max;
         let shown = match is_whole {
             true => steps(trace, reordering),
-            false => wanted(trace, reordering, &named),
+            false => wanted(trace, reordering, &named, extent.steps_max),
         };
         let mut threads: Vec<ThreadId> =
             shown.iter().chain(&named).map(|&event| trace.event(event).thread).collect();
@@ -143,79 +162,21 @@ pub(crate) fn gap_note(count: usize, first: bool) -> String {
     format!("… {} {place}", crate::counted(count as u64, "step"))
 }
 
-/// Of the thread of each of `named` the last steps up to it.
-fn wanted(trace: &Trace, reordering: &Reordering, named: &[EventId]) -> Vec<EventId> {
+/// Of the thread of each of `named` the last steps up to it, so many at most.
+fn wanted(
+    trace: &Trace,
+    reordering: &Reordering,
+    named: &[EventId],
+    steps_max: usize,
+) -> Vec<EventId> {
     let mut wanted: Vec<EventId> = Vec::new();
     for &event in named {
         let thread = trace.event(event).thread;
         let run = steps_of(trace, reordering, thread);
         let until = run.len().min(trace.position(event) as usize + 1);
-        wanted.extend(&run[until.saturating_sub(STEPS_MAX)..until]);
+        wanted.extend(&run[until.saturating_sub(steps_max)..until]);
     }
     wanted.sort_unstable();
     wanted.dedup();
     wanted
-}
-
-/// `events`, all of which `reordering` runs, each with its step, counted from 1, in that order.
-fn numbered(
-    trace: &Trace,
-    reordering: &Reordering,
-    mut events: Vec<EventId>,
-) -> Vec<(usize, EventId)> {
-    events.sort_unstable();
-    let base_count = base_count(reordering);
-    let in_base = events.iter().filter(|&&event| is_in_base(trace, reordering, event));
-    let mut steps: Vec<(usize, EventId)> =
-        in_base.map(|&event| (step_in_base(trace, reordering, event), event)).collect();
-    let scheduled = reordering.schedule.iter().enumerate();
-    let scheduled = scheduled.filter(|(_, event)| events.binary_search(event).is_ok());
-    steps.extend(scheduled.map(|(at, &event)| (base_count + at + 1, event)));
-    steps.sort_unstable();
-    steps
-}
-
-/// The events of `thread` that `reordering` runs.
-fn steps_of<'t>(trace: &'t Trace, reordering: &Reordering, thread: ThreadId) -> &'t [EventId] {
-    let scheduled = reordering.schedule.iter();
-    let scheduled = scheduled.filter(|&&event| trace.event(event).thread == thread).count();
-    let count = base_of(trace, reordering, thread).len() + scheduled;
-    &trace.thread_events(thread)[..count]
-}
-
-/// The events of `thread` that are in the base of `reordering`.
-fn base_of<'t>(trace: &'t Trace, reordering: &Reordering, thread: ThreadId) -> &'t [EventId] {
-    let count = reordering.base.get(thread).copied().unwrap_or(0);
-    &trace.thread_events(thread)[..count as usize]
-}
-
-fn is_in_base(trace: &Trace, reordering: &Reordering, event: EventId) -> bool {
-    let count = reordering.base.get(trace.event(event).thread).copied().unwrap_or(0);
-    trace.position(event) < count
-}
-
-/// The how many-th of the base `event` is: the base runs in observed order.
-fn step_in_base(trace: &Trace, reordering: &Reordering, event: EventId) -> usize {
-    let until =
-        |thread| base_of(trace, reordering, thread).partition_point(|&other| other <= event);
-    reordering.base.ids().map(until).sum()
-}
-
-fn base_count(reordering: &Reordering) -> usize {
-    reordering.base.iter().map(|&count| count as usize).sum()
-}
-
-/// How many events `reordering` runs.
-pub(crate) fn steps_count(reordering: &Reordering) -> usize {
-    base_count(reordering) + reordering.schedule.len()
-}
-
-/// All events of `reordering`, in its order.
-pub(crate) fn steps(trace: &Trace, reordering: &Reordering) -> Vec<EventId> {
-    let threads = reordering.base.ids();
-    let mut steps: Vec<EventId> =
-        threads.flat_map(|thread| base_of(trace, reordering, thread)).copied().collect();
-    steps.sort_unstable();
-    steps.extend(&reordering.schedule);
-    steps
 }

@@ -3,18 +3,19 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use reweave_analysis::{Coverage, Guarantee, Kind, Outcome, Proof, Reported};
-use reweave_trace::Trace;
+use reweave_analysis::{Coverage, Finding, Guarantee, Kind, Outcome, Proof, Reported};
+use reweave_trace::{EventId, Trace};
 
+use crate::alternatives::{Choices, variable};
 use crate::left_out::{accounts, counters};
 use crate::shown::{clipped, shown};
 use crate::site::Site;
-use crate::table::{Row, Table, gap_note};
+use crate::table::{Extent, Row, Table, gap_note};
 use crate::{Examined, GAP_HINT, counted, heading, instances_note, remarks, title};
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
 const WARN: Style = AnsiColor::Yellow.on_default();
 
@@ -22,7 +23,10 @@ const WARN: Style = AnsiColor::Yellow.on_default();
 const UNLISTED_MAX: usize = 10;
 
 /// How wide a thread's column and a location get in a table.
-const CELL_MAX: usize = 32;
+pub(crate) const CELL_MAX: usize = 32;
+
+/// How wide the column of steps is at least.
+const LABEL_MIN: usize = 6;
 
 /// Writes what was found in each of `examined`, with colours; the caller strips them where they
 /// are not wanted.
@@ -70,7 +74,7 @@ fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
     writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome))
 }
 
-fn size(trace: &Trace) -> String {
+pub(crate) fn size(trace: &Trace) -> String {
     let names = trace.names();
     format!(
         "{}, {}, {}, {}",
@@ -84,6 +88,9 @@ fn size(trace: &Trace) -> String {
 /// A finding in a line: its id, where, on what, and for how many it stands.
 fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
     let Reported { id, finding, .. } = reported;
+    if let Some(line) = reading_line(trace, finding) {
+        return writeln!(out, "{BAD}{id:<6}{BAD:#} {line}, count {}", finding.count);
+    }
     let sites = || finding.events.iter().map(|&event| Site::of(trace, event));
     let mut places: Vec<String> =
         sites().map(|site| clipped(&site.place(), CELL_MAX)).filter(|it| !it.is_empty()).collect();
@@ -97,6 +104,35 @@ fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::
 }
 
 fn finding(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
+    head(out, trace, reported)?;
+    if let Some(shown) = reported.finding.evidence.proof() {
+        proof(out, trace, shown, Extent::BRIEF)?;
+    }
+    writeln!(out, "  {DIM}{}{DIM:#}", reported.finding.guarantee().meaning())
+}
+
+/// For a finding on what a read can see, what and where it reads, and what it can see.
+fn reading_line(trace: &Trace, finding: &Finding) -> Option<String> {
+    let detail = finding.detail.nondeterminism()?;
+    let spelled = |event: EventId| {
+        let site = Site::of(trace, event);
+        let (op, place) = (clipped(&site.op, CELL_MAX), clipped(&site.place(), CELL_MAX));
+        if place.is_empty() { op } else { format!("{op} at {place}") }
+    };
+    let reads = match detail.read {
+        Some(read) => format!("{} can see ", spelled(read)),
+        None => format!("{} can end with ", clipped(variable(trace, detail)?, CELL_MAX)),
+    };
+    let sees = detail.challenger.map_or_else(|| "the initial value".to_owned(), spelled);
+    let more = match detail.others.len() {
+        0 => String::new(),
+        count => format!(" and {}", counted(count as u64, "other")),
+    };
+    Some(reads + &sees + &more)
+}
+
+/// Writes what a finding says, but for its schedule.
+pub(crate) fn head(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
     let Reported { id, fingerprint, finding } = reported;
     let (kind, guarantee) = (finding.kind, finding.guarantee());
     let sure = match guarantee {
@@ -119,20 +155,48 @@ fn finding(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Resul
             writeln!(out, "      {DIM}from {}{DIM:#}", shown(frame.trim_end()))?;
         }
     }
+    if let Some(choices) = Choices::of(trace, finding) {
+        write_choices(out, &choices)?;
+    }
     if let Some(note) = instances_note(finding) {
         writeln!(out, "  {note}")?;
     }
-    if let Some(shown) = finding.evidence.proof() {
-        writeln!(out, "  {}", heading(shown))?;
-        proof(out, trace, shown)?;
+    Ok(())
+}
+
+/// Writes what a read can see instead of what it saw.
+fn write_choices(out: &mut dyn Write, choices: &Choices) -> io::Result<()> {
+    writeln!(out, "  {}", shown(&choices.heading))?;
+    for choice in &choices.listed {
+        writeln!(out, "    {}", shown(&choice.write))?;
+        if let Some(silence) = &choice.silence {
+            let silence = shown(silence);
+            writeln!(
+                out,
+                "      {WARN}a race detector says nothing about this: {silence}{WARN:#}"
+            )?;
+        }
     }
-    writeln!(out, "  {DIM}{}{DIM:#}", guarantee.meaning())
+    if choices.unlisted_count > 0 {
+        writeln!(out, "    {DIM}and {} more{DIM:#}", choices.unlisted_count)?;
+    }
+    if let Some(silence) = &choices.silence {
+        let silence = shown(silence);
+        writeln!(out, "  {WARN}A race detector says nothing about these: {silence}{WARN:#}")?;
+    }
+    Ok(())
 }
 
 /// Writes what matters of a schedule as a table with a column per thread, and what the schedule
 /// takes for granted.
-fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()> {
-    let table = Table::of(trace, proof);
+pub(crate) fn proof(
+    out: &mut dyn Write,
+    trace: &Trace,
+    proof: &Proof,
+    extent: Extent,
+) -> io::Result<()> {
+    writeln!(out, "  {}", heading(proof))?;
+    let table = Table::of(trace, proof, extent);
     let headings: Vec<String> =
         table.headings().iter().map(|name| clipped(name, CELL_MAX)).collect();
     let mut widths: Vec<usize> = headings.iter().map(|heading| heading.chars().count()).collect();
@@ -142,14 +206,15 @@ fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()> {
             widths[column] = widths[column].max(op.chars().count());
         }
     }
-    write!(out, "  {DIM}  step     event{DIM:#}")?;
+    let label_width = label_width(&table);
+    write!(out, "  {DIM}{:>label_width$}{:>10}{DIM:#}", "step", "event")?;
     for (at, (heading, &width)) in headings.iter().zip(&widths).enumerate() {
         let width = if at + 1 == widths.len() { 0 } else { width };
         write!(out, "  {BOLD}{heading:width$}{BOLD:#}")?;
     }
     writeln!(out)?;
     for &row in &table.rows {
-        table_row(out, &table, &widths, row)?;
+        table_row(out, &table, label_width, &widths, row)?;
     }
     if table.has_gaps() {
         writeln!(out, "  {DIM}{GAP_HINT}{DIM:#}")?;
@@ -160,7 +225,22 @@ fn proof(out: &mut dyn Write, trace: &Trace, proof: &Proof) -> io::Result<()> {
     Ok(())
 }
 
-fn table_row(out: &mut dyn Write, table: &Table<'_>, widths: &[usize], row: Row) -> io::Result<()> {
+/// How wide the column of steps is.
+fn label_width(table: &Table<'_>) -> usize {
+    let labels = table.rows.iter().map(|row| match row {
+        Row::Event { label, .. } => label.word().len(),
+        Row::Gap { .. } => 0,
+    });
+    labels.max().unwrap_or(0).max(LABEL_MIN)
+}
+
+fn table_row(
+    out: &mut dyn Write,
+    table: &Table<'_>,
+    label_width: usize,
+    widths: &[usize],
+    row: Row,
+) -> io::Result<()> {
     let (label, event, column) = match row {
         Row::Gap { count, first } => {
             return writeln!(out, "  {DIM}{}{DIM:#}", gap_note(count, first));
@@ -170,7 +250,7 @@ fn table_row(out: &mut dyn Write, table: &Table<'_>, widths: &[usize], row: Row)
     let (op, location) = table.cell(event);
     let (op, location) = (clipped(&op, CELL_MAX), clipped(&location, CELL_MAX));
     let style = if label.is_fault() { BAD } else { Style::new() };
-    write!(out, "  {style}{:>6}{style:#}{:>10}", label.word(), event.number())?;
+    write!(out, "  {style}{:>label_width$}{style:#}{:>10}", label.word(), event.number())?;
     let before: usize = widths[..column].iter().map(|width| 2 + width).sum();
     write!(out, "{:before$}  {style}{op}{style:#}", "")?;
     if !location.is_empty() {

@@ -401,10 +401,10 @@ fn a_block_that_can_be_spoiled_is_shown_with_the_events_at_fault_marked() {
 }
 
 #[test]
-fn a_read_that_may_see_something_new_is_told_of() {
+fn a_read_that_sees_something_new_is_told_of() {
     let twice = "T1|begin(b)|1\nT1|r(x)|2\nT1|r(x)|3\nT1|end(b)|4\nT2|w(x)|5\n";
     let trace = reweave_testkit::std(twice);
-    let remark = "Event 3 may see another write than it saw; its thread stops there.";
+    let remark = "Event 3 sees event 5 instead of the initial value; its thread stops there.";
     for report in [reweave_report::text as Report, reweave_report::html] {
         let text = rendered_by("atomicity.blocks", &trace, false, report);
         assert!(text.contains(remark), "{text}");

@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Coverage, Evidence, Finding, Kind, Proof, Settings, Sink, Subject, Truncation,
+    Coverage, Detail, Evidence, Finding, Kind, Proof, Settings, Sink, Subject, Truncation,
 };
 use reweave_base::{FxHashMap, FxHashSet, IndexVec};
 use reweave_reorder::{Budget, Engine, Query, Solver};
@@ -457,7 +457,15 @@ impl<'a, 's, 't> Report<'a, 's, 't> {
         let evidence = proof.map_or(Evidence::Unordered, Evidence::Schedule);
         let analysis = self.analysis;
         let kind = Kind::Atomicity;
-        self.sink.found(Finding { analysis, kind, events, message, count, evidence })
+        self.sink.found(Finding {
+            analysis,
+            kind,
+            events,
+            message,
+            count,
+            evidence,
+            detail: Detail::None,
+        })
     }
 }
 

@@ -22,5 +22,5 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let only = if args.sections { "atomicity" } else { "atomicity.blocks" };
     let analyses = reweave_catalog::select(only, &[])?;
-    examine::run(&args.options, &analyses, None)
+    examine::run(&args.options, &analyses, |_| {})
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::examine::{self, Options};
+use super::examine::{self, Options, Selection};
 
 /// Find what can go wrong: findings grouped by code location, worst first.
 ///
@@ -12,18 +12,13 @@ use super::examine::{self, Options};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave check --format html -o report.html run.std")]
 pub(crate) struct Args {
-    /// Run only the analyses whose names start with this, such as `races`
-    #[arg(long, value_name = "PREFIX", default_value = "", hide_default_value = true)]
-    only: String,
-    /// Also run this family, or the analyses whose names start so
-    #[arg(long, value_name = "NAME")]
-    with: Vec<String>,
+    #[command(flatten)]
+    selection: Selection,
     #[command(flatten)]
     options: Options,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let analyses = reweave_catalog::select(&args.only, &args.with)?;
-    examine::run(&args.options, &analyses, None)
+    examine::run(&args.options, &args.selection.analyses()?, |_| {})
 }

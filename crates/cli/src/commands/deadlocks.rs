@@ -18,5 +18,5 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let analyses = reweave_catalog::select("deadlocks", &[])?;
-    examine::run(&args.options, &analyses, None)
+    examine::run(&args.options, &analyses, |_| {})
 }

@@ -1,5 +1,5 @@
-//! What `check` and the commands of the families share: run analyses on traces and print what they
-//! find.
+//! What `check`, the commands of the families and `explain` share: run analyses on traces and print
+//! what they find.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -20,6 +20,33 @@ pub(crate) struct Options {
     /// Traces to read; `-` is standard input
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
+    #[command(flatten)]
+    search: Search,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// Which analyses to run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Selection {
+    /// Run only the analyses whose names start with this, such as `races`
+    #[arg(long, value_name = "PREFIX", default_value = "", hide_default_value = true)]
+    only: String,
+    /// Also run this family, or the analyses whose names start so
+    #[arg(long, value_name = "NAME")]
+    with: Vec<String>,
+}
+
+impl Selection {
+    /// The analyses that are asked for.
+    pub(crate) fn analyses(&self) -> anyhow::Result<Vec<&'static dyn Analysis>> {
+        Ok(reweave_catalog::select(&self.only, &self.with)?)
+    }
+}
+
+/// How hard to look.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Search {
     /// List every instance, ungrouped, and what no schedule proves, labelled as such
     #[arg(long)]
     all: bool,
@@ -31,26 +58,32 @@ pub(crate) struct Options {
     budget: u64,
     /// Mend traces whose events cannot have happened, and say what was changed
     #[arg(long)]
-    repair: bool,
+    pub(crate) repair: bool,
     /// How many threads may work; all cores unless said. The findings do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// How to print the report
-    #[arg(long, value_enum, default_value_t)]
-    format: ReportFormat,
-    /// Write the report to this file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
 }
 
-impl Options {
-    fn settings(&self, window: Option<u32>) -> Settings {
+/// How to print what is found, and where to.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Printing {
+    /// How to print the report
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ReportFormat,
+    /// Write the report to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+impl Search {
+    /// What all analyses are told.
+    pub(crate) fn settings(&self) -> Settings {
         Settings {
             all: self.all,
             limit: self.limit,
             budget: self.budget,
-            window,
             threads: self.threads.map_or_else(available_threads, usize::from),
+            ..Settings::default()
         }
     }
 }
@@ -84,15 +117,16 @@ impl ReportFormat {
     }
 }
 
-/// Runs `analyses` on the traces of `options`, those that know how to within `window`.
+/// Runs `analyses` on the traces of `options`, with what `adjust` adds to the settings.
 pub(crate) fn run(
     options: &Options,
     analyses: &[&'static dyn Analysis],
-    window: Option<u32>,
+    adjust: impl FnOnce(&mut Settings),
 ) -> anyhow::Result<ExitCode> {
     input::check_names(&options.traces)?;
-    let destination = Destination::prepare(options.output.as_deref())?;
-    let settings = options.settings(window);
+    let destination = Destination::prepare(options.printing.output.as_deref())?;
+    let mut settings = options.search.settings();
+    adjust(&mut settings);
     let mut examined: Vec<(String, Trace, Outcome)> = Vec::new();
     let mut failures = Vec::new();
     for path in &options.traces {
@@ -101,7 +135,7 @@ pub(crate) fn run(
             not_examined();
             continue;
         }
-        let trace = match input::read(path, options.repair) {
+        let trace = match input::read(path, options.search.repair) {
             Ok(reading) => reading.trace,
             Err(error) if interrupt::is_asked() => match examined.is_empty() {
                 true => return Err(error),
@@ -125,7 +159,8 @@ pub(crate) fn run(
         examined.iter().map(|(path, trace, outcome)| Examined { path, trace, outcome }).collect();
     // Where nothing could be read there is no report, and an old one stays as it is.
     if !views.is_empty() {
-        destination.write(|out| options.format.write(out, &views, options.traces.len() > 1))?;
+        let (format, is_list) = (options.printing.format, options.traces.len() > 1);
+        destination.write(|out| format.write(out, &views, is_list))?;
     }
     let code = exit::of_search(examined.iter().map(|(_, _, outcome)| outcome));
     Ok(exit::after(&failures, code))

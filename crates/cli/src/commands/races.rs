@@ -58,5 +58,5 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let is_windowed = args.window.is_none() || args.relation == RelationName::Cp;
     anyhow::ensure!(is_windowed, "`--window` goes with `--relation cp` only");
     let analyses = reweave_catalog::select(args.relation.analysis(), &[])?;
-    examine::run(&args.options, &analyses, args.window)
+    examine::run(&args.options, &analyses, |settings| settings.window = args.window)
 }

@@ -7,7 +7,9 @@
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
-use reweave_analysis::{Evidence, Finding, Kind, Proof, Settings, Sink, Subject, Truncation};
+use reweave_analysis::{
+    Detail, Evidence, Finding, Kind, Proof, Settings, Sink, Subject, Truncation,
+};
 use reweave_base::FxHashMap;
 use reweave_trace::views::Mode;
 use reweave_trace::{EventId, Goal, LockId, Op, Trace};
@@ -142,6 +144,7 @@ impl<'a, 't> Report<'a, 't> {
             events,
             count,
             evidence: Evidence::Schedule(proof),
+            detail: Detail::None,
         })
     }
 }

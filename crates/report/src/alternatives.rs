@@ -1,0 +1,175 @@
+//! What a read can see instead of what it saw, in sentences.
+
+use reweave_analysis::{Alternative, Finding, Nondeterminism};
+use reweave_trace::{EventId, Op, Trace};
+
+use crate::counted;
+use crate::schedule::Seen;
+use crate::site::Site;
+
+/// How many alternatives a report for people lists of one finding.
+pub(crate) const LISTED_MAX: usize = 20;
+
+/// What a finding says of the writes that a read can see.
+#[derive(Clone, Debug)]
+pub(crate) struct Choices {
+    /// What the read saw.
+    pub(crate) heading: String,
+    /// What it can see instead, at most [`LISTED_MAX`] of them.
+    pub(crate) listed: Vec<Choice>,
+    /// How many more there are.
+    pub(crate) unlisted_count: usize,
+    /// Why a race detector is silent about all of them, if it is and for one reason.
+    pub(crate) silence: Option<String>,
+}
+
+/// A write that the read can see.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    /// The write, and the value it gives.
+    pub(crate) write: String,
+    /// Why a race detector is silent about it, if it is and that is not said of all.
+    pub(crate) silence: Option<String>,
+}
+
+impl Choices {
+    /// What `finding` says of the writes that a read can see, if it does.
+    pub(crate) fn of(trace: &Trace, finding: &Finding) -> Option<Self> {
+        let detail = finding.detail.nondeterminism()?;
+        let all = detail.alternatives();
+        let mut listed: Vec<Choice> =
+            all.take(LISTED_MAX).map(|write| choice(trace, detail, &write)).collect();
+        let unlisted_count = (1 + detail.others.len()).saturating_sub(LISTED_MAX);
+        let silence = match (&mut listed[..], unlisted_count) {
+            ([first, rest @ ..], 0) if !rest.is_empty() => common_silence(first, rest),
+            _ => None,
+        };
+        Some(Self { heading: heading(trace, detail), listed, unlisted_count, silence })
+    }
+}
+
+/// Why a race detector is silent about `first` and all of the `rest`, taken away from each of them;
+/// none if it is not, or for several reasons.
+fn common_silence(first: &mut Choice, rest: &mut [Choice]) -> Option<String> {
+    if first.silence.is_none() || rest.iter().any(|choice| choice.silence != first.silence) {
+        return None;
+    }
+    for choice in rest {
+        choice.silence = None;
+    }
+    first.silence.take()
+}
+
+/// What the read saw, as the start of a list of what else it can see.
+fn heading(trace: &Trace, detail: &Nondeterminism) -> String {
+    let what = if detail.others.is_empty() { "this" } else { "any of these" };
+    let saw = Seen::of(detail.writer);
+    let value = value(trace, detail.read, detail.writer);
+    let value = value.map_or(String::new(), |value| format!(", value {value}"));
+    match detail.read {
+        Some(read) => {
+            let number = read.number();
+            format!("Event {number} saw {saw}{value}; this read can see {what} instead:")
+        }
+        None => {
+            let name = variable(trace, detail).unwrap_or("the variable");
+            format!("`{name}` ended with what {saw} wrote{value}; it can end with {what} instead:")
+        }
+    }
+}
+
+/// The variable that is read.
+pub(crate) fn variable<'t>(trace: &'t Trace, detail: &Nondeterminism) -> Option<&'t str> {
+    let event = detail.read.or(detail.writer).or(detail.challenger)?;
+    let var = trace.event(event).op.var()?;
+    Some(trace.names().vars.name(var))
+}
+
+fn choice(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) -> Choice {
+    let mut write = match alternative.write {
+        None => "the initial value".to_owned(),
+        Some(write) => {
+            let site = Site::of(trace, write);
+            let at = if site.place().is_empty() { "" } else { " at " };
+            format!("event {}, {}: {}{at}{}", site.number, site.thread, site.op, site.place())
+        }
+    };
+    let saw = value(trace, alternative.read, writer(trace, detail, alternative));
+    let gives = alternative.write.and_then(|write| known_value(trace, write));
+    write += &match (alternative.changes_value, gives, saw) {
+        (None, ..) => String::new(),
+        (Some(false), ..) => ", the same value".to_owned(),
+        (Some(true), Some(gives), Some(saw)) => format!(", value {gives} instead of {saw}"),
+        (Some(true), ..) => ", another value".to_owned(),
+    };
+    if alternative.count > 1 {
+        write += &format!(" ({})", counted(alternative.count, "instance"));
+    }
+    let silence = alternative.is_race_free.then(|| silence(trace, detail, alternative));
+    Choice { write, silence }
+}
+
+/// Why a race detector is silent about `alternative`.
+fn silence(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) -> String {
+    let pairs = pairs(trace, detail, alternative);
+    let is_atomic = |event: EventId| trace.event(event).op.is_atomic();
+    match common_locks(trace, &pairs)[..] {
+        [lock] => format!("lock `{lock}` orders the accesses, but not which comes first"),
+        [_, ..] => "locks order the accesses, but not which comes first".to_owned(),
+        [] if pairs.iter().flatten().all(|&event| is_atomic(event)) => {
+            "the accesses are atomic, and nothing says which comes first".to_owned()
+        }
+        [] => "synchronization orders the accesses, but not which comes first".to_owned(),
+    }
+}
+
+/// The accesses of different threads whose order decides what is seen: the read, and what it saw
+/// and can see; or for a read at the end of the run the two writes.
+fn pairs(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) -> Vec<[EventId; 2]> {
+    let thread = |event: EventId| trace.event(event).thread;
+    let writer = writer(trace, detail, alternative);
+    let pairs = match alternative.read {
+        Some(read) => [writer.map(|it| [read, it]), alternative.write.map(|it| [read, it])],
+        None => [writer.zip(alternative.write).map(<[EventId; 2]>::from), None],
+    };
+    pairs.into_iter().flatten().filter(|&[one, other]| thread(one) != thread(other)).collect()
+}
+
+/// The locks that both accesses of some pair are guarded by, in alphabetical order.
+fn common_locks<'t>(trace: &'t Trace, pairs: &[[EventId; 2]]) -> Vec<&'t str> {
+    let mut common = Vec::new();
+    for pair in pairs {
+        let [one, other] = pair.map(|event| Site::of(trace, event).locks);
+        let is_held = |name: &&str| other.iter().any(|(held, _)| held == name);
+        common.extend(one.into_iter().map(|(name, _)| name).filter(is_held));
+    }
+    common.sort_unstable();
+    common.dedup();
+    common
+}
+
+/// What the read of `alternative` saw; none is the initial value.
+pub(crate) fn writer(
+    trace: &Trace,
+    detail: &Nondeterminism,
+    alternative: &Alternative,
+) -> Option<EventId> {
+    match alternative.read {
+        read if read == detail.read => detail.writer,
+        read => read.and_then(|read| trace.writer(read)),
+    }
+}
+
+/// What `read` got from `writer`, where the trace tells.
+fn value(trace: &Trace, read: Option<EventId>, writer: Option<EventId>) -> Option<i64> {
+    let of = |event: Option<EventId>| event.and_then(|event| known_value(trace, event));
+    of(read).or_else(|| of(writer))
+}
+
+/// The value that `event` read or wrote, where the trace tells. Of an update it may be either.
+pub(crate) fn known_value(trace: &Trace, event: EventId) -> Option<i64> {
+    match trace.event(event).op {
+        Op::AtomicUpdate(..) => None,
+        _ => trace.value(event),
+    }
+}

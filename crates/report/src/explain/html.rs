@@ -1,0 +1,81 @@
+//! An explanation as an HTML page that needs nothing else.
+
+use std::io::{self, Write};
+
+use reweave_analysis::Reported;
+use reweave_trace::Trace;
+
+use super::sides::Mark;
+use super::{Explanation, Row, Side};
+use crate::html::{foot, head, page, proof};
+use crate::shown::{markup, prose};
+use crate::table::Extent;
+use crate::text::size;
+use crate::{Examined, title};
+
+/// Writes a page on `reported`, one of the findings of `examined`.
+///
+/// # Errors
+/// If `out` fails.
+pub fn explanation_html(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    reported: &Reported,
+) -> io::Result<()> {
+    let Examined { path, trace, .. } = *examined;
+    let explanation = Explanation::of(trace, reported);
+    page(out, &format!("{} of {}: reweave", reported.id, title(path)), |out| {
+        writeln!(out, "<h2>{}</h2>", markup(title(path)))?;
+        writeln!(out, "<p class=\"soft\">{}</p>", size(trace))?;
+        writeln!(out, "<article id=\"{}\">", reported.id)?;
+        head(out, trace, reported)?;
+        writeln!(out, "<h4>Why it is a fault</h4>")?;
+        for paragraph in &explanation.why {
+            writeln!(out, "<p>{}</p>", prose(paragraph))?;
+        }
+        if let Some(accepted) = reported.finding.evidence.proof() {
+            writeln!(out, "<h4>How it comes about</h4>")?;
+            proof(out, trace, accepted, Extent::FULL)?;
+        }
+        if let Some(sides) = &explanation.sides {
+            writeln!(out, "<h4>Side by side</h4>\n<div class=\"scroll sides\">")?;
+            write_side(out, trace, "as it happened", &sides.observed)?;
+            write_side(out, trace, "in the schedule", &sides.scheduled)?;
+            writeln!(out, "</div>")?;
+        }
+        foot(out, reported)?;
+        writeln!(out, "</article>")
+    })
+}
+
+fn write_side(out: &mut dyn Write, trace: &Trace, title: &str, side: &Side) -> io::Result<()> {
+    writeln!(out, "<table>\n<tr><th colspan=\"5\">{title}</th></tr>")?;
+    let names = trace.names();
+    for row in &side.rows {
+        let it = match row {
+            Row::Gap(note) => {
+                writeln!(out, "<tr><td colspan=\"5\" class=\"soft\">{note}</td></tr>")?;
+                continue;
+            }
+            Row::End(note) => {
+                let note = markup(note);
+                writeln!(out, "<tr class=\"fault\"><td colspan=\"5\">{note}</td></tr>")?;
+                continue;
+            }
+            Row::Event(it) => it,
+        };
+        let event = trace.event(it.event);
+        let class = if it.mark == Mark::None { "" } else { " class=\"fault\"" };
+        writeln!(
+            out,
+            "<tr{class}><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{}</td>\
+             <td class=\"step\">{}</td><td>{}</td></tr>",
+            markup(it.mark.word()),
+            it.event.number(),
+            markup(names.threads.name(event.thread)),
+            markup(&names.spell(event.op).to_string()),
+            markup(&it.note)
+        )?;
+    }
+    writeln!(out, "</table>")
+}

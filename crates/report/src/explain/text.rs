@@ -1,0 +1,142 @@
+//! An explanation as text, for a terminal.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use reweave_analysis::Reported;
+use reweave_trace::Trace;
+
+use super::sides::Mark;
+use super::{Explanation, Row, Side, Sides};
+use crate::shown::{clipped, shown};
+use crate::table::Extent;
+use crate::text::{BAD, BOLD, CELL_MAX, DIM, head, proof, size};
+use crate::{Examined, title};
+
+/// How long a line of prose gets.
+const LINE_MAX: usize = 96;
+
+/// Writes what there is to say about `reported`, one of the findings of `examined`, with colours;
+/// the caller strips them where they are not wanted.
+///
+/// # Errors
+/// If `out` fails.
+pub fn explanation_text(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    reported: &Reported,
+) -> io::Result<()> {
+    let Examined { path, trace, .. } = examined;
+    let explanation = Explanation::of(trace, reported);
+    writeln!(out, "{BOLD}{}{BOLD:#}: {}\n", shown(title(path)), size(trace))?;
+    head(out, trace, reported)?;
+    writeln!(out, "\n{BOLD}Why it is a fault{BOLD:#}")?;
+    for (at, paragraph) in explanation.why.iter().enumerate() {
+        if at > 0 {
+            writeln!(out)?;
+        }
+        for line in wrapped(&shown(paragraph), LINE_MAX) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    if let Some(accepted) = reported.finding.evidence.proof() {
+        writeln!(out, "\n{BOLD}How it comes about{BOLD:#}")?;
+        proof(out, trace, accepted, Extent::FULL)?;
+        writeln!(out, "  {DIM}{}{DIM:#}", reported.finding.guarantee().meaning())?;
+    }
+    if let Some(sides) = &explanation.sides {
+        writeln!(out, "\n{BOLD}Side by side{BOLD:#}")?;
+        write_sides(out, trace, sides)?;
+    }
+    Ok(())
+}
+
+/// `text` in lines of at most `letters_max` letters, as far as its words allow.
+fn wrapped(text: &str, letters_max: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut length = 0;
+    for word in text.split(' ') {
+        let word_length = word.chars().count();
+        if length > 0 && length + 1 + word_length > letters_max {
+            lines.push(String::new());
+            length = 0;
+        }
+        let line = lines.last_mut().expect("there is a line to start with");
+        if length > 0 {
+            line.push(' ');
+            length += 1;
+        }
+        line.push_str(word);
+        length += word_length;
+    }
+    lines
+}
+
+/// A line of a side: what it says, and how.
+struct Line {
+    text: String,
+    style: Style,
+}
+
+fn write_sides(out: &mut dyn Write, trace: &Trace, sides: &Sides) -> io::Result<()> {
+    let [left, right] = [&sides.observed, &sides.scheduled].map(|side| lines(trace, side));
+    let titles = ["  as it happened", "  in the schedule"];
+    let widths = left.iter().map(|line| line.text.chars().count());
+    let width = widths.chain([titles[0].len()]).max().unwrap_or(0) + 3;
+    writeln!(out, "{DIM}{:width$}{}{DIM:#}", titles[0], titles[1])?;
+    let none = Line { text: String::new(), style: Style::new() };
+    for at in 0..left.len().max(right.len()) {
+        let [left, right] = [&left, &right].map(|lines| lines.get(at).unwrap_or(&none));
+        let style = left.style;
+        write!(out, "{style}{}{style:#}", left.text)?;
+        if !right.text.is_empty() {
+            let (style, gap) = (right.style, width - left.text.chars().count());
+            write!(out, "{:gap$}{style}{}{style:#}", "", right.text)?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn lines(trace: &Trace, side: &Side) -> Vec<Line> {
+    let names = trace.names();
+    let events = || {
+        side.rows.iter().filter_map(|row| match row {
+            Row::Event(event) => Some(event),
+            Row::Gap(_) | Row::End(_) => None,
+        })
+    };
+    let thread = |event| clipped(names.threads.name(trace.event(event).thread), CELL_MAX);
+    let op = |event| clipped(&names.spell(trace.event(event).op).to_string(), CELL_MAX);
+    let mark_width = events().map(|it| it.mark.word().len()).max().unwrap_or(0);
+    let number_width = events().map(|it| it.event.number().to_string().len()).max().unwrap_or(0);
+    let thread_width = events().map(|it| thread(it.event).chars().count()).max().unwrap_or(0);
+    let op_width = events().map(|it| op(it.event).chars().count()).max().unwrap_or(0);
+    let line = |row: &Row| match row {
+        Row::Gap(note) => Line { text: format!("    {note}"), style: DIM },
+        Row::End(note) => Line { text: format!("  {}", shown(note)), style: BAD },
+        Row::Event(it) => {
+            let (mark, number) = (it.mark.word(), it.event.number());
+            let (thread, op, note) = (thread(it.event), op(it.event), it.note.as_str());
+            let text = format!(
+                "  {mark:>mark_width$} {number:>number_width$}  {thread:thread_width$}  \
+                 {op:op_width$}  {note}"
+            );
+            let style = if it.mark == Mark::None { Style::new() } else { BAD };
+            Line { text: text.trim_end().to_owned(), style }
+        }
+    };
+    side.rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_is_broken_between_words() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("unbreakable a b", 3), ["unbreakable", "a b"]);
+        assert_eq!(wrapped("", 3), [""]);
+    }
+}

@@ -1,0 +1,231 @@
+//! Why a finding is a fault, in paragraphs.
+
+use std::collections::BTreeMap;
+
+use reweave_analysis::{Finding, Guarantee, Kind, Nondeterminism};
+use reweave_trace::views::{CriticalSection, Mode};
+use reweave_trace::{After, EventId, LockId, Trace};
+
+use crate::alternatives::variable;
+use crate::free_reads;
+use crate::schedule::{Seen, holds, sees};
+use crate::site::Site;
+
+/// Why `finding` is a fault, and what is special about it.
+pub(crate) fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
+    let mut paragraphs = match finding.kind {
+        Kind::Race => race(trace, finding),
+        Kind::Deadlock => deadlock(),
+        Kind::Atomicity => atomicity(),
+        Kind::Nondeterminism => match finding.detail.nondeterminism() {
+            Some(detail) => nondeterminism(trace, finding, detail),
+            None => vec!["The result depends on the schedule.".to_owned()],
+        },
+        Kind::Assertion => vec![
+            "The program says that this always holds. In the schedule below it does not."
+                .to_owned(),
+        ],
+        Kind::Predicate => vec![
+            "The schedule below leads to a state that meets the predicate; in another run of the \
+             same program, with the same input, it can be reached."
+                .to_owned(),
+        ],
+    };
+    if finding.guarantee() != Guarantee::Witnessed {
+        paragraphs.push(finding.guarantee().meaning().to_owned());
+    }
+    paragraphs
+}
+
+fn race(trace: &Trace, finding: &Finding) -> Vec<String> {
+    let mut paragraphs = vec![
+        "Two threads access the same variable, at least one of them writes, and nothing makes one \
+         wait for the other. One write can undo the other, and a read can come too early or see \
+         half of a write; C, C++ and Rust do not say what a program with a race does."
+            .to_owned(),
+    ];
+    let [first, second] = finding.events[..] else { return paragraphs };
+    paragraphs.push(locks(trace, first, second));
+    if finding.guarantee() != Guarantee::Witnessed {
+        return paragraphs;
+    }
+    let (first, second) = (first.min(second), first.max(second));
+    if let Some((release, acquire)) = handed_over(trace, first, second) {
+        let threads = [first, second].map(|event| {
+            let thread = trace.event(event).thread;
+            trace.names().threads.name(thread)
+        });
+        let [one, other] = threads;
+        paragraphs.push(format!(
+            "In the run as it happened, {one} gave `{}` back (event {}) before {other} took it \
+             (event {}). A detector that goes by happens-before takes that for an order and stays \
+             silent, but nothing makes {one} come first.",
+            trace.names().locks.name(release.lock),
+            release.release.map_or(0, EventId::number),
+            acquire.acquire.number(),
+        ));
+    }
+    paragraphs
+}
+
+/// Why what the two threads hold does not keep them apart.
+fn locks(trace: &Trace, first: EventId, second: EventId) -> String {
+    let [one, other] = [first, second].map(|event| Site::of(trace, event));
+    if one.locks.is_empty() && other.locks.is_empty() {
+        return "Neither holds a lock.".to_owned();
+    }
+    let is_common = |&&(name, _): &&(&str, Mode)| other.locks.iter().any(|&(held, _)| held == name);
+    let holds =
+        format!("{} is {} and {} is {}", one.thread, one.holding(), other.thread, other.holding());
+    match one.locks.iter().find(is_common) {
+        None => format!("{holds}: there is no lock that both hold."),
+        Some((name, _)) => format!("{holds}: `{name}` is held shared, which keeps neither out."),
+    }
+}
+
+/// A section that the thread of `first` ends after it, and one of the same lock that the thread of
+/// `second` starts before it, if the lock went from one to the other between the two.
+fn handed_over(
+    trace: &Trace,
+    first: EventId,
+    second: EventId,
+) -> Option<(CriticalSection, CriticalSection)> {
+    let sections = trace.sections();
+    let of = |event: EventId| {
+        let sections_of = sections.of_thread(trace.event(event).thread).iter();
+        sections_of.map(|&id| *sections.get(id))
+    };
+    let is_between = |event: EventId| first < event && event < second;
+    let mut given: BTreeMap<LockId, CriticalSection> = BTreeMap::new();
+    for section in of(first).filter(|section| section.mode == Mode::Exclusive) {
+        let Some(release) = section.release.filter(|&release| is_between(release)) else {
+            continue;
+        };
+        let earliest = given.entry(section.lock).or_insert(section);
+        if earliest.release.is_some_and(|known| release < known) {
+            *earliest = section;
+        }
+    }
+    let mut taken = of(second).filter(|section| is_between(section.acquire));
+    taken.find_map(|section| {
+        let before = given.get(&section.lock)?;
+        (before.release < Some(section.acquire)).then_some((*before, section))
+    })
+}
+
+fn deadlock() -> Vec<String> {
+    vec![
+        "Each of these threads waits for a lock that another of them holds, in a circle. None can go \
+         on, so none ever gives back what it holds, and whoever needs one of these locks later \
+         waits as well."
+            .to_owned(),
+        "The recorded run escaped by the order in which the threads came. In the schedule below each \
+         takes the lock that it holds before any of them gets the next. Taking these locks in \
+         the same order everywhere rules it out."
+            .to_owned(),
+    ]
+}
+
+fn atomicity() -> Vec<String> {
+    vec![
+        "The block is to take effect as if nothing came in between. Here an access of another thread \
+         comes between two of its own, and no order of whole blocks gives the same: what the \
+         block has read or written is out of date before it ends."
+            .to_owned(),
+        "There need not be a race: each access may be guarded by a lock, if the lock is given back \
+         in between. Holding it over the whole block rules this out."
+            .to_owned(),
+    ]
+}
+
+fn nondeterminism(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> Vec<String> {
+    let mut paragraphs = vec![
+        outcome(trace, finding, detail) + how(finding, detail),
+        match detail.is_race_free {
+            true => {
+                "No race detector tells of it: the accesses are ordered, whichever comes first. \
+                     If the result is meant to be the same in every run, something must say which \
+                     does; if not, nothing need be done."
+                    .to_owned()
+            }
+            false => {
+                "The accesses race as well: `races` tells of them, and a lock around each would \
+                      end the race, but would not say which comes first."
+                    .to_owned()
+            }
+        },
+    ];
+    let value = match detail.changes_value {
+        Some(true) => "The value differs from the one that was observed.",
+        Some(false) => {
+            "The value is the one that was observed, so this read alone changes no result."
+        }
+        None => "The trace does not tell whether the value differs.",
+    };
+    paragraphs.push(format!("{value} {}", reach(trace, finding, detail)));
+    paragraphs
+}
+
+/// What the schedule takes for granted. A mode may give more than it asks for.
+fn reach(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
+    let mode = detail.mode;
+    let Some(proof) = finding.evidence.proof() else {
+        return format!(
+            "Only the order of events was looked at (mode {mode}): other reads come after what they \
+             saw, but may see another write that comes in between."
+        );
+    };
+    match (free_reads(trace, proof), detail.read) {
+        ((reads, _), None) if reads.is_empty() => {
+            format!("Every read sees what it saw (mode {mode}).")
+        }
+        ((reads, _), _) if reads.len() > 1 => format!(
+            "Other reads may see another write than they saw as well, and it is taken for granted \
+             that the program goes on as it did (mode {mode})."
+        ),
+        ((_, After::Stops), _) => format!(
+            "Nothing is taken for granted: every other read sees what it saw, and the thread of this \
+             one goes no further, so it holds whatever the program does with the value (mode \
+             {mode})."
+        ),
+        ((_, After::RunsOn), _) => format!(
+            "Every other read sees what it saw; it is taken for granted that the thread of this one \
+             goes on as it did (mode {mode})."
+        ),
+    }
+}
+
+/// What was observed, and what the schedule gives instead.
+fn outcome(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
+    let saw = Seen::of(detail.writer);
+    let reordering = finding.evidence.proof().map(|proof| proof.reordering());
+    let var = detail.writer.or(detail.challenger).and_then(|write| trace.event(write).op.var());
+    let now = match detail.read {
+        Some(read) => reordering.and_then(|reordering| sees(trace, reordering, read)),
+        None => reordering.zip(var).map(|(reordering, var)| holds(trace, reordering, var)),
+    };
+    let now = now.unwrap_or_else(|| Seen::of(detail.challenger));
+    match detail.read {
+        Some(read) => format!(
+            "With the same input, what event {} sees is left to the schedule: it saw {saw}, and can \
+             see {now}.",
+            read.number()
+        ),
+        None => format!(
+            "With the same input, what `{}` holds at the end is left to the schedule: {saw}, as \
+             observed, or {now}.",
+            variable(trace, detail).unwrap_or("the variable")
+        ),
+    }
+}
+
+/// How the schedule breaks the couple of the read and what it saw.
+fn how(finding: &Finding, detail: &Nondeterminism) -> &'static str {
+    let is_shown = detail.read.is_some() && finding.evidence.proof().is_some();
+    match (detail.witness_kind, is_shown) {
+        (1, true) => " In the schedule below the read comes before the write that it saw.",
+        (2, true) => " In the schedule below another write comes after the one that it saw.",
+        (3, true) => " In the schedule below the write that it saw does not happen.",
+        _ => "",
+    }
+}

@@ -1,0 +1,154 @@
+//! What a reordering runs, when, and what its reads see.
+
+use reweave_trace::{EventId, Op, Reordering, ThreadId, Trace, VarId};
+
+/// `events`, all of which `reordering` runs, each with its step, counted from 1, in that order.
+pub(crate) fn numbered(
+    trace: &Trace,
+    reordering: &Reordering,
+    mut events: Vec<EventId>,
+) -> Vec<(usize, EventId)> {
+    events.sort_unstable();
+    let base_count = base_count(reordering);
+    let in_base = events.iter().filter(|&&event| is_in_base(trace, reordering, event));
+    let mut steps: Vec<(usize, EventId)> =
+        in_base.map(|&event| (step_in_base(trace, reordering, event), event)).collect();
+    let scheduled = reordering.schedule.iter().enumerate();
+    let scheduled = scheduled.filter(|(_, event)| events.binary_search(event).is_ok());
+    steps.extend(scheduled.map(|(at, &event)| (base_count + at + 1, event)));
+    steps.sort_unstable();
+    steps
+}
+
+/// The events of `thread` that `reordering` runs.
+pub(crate) fn steps_of<'t>(
+    trace: &'t Trace,
+    reordering: &Reordering,
+    thread: ThreadId,
+) -> &'t [EventId] {
+    let scheduled = reordering.schedule.iter();
+    let scheduled = scheduled.filter(|&&event| trace.event(event).thread == thread).count();
+    let count = base_of(trace, reordering, thread).len() + scheduled;
+    &trace.thread_events(thread)[..count]
+}
+
+/// The events of `thread` that are in the base of `reordering`.
+pub(crate) fn base_of<'t>(
+    trace: &'t Trace,
+    reordering: &Reordering,
+    thread: ThreadId,
+) -> &'t [EventId] {
+    let count = reordering.base.get(thread).copied().unwrap_or(0);
+    &trace.thread_events(thread)[..count as usize]
+}
+
+pub(crate) fn is_in_base(trace: &Trace, reordering: &Reordering, event: EventId) -> bool {
+    let count = reordering.base.get(trace.event(event).thread).copied().unwrap_or(0);
+    trace.position(event) < count
+}
+
+/// The how many-th of the base `event` is: the base runs in observed order.
+pub(crate) fn step_in_base(trace: &Trace, reordering: &Reordering, event: EventId) -> usize {
+    let until =
+        |thread| base_of(trace, reordering, thread).partition_point(|&other| other <= event);
+    reordering.base.ids().map(until).sum()
+}
+
+pub(crate) fn base_count(reordering: &Reordering) -> usize {
+    reordering.base.iter().map(|&count| count as usize).sum()
+}
+
+/// How many events `reordering` runs.
+pub(crate) fn steps_count(reordering: &Reordering) -> usize {
+    base_count(reordering) + reordering.schedule.len()
+}
+
+/// All events of `reordering`, in its order.
+pub(crate) fn steps(trace: &Trace, reordering: &Reordering) -> Vec<EventId> {
+    let threads = reordering.base.ids();
+    let mut steps: Vec<EventId> =
+        threads.flat_map(|thread| base_of(trace, reordering, thread)).copied().collect();
+    steps.sort_unstable();
+    steps.extend(&reordering.schedule);
+    steps
+}
+
+/// What a read sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// The initial value.
+    Initial,
+    /// What this event wrote.
+    Write(EventId),
+}
+
+impl Seen {
+    /// `write`, or the initial value if there is none.
+    pub(crate) fn of(write: Option<EventId>) -> Self {
+        write.map_or(Self::Initial, Self::Write)
+    }
+
+    /// The event that wrote it.
+    pub(crate) const fn write(self) -> Option<EventId> {
+        match self {
+            Self::Initial => None,
+            Self::Write(write) => Some(write),
+        }
+    }
+}
+
+impl std::fmt::Display for Seen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Initial => f.write_str("the initial value"),
+            Self::Write(write) => write!(f, "event {}", write.number()),
+        }
+    }
+}
+
+/// What `event` saw when it was observed; none if it is no read, or its writer is not known.
+pub(crate) fn observed(trace: &Trace, event: EventId) -> Option<Seen> {
+    let op = trace.event(event).op;
+    let is_known = op.is_read() && !matches!(op, Op::LooseRead(_));
+    is_known.then(|| Seen::of(trace.writer(event)))
+}
+
+/// What `event` sees where `reordering` runs it; none if it does not, or as for [`observed`].
+pub(crate) fn sees(trace: &Trace, reordering: &Reordering, event: EventId) -> Option<Seen> {
+    observed(trace, event)?;
+    let var = trace.event(event).op.var()?;
+    if is_in_base(trace, reordering, event) {
+        return Some(Seen::of(last_in_base(trace, reordering, var, Some(event))));
+    }
+    let at = reordering.schedule.iter().position(|&other| other == event)?;
+    Some(last_write(trace, reordering, var, &reordering.schedule[..at]))
+}
+
+/// What `var` holds after all that `reordering` runs.
+pub(crate) fn holds(trace: &Trace, reordering: &Reordering, var: VarId) -> Seen {
+    last_write(trace, reordering, var, &reordering.schedule)
+}
+
+/// What `var` holds after the base of `reordering` and then `steps`.
+fn last_write(trace: &Trace, reordering: &Reordering, var: VarId, steps: &[EventId]) -> Seen {
+    let is_write = |event: &&EventId| {
+        let op = trace.event(**event).op;
+        op.is_write() && op.var() == Some(var)
+    };
+    let last = steps.iter().rev().find(is_write).copied();
+    Seen::of(last.or_else(|| last_in_base(trace, reordering, var, None)))
+}
+
+/// The last write of `var` in the base of `reordering`, before `until` if that is given.
+fn last_in_base(
+    trace: &Trace,
+    reordering: &Reordering,
+    var: VarId,
+    until: Option<EventId>,
+) -> Option<EventId> {
+    let is_before = |event: EventId| until.is_none_or(|until| event < until);
+    let mut accesses = trace.accesses(var).iter().rev().copied();
+    accesses.find(|&event| {
+        is_before(event) && trace.event(event).op.is_write() && is_in_base(trace, reordering, event)
+    })
+}

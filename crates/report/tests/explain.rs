@@ -1,0 +1,493 @@
+//! What is said of reads that can see another write, and of one finding at length.
+
+use std::io::{self, Write};
+
+use expect_test::expect;
+use reweave_analysis::{
+    Alternative, Detail, Evidence, Finding, Fingerprint, Kind, Nondeterminism, Outcome, Reported,
+    Subject, WitnessList, WitnessVerdict,
+};
+use reweave_catalog::Quiet;
+use reweave_report::Examined;
+use reweave_testkit::events;
+use reweave_trace::{After, EventId, Goal, Reordering, Trace};
+use serde_json::{Value, json};
+
+/// Two threads set a total under a lock.
+const SET: &str = "
+    T1        T2        T3
+    acq(m)
+    w(total)
+    rel(m)
+              acq(m)
+              w(total)
+              rel(m)
+";
+
+/// A third reads it under the same lock.
+const READ: &str = "
+                        acq(m)
+                        r(total)
+                        rel(m)
+";
+
+/// What is written and read, by the number of the event.
+const VALUES: [(u32, i64); 3] = [(2, 5), (5, 7), (8, 7)];
+
+/// The trace that `drawing` shows, with values as far as it goes.
+fn valued(drawing: &str) -> Trace {
+    let mut builder = reweave_testkit::fixture::builder(drawing);
+    let count = builder.len() as u32;
+    for (number, value) in VALUES.into_iter().filter(|&(number, _)| number <= count) {
+        builder.value_of(events(&[number])[0], value);
+    }
+    builder.finish().expect("it is well formed")
+}
+
+/// Two threads set a total and a third reads it.
+fn total_trace() -> Trace {
+    valued(&format!("{}{}", SET.trim_end(), READ))
+}
+
+fn event(number: u32) -> Option<EventId> {
+    EventId::from_number(number)
+}
+
+/// The read of the total can see the first write, or that there is none.
+fn detail(others: Vec<Alternative>) -> Nondeterminism {
+    Nondeterminism {
+        witness_kind: 3,
+        mode: "strict",
+        writer: event(5),
+        read: event(8),
+        challenger: event(2),
+        count: 1,
+        is_race_free: true,
+        changes_value: Some(true),
+        others,
+    }
+}
+
+fn finding(trace: &Trace, schedule: &[u32], goal: Goal, detail: Nondeterminism) -> Finding {
+    let reordering = Reordering::explicit(events(schedule));
+    let proof = Subject::new(trace).prove(reordering, goal).expect("the checker accepts it");
+    Finding {
+        analysis: "determinism.strict",
+        kind: Kind::Nondeterminism,
+        events: proof.named(),
+        message: "it can see something else".to_owned(),
+        count: detail.alternatives().map(|alternative| alternative.count).sum(),
+        evidence: Evidence::Schedule(proof),
+        detail: Detail::Nondeterminism(Box::new(detail)),
+    }
+}
+
+/// The finding that the read of the total can see another write, with the schedule that shows it.
+fn total(trace: &Trace, others: Vec<Alternative>) -> Finding {
+    let goal = Goal::Sees { read: events(&[8])[0], write: event(2), after: After::Stops };
+    finding(trace, &[1, 2, 3, 7, 8], goal, detail(others))
+}
+
+fn reported(trace: &Trace, finding: Finding) -> Reported {
+    let fingerprint = Fingerprint::of(trace, &finding);
+    Reported { id: "N1".to_owned(), fingerprint, finding }
+}
+
+fn outcome(trace: &Trace, finding: Finding) -> Outcome {
+    Outcome { findings: vec![reported(trace, finding)], ..Outcome::default() }
+}
+
+fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+    let mut out = Vec::new();
+    write(&mut out).expect("a vector takes anything");
+    let text = String::from_utf8(out).expect("reports are UTF-8");
+    anstream::adapter::strip_str(&text).to_string()
+}
+
+type Report = fn(&mut dyn Write, &[Examined<'_>]) -> io::Result<()>;
+
+fn report(trace: &Trace, outcome: &Outcome, report: Report) -> String {
+    written(|out| report(out, &[Examined { path: "run.std", trace, outcome }]))
+}
+
+/// The explanation of the first finding.
+fn explained(trace: &Trace, outcome: &Outcome) -> String {
+    let examined = Examined { path: "run.std", trace, outcome };
+    written(|out| reweave_report::explanation_text(out, &examined, &outcome.findings[0]))
+}
+
+/// The explanation of the first thing that the analyses called `only` find.
+fn explained_by(only: &str, trace: &Trace) -> String {
+    let analyses = reweave_catalog::select(only, &[]).expect("there is such an analysis");
+    explained(trace, &reweave_catalog::run(trace, &analyses, &Default::default(), &Quiet))
+}
+
+fn initial() -> Alternative {
+    Alternative {
+        write: None,
+        read: event(8),
+        count: 3,
+        is_race_free: true,
+        changes_value: Some(false),
+    }
+}
+
+#[test]
+fn text_lists_what_a_read_can_see_and_marks_what_no_race_detector_tells_of() {
+    let trace = total_trace();
+    let text =
+        report(&trace, &outcome(&trace, total(&trace, vec![initial()])), reweave_report::text);
+    expect![[r#"
+        run.std: 9 events, 3 threads, 1 lock, 1 variable
+
+        N1 nondeterminism  witnessed  determinism.strict 336e28d91b9fffca
+          it can see something else
+            event 2, T1: w(total) at location 2, holding m
+            event 8, T3: r(total) at location 8, holding m
+          Event 8 saw event 5, value 7; this read can see any of these instead:
+            event 2, T1: w(total) at location 2, value 5 instead of 7
+            the initial value, the same value (3 instances)
+          A race detector says nothing about these: lock `m` orders the accesses, but not which comes first
+          It stands for 4 instances at the location of the read; this one has a schedule
+          A schedule that shows it, the events at fault marked:
+            step     event  T1        T3
+               1         1  acq(m)              location 1
+             > 2         2  w(total)            location 2
+               3         3  rel(m)              location 3
+               4         7            acq(m)    location 7
+             > 5         8            r(total)  location 8
+          Event 8 sees event 2 instead of event 5; its thread stops there.
+          The independent checker accepted the schedule.
+
+        1 finding (nondeterminism 1)
+    "#]].assert_eq(&text);
+}
+
+#[test]
+fn json_says_which_witness_it_is_and_what_else_the_read_can_see() {
+    let trace = total_trace();
+    let text =
+        report(&trace, &outcome(&trace, total(&trace, vec![initial()])), reweave_report::json);
+    let parsed: Value = serde_json::from_str(&text).unwrap();
+    let finding = &parsed["findings"][0];
+    let fields = ["witness_kind", "w", "r", "c", "mode", "race_free", "changes_value"];
+    let values = fields.map(|field| finding[field].clone());
+    assert_eq!(json!(values), json!([3, 5, 8, 2, "strict", true, true]));
+    assert_eq!(
+        finding["alternatives"],
+        json!([
+            { "w": 5, "r": 8, "c": 2, "location": "2", "count": 1, "race_free": true,
+              "changes_value": true },
+            { "w": 5, "r": 8, "c": 0, "count": 3, "race_free": true, "changes_value": false },
+        ])
+    );
+    assert_eq!(parsed.get("witnesses"), None);
+}
+
+#[test]
+fn a_page_lists_what_a_read_can_see() {
+    let trace = total_trace();
+    let outcome = outcome(&trace, total(&trace, vec![initial()]));
+    let page = report(&trace, &outcome, reweave_report::html);
+    let listed = "<p>Event 8 saw event 5, value 7; this read can see any of these instead:</p>\n<ul>\n\
+                  <li>event 2, T1: w(total) at location 2, value 5 instead of 7</li>\n";
+    assert!(page.contains(listed), "{page}");
+    let silence = "A race detector says nothing about these: lock <code>m</code> orders";
+    assert!(page.contains(silence), "{page}");
+}
+
+#[test]
+fn what_is_read_at_the_end_of_the_run_comes_after_all_events() {
+    let trace = valued(SET);
+    let goal = Goal::Order {
+        chain: events(&[5, 2]),
+        absent: Vec::new(),
+        free: Vec::new(),
+        after: After::Stops,
+    };
+    let detail = Nondeterminism { read: None, witness_kind: 2, ..detail(Vec::new()) };
+    let outcome = outcome(&trace, finding(&trace, &[4, 5, 6, 1, 2, 3], goal, detail));
+    let parsed: Value =
+        serde_json::from_str(&report(&trace, &outcome, reweave_report::json)).unwrap();
+    assert_eq!(parsed["findings"][0]["r"], 7);
+    expect![[r#"
+        run.std: 6 events, 3 threads, 1 lock, 1 variable
+
+        N1 nondeterminism  witnessed  determinism.strict d7da7d20e24751d5
+          it can see something else
+            event 5, T2: w(total) at location 5, holding m
+            event 2, T1: w(total) at location 2, holding m
+          `total` ended with what event 5 wrote, value 7; it can end with this instead:
+            event 2, T1: w(total) at location 2, value 5 instead of 7
+              a race detector says nothing about this: lock `m` orders the accesses, but not which comes first
+
+        Why it is a fault
+          With the same input, what `total` holds at the end is left to the schedule: event 5, as
+          observed, or event 2.
+
+          No race detector tells of it: the accesses are ordered, whichever comes first. If the result is
+          meant to be the same in every run, something must say which does; if not, nothing need be done.
+
+          The value differs from the one that was observed. Every read sees what it saw (mode strict).
+
+        How it comes about
+          A schedule that shows it, the events at fault marked:
+            step     event  T1        T2
+               1         4            acq(m)    location 4
+             > 2         5            w(total)  location 5
+               3         6            rel(m)    location 6
+               4         1  acq(m)              location 1
+             > 5         2  w(total)            location 2
+               6         3  rel(m)              location 3
+          The independent checker accepted the schedule.
+
+        Side by side
+          as it happened                       in the schedule
+            1  T1  acq(m)                        4  T2  acq(m)
+          > 2  T1  w(total)  = 5               > 5  T2  w(total)  = 7
+            3  T1  rel(m)                        6  T2  rel(m)
+            4  T2  acq(m)                        1  T1  acq(m)
+          > 5  T2  w(total)  = 7               > 2  T1  w(total)  = 5
+            6  T2  rel(m)                        3  T1  rel(m)
+          total ends with event 5, value 7     total ends with event 2, value 5
+    "#]].assert_eq(&explained(&trace, &outcome));
+}
+
+#[test]
+fn a_list_of_witnesses_has_a_line_for_each() {
+    let trace = total_trace();
+    let verdict = |is_feasible, challenger| WitnessVerdict {
+        witness_kind: 3,
+        is_feasible,
+        writer: event(5),
+        read: challenger,
+        challenger,
+    };
+    let witnesses = vec![verdict(Some(true), event(2)), verdict(None, None)];
+    let list = WitnessList { analysis: "determinism.strict", witnesses };
+    let mut outcome = Outcome { witnesses: vec![list.clone()], ..Outcome::default() };
+    let lines = |outcome: &Outcome| -> Vec<String> {
+        let text = report(&trace, outcome, reweave_report::json);
+        let lines = text.lines().filter(|line| line.contains("witness_kind"));
+        lines.map(|line| line.trim().to_owned()).collect()
+    };
+    assert_eq!(
+        lines(&outcome),
+        [
+            r#"{"witness_kind":3,"w":5,"r":2,"c":2,"feasible":true},"#,
+            r#"{"witness_kind":3,"w":5,"r":10,"c":0,"feasible":null}"#,
+        ]
+    );
+    outcome.witnesses.push(WitnessList { analysis: "determinism.prefix", ..list });
+    let last =
+        r#"{"analysis":"determinism.prefix","witness_kind":3,"w":5,"r":10,"c":0,"feasible":null}"#;
+    assert_eq!(lines(&outcome).last().map(String::as_str), Some(last));
+    outcome.witnesses = vec![WitnessList { analysis: "determinism.strict", witnesses: Vec::new() }];
+    let text = report(&trace, &outcome, reweave_report::json);
+    assert!(text.contains("\"witnesses\": []"), "{text}");
+}
+
+#[test]
+fn an_explanation_shows_what_a_read_sees_in_either_order() {
+    let trace = total_trace();
+    expect![[r#"
+        run.std: 9 events, 3 threads, 1 lock, 1 variable
+
+        N1 nondeterminism  witnessed  determinism.strict 336e28d91b9fffca
+          it can see something else
+            event 2, T1: w(total) at location 2, holding m
+            event 8, T3: r(total) at location 8, holding m
+          Event 8 saw event 5, value 7; this read can see this instead:
+            event 2, T1: w(total) at location 2, value 5 instead of 7
+              a race detector says nothing about this: lock `m` orders the accesses, but not which comes first
+
+        Why it is a fault
+          With the same input, what event 8 sees is left to the schedule: it saw event 5, and can see
+          event 2. In the schedule below the write that it saw does not happen.
+
+          No race detector tells of it: the accesses are ordered, whichever comes first. If the result is
+          meant to be the same in every run, something must say which does; if not, nothing need be done.
+
+          The value differs from the one that was observed. Nothing is taken for granted: every other read
+          sees what it saw, and the thread of this one goes no further, so it holds whatever the program
+          does with the value (mode strict).
+
+        How it comes about
+          A schedule that shows it, the events at fault marked:
+            step     event  T1        T3
+               1         1  acq(m)              location 1
+             > 2         2  w(total)            location 2
+               3         3  rel(m)              location 3
+               4         7            acq(m)    location 7
+             > 5         8            r(total)  location 8
+          Event 8 sees event 2 instead of event 5; its thread stops there.
+          The independent checker accepted the schedule.
+
+        Side by side
+          as it happened                           in the schedule
+            1  T1  acq(m)                                1  T1  acq(m)
+          > 2  T1  w(total)  = 5                       > 2  T1  w(total)  = 5
+            3  T1  rel(m)                                3  T1  rel(m)
+            4  T2  acq(m)                                7  T3  acq(m)
+          > 5  T2  w(total)  = 7                       > 8  T3  r(total)  = 5, sees event 2, not event 5
+            6  T2  rel(m)                          never 5  T2  w(total)
+            7  T3  acq(m)
+          > 8  T3  r(total)  = 7, sees event 5
+            9  T3  rel(m)
+    "#]].assert_eq(&explained(&trace, &outcome(&trace, total(&trace, Vec::new()))));
+}
+
+#[test]
+fn an_explanation_of_a_race_says_what_hid_it() {
+    let handed = "T1|acq(m)|1\nT1|w(x)|2\nT1|rel(m)|3\nT2|acq(m)|4\nT2|rel(m)|5\nT2|w(x)|6\n";
+    expect![[r#"
+        run.std: 6 events, 2 threads, 1 lock, 1 variable
+
+        R1 race  witnessed  races.exact d572d2b156e8b1c2
+          `w(x)` at location 2 and `w(x)` at location 6 can happen at the same time
+            event 2, T1: w(x) at location 2, holding m
+            event 6, T2: w(x) at location 6, holding no lock
+
+        Why it is a fault
+          Two threads access the same variable, at least one of them writes, and nothing makes one wait
+          for the other. One write can undo the other, and a read can come too early or see half of a
+          write; C, C++ and Rust do not say what a program with a race does.
+
+          T1 is holding m and T2 is holding no lock: there is no lock that both hold.
+
+          In the run as it happened, T1 gave `m` back (event 3) before T2 took it (event 4). A detector
+          that goes by happens-before takes that for an order and stays silent, but nothing makes T1 come
+          first.
+
+        How it comes about
+          A schedule that leads there:
+            step     event  T1      T2
+               1         4          acq(m)  location 4
+               2         5          rel(m)  location 5
+               3         1  acq(m)          location 1
+            then         2  w(x)            location 2
+            then         6          w(x)    location 6
+          The independent checker accepted the schedule.
+
+        Side by side
+          as it happened      in the schedule
+            1  T1  acq(m)          4  T2  acq(m)
+          > 2  T1  w(x)            5  T2  rel(m)
+            3  T1  rel(m)          1  T1  acq(m)
+            4  T2  acq(m)     then 2  T1  w(x)
+            5  T2  rel(m)     then 6  T2  w(x)
+          > 6  T2  w(x)
+    "#]].assert_eq(&explained_by("races.exact", &reweave_testkit::std(handed)));
+}
+
+#[test]
+fn an_explanation_of_a_deadlock_shows_who_waits() {
+    let crossed = "T1|acq(a)|1\nT1|acq(b)|2\nT1|rel(b)|3\nT1|rel(a)|4\n\
+                   T2|acq(b)|5\nT2|acq(a)|6\nT2|rel(a)|7\nT2|rel(b)|8\n";
+    let text = explained_by("deadlocks", &reweave_testkit::std(crossed));
+    expect![[r#"
+        Side by side
+          as it happened      in the schedule
+            1  T1  acq(a)           1  T1  acq(a)
+          > 2  T1  acq(b)           5  T2  acq(b)
+            3  T1  rel(b)     waits 2  T1  acq(b)
+            4  T1  rel(a)     waits 6  T2  acq(a)
+            5  T2  acq(b)
+          > 6  T2  acq(a)
+            7  T2  rel(a)
+            8  T2  rel(b)
+    "#]]
+    .assert_eq(&text[text.find("Side by side").unwrap()..]);
+}
+
+#[test]
+fn an_explanation_of_a_long_schedule_shows_what_matters_and_counts_the_rest() {
+    let mut lines = String::from("T1|begin(b)|1\nT1|acq(m)|1\nT1|r(x)|2\nT1|rel(m)|1\n");
+    lines += &"T1|w(mine)|3\n".repeat(300);
+    lines += "T2|acq(m)|1\nT2|w(x)|5\nT2|rel(m)|1\nT1|r(x)|6\nT1|end(b)|7\n";
+    let text = explained_by("atomicity.blocks", &reweave_testkit::std(&lines));
+    expect![[r#"
+        How it comes about
+          A schedule that shows it, the events at fault marked:
+            step     event  T1        T2
+               1         1  begin(b)          location 1
+               2         2  acq(m)            location 1
+             > 3         3  r(x)              location 2
+          … 286 steps between
+             290       290  w(mine)           location 3
+             291       291  w(mine)           location 3
+             292       292  w(mine)           location 3
+             293       293  w(mine)           location 3
+             294       294  w(mine)           location 3
+             295       295  w(mine)           location 3
+             296       296  w(mine)           location 3
+             297       297  w(mine)           location 3
+             298       298  w(mine)           location 3
+             299       299  w(mine)           location 3
+             300       300  w(mine)           location 3
+             301       301  w(mine)           location 3
+             302       302  w(mine)           location 3
+             303       303  w(mine)           location 3
+             304       304  w(mine)           location 3
+             305       305            acq(m)  location 1
+           > 306       306            w(x)    location 5
+          … 1 step between
+           > 308       308  r(x)              location 6
+          --format json has the whole schedule
+          The independent checker accepted the schedule.
+
+        Side by side
+          as it happened                                  in the schedule
+              1  T1  begin(b)                               … 1 step
+              2  T1  acq(m)                                   2  T1  acq(m)
+          >   3  T1  r(x)      sees the initial value     >   3  T1  r(x)    sees the initial value
+              4  T1  rel(m)                                   4  T1  rel(m)
+            … 300 events                                    … 300 steps
+            305  T2  acq(m)                                 305  T2  acq(m)
+          > 306  T2  w(x)                                 > 306  T2  w(x)
+            307  T2  rel(m)                                 307  T2  rel(m)
+          > 308  T1  r(x)      sees event 306             > 308  T1  r(x)    sees event 306
+            … 1 event
+    "#]]
+    .assert_eq(&text[text.find("How it comes").unwrap()..]);
+}
+
+#[test]
+fn what_is_not_proven_is_explained_without_a_schedule() {
+    let trace = reweave_testkit::std("T1|w(x)|1\nT1|w(y)|2\nT2|r(y)|3\nT2|r(x)|4\n");
+    let analyses = reweave_catalog::select("races.hb", &[]).unwrap();
+    let settings = reweave_analysis::Settings { all: true, ..Default::default() };
+    let mut outcome = reweave_catalog::run(&trace, &analyses, &settings, &Quiet);
+    outcome.findings.remove(0);
+    let text = explained(&trace, &outcome);
+    assert!(text.contains("A lead: no schedule proves it.") && !text.contains("Side by side"));
+}
+
+#[test]
+fn names_in_an_explanation_do_nothing() {
+    let trace = reweave_testkit::std("T\u{1b}[2J<b>|w(x\u{7}<i>)|a\nT2|w(x\u{7}<i>)|b\n");
+    let text = explained_by("races.hb", &trace);
+    assert!(!text.contains(['\u{1b}', '\u{7}']), "{text}");
+    let analyses = reweave_catalog::select("races.hb", &[]).unwrap();
+    let outcome = reweave_catalog::run(&trace, &analyses, &Default::default(), &Quiet);
+    let examined = Examined { path: "<p>", trace: &trace, outcome: &outcome };
+    let found = &outcome.findings[0];
+    let page = written(|out| reweave_report::explanation_html(out, &examined, found));
+    assert!(!page.contains("<b>") && !page.contains("<i>") && !page.contains("<p></"), "{page}");
+    assert!(page.contains("<h4>Side by side</h4>") && page.contains("in the schedule"));
+}
+
+#[test]
+fn an_explanation_in_json_is_a_report_on_one_finding_with_both_orders() {
+    let trace = total_trace();
+    let outcome = outcome(&trace, total(&trace, Vec::new()));
+    let examined = Examined { path: "run.std", trace: &trace, outcome: &outcome };
+    let found = &outcome.findings[0];
+    let text = written(|out| reweave_report::explanation_json(out, &examined, found));
+    let parsed: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(parsed["findings"].as_array().map(Vec::len), Some(1));
+    let explanation = &parsed["explanation"];
+    assert!(explanation["why"][0].as_str().unwrap().contains("left to the schedule"));
+    assert_eq!(explanation["observed"][7], json!({ "event": 8, "sees": 5 }));
+    assert_eq!(explanation["scheduled"][4], json!({ "event": 8, "sees": 2 }));
+}
