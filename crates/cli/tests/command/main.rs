@@ -5,6 +5,7 @@ mod book;
 mod check;
 mod convert;
 mod demo;
+mod explain;
 mod families;
 mod generate;
 mod manners;
@@ -111,8 +112,19 @@ impl Ran {
 }
 
 /// Every command.
-pub(crate) const COMMANDS: [&str; 9] =
-    ["demo", "check", "races", "deadlocks", "atomicity", "stats", "convert", "generate", "list"];
+pub(crate) const COMMANDS: [&str; 11] = [
+    "demo",
+    "check",
+    "races",
+    "deadlocks",
+    "atomicity",
+    "determinism",
+    "explain",
+    "stats",
+    "convert",
+    "generate",
+    "list",
+];
 
 pub(crate) const RACE: &str = "T1|w(x)|a.c:1\nT2|w(x)|b.c:2\n";
 pub(crate) const CLEAN: &str = "T1|acq(m)|1\nT1|w(x)|2\nT1|rel(m)|3\nT2|acq(m)|4\nT2|r(x)|5\n";

@@ -1,0 +1,189 @@
+//! Deciding witnesses: read by read, on as many threads as there may be.
+//!
+//! Every read is decided on its own, within a budget of its own, so neither verdicts nor their
+//! order depend on the threads.
+
+use rayon::prelude::*;
+use reweave_reorder::{Budget, Engine, Solver};
+use reweave_trace::{EventId, Trace};
+
+use crate::accesses::{Accesses, Couple, Reader};
+use crate::order::{OrderGraph, OrderSolver};
+use crate::runs::Runs;
+use crate::verdicts::{Challengers, Phases, ReadVerdicts};
+use crate::witness::{Mode, Witness, WitnessKind};
+
+/// How many reads a worker takes at a time: those next to each other share much.
+const CHUNK: usize = 64;
+
+/// What came of the witnesses of one read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Decided {
+    pub(crate) verdicts: ReadVerdicts,
+    /// In mode `order`.
+    pub(crate) phases: Phases,
+    pub(crate) work: u64,
+}
+
+/// What to decide reads with.
+#[derive(Debug)]
+pub(crate) struct Decider<'a, 't> {
+    pub(crate) accesses: &'a Accesses<'t>,
+    engine: &'a Engine<'t>,
+    mode: Mode,
+    /// In mode `order`.
+    graph: Option<OrderGraph<'t>>,
+    pool: Option<rayon::ThreadPool>,
+}
+
+/// What a worker has of its own.
+struct Worker<'a, 't> {
+    runs: Runs<'a, 't>,
+    order: Option<OrderSolver<'a, 't>>,
+}
+
+impl<'a, 't> Decider<'a, 't> {
+    pub(crate) fn new(
+        accesses: &'a Accesses<'t>,
+        engine: &'a Engine<'t>,
+        mode: Mode,
+        threads: usize,
+    ) -> Self {
+        let pool = (threads > 1)
+            .then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok());
+        let graph = (mode == Mode::Order).then(|| OrderGraph::new(accesses));
+        Self { accesses, engine, mode, graph, pool: pool.flatten() }
+    }
+
+    /// Decides the witnesses of each of `readers`, each within about `work` steps.
+    pub(crate) fn decide(&self, readers: &[Reader], work: u64) -> Vec<Decided> {
+        let worker = || {
+            let solver = Solver::new(self.engine, Budget { work, ..Budget::default() });
+            Worker {
+                runs: Runs::new(self.accesses, solver, self.mode),
+                order: self.graph.as_ref().map(OrderSolver::new),
+            }
+        };
+        self.map(readers, worker, |worker, reader| worker.decide(reader, work))
+    }
+
+    /// What `work` gives for each of `items`.
+    pub(crate) fn map<T: Sync, W, R: Send>(
+        &self,
+        items: &[T],
+        worker: impl Fn() -> W + Sync + Send,
+        work: impl Fn(&mut W, &T) -> R + Sync + Send,
+    ) -> Vec<R> {
+        match &self.pool {
+            None => {
+                let mut worker = worker();
+                items.iter().map(|item| work(&mut worker, item)).collect()
+            }
+            Some(pool) => pool.install(|| {
+                items
+                    .par_iter()
+                    .with_min_len(CHUNK)
+                    .map_init(worker, |worker, item| work(worker, item))
+                    .collect()
+            }),
+        }
+    }
+}
+
+impl Worker<'_, '_> {
+    fn decide(&mut self, reader: &Reader, work: u64) -> Decided {
+        let mut decided = Decided::default();
+        let Decided { verdicts, phases, work: spent } = &mut decided;
+        let Reader { var, read, writer } = *reader;
+        match (read, writer, &mut self.order) {
+            (Some(read), _, order) => {
+                let couple = Couple { var, read, writer };
+                *spent = self.runs.decide(&couple, work, verdicts);
+                if let Some(order) = order {
+                    let mut left = work.saturating_sub(*spent);
+                    let before = left;
+                    *phases = order.decide(&couple, verdicts, &mut left);
+                    *spent += before - left;
+                }
+            }
+            (None, Some(writer), Some(order)) => {
+                let mut left = work;
+                *phases = order.decide_final(var, writer, verdicts, &mut left);
+                *spent = work - left;
+            }
+            (None, Some(writer), None) => {
+                *spent = self.runs.decide_final(var, writer, work, verdicts);
+            }
+            // A variable that is never written is read as it was.
+            (None, None, _) => {}
+        }
+        decided
+    }
+}
+
+/// Every witness of every read of `trace` and whether it is feasible, none where a budget ended:
+/// variable by variable, read by read, challenger by challenger, the initial value first.
+#[must_use]
+pub fn verdicts(trace: &Trace, mode: Mode) -> Vec<(Witness, Option<bool>)> {
+    let accesses = Accesses::of(trace);
+    let readers: Vec<Reader> = accesses.couples().iter().map(Reader::from).collect();
+    of_readers(&accesses, mode, &readers)
+}
+
+/// The same of the implicit reads of all variables at the end of the run.
+#[must_use]
+pub fn final_verdicts(trace: &Trace, mode: Mode) -> Vec<(Witness, Option<bool>)> {
+    let accesses = Accesses::of(trace);
+    of_readers(&accesses, mode, &accesses.final_readers())
+}
+
+fn of_readers(
+    accesses: &Accesses<'_>,
+    mode: Mode,
+    readers: &[Reader],
+) -> Vec<(Witness, Option<bool>)> {
+    let engine = Engine::new(accesses.trace());
+    let decided = Decider::new(accesses, &engine, mode, 1).decide(readers, Budget::default().work);
+    let mut all = Vec::new();
+    for (reader, decided) in readers.iter().zip(decided) {
+        expand(accesses, reader, &decided.verdicts, |witness, verdict| {
+            all.push((witness, verdict));
+        });
+    }
+    all
+}
+
+/// Tells `visit` of every witness of `reader`, challenger by challenger, the initial value first.
+pub(crate) fn expand(
+    accesses: &Accesses<'_>,
+    reader: &Reader,
+    verdicts: &ReadVerdicts,
+    mut visit: impl FnMut(Witness, Option<bool>),
+) {
+    let Reader { var, read, writer } = *reader;
+    let mut challengers: Vec<(Option<EventId>, u32, u32)> = Vec::new();
+    if writer.is_some() {
+        challengers.push((None, 0, 0));
+    }
+    for (line, own) in (0..).zip(accesses.lines(var)) {
+        let writes = (0..).zip(accesses.writes(own).iter().copied().map(Some));
+        let others = writes.filter(|&(_, write)| write != writer && write != read);
+        challengers.extend(others.map(|(at, write)| (write, line, at)));
+    }
+    challengers.sort_unstable();
+    for (challenger, line, at) in challengers {
+        for kind in WitnessKind::ALL {
+            let known = verdicts.of(kind);
+            let is_in = |of: &Challengers| match challenger {
+                None => of.initial,
+                Some(_) => of.contains(line, at),
+            };
+            let verdict = match (is_in(&known.feasible), is_in(&known.unknown)) {
+                (true, _) => Some(true),
+                (false, true) => None,
+                (false, false) => Some(false),
+            };
+            visit(Witness { kind, writer, read, challenger }, verdict);
+        }
+    }
+}

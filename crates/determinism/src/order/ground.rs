@@ -1,0 +1,555 @@
+//! What every graph of a trace stands on: its events as points, the scopes of its locks, and the
+//! edges that no reordering gives up.
+//!
+//! A thread is cut into *segments*, each starting where an edge from another thread may come in, so
+//! that all events of a segment come after the same events of all other threads. Scopes are the
+//! sections of locks that threads contend for; those of a lock, a thread and a mode are a *queue*,
+//! in which both ends ascend. Overlapping sections of a thread, whatever their locks, are a *knot*:
+//! one vertex of the contracted graph.
+//!
+//! Linear in the events, but for barriers: each arrival of a round is an edge to each departure.
+
+use std::ops::Range;
+
+use reweave_base::{FxHashMap, Id, IndexVec, Rows};
+use reweave_order::needs::Needs;
+use reweave_trace::views::{Mode, SectionId};
+use reweave_trace::{EventId, LockId, ThreadId, Trace, VarId};
+
+reweave_base::id! {
+    /// Events of a thread up to the next that an edge from another thread may come into.
+    pub(super) struct SegmentId;
+    /// A section of a lock that threads contend for; thread by thread, by their acquires.
+    pub(super) struct ScopeId;
+    /// A couple that some reordering may break; in the order of couples.
+    pub(super) struct LooseId;
+}
+
+/// A position behind all events: that of a release that is not in the trace.
+pub(super) const NEVER: u32 = u32::MAX;
+
+/// An event as a thread and how many events that has before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Point {
+    pub(super) thread: ThreadId,
+    pub(super) position: u32,
+}
+
+/// A section of a lock that threads contend for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scope {
+    pub(super) thread: ThreadId,
+    pub(super) lock: LockId,
+    pub(super) mode: Mode,
+    pub(super) acquire: u32,
+    /// Where it ends; [`NEVER`] if it does not.
+    pub(super) release: u32,
+    /// The newest scope that was open at the acquire.
+    outer: Option<ScopeId>,
+    /// The last release of this scope, its outer one, that one's outer one, and so on.
+    reach: u32,
+}
+
+impl Scope {
+    pub(super) const fn start(&self) -> Point {
+        Point { thread: self.thread, position: self.acquire }
+    }
+
+    pub(super) const fn end(&self) -> Point {
+        Point { thread: self.thread, position: self.release }
+    }
+}
+
+/// The scopes of a lock by one thread in one mode.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    pub(super) thread: ThreadId,
+    mode: Mode,
+    range: Range<u32>,
+}
+
+/// A segment: its thread and its first event.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub(super) start: Point,
+    pub(super) event: EventId,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Ground<'t> {
+    pub(super) trace: &'t Trace,
+    pub(super) threads_count: usize,
+    points: IndexVec<EventId, Point>,
+    /// Where the slots of each thread start: one for each event and one for the end.
+    slots: IndexVec<ThreadId, u32>,
+    segment_of: Vec<u32>,
+    pub(super) segments: IndexVec<SegmentId, Segment>,
+    segments_of: IndexVec<ThreadId, Range<u32>>,
+    /// Edges between threads that hold always, by the segment of their tail: its position, the
+    /// head.
+    pub(super) edges: Rows<SegmentId, (u32, SegmentId)>,
+    pub(super) releases: Rows<SegmentId, ScopeId>,
+    pub(super) scopes: IndexVec<ScopeId, Scope>,
+    /// For each slot the scopes, of all threads up to this one, that are acquired before it.
+    acquired: Vec<u32>,
+    /// The scopes thread by thread, by their releases; how many of them end before each slot.
+    by_release: Vec<ScopeId>,
+    released: Vec<u32>,
+    scopes_of: IndexVec<ThreadId, Range<u32>>,
+    queues: Vec<Queue>,
+    queues_on: IndexVec<LockId, Range<u32>>,
+    queues_of: Rows<ThreadId, u32>,
+    /// Queue by queue: where scopes start and end, and which they are.
+    acquires: Vec<u32>,
+    ends: Vec<u32>,
+    queued: Vec<ScopeId>,
+    /// For each slot its knot: the first position, and the first behind it.
+    knots: Vec<(u32, u32)>,
+    /// Couples between threads that some reordering may break.
+    pub(super) loose: IndexVec<LooseId, (Point, Point)>,
+    pub(super) loose_of: FxHashMap<EventId, LooseId>,
+}
+
+/// Couples between threads, and edges that are not couples.
+struct Links {
+    fixed: Vec<(EventId, EventId)>,
+    /// The first read of a write in a thread. Later ones need no edge of their own, but the second
+    /// in place of the first.
+    first_reads: Vec<(EventId, EventId)>,
+}
+
+impl<'t> Ground<'t> {
+    /// The ground of `trace`, whose `reads` are the reads of couples, in their order.
+    pub(super) fn of(trace: &'t Trace, reads: impl Iterator<Item = EventId>) -> Self {
+        let mut ground = Self::without_edges(trace);
+        ground.find_scopes();
+        ground.find_queues();
+        ground.find_knots();
+        let mut links = Links::of(trace);
+        ground.link_open_scopes(&mut links.fixed);
+        ground.find_segments(&links);
+        let first_reads: FxHashMap<EventId, EventId> =
+            links.first_reads.iter().map(|&(writer, read)| (read, writer)).collect();
+        for read in reads {
+            if let Some(&writer) = first_reads.get(&read) {
+                let couple = (ground.point(writer), ground.point(read));
+                ground.loose_of.insert(read, ground.loose.push(couple));
+            }
+        }
+        ground
+    }
+
+    fn without_edges(trace: &'t Trace) -> Self {
+        let threads_count = trace.names().threads.len();
+        let mut slots = IndexVec::new();
+        let mut slots_count = 0;
+        for thread in (0..threads_count).map(ThreadId::from_index) {
+            slots.push(slots_count as u32);
+            slots_count += trace.thread_events(thread).len() + 1;
+        }
+        let points = trace
+            .events()
+            .map(|(id, event)| Point { thread: event.thread, position: trace.position(id) })
+            .collect();
+        Self {
+            trace,
+            threads_count,
+            points,
+            slots,
+            segment_of: vec![0; slots_count],
+            segments: IndexVec::new(),
+            segments_of: IndexVec::new(),
+            edges: Rows::group(0, (0, SegmentId::from_index(0)), std::iter::empty),
+            releases: Rows::group(0, ScopeId::from_index(0), std::iter::empty),
+            scopes: IndexVec::new(),
+            acquired: vec![0; slots_count],
+            by_release: Vec::new(),
+            released: vec![0; slots_count],
+            scopes_of: IndexVec::new(),
+            queues: Vec::new(),
+            queues_on: IndexVec::from_elem(0..0, trace.names().locks.len()),
+            queues_of: Rows::group(0, 0, std::iter::empty),
+            acquires: Vec::new(),
+            ends: Vec::new(),
+            queued: Vec::new(),
+            knots: vec![(0, 0); slots_count],
+            loose: IndexVec::new(),
+            loose_of: FxHashMap::default(),
+        }
+    }
+
+    pub(super) fn threads(&self) -> impl Iterator<Item = ThreadId> + use<> {
+        (0..self.threads_count).map(ThreadId::from_index)
+    }
+
+    #[inline]
+    pub(super) fn point(&self, event: EventId) -> Point {
+        self.points[event]
+    }
+
+    pub(super) fn event(&self, point: Point) -> EventId {
+        self.trace.thread_events(point.thread)[point.position as usize]
+    }
+
+    /// How many events `thread` has.
+    #[inline]
+    pub(super) fn events_count(&self, thread: ThreadId) -> u32 {
+        self.trace.thread_events(thread).len() as u32
+    }
+
+    #[inline]
+    fn slot(&self, thread: ThreadId, position: u32) -> usize {
+        self.slots[thread] as usize + position as usize
+    }
+
+    #[inline]
+    pub(super) fn segment(&self, point: Point) -> SegmentId {
+        SegmentId::from_index(self.segment_of[self.slot(point.thread, point.position)] as usize)
+    }
+
+    /// The segments of `thread`, in program order.
+    #[inline]
+    pub(super) fn segments_of(&self, thread: ThreadId) -> Range<usize> {
+        let range = &self.segments_of[thread];
+        range.start as usize..range.end as usize
+    }
+
+    /// The segment after `segment` in its thread.
+    pub(super) fn next_segment(&self, segment: SegmentId) -> Option<SegmentId> {
+        let next = segment.index() + 1;
+        let thread = self.segments[segment].start.thread;
+        (next < self.segments_of(thread).end).then(|| SegmentId::from_index(next))
+    }
+
+    /// The first position of the knot at `position`, which may be the end of the thread.
+    #[inline]
+    pub(super) fn knot_start(&self, thread: ThreadId, position: u32) -> u32 {
+        self.knots[self.slot(thread, position)].0
+    }
+
+    /// The first position behind the knot at `position`.
+    #[inline]
+    pub(super) fn knot_end(&self, thread: ThreadId, position: u32) -> u32 {
+        self.knots[self.slot(thread, position)].1
+    }
+
+    /// The scopes of `thread` that are acquired in `positions`, in that order.
+    pub(super) fn scopes_from(
+        &self,
+        thread: ThreadId,
+        positions: Range<u32>,
+    ) -> impl ExactSizeIterator<Item = ScopeId> + use<> {
+        let start = self.acquired[self.slot(thread, positions.start)] as usize;
+        let end = self.acquired[self.slot(thread, positions.end)] as usize;
+        (start..end).map(ScopeId::from_index)
+    }
+
+    /// The scopes of `thread` that end in `positions`, the last first.
+    pub(super) fn scopes_down_to(
+        &self,
+        thread: ThreadId,
+        positions: Range<u32>,
+    ) -> impl Iterator<Item = ScopeId> {
+        let start = self.released[self.slot(thread, positions.start)] as usize;
+        let end = self.released[self.slot(thread, positions.end)] as usize;
+        self.by_release[start..end].iter().rev().copied()
+    }
+
+    /// The scope that `point` acquires.
+    pub(super) fn acquired_at(&self, point: Point) -> Option<&Scope> {
+        let slot = self.slot(point.thread, point.position);
+        let (before, after) = (self.acquired[slot], self.acquired[slot + 1]);
+        (before < after).then(|| &self.scopes[ScopeId::from_index(before as usize)])
+    }
+
+    /// Whether a scope of `thread` starts before `until` and does not end before `from`.
+    #[inline]
+    pub(super) fn has_scopes_between(&self, thread: ThreadId, from: u32, until: u32) -> bool {
+        self.acquired[self.slot(thread, until)] > self.released[self.slot(thread, from)]
+    }
+
+    /// The scopes of `thread` that are acquired before `position` and not released before it, the
+    /// newest first.
+    #[inline]
+    pub(super) fn open_at(
+        &self,
+        thread: ThreadId,
+        position: u32,
+    ) -> impl Iterator<Item = &Scope> + use<'_, 't> {
+        let count = self.acquired[self.slot(thread, position)];
+        let newest = (count > self.scopes_of[thread].start)
+            .then(|| ScopeId::from_index(count as usize - 1))
+            .map(|id| &self.scopes[id]);
+        let is_within = move |scope: &&Scope| scope.reach >= position;
+        std::iter::successors(newest.filter(is_within), move |scope| {
+            scope.outer.map(|outer| &self.scopes[outer]).filter(is_within)
+        })
+        .filter(move |scope| scope.release >= position)
+    }
+
+    /// The queues whose scopes exclude `scope`.
+    #[inline]
+    pub(super) fn rivals(&self, scope: &Scope) -> impl Iterator<Item = &Queue> + use<'_, 't> {
+        let range = &self.queues_on[scope.lock];
+        let (thread, mode) = (scope.thread, scope.mode);
+        self.queues[range.start as usize..range.end as usize].iter().filter(move |queue| {
+            queue.thread != thread && (mode == Mode::Exclusive || queue.mode == Mode::Exclusive)
+        })
+    }
+
+    /// The queues of `thread`.
+    pub(super) fn queues_of(&self, thread: ThreadId) -> impl ExactSizeIterator<Item = &Queue> {
+        self.queues_of.row(thread).iter().map(|&queue| &self.queues[queue as usize])
+    }
+
+    /// The scopes of `queue` from the first that ends at `released_from` or later to the last that
+    /// starts before `acquired_before`, as a range for [`Ground::queued`]; its ends may cross.
+    #[inline]
+    pub(super) fn range(
+        &self,
+        queue: &Queue,
+        released_from: u32,
+        acquired_before: u32,
+    ) -> Range<u32> {
+        let range = queue.range.start as usize..queue.range.end as usize;
+        let skipped = self.ends[range.clone()].partition_point(|&end| end < released_from);
+        let kept = self.acquires[range].partition_point(|&start| start < acquired_before);
+        queue.range.start + skipped as u32..queue.range.start + kept as u32
+    }
+
+    #[inline]
+    pub(super) fn queued(&self, at: u32) -> ScopeId {
+        self.queued[at as usize]
+    }
+
+    /// The first scope of `queue` that ends at `position` or later.
+    #[inline]
+    pub(super) fn first_ending_from(&self, queue: &Queue, position: u32) -> Option<&Scope> {
+        let range = queue.range.start as usize..queue.range.end as usize;
+        let skipped = self.ends[range.clone()].partition_point(|&end| end < position);
+        self.queued[range].get(skipped).map(|&id| &self.scopes[id])
+    }
+
+    /// The first scope of `queue` that starts at `position` or later.
+    pub(super) fn first_from(&self, queue: &Queue, position: u32) -> Option<&Scope> {
+        let range = queue.range.start as usize..queue.range.end as usize;
+        let skipped = self.acquires[range.clone()].partition_point(|&start| start < position);
+        self.queued[range].get(skipped).map(|&id| &self.scopes[id])
+    }
+
+    /// The last scope of `queue` that starts before `position`.
+    #[inline]
+    pub(super) fn last_before(&self, queue: &Queue, position: u32) -> Option<&Scope> {
+        let range = queue.range.start as usize..queue.range.end as usize;
+        let kept = self.acquires[range.clone()].partition_point(|&start| start < position);
+        self.queued[range][..kept].last().map(|&id| &self.scopes[id])
+    }
+
+    /// The scopes of `queue`, in program order.
+    pub(super) fn scopes_in(&self, queue: &Queue) -> &[ScopeId] {
+        &self.queued[queue.range.start as usize..queue.range.end as usize]
+    }
+}
+
+/// How the ground is made.
+impl Ground<'_> {
+    fn find_scopes(&mut self) {
+        let sections = self.trace.sections();
+        let contended = contended_locks(self.trace);
+        // The newest scope that each section is in, or is.
+        let mut nearest: IndexVec<SectionId, Option<ScopeId>> =
+            IndexVec::from_elem(None, sections.entries().len());
+        for thread in self.threads() {
+            let first = self.scopes.len() as u32;
+            for &id in sections.of_thread(thread) {
+                let section = sections.get(id);
+                let outer = section.outer.and_then(|outer| nearest[outer]);
+                if !contended[section.lock] {
+                    nearest[id] = outer;
+                    continue;
+                }
+                let acquire = self.points[section.acquire].position;
+                let release = section.release.map_or(NEVER, |end| self.points[end].position);
+                let reach = outer.map_or(release, |outer| self.scopes[outer].reach.max(release));
+                let (lock, mode) = (section.lock, section.mode);
+                let scope = Scope { thread, lock, mode, acquire, release, outer, reach };
+                nearest[id] = Some(self.scopes.push(scope));
+            }
+            self.scopes_of.push(first..self.scopes.len() as u32);
+            self.count_scopes(thread);
+        }
+    }
+
+    /// Fills in how many scopes start and end before each slot of `thread`.
+    fn count_scopes(&mut self, thread: ThreadId) {
+        let range = self.scopes_of[thread].clone();
+        let ids = (range.start as usize..range.end as usize).map(ScopeId::from_index);
+        let mut ids: Vec<ScopeId> = ids.collect();
+        let (mut acquired, mut released) = (0, 0);
+        let starts: Vec<u32> = ids.iter().map(|&id| self.scopes[id].acquire).collect();
+        ids.sort_by_key(|&id| self.scopes[id].release);
+        for position in 0..=self.events_count(thread) {
+            let slot = self.slot(thread, position);
+            while starts.get(acquired).is_some_and(|&start| start < position) {
+                acquired += 1;
+            }
+            while ids.get(released).is_some_and(|&id| self.scopes[id].release < position) {
+                released += 1;
+            }
+            self.acquired[slot] = range.start + acquired as u32;
+            self.released[slot] = range.start + released as u32;
+        }
+        self.by_release.extend(ids);
+    }
+
+    fn find_queues(&mut self) {
+        let mut ids: Vec<ScopeId> = self.scopes.ids().collect();
+        let key = |id: &ScopeId| {
+            let scope = &self.scopes[*id];
+            (scope.lock, scope.thread, scope.mode as u8, scope.acquire)
+        };
+        ids.sort_unstable_by_key(key);
+        let is_same = |left: &ScopeId, right: &ScopeId| {
+            let (left, right) = (key(left), key(right));
+            (left.0, left.1, left.2) == (right.0, right.1, right.2)
+        };
+        for scopes in ids.chunk_by(is_same) {
+            let Scope { lock, thread, mode, .. } = self.scopes[scopes[0]];
+            let start = self.queued.len() as u32;
+            self.queued.extend(scopes);
+            let at = self.queues.len() as u32;
+            self.queues.push(Queue { thread, mode, range: start..self.queued.len() as u32 });
+            let on = &mut self.queues_on[lock];
+            *on = if on.end == 0 { at..at + 1 } else { on.start..at + 1 };
+        }
+        self.acquires = self.queued.iter().map(|&id| self.scopes[id].acquire).collect();
+        self.ends = self.queued.iter().map(|&id| self.scopes[id].release).collect();
+        self.queues_of = Rows::group(self.threads_count, 0, || {
+            self.queues.iter().enumerate().map(|(at, queue)| (queue.thread, at as u32))
+        });
+    }
+
+    fn find_knots(&mut self) {
+        let sections = self.trace.sections();
+        for thread in self.threads() {
+            let count = self.events_count(thread);
+            let mut knots: Vec<(u32, u32)> = Vec::new();
+            for section in sections.of_thread(thread).iter().map(|&id| sections.get(id)) {
+                let start = self.points[section.acquire].position;
+                let end = section.release.map_or(count, |end| self.points[end].position + 1);
+                match knots.last_mut() {
+                    Some((_, behind)) if start < *behind => *behind = end.max(*behind),
+                    _ => knots.push((start, end)),
+                }
+            }
+            for position in 0..=count {
+                let slot = self.slot(thread, position);
+                self.knots[slot] = (position, position + 1);
+            }
+            for (start, end) in knots {
+                let slots = self.slot(thread, start)..self.slot(thread, end);
+                self.knots[slots].fill((start, end));
+            }
+        }
+    }
+
+    /// A scope that never ends comes after all that exclude it.
+    fn link_open_scopes(&self, fixed: &mut Vec<(EventId, EventId)>) {
+        for scope in self.scopes.iter().filter(|scope| scope.release == NEVER) {
+            for queue in self.rivals(scope) {
+                let last = self.scopes_in(queue).last().map(|&last| &self.scopes[last]);
+                if let Some(last) = last.filter(|last| last.release != NEVER) {
+                    fixed.push((self.event(last.end()), self.event(scope.start())));
+                }
+            }
+        }
+    }
+
+    fn find_segments(&mut self, links: &Links) {
+        let mut starts: Vec<Point> = self
+            .threads()
+            .filter(|&thread| self.events_count(thread) > 0)
+            .map(|thread| Point { thread, position: 0 })
+            .collect();
+        let heads = links.fixed.iter().chain(&links.first_reads).map(|&(_, head)| head);
+        starts.extend(heads.map(|head| self.points[head]));
+        starts.extend(self.scopes.iter().map(Scope::start));
+        starts.sort_unstable_by_key(|start| (start.thread, start.position));
+        starts.dedup();
+        self.segments =
+            starts.iter().map(|&start| Segment { start, event: self.event(start) }).collect();
+        let mut at = 0;
+        for thread in self.threads() {
+            let first = at;
+            for position in 0..self.events_count(thread) {
+                at += usize::from(starts.get(at) == Some(&Point { thread, position }));
+                let slot = self.slot(thread, position);
+                self.segment_of[slot] = at as u32 - 1;
+            }
+            self.segments_of.push(first as u32..at as u32);
+        }
+        let edges: Vec<(SegmentId, (u32, SegmentId))> = links
+            .fixed
+            .iter()
+            .map(|&(tail, head)| (self.points[tail], self.points[head]))
+            .map(|(tail, head)| (self.segment(tail), (tail.position, self.segment(head))))
+            .collect();
+        let count = self.segments.len();
+        self.edges = Rows::group(count, (0, SegmentId::from_index(0)), || edges.iter().copied());
+        let ended = self.scopes.entries().filter(|(_, scope)| scope.release != NEVER);
+        let releases: Vec<(SegmentId, ScopeId)> =
+            ended.map(|(id, scope)| (self.segment(scope.end()), id)).collect();
+        self.releases = Rows::group(count, ScopeId::from_index(0), || releases.iter().copied());
+    }
+}
+
+/// Which locks have sections that exclude each other.
+fn contended_locks(trace: &Trace) -> IndexVec<LockId, bool> {
+    let sections = trace.sections();
+    let mut contended = IndexVec::from_elem(false, trace.names().locks.len());
+    let mut exclusive: IndexVec<LockId, Option<ThreadId>> =
+        IndexVec::from_elem(None, contended.len());
+    for (_, section) in sections.entries().filter(|(_, section)| section.mode == Mode::Exclusive) {
+        let known = exclusive[section.lock].get_or_insert(section.thread);
+        contended[section.lock] |= *known != section.thread;
+    }
+    for (_, section) in sections.entries() {
+        let other = exclusive[section.lock];
+        contended[section.lock] |= other.is_some_and(|other| other != section.thread);
+    }
+    contended
+}
+
+impl Links {
+    fn of(trace: &Trace) -> Self {
+        let needs = Needs::of(trace);
+        let mut links = Self { fixed: Vec::new(), first_reads: Vec::new() };
+        // What each thread read last of each variable, and how often.
+        let mut seen: FxHashMap<(ThreadId, VarId), (EventId, u32)> = FxHashMap::default();
+        for (id, event) in trace.events() {
+            let mut add = |tail: EventId| {
+                if trace.event(tail).thread != event.thread {
+                    links.fixed.push((tail, id));
+                }
+            };
+            needs.for_each_signal(id, &mut add);
+            if trace.position(id) == 0 {
+                trace.lifetime(event.thread).fork.into_iter().for_each(&mut add);
+            }
+            let (Some(writer), Some(var)) = (trace.writer(id), event.op.var()) else { continue };
+            if trace.event(writer).thread == event.thread {
+                continue;
+            }
+            let (last, count) = seen.entry((event.thread, var)).or_insert((writer, 0));
+            *count = if *last == writer { *count + 1 } else { 1 };
+            *last = writer;
+            match *count {
+                1 => links.first_reads.push((writer, id)),
+                2 => links.fixed.push((writer, id)),
+                _ => {}
+            }
+        }
+        links
+    }
+}

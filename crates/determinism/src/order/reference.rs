@@ -1,0 +1,283 @@
+//! The two phases straight from their definition, for tests: every pair of events, every pair of
+//! sections, every choice graph until one is without a cycle.
+
+use reweave_base::{Id, IndexVec};
+use reweave_trace::views::{CriticalSection, Mode};
+use reweave_trace::{EventId, Op, Trace};
+
+use crate::witness::{Witness, WitnessKind};
+
+/// How the phases decide a witness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The witness order graph has a cycle, or there is no such witness.
+    Cyclic,
+    /// Nothing is left to choose.
+    Settled,
+    /// There is.
+    Chosen {
+        /// How many pairs of sections there are to choose the order of.
+        choices: usize,
+        /// Whether some choice graph has no cycle; none if there are too many to look at.
+        is_feasible: Option<bool>,
+    },
+}
+
+/// Of how many choices all graphs are looked at.
+const CHOICES_MAX: usize = 12;
+
+/// How the phases decide `witness`, which is of kind 1 or 2.
+#[must_use]
+pub fn outcome(trace: &Trace, witness: &Witness) -> Outcome {
+    if witness.kind.is_void(witness.writer, witness.challenger) {
+        return Outcome::Cyclic;
+    }
+    let added = witness_edges(witness);
+    let mut graph = Graph::of(trace, witness.read);
+    added.iter().for_each(|&(tail, head)| graph.add(tail, head));
+    graph.close(trace);
+    if graph.is_cyclic() {
+        return Outcome::Cyclic;
+    }
+    let choices = choices(trace, &graph, &added);
+    if choices.is_empty() {
+        return Outcome::Settled;
+    }
+    Outcome::Chosen { choices: choices.len(), is_feasible: explore(&graph, &choices) }
+}
+
+/// Whether `order` is one of all events that shows `witness`, which is of kind 1 or 2.
+#[must_use]
+pub fn is_shown(trace: &Trace, witness: &Witness, order: &[EventId]) -> bool {
+    let mut places: IndexVec<EventId, Option<usize>> = IndexVec::from_elem(None, trace.len());
+    order.iter().enumerate().for_each(|(at, &id)| places[id] = Some(at));
+    if order.len() != trace.len() || places.iter().any(Option::is_none) {
+        return false;
+    }
+    let is_kept = |early: EventId, late: EventId| places[early] < places[late];
+    let ids = || trace.events().map(|(id, _)| id);
+    let are_edges_kept = ids().all(|late| {
+        ids()
+            .filter(|&early| is_edge(trace, early, late, witness.read))
+            .all(|early| is_kept(early, late))
+    });
+    let is_before = |early: &CriticalSection, late: &CriticalSection| {
+        early.release.is_some_and(|release| is_kept(release, late.acquire))
+    };
+    let mut pairs = rivals(trace).into_iter();
+    are_edges_kept
+        && pairs.all(|(left, right)| is_before(&left, &right) || is_before(&right, &left))
+        && witness_edges(witness).iter().all(|&(early, late)| is_kept(early, late))
+}
+
+/// The order that `witness` asks for, edge by edge.
+fn witness_edges(witness: &Witness) -> Vec<(EventId, EventId)> {
+    let Witness { kind, writer, read, challenger } = *witness;
+    let chain = match kind {
+        WitnessKind::WriterAfter => [challenger, read, writer],
+        WitnessKind::Between => [writer, challenger, read],
+        WitnessKind::WriterAbsent => [None; 3],
+    };
+    chain.windows(2).filter_map(|pair| pair[0].zip(pair[1])).collect()
+}
+
+/// Whether each event comes before each other.
+#[derive(Clone, Debug)]
+struct Graph {
+    before: Vec<Vec<bool>>,
+}
+
+impl Graph {
+    /// The edges of the partial order graph and of all couples but that of `free`, closed under
+    /// transitivity alone.
+    fn of(trace: &Trace, free: Option<EventId>) -> Self {
+        let mut graph = Self { before: vec![vec![false; trace.len()]; trace.len()] };
+        for (late, _) in trace.events() {
+            for (early, _) in trace.events() {
+                if is_edge(trace, early, late, free) {
+                    graph.before[early.index()][late.index()] = true;
+                }
+            }
+        }
+        graph.close_paths();
+        graph
+    }
+
+    fn has(&self, early: EventId, late: EventId) -> bool {
+        self.before[early.index()][late.index()]
+    }
+
+    fn is_cyclic(&self) -> bool {
+        (0..self.before.len()).any(|at| self.before[at][at])
+    }
+
+    fn close_paths(&mut self) {
+        for middle in 0..self.before.len() {
+            let onward = self.before[middle].clone();
+            for row in self.before.iter_mut().filter(|row| row[middle]) {
+                row.iter_mut().zip(&onward).for_each(|(slot, &is_set)| *slot |= is_set);
+            }
+        }
+    }
+
+    /// Adds an edge and all paths through it.
+    fn add(&mut self, tail: EventId, head: EventId) {
+        let mut onward = self.before[head.index()].clone();
+        onward[head.index()] = true;
+        for (at, row) in self.before.iter_mut().enumerate() {
+            if at == tail.index() || row[tail.index()] {
+                row.iter_mut().zip(&onward).for_each(|(slot, &is_set)| *slot |= is_set);
+            }
+        }
+    }
+
+    /// Adds what follows for sections: who must start before another ends must end before that
+    /// starts, and who never ends comes last.
+    fn close(&mut self, trace: &Trace) {
+        let pairs = rivals(trace);
+        let both_ways = || pairs.iter().flat_map(|&(left, right)| [(left, right), (right, left)]);
+        let mut has_changed = true;
+        while has_changed {
+            has_changed = false;
+            for (early, late) in both_ways() {
+                let Some(end) = early.release else { continue };
+                let is_forced = late.release.is_none_or(|last| self.has(early.acquire, last));
+                if is_forced && !self.has(end, late.acquire) {
+                    self.add(end, late.acquire);
+                    has_changed = true;
+                }
+            }
+        }
+    }
+}
+
+/// Whether `late` comes right after `early` in the partial order graph, or as a couple but that of
+/// `free`.
+fn is_edge(trace: &Trace, early: EventId, late: EventId, free: Option<EventId>) -> bool {
+    let (from, to) = (trace.event(early), trace.event(late));
+    let signals = trace.signals();
+    if early >= late {
+        return false;
+    }
+    if from.thread == to.thread || from.op == Op::Fork(to.thread) {
+        return true;
+    }
+    match to.op {
+        Op::Read(_) | Op::AtomicRead(..) | Op::AtomicUpdate(..) => {
+            trace.writer(late) == Some(early) && free != Some(late)
+        }
+        Op::Join(child) => from.thread == child || from.op == Op::Fork(child),
+        Op::Wake(_) => signals.stay(late).is_some_and(|stay| stay.notify == Some(early)),
+        Op::Notify(_) | Op::NotifyAll(_) => {
+            let mut woken = signals.woken(late).iter().filter_map(|&wait| signals.stay(wait));
+            woken.any(|stay| stay.begin == early)
+        }
+        Op::Arrive(_) | Op::Depart(_) => {
+            let round = signals.needed_round(late).map(|round| signals.round(round));
+            round.is_some_and(|round| round.arrivals.contains(&early))
+        }
+        Op::Take(_) => signals.post(late) == Some(early),
+        Op::Free(object) => from.op == Op::Alloc(object),
+        Op::Write(_)
+        | Op::LooseRead(_)
+        | Op::AtomicWrite(..)
+        | Op::Fence(_)
+        | Op::Acquire(_)
+        | Op::Release(_)
+        | Op::AcquireShared(_)
+        | Op::ReleaseShared(_)
+        | Op::Request(_)
+        | Op::Fork(_)
+        | Op::Wait(_)
+        | Op::Timeout(_)
+        | Op::Post(_)
+        | Op::Alloc(_)
+        | Op::Begin(_)
+        | Op::End(_)
+        | Op::Branch
+        | Op::Let(_) => false,
+    }
+}
+
+/// All pairs of sections that exclude each other.
+fn rivals(trace: &Trace) -> Vec<(CriticalSection, CriticalSection)> {
+    let sections: Vec<CriticalSection> =
+        trace.sections().entries().map(|(_, section)| *section).collect();
+    let mut pairs = Vec::new();
+    for (at, &left) in sections.iter().enumerate() {
+        for &right in &sections[at + 1..] {
+            let is_shared = left.mode == Mode::Shared && right.mode == Mode::Shared;
+            if left.lock == right.lock && left.thread != right.thread && !is_shared {
+                pairs.push((left, right));
+            }
+        }
+    }
+    pairs
+}
+
+/// A choice: either edge, from a release to an acquire.
+type Choice = [(EventId, EventId); 2];
+
+/// The choices on walks of the contracted graph from the head to the tail of an edge of `added`.
+fn choices(trace: &Trace, graph: &Graph, added: &[(EventId, EventId)]) -> Vec<Choice> {
+    let vertices = vertices(trace);
+    let count = trace.len();
+    let mut contracted = Graph { before: vec![vec![false; count]; count] };
+    for early in vertices.ids() {
+        for late in vertices.ids().filter(|&late| graph.has(early, late)) {
+            contracted.before[vertices[early].index()][vertices[late].index()] = true;
+        }
+    }
+    let mut open = Vec::new();
+    for (left, right) in rivals(trace) {
+        let (Some(left_end), Some(right_end)) = (left.release, right.release) else { continue };
+        if !graph.has(left_end, right.acquire) && !graph.has(right_end, left.acquire) {
+            let (one, other) = (vertices[left.acquire], vertices[right.acquire]);
+            contracted.before[one.index()][other.index()] = true;
+            contracted.before[other.index()][one.index()] = true;
+            open.push([(left_end, right.acquire), (right_end, left.acquire)]);
+        }
+    }
+    contracted.close_paths();
+    let is_reached = |from: EventId, to: EventId| {
+        vertices[from] == vertices[to] || contracted.has(vertices[from], vertices[to])
+    };
+    // An edge of the witness leads from its tail to its head, so a walk from head to tail makes one
+    // component of both.
+    let on_walk = |(tail, head): &(EventId, EventId), choice: &Choice| {
+        is_reached(*head, choice[0].0) && is_reached(choice[0].0, *tail)
+    };
+    open.retain(|choice| added.iter().any(|edge| on_walk(edge, choice)));
+    open
+}
+
+/// For each event its vertex of the contracted graph, named by one of its events: overlapping
+/// sections of a thread are one.
+fn vertices(trace: &Trace) -> IndexVec<EventId, EventId> {
+    let mut vertices: IndexVec<EventId, EventId> = trace.events().map(|(id, _)| id).collect();
+    for (_, section) in trace.sections().entries() {
+        let own = trace.thread_events(section.thread).iter().copied();
+        let is_inside = |id: &EventId| {
+            *id >= section.acquire && section.release.is_none_or(|release| *id <= release)
+        };
+        let first = vertices[section.acquire];
+        own.filter(is_inside).for_each(|id| vertices[id] = first);
+    }
+    vertices
+}
+
+/// Whether some way to make `choices` has no cycle; none if there are too many.
+fn explore(graph: &Graph, choices: &[Choice]) -> Option<bool> {
+    if choices.len() > CHOICES_MAX {
+        return None;
+    }
+    let is_acyclic = |number: u64| {
+        let mut chosen = graph.clone();
+        for (at, choice) in choices.iter().enumerate() {
+            let (tail, head) = choice[(number >> at & 1) as usize];
+            chosen.add(tail, head);
+        }
+        !chosen.is_cyclic()
+    };
+    Some((0..1 << choices.len()).any(is_acyclic))
+}

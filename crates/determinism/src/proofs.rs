@@ -1,0 +1,420 @@
+//! From groups to findings: which writes can the reads at a location really see?
+//!
+//! A feasible witness says that some other write comes between; what the read then sees may be yet
+//! another one, of which the same run then shows a witness of the same kind. So for each location of
+//! writes the engine is asked for a run that shows a witness, with the read last, and what the read
+//! sees in it is what the finding tells of. Locations that no such run shows are asked for by name,
+//! a few a group. The checker has to accept every run.
+
+use reweave_analysis::{
+    Alternative, Detail, Evidence, Finding, Kind, Nondeterminism, Proof, Subject, spelled,
+};
+use reweave_base::Id;
+use reweave_reorder::{Answer, Query, Solver};
+use reweave_trace::views::Mode;
+use reweave_trace::{After, EventId, Goal, Reordering, Trace};
+
+use crate::accesses::{Accesses, Reader};
+use crate::groups::{Group, Write};
+use crate::witness::WitnessKind;
+
+/// What one group came to.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// None if nothing is left of it.
+    pub(crate) finding: Option<Finding>,
+    /// How many locations of writes were let go, since they would give the same value.
+    pub(crate) same_value: u64,
+    pub(crate) work: u64,
+}
+
+/// A write that a read was shown to see.
+struct Shown {
+    reader: Reader,
+    alternative: Alternative,
+    proof: Proof,
+}
+
+/// Proves what groups tell of.
+pub(crate) struct Proofs<'a, 't> {
+    pub(crate) analysis: &'static str,
+    pub(crate) mode: &'static str,
+    pub(crate) subject: &'a Subject<'t>,
+    pub(crate) accesses: &'a Accesses<'t>,
+    pub(crate) solver: Solver<'a, 't>,
+    /// Whether to let go of writes that would give the same value.
+    pub(crate) differing_values: bool,
+    /// Whether one write is enough for each group, the budget being used up.
+    pub(crate) is_hurried: bool,
+}
+
+/// How many locations of writes of a group are asked for by name.
+const NAMED_MAX: usize = 4;
+
+impl<'t> Proofs<'_, 't> {
+    fn trace(&self) -> &'t Trace {
+        self.subject.trace()
+    }
+
+    /// The finding that `group` is.
+    pub(crate) fn tell(&mut self, group: &Group) -> Told {
+        let mut shown: Vec<Shown> = Vec::new();
+        let mut missing: Vec<&Write> = Vec::new();
+        for write in &group.writes {
+            if self.is_hurried && !shown.is_empty() {
+                break;
+            }
+            let trace = self.trace();
+            let is_new = |write: Option<EventId>, shown: &[Shown]| {
+                shown.iter().all(|other| !is_same_place(trace, other.alternative.write, write))
+            };
+            if !is_new(write.tries[0].1, &shown) {
+                continue;
+            }
+            for &(reader, challenger) in &write.tries {
+                let Some((proof, seen)) = self.prove(&reader, challenger) else { continue };
+                if is_new(seen, &shown) {
+                    shown.push(self.shown((reader, seen, proof), 1));
+                }
+                if is_same_place(trace, seen, challenger) {
+                    break;
+                }
+            }
+            if is_new(write.tries[0].1, &shown) {
+                missing.push(write);
+            }
+        }
+        // What a run for the asking does not show is asked for by name, as long as it is not much.
+        for write in missing.into_iter().take(if self.is_hurried { 0 } else { NAMED_MAX }) {
+            let (reader, challenger) = write.tries[0];
+            let proof = self.prove_named(&reader, challenger);
+            let found = proof.map(|proof| self.shown((reader, challenger, proof), 1));
+            shown.extend(found);
+        }
+        let trace = self.trace();
+        for shown in &mut shown {
+            let place = shown.alternative.write;
+            let mut writes = group.writes.iter();
+            let same = writes.find(|write| is_same_place(trace, write.tries[0].1, place));
+            shown.alternative.count = same.map_or(1, |write| write.count);
+        }
+        self.told(group, shown)
+    }
+
+    fn told(&mut self, group: &Group, mut shown: Vec<Shown>) -> Told {
+        let is_proven = !shown.is_empty();
+        let all = shown.len();
+        if self.differing_values {
+            shown.retain(|shown| shown.alternative.changes_value != Some(false));
+        }
+        let same_value = (all - shown.len()) as u64;
+        // The worst is shown; of equals the first.
+        shown.sort_by_key(|shown| rank(&shown.alternative));
+        let finding = match (shown.is_empty(), is_proven) {
+            (false, _) => Some(self.finding(group, shown)),
+            (true, true) => None,
+            (true, false) => {
+                let (reader, challenger) = group.writes[0].tries[0];
+                Some(self.unproven(group, &reader, challenger))
+            }
+        };
+        Told { finding, same_value, work: self.solver.take_work() }
+    }
+
+    /// A run that shows a witness of `reader` and `challenger`, and what the read sees in it: that
+    /// may be yet another write, of which the run then shows a witness.
+    fn prove(
+        &mut self,
+        reader: &Reader,
+        challenger: Option<EventId>,
+    ) -> Option<(Proof, Option<EventId>)> {
+        let Some(read) = reader.read else {
+            return self.prove_final(reader.writer?, challenger?);
+        };
+        let (writer, enabled) = (reader.writer, vec![read]);
+        let must: Vec<EventId> = challenger.into_iter().collect();
+        let absent = writer.into_iter().collect();
+        let without = Query { must, absent, enabled: enabled.clone(), ..Query::default() };
+        let order = writer.zip(challenger).into_iter().collect();
+        let between = Query { order, enabled, ..Query::default() };
+        for query in [without, between] {
+            let Answer::Feasible(mut run) = self.solver.solve(&query) else { continue };
+            run.schedule.push(read);
+            let write = last_write(self.trace(), &run, read);
+            let goal = Goal::Sees { read, write, after: After::Stops };
+            // Without a writer to do without, the read may see what it saw.
+            if let Ok(proof) = self.subject.prove(run, goal) {
+                return Some((proof, write));
+            }
+        }
+        None
+    }
+
+    /// A run in which the read of `reader` sees `challenger`.
+    fn prove_named(&mut self, reader: &Reader, challenger: Option<EventId>) -> Option<Proof> {
+        let read = reader.read?;
+        if self.is_overwritten(reader, read, challenger) {
+            return None;
+        }
+        let Answer::Feasible(run) = self.solver.solve(&Query::sees(read, challenger)) else {
+            return None;
+        };
+        let goal = Goal::Sees { read, write: challenger, after: After::Stops };
+        self.subject.prove(run, goal).ok()
+    }
+
+    /// Whether another write has to come between `challenger` and `read`.
+    fn is_overwritten(&self, reader: &Reader, read: EventId, challenger: Option<EventId>) -> bool {
+        let (trace, needs) = (self.trace(), self.subject.engine().needs());
+        let before = needs.before(read);
+        self.accesses.lines(reader.var).iter().any(|line| {
+            let needed = before.get(line.thread);
+            let writes = self.accesses.writes(line);
+            let count = writes.partition_point(|&write| trace.position(write) < needed);
+            let last = writes[..count].last().filter(|&&last| Some(last) != challenger);
+            last.is_some_and(|&last| {
+                challenger.is_none_or(|challenger| {
+                    let thread = trace.event(challenger).thread;
+                    needs.of_event(last).get(thread) > trace.position(challenger)
+                })
+            })
+        })
+    }
+
+    /// A run of all events in which `challenger` comes after `writer`, and what comes last.
+    fn prove_final(
+        &mut self,
+        writer: EventId,
+        challenger: EventId,
+    ) -> Option<(Proof, Option<EventId>)> {
+        let trace = self.trace();
+        let threads = trace.names().threads.entries();
+        let must =
+            threads.filter_map(|(thread, _)| trace.thread_events(thread).last().copied()).collect();
+        let var = trace.event(writer).op.var()?;
+        let order = vec![(writer, challenger)];
+        let Answer::Feasible(run) = self.solver.solve(&Query { must, order, ..Query::default() })
+        else {
+            return None;
+        };
+        let last = last_write_of(trace, &run, var, None);
+        let goal = Goal::Order {
+            chain: vec![writer, last?],
+            absent: Vec::new(),
+            free: Vec::new(),
+            after: After::Stops,
+        };
+        self.subject.prove(run, goal).ok().map(|proof| (proof, last))
+    }
+
+    fn shown(
+        &mut self,
+        (reader, write, proof): (Reader, Option<EventId>, Proof),
+        count: u64,
+    ) -> Shown {
+        let alternative = Alternative {
+            write,
+            read: reader.read,
+            count,
+            is_race_free: self.is_race_free(&reader, write),
+            changes_value: self.changes_value(&reader, write),
+        };
+        Shown { reader, alternative, proof }
+    }
+
+    /// Whether the read can be next at once neither with what it saw nor with `write`, or no race
+    /// detector minds if they are.
+    fn is_race_free(&mut self, reader: &Reader, write: Option<EventId>) -> bool {
+        let Some(read) = reader.read else { return true };
+        let trace = self.trace();
+        [reader.writer, write].into_iter().flatten().all(|other| {
+            !trace.event(read).op.conflicts_with(trace.event(other).op)
+                || trace.event(read).thread == trace.event(other).thread
+                || self.share_a_lock(read, other)
+                || matches!(
+                    self.solver.solve(&Query::enabled(&[read, other])),
+                    Answer::Infeasible(_)
+                )
+        })
+    }
+
+    /// Whether both happen inside sections of a lock that exclude each other.
+    fn share_a_lock(&self, left: EventId, right: EventId) -> bool {
+        let (trace, sections) = (self.trace(), self.trace().sections());
+        let held = |event: EventId| sections.held(trace.event(event).thread, event);
+        held(left).any(|one| {
+            held(right).any(|other| {
+                one.lock == other.lock
+                    && (one.mode == Mode::Exclusive || other.mode == Mode::Exclusive)
+            })
+        })
+    }
+
+    /// Whether `write` would give another value than was seen, as far as the trace tells.
+    fn changes_value(&self, reader: &Reader, write: Option<EventId>) -> Option<bool> {
+        let trace = self.trace();
+        let written = |write: Option<EventId>| match write {
+            Some(write) => trace.value(write),
+            // Whoever saw the initial value tells what it is.
+            None => trace
+                .accesses(reader.var)
+                .iter()
+                .filter(|&&access| trace.event(access).op.is_read())
+                .take_while(|&&access| trace.writer(access).is_none())
+                .find_map(|&access| trace.value(access)),
+        };
+        // What an update wrote is not what it read.
+        let own = reader.read.filter(|&read| !trace.event(read).op.is_write());
+        let seen = own.and_then(|read| trace.value(read)).or_else(|| written(reader.writer));
+        Some(written(write)? != seen?)
+    }
+
+    fn finding(&self, group: &Group, shown: Vec<Shown>) -> Finding {
+        let mut all = shown.into_iter();
+        let first = all.next().expect("there is one");
+        let Shown { reader, alternative, proof } = first;
+        let others: Vec<Alternative> = all.map(|shown| shown.alternative).collect();
+        let kind = kind_of(self.trace(), &reader, proof.reordering());
+        let detail = self.detail(&reader, &alternative, kind, others);
+        self.made(group, &reader, alternative.write, Evidence::Schedule(proof), detail)
+    }
+
+    /// What the order of events allows, but no correct reordering was found for.
+    fn unproven(&self, group: &Group, reader: &Reader, write: Option<EventId>) -> Finding {
+        let alternative = Alternative {
+            write,
+            read: reader.read,
+            count: group.count,
+            is_race_free: false,
+            changes_value: self.changes_value(reader, write),
+        };
+        let kind = WitnessKind::Between;
+        let detail = self.detail(reader, &alternative, kind, Vec::new());
+        self.made(group, reader, write, Evidence::Unordered, detail)
+    }
+
+    fn detail(
+        &self,
+        reader: &Reader,
+        alternative: &Alternative,
+        kind: WitnessKind,
+        others: Vec<Alternative>,
+    ) -> Nondeterminism {
+        Nondeterminism {
+            witness_kind: kind.number(),
+            mode: self.mode,
+            writer: reader.writer,
+            read: reader.read,
+            challenger: alternative.write,
+            count: alternative.count,
+            is_race_free: alternative.is_race_free,
+            changes_value: alternative.changes_value,
+            others,
+        }
+    }
+
+    fn made(
+        &self,
+        group: &Group,
+        reader: &Reader,
+        write: Option<EventId>,
+        evidence: Evidence,
+        detail: Nondeterminism,
+    ) -> Finding {
+        let trace = self.trace();
+        let named = |event: Option<EventId>| {
+            event.map_or_else(|| "the initial value".to_owned(), |event| spelled(trace, event))
+        };
+        let var = trace.names().vars.name(reader.var);
+        let (saw, sees) = (named(reader.writer), named(write));
+        let message = match (reader.read, &evidence) {
+            (Some(read), Evidence::Schedule(_)) => {
+                format!("{} saw {saw}; it can see {sees} instead", spelled(trace, read))
+            }
+            (Some(read), _) => format!(
+                "{} saw {saw}; {sees} could come in between, but no correct run was found in which \
+                 it sees another write",
+                spelled(trace, read)
+            ),
+            (None, _) => format!("`{var}` was last written by {saw}; it can be {sees} instead"),
+        };
+        // Those that the goal of a proof names.
+        let events = match reader.read {
+            Some(read) => [write, Some(read)],
+            None => [reader.writer, write],
+        };
+        let events = events.into_iter().flatten().collect();
+        Finding {
+            analysis: self.analysis,
+            kind: Kind::Nondeterminism,
+            events,
+            message,
+            count: group.count,
+            evidence,
+            detail: Detail::Nondeterminism(Box::new(detail)),
+        }
+    }
+}
+
+/// What puts a write before others: that the value changes, then that no race detector tells of it.
+const fn rank(alternative: &Alternative) -> (u8, bool) {
+    let value = match alternative.changes_value {
+        Some(true) => 0,
+        None => 1,
+        Some(false) => 2,
+    };
+    (value, !alternative.is_race_free)
+}
+
+/// Whether two writes are at the same code location, or both the initial value.
+fn is_same_place(trace: &Trace, left: Option<EventId>, right: Option<EventId>) -> bool {
+    let location =
+        |write: Option<EventId>| write.map(|write| trace.names().location(trace.event(write).site));
+    location(left) == location(right)
+}
+
+/// How `run` breaks the couple of `reader`.
+fn kind_of(trace: &Trace, reader: &Reader, run: &Reordering) -> WitnessKind {
+    let (Some(read), Some(writer)) = (reader.read, reader.writer) else {
+        return WitnessKind::Between;
+    };
+    let place = |event: EventId| {
+        let count = run.base.get(trace.event(event).thread).copied().unwrap_or(0);
+        match trace.position(event) < count {
+            true => Some((0, event.index())),
+            false => run.schedule.iter().position(|&other| other == event).map(|at| (1, at)),
+        }
+    };
+    match place(writer) {
+        None => WitnessKind::WriterAbsent,
+        Some(wrote) if Some(wrote) < place(read) => WitnessKind::Between,
+        Some(_) => WitnessKind::WriterAfter,
+    }
+}
+
+/// What `read`, which `run` runs, sees.
+fn last_write(trace: &Trace, run: &Reordering, read: EventId) -> Option<EventId> {
+    last_write_of(trace, run, trace.event(read).op.var()?, Some(read))
+}
+
+/// The last write of `var` in `run` before `until`, or at the end.
+fn last_write_of(
+    trace: &Trace,
+    run: &Reordering,
+    var: reweave_trace::VarId,
+    until: Option<EventId>,
+) -> Option<EventId> {
+    let writes = |event: &EventId| {
+        let op = trace.event(*event).op;
+        op.var() == Some(var) && op.is_write()
+    };
+    let scheduled: Vec<EventId> =
+        run.schedule.iter().copied().take_while(|&event| Some(event) != until).collect();
+    scheduled.into_iter().rev().find(writes).or_else(|| {
+        let is_in_base = |event: &EventId| {
+            let count = run.base.get(trace.event(*event).thread).copied().unwrap_or(0);
+            trace.position(*event) < count
+        };
+        trace.accesses(var).iter().rev().copied().find(|event| writes(event) && is_in_base(event))
+    })
+}

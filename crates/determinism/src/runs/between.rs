@@ -1,0 +1,255 @@
+//! Kind 2, where a run serves all challengers that it runs between the writer and the read.
+//!
+//! Of the challengers that happen before the read in any case, a run that serves one serves all
+//! later ones of its thread too, so the last one is asked first. The others are narrowed down by two
+//! weaker questions, and those that are left are asked in blocks.
+
+use std::ops::Range;
+
+use reweave_reorder::Query;
+use reweave_trace::{EventId, Reordering};
+
+use super::{Asked, Runs};
+use crate::accesses::Couple;
+use crate::verdicts::Verdicts;
+
+/// What is known along a line.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// Feasible ones: ranges in order, apart.
+    feasible: Vec<Range<u32>>,
+    unknown: Vec<Range<u32>>,
+    /// The first that nothing rules out, and the first after those.
+    from: u32,
+    to: u32,
+    /// Those before this one are decided.
+    decided: u32,
+}
+
+impl Known {
+    /// Notes that those of `range` are feasible.
+    fn mark(&mut self, range: Range<u32>) {
+        let range = range.start.max(self.from)..range.end.min(self.to);
+        if range.is_empty() {
+            return;
+        }
+        let from = self.feasible.partition_point(|known| known.end < range.start);
+        let to = self.feasible.partition_point(|known| known.start <= range.end);
+        let joined = self.feasible[from..to]
+            .iter()
+            .fold(range, |all, known| all.start.min(known.start)..all.end.max(known.end));
+        self.feasible.splice(from..to, [joined]);
+    }
+
+    /// Those of `range` that are not known to be feasible, as ranges.
+    fn open(&self, range: Range<u32>) -> Vec<Range<u32>> {
+        let mut open = Vec::new();
+        let mut from = range.start;
+        for known in &self.feasible {
+            if known.start > from && from < range.end {
+                open.push(from..known.start.min(range.end));
+            }
+            from = from.max(known.end);
+        }
+        if from < range.end {
+            open.push(from..range.end);
+        }
+        open
+    }
+
+    fn is_feasible(&self, at: u32) -> bool {
+        self.feasible.iter().any(|known| known.contains(&at))
+    }
+}
+
+impl Runs<'_, '_> {
+    /// Kind 2.
+    pub(super) fn decide_between(&mut self, couple: &Couple, verdicts: &mut Verdicts) {
+        let lines = self.accesses.lines(couple.var);
+        let trace = self.trace();
+        let mut known: Vec<Known> = lines
+            .iter()
+            .map(|line| {
+                let writes = self.accesses.writes(line);
+                let needed = couple.writer.map(|writer| self.needs.of_event(writer));
+                let needed = needed.map_or(0, |needed| needed.get(line.thread));
+                let from = writes.partition_point(|&write| trace.position(write) < needed);
+                let to = self.count_without(writes, couple.read);
+                Known { from: from as u32, to, ..Known::default() }
+            })
+            .collect();
+        for at in 0..known.len() {
+            let writes = self.accesses.writes(&lines[at]);
+            self.raise_needed(couple, writes, at, &mut known);
+            self.lower_end(couple, writes, at, &mut known);
+            self.raise_start(couple, writes, at, &mut known);
+            self.ask_blocks(couple, writes, at, &mut known);
+        }
+        for (line, mut known) in (0..).zip(known) {
+            known.unknown.sort_unstable_by_key(|range| range.start);
+            for range in known.unknown.iter().flat_map(|range| known.open(range.clone())) {
+                verdicts.unknown.push(line, range);
+            }
+            for range in known.feasible {
+                verdicts.feasible.push(line, range);
+            }
+        }
+    }
+
+    /// Decides those that happen before the read in any case: the feasible ones are the last ones.
+    fn raise_needed(
+        &mut self,
+        couple: &Couple,
+        writes: &[EventId],
+        at: usize,
+        known: &mut [Known],
+    ) {
+        let Some(writer) = couple.writer else { return };
+        let thread = self.accesses.lines(couple.var)[at].thread;
+        let needed = self.needs.before(couple.read).get(thread);
+        let end = writes.partition_point(|&write| self.trace().position(write) < needed) as u32;
+        let end = end.min(known[at].to);
+        let (mut low, mut high) = (known[at].from, end);
+        if low >= end {
+            return;
+        }
+        while low < high {
+            let probe = if high == end { high - 1 } else { low + (high - low) / 2 };
+            if known[at].is_feasible(probe) {
+                high = probe;
+                continue;
+            }
+            let order = vec![(writer, writes[probe as usize])];
+            let query = Query { order, enabled: vec![couple.read], ..Query::default() };
+            match self.ask(&query) {
+                Asked::Found(run) => {
+                    self.mark_between(couple, &run, known);
+                    high = probe;
+                }
+                Asked::None => low = probe + 1,
+                Asked::Unknown => {
+                    known[at].unknown.push(low..probe + 1);
+                    break;
+                }
+            }
+        }
+        known[at].mark(high..end);
+        known[at].decided = end;
+    }
+
+    /// Rules out those that cannot come before the read together with the writer, in whatever
+    /// order: if one can, so can all earlier ones.
+    fn lower_end(&mut self, couple: &Couple, writes: &[EventId], at: usize, known: &mut [Known]) {
+        let (mut low, mut high) = (known[at].from.max(known[at].decided), known[at].to);
+        while low < high {
+            // The last one first: often none is ruled out.
+            let probe = if high == known[at].to { high - 1 } else { low + (high - low) / 2 };
+            if known[at].is_feasible(probe) {
+                low = probe + 1;
+                continue;
+            }
+            let must = couple.writer.into_iter().chain([writes[probe as usize]]).collect();
+            let query = Query { must, enabled: vec![couple.read], ..Query::default() };
+            match self.ask(&query) {
+                Asked::Found(run) => {
+                    self.mark_between(couple, &run, known);
+                    low = probe + 1;
+                }
+                Asked::None => {
+                    high = probe;
+                    known[at].to = probe;
+                }
+                Asked::Unknown => return,
+            }
+        }
+    }
+
+    /// Rules out those that cannot come after the writer, whatever the read does: if one can, so can
+    /// all later ones.
+    fn raise_start(&mut self, couple: &Couple, writes: &[EventId], at: usize, known: &mut [Known]) {
+        let Some(writer) = couple.writer else { return };
+        // Those that came after the writer can.
+        let end = writes.partition_point(|&write| write < writer) as u32;
+        let start = known[at].from.max(known[at].decided);
+        let (mut low, mut high) = (start, end.min(known[at].to));
+        while low < high {
+            let probe = if low == start { low } else { low + (high - low) / 2 };
+            if known[at].is_feasible(probe) {
+                high = probe;
+                continue;
+            }
+            let absent = vec![writes[probe as usize], couple.read];
+            match self.ask(&Query { must: vec![writer], absent, ..Query::default() }) {
+                Asked::Found(_) => high = probe,
+                Asked::None => {
+                    low = probe + 1;
+                    known[at].decided = low;
+                }
+                Asked::Unknown => return,
+            }
+        }
+    }
+
+    /// Asks those that are left, in blocks: if the first of a block can come after the writer and the
+    /// last before the read in one run, that serves them all.
+    fn ask_blocks(&mut self, couple: &Couple, writes: &[EventId], at: usize, known: &mut [Known]) {
+        let start = known[at].from.max(known[at].decided);
+        let mut blocks = known[at].open(start..known[at].to);
+        blocks.reverse();
+        while let Some(block) = blocks.pop() {
+            let open = known[at].open(block.clone());
+            if open.len() != 1 || open[0] != block {
+                blocks.extend(open.into_iter().rev());
+                continue;
+            }
+            let (first, last) = (writes[block.start as usize], writes[block.end as usize - 1]);
+            let query = Query {
+                must: vec![last],
+                order: couple.writer.into_iter().map(|writer| (writer, first)).collect(),
+                enabled: vec![couple.read],
+                ..Query::default()
+            };
+            match self.ask(&query) {
+                Asked::Found(run) => {
+                    self.mark_between(couple, &run, known);
+                    known[at].mark(block);
+                }
+                Asked::Unknown => known[at].unknown.push(block),
+                Asked::None if block.len() == 1 => {}
+                Asked::None => {
+                    let middle = block.start + block.len() as u32 / 2;
+                    blocks.push(middle..block.end);
+                    blocks.push(block.start..middle);
+                }
+            }
+        }
+    }
+
+    /// Notes that all challengers that `run` runs after the writer are feasible: the read comes last.
+    fn mark_between(&self, couple: &Couple, run: &Reordering, known: &mut [Known]) {
+        let trace = self.trace();
+        let all = self.counts_until(run, couple.read);
+        let is_in_base = |event: EventId| {
+            let count = run.base.get(trace.event(event).thread).copied().unwrap_or(0);
+            trace.position(event) < count
+        };
+        let until = couple.writer.filter(|&writer| !is_in_base(writer));
+        let until = until.map(|writer| self.counts_until(run, writer));
+        for (line, known) in self.accesses.lines(couple.var).iter().zip(known) {
+            let writes = self.accesses.writes(line);
+            let count = |events: u32| {
+                writes.partition_point(|&write| trace.position(write) < events) as u32
+            };
+            let start = match (&until, couple.writer) {
+                (Some(until), _) => count(until[line.thread]),
+                (None, None) => 0,
+                // What is in the base runs in observed order.
+                (None, Some(writer)) => {
+                    let base = count(run.base.get(line.thread).copied().unwrap_or(0));
+                    base.min(writes.partition_point(|&write| write < writer) as u32)
+                }
+            };
+            known.mark(start..count(all[line.thread]));
+        }
+    }
+}
