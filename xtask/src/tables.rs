@@ -4,6 +4,7 @@
 //! unless this command was built in release mode.
 
 mod cp;
+mod determinism;
 mod formats;
 mod growth;
 
@@ -37,6 +38,9 @@ enum Name {
     Formats,
     /// What CP finds in the recorded traces, beside the paper's numbers, and what of it is proven.
     Cp,
+    /// Feasible witnesses of nondeterminism in rebuilt programs, beside the paper's numbers, and in
+    /// the recorded traces.
+    Determinism,
     /// How time grows with the number of events, as a table and a plot.
     Growth,
 }
@@ -47,6 +51,9 @@ pub(crate) fn run(root: &Path, args: &Args) -> anyhow::Result<ExitCode> {
     let files = match args.name {
         Name::Formats => vec![("formats.md", formats::table(&Tree::load(root)?, with_times)?)],
         Name::Cp => vec![("cp.md", cp::table(&Tree::load(root)?, with_times)?)],
+        Name::Determinism => {
+            vec![("determinism.md", determinism::table(&Tree::load(root)?, with_times)?)]
+        }
         Name::Growth => {
             ensure!(with_times, "times mean nothing here: build with `cargo run --release`");
             let growth = growth::Growth::measure(args.events)?;

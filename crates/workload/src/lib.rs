@@ -6,12 +6,16 @@
 //! other than the first start with a fork. Each event has one of about two thousand locations, drawn
 //! at random, but in the guarded shape, where a location does one thing.
 //!
+//! A [`Program`] is a small program instead, whose runs are traces with values.
+//!
 //! The same [`Config`] gives the same trace, in every version of this crate. Costs a constant a
 //! step, and no memory beyond the trace and a few words a thread.
 
+mod programs;
 mod run;
 mod script;
 
+pub use programs::{Counts, Program};
 use reweave_trace::Trace;
 
 /// What threads do.
