@@ -1,4 +1,22 @@
 //! Nondeterminism: which reads can see another write than they saw, and in which order of events?
+//!
+//! A race detector asks whether two accesses can happen at once. A program without races can still
+//! give another result each time it runs, since a lock does not say who takes it first. So for each
+//! read, the write that it saw and each other write of the variable, three orders are asked for that
+//! would break the two apart ([`WitnessKind`]), and for those that are feasible a schedule.
+//!
+//! Which reorderings count is the [`Mode`]. `strict` and `prefix` ask the engine of
+//! [`reweave_reorder`] for correct reorderings (`runs`); `order` is the paper's algorithm, made
+//! precise ([`mod@order`]). Verdicts are kept as ranges of challengers ([`ReadVerdicts`]), reads are
+//! decided in parallel ([`mod@decide`]), and what is told of is grouped by the code location of the
+//! read and proven (`groups`, `proofs`). [`mod@reference`] is what the modes mean, by a search
+//! through all states.
+//!
+//! Sound: every finding that is called witnessed holds a schedule that the checker accepted.
+//! Complete in every mode but for the budget.
+//!
+//! Follows Sinha, Malik and Gupta, "Efficient predictive analysis for detecting nondeterminism in
+//! multi-threaded programs" (FMCAD 2012).
 
 mod accesses;
 mod analyses;

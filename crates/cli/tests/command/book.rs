@@ -86,6 +86,7 @@ fn the_chapters_on_faults_show_what_is_printed() {
     shows_what_is_printed("races.md", "handed.std");
     shows_what_is_printed("deadlocks.md", "crossed.std");
     shows_what_is_printed("atomicity.md", "deposit.std");
+    shows_what_is_printed("determinism.md", "total.std");
     shows_what_is_printed("explain.md", "total.std");
 }
 

@@ -113,8 +113,10 @@ impl Runs<'_, '_> {
         if low >= end {
             return;
         }
+        // The last one first, then in growing steps: the further back, the more has to move.
+        let mut step = 1;
         while low < high {
-            let probe = if high == end { high - 1 } else { low + (high - low) / 2 };
+            let probe = if step > 0 { high - step.min(high - low) } else { low + (high - low) / 2 };
             if known[at].is_feasible(probe) {
                 high = probe;
                 continue;
@@ -125,10 +127,14 @@ impl Runs<'_, '_> {
                 Asked::Found(run) => {
                     self.mark_between(couple, &run, known);
                     high = probe;
+                    step *= 2;
                 }
-                Asked::None => low = probe + 1,
+                Asked::None => {
+                    low = probe + 1;
+                    step = 0;
+                }
                 Asked::Unknown => {
-                    known[at].unknown.push(low..probe + 1);
+                    known[at].unknown.push(low..high);
                     break;
                 }
             }
@@ -191,35 +197,37 @@ impl Runs<'_, '_> {
     }
 
     /// Asks those that are left, in blocks: if the first of a block can come after the writer and the
-    /// last before the read in one run, that serves them all.
+    /// last before the read in one run, that serves all of it.
     fn ask_blocks(&mut self, couple: &Couple, writes: &[EventId], at: usize, known: &mut [Known]) {
         let start = known[at].from.max(known[at].decided);
-        let mut blocks = known[at].open(start..known[at].to);
-        blocks.reverse();
-        while let Some(block) = blocks.pop() {
-            let open = known[at].open(block.clone());
-            if open.len() != 1 || open[0] != block {
-                blocks.extend(open.into_iter().rev());
-                continue;
-            }
-            let (first, last) = (writes[block.start as usize], writes[block.end as usize - 1]);
-            let query = Query {
-                must: vec![last],
-                order: couple.writer.into_iter().map(|writer| (writer, first)).collect(),
-                enabled: vec![couple.read],
-                ..Query::default()
-            };
-            match self.ask(&query) {
-                Asked::Found(run) => {
-                    self.mark_between(couple, &run, known);
-                    known[at].mark(block);
+        for open in known[at].open(start..known[at].to).into_iter().rev() {
+            // From the last one back, in blocks that grow as long as they are feasible.
+            let (mut end, mut length) = (open.end, 1);
+            while open.start < end {
+                let block = end - length.min(end - open.start)..end;
+                if known[at].is_feasible(end - 1) {
+                    end -= 1;
+                    continue;
                 }
-                Asked::Unknown => known[at].unknown.push(block),
-                Asked::None if block.len() == 1 => {}
-                Asked::None => {
-                    let middle = block.start + block.len() as u32 / 2;
-                    blocks.push(middle..block.end);
-                    blocks.push(block.start..middle);
+                let (first, last) = (writes[block.start as usize], writes[end as usize - 1]);
+                let query = Query {
+                    must: vec![last],
+                    order: couple.writer.into_iter().map(|writer| (writer, first)).collect(),
+                    enabled: vec![couple.read],
+                    ..Query::default()
+                };
+                match self.ask(&query) {
+                    Asked::Found(run) => {
+                        self.mark_between(couple, &run, known);
+                        known[at].mark(block.clone());
+                        (end, length) = (block.start, 2 * length);
+                    }
+                    Asked::None if block.len() > 1 => length = block.len() as u32 / 2,
+                    Asked::None => end = block.start,
+                    Asked::Unknown => {
+                        known[at].unknown.push(open.start..end);
+                        break;
+                    }
                 }
             }
         }
