@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use reweave_base::{Id, IndexVec};
-use reweave_trace::{EventId, ThreadId, Trace, VarId};
+use reweave_trace::{EventId, Op, ThreadId, Trace, VarId};
 
 /// A read and the write that it saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl<'t> Accesses<'t> {
                 if event.op.is_write() {
                     own.push((event.thread, access));
                 }
-                if event.op.is_read() && !matches!(event.op, reweave_trace::Op::LooseRead(_)) {
+                if event.op.is_read() && !matches!(event.op, Op::LooseRead(_)) {
                     let writer = trace.writer(access);
                     accesses.couples.push(Couple { var, read: access, writer });
                 }

@@ -1,11 +1,13 @@
 //! The analyses of nondeterminism: one for each mode.
 //!
 //! Reads are decided in batches, each within a share of what is left of the budget when its batch
-//! starts; then the groups are proven. With [`Settings::all`] every witness is listed with its verdict,
-//! up to [`WITNESSES_MAX`], and each read that can see another write is a finding.
+//! starts, so that a batch cannot spend more than an eighth of it. Those for which that is too little
+//! get a larger share once more. A quarter of the budget is kept for proving the groups; when that is
+//! spent, each still gets a try at a schedule. With [`Settings::all`] every witness is listed with its
+//! verdict, up to [`WITNESSES_MAX`], and each read that can see another write is a finding.
 //!
-//! Memory is linear in the accesses, the groups and the list: witnesses themselves are ranges, and
-//! those of a batch are let go when it is counted.
+//! Besides what deciding takes, memory is linear in the accesses, the groups and the list: witnesses
+//! themselves are ranges, and those of a batch are let go when it is counted.
 
 use std::ops::ControlFlow;
 
@@ -18,18 +20,29 @@ use reweave_reorder::{Budget, Solver};
 use crate::accesses::{Accesses, Reader};
 use crate::decide::{Decided, Decider, expand};
 use crate::groups::Groups;
+use crate::order::OrderGraph;
 use crate::proofs::Proofs;
+use crate::values::Values;
 use crate::verdicts::Phases;
 use crate::witness::{Mode, WitnessKind};
 
 /// How many reads are decided at a time.
-const BATCH: usize = 1_024;
+const BATCH: usize = 64;
+
+/// How many of those that took too much are decided once more at a time.
+const AGAIN_BATCH: usize = 8;
 
 /// How many groups are proven at a time.
-const PROOFS_BATCH: usize = 64;
+const PROOFS_BATCH: usize = 16;
 
-/// Which part of what is left of the budget one read may cost at most.
-const SHARE: u64 = 16;
+/// Which part of what is left of the budget a batch may cost at most.
+const SHARE: u64 = 8;
+
+/// Which part of the budget is kept for proofs.
+const PROOFS_SHARE: u64 = 4;
+
+/// Which part of the budget one query of a proof may cost when there is none left.
+const LAST_SHARE: u64 = 4_096;
 
 /// How many witnesses are listed at most.
 pub const WITNESSES_MAX: u64 = 10_000_000;
@@ -95,7 +108,6 @@ struct Totals {
     phases: Phases,
     listed: u64,
     unlisted: u64,
-    same_value: u64,
 }
 
 impl Totals {
@@ -126,6 +138,7 @@ struct Pass<'a, 's, 't> {
     subject: &'a Subject<'t>,
     settings: &'s Settings,
     decider: &'a Decider<'a, 't>,
+    values: &'a Values<'t>,
     groups: Groups<'a, 't>,
     totals: Totals,
     work_left: u64,
@@ -135,6 +148,7 @@ struct Pass<'a, 's, 't> {
 impl<'a, 't> Pass<'a, '_, 't> {
     /// Decides all reads and counts; a break if nobody wants more.
     fn decide(&mut self, readers: &[Reader], sink: &mut dyn Sink) -> ControlFlow<()> {
+        // That there is a list says that it was asked for, even if nothing is on it.
         if self.settings.all {
             sink.listed(&[])?;
         }
@@ -152,15 +166,34 @@ impl<'a, 't> Pass<'a, '_, 't> {
                 }
                 return ControlFlow::Continue(());
             }
-            let decided = self.decider.decide(batch, (self.work_left / SHARE).max(1));
-            for (reader, decided) in batch.iter().zip(&decided) {
-                self.work_left = self.work_left.saturating_sub(decided.work);
+            for (reader, decided) in batch.iter().zip(&self.decide_batch(batch)) {
                 self.totals.add(self.decider.accesses, reader, decided);
                 self.groups.add(reader, &decided.verdicts);
                 self.list(reader, decided, sink)?;
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// Decides `batch`, those that take too much once more.
+    fn decide_batch(&mut self, batch: &[Reader]) -> Vec<Decided> {
+        let share = |left: u64, count: usize| (left / SHARE / count as u64).max(1);
+        let mut all = self.decider.decide(batch, share(self.work_left, BATCH));
+        self.work_left = all.iter().fold(self.work_left, |left, it| left.saturating_sub(it.work));
+        let is_open = |&at: &usize| all[at].verdicts.counts().1 > 0;
+        let open: Vec<usize> = (0..batch.len()).filter(is_open).collect();
+        for again in open.chunks(AGAIN_BATCH) {
+            if self.work_left == 0 {
+                break;
+            }
+            let readers: Vec<Reader> = again.iter().map(|&at| batch[at]).collect();
+            let decided = self.decider.decide(&readers, share(self.work_left, AGAIN_BATCH));
+            for (&at, decided) in again.iter().zip(decided) {
+                self.work_left = self.work_left.saturating_sub(decided.work);
+                all[at] = decided;
+            }
+        }
+        all
     }
 
     /// Lists the witnesses of `reader`, if that was asked for.
@@ -190,7 +223,7 @@ impl<'a, 't> Pass<'a, '_, 't> {
     /// Makes a finding of each group.
     fn tell(&mut self, info: &'static Info, mode: Mode, sink: &mut dyn Sink) {
         let groups = &self.groups.groups;
-        let mut work_left = self.settings.budget;
+        let mut work_left = self.work_left.saturating_add(self.settings.budget / PROOFS_SHARE);
         for (at, batch) in groups.chunks(PROOFS_BATCH).enumerate() {
             sink.progress((at * PROOFS_BATCH) as u64, groups.len() as u64);
             // Who asks to stop still wants what was found: as much as can be proven at once.
@@ -198,20 +231,21 @@ impl<'a, 't> Pass<'a, '_, 't> {
                 self.truncated = Some(Truncation::Cancelled);
                 return;
             }
-            let budget =
-                Budget { work: (self.settings.budget / SHARE).max(1), ..Budget::default() };
+            let share = work_left / SHARE / PROOFS_BATCH as u64;
+            let work = share.max(self.settings.budget / LAST_SHARE).max(1);
+            let budget = Budget { work, ..Budget::default() };
             let worker = || Proofs {
                 analysis: info.name,
                 mode: mode.word(),
                 subject: self.subject,
                 accesses: self.decider.accesses,
                 solver: Solver::new(self.subject.engine(), budget),
+                values: self.values,
                 differing_values: self.settings.differing_values,
                 is_hurried: work_left == 0,
             };
-            let told = self.decider.map(batch, worker, |proofs, group| proofs.tell(group));
+            let told = self.decider.map(batch, 1, worker, |proofs, group| proofs.tell(group));
             for told in told {
-                self.totals.same_value += told.same_value;
                 work_left = work_left.saturating_sub(told.work);
                 if told.finding.is_some_and(|finding| sink.found(finding).is_break()) {
                     return;
@@ -240,7 +274,7 @@ impl<'a, 't> Pass<'a, '_, 't> {
             ("undecided", self.totals.undecided),
             ("unlisted_witnesses", self.totals.unlisted),
             ("unlisted", self.groups.unlisted),
-            ("same_value", self.totals.same_value),
+            ("same_value", self.groups.same_value),
         ];
         counters.extend(more.into_iter().filter(|&(_, count)| count > 0));
         let is_short = self.totals.undecided + self.totals.unlisted + self.groups.unlisted > 0;
@@ -261,7 +295,10 @@ impl Analysis for Determinism {
             return Coverage { analysis, truncated, counters: Vec::new() };
         }
         let accesses = Accesses::of(subject.trace());
-        let decider = Decider::new(&accesses, subject.engine(), self.mode, settings.threads);
+        let graph = (self.mode == Mode::Order).then(|| OrderGraph::new(&accesses));
+        let (engine, graph) = (subject.engine(), graph.as_ref());
+        let decider = Decider::new(&accesses, engine, graph, self.mode, settings.threads);
+        let values = Values::of(subject.trace());
         let mut readers: Vec<Reader> = accesses.couples().iter().map(Reader::from).collect();
         if settings.final_reads {
             readers.extend(accesses.final_readers());
@@ -270,9 +307,14 @@ impl Analysis for Determinism {
             subject,
             settings,
             decider: &decider,
-            groups: Groups::new(&accesses, !settings.all),
+            values: &values,
+            groups: Groups::new(
+                &accesses,
+                !settings.all,
+                settings.differing_values.then_some(&values),
+            ),
             totals: Totals::default(),
-            work_left: settings.budget,
+            work_left: settings.budget - settings.budget / PROOFS_SHARE,
             truncated: None,
         };
         if pass.decide(&readers, sink).is_continue() {

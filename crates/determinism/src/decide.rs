@@ -3,6 +3,8 @@
 //! Every read is decided on its own, within a budget of its own, so neither verdicts nor their
 //! order depend on the threads.
 
+use std::sync::Mutex;
+
 use rayon::prelude::*;
 use reweave_reorder::{Budget, Engine, Solver};
 use reweave_trace::{EventId, Trace};
@@ -13,8 +15,8 @@ use crate::runs::Runs;
 use crate::verdicts::{Challengers, Phases, ReadVerdicts};
 use crate::witness::{Mode, Witness, WitnessKind};
 
-/// How many reads a worker takes at a time: those next to each other share much.
-const CHUNK: usize = 64;
+/// How many reads a worker takes at a time at least: those next to each other share much.
+const CHUNK: usize = 16;
 
 /// What came of the witnesses of one read.
 #[derive(Clone, Debug, Default)]
@@ -32,11 +34,14 @@ pub(crate) struct Decider<'a, 't> {
     engine: &'a Engine<'t>,
     mode: Mode,
     /// In mode `order`.
-    graph: Option<OrderGraph<'t>>,
+    graph: Option<&'a OrderGraph<'t>>,
     pool: Option<rayon::ThreadPool>,
+    /// Workers that have nothing to do. What they did before changes no answer.
+    idle: Mutex<Vec<Worker<'a, 't>>>,
 }
 
 /// What a worker has of its own.
+#[derive(Debug)]
 struct Worker<'a, 't> {
     runs: Runs<'a, 't>,
     order: Option<OrderSolver<'a, 't>>,
@@ -46,31 +51,44 @@ impl<'a, 't> Decider<'a, 't> {
     pub(crate) fn new(
         accesses: &'a Accesses<'t>,
         engine: &'a Engine<'t>,
+        graph: Option<&'a OrderGraph<'t>>,
         mode: Mode,
         threads: usize,
     ) -> Self {
         let pool = (threads > 1)
             .then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok());
-        let graph = (mode == Mode::Order).then(|| OrderGraph::new(accesses));
-        Self { accesses, engine, mode, graph, pool: pool.flatten() }
+        let idle = Mutex::new(Vec::new());
+        Self { accesses, engine, mode, graph, pool: pool.flatten(), idle }
     }
 
     /// Decides the witnesses of each of `readers`, each within about `work` steps.
     pub(crate) fn decide(&self, readers: &[Reader], work: u64) -> Vec<Decided> {
-        let worker = || {
-            let solver = Solver::new(self.engine, Budget { work, ..Budget::default() });
-            Worker {
-                runs: Runs::new(self.accesses, solver, self.mode),
-                order: self.graph.as_ref().map(OrderSolver::new),
-            }
-        };
-        self.map(readers, worker, |worker, reader| worker.decide(reader, work))
+        self.map(
+            readers,
+            CHUNK,
+            || self.worker(),
+            |worker, reader| {
+                let worker = worker.worker.as_mut().expect("it was not let go");
+                worker.decide(reader, work)
+            },
+        )
+    }
+
+    /// A worker that goes back to the idle ones when it is let go.
+    fn worker(&self) -> Hired<'_, 'a, 't> {
+        let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
+        let worker = idle.unwrap_or_else(|| Worker {
+            runs: Runs::new(self.accesses, Solver::new(self.engine, Budget::default()), self.mode),
+            order: self.graph.map(OrderSolver::new),
+        });
+        Hired { worker: Some(worker), decider: self }
     }
 
     /// What `work` gives for each of `items`.
     pub(crate) fn map<T: Sync, W, R: Send>(
         &self,
         items: &[T],
+        chunk: usize,
         worker: impl Fn() -> W + Sync + Send,
         work: impl Fn(&mut W, &T) -> R + Sync + Send,
     ) -> Vec<R> {
@@ -82,10 +100,25 @@ impl<'a, 't> Decider<'a, 't> {
             Some(pool) => pool.install(|| {
                 items
                     .par_iter()
-                    .with_min_len(CHUNK)
+                    .with_min_len(chunk)
                     .map_init(worker, |worker, item| work(worker, item))
                     .collect()
             }),
+        }
+    }
+}
+
+/// A worker at work.
+struct Hired<'d, 'a, 't> {
+    /// There until it is let go.
+    worker: Option<Worker<'a, 't>>,
+    decider: &'d Decider<'a, 't>,
+}
+
+impl Drop for Hired<'_, '_, '_> {
+    fn drop(&mut self) {
+        if let Ok(mut idle) = self.decider.idle.lock() {
+            idle.extend(self.worker.take());
         }
     }
 }
@@ -125,25 +158,34 @@ impl Worker<'_, '_> {
 /// variable by variable, read by read, challenger by challenger, the initial value first.
 #[must_use]
 pub fn verdicts(trace: &Trace, mode: Mode) -> Vec<(Witness, Option<bool>)> {
+    verdicts_within(trace, mode, Budget::default().work)
+}
+
+/// The same, with about `work` steps for each read.
+#[must_use]
+pub fn verdicts_within(trace: &Trace, mode: Mode, work: u64) -> Vec<(Witness, Option<bool>)> {
     let accesses = Accesses::of(trace);
     let readers: Vec<Reader> = accesses.couples().iter().map(Reader::from).collect();
-    of_readers(&accesses, mode, &readers)
+    of_readers(&accesses, mode, &readers, work)
 }
 
 /// The same of the implicit reads of all variables at the end of the run.
 #[must_use]
 pub fn final_verdicts(trace: &Trace, mode: Mode) -> Vec<(Witness, Option<bool>)> {
     let accesses = Accesses::of(trace);
-    of_readers(&accesses, mode, &accesses.final_readers())
+    of_readers(&accesses, mode, &accesses.final_readers(), Budget::default().work)
 }
 
 fn of_readers(
     accesses: &Accesses<'_>,
     mode: Mode,
     readers: &[Reader],
+    work: u64,
 ) -> Vec<(Witness, Option<bool>)> {
     let engine = Engine::new(accesses.trace());
-    let decided = Decider::new(accesses, &engine, mode, 1).decide(readers, Budget::default().work);
+    let graph = (mode == Mode::Order).then(|| OrderGraph::new(accesses));
+    let decider = Decider::new(accesses, &engine, graph.as_ref(), mode, 1);
+    let decided = decider.decide(readers, work);
     let mut all = Vec::new();
     for (reader, decided) in readers.iter().zip(decided) {
         expand(accesses, reader, &decided.verdicts, |witness, verdict| {

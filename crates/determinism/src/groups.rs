@@ -2,13 +2,14 @@
 //!
 //! For each location of reads that can see another write, a few instances of each location of
 //! such writes are kept, to be proven. Going through all feasible witnesses would take too long
-//! where there are millions; after [`LOOKS_MAX`] of them only the ends of ranges are looked at, and
-//! counts are lower bounds.
+//! where there are hundreds of millions; after [`LOOKS_MAX`] of them only the last of each range is
+//! looked at, and the counts of locations are lower bounds.
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::{EventId, SiteId, Trace};
 
 use crate::accesses::{Accesses, Reader};
+use crate::values::Values;
 use crate::verdicts::{Challengers, ReadVerdicts};
 
 /// How many instances of a write's location are kept.
@@ -54,18 +55,24 @@ pub(crate) struct Groups<'a, 't> {
     group_of: FxHashMap<Key, usize>,
     pub(crate) groups: Vec<Group>,
     looks_left: u64,
-    /// Whether only reads at one location make a group, or each read does.
+    /// Whether reads at one location make a group, or each read does.
     is_grouped: bool,
+    /// Known if writes that give the same value are to be let go.
+    values: Option<&'a Values<'t>>,
     /// How many reads can see another write.
     pub(crate) reads_count: u64,
-    /// Whether counts of pairs are exact.
-    pub(crate) is_exact: bool,
+    /// How many writes were let go, since they would give the same value.
+    pub(crate) same_value: u64,
     /// How many reads were not put into a group, there being too many.
     pub(crate) unlisted: u64,
 }
 
 impl<'a, 't> Groups<'a, 't> {
-    pub(crate) fn new(accesses: &'a Accesses<'t>, is_grouped: bool) -> Self {
+    pub(crate) fn new(
+        accesses: &'a Accesses<'t>,
+        is_grouped: bool,
+        values: Option<&'a Values<'t>>,
+    ) -> Self {
         let trace = accesses.trace();
         Self {
             accesses,
@@ -75,8 +82,9 @@ impl<'a, 't> Groups<'a, 't> {
             groups: Vec::new(),
             looks_left: LOOKS_MAX,
             is_grouped,
+            values,
             reads_count: 0,
-            is_exact: true,
+            same_value: 0,
             unlisted: 0,
         }
     }
@@ -88,35 +96,38 @@ impl<'a, 't> Groups<'a, 't> {
             return;
         }
         self.reads_count += 1;
+        let mut writes: Vec<Option<EventId>> = seen.initial.then_some(None).into_iter().collect();
+        self.gather(reader, &seen, &mut writes);
+        let all = writes.len();
+        if let Some(values) = self.values {
+            writes.retain(|&write| values.changes(reader, write) != Some(false));
+        }
+        let same_value = (all - writes.len()) as u64;
+        self.same_value += same_value;
+        if writes.is_empty() {
+            return;
+        }
         let Some(at) = self.group(reader) else {
             self.unlisted += 1;
             return;
         };
-        self.groups[at].count += seen.count();
-        if seen.initial {
-            self.groups[at].add(None, reader, None);
+        self.groups[at].count += seen.count() - same_value;
+        for write in writes {
+            let site = write.map(|write| self.locations[self.trace.event(write).site]);
+            self.groups[at].add(site, reader, write);
         }
-        self.add_writes(at, reader, &seen);
     }
 
-    fn add_writes(&mut self, at: usize, reader: &Reader, seen: &Challengers) {
+    /// Adds the writes that `reader` can see, as far as they are gone through, to `writes`.
+    fn gather(&mut self, reader: &Reader, seen: &Challengers, writes: &mut Vec<Option<EventId>>) {
         let lines = self.accesses.lines(reader.var);
         for (line, range) in &seen.ranges {
-            let writes = self.accesses.writes(&lines[*line as usize]);
-            let writes = &writes[range.start as usize..range.end as usize];
-            let is_short = writes.len() as u64 <= self.looks_left || writes.len() <= 2;
-            let chosen = match writes {
-                _ if is_short => writes,
-                // The last one is what the read sees most easily.
-                [.., last] => std::slice::from_ref(last),
-                [] => writes,
-            };
-            self.is_exact &= is_short;
-            self.looks_left = self.looks_left.saturating_sub(chosen.len() as u64);
-            for &write in chosen {
-                let site = self.locations[self.trace.event(write).site];
-                self.groups[at].add(Some(site), reader, Some(write));
-            }
+            let all = self.accesses.writes(&lines[*line as usize]);
+            let all = &all[range.start as usize..range.end as usize];
+            // The last one is what the read sees most easily.
+            let from = if all.len() as u64 <= self.looks_left { 0 } else { all.len() - 1 };
+            self.looks_left = self.looks_left.saturating_sub((all.len() - from) as u64);
+            writes.extend(all[from..].iter().copied().map(Some));
         }
     }
 

@@ -26,6 +26,7 @@ pub mod order;
 mod proofs;
 pub mod reference;
 mod runs;
+mod values;
 mod verdicts;
 mod witness;
 

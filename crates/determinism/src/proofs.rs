@@ -12,10 +12,11 @@ use reweave_analysis::{
 use reweave_base::Id;
 use reweave_reorder::{Answer, Query, Solver};
 use reweave_trace::views::Mode;
-use reweave_trace::{After, EventId, Goal, Reordering, Trace};
+use reweave_trace::{After, EventId, Goal, Reordering, Trace, VarId};
 
 use crate::accesses::{Accesses, Reader};
 use crate::groups::{Group, Write};
+use crate::values::Values;
 use crate::witness::WitnessKind;
 
 /// What one group came to.
@@ -23,8 +24,6 @@ use crate::witness::WitnessKind;
 pub(crate) struct Told {
     /// None if nothing is left of it.
     pub(crate) finding: Option<Finding>,
-    /// How many locations of writes were let go, since they would give the same value.
-    pub(crate) same_value: u64,
     pub(crate) work: u64,
 }
 
@@ -35,6 +34,34 @@ struct Shown {
     proof: Proof,
 }
 
+/// All writes that the reads of a group were shown to see, one for each code location.
+struct AllShown<'t> {
+    trace: &'t Trace,
+    all: Vec<Shown>,
+    /// Whether any was shown, kept or not.
+    is_proven: bool,
+}
+
+impl AllShown<'_> {
+    /// The one at the location of `write`.
+    fn at(&mut self, write: Option<EventId>) -> Option<&mut Shown> {
+        let trace = self.trace;
+        let mut all = self.all.iter_mut();
+        all.find(|shown| is_same_place(trace, shown.alternative.write, write))
+    }
+
+    fn has(&mut self, write: Option<EventId>) -> bool {
+        self.at(write).is_some()
+    }
+
+    /// Notes that there are `count` instances of `write`.
+    fn count(&mut self, write: Option<EventId>, count: u64) {
+        if let Some(shown) = self.at(write) {
+            shown.alternative.count = count;
+        }
+    }
+}
+
 /// Proves what groups tell of.
 pub(crate) struct Proofs<'a, 't> {
     pub(crate) analysis: &'static str,
@@ -42,6 +69,7 @@ pub(crate) struct Proofs<'a, 't> {
     pub(crate) subject: &'a Subject<'t>,
     pub(crate) accesses: &'a Accesses<'t>,
     pub(crate) solver: Solver<'a, 't>,
+    pub(crate) values: &'a Values<'t>,
     /// Whether to let go of writes that would give the same value.
     pub(crate) differing_values: bool,
     /// Whether one write is enough for each group, the budget being used up.
@@ -58,67 +86,64 @@ impl<'t> Proofs<'_, 't> {
 
     /// The finding that `group` is.
     pub(crate) fn tell(&mut self, group: &Group) -> Told {
-        let mut shown: Vec<Shown> = Vec::new();
+        let mut shown = AllShown { trace: self.trace(), all: Vec::new(), is_proven: false };
         let mut missing: Vec<&Write> = Vec::new();
         for write in &group.writes {
-            if self.is_hurried && !shown.is_empty() {
+            if self.is_hurried && !shown.all.is_empty() {
                 break;
             }
-            let trace = self.trace();
-            let is_new = |write: Option<EventId>, shown: &[Shown]| {
-                shown.iter().all(|other| !is_same_place(trace, other.alternative.write, write))
-            };
-            if !is_new(write.tries[0].1, &shown) {
-                continue;
-            }
             for &(reader, challenger) in &write.tries {
-                let Some((proof, seen)) = self.prove(&reader, challenger) else { continue };
-                if is_new(seen, &shown) {
-                    shown.push(self.shown((reader, seen, proof), 1));
-                }
-                if is_same_place(trace, seen, challenger) {
+                if shown.has(challenger) {
                     break;
                 }
+                if let Some((proof, seen)) = self.prove(&reader, challenger) {
+                    self.add(&mut shown, &reader, seen, proof);
+                }
             }
-            if is_new(write.tries[0].1, &shown) {
+            if !shown.has(write.tries[0].1) {
                 missing.push(write);
             }
         }
         // What a run for the asking does not show is asked for by name, as long as it is not much.
         for write in missing.into_iter().take(if self.is_hurried { 0 } else { NAMED_MAX }) {
             let (reader, challenger) = write.tries[0];
-            let proof = self.prove_named(&reader, challenger);
-            let found = proof.map(|proof| self.shown((reader, challenger, proof), 1));
-            shown.extend(found);
+            if let Some(proof) = self.prove_named(&reader, challenger) {
+                self.add(&mut shown, &reader, challenger, proof);
+            }
         }
-        let trace = self.trace();
-        for shown in &mut shown {
-            let place = shown.alternative.write;
-            let mut writes = group.writes.iter();
-            let same = writes.find(|write| is_same_place(trace, write.tries[0].1, place));
-            shown.alternative.count = same.map_or(1, |write| write.count);
+        for write in &group.writes {
+            shown.count(write.tries[0].1, write.count);
         }
-        self.told(group, shown)
-    }
-
-    fn told(&mut self, group: &Group, mut shown: Vec<Shown>) -> Told {
-        let is_proven = !shown.is_empty();
-        let all = shown.len();
-        if self.differing_values {
-            shown.retain(|shown| shown.alternative.changes_value != Some(false));
-        }
-        let same_value = (all - shown.len()) as u64;
-        // The worst is shown; of equals the first.
-        shown.sort_by_key(|shown| rank(&shown.alternative));
-        let finding = match (shown.is_empty(), is_proven) {
-            (false, _) => Some(self.finding(group, shown)),
+        let finding = match (shown.all.is_empty(), shown.is_proven) {
+            (false, _) => Some(self.finding(group, shown.all)),
+            // What was proven gives the same value.
             (true, true) => None,
             (true, false) => {
                 let (reader, challenger) = group.writes[0].tries[0];
                 Some(self.unproven(group, &reader, challenger))
             }
         };
-        Told { finding, same_value, work: self.solver.take_work() }
+        Told { finding, work: self.solver.take_work() }
+    }
+
+    /// Adds to `shown` that `reader` sees `write`, unless that would give the same value and is
+    /// let go.
+    fn add(
+        &mut self,
+        shown: &mut AllShown<'t>,
+        reader: &Reader,
+        write: Option<EventId>,
+        proof: Proof,
+    ) {
+        shown.is_proven = true;
+        let changes_value = self.values.changes(reader, write);
+        if shown.has(write) || self.differing_values && changes_value == Some(false) {
+            return;
+        }
+        let is_race_free = self.is_race_free(reader, write) == Some(true);
+        let alternative =
+            Alternative { write, read: reader.read, count: 1, is_race_free, changes_value };
+        shown.all.push(Shown { reader: *reader, alternative, proof });
     }
 
     /// A run that shows a witness of `reader` and `challenger`, and what the read sees in it: that
@@ -142,7 +167,7 @@ impl<'t> Proofs<'_, 't> {
             run.schedule.push(read);
             let write = last_write(self.trace(), &run, read);
             let goal = Goal::Sees { read, write, after: After::Stops };
-            // Without a writer to do without, the read may see what it saw.
+            // The checker refuses a read that sees what it saw.
             if let Ok(proof) = self.subject.prove(run, goal) {
                 return Some((proof, write));
             }
@@ -207,35 +232,35 @@ impl<'t> Proofs<'_, 't> {
         self.subject.prove(run, goal).ok().map(|proof| (proof, last))
     }
 
-    fn shown(
-        &mut self,
-        (reader, write, proof): (Reader, Option<EventId>, Proof),
-        count: u64,
-    ) -> Shown {
-        let alternative = Alternative {
-            write,
-            read: reader.read,
-            count,
-            is_race_free: self.is_race_free(&reader, write),
-            changes_value: self.changes_value(&reader, write),
-        };
-        Shown { reader, alternative, proof }
+    /// Whether no two of what the read saw, what it sees and itself can be next at once and mind;
+    /// none if that is not known.
+    fn is_race_free(&mut self, reader: &Reader, write: Option<EventId>) -> Option<bool> {
+        let mut is_known = true;
+        let pairs = [(reader.read, reader.writer), (reader.read, write), (reader.writer, write)];
+        for (one, other) in pairs.into_iter().filter_map(|(one, other)| one.zip(other)) {
+            match self.can_race(one, other) {
+                Some(true) => return Some(false),
+                Some(false) => {}
+                None => is_known = false,
+            }
+        }
+        is_known.then_some(true)
     }
 
-    /// Whether the read can be next at once neither with what it saw nor with `write`, or no race
-    /// detector minds if they are.
-    fn is_race_free(&mut self, reader: &Reader, write: Option<EventId>) -> bool {
-        let Some(read) = reader.read else { return true };
+    fn can_race(&mut self, one: EventId, other: EventId) -> Option<bool> {
         let trace = self.trace();
-        [reader.writer, write].into_iter().flatten().all(|other| {
-            !trace.event(read).op.conflicts_with(trace.event(other).op)
-                || trace.event(read).thread == trace.event(other).thread
-                || self.share_a_lock(read, other)
-                || matches!(
-                    self.solver.solve(&Query::enabled(&[read, other])),
-                    Answer::Infeasible(_)
-                )
-        })
+        let (left, right) = (trace.event(one), trace.event(other));
+        let is_quiet = !left.op.conflicts_with(right.op)
+            || left.thread == right.thread
+            || self.share_a_lock(one, other);
+        if is_quiet {
+            return Some(false);
+        }
+        match self.solver.solve(&Query::enabled(&[one, other])) {
+            Answer::Feasible(_) => Some(true),
+            Answer::Infeasible(_) => Some(false),
+            Answer::Unknown => None,
+        }
     }
 
     /// Whether both happen inside sections of a lock that exclude each other.
@@ -250,26 +275,9 @@ impl<'t> Proofs<'_, 't> {
         })
     }
 
-    /// Whether `write` would give another value than was seen, as far as the trace tells.
-    fn changes_value(&self, reader: &Reader, write: Option<EventId>) -> Option<bool> {
-        let trace = self.trace();
-        let written = |write: Option<EventId>| match write {
-            Some(write) => trace.value(write),
-            // Whoever saw the initial value tells what it is.
-            None => trace
-                .accesses(reader.var)
-                .iter()
-                .filter(|&&access| trace.event(access).op.is_read())
-                .take_while(|&&access| trace.writer(access).is_none())
-                .find_map(|&access| trace.value(access)),
-        };
-        // What an update wrote is not what it read.
-        let own = reader.read.filter(|&read| !trace.event(read).op.is_write());
-        let seen = own.and_then(|read| trace.value(read)).or_else(|| written(reader.writer));
-        Some(written(write)? != seen?)
-    }
-
-    fn finding(&self, group: &Group, shown: Vec<Shown>) -> Finding {
+    fn finding(&self, group: &Group, mut shown: Vec<Shown>) -> Finding {
+        // The worst is shown; of equals the first.
+        shown.sort_by_key(|shown| rank(&shown.alternative));
         let mut all = shown.into_iter();
         let first = all.next().expect("there is one");
         let Shown { reader, alternative, proof } = first;
@@ -286,7 +294,7 @@ impl<'t> Proofs<'_, 't> {
             read: reader.read,
             count: group.count,
             is_race_free: false,
-            changes_value: self.changes_value(reader, write),
+            changes_value: self.values.changes(reader, write),
         };
         let kind = WitnessKind::Between;
         let detail = self.detail(reader, &alternative, kind, Vec::new());
@@ -401,7 +409,7 @@ fn last_write(trace: &Trace, run: &Reordering, read: EventId) -> Option<EventId>
 fn last_write_of(
     trace: &Trace,
     run: &Reordering,
-    var: reweave_trace::VarId,
+    var: VarId,
     until: Option<EventId>,
 ) -> Option<EventId> {
     let writes = |event: &EventId| {

@@ -12,12 +12,16 @@
 //! the thread may go on, most often to release a lock that the writer takes; that is asked in full
 //! where the stricter question has no answer.
 //!
-//! Each is a query to the engine, and few are asked of a read. What its thread needs to get to the
-//! read refutes kinds 1 and 3 for all challengers if it includes the writer. Of kinds 1 and 3 a
-//! run serves the earlier writes of the challenger's thread too, so a search in halves finds the
-//! last feasible one. Of kind 2 two weaker questions of that sort narrow the challengers down, and
-//! those between are asked in blocks, a block being feasible if its first comes after the writer
-//! and its last before the read. Every run that is found answers for all challengers that it runs.
+//! Each is a query to the engine, and most often few are asked of a read. What its thread needs to
+//! get to the read refutes kinds 1 and 3 for all challengers if it includes the writer. Of kinds 1
+//! and 3 a run serves the earlier writes of the challenger's thread too, so a search in halves finds
+//! the last feasible one (`earlier`). Of kind 2 weaker questions narrow the challengers down, and
+//! those that are left are asked in blocks, a block being feasible if its first comes after the
+//! writer and its last before the read (`between`): in the worst case a query for each challenger.
+//! Every run that is found answers for all challengers that it runs.
+//!
+//! In `prefix`, the queries of kind 1 in full need to know what needs what if the read may see
+//! anything, which takes a pass over the trace for each read that has any.
 
 mod between;
 mod earlier;
@@ -63,7 +67,7 @@ impl<'a, 't> Runs<'a, 't> {
         work: u64,
         verdicts: &mut ReadVerdicts,
     ) -> u64 {
-        self.work_left = work;
+        self.start(work);
         let [after, between, absent] = &mut verdicts.kinds;
         if let Some(writer) = couple.writer {
             self.decide_absent(couple, writer, absent);
@@ -89,7 +93,7 @@ impl<'a, 't> Runs<'a, 't> {
         work: u64,
         verdicts: &mut ReadVerdicts,
     ) -> u64 {
-        self.work_left = work;
+        self.start(work);
         let trace = self.trace();
         let threads = trace.names().threads.entries();
         let all: Vec<EventId> =
@@ -120,6 +124,11 @@ impl<'a, 't> Runs<'a, 't> {
         work - self.work_left
     }
 
+    fn start(&mut self, work: u64) {
+        self.work_left = work;
+        self.solver.forget();
+    }
+
     fn trace(&self) -> &'t Trace {
         self.accesses.trace()
     }
@@ -128,6 +137,7 @@ impl<'a, 't> Runs<'a, 't> {
         if self.work_left == 0 {
             return Asked::Unknown;
         }
+        self.solver.limit(self.work_left);
         let answer = self.solver.solve(query);
         self.work_left = self.work_left.saturating_sub(self.solver.take_work());
         match answer {

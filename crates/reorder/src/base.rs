@@ -7,8 +7,8 @@
 //! the way of a later event of its own, or that never ends while another behind it has to end first;
 //! and a write after the one that a read behind the base must see. Those move too.
 //!
-//! Costs for each event that has to move a search in each thread, and a look at each that moves
-//! along.
+//! Costs for each event that has to move a search in each thread, and for each read that moves along
+//! a look at each thread that writes its variable.
 
 use reweave_base::Id;
 use reweave_trace::{EventId, ThreadId};
@@ -26,12 +26,15 @@ pub(crate) struct Base<'a, 'e, 't> {
     base: Cut,
     /// The events of each thread from here on were looked at for what they hold back.
     looked: Cut,
+    /// How many threads and events were looked at.
+    pub(crate) looks: u64,
 }
 
 impl<'a, 'e, 't> Base<'a, 'e, 't> {
     /// The base of `whole`.
     pub(crate) fn new(problem: &'a Problem<'e, 't>, whole: &'a Cut) -> Self {
-        let mut base = Self { problem, whole, base: whole.clone(), looked: whole.clone() };
+        let (base, looked) = (whole.clone(), whole.clone());
+        let mut base = Self { problem, whole, base, looked, looks: 0 };
         for &(first, second) in &problem.query.order {
             if first > second {
                 base.lower(second);
@@ -56,6 +59,7 @@ impl<'a, 'e, 't> Base<'a, 'e, 't> {
     pub(crate) fn lower(&mut self, event: EventId) {
         let trace = self.problem.engine.trace();
         let (owner, position) = (trace.event(event).thread, trace.position(event));
+        self.looks += self.base.len() as u64;
         for thread in self.base.ids() {
             let count = &mut self.base[thread];
             if thread == owner {
@@ -86,6 +90,7 @@ impl<'a, 'e, 't> Base<'a, 'e, 't> {
     pub(crate) fn settle(&mut self) {
         loop {
             let mut has_moved = false;
+            self.looks += self.base.len() as u64;
             for thread in self.base.ids() {
                 while let Some(event) = self.in_the_way(thread) {
                     self.lower(event);
@@ -127,6 +132,7 @@ impl<'a, 'e, 't> Base<'a, 'e, 't> {
         for thread in self.base.ids() {
             while self.looked[thread] > self.base[thread] {
                 self.looked[thread] -= 1;
+                self.looks += 1;
                 let event = engine.trace().thread_events(thread)[self.looked[thread] as usize];
                 let Some(seen) = self.problem.must_see(event) else { continue };
                 // What is not in the base is not overwritten there.
@@ -135,6 +141,7 @@ impl<'a, 'e, 't> Base<'a, 'e, 't> {
                 }
                 let Some(var) = engine.trace().event(event).op.var() else { continue };
                 for (writer, writes) in engine.writes(var) {
+                    self.looks += 1;
                     let later = writes.partition_point(|&write| Some(write) <= seen);
                     let Some(&later) = writes.get(later) else { continue };
                     if engine.trace().position(later) < self.base[writer] {

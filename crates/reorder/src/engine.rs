@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use reweave_base::{Id, IndexVec, Rows};
 use reweave_order::needs::Needs;
@@ -269,11 +269,33 @@ pub(crate) struct Problem<'e, 't> {
     pub(crate) looks: Cell<u64>,
 }
 
+/// The last needs that were made for a query: the next one often asks for the same.
+#[derive(Debug, Default)]
+struct Kept<'t> {
+    free: Vec<EventId>,
+    needs: Option<Arc<Needs<'t>>>,
+    /// How many events were gone through for them.
+    looks: u64,
+}
+
+impl<'t> Kept<'t> {
+    fn without(&mut self, trace: &'t Trace, free: Vec<EventId>) -> Arc<Needs<'t>> {
+        if let Some(needs) = self.needs.as_ref().filter(|_| self.free == free) {
+            return Arc::clone(needs);
+        }
+        self.looks += trace.len() as u64;
+        let needs = Arc::new(Needs::without(trace, &free));
+        self.free = free;
+        self.needs = Some(Arc::clone(&needs));
+        needs
+    }
+}
+
 /// Needs that are the engine's, or made for one query.
 #[derive(Debug)]
 pub(crate) enum SomeNeeds<'e, 't> {
     Shared(&'e Needs<'t>),
-    Own(Box<Needs<'t>>),
+    Own(Arc<Needs<'t>>),
 }
 
 impl<'t> std::ops::Deref for SomeNeeds<'_, 't> {
@@ -288,7 +310,7 @@ impl<'t> std::ops::Deref for SomeNeeds<'_, 't> {
 }
 
 impl<'e, 't> Problem<'e, 't> {
-    pub(crate) fn new(engine: &'e Engine<'t>, query: &'e Query) -> Self {
+    fn new(engine: &'e Engine<'t>, query: &'e Query, kept: &mut Kept<'t>) -> Self {
         let trace = engine.trace;
         let place = |event: EventId| (trace.event(event).thread, trace.position(event));
         let mut caps = Vec::new();
@@ -310,9 +332,10 @@ impl<'e, 't> Problem<'e, 't> {
             query.views.iter().filter(runs_on).map(|&(read, _)| read).collect();
         let needs = match free.is_empty() {
             true => SomeNeeds::Shared(&engine.needs),
-            false => SomeNeeds::Own(Box::new(Needs::without(trace, &free))),
+            false => SomeNeeds::Own(kept.without(trace, free)),
         };
-        Self { engine, query, needs, caps, looks: Cell::new(0) }
+        let looks = Cell::new(std::mem::take(&mut kept.looks));
+        Self { engine, query, needs, caps, looks }
     }
 
     /// The least that happens in every reordering that meets the query.
@@ -369,6 +392,15 @@ impl<'e, 't> Problem<'e, 't> {
         self.caps.iter().any(|&(thread, count)| needed.get(thread) > count)
     }
 
+    /// Whether what the query asks for needs an event that it excludes, whichever posts are taken.
+    fn is_refuted_for_sure(&self) -> bool {
+        let SomeNeeds::Shared(_) = self.needs else { return false };
+        let needs = SomeNeeds::Shared(self.engine.needs());
+        let caps = self.caps.clone();
+        let sure = Problem { needs, caps, looks: Cell::new(0), ..*self };
+        sure.is_too_much(&sure.seed())
+    }
+
     /// Whether the observed order of whatever happens is as the query asks.
     fn is_as_observed(&self) -> bool {
         self.query.views.is_empty() && self.query.order.iter().all(|(first, second)| first < second)
@@ -381,13 +413,14 @@ pub struct Solver<'e, 't> {
     engine: &'e Engine<'t>,
     budget: Budget,
     search: Search,
+    kept: Kept<'t>,
 }
 
 impl<'e, 't> Solver<'e, 't> {
     /// A solver that spends at most `budget` on each query.
     #[must_use]
     pub fn new(engine: &'e Engine<'t>, budget: Budget) -> Self {
-        Self { engine, budget, search: Search::default() }
+        Self { engine, budget, search: Search::default(), kept: Kept::default() }
     }
 
     /// The engine that it asks.
@@ -396,9 +429,20 @@ impl<'e, 't> Solver<'e, 't> {
         self.engine
     }
 
+    /// From now on spends at most `work` on each query.
+    pub const fn limit(&mut self, work: u64) {
+        self.budget.work = work;
+    }
+
+    /// Forgets what it keeps of earlier queries, so that the next ones cost what they would cost
+    /// without them.
+    pub fn forget(&mut self) {
+        self.kept = Kept::default();
+    }
+
     /// Answers `query`.
     pub fn solve(&mut self, query: &Query) -> Answer {
-        let problem = Problem::new(self.engine, query);
+        let problem = Problem::new(self.engine, query, &mut self.kept);
         let seed = problem.seed();
         let quick = quick_answer(&problem, &seed);
         self.charge(&problem);
@@ -406,14 +450,22 @@ impl<'e, 't> Solver<'e, 't> {
         if matches!(answer, Answer::Feasible(_)) || !self.engine.counts_tokens {
             return answer;
         }
+        if problem.is_refuted_for_sure() {
+            return Answer::Infeasible(Refuted::Needed);
+        }
         // Other posts may do as well as those that were used.
-        reference::search(self.engine.trace, query, self.budget.states)
+        let names = self.engine.trace.names();
+        let size = (names.threads.len() + names.vars.len()) as u64;
+        let states_max = self.budget.states.min((self.budget.work / size.max(1)) as usize);
+        let (answer, states_count) = reference::counted(self.engine.trace, query, states_max);
+        self.search.work += states_count as u64 * size;
+        answer
     }
 
     /// Answers `query` as far as that takes no closure: almost all that are feasible, and those that
     /// need what they exclude.
     pub fn solve_quickly(&mut self, query: &Query) -> Option<Answer> {
-        let problem = Problem::new(self.engine, query);
+        let problem = Problem::new(self.engine, query, &mut self.kept);
         let answer = quick_answer(&problem, &problem.seed());
         self.charge(&problem);
         let is_final = matches!(answer, Some(Answer::Feasible(_))) || !self.engine.counts_tokens;
@@ -423,7 +475,7 @@ impl<'e, 't> Solver<'e, 't> {
     /// A reordering that meets `query` and keeps the observed order of the sections, the waits and
     /// the posts that it runs, if there is one: it runs in observed order.
     pub fn preserve(&mut self, query: &Query) -> Option<Reordering> {
-        let problem = Problem::new(self.engine, query);
+        let problem = Problem::new(self.engine, query, &mut self.kept);
         let mut cut = problem.seed();
         let is_found = problem.is_as_observed() && growth::preserve(&problem, &mut cut);
         self.charge(&problem);

@@ -21,6 +21,11 @@ const NUMBERS_MAX: usize = 100_000_000;
 /// Answers `query` after at most `states_max` states.
 #[must_use]
 pub fn search(trace: &Trace, query: &Query, states_max: usize) -> Answer {
+    counted(trace, query, states_max).0
+}
+
+/// The same, and how many states it took.
+pub(crate) fn counted(trace: &Trace, query: &Query, states_max: usize) -> (Answer, usize) {
     let mut state = State::new(trace, query);
     let size = state.done.len() + state.last_write.len();
     let states_max = states_max.min(NUMBERS_MAX / size.max(1));
@@ -32,7 +37,7 @@ pub fn search(trace: &Trace, query: &Query, states_max: usize) -> Answer {
     while let Some(thread) = tries.last_mut() {
         if *thread == 0 && state.meets_the_query() {
             let schedule = path.iter().map(|&(event, _)| event).collect();
-            return Answer::Feasible(Reordering::explicit(schedule));
+            return (Answer::Feasible(Reordering::explicit(schedule)), seen.len());
         }
         if *thread == state.done.len() {
             tries.pop();
@@ -50,12 +55,12 @@ pub fn search(trace: &Trace, query: &Query, states_max: usize) -> Answer {
             continue;
         }
         if seen.len() > states_max {
-            return Answer::Unknown;
+            return (Answer::Unknown, seen.len());
         }
         path.push((event, before));
         tries.push(0);
     }
-    Answer::Infeasible(Refuted::Exhausted)
+    (Answer::Infeasible(Refuted::Exhausted), seen.len())
 }
 
 /// Where the search stands.

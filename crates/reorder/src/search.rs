@@ -127,11 +127,12 @@ impl Search {
         loop {
             let size = Window::size(cut, base.cut());
             if size > self.work_left.min(NUMBERS_MAX) {
+                self.spend(std::mem::take(&mut base.looks));
                 return Oriented::Spent;
             }
             let window = Window::build(problem, cut, base.cut());
             // At least the window's own size is spent, so that this ends.
-            self.spend(size + window.events.len() as u64);
+            self.spend(size + window.events.len() as u64 + std::mem::take(&mut base.looks));
             let halt = match Closure::of(&window, problem, self.work_left) {
                 Ok(closure) => match self.decide(&window, closure) {
                     Ok(order) => return Oriented::Found(reordering(problem, cut, &window, order)),
@@ -186,8 +187,8 @@ impl Search {
     }
 }
 
-/// From when on a window that `window`, and `event` before it, is part of takes in all that was
-/// observed: from its own time on at first, then from as long again before.
+/// Where in the observed order the next window starts: where this one does, or at `event`, if that
+/// is earlier; from the second time on, as long again before.
 fn extended(window: &Window, event: EventId, extensions_count: u32) -> usize {
     let (Some(first), Some(last)) = (window.events.first(), window.events.last()) else {
         return event.index();

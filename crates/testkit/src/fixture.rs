@@ -85,7 +85,7 @@ pub fn std(text: &str) -> Trace {
         if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }
-        let mut fields = line.splitn(3, '|');
+        let mut fields = line.splitn(4, '|');
         let (Some(thread), Some(operation), Some(location)) =
             (fields.next(), fields.next(), fields.next())
         else {
@@ -93,6 +93,10 @@ pub fn std(text: &str) -> Trace {
         };
         if let Err(reason) = push(&mut builder, thread, operation, location) {
             panic!("line {}: {reason}", at + 1);
+        }
+        if let Some(value) = fields.next() {
+            let value = value.parse();
+            builder.value(value.unwrap_or_else(|_| panic!("line {}: no value", at + 1)));
         }
     }
     builder.finish().unwrap_or_else(|error| panic!("the text is ill-formed: {error}"))

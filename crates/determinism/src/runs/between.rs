@@ -13,6 +13,9 @@ use super::{Asked, Runs};
 use crate::accesses::Couple;
 use crate::verdicts::Verdicts;
 
+/// After how many feasible blocks a longer one is tried at the latest.
+const PATIENCE_MAX: u32 = 64;
+
 /// What is known along a line.
 #[derive(Clone, Debug, Default)]
 struct Known {
@@ -147,9 +150,11 @@ impl Runs<'_, '_> {
     /// order: if one can, so can all earlier ones.
     fn lower_end(&mut self, couple: &Couple, writes: &[EventId], at: usize, known: &mut [Known]) {
         let (mut low, mut high) = (known[at].from.max(known[at].decided), known[at].to);
+        let mut is_first = true;
         while low < high {
             // The last one first: often none is ruled out.
-            let probe = if high == known[at].to { high - 1 } else { low + (high - low) / 2 };
+            let probe = if is_first { high - 1 } else { low + (high - low) / 2 };
+            is_first = false;
             if known[at].is_feasible(probe) {
                 low = probe + 1;
                 continue;
@@ -201,8 +206,10 @@ impl Runs<'_, '_> {
     fn ask_blocks(&mut self, couple: &Couple, writes: &[EventId], at: usize, known: &mut [Known]) {
         let start = known[at].from.max(known[at].decided);
         for open in known[at].open(start..known[at].to).into_iter().rev() {
-            // From the last one back, in blocks that grow as long as they are feasible.
+            // From the last one back, in blocks that grow while they are feasible, and the more slowly
+            // the more often one was not: those cost most.
             let (mut end, mut length) = (open.end, 1);
+            let (mut successes, mut patience) = (0, 1);
             while open.start < end {
                 let block = end - length.min(end - open.start)..end;
                 if known[at].is_feasible(end - 1) {
@@ -220,9 +227,16 @@ impl Runs<'_, '_> {
                     Asked::Found(run) => {
                         self.mark_between(couple, &run, known);
                         known[at].mark(block.clone());
-                        (end, length) = (block.start, 2 * length);
+                        end = block.start;
+                        successes += 1;
+                        if successes >= patience {
+                            (successes, length) = (0, 2 * length);
+                        }
                     }
-                    Asked::None if block.len() > 1 => length = block.len() as u32 / 2,
+                    Asked::None if block.len() > 1 => {
+                        length = block.len() as u32 / 2;
+                        (successes, patience) = (0, (2 * patience).min(PATIENCE_MAX));
+                    }
                     Asked::None => end = block.start,
                     Asked::Unknown => {
                         known[at].unknown.push(open.start..end);

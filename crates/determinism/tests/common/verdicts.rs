@@ -11,6 +11,9 @@ pub(crate) type Verdicts = Vec<(Witness, [bool; 3])>;
 /// How many states the search of correct reorderings may visit.
 const STATES_MAX: usize = 1_000_000;
 
+/// How much work is not always enough.
+const HASTE: [u64; 4] = [1, 300, 1_000, 3_000];
+
 /// Those of all reads.
 pub(crate) fn defined(trace: &Trace) -> Verdicts {
     reference::witnesses(trace).into_iter().map(|witness| verdict(trace, witness)).collect()
@@ -47,8 +50,22 @@ pub(crate) fn fault(trace: &Trace) -> Option<String> {
         .or_else(|| broken_final_relation(trace, &finals))
         .or_else(|| not_as_reordered(trace, &reads))
         .or_else(|| not_as_decided(&reads, |mode| decide::verdicts(trace, mode)))
-        .or_else(|| not_as_decided(&finals, |mode| decide::final_verdicts(trace, mode)));
+        .or_else(|| not_as_decided(&finals, |mode| decide::final_verdicts(trace, mode)))
+        .or_else(|| wrong_in_haste(trace, &reads));
     wrong.map(|wrong| format!("{wrong}\n{}", draw(trace)))
+}
+
+/// A witness that is decided wrongly when the budget ends early, rather than not at all.
+fn wrong_in_haste(trace: &Trace, reads: &Verdicts) -> Option<String> {
+    // Another haste for each length of trace: there are many traces.
+    let work = HASTE[trace.len() % HASTE.len()];
+    Mode::ALL.into_iter().enumerate().find_map(|(at, mode)| {
+        let hasty = decide::verdicts_within(trace, mode, work);
+        hasty.into_iter().zip(reads).find_map(|((witness, hasty), (_, defined))| {
+            let is_wrong = hasty.is_some_and(|verdict| verdict != defined[at]);
+            is_wrong.then(|| format!("within {work}, {mode}: {} is {hasty:?}", spell(&witness)))
+        })
+    })
 }
 
 /// The witnesses of a read and a challenger whose verdicts contradict each other, if there are any.
