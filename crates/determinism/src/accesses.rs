@@ -1,12 +1,10 @@
 //! Reads and the writes that challenge what they saw, by column.
 //!
-//! The writes of a variable are kept thread by thread, each thread's in program order: a *line*.
-//! Verdicts along a line depend on each other, so they are worked out and kept as ranges of it.
+//! The writes of a variable by one thread, in program order, are a *line*. Verdicts along a line
+//! depend on each other, so they are worked out and kept as ranges of it.
 
-use std::ops::Range;
-
-use reweave_base::{Id, IndexVec};
-use reweave_trace::{EventId, Op, ThreadId, Trace, VarId};
+use reweave_trace::views::{Line, Writes};
+use reweave_trace::{EventId, Op, Trace, VarId};
 
 /// A read and the write that it saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,21 +32,11 @@ impl From<&Couple> for Reader {
     }
 }
 
-/// The writes of a variable by one thread, in program order, as a range of all writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// Whose writes.
-    pub thread: ThreadId,
-    range: Range<u32>,
-}
-
 /// The couples of a trace, and the writes of each variable.
 #[derive(Debug)]
 pub struct Accesses<'t> {
     trace: &'t Trace,
-    /// Variable by variable, thread by thread, in program order.
-    writes: Vec<EventId>,
-    lines: IndexVec<VarId, Vec<Line>>,
+    writes: &'t Writes,
     /// Variable by variable, in observed order.
     couples: Vec<Couple>,
 }
@@ -57,33 +45,16 @@ impl<'t> Accesses<'t> {
     /// The accesses of `trace`. Reads whose writer is not known are in no couple.
     #[must_use]
     pub fn of(trace: &'t Trace) -> Self {
-        let vars_count = trace.names().vars.len();
-        let mut accesses =
-            Self { trace, writes: Vec::new(), lines: IndexVec::new(), couples: Vec::new() };
-        let mut own: Vec<(ThreadId, EventId)> = Vec::new();
-        for var in (0..vars_count).map(VarId::from_index) {
-            own.clear();
-            for &access in trace.accesses(var) {
-                let event = trace.event(access);
-                if event.op.is_write() {
-                    own.push((event.thread, access));
-                }
-                if event.op.is_read() && !matches!(event.op, Op::LooseRead(_)) {
-                    let writer = trace.writer(access);
-                    accesses.couples.push(Couple { var, read: access, writer });
+        let mut couples = Vec::new();
+        for (var, _) in trace.names().vars.entries() {
+            for &read in trace.accesses(var) {
+                let op = trace.event(read).op;
+                if op.is_read() && !matches!(op, Op::LooseRead(_)) {
+                    couples.push(Couple { var, read, writer: trace.writer(read) });
                 }
             }
-            own.sort_unstable();
-            let mut lines = Vec::new();
-            for writes in own.chunk_by(|left, right| left.0 == right.0) {
-                let start = accesses.writes.len() as u32;
-                accesses.writes.extend(writes.iter().map(|&(_, write)| write));
-                let range = start..accesses.writes.len() as u32;
-                lines.push(Line { thread: writes[0].0, range });
-            }
-            accesses.lines.push(lines);
         }
-        accesses
+        Self { trace, writes: trace.writes(), couples }
     }
 
     /// The trace.
@@ -101,19 +72,19 @@ impl<'t> Accesses<'t> {
     /// The threads that write `var`, each with its writes.
     #[must_use]
     pub fn lines(&self, var: VarId) -> &[Line] {
-        &self.lines[var]
+        self.writes.lines(var)
     }
 
     /// The writes of `line`, in program order.
     #[must_use]
     pub fn writes(&self, line: &Line) -> &[EventId] {
-        &self.writes[line.range.start as usize..line.range.end as usize]
+        self.writes.of_line(line)
     }
 
     /// How many events write `var`.
     #[must_use]
     pub fn writes_count(&self, var: VarId) -> u64 {
-        self.lines[var].iter().map(|line| u64::from(line.range.end - line.range.start)).sum()
+        self.lines(var).iter().map(|line| u64::from(line.count())).sum()
     }
 
     /// How many challengers the writer of `couple` has, an initial value included: all other writes
@@ -135,6 +106,6 @@ impl<'t> Accesses<'t> {
             let writer = writes.copied().max();
             writer.map(|_| Reader { var, read: None, writer })
         };
-        self.lines.ids().filter_map(last).collect()
+        self.trace.names().vars.entries().filter_map(|(var, _)| last(var)).collect()
     }
 }

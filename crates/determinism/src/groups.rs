@@ -77,7 +77,7 @@ impl<'a, 't> Groups<'a, 't> {
         Self {
             accesses,
             trace,
-            locations: locations(trace),
+            locations: trace.names().first_sites(),
             group_of: FxHashMap::default(),
             groups: Vec::new(),
             looks_left: LOOKS_MAX,
@@ -167,12 +167,4 @@ impl Group {
             own.tries.push((*reader, write));
         }
     }
-}
-
-/// For each site of `trace` the first one with the same location.
-fn locations(trace: &Trace) -> IndexVec<SiteId, SiteId> {
-    let names = trace.names();
-    let mut first: FxHashMap<&str, SiteId> = FxHashMap::default();
-    let sites = names.sites.entries();
-    sites.map(|(id, _)| *first.entry(names.location(id)).or_insert(id)).collect()
 }

@@ -31,7 +31,7 @@ use reweave_trace::{EventId, SiteId, Trace, VarId};
 use crate::candidates::Candidates;
 use crate::decide::{Decider, Effort, Scope, Verdict};
 use crate::finding::Proofs;
-use crate::tally::{GROUPS_MAX, TRIES_MAX, locations};
+use crate::tally::{GROUPS_MAX, TRIES_MAX};
 use crate::{Counts, Race};
 
 /// How many instances of one location pair are proven at most.
@@ -139,7 +139,7 @@ impl<'a, 't> Pass<'a, 't> {
             keeps_pairs: settings.all,
             work: 0,
             work_left: settings.budget,
-            locations: locations(subject.trace()),
+            locations: subject.trace().names().first_sites(),
             group_of: FxHashMap::default(),
             racy: FxHashSet::default(),
             unlisted: FxHashSet::default(),

@@ -48,14 +48,6 @@ pub struct Group {
     pub earliest: Vec<Race>,
 }
 
-/// For each site of `trace` the first one with the same location.
-pub(crate) fn locations(trace: &Trace) -> IndexVec<SiteId, SiteId> {
-    let names = trace.names();
-    let mut first: FxHashMap<&str, SiteId> = FxHashMap::default();
-    let sites = names.sites.entries();
-    sites.map(|(id, _)| *first.entry(names.location(id)).or_insert(id)).collect()
-}
-
 /// Counts and groups what the scan finds.
 #[derive(Debug)]
 pub(crate) struct Tally {
@@ -92,7 +84,7 @@ impl Tally {
             counts: Counts::default(),
             last_second: None,
             racy: IndexVec::from_elem(false, names.vars.len()),
-            locations: locations(trace),
+            locations: trace.names().first_sites(),
             group_of: FxHashMap::default(),
             groups: Vec::new(),
             unlisted: FxHashSet::default(),

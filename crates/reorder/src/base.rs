@@ -140,11 +140,13 @@ impl<'a, 'e, 't> Base<'a, 'e, 't> {
                     continue;
                 }
                 let Some(var) = engine.trace().event(event).op.var() else { continue };
-                for (writer, writes) in engine.writes(var) {
+                let all = engine.trace().writes();
+                for line in all.lines(var) {
                     self.looks += 1;
+                    let writes = all.of_line(line);
                     let later = writes.partition_point(|&write| Some(write) <= seen);
                     let Some(&later) = writes.get(later) else { continue };
-                    if engine.trace().position(later) < self.base[writer] {
+                    if engine.trace().position(later) < self.base[line.thread] {
                         self.lower(later);
                         has_moved = true;
                     }

@@ -1,13 +1,12 @@
 //! The engine: what it knows of a trace once and for all, and the answer to one query.
 
 use std::cell::Cell;
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use reweave_base::{Id, IndexVec, Rows};
 use reweave_order::needs::Needs;
 use reweave_trace::views::{CriticalSection, Mode, SectionId};
-use reweave_trace::{ConditionId, EventId, LockId, Op, Reordering, Stay, ThreadId, Trace, VarId};
+use reweave_trace::{ConditionId, EventId, LockId, Op, Reordering, Stay, ThreadId, Trace};
 
 use crate::growth;
 use crate::postpone;
@@ -75,36 +74,6 @@ pub struct Engine<'t> {
     /// Whether a semaphore's start is known.
     counts_tokens: bool,
     sure_needs: OnceLock<Needs<'t>>,
-    writes: OnceLock<Writes>,
-}
-
-/// The writes of each variable, thread by thread.
-#[derive(Debug)]
-struct Writes {
-    writes: Vec<EventId>,
-    lines: IndexVec<VarId, Vec<(ThreadId, Range<u32>)>>,
-}
-
-impl Writes {
-    fn of(trace: &Trace) -> Self {
-        let (mut writes, mut lines) = (Vec::new(), IndexVec::new());
-        let mut own: Vec<(ThreadId, EventId)> = Vec::new();
-        for (var, _) in trace.names().vars.entries() {
-            own.clear();
-            let accesses = trace.accesses(var).iter().map(|&access| (access, trace.event(access)));
-            let accesses = accesses.filter(|(_, event)| event.op.is_write());
-            own.extend(accesses.map(|(access, event)| (event.thread, access)));
-            own.sort_unstable();
-            let mut of_var = Vec::new();
-            for line in own.chunk_by(|left, right| left.0 == right.0) {
-                let start = writes.len() as u32;
-                writes.extend(line.iter().map(|&(_, write)| write));
-                of_var.push((line[0].0, start..writes.len() as u32));
-            }
-            lines.push(of_var);
-        }
-        Self { writes, lines }
-    }
 }
 
 /// The sections of one thread on one lock, in order.
@@ -145,8 +114,8 @@ impl<'t> Engine<'t> {
         }
         let mut semaphores = names.semaphores.entries();
         let counts_tokens = semaphores.any(|(id, _)| trace.declared().start(id).is_some());
-        let (needs, sure_needs, writes) = (Needs::of(trace), OnceLock::new(), OnceLock::new());
-        Self { trace, needs, locks, stays, notifies, counts_tokens, sure_needs, writes }
+        let (needs, sure_needs) = (Needs::of(trace), OnceLock::new());
+        Self { trace, needs, locks, stays, notifies, counts_tokens, sure_needs }
     }
 
     /// The trace that is asked about.
@@ -174,13 +143,6 @@ impl<'t> Engine<'t> {
     /// The threads that use `lock`.
     pub(crate) fn users(&self, lock: LockId) -> &[User] {
         &self.locks[lock]
-    }
-
-    /// The writes of `var` by each thread, in program order.
-    pub(crate) fn writes(&self, var: VarId) -> impl Iterator<Item = (ThreadId, &[EventId])> {
-        let Writes { writes, lines } = self.writes.get_or_init(|| Writes::of(self.trace));
-        let own = |range: &Range<u32>| &writes[range.start as usize..range.end as usize];
-        lines[var].iter().map(move |(thread, range)| (*thread, own(range)))
     }
 
     /// The sections that `thread` is in after its first `count` events.

@@ -7,7 +7,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use reweave_base::{Id, Interner};
+use reweave_base::{FxHashMap, Id, IndexVec, Interner};
 
 use crate::op::{
     BarrierId, BlockId, ConditionId, LocalId, LockId, NameKind, ObjectId, Op, SemaphoreId, SiteId,
@@ -58,6 +58,14 @@ impl Names {
     pub fn location(&self, site: SiteId) -> &str {
         let text = self.sites.name(site);
         text.split(FRAME_SEPARATOR).next().unwrap_or(text)
+    }
+
+    /// For each site the first one with the same location.
+    #[must_use]
+    pub fn first_sites(&self) -> IndexVec<SiteId, SiteId> {
+        let mut first: FxHashMap<&str, SiteId> = FxHashMap::default();
+        let sites = self.sites.entries();
+        sites.map(|(id, _)| *first.entry(self.location(id)).or_insert(id)).collect()
     }
 
     /// The frames behind `site`, the innermost caller first; none where the stack is not known.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`Trace::thread_events`], [`Trace::position`] | which events has a thread; the how many-th is this |
 //! | [`Trace::accesses`] | who reads and writes a variable |
+//! | [`Trace::writes`] | who writes a variable, thread by thread |
 //! | [`Trace::writer`] | which write did a read see |
 //! | [`Trace::sections`] | from which acquire to which release was a lock held |
 //! | [`Trace::lifetime`] | where does a thread start and end |
@@ -15,6 +16,7 @@ mod lifetimes;
 mod reads_from;
 mod sections;
 mod signals;
+mod writes;
 
 use std::sync::OnceLock;
 
@@ -23,6 +25,7 @@ use reweave_base::{Id, IndexVec, Rows};
 pub use lifetimes::Lifetime;
 pub use sections::{CriticalSection, Mode, SectionId, Sections};
 pub use signals::{Round, RoundId, Signals};
+pub use writes::{Line, Writes};
 
 use crate::op::{EventId, ThreadId, VarId};
 use crate::trace::Trace;
@@ -32,6 +35,7 @@ use crate::trace::Trace;
 pub(crate) struct Views {
     by_thread: OnceLock<ByThread>,
     by_var: OnceLock<Rows<VarId, EventId>>,
+    writes: OnceLock<Writes>,
     writers: OnceLock<IndexVec<EventId, Option<EventId>>>,
     sections: OnceLock<Sections>,
     lifetimes: OnceLock<IndexVec<ThreadId, Lifetime>>,
@@ -73,6 +77,12 @@ impl Trace {
     #[must_use]
     pub fn thread_events(&self, thread: ThreadId) -> &[EventId] {
         self.by_thread().events.row(thread)
+    }
+
+    /// The writes of each variable, thread by thread.
+    #[must_use]
+    pub fn writes(&self) -> &Writes {
+        self.views.writes.get_or_init(|| Writes::of(self))
     }
 
     /// How many events its thread has before `event`.

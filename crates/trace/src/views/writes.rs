@@ -1,0 +1,99 @@
+//! Writes by variable and thread: who may have written what a read saw?
+
+use std::ops::Range;
+
+use reweave_base::IndexVec;
+
+use crate::op::{EventId, ThreadId, VarId};
+use crate::trace::Trace;
+
+/// The writes of each variable, thread by thread.
+#[derive(Debug)]
+pub struct Writes {
+    /// Variable by variable, thread by thread, in program order.
+    writes: Vec<EventId>,
+    lines: IndexVec<VarId, Vec<Line>>,
+}
+
+/// The writes of a variable by one thread, in program order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Whose writes.
+    pub thread: ThreadId,
+    range: Range<u32>,
+}
+
+impl Line {
+    /// How many they are.
+    #[must_use]
+    pub const fn count(&self) -> u32 {
+        self.range.end - self.range.start
+    }
+}
+
+impl Writes {
+    pub(super) fn of(trace: &Trace) -> Self {
+        let (mut writes, mut lines) = (Vec::new(), IndexVec::new());
+        let mut own: Vec<(ThreadId, EventId)> = Vec::new();
+        for (var, _) in trace.names().vars.entries() {
+            own.clear();
+            let accesses = trace.accesses(var).iter().map(|&access| (access, trace.event(access)));
+            let accesses = accesses.filter(|(_, event)| event.op.is_write());
+            own.extend(accesses.map(|(access, event)| (event.thread, access)));
+            own.sort_unstable();
+            let mut of_var = Vec::new();
+            for line in own.chunk_by(|left, right| left.0 == right.0) {
+                let start = writes.len() as u32;
+                writes.extend(line.iter().map(|&(_, write)| write));
+                of_var.push(Line { thread: line[0].0, range: start..writes.len() as u32 });
+            }
+            lines.push(of_var);
+        }
+        Self { writes, lines }
+    }
+
+    /// The threads that write `var`.
+    #[must_use]
+    pub fn lines(&self, var: VarId) -> &[Line] {
+        &self.lines[var]
+    }
+
+    /// The writes of `line`.
+    #[must_use]
+    pub fn of_line(&self, line: &Line) -> &[EventId] {
+        &self.writes[line.range.start as usize..line.range.end as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Op, TraceBuilder};
+
+    #[test]
+    fn writes_are_told_apart_by_thread_and_reads_are_none() {
+        let mut builder = TraceBuilder::new();
+        let (var, site) = (builder.var("x"), builder.site("a"));
+        let other = builder.var("y");
+        let [one, two] = ["T1", "T2"].map(|name| builder.thread(name));
+        for (thread, op) in [
+            (two, Op::Write(var)),
+            (one, Op::Read(var)),
+            (one, Op::Write(var)),
+            (one, Op::Write(other)),
+            (two, Op::Write(var)),
+        ] {
+            builder.push(thread, op, site);
+        }
+        let trace = builder.finish().unwrap();
+        let writes = trace.writes();
+        let listed: Vec<_> = writes
+            .lines(var)
+            .iter()
+            .map(|line| {
+                let numbers = writes.of_line(line).iter().map(|event| event.number());
+                (line.thread, line.count(), numbers.collect::<Vec<_>>())
+            })
+            .collect();
+        assert_eq!(listed, [(two, 2, vec![1, 5]), (one, 1, vec![3])]);
+    }
+}
