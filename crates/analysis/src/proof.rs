@@ -54,7 +54,7 @@ impl Proof {
         match &self.parts.goal {
             Goal::Race(first, second) => vec![*first, *second],
             Goal::Enabled(events) | Goal::Deadlock(events) => events.clone(),
-            Goal::Order { .. } | Goal::Sees { .. } => Vec::new(),
+            Goal::Order { .. } | Goal::Sees { .. } | Goal::Leaves { .. } => Vec::new(),
         }
     }
 
@@ -65,6 +65,7 @@ impl Proof {
             Goal::Race(..) | Goal::Enabled(_) | Goal::Deadlock(_) => self.then(),
             Goal::Order { chain, .. } => chain.clone(),
             Goal::Sees { read, write, .. } => write.iter().copied().chain([*read]).collect(),
+            Goal::Leaves { write, .. } => vec![*write],
         }
     }
 }

@@ -21,7 +21,7 @@ const ALL: Settings = Settings {
     budget: 1_000_000_000,
     window: None,
     differing_values: false,
-    final_reads: false,
+    final_reads: true,
     threads: 1,
 };
 

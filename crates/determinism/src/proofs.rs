@@ -222,14 +222,9 @@ impl<'t> Proofs<'_, 't> {
         else {
             return None;
         };
-        let last = last_write_of(trace, &run, var, None);
-        let goal = Goal::Order {
-            chain: vec![writer, last?],
-            absent: Vec::new(),
-            free: Vec::new(),
-            after: After::Stops,
-        };
-        self.subject.prove(run, goal).ok().map(|proof| (proof, last))
+        let last = last_write_of(trace, &run, var, None)?;
+        let goal = Goal::Leaves { var, write: last };
+        self.subject.prove(run, goal).ok().map(|proof| (proof, Some(last)))
     }
 
     /// Whether no two of what the read saw, what it sees and itself can be next at once and mind;
@@ -349,7 +344,7 @@ impl<'t> Proofs<'_, 't> {
         // Those that the goal of a proof names.
         let events = match reader.read {
             Some(read) => [write, Some(read)],
-            None => [reader.writer, write],
+            None => [write, None],
         };
         let events = events.into_iter().flatten().collect();
         Finding {

@@ -51,7 +51,9 @@ fn free_reads(trace: &Trace, proof: &Proof) -> (Vec<EventId>, After) {
             (reads.collect(), *after)
         }
         Goal::Sees { read, after, .. } => (vec![*read], *after),
-        Goal::Race(..) | Goal::Enabled(_) | Goal::Deadlock(_) => (Vec::new(), After::Stops),
+        Goal::Race(..) | Goal::Enabled(_) | Goal::Deadlock(_) | Goal::Leaves { .. } => {
+            (Vec::new(), After::Stops)
+        }
     }
 }
 
@@ -98,6 +100,7 @@ fn heading(proof: &Proof) -> &'static str {
         Goal::Order { .. } | Goal::Sees { .. } => {
             "A schedule that shows it, the events at fault marked:"
         }
+        Goal::Leaves { .. } => "A schedule of all events that shows it, the last write marked:",
     }
 }
 

@@ -62,7 +62,7 @@ impl<'a> Definition<'a> {
         let free: &[EventId] = match goal {
             Goal::Order { free, .. } => free,
             Goal::Sees { read, .. } => std::slice::from_ref(read),
-            Goal::Enabled(_) | Goal::Race(..) | Goal::Deadlock(_) => &[],
+            Goal::Enabled(_) | Goal::Race(..) | Goal::Deadlock(_) | Goal::Leaves { .. } => &[],
         };
         if !self.is_correct_but_for(schedule, free) {
             return false;
@@ -95,6 +95,7 @@ impl<'a> Definition<'a> {
                         || free.iter().all(|&read| run.stops_at(read, free)))
             }
             Goal::Sees { read, write, after } => run.sees_another(*read, *write, *after),
+            Goal::Leaves { var, write } => run.leaves(*var, *write),
         }
     }
 
@@ -334,6 +335,17 @@ impl<'a> Run<'a> {
         self.place(read).is_none()
             || !self.op(read).is_read()
             || !self.order.iter().any(rests_on_it)
+    }
+
+    /// Whether all events happened, `write` is a write of `var`, and none comes after it.
+    fn leaves(&self, var: VarId, write: EventId) -> bool {
+        let writes =
+            |event: EventId| self.op(event).is_write() && self.op(event).var() == Some(var);
+        let is_last =
+            |event: EventId| event == write || !writes(event) || self.before(event, write);
+        self.observed.ids().all(|event| self.place(event).is_some() && is_last(event))
+            && self.place(write).is_some()
+            && writes(write)
     }
 
     /// Whether `read` saw `write`, which is known not to be what it saw when observed, and its

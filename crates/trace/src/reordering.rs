@@ -2,7 +2,7 @@
 
 use reweave_base::IndexVec;
 
-use crate::op::{EventId, ThreadId};
+use crate::op::{EventId, ThreadId, VarId};
 
 /// Some events of a trace, in an order that may not be the observed one.
 ///
@@ -56,6 +56,13 @@ pub enum Goal {
         write: Option<EventId>,
         /// Whether its thread may have gone on afterwards.
         after: After,
+    },
+    /// Every event of the trace happened, and the last write of `var` is `write`.
+    Leaves {
+        /// The variable.
+        var: VarId,
+        /// What it is left with.
+        write: EventId,
     },
 }
 

@@ -1,6 +1,7 @@
 //! What a correct reordering can be said to show, accepted and refused.
 
 use expect_test::{Expect, expect};
+use reweave_base::Id;
 use reweave_testkit::{events, trace};
 use reweave_trace::{After, EventId, Goal, Reordering, certify};
 
@@ -257,4 +258,75 @@ w(x)
         &sees,
         &expect!["at the end, event 2: it does not see the other write that is claimed"],
     );
+}
+
+/// The goal that the variable which `access` accesses is left with `write`.
+fn leaves(drawing: &str, access: u32, write: u32) -> Goal {
+    let var = trace(drawing).event(event(access)).op.var().unwrap();
+    Goal::Leaves { var, write: event(write) }
+}
+
+#[test]
+fn a_variable_is_left_with_its_last_write_when_all_has_happened() {
+    let check = |schedule: &[u32], (access, write): (u32, u32), expected: Expect| {
+        check_goal(TWO_WRITES, schedule, &leaves(TWO_WRITES, access, write), &expected);
+    };
+    check(&[3, 1, 2], (1, 1), expect!["correct"]);
+    check(&[1, 2, 3], (1, 3), expect!["correct"]);
+    check(&[1, 2, 3], (2, 2), expect!["correct"]);
+    check(
+        &[3, 1],
+        (1, 1),
+        expect!["at the end, event 2: it did not run, and every event should have"],
+    );
+    check(
+        &[1, 2],
+        (1, 1),
+        expect!["at the end, event 3: it did not run, and every event should have"],
+    );
+    check(
+        &[1, 2, 3],
+        (1, 1),
+        expect![
+            "at the end, event 1: the variable is left with the write at event 3, not with this"
+        ],
+    );
+    check(&[3, 1, 2], (1, 2), expect!["at the end, event 2: it does not write the variable"]);
+    check(&[3, 1, 2], (2, 1), expect!["at the end, event 1: it does not write the variable"]);
+    check(&[3, 1, 2], (1, 9), expect!["at the end, event 9: the trace has no such event"]);
+    check(&[1, 3, 1, 2], (1, 1), expect!["step 3, event 1: its thread's next event is 2"]);
+}
+
+#[test]
+fn reads_see_what_they_saw_whatever_a_variable_is_left_with() {
+    let drawing = "
+t1      t2      t3
+w(x)
+        r(x)
+                w(x)
+";
+    check_goal(drawing, &[3, 1, 2], &leaves(drawing, 1, 1), &expect!["correct"]);
+    check_goal(
+        drawing,
+        &[1, 3, 2],
+        &leaves(drawing, 1, 3),
+        &expect![
+            "step 3, event 2: the read saw the write at event 1 and would now see the write at event 3"
+        ],
+    );
+    check_goal(
+        drawing,
+        &[3, 1, 2],
+        &leaves(drawing, 1, 2),
+        &expect!["at the end, event 2: it does not write the variable"],
+    );
+}
+
+#[test]
+fn a_variable_that_is_not_in_the_trace_is_left_with_nothing() {
+    let small = trace(TWO_WRITES);
+    let goal = Goal::Leaves { var: Id::from_index(7), write: event(1) };
+    let base = [2, 1].into_iter().collect();
+    let refusal = certify(&small, &Reordering { base, schedule: Vec::new() }, &goal).unwrap_err();
+    expect!["at the end, event 1: it does not write the variable"].assert_eq(&refusal.to_string());
 }

@@ -177,7 +177,7 @@ fn reach(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
     };
     match (free_reads(trace, proof), detail.read) {
         ((reads, _), None) if reads.is_empty() => {
-            format!("Every read sees what it saw (mode {mode}).")
+            format!("All that was observed happens, and every read sees what it saw (mode {mode}).")
         }
         ((reads, _), _) if reads.len() > 1 => format!(
             "Other reads may see another write than they saw as well, and it is taken for granted \

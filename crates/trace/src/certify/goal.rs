@@ -4,7 +4,7 @@ use std::slice;
 
 use super::refusal::{Refusal, Rule};
 use super::replay::Replay;
-use crate::op::{EventId, Op};
+use crate::op::{EventId, Op, VarId};
 use crate::reordering::{After, Goal};
 
 /// The reads that `goal` lets see another write than observed.
@@ -12,7 +12,7 @@ pub(super) fn free_reads(goal: &Goal) -> &[EventId] {
     match goal {
         Goal::Order { free, .. } => free,
         Goal::Sees { read, .. } => slice::from_ref(read),
-        Goal::Enabled(_) | Goal::Race(..) | Goal::Deadlock(_) => &[],
+        Goal::Enabled(_) | Goal::Race(..) | Goal::Deadlock(_) | Goal::Leaves { .. } => &[],
     }
 }
 
@@ -23,6 +23,7 @@ pub(super) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
         Goal::Race(first, second) => vec![*first, *second],
         Goal::Order { chain, absent, .. } => chain.iter().chain(absent).copied().collect(),
         Goal::Sees { read, write, .. } => [Some(*read), *write].into_iter().flatten().collect(),
+        Goal::Leaves { write, .. } => vec![*write],
     };
     for &event in &named {
         if replay.trace().numbered(event.number()).is_none() {
@@ -53,6 +54,7 @@ pub(super) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
             }
         }
         Goal::Sees { read, write, after } => check_sees(replay, *read, *write, *after),
+        Goal::Leaves { var, write } => check_leaves(replay, *var, *write),
     }
 }
 
@@ -115,6 +117,19 @@ fn check_sees(
         After::Stops => check_stops(replay, &[read]),
         After::RunsOn => Ok(()),
     }
+}
+
+/// No thread has an event left, and the last write of `var` is `write`.
+fn check_leaves(replay: &Replay<'_>, var: VarId, write: EventId) -> Result<(), Refusal> {
+    let mut threads = replay.trace().names().threads.entries();
+    if let Some(missing) = threads.find_map(|(thread, _)| replay.next(thread)) {
+        return Err(Refusal::at_end_for(missing, Rule::LeftOut));
+    }
+    // A variable that is not in the trace is not written either, and has no last write to ask for.
+    let op = replay.trace().event(write).op;
+    require(op.is_write() && op.var() == Some(var), write, Rule::NotWritten)?;
+    let last = replay.last_write(var);
+    require(last == Some(write), write, Rule::NotLast { last })
 }
 
 /// Nothing that happened rests on what the reads of `free` that happened saw.

@@ -118,6 +118,15 @@ pub enum Rule {
     WentOn,
     /// Goal: it is an update, and another event saw what it wrote.
     PassedOn,
+    /// Goal: every event should have happened, and this one did not.
+    LeftOut,
+    /// Goal: it does not write the variable.
+    NotWritten,
+    /// Goal: it is not the last write of the variable.
+    NotLast {
+        /// Which is; none if the variable has its initial value.
+        last: Option<EventId>,
+    },
 }
 
 impl Display for Refusal {
@@ -192,6 +201,11 @@ impl Display for Rule {
             Self::SeesTheSame => write!(f, "it does not see the other write that is claimed"),
             Self::WentOn => write!(f, "its thread ran on after it"),
             Self::PassedOn => write!(f, "another event saw what it wrote"),
+            Self::LeftOut => write!(f, "it did not run, and every event should have"),
+            Self::NotWritten => write!(f, "it does not write the variable"),
+            Self::NotLast { last } => {
+                write!(f, "the variable is left with {}, not with this", write_of(last))
+            }
         }
     }
 }

@@ -153,7 +153,7 @@ impl<'a> Replay<'a> {
     }
 
     /// The last write of `var`; none if it has its initial value.
-    fn last_write(&self, var: VarId) -> Option<EventId> {
+    pub(super) fn last_write(&self, var: VarId) -> Option<EventId> {
         self.last_write.get(&var).copied().or_else(|| self.base.last_write(var))
     }
 
