@@ -43,8 +43,8 @@ pub struct Nondeterminism {
     pub challenger: Option<EventId>,
     /// How many instances at the code locations of the read and the challenger it stands for.
     pub count: u64,
-    /// Whether a race detector is silent about it.
-    pub is_race_free: bool,
+    /// Whether a race detector is silent about it; none if that is not known.
+    pub is_race_free: Option<bool>,
     /// Whether the challenger would have given the read another value, where the trace tells.
     pub changes_value: Option<bool>,
     /// The other writes that the code of the read can see, at most one for each code location.
@@ -60,8 +60,8 @@ pub struct Alternative {
     pub read: Option<EventId>,
     /// How many instances at the same two code locations it stands for, itself included.
     pub count: u64,
-    /// Whether a race detector is silent about it.
-    pub is_race_free: bool,
+    /// Whether a race detector is silent about it; none if that is not known.
+    pub is_race_free: Option<bool>,
     /// Whether it would have given the read another value, where the trace tells.
     pub changes_value: Option<bool>,
 }
@@ -124,13 +124,8 @@ impl Nondeterminism {
 
 impl Alternative {
     /// What puts it before others, the least first.
-    fn rank(&self) -> (u8, bool) {
-        let value = match self.changes_value {
-            Some(true) => 0,
-            None => 1,
-            Some(false) => 2,
-        };
-        (value, !self.is_race_free)
+    const fn rank(&self) -> [u8; 2] {
+        [certain_first(self.changes_value), certain_first(self.is_race_free)]
     }
 
     /// Adds `other`, at the same two code locations; the worse of the two is kept.
@@ -143,10 +138,19 @@ impl Alternative {
     }
 }
 
+/// What holds before what is not known, and that before what does not.
+const fn certain_first(holds: Option<bool>) -> u8 {
+    match holds {
+        Some(true) => 0,
+        None => 1,
+        Some(false) => 2,
+    }
+}
+
 /// What puts a finding before others of its kind: the least comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Severity {
-    worst: Option<(u8, bool)>,
+    worst: Option<[u8; 2]>,
     count: Reverse<usize>,
 }
 
@@ -197,7 +201,7 @@ mod tests {
     fn sees(
         write: u32,
         count: u64,
-        is_race_free: bool,
+        is_race_free: Option<bool>,
         changes_value: Option<bool>,
     ) -> Nondeterminism {
         Nondeterminism {
@@ -216,31 +220,36 @@ mod tests {
     #[test]
     fn writes_at_one_location_are_one_alternative() {
         let trace = writes();
-        let mut detail = sees(1, 2, false, None);
+        let mut detail = sees(1, 2, Some(false), None);
         for (write, count) in [(2, 3), (3, 2), (4, 1), (0, 4), (1, 5)] {
-            detail.join(&trace, &sees(write, count, write == 3, None));
+            detail.join(&trace, &sees(write, count, Some(write == 3), None));
         }
         let listed: Vec<_> = detail
             .alternatives()
             .map(|it| (it.write.map_or(0, EventId::number), it.count, it.is_race_free))
             .collect();
         // Of the two at b the race-free one stands for both.
-        assert_eq!(listed, [(1, 7, false), (3, 5, true), (4, 1, false), (0, 4, false)]);
+        let [silent, racing] = [Some(true), Some(false)];
+        assert_eq!(listed, [(1, 7, racing), (3, 5, silent), (4, 1, racing), (0, 4, racing)]);
     }
 
     #[test]
     fn a_changed_value_is_worst_then_what_no_race_detector_tells_of_then_many_writes() {
         let trace = writes();
-        let mut many = sees(1, 1, true, None);
-        many.join(&trace, &sees(2, 1, false, None));
+        let [silent, racing] = [Some(true), Some(false)];
+        let mut many = sees(1, 1, silent, None);
+        many.join(&trace, &sees(2, 1, racing, None));
         let ordered = [
-            sees(1, 1, true, Some(true)),
-            sees(1, 1, false, Some(true)),
+            sees(1, 1, silent, Some(true)),
+            sees(1, 1, None, Some(true)),
+            sees(1, 1, racing, Some(true)),
             many,
-            sees(1, 1, true, None),
-            sees(1, 1, false, None),
-            sees(1, 1, true, Some(false)),
-            sees(1, 1, false, Some(false)),
+            sees(1, 1, silent, None),
+            sees(1, 1, None, None),
+            sees(1, 1, racing, None),
+            sees(1, 1, silent, Some(false)),
+            sees(1, 1, None, Some(false)),
+            sees(1, 1, racing, Some(false)),
         ];
         assert!(ordered.iter().map(Nondeterminism::severity).is_sorted_by(|a, b| a < b));
     }

@@ -103,7 +103,7 @@ fn a_limit_that_cuts_nothing_leaves_the_answer_complete() {
 
 /// An analysis that says what reads can see: the read, the other write, whether a value changes, and
 /// whether a race detector is silent about it; and that lists as many witnesses.
-struct Sees(&'static [(u32, u32, Option<bool>, bool)]);
+struct Sees(&'static [(u32, u32, Option<bool>, Option<bool>)]);
 
 const SEES: Info =
     Info { name: "determinism.claims", family: "determinism", kind: Kind::Nondeterminism, ..INFO };
@@ -160,14 +160,18 @@ T6|w(x)|there
 ";
 
 /// What is found when the reads of [`READS`] can see `sees`.
-fn seeing(sees: &'static [(u32, u32, Option<bool>, bool)]) -> Outcome {
+fn seeing(sees: &'static [(u32, u32, Option<bool>, Option<bool>)]) -> Outcome {
     let trace = reweave_testkit::std(READS);
     run(&trace, &[&Sees(sees)], &Settings::default(), &Quiet)
 }
 
 #[test]
 fn reads_at_one_location_are_one_finding_whatever_they_see() {
-    let outcome = seeing(&[(1, 5, None, false), (2, 6, Some(true), true), (2, 5, None, false)]);
+    let outcome = seeing(&[
+        (1, 5, None, Some(false)),
+        (2, 6, Some(true), Some(true)),
+        (2, 5, None, Some(false)),
+    ]);
     let [reported] = &outcome.findings[..] else { panic!("{outcome:?}") };
     // The worst is shown, and the others are told of.
     let detail = reported.finding.detail.nondeterminism().unwrap();
@@ -178,21 +182,25 @@ fn reads_at_one_location_are_one_finding_whatever_they_see() {
     );
     let others: Vec<_> = detail.others.iter().map(|it| (it.write, it.count)).collect();
     assert_eq!(others, [(EventId::from_number(5), 2)]);
-    let alone = seeing(&[(1, 5, None, false)]);
+    let alone = seeing(&[(1, 5, None, Some(false))]);
     assert_eq!(alone.findings[0].fingerprint, reported.fingerprint);
-    assert_ne!(seeing(&[(3, 5, None, false)]).findings[0].fingerprint, reported.fingerprint);
+    assert_ne!(seeing(&[(3, 5, None, Some(false))]).findings[0].fingerprint, reported.fingerprint);
 }
 
 #[test]
 fn what_changes_a_value_comes_first_then_what_no_race_detector_tells_of() {
-    let outcome = seeing(&[(1, 5, None, false), (3, 5, None, true), (4, 5, Some(true), false)]);
+    let outcome = seeing(&[
+        (1, 5, None, Some(false)),
+        (3, 5, None, Some(true)),
+        (4, 5, Some(true), Some(false)),
+    ]);
     let reads = outcome.findings.iter().map(|it| it.finding.events[1].number());
     assert_eq!(reads.collect::<Vec<_>>(), [4, 3, 1]);
 }
 
 #[test]
 fn listed_witnesses_are_kept_in_order_and_only_where_there_is_a_list() {
-    let outcome = seeing(&[(1, 5, None, false), (2, 6, None, false)]);
+    let outcome = seeing(&[(1, 5, None, Some(false)), (2, 6, None, Some(false))]);
     let [list] = &outcome.witnesses[..] else { panic!("{outcome:?}") };
     let reads = list.witnesses.iter().map(|witness| witness.read);
     assert_eq!(reads.collect::<Vec<_>>(), [EventId::from_number(1), EventId::from_number(2)]);

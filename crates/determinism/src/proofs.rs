@@ -140,7 +140,7 @@ impl<'t> Proofs<'_, 't> {
         if shown.has(write) || self.differing_values && changes_value == Some(false) {
             return;
         }
-        let is_race_free = self.is_race_free(reader, write) == Some(true);
+        let is_race_free = self.is_race_free(reader, write);
         let alternative =
             Alternative { write, read: reader.read, count: 1, is_race_free, changes_value };
         shown.all.push(Shown { reader: *reader, alternative, proof });
@@ -288,7 +288,7 @@ impl<'t> Proofs<'_, 't> {
             write,
             read: reader.read,
             count: group.count,
-            is_race_free: false,
+            is_race_free: None,
             changes_value: self.values.changes(reader, write),
         };
         let kind = WitnessKind::Between;
@@ -360,13 +360,12 @@ impl<'t> Proofs<'_, 't> {
 }
 
 /// What puts a write before others: that the value changes, then that no race detector tells of it.
-const fn rank(alternative: &Alternative) -> (u8, bool) {
-    let value = match alternative.changes_value {
+fn rank(alternative: &Alternative) -> [u8; 2] {
+    [alternative.changes_value, alternative.is_race_free].map(|holds| match holds {
         Some(true) => 0,
         None => 1,
         Some(false) => 2,
-    };
-    (value, !alternative.is_race_free)
+    })
 }
 
 /// Whether two writes are at the same code location, or both the initial value.

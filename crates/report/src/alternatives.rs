@@ -105,7 +105,8 @@ fn choice(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) -> 
     if alternative.count > 1 {
         write += &format!(" ({})", counted(alternative.count, "instance"));
     }
-    let silence = alternative.is_race_free.then(|| silence(trace, detail, alternative));
+    let is_silent = alternative.is_race_free == Some(true);
+    let silence = is_silent.then(|| silence(trace, detail, alternative));
     Choice { write, silence }
 }
 

@@ -119,7 +119,8 @@ struct DetailEntry<'a> {
     r: u32,
     c: u32,
     mode: &'static str,
-    race_free: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    race_free: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     changes_value: Option<bool>,
     alternatives: Vec<AlternativeEntry<'a>>,
@@ -133,7 +134,8 @@ struct AlternativeEntry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<&'a str>,
     count: u64,
-    race_free: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    race_free: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     changes_value: Option<bool>,
 }

@@ -62,7 +62,7 @@ fn detail(others: Vec<Alternative>) -> Nondeterminism {
         read: event(8),
         challenger: event(2),
         count: 1,
-        is_race_free: true,
+        is_race_free: Some(true),
         changes_value: Some(true),
         others,
     }
@@ -127,7 +127,7 @@ fn initial() -> Alternative {
         write: None,
         read: event(8),
         count: 3,
-        is_race_free: true,
+        is_race_free: Some(true),
         changes_value: Some(false),
     }
 }
@@ -182,6 +182,26 @@ fn json_says_which_witness_it_is_and_what_else_the_read_can_see() {
         ])
     );
     assert_eq!(parsed.get("witnesses"), None);
+}
+
+#[test]
+fn nothing_is_said_of_races_where_nothing_is_known_of_them() {
+    let trace = total_trace();
+    let mut finding = total(&trace, Vec::new());
+    let unknown = Nondeterminism { is_race_free: None, ..detail(Vec::new()) };
+    finding.detail = Detail::Nondeterminism(Box::new(unknown));
+    let outcome = outcome(&trace, finding);
+    let parsed: Value =
+        serde_json::from_str(&report(&trace, &outcome, reweave_report::json)).unwrap();
+    let found = &parsed["findings"][0];
+    assert_eq!((found.get("race_free"), found["alternatives"][0].get("race_free")), (None, None));
+    let examined = Examined { path: "run.std", trace: &trace, outcome: &outcome };
+    let page =
+        written(|out| reweave_report::explanation_html(out, &examined, &outcome.findings[0]));
+    for said in [report(&trace, &outcome, reweave_report::text), explained(&trace, &outcome), page]
+    {
+        assert!(!said.contains("race"), "{said}");
+    }
 }
 
 #[test]

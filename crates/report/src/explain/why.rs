@@ -139,22 +139,20 @@ fn atomicity() -> Vec<String> {
 }
 
 fn nondeterminism(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> Vec<String> {
-    let mut paragraphs = vec![
-        outcome(trace, finding, detail) + how(finding, detail),
-        match detail.is_race_free {
-            true => {
-                "No race detector tells of it: the accesses are ordered, whichever comes first. \
-                     If the result is meant to be the same in every run, something must say which \
-                     does; if not, nothing need be done."
-                    .to_owned()
-            }
-            false => {
-                "The accesses race as well: `races` tells of them, and a lock around each would \
-                      end the race, but would not say which comes first."
-                    .to_owned()
-            }
-        },
-    ];
+    let mut paragraphs = vec![outcome(trace, finding, detail) + how(finding, detail)];
+    let racing = match detail.is_race_free {
+        Some(true) => Some(
+            "No race detector tells of it: the accesses are ordered, whichever comes first. If the \
+             result is meant to be the same in every run, something must say which does; if not, \
+             nothing need be done.",
+        ),
+        Some(false) => Some(
+            "The accesses race as well: `races` tells of them, and a lock around each would end the \
+             race, but would not say which comes first.",
+        ),
+        None => None,
+    };
+    paragraphs.extend(racing.map(str::to_owned));
     let value = match detail.changes_value {
         Some(true) => "The value differs from the one that was observed.",
         Some(false) => {
