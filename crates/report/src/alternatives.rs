@@ -1,6 +1,7 @@
 //! What a read can see instead of what it saw, in sentences.
 
 use reweave_analysis::{Alternative, Finding, Nondeterminism};
+use reweave_trace::views::Mode;
 use reweave_trace::{EventId, Op, Trace};
 
 use crate::counted;
@@ -124,25 +125,33 @@ fn silence(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) ->
     }
 }
 
-/// The accesses of different threads whose order decides what is seen: the read, and what it saw
-/// and can see; or for a read at the end of the run the two writes.
+/// The accesses of different threads whose order decides what is seen: the read, what it saw and
+/// what it can see; or for a read at the end of the run the two writes.
 fn pairs(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) -> Vec<[EventId; 2]> {
     let thread = |event: EventId| trace.event(event).thread;
-    let writer = writer(trace, detail, alternative);
-    let pairs = match alternative.read {
-        Some(read) => [writer.map(|it| [read, it]), alternative.write.map(|it| [read, it])],
-        None => [writer.zip(alternative.write).map(<[EventId; 2]>::from), None],
-    };
-    pairs.into_iter().flatten().filter(|&[one, other]| thread(one) != thread(other)).collect()
+    let (writer, read) = (writer(trace, detail, alternative), alternative.read);
+    let pairs =
+        [read.zip(writer), read.zip(alternative.write), writer.zip(alternative.write)].into_iter();
+    let pairs = pairs.flatten().map(<[EventId; 2]>::from);
+    pairs.filter(|&[one, other]| thread(one) != thread(other)).collect()
 }
 
-/// The locks that both accesses of some pair are guarded by, in alphabetical order.
+/// The locks that keep the accesses of the pairs apart, in alphabetical order; none unless every
+/// pair has one.
 fn common_locks<'t>(trace: &'t Trace, pairs: &[[EventId; 2]]) -> Vec<&'t str> {
     let mut common = Vec::new();
     for pair in pairs {
         let [one, other] = pair.map(|event| Site::of(trace, event).locks);
-        let is_held = |name: &&str| other.iter().any(|(held, _)| held == name);
-        common.extend(one.into_iter().map(|(name, _)| name).filter(is_held));
+        let keeps_apart = |&(name, mode): &(&str, Mode)| {
+            other.iter().any(|&(held, held_mode)| {
+                held == name && (mode == Mode::Exclusive || held_mode == Mode::Exclusive)
+            })
+        };
+        let names: Vec<&str> = one.into_iter().filter(keeps_apart).map(|(name, _)| name).collect();
+        if names.is_empty() {
+            return names;
+        }
+        common.extend(names);
     }
     common.sort_unstable();
     common.dedup();

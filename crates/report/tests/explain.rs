@@ -185,6 +185,32 @@ fn json_says_which_witness_it_is_and_what_else_the_read_can_see() {
 }
 
 #[test]
+fn locks_are_named_only_if_they_keep_the_read_and_both_writes_apart() {
+    // The read shares a lock with each of the writes, but these share none.
+    let trace = reweave_testkit::trace(
+        "
+        T1      T2      T3
+        acq(m)
+        w(x)
+        rel(m)
+                acq(l)
+                w(x)
+                rel(l)
+                        acq(l)
+                        acq(m)
+                        r(x)
+        ",
+    );
+    let read = events(&[9])[0];
+    let goal = Goal::Sees { read, write: event(2), after: After::Stops };
+    let detail = Nondeterminism { read: Some(read), ..detail(Vec::new()) };
+    let finding = finding(&trace, &[1, 2, 3, 7, 8, 9], goal, detail);
+    let text = report(&trace, &outcome(&trace, finding), reweave_report::text);
+    let silence = "a race detector says nothing about this: synchronization orders the accesses";
+    assert!(text.contains(silence), "{text}");
+}
+
+#[test]
 fn nothing_is_said_of_races_where_nothing_is_known_of_them() {
     let trace = total_trace();
     let mut finding = total(&trace, Vec::new());
