@@ -45,7 +45,11 @@ impl Choices {
             ([first, rest @ ..], 0) if !rest.is_empty() => common_silence(first, rest),
             _ => None,
         };
-        Some(Self { heading: heading(trace, detail), listed, unlisted_count, silence })
+        let heading = match finding.evidence.proof() {
+            Some(_) => heading(trace, detail),
+            None => lead_heading(trace, detail),
+        };
+        Some(Self { heading, listed, unlisted_count, silence })
     }
 }
 
@@ -64,17 +68,58 @@ fn common_silence(first: &mut Choice, rest: &mut [Choice]) -> Option<String> {
 /// What the read saw, as the start of a list of what else it can see.
 fn heading(trace: &Trace, detail: &Nondeterminism) -> String {
     let what = if detail.others.is_empty() { "this" } else { "any of these" };
+    let saw = saw(trace, detail);
+    match detail.read {
+        Some(_) => format!("{saw}; this read can see {what} instead:"),
+        None => format!("{saw}; it can end with {what} instead:"),
+    }
+}
+
+/// What the read saw, as the start of a list of what nothing but the order of events lets it see.
+fn lead_heading(trace: &Trace, detail: &Nondeterminism) -> String {
+    let saw = saw(trace, detail);
+    match Lead::of(detail) {
+        Lead::Between => format!("{saw}; this could come in between {BY_ORDER_ALONE}:"),
+        Lead::Last => format!("{saw}; this could come after it {BY_ORDER_ALONE}:"),
+        Lead::Earlier => format!("{saw}; it could come before that {BY_ORDER_ALONE}, and see:"),
+    }
+}
+
+/// What the read saw, as the start of a sentence.
+fn saw(trace: &Trace, detail: &Nondeterminism) -> String {
     let saw = Seen::of(detail.writer);
     let value = value(trace, detail.read, detail.writer);
     let value = value.map_or(String::new(), |value| format!(", value {value}"));
     match detail.read {
-        Some(read) => {
-            let number = read.number();
-            format!("Event {number} saw {saw}{value}; this read can see {what} instead:")
-        }
+        Some(read) => format!("Event {} saw {saw}{value}", read.number()),
         None => {
             let name = variable(trace, detail).unwrap_or("the variable");
-            format!("`{name}` ended with what {saw} wrote{value}; it can end with {what} instead:")
+            format!("`{name}` ended with what {saw} wrote{value}")
+        }
+    }
+}
+
+/// How far what no schedule proves is known to hold.
+pub(crate) const BY_ORDER_ALONE: &str = "by the order of events alone";
+
+/// What the order of events allows, where no schedule is known that shows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lead {
+    /// The other write comes between what the read saw and the read.
+    Between,
+    /// The other write comes after all others.
+    Last,
+    /// The read comes before what it saw, and sees the initial value.
+    Earlier,
+}
+
+impl Lead {
+    /// What the order of events allows in `detail`.
+    pub(crate) const fn of(detail: &Nondeterminism) -> Self {
+        match (detail.read, detail.challenger) {
+            (None, _) => Self::Last,
+            (Some(_), Some(_)) => Self::Between,
+            (Some(_), None) => Self::Earlier,
         }
     }
 }

@@ -119,9 +119,10 @@ fn reading_line(trace: &Trace, finding: &Finding) -> Option<String> {
         let (op, place) = (clipped(&site.op, CELL_MAX), clipped(&site.place(), CELL_MAX));
         if place.is_empty() { op } else { format!("{op} at {place}") }
     };
+    let can = if finding.evidence.proof().is_some() { "can" } else { "might" };
     let reads = match detail.read {
-        Some(read) => format!("{} can see ", spelled(read)),
-        None => format!("{} can end with ", clipped(variable(trace, detail)?, CELL_MAX)),
+        Some(read) => format!("{} {can} see ", spelled(read)),
+        None => format!("{} {can} end with ", clipped(variable(trace, detail)?, CELL_MAX)),
     };
     let sees = detail.challenger.map_or_else(|| "the initial value".to_owned(), spelled);
     let more = match detail.others.len() {

@@ -296,6 +296,77 @@ fn what_is_read_at_the_end_of_the_run_comes_after_all_events() {
     "#]].assert_eq(&explained(&trace, &outcome));
 }
 
+/// What the order of events lets `detail` say, without a schedule.
+fn lead(trace: &Trace, detail: Nondeterminism) -> Outcome {
+    let events = [detail.challenger, detail.read].into_iter().flatten().collect();
+    let finding = Finding {
+        analysis: "determinism.order",
+        kind: Kind::Nondeterminism,
+        events,
+        message: "something else could come in between".to_owned(),
+        count: 1,
+        evidence: Evidence::Unordered,
+        detail: Detail::Nondeterminism(Box::new(detail)),
+    };
+    outcome(trace, finding)
+}
+
+#[test]
+fn what_no_schedule_shows_is_not_said_to_be_seen() {
+    let trace = total_trace();
+    let unproven = Nondeterminism { is_race_free: None, mode: "order", ..detail(Vec::new()) };
+    let earlier = Nondeterminism { challenger: None, changes_value: None, ..unproven.clone() };
+    let text = explained(&trace, &lead(&trace, unproven.clone()));
+    expect![[r#"
+        run.std: 9 events, 3 threads, 1 lock, 1 variable
+
+        N1 nondeterminism  unordered  determinism.order 336e28d91b9fffca
+          something else could come in between
+            event 2, T1: w(total) at location 2, holding m
+            event 8, T3: r(total) at location 8, holding m
+          Event 8 saw event 5, value 7; this could come in between by the order of events alone:
+            event 2, T1: w(total) at location 2, value 5 instead of 7
+
+        Why it is a fault
+          Whether what event 8 sees is left to the schedule is not known: it saw event 5, and event 2
+          could come in between by the order of events alone.
+
+          The value would differ from the one that was observed. Only the order of events was looked at
+          (mode order): other reads come after what they saw, but may see another write that comes in
+          between.
+
+          A lead: no schedule proves it.
+    "#]].assert_eq(&text);
+    let text = explained(&trace, &lead(&trace, earlier));
+    expect![[r#"
+          Event 8 saw event 5, value 7; it could come before that by the order of events alone, and see:
+            the initial value
+
+        Why it is a fault
+          Whether what event 8 sees is left to the schedule is not known: it saw event 5, and could come
+          before that by the order of events alone.
+
+          The trace does not tell whether the value differs. Only the order of events was looked at (mode
+          order): other reads come after what they saw, but may see another write that comes in between.
+
+    "#]].assert_eq(&text[text.find("  Event 8").unwrap()..text.find("  A lead").unwrap()]);
+    let last = Nondeterminism { read: None, ..unproven };
+    let text = explained(&trace, &lead(&trace, last));
+    expect![[r#"
+          `total` ended with what event 5 wrote, value 7; this could come after it by the order of events alone:
+            event 2, T1: w(total) at location 2, value 5 instead of 7
+
+        Why it is a fault
+          Whether what `total` holds at the end is left to the schedule is not known: it was event 5, and
+          event 2 could come after it by the order of events alone.
+
+          The value would differ from the one that was observed. Only the order of events was looked at
+          (mode order): other reads come after what they saw, but may see another write that comes in
+          between.
+
+    "#]].assert_eq(&text[text.find("  `total`").unwrap()..text.find("  A lead").unwrap()]);
+}
+
 #[test]
 fn a_list_of_witnesses_has_a_line_for_each() {
     let trace = total_trace();

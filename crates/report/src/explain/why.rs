@@ -6,7 +6,7 @@ use reweave_analysis::{Finding, Guarantee, Kind, Nondeterminism};
 use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{After, EventId, LockId, Trace};
 
-use crate::alternatives::variable;
+use crate::alternatives::{BY_ORDER_ALONE, Lead, variable};
 use crate::free_reads;
 use crate::schedule::{Seen, holds, sees};
 use crate::site::Site;
@@ -153,12 +153,14 @@ fn nondeterminism(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> 
         None => None,
     };
     paragraphs.extend(racing.map(str::to_owned));
-    let value = match detail.changes_value {
-        Some(true) => "The value differs from the one that was observed.",
-        Some(false) => {
+    let value = match (detail.changes_value, finding.evidence.proof()) {
+        (Some(true), Some(_)) => "The value differs from the one that was observed.",
+        (Some(true), None) => "The value would differ from the one that was observed.",
+        (Some(false), Some(_)) => {
             "The value is the one that was observed, so this read alone changes no result."
         }
-        None => "The trace does not tell whether the value differs.",
+        (Some(false), None) => "The value would be the one that was observed.",
+        (None, _) => "The trace does not tell whether the value differs.",
     };
     paragraphs.push(format!("{value} {}", reach(trace, finding, detail)));
     paragraphs
@@ -168,10 +170,13 @@ fn nondeterminism(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> 
 fn reach(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
     let mode = detail.mode;
     let Some(proof) = finding.evidence.proof() else {
-        return format!(
-            "Only the order of events was looked at (mode {mode}): other reads come after what they \
-             saw, but may see another write that comes in between."
-        );
+        return match mode {
+            "order" => format!(
+                "Only the order of events was looked at (mode {mode}): other reads come after what \
+                 they saw, but may see another write that comes in between."
+            ),
+            _ => format!("The search for a schedule was given up (mode {mode})."),
+        };
     };
     match (free_reads(trace, proof), detail.read) {
         ((reads, _), None) if reads.is_empty() => {
@@ -193,14 +198,15 @@ fn reach(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
     }
 }
 
-/// What was observed, and what the schedule gives instead.
+/// What was observed, and what the schedule gives instead, if there is one.
 fn outcome(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
     let saw = Seen::of(detail.writer);
-    let reordering = finding.evidence.proof().map(|proof| proof.reordering());
+    let Some(proof) = finding.evidence.proof() else { return lead(trace, detail) };
+    let reordering = proof.reordering();
     let var = detail.writer.or(detail.challenger).and_then(|write| trace.event(write).op.var());
     let now = match detail.read {
-        Some(read) => reordering.and_then(|reordering| sees(trace, reordering, read)),
-        None => reordering.zip(var).map(|(reordering, var)| holds(trace, reordering, var)),
+        Some(read) => sees(trace, reordering, read),
+        None => var.map(|var| holds(trace, reordering, var)),
     };
     let now = now.unwrap_or_else(|| Seen::of(detail.challenger));
     match detail.read {
@@ -213,6 +219,29 @@ fn outcome(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String 
             "With the same input, what `{}` holds at the end is left to the schedule: {saw}, as \
              observed, or {now}.",
             variable(trace, detail).unwrap_or("the variable")
+        ),
+    }
+}
+
+/// What was observed, and what nothing but the order of events gives instead.
+fn lead(trace: &Trace, detail: &Nondeterminism) -> String {
+    let saw = Seen::of(detail.writer);
+    let other = Seen::of(detail.challenger);
+    let number = detail.read.map_or(0, EventId::number);
+    let unknown = "is left to the schedule is not known";
+    match Lead::of(detail) {
+        Lead::Between => format!(
+            "Whether what event {number} sees {unknown}: it saw {saw}, and {other} could come in \
+             between {BY_ORDER_ALONE}."
+        ),
+        Lead::Last => format!(
+            "Whether what `{}` holds at the end {unknown}: it was {saw}, and {other} could come \
+             after it {BY_ORDER_ALONE}.",
+            variable(trace, detail).unwrap_or("the variable")
+        ),
+        Lead::Earlier => format!(
+            "Whether what event {number} sees {unknown}: it saw {saw}, and could come before that \
+             {BY_ORDER_ALONE}."
         ),
     }
 }
