@@ -339,7 +339,13 @@ impl<'t> Proofs<'_, 't> {
                  it sees another write",
                 spelled(trace, read)
             ),
-            (None, _) => format!("`{var}` was last written by {saw}; it can be {sees} instead"),
+            (None, Evidence::Schedule(_)) => {
+                format!("`{var}` was last written by {saw}; it can be {sees} instead")
+            }
+            (None, _) => format!(
+                "`{var}` was last written by {saw}; {sees} could come after it, but no correct run \
+                 was found that ends with another write"
+            ),
         };
         // Those that the goal of a proof names.
         let events = match reader.read {
