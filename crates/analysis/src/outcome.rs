@@ -1,6 +1,6 @@
 //! What a run of analyses gave: findings ready to be shown, and how far each analysis went.
 
-use crate::coverage::Coverage;
+use crate::coverage::{Coverage, Settings};
 use crate::detail::WitnessList;
 use crate::finding::Finding;
 use crate::fingerprint::Fingerprint;
@@ -38,6 +38,8 @@ impl Unshown {
 /// What analyses found in one trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
+    /// How hard was looked; the number of threads, on which nothing depends, is the default.
+    pub settings: Settings,
     /// The findings, worst first.
     pub findings: Vec<Reported>,
     /// How far each analysis went, in the order they ran.

@@ -47,7 +47,9 @@ pub fn run(
 ) -> Outcome {
     let subject = Subject::new(trace);
     let mut shown = Shown::default();
-    let mut outcome = Outcome::default();
+    let threads = Settings::default().threads;
+    let asked = Settings { threads, ..*settings };
+    let mut outcome = Outcome { settings: asked, ..Outcome::default() };
     for analysis in analyses {
         let info = analysis.info();
         if !info.needs.is_in(trace) {

@@ -19,6 +19,7 @@ use crate::explain::{Explanation, Side, SideEvent};
 use crate::layout::Layout;
 use crate::left_out::untried;
 use crate::schedule::{steps, steps_count};
+use crate::settings::SettingsEntry;
 use crate::site::Site;
 use crate::{Examined, free_reads};
 
@@ -37,6 +38,8 @@ struct Document<'a> {
     trace: TraceEntry<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     repaired: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settings: Option<SettingsEntry>,
     findings: Findings<'a>,
     unshown: u64,
     untried: u64,
@@ -247,6 +250,7 @@ fn document<'a>(examined: &Examined<'a>) -> Document<'a> {
         schema: SCHEMA,
         trace: trace_entry(path, trace),
         repaired: trace.repairs().iter().map(ToString::to_string).collect(),
+        settings: SettingsEntry::of(&outcome.settings),
         findings: Findings { trace, all: &outcome.findings },
         unshown: outcome.unshown_count(),
         untried: untried(outcome),

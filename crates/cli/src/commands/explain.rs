@@ -19,6 +19,10 @@ const NAMES_MAX: usize = 20;
 /// How many letters of a fingerprint are enough, if they are unique.
 const PREFIX_MIN: usize = 4;
 
+/// Options that a report tells of.
+const RECORDED: [&str; 8] =
+    ["only", "with", "all", "limit", "budget", "window", "values", "final_reads"];
+
 /// Explain one finding: what it is, why it is a fault, and how it comes about.
 ///
 /// Shows its schedule with a column per thread, and the observed and the other order side by side.
@@ -30,8 +34,8 @@ pub(crate) struct Args {
     trace: PathBuf,
     /// What `check` calls it: its id, such as `R1`, or its fingerprint or the start of it
     id: String,
-    /// Look the finding up in this JSON report, and run the analysis that made it
-    #[arg(long, value_name = "REPORT", conflicts_with_all = ["only", "with"])]
+    /// Look the finding up in this JSON report, and run the analysis that made it as it ran then
+    #[arg(long, value_name = "REPORT", conflicts_with_all = RECORDED)]
     from: Option<PathBuf>,
     #[command(flatten)]
     selection: Selection,
@@ -58,13 +62,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Some(recorded) => vec![recorded.analysis()?],
         None => args.selection.analyses()?,
     };
-    let mut settings = Settings {
-        window: args.window,
-        differing_values: args.values,
-        final_reads: args.final_reads,
-        ..args.search.settings()
+    let asked = args.search.settings();
+    let settings = match &recorded {
+        Some(recorded) => Settings { threads: asked.threads, ..recorded.settings },
+        None => Settings {
+            window: args.window,
+            differing_values: args.values,
+            final_reads: args.final_reads,
+            ..asked
+        },
     };
-    settings.all |= recorded.as_ref().is_some_and(|recorded| recorded.needs_all);
     let trace = input::read(&args.trace, args.search.repair)?.trace;
     interrupt::keep();
     let bar = Bar::new("analysing", Some(trace.len() as u64));
@@ -147,8 +154,8 @@ struct Recorded {
     fingerprint: String,
     analysis: String,
     events: Vec<u64>,
-    /// Whether it is shown only where every instance is asked for.
-    needs_all: bool,
+    /// How hard was looked.
+    settings: Settings,
 }
 
 impl Recorded {
@@ -160,6 +167,8 @@ impl Recorded {
         let parsed: Value = serde_json::from_slice(&text)
             .map_err(|error| wrong(format!("expected a report in JSON: {error}")))?;
         let document = document(&parsed, &args.trace).map_err(wrong)?;
+        let settings = reweave_report::recorded_settings(document)
+            .map_err(|error| wrong(format!("expected `settings` of a search: {error}")))?;
         let Some(findings) = document["findings"].as_array() else {
             return Err(wrong("expected `findings`, a list".to_owned()));
         };
@@ -169,14 +178,12 @@ impl Recorded {
         let at = position(&names, &args.id).map_err(|error| wrong(error.to_string()))?;
         let (finding, Name { id, fingerprint }) = (&findings[at], name(&findings[at]));
         let events = finding["events"].as_array().map_or(&[][..], Vec::as_slice);
-        let instances = names.iter().filter(|name| name.fingerprint == fingerprint).count();
         Ok(Self {
             id,
             fingerprint,
             analysis: text(finding, "analysis"),
             events: events.iter().filter_map(Value::as_u64).collect(),
-            // Without `--all` there is no more than one at the same locations, and it is witnessed.
-            needs_all: instances > 1 || finding["guarantee"] != "witnessed",
+            settings,
         })
     }
 

@@ -145,6 +145,41 @@ fn a_finding_of_a_full_report_is_found_again_whatever_its_guarantee() {
 }
 
 #[test]
+fn a_finding_is_looked_for_as_the_report_looked_for_it() {
+    let folder = Folder::with("run.std", TURNS);
+    folder.put("last.std", "T1|w(x)|1\nT2|w(x)|2\n");
+    folder.put("wide.std", "T1|w(x)|1\nT1|w(x)|1\nT2|w(x)|2\nT2|w(x)|2\n");
+    let cases: [(&[&str], &str, &str, Value); 6] = [
+        (&["determinism", "--final-reads"], "last.std", "N1", json!({ "final_reads": true })),
+        (&["determinism", "--values"], "run.std", "N1", json!({ "values": true })),
+        (&["races", "--relation", "hb", "--all"], "wide.std", "R3", json!({ "all": true })),
+        (&["races", "--relation", "cp", "--window", "2"], "last.std", "R1", json!({ "window": 2 })),
+        (
+            &["races", "--limit", "1", "--budget", "900"],
+            "wide.std",
+            "R1",
+            json!({ "limit": 1, "budget": 900 }),
+        ),
+        (&["races", "--threads", "2"], "last.std", "R1", Value::Null),
+    ];
+    for (arguments, trace, id, settings) in cases {
+        let report = ["--format", "json", "-o", "report.json", trace];
+        folder.run(&[arguments, &report].concat()).expect(66);
+        let written: Value = serde_json::from_slice(&folder.read("report.json")).unwrap();
+        assert_eq!(written["settings"], settings, "{arguments:?}");
+        let from = ["explain", "--from", "report.json", "--format", "json", trace, id];
+        let found = folder.run(&from).expect(0).json();
+        let named = |it: &&Value| it["id"] == id;
+        let told = written["findings"].as_array().unwrap().iter().find(named).unwrap();
+        assert_eq!(&found["findings"][0], told, "{arguments:?}");
+        // What is explained is a report too, of the same search.
+        assert_eq!(found["settings"], settings, "{arguments:?}");
+        let said = folder.run(&[&from[..], &["--all"]].concat()).expect(2).err();
+        assert!(said.contains("cannot be used with"), "{said}");
+    }
+}
+
+#[test]
 fn a_report_that_is_none_is_refused() {
     let folder = Folder::with("run.std", RACE);
     folder.put("text.json", "R1 race");
@@ -152,6 +187,7 @@ fn a_report_that_is_none_is_refused() {
     folder.put("empty.json", "{}");
     folder.put("lists.json", "[1, 2]");
     folder.put("bare.json", "{\"schema\": \"reweave/1\"}");
+    folder.put("asked.json", "{\"schema\": \"reweave/1\", \"settings\": {\"limit\": -1}}");
     let said = |report: &str| {
         let ran = folder.run(&["explain", "--from", report, "run.std", "R1"]);
         ran.expect(2).err()
@@ -162,6 +198,7 @@ fn a_report_that_is_none_is_refused() {
     assert!(said("empty.json").contains("found another kind of JSON"));
     assert!(said("lists.json").contains("it has no report on `run.std`"));
     assert!(said("bare.json").contains("expected `findings`, a list"));
+    assert!(said("asked.json").contains("asked.json: expected `settings` of a search"));
     folder.run(&["explain", "--from", "bare.json", "--only", "races", "run.std", "R1"]).expect(2);
 }
 
