@@ -5,8 +5,8 @@ use reweave_analysis::{Coverage, Outcome, Unshown};
 use crate::counted;
 
 /// Counters that say why something was left out; sentences tell of them.
-const REASONS: [&str; 6] =
-    ["untried", "unlisted", "unlisted_witnesses", "loose", "undecided", "unknown"];
+const REASONS: [&str; 7] =
+    ["untried", "unlisted", "unlisted_witnesses", "loose", "undecided", "unknown", "same_value"];
 
 /// How many groups were not tried.
 pub(crate) fn untried(outcome: &Outcome) -> u64 {
@@ -28,8 +28,14 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
     let Unshown { loose, unproven, unlisted } = unshown;
     let untried = counter("untried").saturating_sub(unlisted);
     let undecided = counter("undecided") + counter("unknown");
+    // What is not decided of nondeterminism are witnesses, of which no finding was made.
+    let (undecided_findings, undecided_thing) = match (family(coverage.analysis), unproven) {
+        ("determinism", _) | (_, 0) => (0, candidate(coverage.analysis)),
+        _ => (undecided, thing),
+    };
+    let unproven = unproven.saturating_sub(untried + undecided_findings);
     let reasons = [
-        (unproven.saturating_sub(untried + undecided), thing, unproven_sentence(coverage.analysis)),
+        (unproven, thing, unproven_sentence(coverage.analysis)),
         (
             loose,
             thing,
@@ -40,8 +46,7 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
         ),
         (
             undecided,
-            // What never came as a finding was a candidate for one.
-            if unproven == 0 { candidate(coverage.analysis) } else { thing },
+            undecided_thing,
             Number {
                 one: "was not decided: the search for a schedule was given up; a larger --budget \
                       may help",
@@ -71,6 +76,14 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
             Number {
                 one: "is not in the list, which was cut short",
                 many: "are not in the list, which was cut short",
+            },
+        ),
+        (
+            counter("same_value"),
+            "write",
+            Number {
+                one: "would give a read the value that it saw, and was let go, as --values asks",
+                many: "would give reads the values that they saw, and were let go, as --values asks",
             },
         ),
     ];
@@ -207,6 +220,28 @@ mod tests {
         let deadlocks = coverage("deadlocks.exact", &[("deadlocks", 0), ("unknown", 1)]);
         assert_eq!(left_out(&deadlocks, Unshown::default()), [format!("1 candidate {given_up}")]);
         assert_eq!(counters(&deadlocks), "deadlocks.exact: deadlocks 0");
+    }
+
+    #[test]
+    fn what_was_left_out_of_nondeterminism_is_called_what_it_is() {
+        let order = coverage(
+            "determinism.order",
+            &[("witnesses", 90), ("undecided", 30), ("unlisted_witnesses", 2), ("same_value", 1)],
+        );
+        assert_eq!(counters(&order), "determinism.order: witnesses 90");
+        // How many witnesses are not decided says nothing about the reads that nothing proves.
+        let unshown = Unshown { loose: 0, unproven: 3, unlisted: 0 };
+        assert_eq!(
+            left_out(&order, unshown),
+            [
+                "3 reads can see another write as far as the order of events goes, but no correct \
+                 reordering shows it; --all lists them",
+                "30 witnesses were not decided: the search for a schedule was given up; a larger \
+                 --budget may help",
+                "2 witnesses are not in the list, which was cut short",
+                "1 write would give a read the value that it saw, and was let go, as --values asks",
+            ]
+        );
     }
 
     #[test]
