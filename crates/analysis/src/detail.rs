@@ -124,7 +124,8 @@ impl Nondeterminism {
 
 impl Alternative {
     /// What puts it before others, the least first.
-    const fn rank(&self) -> [u8; 2] {
+    #[must_use]
+    pub const fn rank(&self) -> [u8; 2] {
         [certain_first(self.changes_value), certain_first(self.is_race_free)]
     }
 

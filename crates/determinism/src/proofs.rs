@@ -272,7 +272,7 @@ impl<'t> Proofs<'_, 't> {
 
     fn finding(&self, group: &Group, mut shown: Vec<Shown>) -> Finding {
         // The worst is shown; of equals the first.
-        shown.sort_by_key(|shown| rank(&shown.alternative));
+        shown.sort_by_key(|shown| shown.alternative.rank());
         let mut all = shown.into_iter();
         let first = all.next().expect("there is one");
         let Shown { reader, alternative, proof } = first;
@@ -363,15 +363,6 @@ impl<'t> Proofs<'_, 't> {
             detail: Detail::Nondeterminism(Box::new(detail)),
         }
     }
-}
-
-/// What puts a write before others: that the value changes, then that no race detector tells of it.
-fn rank(alternative: &Alternative) -> [u8; 2] {
-    [alternative.changes_value, alternative.is_race_free].map(|holds| match holds {
-        Some(true) => 0,
-        None => 1,
-        Some(false) => 2,
-    })
 }
 
 /// Whether two writes are at the same code location, or both the initial value.

@@ -44,7 +44,7 @@ fn tells(analysis: &Determinism, text: &str, settings: &Settings, expected: &Exp
         for other in it.alternatives() {
             let (write, count) = (number(other.write), other.count);
             let (race_free, changes) = (other.is_race_free, other.changes_value);
-            _ = writeln!(out, "  {write} x{count} race-free {race_free} changes {changes:?}");
+            _ = writeln!(out, "  {write} x{count} race-free {race_free:?} changes {changes:?}");
         }
     }
     let counters: Vec<String> =
@@ -62,8 +62,8 @@ fn a_lock_orders_accesses_but_not_who_comes_first() {
         &settings,
         &expect![[r#"
             witnessed 3 [7, 10, 4] `r(x)` at m:4 saw `w(x)` at b:2; it can see `w(x)` at a:2 instead
-              4 x1 race-free true changes Some(true)
-              0 x1 race-free true changes None
+              4 x1 race-free Some(true) changes Some(true)
+              0 x1 race-free Some(true) changes None
             witnesses 6, feasible 3, reads 1
         "#]],
     );
@@ -73,8 +73,8 @@ fn a_lock_orders_accesses_but_not_who_comes_first() {
         &settings,
         &expect![[r#"
             witnessed 3 [7, 10, 4] `r(x)` at m:4 saw `w(x)` at b:2; it can see `w(x)` at a:2 instead
-              4 x1 race-free true changes Some(true)
-              0 x1 race-free true changes None
+              4 x1 race-free Some(true) changes Some(true)
+              0 x1 race-free Some(true) changes None
             witnesses 6, feasible 5, reads 1, infeasible_phase1 1, feasible_phase1 4, with_choices 1, choice_graphs 1, possible_choice_graphs 4
         "#]],
     );
@@ -89,10 +89,10 @@ fn writes_of_the_same_value_are_let_go_if_asked_to() {
         &same,
         &settings,
         &expect![[r#"
-        witnessed 3 [7, 10, 0] `r(x)` at m:4 saw `w(x)` at b:2; it can see the initial value instead
-          0 x1 race-free true changes None
-        witnesses 6, feasible 3, reads 1, same_value 1
-    "#]],
+            witnessed 3 [7, 10, 0] `r(x)` at m:4 saw `w(x)` at b:2; it can see the initial value instead
+              0 x1 race-free Some(true) changes None
+            witnesses 6, feasible 3, reads 1, same_value 1
+        "#]],
     );
     // The read saw the 5 of one place and could see others there, one of which is a 7.
     let some = "T0|fork(T1)|m\nT1|w(x)|a|5\nT1|w(x)|a|7\nT1|w(x)|a|5\nT0|w(x)|b|5\nT0|r(x)|c|5\n";
@@ -101,10 +101,10 @@ fn writes_of_the_same_value_are_let_go_if_asked_to() {
         some,
         &settings,
         &expect![[r#"
-        witnessed 2 [5, 6, 3] `r(x)` at c saw `w(x)` at b; it can see `w(x)` at a instead
-          3 x1 race-free false changes Some(true)
-        witnesses 12, feasible 3, reads 1, same_value 2
-    "#]],
+            witnessed 2 [5, 6, 3] `r(x)` at c saw `w(x)` at b; it can see `w(x)` at a instead
+              3 x1 race-free Some(false) changes Some(true)
+            witnesses 12, feasible 3, reads 1, same_value 2
+        "#]],
     );
 }
 
@@ -116,10 +116,10 @@ fn what_an_update_recorded_tells_nothing_and_what_saw_no_write_tells_the_initial
         text,
         &Settings::default(),
         &expect![[r#"
-        witnessed 3 [2, 3, 0] `r(x)` at c saw `w(x)` at b; it can see the initial value instead
-          0 x1 race-free false changes Some(true)
-        witnesses 6, feasible 2, reads 1
-    "#]],
+            witnessed 3 [2, 3, 0] `r(x)` at c saw `w(x)` at b; it can see the initial value instead
+              0 x1 race-free Some(false) changes Some(true)
+            witnesses 6, feasible 2, reads 1
+        "#]],
     );
     let text = "T1|arw(x)|a|3\nT1|w(x)|b|3\nT2|r(x)|c|3\n";
     tells(
@@ -127,11 +127,11 @@ fn what_an_update_recorded_tells_nothing_and_what_saw_no_write_tells_the_initial
         text,
         &Settings::default(),
         &expect![[r#"
-        witnessed 3 [2, 3, 0] `r(x)` at c saw `w(x)` at b; it can see the initial value instead
-          0 x1 race-free false changes None
-          1 x1 race-free false changes None
-        witnesses 9, feasible 4, reads 1
-    "#]],
+            witnessed 3 [2, 3, 0] `r(x)` at c saw `w(x)` at b; it can see the initial value instead
+              0 x1 race-free Some(false) changes None
+              1 x1 race-free Some(false) changes None
+            witnesses 9, feasible 4, reads 1
+        "#]],
     );
 }
 
@@ -144,10 +144,10 @@ fn two_writes_that_race_are_not_called_race_free() {
         text,
         &settings,
         &expect![[r#"
-        witnessed 2 [2, 0, 1] `x` was last written by `w(x)` at b; it can be `w(x)` at a instead
-          1 x1 race-free false changes None
-        witnesses 6, feasible 1, reads 1
-    "#]],
+            witnessed 2 [2, 0, 1] `x` was last written by `w(x)` at b; it can be `w(x)` at a instead
+              1 x1 race-free Some(false) changes None
+            witnesses 6, feasible 1, reads 1
+        "#]],
     );
 }
 
@@ -169,20 +169,20 @@ fn what_the_run_leaves_behind_can_be_asked_for() {
         text,
         &settings,
         &expect![[r#"
-        witnessed 2 [5, 0, 2] `x` was last written by `w(x)` at b:2; it can be `w(x)` at a:2 instead
-          2 x1 race-free true changes None
-        witnesses 6, feasible 1, reads 1
-    "#]],
+            witnessed 2 [5, 0, 2] `x` was last written by `w(x)` at b:2; it can be `w(x)` at a:2 instead
+              2 x1 race-free Some(true) changes None
+            witnesses 6, feasible 1, reads 1
+        "#]],
     );
     tells(
         &ORDER,
         text,
         &settings,
         &expect![[r#"
-        witnessed 2 [5, 0, 2] `x` was last written by `w(x)` at b:2; it can be `w(x)` at a:2 instead
-          2 x1 race-free true changes None
-        witnesses 6, feasible 1, reads 1, infeasible_phase1 5, feasible_phase1 1, with_choices 0, choice_graphs 0, possible_choice_graphs 0
-    "#]],
+            witnessed 2 [5, 0, 2] `x` was last written by `w(x)` at b:2; it can be `w(x)` at a:2 instead
+              2 x1 race-free Some(true) changes None
+            witnesses 6, feasible 1, reads 1, infeasible_phase1 5, feasible_phase1 1, with_choices 0, choice_graphs 0, possible_choice_graphs 0
+        "#]],
     );
 }
 
