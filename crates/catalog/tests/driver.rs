@@ -137,7 +137,7 @@ impl Analysis for Sees {
                 events,
                 message: String::new(),
                 count: 1,
-                evidence: Evidence::Schedule(proof.unwrap()),
+                evidence: Evidence::Schedule(proof.expect("the read is free")),
                 detail: Detail::Nondeterminism(Box::new(detail)),
             };
             _ = sink.found(finding);

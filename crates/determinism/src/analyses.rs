@@ -41,8 +41,9 @@ const SHARE: u64 = 8;
 /// Which part of the budget is kept for proofs.
 const PROOFS_SHARE: u64 = 4;
 
-/// Which part of the budget one query of a proof may cost when there is none left.
-const LAST_SHARE: u64 = 4_096;
+/// How much one query of a proof may cost even when there is no budget left: what was found is to be
+/// shown.
+const LAST_WORK: u64 = 1_000_000;
 
 /// How many witnesses are listed at most.
 pub const WITNESSES_MAX: u64 = 10_000_000;
@@ -108,6 +109,8 @@ struct Totals {
     phases: Phases,
     listed: u64,
     unlisted: u64,
+    /// Groups that there was no time to tell of.
+    untold: u64,
 }
 
 impl Totals {
@@ -229,11 +232,11 @@ impl<'a, 't> Pass<'a, '_, 't> {
             // Who asks to stop still wants what was found: as much as can be proven at once.
             if at > 0 && sink.is_cancelled() {
                 self.truncated = Some(Truncation::Cancelled);
+                self.totals.untold = (groups.len() - at * PROOFS_BATCH) as u64;
                 return;
             }
             let share = work_left / SHARE / PROOFS_BATCH as u64;
-            let work = share.max(self.settings.budget / LAST_SHARE).max(1);
-            let budget = Budget { work, ..Budget::default() };
+            let budget = Budget { work: share.max(LAST_WORK), ..Budget::default() };
             let worker = || Proofs {
                 analysis: info.name,
                 mode: mode.word(),
@@ -273,12 +276,13 @@ impl<'a, 't> Pass<'a, '_, 't> {
         let more = [
             ("undecided", self.totals.undecided),
             ("unlisted_witnesses", self.totals.unlisted),
-            ("unlisted", self.groups.unlisted),
+            ("unlisted", self.groups.unlisted + self.totals.untold),
             ("same_value", self.groups.same_value),
         ];
         counters.extend(more.into_iter().filter(|&(_, count)| count > 0));
-        let is_short = self.totals.undecided + self.totals.unlisted + self.groups.unlisted > 0;
+        let is_short = self.totals.undecided + self.groups.unlisted > 0;
         let truncated = self.truncated.or(is_short.then_some(Truncation::Budget));
+        let truncated = truncated.or((self.totals.unlisted > 0).then_some(Truncation::Limit));
         Coverage { analysis, truncated, counters }
     }
 }

@@ -335,8 +335,8 @@ impl<'t> Proofs<'_, 't> {
                 format!("{} saw {saw}; it can see {sees} instead", spelled(trace, read))
             }
             (Some(read), _) => format!(
-                "{} saw {saw}; {sees} could come in between, but no correct run was found in which \
-                 it sees another write",
+                "{} saw {saw}; by the order of events alone it could see {sees}, but no correct run was \
+                 found in which it sees another write",
                 spelled(trace, read)
             ),
             (None, Evidence::Schedule(_)) => {

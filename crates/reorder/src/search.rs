@@ -19,6 +19,9 @@ use crate::window::Window;
 /// How many numbers the rows of a window may have: several copies of them are kept at a time.
 const NUMBERS_MAX: u64 = 50_000_000;
 
+/// What it costs to look at what a thread leaves open.
+const LOOK: u64 = 8;
+
 /// What is left of a query's budget.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
@@ -80,6 +83,11 @@ impl Search {
 
     fn examine(&mut self, problem: &Problem<'_, '_>, mut cut: Cut) -> Examined {
         loop {
+            // Every thread is looked at for what it leaves open, and so is each larger cut.
+            self.spend(LOOK * cut.len() as u64);
+            if self.work_left == 0 {
+                return Examined::Spent;
+            }
             if problem.is_too_much(&cut) {
                 return Examined::Refuted;
             }
@@ -104,7 +112,11 @@ impl Search {
                 Oriented::Found(reordering) => return Examined::Found(reordering),
                 Oriented::Refuted => return Examined::Refuted,
                 Oriented::Complete(event) => problem.add(event, &mut cut),
-                Oriented::Failed => return Examined::Grown(larger(problem, &cut)),
+                Oriented::Failed => {
+                    let larger = larger(problem, &cut);
+                    self.spend(LOOK * (larger.len() * cut.len()) as u64);
+                    return Examined::Grown(larger);
+                }
                 Oriented::Spent => return Examined::Spent,
             }
         }

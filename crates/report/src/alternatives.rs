@@ -149,7 +149,7 @@ fn choice(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) -> 
         (Some(true), ..) => ", another value".to_owned(),
     };
     if alternative.count > 1 {
-        write += &format!(" ({})", counted(alternative.count, "instance"));
+        write += &format!(" ({})", counted(alternative.count, "pair"));
     }
     let is_silent = alternative.is_race_free == Some(true);
     let silence = is_silent.then(|| silence(trace, detail, alternative));

@@ -116,13 +116,13 @@ const GAP_HINT: &str = "--format json has the whole schedule";
 
 /// What a finding that stands for several instances says of the others.
 fn instances_note(finding: &Finding) -> Option<String> {
-    let thing = if finding.kind == Kind::Race { "pairs" } else { "instances" };
-    let place = match finding.detail {
-        Detail::None => "these locations",
-        // Whatever it sees, it is the read that findings are grouped by.
-        Detail::Nondeterminism(_) => "the location of the read",
+    let things = match (&finding.detail, finding.kind) {
+        // What a read then sees may be yet another write.
+        (Detail::Nondeterminism(_), _) => "pairs of a read here and another write that can come in",
+        (Detail::None, Kind::Race) => "pairs at these locations",
+        (Detail::None, _) => "instances at these locations",
     };
-    let stands = format!("It stands for {} {thing} at {place}", finding.count);
+    let stands = format!("It stands for {} {things}", finding.count);
     match finding.guarantee() {
         _ if finding.count < 2 => None,
         Guarantee::Witnessed => Some(format!("{stands}; this one has a schedule")),

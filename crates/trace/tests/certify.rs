@@ -301,56 +301,6 @@ fn agrees_with_the_definition_on_walks_and_what_is_near_them() {
     }
 }
 
-/// Compares on runs of all events of `trace` and what is near them. Gives how many claims on what a
-/// variable is left with held, how many of them of another write than observed, and how many did
-/// not.
-fn agree_on_whole_runs(trace: &Trace, rng: &mut Rng) -> [usize; 3] {
-    let both = Both::of(trace);
-    let writes = || ids(trace).filter(|&id| trace.event(id).op.is_write());
-    let is_last = |id: EventId| {
-        !writes().any(|other| other > id && trace.event(other).op.var() == trace.event(id).op.var())
-    };
-    let mut whole: Vec<EventId> = ids(trace).collect();
-    let mut tally = [0; 3];
-    for _ in 0..3 * trace.len() {
-        let at = rng.below(trace.len() - 1);
-        whole.swap(at, at + 1);
-        if !both.definition.is_correct(&whole) {
-            whole.swap(at, at + 1);
-        }
-    }
-    for near in 0..3 {
-        for write in writes().chain(rng.pick(&whole).copied()) {
-            let access = if near == 0 { Some(write) } else { rng.pick(&whole).copied() };
-            let Some(goal) = access.and_then(|access| leaves(trace, access, write)) else {
-                continue;
-            };
-            match both.agree(&whole, &goal) {
-                true if is_last(write) => tally[0] += 1,
-                true => tally[1] += 1,
-                false => tally[2] += 1,
-            }
-        }
-        mutate(trace, &mut whole, rng);
-    }
-    tally
-}
-
-#[test]
-fn agrees_with_the_definition_on_runs_of_all_events_and_what_is_near_them() {
-    let mut tally = [0; 3];
-    for (_, shape) in Shape::ALL {
-        for seed in 0..u64::from(soak::cases(100)) {
-            let trace = generate::random(shape.events(shape.events.min(12)), seed);
-            if trace.len() > 1 {
-                let more = agree_on_whole_runs(&trace, &mut Rng::new(seed));
-                tally = [tally[0] + more[0], tally[1] + more[1], tally[2] + more[2]];
-            }
-        }
-    }
-    assert!(tally.iter().all(|&count| count > 20), "{tally:?}");
-}
-
 /// Walks seldom end in a deadlock, so these come from a search of all reorderings.
 #[test]
 fn agrees_with_the_definition_on_deadlocks_and_what_is_near_them() {

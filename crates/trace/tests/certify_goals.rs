@@ -262,7 +262,7 @@ w(x)
 
 /// The goal that the variable which `access` accesses is left with `write`.
 fn leaves(drawing: &str, access: u32, write: u32) -> Goal {
-    let var = trace(drawing).event(event(access)).op.var().unwrap();
+    let var = trace(drawing).event(event(access)).op.var().expect("it is an access");
     Goal::Leaves { var, write: event(write) }
 }
 
