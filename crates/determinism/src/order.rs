@@ -9,91 +9,123 @@
 //! feasible. Otherwise it is feasible if some *choice graph*, which orders all those pairs, has no
 //! cycle.
 //!
-//! One closure of all couples serves all witnesses of kind 2, since these keep the couple that they
-//! break as an order. For kind 1 there is one without the couple, found by halving (`without`). A
-//! witness adds its edges on top, as cuts, without touching an event (`bend`). The choices that
-//! matter are those of a strongly connected component, which is a range of each thread (`reach`).
-//! Most choice graphs need not be made: the observed order, cut once or twice (`cuts`) or bent here
-//! and there (`greedy`), shows the witness; else they are searched (`choices`).
+//! One closure of all couples (`clocks`, `after`) serves all witnesses of kind 2, since these keep
+//! the couple that they break as an order. For kind 1 it is patched where it rests on the couple
+//! (`without`, `suspects`). A witness adds its edges on top, as cuts, without touching an event
+//! (`bend`). The choices that matter are those of a strongly connected component, which is a range
+//! of each thread (`reach`). Most choice graphs need not be made: the observed order, cut once or
+//! twice (`cuts`) or bent here and there (`greedy`), shows the witness; else they are searched
+//! (`choices`).
 //!
 //! Along a line, the writes of one thread, verdicts depend on each other. A run that has `c` before
 //! the read has all earlier writes of the line before it, so kind 1 is feasible up to some place,
-//! in either phase. For kind 2, if writes from `c` to `d` can all come between, each can. And where
-//! what a read reaches and what reaches its writer say that no choice can matter, a range needs no
-//! further look. So most witnesses cost nothing of their own, and the rest a few cuts each, but for
-//! those that many choices matter to: these cost more the more sections are left unordered around
-//! them. A couple costs, besides, as much as its edge changes in a closure, once for each halving.
+//! in either phase; and all that come before the read anyway share one graph, so they are decided
+//! together. For kind 2, if writes from `c` to `d` can all come between, each can. And where what a
+//! read reaches and what reaches its writer say that no choice can matter, a range needs no further
+//! look. So most witnesses cost nothing of their own, and the rest a few cuts each, but for those
+//! that many choices matter to: these cost more the more sections are left unordered around them.
+//! A couple costs, besides, what its edge changes in the closure, twice over or so where threads
+//! are few, and more where they are many.
 //!
-//! Exact, but for a budget that ends. Counts are those of the definition, but for choice graphs
-//! explored, which depend on what is tried first: sections as observed.
+//! Memory is about two rows of numbers, one for each thread, for each event that has to do with
+//! another thread. Where that is too much ([`OrderGraph::is_too_large`]) nothing is decided. All
+//! work but making the closure, which is limited by its size, and a few rows for each couple counts
+//! against the budget of the couple. Of that it takes [`COUPLE_MAX`], or a small part if that is
+//! more; and a part of what is left goes to looking for one choice graph.
+//!
+//! Exact, but for what is left unknown then. Counts are those of the definition, but for choice
+//! graphs explored, which depend on what is tried first: sections as observed.
 //!
 //! A. Sinha, S. Malik, A. Gupta, *Efficient Predictive Analysis for Detecting Nondeterminism in
 //! Multi-Threaded Programs* (FMCAD 2012), section III. [`mod@reference`] transcribes it.
 
+mod after;
 mod bend;
 mod choices;
 mod clocks;
 mod cuts;
 mod desk;
+mod edges;
 mod greedy;
 mod ground;
 mod lines;
 mod reach;
 pub mod reference;
 mod schedule;
+mod suspects;
 mod without;
 
-use reweave_base::IndexVec;
 use reweave_trace::{EventId, VarId};
 
-use self::bend::{Base, Work};
-use self::clocks::Clocks;
+use self::after::Successors;
+use self::bend::{Base, Halt, Work};
 use self::desk::{Chain, Desk};
-use self::ground::{Ground, LooseId, Point};
+use self::ground::{Ground, Point};
 use self::lines::{Case, Room, Tally, Writes};
 use self::without::Without;
 use crate::accesses::{Accesses, Couple};
 use crate::verdicts::{Phases, ReadVerdicts};
 use crate::witness::{Witness, WitnessKind};
 
-/// What must come before what in a trace, whatever the order of its sections: with all couples, and
-/// with those alone that no witness can break.
+/// How many entries all rows of a closure may have together.
+const ENTRIES_MAX: usize = 1 << 27;
+
+/// How much one couple may cost, whatever its budget: more hardly ever helps.
+pub const COUPLE_MAX: u64 = 1 << 22;
+
+/// Which part of a larger budget it may cost.
+const SHARE: u64 = 32;
+
+/// How much of `budget` one couple may cost.
+fn allowed(budget: u64) -> u64 {
+    COUPLE_MAX.max(budget / SHARE).min(budget)
+}
+
+/// What must come before what in a trace, whatever the order of its sections.
 #[derive(Debug)]
 pub struct OrderGraph<'t> {
     ground: Ground<'t>,
     writes: Writes,
-    /// The closure with all couples.
+    /// None if it is too large.
+    closure: Option<Closure>,
+}
+
+/// The closure of all couples.
+#[derive(Debug)]
+struct Closure {
     rows: Vec<u32>,
-    /// The closure with the couples that always hold.
-    firm: Clocks,
+    successors: Successors,
 }
 
 impl<'t> OrderGraph<'t> {
     /// The graph of the trace of `accesses`.
     #[must_use]
     pub fn new(accesses: &Accesses<'t>) -> Self {
-        let reads = accesses.couples().iter().map(|couple| couple.read);
-        let mut ground = Ground::of(accesses.trace(), reads);
-        let firm = Clocks::of(&ground);
-        // Who comes before a read without their couple does so in every graph.
-        let base = Base { ground: &ground, rows: firm.rows() };
-        let is_loose = |&(writer, read): &(Point, Point)| !base.is_before(writer, read);
-        let loose: IndexVec<LooseId, (Point, Point)> =
-            ground.loose.iter().copied().filter(is_loose).collect();
-        let ids = loose.entries().map(|(id, &(_, read))| (ground.event(read), id)).collect();
-        (ground.loose, ground.loose_of) = (loose, ids);
-        let mut all = firm.clone();
-        all.add_all(&ground, ground.loose.as_slice());
-        Self { writes: Writes::of(accesses), rows: all.into_rows(), ground, firm }
+        let ground = Ground::of(accesses.trace());
+        let is_small = ground.segments.len().saturating_mul(ground.threads_count) <= ENTRIES_MAX;
+        let rows = is_small.then(|| clocks::closure(&ground, None)).flatten();
+        let closure = rows.map(|rows| {
+            let successors = Successors::of(&ground, &rows);
+            Closure { rows, successors }
+        });
+        Self { writes: Writes::of(accesses), ground, closure }
     }
 
-    fn base(&self) -> Base<'_> {
-        Base { ground: &self.ground, rows: &self.rows }
+    /// Whether nothing is decided, since there are too many threads for as often as they have to do
+    /// with each other.
+    #[must_use]
+    pub const fn is_too_large(&self) -> bool {
+        self.closure.is_none()
+    }
+
+    fn base(&self) -> Option<Base<'_>> {
+        let Closure { rows, successors } = self.closure.as_ref()?;
+        Some(Base { ground: &self.ground, rows, successors, patch: None })
     }
 }
 
-/// Decides the witnesses of one couple after the other. Those of couples next to each other in
-/// [`Accesses::couples`] share most of the work; what is said of each does not depend on others.
+/// Decides the witnesses of one couple after the other. What is said of each does not depend on
+/// others.
 #[derive(Debug)]
 pub struct OrderSolver<'g, 't> {
     graph: &'g OrderGraph<'t>,
@@ -109,15 +141,15 @@ impl<'g, 't> OrderSolver<'g, 't> {
         let threads_count = graph.ground.threads_count;
         Self {
             graph,
-            without: Without::from(graph.firm.clone()),
+            without: Without::new(&graph.ground),
             desk: Desk::new(threads_count),
             room: Room::new(threads_count),
         }
     }
 
     /// Puts into `verdicts` those on the witnesses of kinds 1 and 2 of all challengers of `couple`,
-    /// and gives how the phases decided them. `budget` counts entries of cuts; where it ends, the
-    /// rest is unknown.
+    /// and gives how the phases decided them. `budget` counts entries of cuts; where it ends, or
+    /// what one couple may cost of it, the rest is unknown.
     ///
     /// Each witness is counted once: those that are infeasible in the first phase, feasible in it,
     /// with choices, and unknown are twice as many as there are challengers.
@@ -130,12 +162,16 @@ impl<'g, 't> OrderSolver<'g, 't> {
         let ground = &self.graph.ground;
         let is_write = ground.trace.event(couple.read).op.is_write();
         let count = self.graph.writes.count(couple.var) - u64::from(is_write);
-        let read = ground.point(couple.read);
         let writer = couple.writer.map(|writer| ground.point(writer));
+        let ends = (writer, Some(ground.point(couple.read)));
         let [after, between, _] = &mut verdicts.kinds;
-        let mut phases = self.decide_writer_after(couple, Tally::new(after), budget).finish(count);
-        let case = self.case_between(couple.var, Tally::new(between), budget);
-        phases.add(&case.decide_between(writer, Some(read)).finish(count));
+        let allowed = allowed(*budget);
+        let mut left = allowed;
+        let after = self.decide_writer_after(couple, Tally::new(after), &mut left);
+        let mut phases = after.finish(count);
+        let between = self.decide_between(couple.var, ends, Tally::new(between), &mut left);
+        phases.add(&between.finish(count));
+        *budget -= allowed - left;
         phases
     }
 
@@ -149,11 +185,14 @@ impl<'g, 't> OrderSolver<'g, 't> {
         budget: &mut u64,
     ) -> Phases {
         let count = self.graph.writes.count(var);
-        let writer = self.graph.ground.point(writer);
+        let ends = (Some(self.graph.ground.point(writer)), None);
         let [after, between, _] = &mut verdicts.kinds;
         let mut phases = Tally::new(after).finish(count);
-        let case = self.case_between(var, Tally::new(between), budget);
-        phases.add(&case.decide_between(Some(writer), None).finish(count));
+        let allowed = allowed(*budget);
+        let mut left = allowed;
+        let between = self.decide_between(var, ends, Tally::new(between), &mut left);
+        phases.add(&between.finish(count));
+        *budget -= allowed - left;
         phases
     }
 
@@ -165,21 +204,18 @@ impl<'g, 't> OrderSolver<'g, 't> {
         if witness.kind.is_void(witness.writer, witness.challenger) {
             return None;
         }
-        let (chain, rows) = match witness.kind {
-            WitnessKind::WriterAfter => {
-                let chain = Chain { first: challenger, middle: read?, last: writer };
-                let loose = ground.loose_of.get(&witness.read?)?;
-                (chain, self.without.rows(ground, *loose))
-            }
-            WitnessKind::Between => {
-                let chain = Chain { first: writer, middle: challenger?, last: read };
-                (chain, self.graph.rows.as_slice())
-            }
-            WitnessKind::WriterAbsent => return None,
-        };
-        let base = Base { ground, rows };
         let mut unlimited = u64::MAX;
         let mut work = Work(&mut unlimited);
+        let mut base = self.graph.base()?;
+        let chain = match witness.kind {
+            WitnessKind::WriterAfter => {
+                let couple = ground.loose(witness.read?)?;
+                base.patch = Some(self.without.patch(base, couple, &mut work).ok()?);
+                Chain { first: challenger, middle: read?, last: writer }
+            }
+            WitnessKind::Between => Chain { first: writer, middle: challenger?, last: read },
+            WitnessKind::WriterAbsent => return None,
+        };
         self.desk.set(base, &chain, &mut work).ok()?;
         self.desk.schedule(base, &chain, witness.read, &mut work).ok()?
     }
@@ -187,40 +223,44 @@ impl<'g, 't> OrderSolver<'g, 't> {
     fn decide_writer_after<'a>(
         &'a mut self,
         couple: &Couple,
-        tally: Tally<'a>,
+        mut tally: Tally<'a>,
         budget: &'a mut u64,
     ) -> Tally<'a> {
-        let ground = &self.graph.ground;
+        let OrderGraph { ground, writes, .. } = self.graph;
         // Where the couple is not loose the writer comes first without it, or is the initial value.
-        let Some(&loose) = ground.loose_of.get(&couple.read) else { return tally };
-        let (writer, read) = ground.loose[loose];
-        let base = Base { ground, rows: self.without.rows(ground, loose) };
-        let case = Case {
-            base,
-            writes: &self.graph.writes,
-            var: couple.var,
-            desk: &mut self.desk,
-            room: &mut self.room,
-            tally,
-            work: Work(budget),
-        };
-        case.decide_writer_after(writer, read)
+        let Some((writer, read)) = ground.loose(couple.read) else { return tally };
+        let base = self.graph.base().ok_or(Halt::Spent).and_then(|base| {
+            let patch = self.without.patch(base, (writer, read), &mut Work(budget))?;
+            Ok(Base { patch: Some(patch), ..base })
+        });
+        match base {
+            Ok(base) => {
+                let (desk, room, work) = (&mut self.desk, &mut self.room, Work(budget));
+                let case = Case { base, writes, var: couple.var, desk, room, tally, work };
+                case.decide_writer_after(writer, read)
+            }
+            Err(Halt::Cycle) => tally,
+            Err(Halt::Spent) => {
+                tally.verdicts.unknown.initial = true;
+                tally.leave(writes, couple.var, [Some(writer), Some(read)]);
+                tally
+            }
+        }
     }
 
-    fn case_between<'a>(
+    fn decide_between<'a>(
         &'a mut self,
         var: VarId,
-        tally: Tally<'a>,
+        (writer, read): (Option<Point>, Option<Point>),
+        mut tally: Tally<'a>,
         budget: &'a mut u64,
-    ) -> Case<'a> {
-        Case {
-            base: self.graph.base(),
-            writes: &self.graph.writes,
-            var,
-            desk: &mut self.desk,
-            room: &mut self.room,
-            tally,
-            work: Work(budget),
-        }
+    ) -> Tally<'a> {
+        let writes = &self.graph.writes;
+        let Some(base) = self.graph.base() else {
+            tally.leave(writes, var, [writer, read]);
+            return tally;
+        };
+        let (desk, room, work) = (&mut self.desk, &mut self.room, Work(budget));
+        Case { base, writes, var, desk, room, tally, work }.decide_between(writer, read)
     }
 }

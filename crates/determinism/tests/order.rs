@@ -503,6 +503,33 @@ fn verdicts_do_not_depend_on_what_was_decided_before() {
 }
 
 #[test]
+fn too_many_threads_leave_all_but_what_is_so_by_definition_unknown() {
+    let mut builder = TraceBuilder::new();
+    let (site, var, other) = (builder.site("here"), builder.var("x"), builder.var("y"));
+    for thread in 0..9_000 {
+        let thread = builder.thread(&thread.to_string());
+        builder.push(thread, Op::Write(other), site);
+        builder.push(thread, Op::Read(var), site);
+        builder.push(thread, Op::Write(var), site);
+    }
+    let trace = builder.finish().unwrap();
+    let accesses = Accesses::of(&trace);
+    let graph = OrderGraph::new(&accesses);
+    assert!(graph.is_too_large());
+    let mut solver = OrderSolver::new(&graph);
+    let mut unknown = Vec::new();
+    for couple in [accesses.couples()[0], accesses.couples()[500]] {
+        let mut verdicts = ReadVerdicts::default();
+        let phases = solver.decide(&couple, &mut verdicts, &mut u64::MAX.clone());
+        let counts = verdicts.kinds.map(|kind| kind.unknown.count());
+        assert_eq!(phases.infeasible + counts[0] + counts[1], 18_000);
+        unknown.push(counts);
+    }
+    // A read of the initial value has no witness of kind 1; that is no challenger of kind 2.
+    assert_eq!(unknown, [[0, 9_000, 0], [9_000, 8_999, 0]]);
+}
+
+#[test]
 fn phases_add_up_to_millions_of_witnesses() {
     use reweave_workload::Shape::{Barrier, ForkJoin, Guarded, LockHeavy, Mixed};
     let mut table = String::new();

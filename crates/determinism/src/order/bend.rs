@@ -15,7 +15,9 @@
 use reweave_base::Id;
 use reweave_trace::ThreadId;
 
-use super::ground::{Ground, NEVER, Point, Scope};
+use super::after::Successors;
+use super::ground::{Ground, NEVER, Point, Scope, SegmentId};
+use super::without::Patch;
 
 /// Why a closure is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +28,17 @@ pub(super) enum Halt {
     Spent,
 }
 
-/// How many entries of cuts may still be looked at.
+/// How many entries of cuts may still be looked at: a search counts as one, a row that is gone through
+/// from end to end as [`Ground::row_cost`].
 #[derive(Debug)]
 pub(super) struct Work<'a>(pub(super) &'a mut u64);
 
 impl Work<'_> {
+    /// Whether nothing is left.
+    pub(super) const fn is_over(&self) -> bool {
+        *self.0 == 0
+    }
+
     #[inline]
     pub(super) fn spend(&mut self, entries: usize) -> Result<(), Halt> {
         match self.0.checked_sub(entries as u64).filter(|&left| left > 0) {
@@ -50,14 +58,21 @@ impl Work<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Base<'a> {
     pub(super) ground: &'a Ground<'a>,
+    /// What comes before each segment, row by row.
     pub(super) rows: &'a [u32],
+    pub(super) successors: &'a Successors,
+    /// Where the graph has less than the rows say.
+    pub(super) patch: Option<&'a Patch>,
 }
 
-impl Base<'_> {
+impl<'a> Base<'a> {
     #[inline]
-    fn row(&self, point: Point) -> &[u32] {
+    pub(super) fn row(&self, segment: SegmentId) -> &'a [u32] {
         let count = self.ground.threads_count;
-        &self.rows[self.ground.segment(point).index() * count..][..count]
+        match self.patch.and_then(|patch| patch.row(segment)) {
+            Some(row) => row,
+            None => &self.rows[segment.index() * count..][..count],
+        }
     }
 
     /// Whether `early` comes before `late`, or is it.
@@ -66,44 +81,70 @@ impl Base<'_> {
         if early.thread == late.thread {
             return early.position <= late.position;
         }
-        self.row(late)[early.thread.index()] > early.position
+        self.row(self.ground.segment(late))[early.thread.index()] > early.position
     }
 
     /// Makes `cut` all that comes before `point`, and that itself.
     #[inline]
     pub(super) fn before(&self, point: Point, cut: &mut [u32]) {
-        cut.copy_from_slice(self.row(point));
+        cut.copy_from_slice(self.row(self.ground.segment(point)));
         cut[point.thread.index()] = point.position + 1;
     }
 
-    /// The first event of `thread` that comes after `point`, or is it.
-    #[inline]
+    /// The first event of `thread`, which is another, that comes after `point`.
     pub(super) fn first_after(&self, point: Point, thread: ThreadId) -> u32 {
-        if thread == point.thread {
-            return point.position;
-        }
-        let (ground, count) = (self.ground, self.ground.threads_count);
-        let segments = ground.segments_of(thread);
-        let (mut from, mut to) = (segments.start, segments.end);
-        while from < to {
-            let middle = from.midpoint(to);
-            if self.rows[middle * count + point.thread.index()] > point.position {
-                to = middle;
-            } else {
-                from = middle + 1;
-            }
-        }
-        if from == segments.end {
-            return ground.events_count(thread);
-        }
-        ground.segments.as_slice()[from].start.position
+        let row = self.successors.row(self.ground, point);
+        let first = row.map_or_else(|| self.ground.events_count(thread), |row| row[thread.index()]);
+        if self.patch.is_some() { self.first_after_from(point, thread, first) } else { first }
     }
 
     /// Makes `cut` all that comes after `point`, and that itself: for each thread its first event.
     #[inline]
     pub(super) fn after(&self, point: Point, cut: &mut [u32]) {
-        for thread in self.ground.threads() {
-            cut[thread.index()] = self.first_after(point, thread);
+        match self.successors.row(self.ground, point) {
+            Some(row) => cut.copy_from_slice(row),
+            None => self.ground.whole(cut),
+        }
+        cut[point.thread.index()] = point.position;
+        if self.patch.is_some() {
+            for thread in self.ground.threads().filter(|&thread| thread != point.thread) {
+                let first = &mut cut[thread.index()];
+                *first = self.first_after_from(point, thread, *first);
+            }
+        }
+    }
+
+    /// The first event of `thread` that comes after `point`, which none before `first` does: most
+    /// often `first`, or one a little further.
+    fn first_after_from(&self, point: Point, thread: ThreadId, first: u32) -> u32 {
+        let ground = self.ground;
+        if first == ground.events_count(thread) {
+            return first;
+        }
+        let end = ground.segments_of(thread).end;
+        let is_after =
+            |at: usize| self.row(SegmentId::from_index(at))[point.thread.index()] > point.position;
+        let mut from = ground.segment(Point { thread, position: first }).index();
+        if is_after(from) {
+            return first;
+        }
+        let mut step = 1;
+        while from + step < end && !is_after(from + step) {
+            from += step;
+            step *= 2;
+        }
+        let (mut from, mut to) = (from + 1, end.min(from + step));
+        while from < to {
+            let middle = from.midpoint(to);
+            if is_after(middle) {
+                to = middle;
+            } else {
+                from = middle + 1;
+            }
+        }
+        match ground.segments.as_slice().get(from).filter(|_| from < end) {
+            Some(segment) => segment.start.position,
+            None => ground.events_count(thread),
         }
     }
 }
@@ -142,6 +183,11 @@ impl Bend {
         self.pending.clear();
     }
 
+    /// How many entries its cuts have.
+    pub(super) const fn size(&self) -> usize {
+        self.before.len() + self.after.len()
+    }
+
     /// The edges that were added, and that followed.
     pub(super) fn edges(&self) -> &[(Point, Point)] {
         &self.edges
@@ -160,7 +206,7 @@ impl Bend {
         while let Some((tail, head)) = self.pending.pop() {
             if !self.is_before(base, tail, head) {
                 self.insert(base, tail, head, work)?;
-                self.force(base.ground)?;
+                self.force(base.ground, work)?;
             }
         }
         Ok(())
@@ -208,7 +254,7 @@ impl Bend {
     ) -> Result<(), Halt> {
         let count = base.ground.threads_count;
         let edges_count = self.edges.len();
-        work.spend(count * (edges_count + 1))?;
+        work.spend(count + base.ground.row_cost() * edges_count)?;
         let room = self.before.len();
         self.before.resize(room + count, 0);
         self.after.resize(room + count, 0);
@@ -242,12 +288,13 @@ impl Bend {
     }
 
     /// Notes the edges between scopes that the newest edge forces.
-    fn force(&mut self, ground: &Ground<'_>) -> Result<(), Halt> {
+    fn force(&mut self, ground: &Ground<'_>, work: &mut Work<'_>) -> Result<(), Halt> {
         let room = self.before.len() - ground.threads_count;
         let (before, after) = (&self.before[room..], &self.after[room..]);
         for thread in ground.threads() {
             for early in ground.open_at(thread, before[thread.index()]) {
                 for queue in ground.rivals(early).filter(|_| early.release != NEVER) {
+                    work.spend(1)?;
                     let from = after[queue.thread.index()];
                     if let Some(late) = ground.first_ending_from(queue, from) {
                         self.pending.push((early.end(), late.start()));
@@ -256,6 +303,7 @@ impl Bend {
             }
             for late in ground.open_at(thread, after[thread.index()]) {
                 for queue in ground.rivals(late).filter(|_| late.release != NEVER) {
+                    work.spend(1)?;
                     let seen = before[queue.thread.index()];
                     match ground.last_before(queue, seen) {
                         Some(Scope { release: NEVER, .. }) => return Err(Halt::Cycle),

@@ -33,6 +33,7 @@ impl Choices {
         self.explored = 0;
         self.decisions.clear();
         self.scopes.clear();
+        work.spend(component.scopes_count(base.ground) as usize)?;
         self.scopes.extend(component.scopes(base.ground));
         let mut at = 0;
         while let Some(&id) = self.scopes.get(at) {
@@ -44,6 +45,7 @@ impl Choices {
             };
             let is_first = base.ground.event(scope.start()) < base.ground.event(partner.start());
             let (early, late) = if is_first { (scope, partner) } else { (partner, scope) };
+            work.spend(bend.size())?;
             self.decisions.push((bend.clone(), at, (late.end(), early.start())));
             let mut decided = bend.add(base, early.end(), late.start(), work);
             while decided == Err(Halt::Cycle) {

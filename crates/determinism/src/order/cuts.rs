@@ -57,7 +57,7 @@ impl Cuts {
             if parts.iter().zip(self.cuts.chunks_exact(self.width)).any(is_in) {
                 return Ok(false);
             }
-            let Some(scope) = self.broken(base.ground) else { return Ok(true) };
+            let Some(scope) = self.broken(base.ground, work)? else { return Ok(true) };
             let part = self.part(scope.start());
             self.take_in(base, bend, part, scope.end());
         }
@@ -81,15 +81,24 @@ impl Cuts {
     }
 
     /// A scope that a cut goes through and that would overlap a rival.
-    fn broken<'a>(&self, ground: &'a Ground<'_>) -> Option<&'a Scope> {
-        self.cuts.chunks_exact(self.width).find_map(|cut| {
+    fn broken<'a>(
+        &self,
+        ground: &'a Ground<'_>,
+        work: &mut Work<'_>,
+    ) -> Result<Option<&'a Scope>, Halt> {
+        for cut in self.cuts.chunks_exact(self.width) {
             let positions = ground.threads().zip(cut);
-            let mut open = positions.flat_map(|(thread, &until)| ground.open_at(thread, until));
-            open.find(|scope| {
-                scope.release != NEVER
-                    && ground.rivals(scope).any(|queue| self.is_overlapping(ground, scope, queue))
-            })
-        })
+            let open = positions.flat_map(|(thread, &until)| ground.open_at(thread, until));
+            for scope in open.filter(|scope| scope.release != NEVER) {
+                for queue in ground.rivals(scope) {
+                    work.spend(1)?;
+                    if self.is_overlapping(ground, scope, queue) {
+                        return Ok(Some(scope));
+                    }
+                }
+            }
+        }
+        Ok(None)
     }
 
     fn is_overlapping(&self, ground: &Ground<'_>, scope: &Scope, queue: &Queue) -> bool {

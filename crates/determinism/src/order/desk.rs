@@ -6,11 +6,10 @@ use reweave_trace::EventId;
 use super::bend::{Base, Bend, Halt, Work, has};
 use super::choices::Choices;
 use super::cuts::{Cuts, Part};
-use super::greedy::Greedy;
-use super::ground::{Ground, Point};
+use super::greedy::{Greedy, Trial};
+use super::ground::{Ground, NEVER, Point};
 use super::reach::{CHOICES_MAX, Component, Pairs, Reach};
 use super::schedule;
-use crate::verdicts::Phases;
 
 /// The events of a witness, in its order: up to two edges that meet in the middle.
 #[derive(Clone, Copy, Debug)]
@@ -22,18 +21,23 @@ pub(super) struct Chain {
 
 /// What is known of a chain whose graph has no cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Judgement {
-    /// Nothing is left to choose: feasible.
-    Settled,
-    /// There are choices, and some are without a cycle, or all have one.
-    Chosen { is_feasible: bool },
+pub(super) struct Judgement {
+    /// How many choices matter; [`CHOICES_MAX`] stands for more. None: feasible.
+    pub(super) choices_count: u64,
+    pub(super) is_feasible: bool,
+    /// How many choice graphs were looked at.
+    pub(super) explored: u64,
 }
 
-impl Judgement {
-    pub(super) const fn is_feasible(self) -> bool {
-        matches!(self, Self::Settled | Self::Chosen { is_feasible: true })
-    }
-}
+/// How much may be spent on looking for a choice graph of one chain. Those that are found take a
+/// small part of it, as a rule.
+const SEARCH_MAX: u64 = 1 << 20;
+
+/// Which part of what is left may be spent so, if that is more.
+const SEARCH_SHARE: u64 = 4;
+
+/// How often the observed order is bent for one chain.
+const TRIALS_MAX: usize = 16;
 
 /// Room to judge chains.
 #[derive(Debug)]
@@ -47,6 +51,8 @@ pub(super) struct Desk {
     pairs: Pairs,
     cuts: Cuts,
     greedy: Greedy,
+    /// The graph with what an order is tried with besides.
+    trial: Bend,
     choices: Choices,
 }
 
@@ -56,10 +62,11 @@ impl Desk {
             bend: Bend::default(),
             later: Reach::new(threads_count),
             earlier: Reach::new(threads_count),
-            component: Component::default(),
+            component: Component::new(threads_count),
             pairs: Pairs::new(threads_count),
             cuts: Cuts::new(threads_count),
             greedy: Greedy::new(threads_count),
+            trial: Bend::default(),
             choices: Choices::default(),
         }
     }
@@ -81,32 +88,41 @@ impl Desk {
         Ok(())
     }
 
-    /// Judges `chain`, whose graph is set and has no cycle, and counts it in `phases`; `is_known`
-    /// to be feasible or not.
+    /// Judges `chain`, whose graph is set and has no cycle; `is_known` to be feasible or not.
     pub(super) fn judge(
         &mut self,
         base: Base<'_>,
         chain: &Chain,
         is_known: bool,
-        phases: &mut Phases,
         work: &mut Work<'_>,
     ) -> Result<Judgement, Halt> {
         let choices_count = self.count_choices(base, chain, work)?;
-        if choices_count == 0 {
-            phases.feasible += 1;
-            return Ok(Judgement::Settled);
+        if choices_count == 0 || is_known {
+            let explored = u64::from(choices_count > 0);
+            return Ok(Judgement { choices_count, is_feasible: true, explored });
         }
-        let (is_feasible, explored) = match is_known {
-            true => (true, 1),
-            false => self.explore(base, chain, work)?,
-        };
-        let graphs =
-            1_u64.checked_shl(choices_count as u32).filter(|_| choices_count < CHOICES_MAX);
-        phases.with_choices += 1;
-        phases.feasible_with_choices += u64::from(is_feasible);
-        phases.possible_graphs = phases.possible_graphs.saturating_add(graphs.unwrap_or(u64::MAX));
-        phases.explored_graphs += explored;
-        Ok(Judgement::Chosen { is_feasible })
+        let mut left = SEARCH_MAX.max(*work.0 / SEARCH_SHARE).min(*work.0);
+        let allowed = left;
+        let explored = self.explore(base, chain, &mut Work(&mut left));
+        work.spend((allowed - left) as usize)?;
+        let (is_feasible, explored) = explored?;
+        Ok(Judgement { choices_count, is_feasible, explored })
+    }
+
+    /// How many choices are in the component of the chain that was judged last, which none mattered
+    /// to, in its graph, which is `bend`.
+    pub(super) fn count_around(
+        &mut self,
+        base: Base<'_>,
+        bend: &Bend,
+        work: &mut Work<'_>,
+    ) -> Result<u64, Halt> {
+        self.pairs.count(base, bend, &self.component, work)
+    }
+
+    /// What the middle of that chain reaches: of each thread the events from there on.
+    pub(super) fn reached(&self) -> &[u32] {
+        &self.component.first
     }
 
     /// How many choices of the graph matter to `chain`; [`CHOICES_MAX`] may stand for more, and the
@@ -159,13 +175,32 @@ impl Desk {
         chain: &Chain,
         work: &mut Work<'_>,
     ) -> Result<(bool, u64), Halt> {
-        if self.is_shown_by_cuts(base, chain, work)?
-            || self.greedy.settle(base, &self.bend, work)?
-        {
+        if self.is_shown_by_cuts(base, chain, work)? || self.is_shown_by_bending(base, work)? {
             return Ok((true, 1));
         }
         let is_feasible = self.search(base, work)?;
         Ok((is_feasible, self.choices.explored))
+    }
+
+    /// Whether the observed order, bent here and there, keeps all edges. Where it gets stuck, it is
+    /// tried again with the scope first that had to wait.
+    fn is_shown_by_bending(&mut self, base: Base<'_>, work: &mut Work<'_>) -> Result<bool, Halt> {
+        self.trial.clone_from(&self.bend);
+        for _ in 0..TRIALS_MAX {
+            let (held, waiting) = match self.greedy.run(base, &self.trial, work)? {
+                Trial::Found => return Ok(true),
+                Trial::Stuck(None) => return Ok(false),
+                Trial::Stuck(Some(scopes)) => scopes,
+            };
+            if waiting.release == NEVER {
+                return Ok(false);
+            }
+            match self.trial.add(base, waiting.end(), held.start(), work) {
+                Err(Halt::Cycle) => return Ok(false),
+                added => added?,
+            }
+        }
+        Ok(false)
     }
 
     /// Orders all pairs of the component in the graph, if that is possible.
@@ -211,7 +246,7 @@ impl Desk {
             if self.is_shown_by_cuts(base, chain, work)? {
                 return Ok(Some(self.cut_order(base.ground)));
             }
-            if self.greedy.settle(base, &self.bend, work)? {
+            if self.is_shown_by_bending(base, work)? {
                 return Ok(Some(self.greedy.order(base.ground)));
             }
             if !self.search(base, work)? {

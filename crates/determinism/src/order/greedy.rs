@@ -3,8 +3,9 @@
 //! Up to the first event that has to wait, events run as observed. Then the earliest observed of
 //! those that can be next runs, whatever it takes the others: all that must come before it has run,
 //! and nobody holds the lock that it acquires. Once exactly the first so many observed events have
-//! run, the edges that were added among them, the rest runs as observed. If nothing can be next,
-//! nothing is known.
+//! run, the edges that were added among them, the rest runs as observed. If nothing can be next, a
+//! scope waits for one that waits for it in turn: it may help to have it first. Otherwise nothing
+//! is known.
 //!
 //! Costs a cut for each thread and event from the first that waits to the last.
 
@@ -12,7 +13,15 @@ use reweave_base::Id;
 use reweave_trace::{EventId, ThreadId};
 
 use super::bend::{Base, Bend, Halt, Work, has};
-use super::ground::{Ground, Point};
+use super::ground::{Ground, Point, Scope};
+
+/// What came of looking for an order.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Trial {
+    Found,
+    /// Nothing can be next; a scope that has started, and one that cannot because of it.
+    Stuck(Option<(Scope, Scope)>),
+}
 
 /// Room to bend an order.
 #[derive(Debug, Default)]
@@ -35,13 +44,13 @@ impl Greedy {
         }
     }
 
-    /// Whether an order was found that keeps all edges.
-    pub(super) fn settle(
+    /// Looks for an order that keeps all edges.
+    pub(super) fn run(
         &mut self,
         base: Base<'_>,
         bend: &Bend,
         work: &mut Work<'_>,
-    ) -> Result<bool, Halt> {
+    ) -> Result<Trial, Halt> {
         let ground = base.ground;
         self.begin(ground, bend);
         let is_run =
@@ -51,10 +60,11 @@ impl Greedy {
         loop {
             let is_level = self.start + self.bent.len() == end;
             if is_level && bend.edges().iter().all(|edge| is_run(&self.done, edge)) {
-                return Ok(true);
+                return Ok(Trial::Found);
             }
-            work.spend(ground.threads_count)?;
-            let Some((event, thread)) = self.next(base, bend) else { return Ok(false) };
+            let Some((event, thread)) = self.next(base, bend, work)? else {
+                return Ok(Trial::Stuck(self.conflict(base, bend)));
+            };
             self.done[thread.index()] += 1;
             self.bent.push(event);
             end = end.max(event.index() + 1);
@@ -84,7 +94,12 @@ impl Greedy {
     }
 
     /// The earliest observed event that can be next.
-    fn next(&mut self, base: Base<'_>, bend: &Bend) -> Option<(EventId, ThreadId)> {
+    fn next(
+        &mut self,
+        base: Base<'_>,
+        bend: &Bend,
+        work: &mut Work<'_>,
+    ) -> Result<Option<(EventId, ThreadId)>, Halt> {
         let trace = base.ground.trace;
         let mut tried = None;
         loop {
@@ -92,26 +107,42 @@ impl Greedy {
                 let position = self.done[thread.index()] as usize;
                 trace.thread_events(thread).get(position).map(|&event| (event, thread))
             });
-            let (event, thread) = nexts.filter(|&(event, _)| Some(event) > tried).min()?;
-            if self.can_run(base, bend, base.ground.point(event)) {
-                return Some((event, thread));
+            let next = nexts.filter(|&(event, _)| Some(event) > tried).min();
+            let Some((event, thread)) = next else { return Ok(None) };
+            work.spend(base.ground.threads_count)?;
+            let point = base.ground.point(event);
+            if self.has_all_before(base, bend, point) && self.holder(base.ground, point).is_none() {
+                return Ok(Some((event, thread)));
             }
             tried = Some(event);
         }
     }
 
-    fn can_run(&mut self, base: Base<'_>, bend: &Bend, point: Point) -> bool {
+    /// Whether all that must come before `point` has run.
+    fn has_all_before(&mut self, base: Base<'_>, bend: &Bend, point: Point) -> bool {
         bend.before(base, point, &mut self.cut);
         self.cut[point.thread.index()] = point.position;
-        if self.cut.iter().zip(&self.done).any(|(needed, done)| needed > done) {
-            return false;
-        }
-        let ground = base.ground;
-        ground.acquired_at(point).is_none_or(|scope| {
-            ground.rivals(scope).all(|queue| {
-                let done = self.done[queue.thread.index()];
-                ground.last_before(queue, done).is_none_or(|last| last.release < done)
-            })
+        self.cut.iter().zip(&self.done).all(|(needed, done)| needed <= done)
+    }
+
+    /// The scope that keeps the one that `point` acquires from starting, and that.
+    fn holder(&self, ground: &Ground<'_>, point: Point) -> Option<(Scope, Scope)> {
+        let scope = ground.acquired_at(point)?;
+        ground.rivals(scope).find_map(|queue| {
+            let done = self.done[queue.thread.index()];
+            let last = ground.last_before(queue, done).filter(|last| last.release >= done)?;
+            Some((*last, *scope))
+        })
+    }
+
+    /// The first scope that waits for another alone, after that.
+    fn conflict(&mut self, base: Base<'_>, bend: &Bend) -> Option<(Scope, Scope)> {
+        base.ground.threads().find_map(|thread| {
+            let position = self.done[thread.index()];
+            let point = Point { thread, position };
+            let is_ready = position < base.ground.events_count(thread)
+                && self.has_all_before(base, bend, point);
+            if is_ready { self.holder(base.ground, point) } else { None }
         })
     }
 }

@@ -1,5 +1,5 @@
 //! What every graph of a trace stands on: its events as points, the scopes of its locks, and the
-//! edges that no reordering gives up.
+//! edges between its threads.
 //!
 //! A thread is cut into *segments*, each starting where an edge from another thread may come in, so
 //! that all events of a segment come after the same events of all other threads. Scopes are the
@@ -7,22 +7,22 @@
 //! in which both ends ascend. Overlapping sections of a thread, whatever their locks, are a *knot*:
 //! one vertex of the contracted graph.
 //!
-//! Linear in the events, but for barriers: each arrival of a round is an edge to each departure.
+//! Linear in the events.
 
 use std::ops::Range;
 
-use reweave_base::{FxHashMap, Id, IndexVec, Rows};
+use reweave_base::{Id, IndexVec, Rows};
 use reweave_order::needs::Needs;
 use reweave_trace::views::{Mode, SectionId};
-use reweave_trace::{EventId, LockId, ThreadId, Trace, VarId};
+use reweave_trace::{EventId, LockId, ThreadId, Trace};
+
+use super::edges::{Edges, Links};
 
 reweave_base::id! {
     /// Events of a thread up to the next that an edge from another thread may come into.
     pub(super) struct SegmentId;
     /// A section of a lock that threads contend for; thread by thread, by their acquires.
     pub(super) struct ScopeId;
-    /// A couple that some reordering may break; in the order of couples.
-    pub(super) struct LooseId;
 }
 
 /// A position behind all events: that of a release that is not in the trace.
@@ -80,15 +80,15 @@ pub(super) struct Segment {
 pub(super) struct Ground<'t> {
     pub(super) trace: &'t Trace,
     pub(super) threads_count: usize,
+    /// How many events each thread has.
+    lengths: Vec<u32>,
     points: IndexVec<EventId, Point>,
     /// Where the slots of each thread start: one for each event and one for the end.
     slots: IndexVec<ThreadId, u32>,
     segment_of: Vec<u32>,
     pub(super) segments: IndexVec<SegmentId, Segment>,
     segments_of: IndexVec<ThreadId, Range<u32>>,
-    /// Edges between threads that hold always, by the segment of their tail: its position, the
-    /// head.
-    pub(super) edges: Rows<SegmentId, (u32, SegmentId)>,
+    pub(super) edges: Edges,
     pub(super) releases: Rows<SegmentId, ScopeId>,
     pub(super) scopes: IndexVec<ScopeId, Scope>,
     /// For each slot the scopes, of all threads up to this one, that are acquired before it.
@@ -106,46 +106,32 @@ pub(super) struct Ground<'t> {
     queued: Vec<ScopeId>,
     /// For each slot its knot: the first position, and the first behind it.
     knots: Vec<(u32, u32)>,
-    /// Couples between threads that some reordering may break.
-    pub(super) loose: IndexVec<LooseId, (Point, Point)>,
-    pub(super) loose_of: FxHashMap<EventId, LooseId>,
-}
-
-/// Couples between threads, and edges that are not couples.
-struct Links {
-    fixed: Vec<(EventId, EventId)>,
-    /// The first read of a write in a thread. Later ones need no edge of their own, but the second
-    /// in place of the first.
-    first_reads: Vec<(EventId, EventId)>,
+    is_loose: IndexVec<EventId, bool>,
+    /// What comes before what by edges alone, whatever scopes ask for.
+    needs: Needs<'t>,
 }
 
 impl<'t> Ground<'t> {
-    /// The ground of `trace`, whose `reads` are the reads of couples, in their order.
-    pub(super) fn of(trace: &'t Trace, reads: impl Iterator<Item = EventId>) -> Self {
+    /// The ground of `trace`.
+    pub(super) fn of(trace: &'t Trace) -> Self {
         let mut ground = Self::without_edges(trace);
         ground.find_scopes();
         ground.find_queues();
         ground.find_knots();
-        let mut links = Links::of(trace);
-        ground.link_open_scopes(&mut links.fixed);
+        let mut links = Links::of(trace, &ground.needs);
+        ground.link_open_scopes(&mut links.pairs);
         ground.find_segments(&links);
-        let first_reads: FxHashMap<EventId, EventId> =
-            links.first_reads.iter().map(|&(writer, read)| (read, writer)).collect();
-        for read in reads {
-            if let Some(&writer) = first_reads.get(&read) {
-                let couple = (ground.point(writer), ground.point(read));
-                ground.loose_of.insert(read, ground.loose.push(couple));
-            }
-        }
+        ground.is_loose = links.is_loose;
         ground
     }
 
     fn without_edges(trace: &'t Trace) -> Self {
         let threads_count = trace.names().threads.len();
-        let mut slots = IndexVec::new();
+        let (mut slots, mut lengths) = (IndexVec::new(), Vec::new());
         let mut slots_count = 0;
         for thread in (0..threads_count).map(ThreadId::from_index) {
             slots.push(slots_count as u32);
+            lengths.push(trace.thread_events(thread).len() as u32);
             slots_count += trace.thread_events(thread).len() + 1;
         }
         let points = trace
@@ -155,12 +141,13 @@ impl<'t> Ground<'t> {
         Self {
             trace,
             threads_count,
+            lengths,
             points,
             slots,
             segment_of: vec![0; slots_count],
             segments: IndexVec::new(),
             segments_of: IndexVec::new(),
-            edges: Rows::group(0, (0, SegmentId::from_index(0)), std::iter::empty),
+            edges: Edges::none(),
             releases: Rows::group(0, ScopeId::from_index(0), std::iter::empty),
             scopes: IndexVec::new(),
             acquired: vec![0; slots_count],
@@ -174,8 +161,8 @@ impl<'t> Ground<'t> {
             ends: Vec::new(),
             queued: Vec::new(),
             knots: vec![(0, 0); slots_count],
-            loose: IndexVec::new(),
-            loose_of: FxHashMap::default(),
+            is_loose: IndexVec::new(),
+            needs: Needs::of(trace),
         }
     }
 
@@ -192,14 +179,43 @@ impl<'t> Ground<'t> {
         self.trace.thread_events(point.thread)[point.position as usize]
     }
 
+    /// The couple of `read`, if it is of two threads and some reordering may break it.
+    pub(super) fn loose(&self, read: EventId) -> Option<(Point, Point)> {
+        let writer = self.trace.writer(read).filter(|_| self.is_loose[read])?;
+        Some((self.point(writer), self.point(read)))
+    }
+
+    /// How many events of `thread` come before `point`, or are it, by edges between threads alone,
+    /// whatever follows for scopes.
+    pub(super) fn needed(&self, point: Point, thread: ThreadId) -> u32 {
+        self.needs.of_event(self.event(point)).get(thread)
+    }
+
+    /// What it costs to go through a row from end to end, which is faster than entry by entry.
+    #[inline]
+    pub(super) const fn row_cost(&self) -> usize {
+        if self.threads_count < 8 { self.threads_count } else { 6 + self.threads_count / 4 }
+    }
+
     /// How many events `thread` has.
     #[inline]
     pub(super) fn events_count(&self, thread: ThreadId) -> u32 {
-        self.trace.thread_events(thread).len() as u32
+        self.lengths[thread.index()]
+    }
+
+    /// Makes `cut` hold all events.
+    #[inline]
+    pub(super) fn whole(&self, cut: &mut [u32]) {
+        cut.copy_from_slice(&self.lengths);
+    }
+
+    /// How many slots there are: one for each event, and one for the end of each thread.
+    pub(super) fn slots_count(&self) -> usize {
+        self.segment_of.len()
     }
 
     #[inline]
-    fn slot(&self, thread: ThreadId, position: u32) -> usize {
+    pub(super) fn slot(&self, thread: ThreadId, position: u32) -> usize {
         self.slots[thread] as usize + position as usize
     }
 
@@ -220,6 +236,13 @@ impl<'t> Ground<'t> {
         let next = segment.index() + 1;
         let thread = self.segments[segment].start.thread;
         (next < self.segments_of(thread).end).then(|| SegmentId::from_index(next))
+    }
+
+    /// The segment before `segment` in its thread.
+    pub(super) fn previous_segment(&self, segment: SegmentId) -> Option<SegmentId> {
+        let previous = segment.index().checked_sub(1)?;
+        let thread = self.segments[segment].start.thread;
+        (previous >= self.segments_of(thread).start).then(|| SegmentId::from_index(previous))
     }
 
     /// The first position of the knot at `position`, which may be the end of the thread.
@@ -455,12 +478,12 @@ impl Ground<'_> {
     }
 
     /// A scope that never ends comes after all that exclude it.
-    fn link_open_scopes(&self, fixed: &mut Vec<(EventId, EventId)>) {
+    fn link_open_scopes(&self, pairs: &mut Vec<(EventId, EventId)>) {
         for scope in self.scopes.iter().filter(|scope| scope.release == NEVER) {
             for queue in self.rivals(scope) {
                 let last = self.scopes_in(queue).last().map(|&last| &self.scopes[last]);
                 if let Some(last) = last.filter(|last| last.release != NEVER) {
-                    fixed.push((self.event(last.end()), self.event(scope.start())));
+                    pairs.push((self.event(last.end()), self.event(scope.start())));
                 }
             }
         }
@@ -472,8 +495,8 @@ impl Ground<'_> {
             .filter(|&thread| self.events_count(thread) > 0)
             .map(|thread| Point { thread, position: 0 })
             .collect();
-        let heads = links.fixed.iter().chain(&links.first_reads).map(|&(_, head)| head);
-        starts.extend(heads.map(|head| self.points[head]));
+        starts.extend(links.pairs.iter().map(|&(_, head)| self.points[head]));
+        starts.extend(links.heads.iter().map(|&(_, head)| self.points[head]));
         starts.extend(self.scopes.iter().map(Scope::start));
         starts.sort_unstable_by_key(|start| (start.thread, start.position));
         starts.dedup();
@@ -489,14 +512,9 @@ impl Ground<'_> {
             }
             self.segments_of.push(first as u32..at as u32);
         }
-        let edges: Vec<(SegmentId, (u32, SegmentId))> = links
-            .fixed
-            .iter()
-            .map(|&(tail, head)| (self.points[tail], self.points[head]))
-            .map(|(tail, head)| (self.segment(tail), (tail.position, self.segment(head))))
-            .collect();
         let count = self.segments.len();
-        self.edges = Rows::group(count, (0, SegmentId::from_index(0)), || edges.iter().copied());
+        let place = |event: EventId| (self.points[event], self.segment(self.points[event]));
+        self.edges = Edges::of(links, count, place);
         let ended = self.scopes.entries().filter(|(_, scope)| scope.release != NEVER);
         let releases: Vec<(SegmentId, ScopeId)> =
             ended.map(|(id, scope)| (self.segment(scope.end()), id)).collect();
@@ -519,37 +537,4 @@ fn contended_locks(trace: &Trace) -> IndexVec<LockId, bool> {
         contended[section.lock] |= other.is_some_and(|other| other != section.thread);
     }
     contended
-}
-
-impl Links {
-    fn of(trace: &Trace) -> Self {
-        let needs = Needs::of(trace);
-        let mut links = Self { fixed: Vec::new(), first_reads: Vec::new() };
-        // What each thread read last of each variable, and how often.
-        let mut seen: FxHashMap<(ThreadId, VarId), (EventId, u32)> = FxHashMap::default();
-        for (id, event) in trace.events() {
-            let mut add = |tail: EventId| {
-                if trace.event(tail).thread != event.thread {
-                    links.fixed.push((tail, id));
-                }
-            };
-            needs.for_each_signal(id, &mut add);
-            if trace.position(id) == 0 {
-                trace.lifetime(event.thread).fork.into_iter().for_each(&mut add);
-            }
-            let (Some(writer), Some(var)) = (trace.writer(id), event.op.var()) else { continue };
-            if trace.event(writer).thread == event.thread {
-                continue;
-            }
-            let (last, count) = seen.entry((event.thread, var)).or_insert((writer, 0));
-            *count = if *last == writer { *count + 1 } else { 1 };
-            *last = writer;
-            match *count {
-                1 => links.first_reads.push((writer, id)),
-                2 => links.fixed.push((writer, id)),
-                _ => {}
-            }
-        }
-        links
-    }
 }

@@ -7,8 +7,8 @@ use reweave_trace::{ThreadId, VarId};
 
 use super::bend::{Base, Bend, Halt, Work, has, lower};
 use super::desk::{Chain, Desk, Judgement};
-use super::ground::{Ground, Point};
-use super::reach::Reach;
+use super::ground::Point;
+use super::reach::CHOICES_MAX;
 use crate::accesses::Accesses;
 use crate::verdicts::{Phases, Verdicts};
 
@@ -72,6 +72,12 @@ impl Line<'_> {
         start..self.count_in(after).max(start)
     }
 
+    /// Which of its writes `point` is.
+    fn find(&self, point: Point) -> Option<u32> {
+        let at = self.positions.binary_search(&point.position).ok()?;
+        (point.thread == self.thread).then_some(at as u32)
+    }
+
     fn write(&self, at: u32) -> Point {
         Point { thread: self.thread, position: self.positions[at as usize] }
     }
@@ -105,10 +111,43 @@ impl<'a> Tally<'a> {
         self.verdicts.feasible.push(line.index, range);
     }
 
-    /// Notes what is known of one challenger.
-    fn note(&mut self, line: &Line<'_>, at: u32, judgement: Judgement) {
-        if judgement.is_feasible() {
-            self.verdicts.feasible.push(line.index, at..at + 1);
+    /// Notes what is known of a `range` of `line`, of each the same.
+    fn note(&mut self, line: &Line<'_>, range: Range<u32>, judgement: Judgement) {
+        self.count(judgement, u64::from(range.end - range.start));
+        if judgement.is_feasible {
+            self.verdicts.feasible.push(line.index, range);
+        }
+    }
+
+    /// Counts so many witnesses of which the same is known.
+    fn count(&mut self, judgement: Judgement, times: u64) {
+        let Judgement { choices_count, is_feasible, explored } = judgement;
+        if choices_count == 0 {
+            self.phases.feasible += times;
+            return;
+        }
+        let graphs = match choices_count < CHOICES_MAX {
+            true => (1_u64 << choices_count).saturating_mul(times),
+            false => u64::MAX * times.min(1),
+        };
+        self.phases.with_choices += times;
+        self.phases.feasible_with_choices += if is_feasible { times } else { 0 };
+        self.phases.possible_graphs = self.phases.possible_graphs.saturating_add(graphs);
+        self.phases.explored_graphs += explored.saturating_mul(times);
+    }
+
+    /// Notes that nothing is known of any witness whose challenger is a write, which neither of
+    /// `others` is.
+    pub(super) fn leave(&mut self, writes: &Writes, var: VarId, others: [Option<Point>; 2]) {
+        for line in writes.lines(var) {
+            let mut start = 0;
+            let mut cuts = others.map(|other| other.and_then(|other| line.find(other)));
+            cuts.sort_unstable();
+            for at in cuts.into_iter().flatten() {
+                self.verdicts.unknown.push(line.index, start..at);
+                start = at + 1;
+            }
+            self.verdicts.unknown.push(line.index, start..line.positions.len() as u32);
         }
     }
 }
@@ -118,14 +157,16 @@ impl<'a> Tally<'a> {
 pub(super) struct Room {
     /// The graph that has the read before its writer, and nothing else of a witness.
     start: Bend,
-    /// What comes before the writer.
+    /// What comes before the writer, or before the read.
     before: Vec<u32>,
     /// What comes after the read.
     after: Vec<u32>,
     /// What the read can reach in the contracted graph.
     from_read: Vec<u32>,
-    /// The same of the writer, or what can reach the writer.
-    of_writer: Vec<u32>,
+    /// What can reach the writer.
+    to_writer: Vec<u32>,
+    /// What is known of challengers, one after the other.
+    judged: Vec<Option<Judgement>>,
 }
 
 impl Room {
@@ -134,10 +175,20 @@ impl Room {
             start: Bend::default(),
             before: vec![0; threads_count],
             after: vec![0; threads_count],
-            from_read: Vec::new(),
-            of_writer: Vec::new(),
+            from_read: vec![0; threads_count],
+            to_writer: vec![0; threads_count],
+            judged: Vec::new(),
         }
     }
+}
+
+/// What is known of a read before its writer.
+#[derive(Clone, Copy, Debug)]
+struct Alone {
+    /// With no challenger.
+    own: Judgement,
+    /// With one that comes before the read anyway, and that the read can reach.
+    reached: Judgement,
 }
 
 /// One kind of witness of one read, and what it takes to decide it.
@@ -157,9 +208,9 @@ impl<'a> Case<'a> {
     /// Decides all challengers of `read`, which saw `writer`.
     pub(super) fn decide_writer_after(mut self, writer: Point, read: Point) -> Tally<'a> {
         let (writes, var) = (self.writes, self.var);
-        let alone = Chain { first: None, middle: read, last: Some(writer) };
-        let is_looped = match self.share_read(writer, read) {
-            Ok(is_looped) => is_looped,
+        let chain = Chain { first: None, middle: read, last: Some(writer) };
+        match self.share_read(writer, read) {
+            Ok(()) => {}
             Err(Halt::Cycle) => return self.tally,
             Err(Halt::Spent) => {
                 self.tally.verdicts.unknown.initial = true;
@@ -169,79 +220,122 @@ impl<'a> Case<'a> {
                 }
                 return self.tally;
             }
-        };
-        self.desk.bend.clone_from(&self.room.start);
-        let phases = &mut self.tally.phases;
-        match self.desk.judge(self.base, &alone, false, phases, &mut self.work) {
-            Ok(judgement) => self.tally.verdicts.feasible.initial = judgement.is_feasible(),
-            Err(_) => self.tally.verdicts.unknown.initial = true,
+        }
+        let alone = self.judge_alone(&chain);
+        match alone {
+            Some(Alone { own, .. }) => {
+                self.tally.count(own, 1);
+                self.tally.verdicts.feasible.initial = own.is_feasible;
+            }
+            None => self.tally.verdicts.unknown.initial = true,
         }
         for line in writes.lines(var) {
-            self.decide_line_before(&line, alone, is_looped);
+            self.decide_line_before(&line, &chain, alone);
         }
         self.tally
     }
 
-    /// Works out what all challengers share; whether the writer can reach the read by way of
-    /// choices, whatever the challenger.
-    fn share_read(&mut self, writer: Point, read: Point) -> Result<bool, Halt> {
-        let Room { start, after, from_read, of_writer, .. } = &mut *self.room;
-        let (base, reach, work) = (self.base, &mut self.desk.later, &mut self.work);
+    /// Makes the graph that all challengers share.
+    fn share_read(&mut self, writer: Point, read: Point) -> Result<(), Halt> {
+        let Room { start, before, after, .. } = &mut *self.room;
+        let (base, work) = (self.base, &mut self.work);
         // Until more is known, what comes after either is out of the question.
-        of_writer.resize(after.len(), 0);
         base.after(read, after);
-        base.after(writer, of_writer);
-        lower(after, of_writer);
+        base.after(writer, before);
+        lower(after, before);
         start.clear();
         start.add(base, read, writer, work)?;
         start.after(base, read, after);
-        let candidates = self.writes.lines(self.var).map(|line| line.count_in(after) as usize);
-        if candidates.sum::<usize>() < SHARED_MIN {
-            fill_nothing(base.ground, from_read);
-            return Ok(true);
-        }
-        reach_forward(base, reach, start, read, from_read, work)?;
-        reach_forward(base, reach, start, writer, of_writer, work)?;
-        Ok(!has(of_writer, read))
+        start.before(base, read, before);
+        Ok(())
     }
 
-    /// Decides the challengers of `line` that come before the chain `alone`.
-    fn decide_line_before(&mut self, line: &Line<'_>, alone: Chain, is_looped: bool) {
-        let candidates = line.count_in(&self.room.after);
-        let Ok(acyclic) = self.count_acyclic(line, candidates, alone.middle) else {
-            self.tally.verdicts.unknown.push(line.index, 0..candidates);
+    /// Judges the read before its writer, with no challenger, and those that come before the read
+    /// anyway; none if the budget ended.
+    fn judge_alone(&mut self, chain: &Chain) -> Option<Alone> {
+        let (base, room) = (self.base, &mut *self.room);
+        self.desk.bend.clone_from(&room.start);
+        let own = self.desk.judge(base, chain, false, &mut self.work).ok()?;
+        if own.choices_count > 0 {
+            fill_nothing(&mut room.from_read);
+            // Their graph is the same, and so is its component.
+            let explored = if own.is_feasible { 1 } else { own.explored };
+            return Some(Alone { own, reached: Judgement { explored, ..own } });
+        }
+        // Only the read can make a component with a challenger, and it has one with all that it
+        // reaches.
+        room.from_read.copy_from_slice(self.desk.reached());
+        let is_reached = |line: Line<'_>| {
+            let inside = line.count_in(&room.before).min(line.count_in(&room.after));
+            inside > line.count_in(&room.from_read)
+        };
+        let mut reached = Judgement { explored: 1, ..own };
+        if self.writes.lines(self.var).any(is_reached) {
+            reached.choices_count =
+                self.desk.count_around(base, &room.start, &mut self.work).ok()?;
+        }
+        Some(Alone { own, reached })
+    }
+
+    /// Decides the challengers of `line` that come before the read of `alone`.
+    fn decide_line_before(&mut self, line: &Line<'_>, chain: &Chain, alone: Option<Alone>) {
+        let Room { before, after, from_read, .. } = &*self.room;
+        let candidates = line.count_in(after);
+        // Who comes before the read anyway adds nothing to the graph.
+        let inside = line.count_in(before).min(candidates);
+        let unreached = line.count_in(from_read);
+        match alone {
+            Some(Alone { reached, .. }) => {
+                let settled = unreached.min(inside);
+                self.tally.settle(line, 0..settled);
+                self.tally.note(line, settled..inside, reached);
+            }
+            None => self.tally.verdicts.unknown.push(line.index, 0..inside),
+        }
+        let Ok(acyclic) = self.count_acyclic(line, inside..candidates, chain.middle) else {
+            self.tally.verdicts.unknown.push(line.index, inside..candidates);
             return;
         };
-        let settled = if is_looped { 0 } else { line.count_in(&self.room.from_read).min(acyclic) };
-        self.tally.settle(line, 0..settled);
-        // From the last one down: what is feasible for one is so for all before it.
-        let (mut at, mut feasible) = (acyclic, settled);
-        while at > settled {
-            let chain = Chain { first: Some(line.write(at - 1)), ..alone };
-            let judgement = self.set_before(&chain).and_then(|()| {
-                let (phases, work) = (&mut self.tally.phases, &mut self.work);
-                self.desk.judge(self.base, &chain, feasible > settled, phases, work)
-            });
-            let Ok(judgement) = judgement else { break };
-            if judgement.is_feasible() {
-                feasible = feasible.max(at);
+        let settled = match alone {
+            Some(_) => unreached.clamp(inside, acyclic),
+            None => inside,
+        };
+        self.tally.settle(line, inside..settled);
+        self.judge_down(line, settled..acyclic, chain);
+        for at in settled..acyclic {
+            match self.room.judged.pop().flatten() {
+                Some(judgement) => self.tally.note(line, at..at + 1, judgement),
+                None => self.tally.verdicts.unknown.push(line.index, at..at + 1),
             }
-            at -= 1;
         }
-        self.tally.verdicts.unknown.push(line.index, settled..at);
-        self.tally.verdicts.feasible.push(line.index, at..feasible.max(at));
     }
 
-    /// How many of the first `candidates` of `line` have a graph without a cycle.
+    /// Judges the challengers of `range` from the last one down: what is feasible for one is so for
+    /// all before it.
+    fn judge_down(&mut self, line: &Line<'_>, range: Range<u32>, chain: &Chain) {
+        self.room.judged.clear();
+        let mut is_known = false;
+        for at in range.rev() {
+            let chain = Chain { first: Some(line.write(at)), ..*chain };
+            let judgement = self
+                .set_before(&chain)
+                .and_then(|()| self.desk.judge(self.base, &chain, is_known, &mut self.work));
+            is_known |= judgement.is_ok_and(|judgement| judgement.is_feasible);
+            self.room.judged.push(judgement.ok());
+        }
+    }
+
+    /// Where the challengers of `line` end that have a graph without a cycle: those before the
+    /// `candidates` have one.
     fn count_acyclic(
         &mut self,
         line: &Line<'_>,
-        candidates: u32,
+        candidates: Range<u32>,
         read: Point,
     ) -> Result<u32, Halt> {
-        let (mut from, mut to) = (0, candidates);
+        let (mut from, mut to) = (candidates.start, candidates.end);
         // The last one first: often they all have.
-        let mut at = candidates.saturating_sub(1);
+        let mut at = to.saturating_sub(1);
         while from < to {
             let chain = Chain { first: Some(line.write(at)), middle: read, last: None };
             match self.set_before(&chain) {
@@ -286,7 +380,7 @@ impl<'a> Case<'a> {
     /// Works out what all challengers share: what comes before the writer and after the read, what
     /// the read reaches and what reaches the writer, nothing being added.
     fn share_ends(&mut self, writer: Option<Point>, read: Option<Point>) -> Result<(), Halt> {
-        let Room { before, after, from_read, of_writer, .. } = &mut *self.room;
+        let Room { before, after, from_read, to_writer, .. } = &mut *self.room;
         let (base, ground, work) = (self.base, self.base.ground, &mut self.work);
         match writer {
             Some(writer) => base.before(writer, before),
@@ -294,23 +388,29 @@ impl<'a> Case<'a> {
         }
         match read {
             Some(read) => base.after(read, after),
-            None => fill_whole(ground, after),
+            None => ground.whole(after),
         }
         let candidates = self.writes.lines(self.var).map(|line| line.range(before, after).len());
-        let is_worth_it = candidates.sum::<usize>() >= SHARED_MIN;
+        let steps_max = (STEPS_EACH * candidates.sum::<usize>()).min(STEPS_MAX);
         let Desk { bend, later, earlier, .. } = &mut *self.desk;
         bend.clear();
         match read {
-            Some(read) if is_worth_it => reach_forward(base, later, bend, read, from_read, work)?,
-            Some(_) => fill_nothing(ground, from_read),
-            None => fill_whole(ground, from_read),
+            Some(read) => {
+                later.start_forward(ground, read, from_read);
+                if !later.go_forward(base, bend, from_read, steps_max, work)? {
+                    fill_nothing(from_read);
+                }
+            }
+            None => ground.whole(from_read),
         }
         match writer {
-            Some(writer) if is_worth_it => {
-                reach_backward(base, earlier, bend, writer, of_writer, work)?;
+            Some(writer) => {
+                earlier.start_backward(ground, writer, to_writer);
+                if !earlier.go_backward(base, bend, to_writer, steps_max, work)? {
+                    ground.whole(to_writer);
+                }
             }
-            Some(_) => fill_whole(ground, of_writer),
-            None => fill_nothing(ground, of_writer),
+            None => fill_nothing(to_writer),
         }
         Ok(())
     }
@@ -323,10 +423,10 @@ impl<'a> Case<'a> {
         read: Option<Point>,
     ) {
         let Range { start, end } = candidates;
-        let Room { from_read, of_writer, .. } = &*self.room;
+        let Room { from_read, to_writer, .. } = &*self.room;
         // Those that can reach the writer come first, those that the read can reach last.
         let is_looped = writer.is_some_and(|writer| !has(from_read, writer));
-        let first = if is_looped { end } else { line.count_in(of_writer).clamp(start, end) };
+        let first = if is_looped { end } else { line.count_in(to_writer).clamp(start, end) };
         let last = line.count_in(from_read).clamp(first, end);
         let mut halt = self.decide_each(line, start..first, writer, read);
         halt = halt.and_then(|()| self.decide_blocks(line, first..last, writer, read));
@@ -346,14 +446,15 @@ impl<'a> Case<'a> {
     ) -> Result<(), u32> {
         for at in range {
             let chain = Chain { first: writer, middle: line.write(at), last: read };
-            let judgement = self.desk.set(self.base, &chain, &mut self.work).and_then(|()| {
-                let (phases, work) = (&mut self.tally.phases, &mut self.work);
-                self.desk.judge(self.base, &chain, false, phases, work)
-            });
+            let judgement = self
+                .desk
+                .set(self.base, &chain, &mut self.work)
+                .and_then(|()| self.desk.judge(self.base, &chain, false, &mut self.work));
             match judgement {
-                Ok(judgement) => self.tally.note(line, at, judgement),
+                Ok(judgement) => self.tally.note(line, at..at + 1, judgement),
                 Err(Halt::Cycle) => {}
-                Err(Halt::Spent) => return Err(at),
+                Err(Halt::Spent) if self.work.is_over() => return Err(at),
+                Err(Halt::Spent) => self.tally.verdicts.unknown.push(line.index, at..at + 1),
             }
         }
         Ok(())
@@ -391,53 +492,12 @@ impl<'a> Case<'a> {
     }
 }
 
-/// From how many challengers on it pays to work out what they share.
-const SHARED_MIN: usize = 4;
-
-/// How many steps of what is reached are worth knowing for all challengers at once. If there are
-/// more, each is looked at by itself.
+/// How many steps of what is reached are worth knowing for all challengers at once, for each that
+/// there is, and at most. If there are more, each is looked at by itself.
+const STEPS_EACH: usize = 2;
 const STEPS_MAX: usize = 256;
 
-/// Makes `first` all that `from` reaches, or more.
-fn reach_forward(
-    base: Base<'_>,
-    reach: &mut Reach,
-    bend: &Bend,
-    from: Point,
-    first: &mut Vec<u32>,
-    work: &mut Work<'_>,
-) -> Result<(), Halt> {
-    reach.start_forward(base.ground, from, first);
-    if !reach.go_forward(base, bend, first, STEPS_MAX, work)? {
-        fill_nothing(base.ground, first);
-    }
-    Ok(())
-}
-
-/// Makes `behind` all that reaches `to`, or more.
-fn reach_backward(
-    base: Base<'_>,
-    reach: &mut Reach,
-    bend: &Bend,
-    to: Point,
-    behind: &mut Vec<u32>,
-    work: &mut Work<'_>,
-) -> Result<(), Halt> {
-    reach.start_backward(base.ground, to, behind);
-    if !reach.go_backward(base, bend, behind, STEPS_MAX, work)? {
-        fill_whole(base.ground, behind);
-    }
-    Ok(())
-}
-
 /// Makes `cut` hold no event: all come after it.
-fn fill_nothing(ground: &Ground<'_>, cut: &mut Vec<u32>) {
-    cut.clear();
-    cut.resize(ground.threads_count, 0);
-}
-
-/// Makes `cut` hold all events.
-fn fill_whole(ground: &Ground<'_>, cut: &mut Vec<u32>) {
-    cut.clear();
-    cut.extend(ground.threads().map(|thread| ground.events_count(thread)));
+fn fill_nothing(cut: &mut [u32]) {
+    cut.fill(0);
 }

@@ -27,6 +27,10 @@ pub(super) struct Component {
 }
 
 impl Component {
+    pub(super) fn new(threads_count: usize) -> Self {
+        Self { first: vec![0; threads_count], behind: vec![0; threads_count] }
+    }
+
     /// The scopes in it that end.
     pub(super) fn scopes(&self, ground: &Ground<'_>) -> impl Iterator<Item = ScopeId> {
         let scopes = ground.threads().flat_map(|thread| self.scopes_of(ground, thread));
@@ -86,10 +90,9 @@ impl Reach {
     }
 
     /// Makes `first` what `from` can reach for sure: of each thread the events from there on.
-    pub(super) fn start_forward(&mut self, ground: &Ground<'_>, from: Point, first: &mut Vec<u32>) {
+    pub(super) fn start_forward(&mut self, ground: &Ground<'_>, from: Point, first: &mut [u32]) {
         self.forget();
-        first.clear();
-        first.extend(ground.threads().map(|thread| ground.events_count(thread)));
+        ground.whole(first);
         self.joined.copy_from_slice(first);
         self.reach_from(ground, from.thread, from.position, first);
     }
@@ -197,10 +200,9 @@ impl Reach {
     }
 
     /// Makes `behind` what can reach `to` for sure: of each thread the events before there.
-    pub(super) fn start_backward(&mut self, ground: &Ground<'_>, to: Point, behind: &mut Vec<u32>) {
+    pub(super) fn start_backward(&mut self, ground: &Ground<'_>, to: Point, behind: &mut [u32]) {
         self.forget();
-        behind.clear();
-        behind.resize(ground.threads_count, 0);
+        behind.fill(0);
         self.joined.fill(0);
         self.reach_up_to(ground, to.thread, to.position, behind);
     }

@@ -44,10 +44,18 @@ fn edges(base: Base<'_>, bend: &Bend, free: Option<EventId>) -> Vec<(EventId, Ev
     for thread in ground.threads() {
         edges.extend(trace.thread_events(thread).windows(2).map(|pair| (pair[0], pair[1])));
     }
-    for (segment, row) in ground.edges.rows() {
-        let thread = ground.segments[segment].start.thread;
-        let tail = |position: u32| trace.thread_events(thread)[position as usize];
-        edges.extend(row.iter().map(|&(at, head)| (tail(at), ground.segments[head].event)));
+    let writer = free.and_then(|free| trace.writer(free));
+    for (head, tails) in ground.edges.into.rows() {
+        let head = ground.segments[head].event;
+        let tails = tails.iter().map(|&tail| ground.event(tail));
+        let is_free = |tail: EventId| (Some(tail), Some(head)) == (writer, free);
+        edges.extend(tails.filter(|&tail| !is_free(tail)).map(|tail| (tail, head)));
+    }
+    for (hub, heads) in ground.edges.heads.rows() {
+        for &tail in ground.edges.tails.row(hub) {
+            let tail = ground.event(tail);
+            edges.extend(heads.iter().map(|&head| (tail, ground.segments[head].event)));
+        }
     }
     let reads = trace.events().filter(|&(id, _)| Some(id) != free);
     edges.extend(reads.filter_map(|(id, _)| trace.writer(id).map(|writer| (writer, id))));
