@@ -81,8 +81,8 @@ impl Runs<'_, '_> {
                 Known { from: from as u32, to, ..Known::default() }
             })
             .collect();
-        for at in 0..known.len() {
-            let writes = self.accesses.writes(&lines[at]);
+        for (at, line) in lines.iter().enumerate() {
+            let writes = self.accesses.writes(line);
             self.raise_needed(couple, writes, at, &mut known);
             self.lower_end(couple, writes, at, &mut known);
             self.raise_start(couple, writes, at, &mut known);
