@@ -65,7 +65,8 @@ Mode `order`, which is what the paper decides: all events happen, and each read 
 *infeasible in phase 1* if its witness order graph has a cycle; else it is feasible if there are *no choices* of order between
 critical sections on a cycle, and with choices its choice graphs are tried until one is acyclic. *Possible* and *explored* are choice
 graphs for each witness with choices (with an exponent, at least so many), *graphs* all graphs looked at for each witness, the first
-one counted where there is nothing to choose. Witnesses of the third kind, in which the writer does not happen, have no choice graphs
+one counted where there is nothing to choose. A schedule that was found in another way, most often the observed order cut in a
+place or two, gives a choice graph without a cycle at once and counts as one explored: that ours is 1 says so, and no more. Witnesses of the third kind, in which the writer does not happen, have no choice graphs
 in ours: a search for a prefix of the run decides them, and they are counted with those of phase 1.
 
 The paper's column 9 is the sum of its columns 4 and 5 and so counts witnesses as feasible that phase 2 refuted, which its column
