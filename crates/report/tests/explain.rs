@@ -146,9 +146,9 @@ fn text_lists_what_a_read_can_see_and_marks_what_no_race_detector_tells_of() {
             event 8, T3: r(total) at location 8, holding m
           Event 8 saw event 5, value 7; this read can see any of these instead:
             event 2, T1: w(total) at location 2, value 5 instead of 7
-            the initial value, the same value (3 instances)
+            the initial value, the same value (3 pairs)
           A race detector says nothing about these: lock `m` orders the accesses, but not which comes first
-          It stands for 4 instances at the location of the read; this one has a schedule
+          It stands for 4 pairs of a read here and another write that can come in; this one has a schedule
           A schedule that shows it, the events at fault marked:
             step     event  T1        T3
                1         1  acq(m)              location 1
