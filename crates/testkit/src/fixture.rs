@@ -85,18 +85,22 @@ pub fn std(text: &str) -> Trace {
         if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }
-        let mut fields = line.splitn(4, '|');
+        let mut fields = line.splitn(3, '|');
         let (Some(thread), Some(operation), Some(location)) =
             (fields.next(), fields.next(), fields.next())
         else {
             panic!("line {}: expected `thread|operation|location`, found `{line}`", at + 1);
         };
+        let value = location.rsplit_once('|').and_then(|(rest, value)| {
+            let value: i64 = value.parse().ok()?;
+            Some((rest, value))
+        });
+        let location = value.map_or(location, |(rest, _)| rest);
         if let Err(reason) = push(&mut builder, thread, operation, location) {
             panic!("line {}: {reason}", at + 1);
         }
-        if let Some(value) = fields.next() {
-            let value = value.parse();
-            builder.value(value.unwrap_or_else(|_| panic!("line {}: no value", at + 1)));
+        if let Some((_, value)) = value {
+            builder.value(value);
         }
     }
     builder.finish().unwrap_or_else(|error| panic!("the text is ill-formed: {error}"))
@@ -338,10 +342,12 @@ join(t2)
 
     #[test]
     fn text_lines_are_read_with_their_locations() {
-        let read = std("# a comment\nT1|w(x)|a.c:1 | b\n\nT2|r(x)|7\n");
+        let read = std("# a comment\nT1|w(x)|a.c:1 | b\n\nT2|r(x)|7|-3\n");
         assert_eq!(read.len(), 2);
         let locations: Vec<&str> =
             read.events().map(|(_, event)| read.names().location(event.site)).collect();
         assert_eq!(locations, ["a.c:1 | b", "7"]);
+        let values: Vec<_> = read.events().map(|(id, _)| read.value(id)).collect();
+        assert_eq!(values, [None, Some(-3)]);
     }
 }

@@ -94,6 +94,6 @@ mod tests {
                 (line.thread, line.count(), numbers.collect::<Vec<_>>())
             })
             .collect();
-        assert_eq!(listed, [(two, 2, vec![1, 5]), (one, 1, vec![3])]);
+        assert_eq!(listed, [(one, 1, vec![3]), (two, 2, vec![1, 5])]);
     }
 }
