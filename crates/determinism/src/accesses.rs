@@ -99,6 +99,12 @@ impl<'t> Accesses<'t> {
         self.writes_count(reader.var) - u64::from(is_write)
     }
 
+    /// The last event of each thread: what runs them runs everything.
+    pub(crate) fn last_events(&self) -> Vec<EventId> {
+        let threads = self.trace.names().threads.entries();
+        threads.filter_map(|(thread, _)| self.trace.lifetime(thread).last).collect()
+    }
+
     /// The implicit reads at the end of the run, of all variables that are written.
     pub(crate) fn final_readers(&self) -> Vec<Reader> {
         let last = |var: VarId| {

@@ -12,7 +12,7 @@ use reweave_analysis::{
 use reweave_base::Id;
 use reweave_reorder::{Answer, Query, Solver};
 use reweave_trace::views::Mode;
-use reweave_trace::{After, EventId, Goal, Reordering, Trace, VarId};
+use reweave_trace::{After, EventId, Goal, Reordering, Trace};
 
 use crate::accesses::{Accesses, Reader};
 use crate::groups::{Group, Write};
@@ -165,7 +165,7 @@ impl<'t> Proofs<'_, 't> {
         for query in [without, between] {
             let Answer::Feasible(mut run) = self.solver.solve(&query) else { continue };
             run.schedule.push(read);
-            let write = last_write(self.trace(), &run, read);
+            let write = run.last_write(self.trace(), reader.var, Some(read));
             let goal = Goal::Sees { read, write, after: After::Stops };
             // The checker refuses a read that sees what it saw.
             if let Ok(proof) = self.subject.prove(run, goal) {
@@ -213,16 +213,14 @@ impl<'t> Proofs<'_, 't> {
         challenger: EventId,
     ) -> Option<(Proof, Option<EventId>)> {
         let trace = self.trace();
-        let threads = trace.names().threads.entries();
-        let must =
-            threads.filter_map(|(thread, _)| trace.thread_events(thread).last().copied()).collect();
+        let must = self.accesses.last_events();
         let var = trace.event(writer).op.var()?;
         let order = vec![(writer, challenger)];
         let Answer::Feasible(run) = self.solver.solve(&Query { must, order, ..Query::default() })
         else {
             return None;
         };
-        let last = last_write_of(trace, &run, var, None)?;
+        let last = run.last_write(trace, var, None)?;
         let goal = Goal::Leaves { var, write: last };
         self.subject.prove(run, goal).ok().map(|proof| (proof, Some(last)))
     }
@@ -377,43 +375,13 @@ fn kind_of(trace: &Trace, reader: &Reader, run: &Reordering) -> WitnessKind {
     let (Some(read), Some(writer)) = (reader.read, reader.writer) else {
         return WitnessKind::Between;
     };
-    let place = |event: EventId| {
-        let count = run.base.get(trace.event(event).thread).copied().unwrap_or(0);
-        match trace.position(event) < count {
-            true => Some((0, event.index())),
-            false => run.schedule.iter().position(|&other| other == event).map(|at| (1, at)),
-        }
+    let place = |event: EventId| match run.is_in_base(trace, event) {
+        true => Some((0, event.index())),
+        false => run.schedule.iter().position(|&other| other == event).map(|at| (1, at)),
     };
     match place(writer) {
         None => WitnessKind::WriterAbsent,
         Some(wrote) if Some(wrote) < place(read) => WitnessKind::Between,
         Some(_) => WitnessKind::WriterAfter,
     }
-}
-
-/// What `read`, which `run` runs, sees.
-fn last_write(trace: &Trace, run: &Reordering, read: EventId) -> Option<EventId> {
-    last_write_of(trace, run, trace.event(read).op.var()?, Some(read))
-}
-
-/// The last write of `var` in `run` before `until`, or at the end.
-fn last_write_of(
-    trace: &Trace,
-    run: &Reordering,
-    var: VarId,
-    until: Option<EventId>,
-) -> Option<EventId> {
-    let writes = |event: &EventId| {
-        let op = trace.event(*event).op;
-        op.var() == Some(var) && op.is_write()
-    };
-    let scheduled: Vec<EventId> =
-        run.schedule.iter().copied().take_while(|&event| Some(event) != until).collect();
-    scheduled.into_iter().rev().find(writes).or_else(|| {
-        let is_in_base = |event: &EventId| {
-            let count = run.base.get(trace.event(*event).thread).copied().unwrap_or(0);
-            trace.position(*event) < count
-        };
-        trace.accesses(var).iter().rev().copied().find(|event| writes(event) && is_in_base(event))
-    })
 }

@@ -95,9 +95,7 @@ impl<'a, 't> Runs<'a, 't> {
     ) -> u64 {
         self.start(work);
         let trace = self.trace();
-        let threads = trace.names().threads.entries();
-        let all: Vec<EventId> =
-            threads.filter_map(|(thread, _)| trace.thread_events(thread).last().copied()).collect();
+        let all = self.accesses.last_events();
         let verdicts = verdicts.of_mut(WitnessKind::Between);
         for (at, line) in (0..).zip(self.accesses.lines(var)) {
             let writes = self.accesses.writes(line);

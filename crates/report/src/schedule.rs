@@ -10,7 +10,7 @@ pub(crate) fn numbered(
 ) -> Vec<(usize, EventId)> {
     events.sort_unstable();
     let base_count = base_count(reordering);
-    let in_base = events.iter().filter(|&&event| is_in_base(trace, reordering, event));
+    let in_base = events.iter().filter(|&&event| reordering.is_in_base(trace, event));
     let mut steps: Vec<(usize, EventId)> =
         in_base.map(|&event| (step_in_base(trace, reordering, event), event)).collect();
     let scheduled = reordering.schedule.iter().enumerate();
@@ -40,11 +40,6 @@ pub(crate) fn base_of<'t>(
 ) -> &'t [EventId] {
     let count = reordering.base.get(thread).copied().unwrap_or(0);
     &trace.thread_events(thread)[..count as usize]
-}
-
-pub(crate) fn is_in_base(trace: &Trace, reordering: &Reordering, event: EventId) -> bool {
-    let count = reordering.base.get(trace.event(event).thread).copied().unwrap_or(0);
-    trace.position(event) < count
 }
 
 /// The how many-th of the base `event` is: the base runs in observed order.
@@ -117,38 +112,11 @@ pub(crate) fn observed(trace: &Trace, event: EventId) -> Option<Seen> {
 pub(crate) fn sees(trace: &Trace, reordering: &Reordering, event: EventId) -> Option<Seen> {
     observed(trace, event)?;
     let var = trace.event(event).op.var()?;
-    if is_in_base(trace, reordering, event) {
-        return Some(Seen::of(last_in_base(trace, reordering, var, Some(event))));
-    }
-    let at = reordering.schedule.iter().position(|&other| other == event)?;
-    Some(last_write(trace, reordering, var, &reordering.schedule[..at]))
+    let is_run = reordering.is_in_base(trace, event) || reordering.schedule.contains(&event);
+    is_run.then(|| Seen::of(reordering.last_write(trace, var, Some(event))))
 }
 
 /// What `var` holds after all that `reordering` runs.
 pub(crate) fn holds(trace: &Trace, reordering: &Reordering, var: VarId) -> Seen {
-    last_write(trace, reordering, var, &reordering.schedule)
-}
-
-/// What `var` holds after the base of `reordering` and then `steps`.
-fn last_write(trace: &Trace, reordering: &Reordering, var: VarId, steps: &[EventId]) -> Seen {
-    let is_write = |event: &&EventId| {
-        let op = trace.event(**event).op;
-        op.is_write() && op.var() == Some(var)
-    };
-    let last = steps.iter().rev().find(is_write).copied();
-    Seen::of(last.or_else(|| last_in_base(trace, reordering, var, None)))
-}
-
-/// The last write of `var` in the base of `reordering`, before `until` if that is given.
-fn last_in_base(
-    trace: &Trace,
-    reordering: &Reordering,
-    var: VarId,
-    until: Option<EventId>,
-) -> Option<EventId> {
-    let is_before = |event: EventId| until.is_none_or(|until| event < until);
-    let mut accesses = trace.accesses(var).iter().rev().copied();
-    accesses.find(|&event| {
-        is_before(event) && trace.event(event).op.is_write() && is_in_base(trace, reordering, event)
-    })
+    Seen::of(reordering.last_write(trace, var, None))
 }

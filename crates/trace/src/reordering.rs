@@ -3,6 +3,7 @@
 use reweave_base::IndexVec;
 
 use crate::op::{EventId, ThreadId, VarId};
+use crate::trace::Trace;
 
 /// Some events of a trace, in an order that may not be the observed one.
 ///
@@ -21,6 +22,38 @@ impl Reordering {
     #[must_use]
     pub const fn explicit(schedule: Vec<EventId>) -> Self {
         Self { base: IndexVec::new(), schedule }
+    }
+
+    /// Whether `event` is one of those that run first.
+    #[must_use]
+    pub fn is_in_base(&self, trace: &Trace, event: EventId) -> bool {
+        let count = self.base.get(trace.event(event).thread).copied().unwrap_or(0);
+        trace.position(event) < count
+    }
+
+    /// The last write of `var` before `until`, which it runs, or in all of it; none if `var` still
+    /// has its initial value there.
+    #[must_use]
+    pub fn last_write(&self, trace: &Trace, var: VarId, until: Option<EventId>) -> Option<EventId> {
+        let writes = |event: &EventId| {
+            let op = trace.event(*event).op;
+            op.is_write() && op.var() == Some(var)
+        };
+        let until_in_base = until.filter(|&until| self.is_in_base(trace, until));
+        let end = match until_in_base {
+            Some(_) => 0,
+            None => {
+                let end = self.schedule.iter().position(|&event| Some(event) == until);
+                end.unwrap_or(self.schedule.len())
+            }
+        };
+        self.schedule[..end].iter().copied().rev().find(writes).or_else(|| {
+            let accesses = trace.accesses(var);
+            let is_before = |&access: &EventId| until_in_base.is_none_or(|until| access < until);
+            let accesses = &accesses[..accesses.partition_point(is_before)];
+            let mut accesses = accesses.iter().copied().rev();
+            accesses.find(|access| writes(access) && self.is_in_base(trace, *access))
+        })
     }
 }
 
@@ -74,4 +107,33 @@ pub enum After {
     Stops,
     /// It may have gone on as observed, which takes for granted that it would.
     RunsOn,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Op, TraceBuilder};
+
+    #[test]
+    fn what_a_variable_holds_is_told_in_the_base_in_the_schedule_and_at_the_end() {
+        let mut builder = TraceBuilder::new();
+        let (var, site) = (builder.var("x"), builder.site("a"));
+        let [one, two] = ["T1", "T2"].map(|name| builder.thread(name));
+        for op in [Op::Write(var), Op::Read(var), Op::Write(var)] {
+            builder.push(one, op, site);
+        }
+        for op in [Op::Write(var), Op::Read(var)] {
+            builder.push(two, op, site);
+        }
+        let trace = builder.finish().unwrap();
+        let [first, read, second, other, last] =
+            [1, 2, 3, 4, 5].map(|number| trace.numbered(number).unwrap());
+        let run =
+            Reordering { base: [2, 0].into_iter().collect(), schedule: vec![other, last, second] };
+        assert!(run.is_in_base(&trace, read) && !run.is_in_base(&trace, second));
+        let holds = |until| run.last_write(&trace, var, until);
+        assert_eq!([holds(Some(first)), holds(Some(read))], [None, Some(first)]);
+        assert_eq!([holds(Some(other)), holds(Some(last))], [Some(first), Some(other)]);
+        assert_eq!(holds(None), Some(second));
+    }
 }

@@ -251,11 +251,7 @@ impl Runs<'_, '_> {
     fn mark_between(&self, couple: &Couple, run: &Reordering, known: &mut [Known]) {
         let trace = self.trace();
         let all = self.counts_until(run, couple.read);
-        let is_in_base = |event: EventId| {
-            let count = run.base.get(trace.event(event).thread).copied().unwrap_or(0);
-            trace.position(event) < count
-        };
-        let until = couple.writer.filter(|&writer| !is_in_base(writer));
+        let until = couple.writer.filter(|&writer| !run.is_in_base(trace, writer));
         let until = until.map(|writer| self.counts_until(run, writer));
         for (line, known) in self.accesses.lines(couple.var).iter().zip(known) {
             let writes = self.accesses.writes(line);
