@@ -106,6 +106,9 @@ struct Totals {
     witnesses: u64,
     feasible: u64,
     undecided: u64,
+    /// Witnesses of kinds 1 and 2 that mode `order` does not decide of a trace of this size, whatever
+    /// the budget.
+    declined: u64,
     phases: Phases,
     listed: u64,
     unlisted: u64,
@@ -114,15 +117,17 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, accesses: &Accesses<'_>, reader: &Reader, decided: &Decided) {
-        let challengers = accesses.challengers_of(reader);
+    fn add(&mut self, decider: &Decider<'_, '_>, reader: &Reader, decided: &Decided) {
+        let challengers = decider.accesses.challengers_of(reader);
         self.witnesses += 3 * challengers;
         let (feasible, undecided) = decided.verdicts.counts();
         self.feasible += feasible;
-        self.undecided += undecided;
+        let absent = decided.verdicts.of(WitnessKind::WriterAbsent);
+        let declined = if decider.is_too_large() { undecided - absent.unknown.count() } else { 0 };
+        self.declined += declined;
+        self.undecided += undecided - declined;
         self.phases.add(&decided.phases);
         // Kind 3 has no choice graphs: the engine decides it.
-        let absent = decided.verdicts.of(WitnessKind::WriterAbsent);
         let (feasible, unknown) = (absent.feasible.count(), absent.unknown.count());
         self.phases.feasible += feasible;
         self.phases.infeasible += challengers - feasible - unknown;
@@ -170,7 +175,7 @@ impl<'a, 't> Pass<'a, '_, 't> {
                 return ControlFlow::Continue(());
             }
             for (reader, decided) in batch.iter().zip(&self.decide_batch(batch)) {
-                self.totals.add(self.decider.accesses, reader, decided);
+                self.totals.add(self.decider, reader, decided);
                 self.groups.add(reader, &decided.verdicts);
                 self.list(reader, decided, sink)?;
             }
@@ -247,7 +252,7 @@ impl<'a, 't> Pass<'a, '_, 't> {
                 differing_values: self.settings.differing_values,
                 is_hurried: work_left == 0,
             };
-            let told = self.decider.map(batch, 1, worker, |proofs, group| proofs.tell(group));
+            let told = self.decider.map(batch, worker, |proofs, group| proofs.tell(group));
             for told in told {
                 work_left = work_left.saturating_sub(told.work);
                 if told.finding.is_some_and(|finding| sink.found(finding).is_break()) {
@@ -275,12 +280,15 @@ impl<'a, 't> Pass<'a, '_, 't> {
         }
         let more = [
             ("undecided", self.totals.undecided),
+            ("declined", self.totals.declined),
             ("unlisted_witnesses", self.totals.unlisted),
-            ("unlisted", self.groups.unlisted + self.totals.untold),
+            ("untried", self.totals.untold),
+            ("unlisted", self.groups.unlisted),
             ("same_value", self.groups.same_value),
         ];
         counters.extend(more.into_iter().filter(|&(_, count)| count > 0));
-        let is_short = self.totals.undecided + self.groups.unlisted > 0;
+        let Totals { undecided, declined, .. } = self.totals;
+        let is_short = undecided + declined + self.groups.unlisted > 0;
         let truncated = self.truncated.or(is_short.then_some(Truncation::Budget));
         let truncated = truncated.or((self.totals.unlisted > 0).then_some(Truncation::Limit));
         Coverage { analysis, truncated, counters }

@@ -15,9 +15,6 @@ use crate::runs::Runs;
 use crate::verdicts::{Challengers, Phases, ReadVerdicts};
 use crate::witness::{Mode, Witness, WitnessKind};
 
-/// How many reads a worker takes at a time at least: those next to each other share much.
-const CHUNK: usize = 16;
-
 /// What came of the witnesses of one read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decided {
@@ -61,17 +58,14 @@ impl<'a, 't> Decider<'a, 't> {
         Self { accesses, engine, mode, graph, pool: pool.flatten(), idle }
     }
 
+    /// Whether mode `order` decides nothing of kinds 1 and 2, the trace being too large for it.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.graph.is_some_and(OrderGraph::is_too_large)
+    }
+
     /// Decides the witnesses of each of `readers`, each within about `work` steps.
     pub(crate) fn decide(&self, readers: &[Reader], work: u64) -> Vec<Decided> {
-        self.map(
-            readers,
-            CHUNK,
-            || self.worker(),
-            |worker, reader| {
-                let worker = worker.worker.as_mut().expect("it was not let go");
-                worker.decide(reader, work)
-            },
-        )
+        self.map(readers, || self.worker(), |hired, reader| hired.decide(reader, work))
     }
 
     /// A worker that goes back to the idle ones when it is let go.
@@ -88,7 +82,6 @@ impl<'a, 't> Decider<'a, 't> {
     pub(crate) fn map<T: Sync, W, R: Send>(
         &self,
         items: &[T],
-        chunk: usize,
         worker: impl Fn() -> W + Sync + Send,
         work: impl Fn(&mut W, &T) -> R + Sync + Send,
     ) -> Vec<R> {
@@ -98,11 +91,7 @@ impl<'a, 't> Decider<'a, 't> {
                 items.iter().map(|item| work(&mut worker, item)).collect()
             }
             Some(pool) => pool.install(|| {
-                items
-                    .par_iter()
-                    .with_min_len(chunk)
-                    .map_init(worker, |worker, item| work(worker, item))
-                    .collect()
+                items.par_iter().map_init(worker, |worker, item| work(worker, item)).collect()
             }),
         }
     }
@@ -113,6 +102,12 @@ struct Hired<'d, 'a, 't> {
     /// There until it is let go.
     worker: Option<Worker<'a, 't>>,
     decider: &'d Decider<'a, 't>,
+}
+
+impl Hired<'_, '_, '_> {
+    fn decide(&mut self, reader: &Reader, work: u64) -> Decided {
+        self.worker.as_mut().expect("it was not let go").decide(reader, work)
+    }
 }
 
 impl Drop for Hired<'_, '_, '_> {

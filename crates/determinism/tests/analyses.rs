@@ -265,6 +265,52 @@ fn a_budget_that_ends_leaves_the_rest_undecided_and_says_so() {
     }
 }
 
+/// Asks to stop when it has found something.
+#[derive(Default)]
+struct Impatient {
+    findings: u64,
+}
+
+impl Sink for Impatient {
+    fn found(&mut self, _: Finding) -> std::ops::ControlFlow<()> {
+        self.findings += 1;
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.findings > 0
+    }
+
+    fn progress(&mut self, _: u64, _: u64) {}
+}
+
+#[test]
+fn an_interrupt_says_how_many_groups_it_left_untold() {
+    let mut text = String::new();
+    for at in 0..100 {
+        _ = write!(text, "T1|w(x{at})|a{at}\nT2|r(x{at})|b{at}\n");
+    }
+    let trace = reweave_testkit::std(&text);
+    let mut sink = Impatient::default();
+    let coverage = STRICT.run(&Subject::new(&trace), &Settings::default(), &mut sink);
+    assert_eq!(coverage.truncated, Some(Truncation::Cancelled));
+    assert_eq!(coverage.counter("untried"), Some(100 - sink.findings));
+    assert!(sink.findings < 100);
+}
+
+#[test]
+fn what_is_too_large_for_the_closure_of_all_orders_is_said_to_be_declined() {
+    let mut text = String::new();
+    for thread in 0..9_000 {
+        _ = write!(text, "{thread}|w(y)|a\n{thread}|r(x)|b\n{thread}|w(x)|c\n");
+    }
+    let trace = reweave_testkit::std(&text);
+    let settings = Settings { budget: 1_000_000, ..Settings::default() };
+    let (_, coverage) = run(&ORDER, &trace, &settings);
+    assert!(coverage.counter("declined") > Some(0));
+    assert_eq!(coverage.truncated, Some(Truncation::Budget));
+}
+
 #[test]
 fn a_variable_that_is_written_a_hundred_thousand_times_takes_no_memory_for_its_witnesses() {
     let mut text = String::from("T0|fork(T1)|m\nT0|fork(T2)|m\n");

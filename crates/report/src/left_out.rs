@@ -1,12 +1,20 @@
 //! What a report leaves out, and why: in sentences for people, and as a number for programs.
 
-use reweave_analysis::{Coverage, Outcome, Unshown};
+use reweave_analysis::{Coverage, Outcome, Truncation, Unshown};
 
 use crate::counted;
 
 /// Counters that say why something was left out; sentences tell of them.
-const REASONS: [&str; 7] =
-    ["untried", "unlisted", "unlisted_witnesses", "loose", "undecided", "unknown", "same_value"];
+const REASONS: [&str; 8] = [
+    "untried",
+    "unlisted",
+    "unlisted_witnesses",
+    "loose",
+    "undecided",
+    "unknown",
+    "declined",
+    "same_value",
+];
 
 /// How many groups were not tried.
 pub(crate) fn untried(outcome: &Outcome) -> u64 {
@@ -44,24 +52,16 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
                 many: "rest on reads whose writer was not observed; --all lists them",
             },
         ),
+        (undecided, undecided_thing, undecided_sentence(coverage)),
         (
-            undecided,
-            undecided_thing,
+            counter("declined"),
+            "witness",
             Number {
-                one: "was not decided: the search for a schedule was given up; a larger --budget \
-                      may help",
-                many: "were not decided: the search for a schedule was given up; a larger \
-                       --budget may help",
+                one: "was not decided: the trace has too many threads and events for that",
+                many: "were not decided: the trace has too many threads and events for that",
             },
         ),
-        (
-            untried,
-            thing,
-            Number {
-                one: "was not tried: the work budget was used up; --budget raises it",
-                many: "were not tried: the work budget was used up; --budget raises it",
-            },
-        ),
+        (untried, thing, untried_sentence(coverage)),
         (
             unlisted,
             thing,
@@ -101,6 +101,35 @@ struct Number {
 impl Number {
     const fn of(&self, count: u64) -> &'static str {
         if count == 1 { self.one } else { self.many }
+    }
+}
+
+/// What is said of what was not decided.
+fn undecided_sentence(coverage: &Coverage) -> Number {
+    match coverage.truncated {
+        Some(Truncation::Cancelled) => Number {
+            one: "was not decided: the search was interrupted",
+            many: "were not decided: the search was interrupted",
+        },
+        _ => Number {
+            one: "was not decided: the search for a schedule was given up; a larger --budget may help",
+            many: "were not decided: the search for a schedule was given up; a larger --budget may \
+                   help",
+        },
+    }
+}
+
+/// What is said of what no schedule was looked for.
+fn untried_sentence(coverage: &Coverage) -> Number {
+    match coverage.truncated {
+        Some(Truncation::Cancelled) => Number {
+            one: "was not tried: the search was interrupted",
+            many: "were not tried: the search was interrupted",
+        },
+        _ => Number {
+            one: "was not tried: the work budget was used up; --budget raises it",
+            many: "were not tried: the work budget was used up; --budget raises it",
+        },
     }
 }
 
@@ -240,6 +269,23 @@ mod tests {
                  --budget may help",
                 "2 witnesses are not in the list, which was cut short",
                 "1 write would give a read the value that it saw, and was let go, as --values asks",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_interrupt_is_not_blamed_on_the_budget_nor_is_a_size_that_is_declined() {
+        let counted = [("witnesses", 90), ("undecided", 30), ("declined", 2), ("untried", 1)];
+        let stopped = Coverage {
+            truncated: Some(Truncation::Cancelled),
+            ..coverage("determinism.order", &counted)
+        };
+        assert_eq!(
+            left_out(&stopped, Unshown::default()),
+            [
+                "30 witnesses were not decided: the search was interrupted",
+                "2 witnesses were not decided: the trace has too many threads and events for that",
+                "1 read was not tried: the search was interrupted",
             ]
         );
     }
