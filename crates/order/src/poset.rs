@@ -1,0 +1,422 @@
+//! Posets of events: chains, one a thread, and what comes before what between them.
+//!
+//! A poset is kept as vector clocks. The clock of an event says, for each chain, how many of its
+//! events come before the event or are it; so one row of numbers an event is the whole order. A
+//! *cut* says how many of each chain's first events have happened. It is *consistent*, a global
+//! state, if with an event it holds all that come before it: [`Poset::is_consistent`].
+//!
+//! [`PosetBuilder`] takes the events in some order that keeps the poset's own (`→p` in the paper)
+//! and refuses clocks that are of no order. [`TracePoset`] makes the poset of a trace.
+//!
+//! Keeps a number for each event and chain. What would take more than [`ENTRIES_MAX`] of them is
+//! refused.
+//!
+//! Follows Chang and Garg, "A parallel algorithm for global states enumeration in concurrent
+//! systems" (PPoPP 2015), section 2, with clocks after Mattern (1989) and Fidge (1988).
+
+mod kept;
+mod of_trace;
+pub mod reference;
+
+use std::fmt::{self, Display, Formatter};
+
+use reweave_base::{Id, IndexVec};
+
+pub use kept::KeptOrder;
+pub use of_trace::{Place, Relation, TracePoset, collections, raw};
+
+reweave_base::id! {
+    /// A chain of a poset: the events of one thread.
+    pub struct ChainId;
+}
+
+/// The most numbers that the clocks of a poset may have together.
+pub const ENTRIES_MAX: usize = 1 << 27;
+
+/// The most chains of a poset.
+pub const CHAINS_MAX: usize = 1 << 16;
+
+/// Events in chains, partially ordered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Poset {
+    /// The clocks of each chain's events, end to end.
+    clocks: IndexVec<ChainId, Vec<u32>>,
+    /// The chain of each event, in the order in which they were added.
+    order: Vec<ChainId>,
+    /// The clock before a chain's first event.
+    zeros: Vec<u32>,
+}
+
+impl Poset {
+    /// How many chains there are.
+    #[must_use]
+    pub fn chains_count(&self) -> usize {
+        self.clocks.len()
+    }
+
+    /// The chains.
+    pub fn chains(&self) -> impl ExactSizeIterator<Item = ChainId> + use<> {
+        (0..self.clocks.len()).map(ChainId::from_index)
+    }
+
+    /// How many events there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether there are no events.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// How many events `chain` has.
+    #[inline]
+    #[must_use]
+    pub fn length(&self, chain: ChainId) -> u32 {
+        // A chain with events has a clock, so there is at least one number in a row.
+        (self.clocks[chain].len() / self.zeros.len().max(1)) as u32
+    }
+
+    /// The clock of event `index` of `chain`, counted from 1; all zeros for 0, before the first.
+    ///
+    /// # Panics
+    /// If there is no such event.
+    #[inline]
+    #[must_use]
+    pub fn clock(&self, chain: ChainId, index: u32) -> &[u32] {
+        let width = self.zeros.len();
+        match index {
+            0 => &self.zeros,
+            _ => &self.clocks[chain][(index as usize - 1) * width..index as usize * width],
+        }
+    }
+
+    /// The chain of each event, in an order that keeps the poset's own.
+    #[must_use]
+    pub fn order(&self) -> &[ChainId] {
+        &self.order
+    }
+
+    /// The events in an order that keeps the poset's own, each with its chain and its index there.
+    pub fn events(&self) -> impl Iterator<Item = (ChainId, u32)> {
+        let mut lengths = IndexVec::from_elem(0_u32, self.chains_count());
+        self.order.iter().map(move |&chain| {
+            lengths[chain] += 1;
+            (chain, lengths[chain])
+        })
+    }
+
+    /// The cut that holds every event.
+    #[must_use]
+    pub fn top(&self) -> Vec<u32> {
+        self.chains().map(|chain| self.length(chain)).collect()
+    }
+
+    /// Whether `cut` holds, with an event, all that come before it.
+    ///
+    /// # Panics
+    /// If it has not one number a chain, or more events of a chain than there are.
+    #[must_use]
+    pub fn is_consistent(&self, cut: &[u32]) -> bool {
+        assert_eq!(cut.len(), self.chains_count(), "a cut has one number a chain");
+        let holds = |(chain, &index)| {
+            let clock = self.clock(ChainId::from_index(chain), index);
+            clock.iter().zip(cut).all(|(needed, held)| needed <= held)
+        };
+        cut.iter().enumerate().all(holds)
+    }
+
+    /// The poset of the events of `chains` alone, in the same order: which of them come before
+    /// which. Chain i of it is the i-th of `chains`.
+    #[must_use]
+    pub fn restricted(&self, chains: &[ChainId]) -> Self {
+        let mut to = IndexVec::from_elem(None, self.chains_count());
+        for (index, &chain) in chains.iter().enumerate() {
+            to[chain] = Some(ChainId::from_index(index));
+        }
+        let project = |chain: &ChainId| {
+            let rows = self.clocks[*chain].chunks_exact(self.zeros.len().max(1));
+            rows.flat_map(|row| chains.iter().map(|other| row[other.index()])).collect()
+        };
+        Self {
+            clocks: chains.iter().map(project).collect(),
+            order: self.order.iter().filter_map(|&chain| to[chain]).collect(),
+            zeros: vec![0; chains.len()],
+        }
+    }
+}
+
+/// Takes the events of a poset one by one.
+#[derive(Clone, Debug)]
+pub struct PosetBuilder {
+    poset: Poset,
+}
+
+impl PosetBuilder {
+    /// A poset of `chains_count` chains without events.
+    ///
+    /// # Errors
+    /// If there are more than [`CHAINS_MAX`].
+    pub fn new(chains_count: usize) -> Result<Self, IllFormedPoset> {
+        if chains_count > CHAINS_MAX {
+            return Err(IllFormedPoset::ChainsCount { count: chains_count });
+        }
+        let clocks = IndexVec::from_elem(Vec::new(), chains_count);
+        let zeros = vec![0; chains_count];
+        Ok(Self { poset: Poset { clocks, order: Vec::new(), zeros } })
+    }
+
+    /// The poset so far.
+    #[must_use]
+    pub const fn so_far(&self) -> &Poset {
+        &self.poset
+    }
+
+    /// Adds the next event of the chain with index `chain`, by its clock. What comes before it was
+    /// added before it.
+    ///
+    /// # Errors
+    /// If the clock is not that of an order, or the poset becomes too large; nothing is added then.
+    pub fn push(&mut self, chain: usize, clock: &[u32]) -> Result<(), IllFormedPoset> {
+        self.check(chain, clock)?;
+        self.push_unchecked(ChainId::from_index(chain), clock)
+    }
+
+    /// Adds an event whose clock is known to be right.
+    pub(crate) fn push_unchecked(
+        &mut self,
+        chain: ChainId,
+        clock: &[u32],
+    ) -> Result<(), IllFormedPoset> {
+        let poset = &mut self.poset;
+        let entries = (poset.order.len() + 1).saturating_mul(clock.len());
+        if entries > ENTRIES_MAX || poset.order.len() >= u32::MAX as usize {
+            let chains_count = poset.chains_count();
+            return Err(IllFormedPoset::TooLarge { chains_count });
+        }
+        poset.clocks[chain].extend_from_slice(clock);
+        poset.order.push(chain);
+        Ok(())
+    }
+
+    fn check(&self, chain: usize, clock: &[u32]) -> Result<(), IllFormedPoset> {
+        let poset = &self.poset;
+        let chains_count = poset.chains_count();
+        if chain >= chains_count {
+            return Err(IllFormedPoset::Chain { chain, chains_count });
+        }
+        if clock.len() != chains_count {
+            return Err(IllFormedPoset::Width { found: clock.len(), chains_count });
+        }
+        let own = poset.length(ChainId::from_index(chain)) + 1;
+        if clock[chain] != own {
+            return Err(IllFormedPoset::Own { chain, found: clock[chain], expected: own });
+        }
+        for (other, &index) in clock.iter().enumerate() {
+            let id = ChainId::from_index(other);
+            // Of its own chain, what it must hold is what the event before it held.
+            let index = if other == chain { index - 1 } else { index };
+            if index > poset.length(id) {
+                return Err(IllFormedPoset::Later { other, index, length: poset.length(id) });
+            }
+            let needed = poset.clock(id, index).iter().zip(clock).position(|(a, b)| a > b);
+            if let Some(third) = needed {
+                let needed = poset.clock(id, index)[third];
+                let found = clock[third];
+                return Err(IllFormedPoset::Open { other, index, third, needed, found });
+            }
+        }
+        Ok(())
+    }
+
+    /// The poset of the events so far.
+    #[must_use]
+    pub fn finish(self) -> Poset {
+        self.poset
+    }
+}
+
+/// Why some clocks are not those of a poset, or of one too large. Chains count from 0, as indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IllFormedPoset {
+    /// There are too many chains.
+    ChainsCount {
+        /// How many.
+        count: usize,
+    },
+    /// The clocks would take too much memory.
+    TooLarge {
+        /// How many chains there are.
+        chains_count: usize,
+    },
+    /// There is no such chain.
+    Chain {
+        /// Which was named.
+        chain: usize,
+        /// How many there are.
+        chains_count: usize,
+    },
+    /// A clock has not one number a chain.
+    Width {
+        /// How many it has.
+        found: usize,
+        /// How many chains there are.
+        chains_count: usize,
+    },
+    /// A clock's own number is not the index of its event.
+    Own {
+        /// The event's chain.
+        chain: usize,
+        /// The number.
+        found: u32,
+        /// The index.
+        expected: u32,
+    },
+    /// A clock holds an event that was not added yet.
+    Later {
+        /// The chain of that event.
+        other: usize,
+        /// Its index.
+        index: u32,
+        /// How many events of that chain there were.
+        length: u32,
+    },
+    /// A clock holds an event but not what comes before that.
+    Open {
+        /// The chain of the event.
+        other: usize,
+        /// Its index; 0 if it is the one before in the same chain and there is none.
+        index: u32,
+        /// The chain of what comes before it.
+        third: usize,
+        /// How many events of that chain come before it.
+        needed: u32,
+        /// How many the clock holds.
+        found: u32,
+    },
+}
+
+impl Display for IllFormedPoset {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::ChainsCount { count } => {
+                write!(f, "expected at most {CHAINS_MAX} threads, found {count}")
+            }
+            Self::TooLarge { chains_count } => write!(
+                f,
+                "the poset is too large: with {chains_count} threads there is room for the clocks \
+                 of {} events",
+                ENTRIES_MAX / chains_count.max(1)
+            ),
+            Self::Chain { chain, chains_count } => {
+                write!(f, "expected a thread below {chains_count}, found {chain}")
+            }
+            Self::Width { found, chains_count } => {
+                write!(f, "expected a clock of {chains_count} numbers, one a thread, found {found}")
+            }
+            Self::Own { chain, found, expected } => write!(
+                f,
+                "expected {expected} as the clock's number of thread {chain}, whose event this \
+                 is, found {found}"
+            ),
+            Self::Later { other, index, length } => write!(
+                f,
+                "the clock holds {index} events of thread {other}, of which {length} were listed \
+                 before: list each event after what comes before it"
+            ),
+            Self::Open { other, index, third, needed, found } => write!(
+                f,
+                "the clock holds event {index} of thread {other}, before which {needed} events of \
+                 thread {third} come, but only {found} of those"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for IllFormedPoset {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The chain of an event and its clock.
+    type Listed<'a> = (usize, &'a [u32]);
+
+    fn poset(chains_count: usize, events: &[Listed<'_>]) -> Result<Poset, IllFormedPoset> {
+        let mut builder = PosetBuilder::new(chains_count)?;
+        for (chain, clock) in events {
+            builder.push(*chain, clock)?;
+        }
+        Ok(builder.finish())
+    }
+
+    /// Figure 4 of the paper.
+    fn crossed() -> Poset {
+        poset(2, &[(0, &[1, 0]), (1, &[0, 1]), (0, &[2, 1]), (1, &[1, 2])]).unwrap()
+    }
+
+    #[test]
+    fn a_cut_is_consistent_if_it_holds_what_comes_before_what_it_holds() {
+        let poset = crossed();
+        let consistent: Vec<[u32; 2]> = (0..9)
+            .map(|code| [code / 3, code % 3])
+            .filter(|cut| poset.is_consistent(cut))
+            .collect();
+        assert_eq!(consistent, [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2], [2, 1], [2, 2]]);
+        assert_eq!((poset.len(), poset.top()), (4, vec![2, 2]));
+    }
+
+    #[test]
+    fn clocks_of_no_order_are_refused_with_the_reason() {
+        let cases: [(&[Listed<'_>], &str); 7] = [
+            (&[(2, &[1, 0])], "expected a thread below 2, found 2"),
+            (&[(0, &[1])], "expected a clock of 2 numbers, one a thread, found 1"),
+            (
+                &[(0, &[2, 0])],
+                "expected 1 as the clock's number of thread 0, whose event this is, found 2",
+            ),
+            (
+                &[(0, &[0, 0])],
+                "expected 1 as the clock's number of thread 0, whose event this is, found 0",
+            ),
+            (
+                &[(0, &[1, 1])],
+                "the clock holds 1 events of thread 1, of which 0 were listed before: list each \
+                 event after what comes before it",
+            ),
+            (
+                &[(0, &[1, 0]), (1, &[1, 1]), (1, &[0, 2])],
+                "the clock holds event 1 of thread 1, before which 1 events of thread 0 come, but \
+                 only 0 of those",
+            ),
+            (
+                &[(1, &[0, 1]), (0, &[1, 1]), (0, &[2, 0])],
+                "the clock holds event 1 of thread 0, before which 1 events of thread 1 come, but \
+                 only 0 of those",
+            ),
+        ];
+        for (events, reason) in cases {
+            assert_eq!(poset(2, events).unwrap_err().to_string(), reason);
+        }
+        assert!(PosetBuilder::new(CHAINS_MAX + 1).is_err());
+    }
+
+    #[test]
+    fn a_poset_without_chains_has_one_state() {
+        let poset = poset(0, &[]).unwrap();
+        assert!(poset.is_empty() && poset.is_consistent(&[]));
+    }
+
+    #[test]
+    fn a_restricted_poset_keeps_the_order_through_what_was_left_out() {
+        let poset = poset(3, &[(0, &[1, 0, 0]), (1, &[1, 1, 0]), (2, &[1, 1, 1]), (1, &[1, 2, 0])])
+            .unwrap();
+        let [first, _, last] = [0, 1, 2].map(ChainId::from_index);
+        let restricted = poset.restricted(&[last, first]);
+        assert_eq!(restricted.clock(ChainId::from_index(0), 1), [1, 1]);
+        assert_eq!(restricted.events().collect::<Vec<_>>().len(), 2);
+        assert!(!restricted.is_consistent(&[1, 0]) && restricted.is_consistent(&[0, 1]));
+    }
+}

@@ -1,0 +1,59 @@
+//! Which events of a trace come before which, by the definitions, pair by pair.
+//!
+//! For traces of a few dozen events: the order is a matrix that is closed under composition.
+
+use reweave_trace::{EventId, Op, Trace};
+
+use super::Relation;
+use crate::hb::reference::is_edge;
+
+/// Whether each event comes before each, as a matrix; an event comes before itself.
+#[must_use]
+pub fn before(trace: &Trace, relation: Relation) -> Vec<Vec<bool>> {
+    let count = trace.len();
+    let events: Vec<EventId> = trace.events().map(|(id, _)| id).collect();
+    let mut before = vec![vec![false; count]; count];
+    for (i, &first) in events.iter().enumerate() {
+        for (j, &second) in events.iter().enumerate().skip(i) {
+            before[i][j] = i == j
+                || is_edge(trace, first, second)
+                || relation == Relation::Kept && is_kept(trace, first, second);
+        }
+    }
+    for middle in 0..count {
+        for i in 0..count {
+            for j in 0..count {
+                before[i][j] |= before[i][middle] && before[middle][j];
+            }
+        }
+    }
+    before
+}
+
+/// Whether `second`, observed after `first`, is a read of it or comes at the same condition or
+/// barrier.
+fn is_kept(trace: &Trace, first: EventId, second: EventId) -> bool {
+    trace.writer(second) == Some(first)
+        || meetings(trace, first).iter().any(|place| meetings(trace, second).contains(place))
+}
+
+/// The conditions and barriers that `event` comes at, each as a kind and a number.
+fn meetings(trace: &Trace, event: EventId) -> Vec<(u8, u32)> {
+    let waits = trace.signals().stays().iter().filter(|stay| stay.begin == event);
+    let mut meetings: Vec<(u8, u32)> =
+        waits.filter_map(|stay| own_meeting(trace, stay.wait)).collect();
+    meetings.extend(own_meeting(trace, event));
+    meetings
+}
+
+fn own_meeting(trace: &Trace, event: EventId) -> Option<(u8, u32)> {
+    match trace.event(event).op {
+        Op::Wait(condition)
+        | Op::Wake(condition)
+        | Op::Timeout(condition)
+        | Op::Notify(condition)
+        | Op::NotifyAll(condition) => Some((0, condition.number())),
+        Op::Arrive(barrier) | Op::Depart(barrier) => Some((1, barrier.number())),
+        _ => None,
+    }
+}
