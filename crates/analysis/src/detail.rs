@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use reweave_trace::{EventId, SiteId, Trace};
+use reweave_base::IndexVec;
+use reweave_trace::{EventId, SiteId, ThreadId, Trace};
 
 /// What a finding says beyond what all findings say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub enum Detail {
     /// What a read can see instead of what it saw. Boxed, since long lists hold findings of other
     /// kinds.
     Nondeterminism(Box<Nondeterminism>),
+    /// A global state and the predicate that it meets.
+    State(Box<GlobalState>),
 }
 
 impl Detail {
@@ -20,10 +23,37 @@ impl Detail {
     #[must_use]
     pub fn nondeterminism(&self) -> Option<&Nondeterminism> {
         match self {
-            Self::None => None,
+            Self::None | Self::State(_) => None,
             Self::Nondeterminism(detail) => Some(detail),
         }
     }
+
+    /// The global state, for a finding that shows one.
+    #[must_use]
+    pub fn state(&self) -> Option<&GlobalState> {
+        match self {
+            Self::None | Self::Nondeterminism(_) => None,
+            Self::State(detail) => Some(detail),
+        }
+    }
+}
+
+/// A global state that meets a predicate, or breaks it if it should always hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GlobalState {
+    /// The predicate as it was written.
+    pub predicate: String,
+    /// What is said of it: `possibly`, `definitely`, `always` or `never`.
+    pub modality: &'static str,
+    /// Which order of the trace's events the state is one of: `kept` or `hb`.
+    pub order: &'static str,
+    /// How it was found, by the class of the predicate.
+    pub method: &'static str,
+    /// How many events of each thread have happened.
+    pub cut: IndexVec<ThreadId, u32>,
+    /// What the predicate speaks of, as it spells it, and what that is in the state; none if the
+    /// trace does not tell.
+    pub values: Vec<(String, Option<String>)>,
 }
 
 /// A read that can see another write than it saw, and the other writes that its code can see.

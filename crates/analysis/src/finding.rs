@@ -33,7 +33,7 @@ impl Finding {
     }
 
     /// The code locations at fault in alphabetical order: findings of one kind at the same locations
-    /// are instances of the same fault.
+    /// are instances of the same fault, but for states, which go by their predicate.
     ///
     /// They are those of its events; but of nondeterminism that of the read alone, whatever it can
     /// see. A read at the end of the run is nowhere: for it stands the empty location, and beside

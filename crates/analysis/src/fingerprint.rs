@@ -7,7 +7,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::finding::Finding;
 
-/// A hash of what kind of fault a finding is and of the code locations at fault. Addresses, thread
+/// A hash of what kind of fault a finding is and of the code locations at fault, or of the
+/// predicate that a state meets. Addresses, thread
 /// names and positions have no part in it, so another run of the same program that shows the same
 /// fault gives the same fingerprint. Nor have operations: of a line such as `x++` one run may show
 /// the read and another the write.
@@ -19,6 +20,11 @@ impl Fingerprint {
     #[must_use]
     pub fn of(trace: &Trace, finding: &Finding) -> Self {
         let mut text = String::from(finding.kind.word());
+        if let Some(state) = finding.detail.state() {
+            // Wherever it is met, it is the same predicate.
+            text.extend(["\n", state.modality, "\n", &state.predicate]);
+            return Self(xxh3_64(text.as_bytes()));
+        }
         for location in finding.locations(trace) {
             // A location cannot hold a line feed.
             text.push('\n');

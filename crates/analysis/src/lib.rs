@@ -17,7 +17,9 @@ mod spelled;
 mod subject;
 
 pub use coverage::{Coverage, Settings, Truncation};
-pub use detail::{Alternative, Detail, Nondeterminism, Severity, WitnessList, WitnessVerdict};
+pub use detail::{
+    Alternative, Detail, GlobalState, Nondeterminism, Severity, WitnessList, WitnessVerdict,
+};
 pub use finding::{Evidence, Finding};
 pub use fingerprint::Fingerprint;
 pub use info::{Guarantee, Info, Kind, Layer};

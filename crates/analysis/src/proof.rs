@@ -54,7 +54,9 @@ impl Proof {
         match &self.parts.goal {
             Goal::Race(first, second) => vec![*first, *second],
             Goal::Enabled(events) | Goal::Deadlock(events) => events.clone(),
-            Goal::Order { .. } | Goal::Sees { .. } | Goal::Leaves { .. } => Vec::new(),
+            Goal::Order { .. } | Goal::Sees { .. } | Goal::Reaches(_) | Goal::Leaves { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -63,7 +65,7 @@ impl Proof {
     pub fn named(&self) -> Vec<EventId> {
         match &self.parts.goal {
             Goal::Race(..) | Goal::Enabled(_) | Goal::Deadlock(_) => self.then(),
-            Goal::Order { chain, .. } => chain.clone(),
+            Goal::Order { chain, .. } | Goal::Reaches(chain) => chain.clone(),
             Goal::Sees { read, write, .. } => write.iter().copied().chain([*read]).collect(),
             Goal::Leaves { write, .. } => vec![*write],
         }

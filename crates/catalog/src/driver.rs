@@ -154,6 +154,9 @@ impl Sink for Collector<'_, '_> {
             *unshown += 1;
             return ControlFlow::Continue(());
         }
+        if finding.detail.state().is_some() {
+            return self.keep(finding);
+        }
         let group = (finding.kind, finding.locations(self.trace));
         if let Some(&at) = self.shown.groups.get(&group) {
             join(self.trace, &mut self.shown.findings[at], finding);

@@ -53,9 +53,11 @@ fn free_reads(trace: &Trace, proof: &Proof) -> (Vec<EventId>, After) {
             (reads.collect(), *after)
         }
         Goal::Sees { read, after, .. } => (vec![*read], *after),
-        Goal::Race(..) | Goal::Enabled(_) | Goal::Deadlock(_) | Goal::Leaves { .. } => {
-            (Vec::new(), After::Stops)
-        }
+        Goal::Race(..)
+        | Goal::Enabled(_)
+        | Goal::Deadlock(_)
+        | Goal::Reaches(_)
+        | Goal::Leaves { .. } => (Vec::new(), After::Stops),
     }
 }
 
@@ -102,6 +104,7 @@ fn heading(proof: &Proof) -> &'static str {
         Goal::Order { .. } | Goal::Sees { .. } => {
             "A schedule that shows it, the events at fault marked:"
         }
+        Goal::Reaches(_) => "A run that reaches it:",
         Goal::Leaves { .. } => "A schedule of all events that shows it, the last write marked:",
     }
 }
@@ -119,6 +122,7 @@ fn instances_note(finding: &Finding) -> Option<String> {
     let things = match (&finding.detail, finding.kind) {
         // What a read then sees may be yet another write.
         (Detail::Nondeterminism(_), _) => "pairs of a read here and another write that can come in",
+        (Detail::State(_), _) => "states",
         (Detail::None, Kind::Race) => "pairs at these locations",
         (Detail::None, _) => "instances at these locations",
     };

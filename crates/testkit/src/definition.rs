@@ -62,7 +62,11 @@ impl<'a> Definition<'a> {
         let free: &[EventId] = match goal {
             Goal::Order { free, .. } => free,
             Goal::Sees { read, .. } => std::slice::from_ref(read),
-            Goal::Enabled(_) | Goal::Race(..) | Goal::Deadlock(_) | Goal::Leaves { .. } => &[],
+            Goal::Enabled(_)
+            | Goal::Race(..)
+            | Goal::Deadlock(_)
+            | Goal::Reaches(_)
+            | Goal::Leaves { .. } => &[],
         };
         if !self.is_correct_but_for(schedule, free) {
             return false;
@@ -95,6 +99,7 @@ impl<'a> Definition<'a> {
                         || free.iter().all(|&read| run.stops_at(read, free)))
             }
             Goal::Sees { read, write, after } => run.sees_another(*read, *write, *after),
+            Goal::Reaches(events) => run.reaches(events),
             Goal::Leaves { var, write } => run.leaves(*var, *write),
         }
     }
@@ -335,6 +340,22 @@ impl<'a> Run<'a> {
         self.place(read).is_none()
             || !self.op(read).is_read()
             || !self.order.iter().any(rests_on_it)
+    }
+
+    /// Whether `events`, no two alike, are the last of their threads, and all that happened is in
+    /// one of those.
+    fn reaches(&self, events: &[EventId]) -> bool {
+        let thread = |event: EventId| self.observed.trace.event(event).thread;
+        let count = |event: EventId| events.iter().filter(|&&other| other == event).count();
+        let follows = |late: EventId, early: EventId| thread(late) == thread(early) && late > early;
+        events.iter().all(|&event| {
+            self.place(event).is_some()
+                && count(event) == 1
+                && !self.order.iter().any(|&other| follows(other, event))
+        }) && self
+            .order
+            .iter()
+            .all(|&event| events.iter().any(|&last| thread(last) == thread(event)))
     }
 
     /// Whether all events happened, `write` is a write of `var`, and none comes after it.

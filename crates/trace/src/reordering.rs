@@ -90,6 +90,9 @@ pub enum Goal {
         /// Whether its thread may have gone on afterwards.
         after: After,
     },
+    /// Each of these is the last event of its thread that happened, and of threads with none here
+    /// nothing happened.
+    Reaches(Vec<EventId>),
     /// Every event of the trace happened, and the last write of `var` is `write`.
     Leaves {
         /// The variable.

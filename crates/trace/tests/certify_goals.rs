@@ -298,6 +298,26 @@ fn a_variable_is_left_with_its_last_write_when_all_has_happened() {
 }
 
 #[test]
+fn a_state_is_reached_when_each_thread_has_run_up_to_its_event() {
+    let check = |schedule: &[u32], last: &[u32], expected: Expect| {
+        let last = last.iter().map(|&number| event(number)).collect();
+        check_goal(TWO_WRITES, schedule, &Goal::Reaches(last), &expected);
+    };
+    check(&[], &[], expect!["correct"]);
+    check(&[3, 1], &[1, 3], expect!["correct"]);
+    check(&[1, 2], &[2], expect!["correct"]);
+    check(&[1, 2], &[1], expect!["at the end, event 1: its thread ran on after it"]);
+    check(&[1], &[2], expect!["at the end, event 2: it did not run, or not in the order claimed"]);
+    check(&[1, 3], &[1], expect!["at the end, event 3: it ran, though it should not have"]);
+    check(
+        &[1, 3],
+        &[1, 3, 1],
+        expect!["at the end, event 1: another of the events belongs to its thread"],
+    );
+    check(&[1], &[9], expect!["at the end, event 9: the trace has no such event"]);
+}
+
+#[test]
 fn reads_see_what_they_saw_whatever_a_variable_is_left_with() {
     let drawing = "
 t1      t2      t3

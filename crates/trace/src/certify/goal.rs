@@ -12,14 +12,18 @@ pub(super) fn free_reads(goal: &Goal) -> &[EventId] {
     match goal {
         Goal::Order { free, .. } => free,
         Goal::Sees { read, .. } => slice::from_ref(read),
-        Goal::Enabled(_) | Goal::Race(..) | Goal::Deadlock(_) | Goal::Leaves { .. } => &[],
+        Goal::Enabled(_)
+        | Goal::Race(..)
+        | Goal::Deadlock(_)
+        | Goal::Reaches(_)
+        | Goal::Leaves { .. } => &[],
     }
 }
 
 /// Whether `replay` has ended as `goal` says.
 pub(super) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
     let named: Vec<EventId> = match goal {
-        Goal::Enabled(events) | Goal::Deadlock(events) => events.clone(),
+        Goal::Enabled(events) | Goal::Deadlock(events) | Goal::Reaches(events) => events.clone(),
         Goal::Race(first, second) => vec![*first, *second],
         Goal::Order { chain, absent, .. } => chain.iter().chain(absent).copied().collect(),
         Goal::Sees { read, write, .. } => [Some(*read), *write].into_iter().flatten().collect(),
@@ -54,6 +58,7 @@ pub(super) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
             }
         }
         Goal::Sees { read, write, after } => check_sees(replay, *read, *write, *after),
+        Goal::Reaches(events) => check_reaches(replay, events),
         Goal::Leaves { var, write } => check_leaves(replay, *var, *write),
     }
 }
@@ -116,6 +121,29 @@ fn check_sees(
     match after {
         After::Stops => check_stops(replay, &[read]),
         After::RunsOn => Ok(()),
+    }
+}
+
+/// Each thread has run up to its event of `events`, or nothing if it has none.
+fn check_reaches(replay: &Replay<'_>, events: &[EventId]) -> Result<(), Refusal> {
+    let mut all = 0;
+    for (at, &event) in events.iter().enumerate() {
+        require(!events[..at].contains(&event), event, Rule::SameThread)?;
+        let done = replay.done(replay.trace().event(event).thread);
+        require(done > replay.position(event), event, Rule::OutOfOrder)?;
+        require(done == replay.position(event) + 1, event, Rule::WentOn)?;
+        all += done as usize;
+    }
+    if all == replay.events_count() {
+        return Ok(());
+    }
+    // Some thread that is not named has run.
+    let is_named =
+        |thread| events.iter().any(|&event| replay.trace().event(event).thread == thread);
+    let mut others = replay.trace().events().filter(|(_, event)| !is_named(event.thread));
+    match others.find(|(_, event)| replay.done(event.thread) > 0) {
+        Some((event, _)) => Err(Refusal::at_end_for(event, Rule::Happened)),
+        None => Ok(()),
     }
 }
 
