@@ -23,7 +23,7 @@ use std::fmt::{self, Display, Formatter};
 use reweave_base::{Id, IndexVec};
 
 pub use kept::KeptOrder;
-pub use of_trace::{Place, Relation, TracePoset, collections, raw};
+pub use of_trace::{Place, Relation, TracePoset, collections, least_cut, raw};
 
 reweave_base::id! {
     /// A chain of a poset: the events of one thread.

@@ -4,6 +4,8 @@
 //! before the other exactly if it did. A global state of the smaller poset is what some global
 //! states of the larger one have of it, and each of those has one.
 
+use std::convert::Infallible;
+
 use reweave_base::{Id, IndexVec};
 use reweave_trace::{EventId, Op, ThreadId, Trace};
 
@@ -114,20 +116,10 @@ impl TracePoset {
         place: impl Fn(&Trace, EventId) -> Place,
     ) -> Result<Self, IllFormedPoset> {
         let mut gathering = Gathering::new(trace, threads)?;
-        match relation {
-            Relation::HappensBefore => {
-                let mut order = HappensBefore::new();
-                for (id, _) in trace.events() {
-                    gathering.take(trace, id, order.advance(trace, id), &place)?;
-                }
-            }
-            Relation::Kept => {
-                let mut order = KeptOrder::new(trace);
-                for (id, _) in trace.events() {
-                    gathering.take(trace, id, order.advance(trace, id), &place)?;
-                }
-            }
-        }
+        let all = trace.events().map(|(id, _)| id);
+        each_clock(trace, relation, all, |event, clock| {
+            gathering.take(trace, event, clock, &place)
+        })?;
         let Gathering { builder, threads, firsts, .. } = gathering;
         Ok(Self { poset: builder.finish(), relation, threads, firsts })
     }
@@ -163,31 +155,53 @@ impl TracePoset {
         let held = self.poset.chains().zip(cut);
         let frontier: Vec<EventId> =
             held.filter_map(|(chain, &index)| self.first(chain, index)).collect();
-        let mut joined = VectorClock::default();
-        let Some(&last) = frontier.iter().max() else { return joined.to_cut() };
-        let events = trace.events().map(|(id, _)| id).take_while(|&id| id <= last);
-        match self.relation {
-            Relation::HappensBefore => {
-                let mut order = HappensBefore::new();
-                for event in events {
-                    let clock = order.advance(trace, event);
-                    if frontier.contains(&event) {
-                        joined.join(clock);
-                    }
-                }
-            }
-            Relation::Kept => {
-                let mut order = KeptOrder::new(trace);
-                for event in events {
-                    let clock = order.advance(trace, event);
-                    if frontier.contains(&event) {
-                        joined.join(clock);
-                    }
-                }
+        least_cut(trace, self.relation, &frontier)
+    }
+}
+
+/// The least cut of `trace` that holds `events` and all that comes before them by `relation`: how
+/// many events each thread has run. Goes through the trace up to the last of them.
+#[must_use]
+pub fn least_cut(
+    trace: &Trace,
+    relation: Relation,
+    events: &[EventId],
+) -> IndexVec<ThreadId, u32> {
+    let mut joined = VectorClock::default();
+    let Some(&last) = events.iter().max() else { return joined.to_cut() };
+    let all = trace.events().map(|(id, _)| id).take_while(|&id| id <= last);
+    each_clock(trace, relation, all, |event, clock| {
+        if events.contains(&event) {
+            joined.join(clock);
+        }
+        Ok::<_, Infallible>(())
+    })
+    .unwrap_or_else(|never| match never {});
+    joined.to_cut()
+}
+
+/// Hands `take` each of `events`, the first of `trace` in observed order, with its clock.
+fn each_clock<E>(
+    trace: &Trace,
+    relation: Relation,
+    events: impl Iterator<Item = EventId>,
+    mut take: impl FnMut(EventId, &VectorClock) -> Result<(), E>,
+) -> Result<(), E> {
+    match relation {
+        Relation::HappensBefore => {
+            let mut order = HappensBefore::new();
+            for event in events {
+                take(event, order.advance(trace, event))?;
             }
         }
-        joined.to_cut()
+        Relation::Kept => {
+            let mut order = KeptOrder::new(trace);
+            for event in events {
+                take(event, order.advance(trace, event))?;
+            }
+        }
     }
+    Ok(())
 }
 
 /// A poset in the making.
