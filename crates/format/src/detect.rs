@@ -2,13 +2,14 @@
 //!
 //! Compressed and binary files start with bytes that no UTF-8 text starts with. Of a text, the
 //! first line that is neither blank nor a comment decides: `{` starts JSON lines, a `|` in it is
-//! RAPID text, and any other plain text is the heading of columns.
+//! RAPID text, and any other plain text is the heading of columns. A text whose first object has
+//! the keys of a poset is one.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Cursor, ErrorKind, Read};
 
 use crate::error::{Failure, Place, ReadErrorKind, excerpt};
-use crate::lines::{BrokenStream, Lines, broken_stream, is_skipped};
-use crate::{Compression, Format, rwt};
+use crate::lines::{BYTE_ORDER_MARK, BrokenStream, Lines, broken_stream, is_skipped};
+use crate::{Compression, Format, poset, rwt};
 
 const GZIP_MAGIC: &[u8] = b"\x1f\x8b";
 const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
@@ -20,6 +21,8 @@ pub(crate) enum Content {
     Compressed(Compression),
     /// Our binary format.
     Rwt,
+    /// Text that may start with a JSON object.
+    Object,
     /// Text, or nothing known.
     Text,
 }
@@ -36,10 +39,42 @@ pub(crate) fn content(source: &mut dyn Read) -> Result<(Vec<u8>, Content), Failu
     } else if !head.is_empty() && rwt::MAGIC.starts_with(&head) {
         // Also a beginning of it: a file that was cut there is to be called cut.
         Content::Rwt
+    } else if may_start_object(&head) {
+        Content::Object
     } else {
         Content::Text
     };
     Ok((head, content))
+}
+
+/// Whether a text that starts with these bytes may start with a JSON object.
+fn may_start_object(head: &[u8]) -> bool {
+    let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
+    matches!(text.first(), None | Some(b'{'))
+}
+
+/// Whether the text that `source` gives is a poset, and all of that text.
+pub(crate) fn poset_or_lines<'a>(source: &'a mut dyn Read) -> (impl Read + use<'a>, bool) {
+    let mut head = Vec::new();
+    let failure = (&mut *source).take(poset::HEAD_MAX as u64).read_to_end(&mut head).err();
+    let is_poset = poset::is_poset(&head);
+    // A poset is JSON, which has no byte order mark.
+    let start = match is_poset && head.starts_with(BYTE_ORDER_MARK) {
+        true => BYTE_ORDER_MARK.len() as u64,
+        false => 0,
+    };
+    let mut head = Cursor::new(head);
+    head.set_position(start);
+    (head.chain(Failing(failure)).chain(source), is_poset)
+}
+
+/// Fails once, if there is anything to fail with; has nothing to give.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
 }
 
 fn failure_kind(error: io::Error) -> ReadErrorKind {

@@ -22,6 +22,13 @@ pub enum Place {
     File,
     /// On this line, counted from 1.
     Line(u64),
+    /// At this column of this line, counted from 1, in bytes.
+    Column {
+        /// The line.
+        line: u64,
+        /// The column.
+        column: u64,
+    },
     /// At this byte, counted from 0.
     Byte(u64),
 }
@@ -31,6 +38,7 @@ impl Display for Place {
         match self {
             Self::File => Ok(()),
             Self::Line(line) => write!(f, "line {line}: "),
+            Self::Column { line, column } => write!(f, "line {line}, column {column}: "),
             Self::Byte(byte) => write!(f, "byte {byte}: "),
         }
     }
@@ -49,6 +57,12 @@ pub enum ReadErrorKind {
     /// It is none of the formats.
     #[error("not a trace in a known format: {0}")]
     Unrecognised(String),
+    /// It is a poset, where a trace is wanted.
+    #[error(
+        "expected a trace, found a poset, which has an order of events and no more: \
+         `reweave states` takes it"
+    )]
+    Poset,
     /// Text was expected.
     #[error("expected UTF-8 text")]
     NotUtf8,

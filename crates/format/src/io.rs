@@ -15,7 +15,9 @@ use reweave_trace::{IllFormed, Trace, TraceBuilder};
 use crate::detect::{self, Content, Unpacked};
 use crate::error::{Failure, Place, ReadError, ReadErrorKind, WriteError};
 use crate::lines::{Lines, Parsed};
-use crate::{Compression, Format, ReadOptions, Reading, columns, json_lines, rwt, std_text};
+use crate::{
+    Compression, Format, Input, ReadOptions, Reading, columns, json_lines, poset, rwt, std_text,
+};
 
 /// How often a file may be compressed over.
 const COMPRESSIONS_MAX: usize = 2;
@@ -28,25 +30,7 @@ const ZSTD_LEVEL: i32 = 3;
 /// # Errors
 /// If it cannot be read or is no trace: where, and what was expected.
 pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<Reading, ReadError> {
-    if path == Path::new("-") {
-        return read_from(io::stdin().lock(), "standard input", options);
-    }
-    let name = path.display().to_string();
-    let file = open(path).map_err(|error| ReadError {
-        file: name.clone(),
-        place: Place::File,
-        kind: error.into(),
-    })?;
-    read_from(file, &name, options)
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        let reason = "expected a file with a trace, found a directory";
-        return Err(io::Error::new(ErrorKind::IsADirectory, reason));
-    }
-    Ok(file)
+    read_file(path, options)
 }
 
 /// Reads the trace that `source` gives; errors call it `name`.
@@ -58,12 +42,91 @@ pub fn read_from(
     name: &str,
     options: &ReadOptions<'_>,
 ) -> Result<Reading, ReadError> {
+    read_counted(source, name, options)
+}
+
+/// Reads the trace or the poset in the file at `path`; `-` is standard input.
+///
+/// # Errors
+/// If it cannot be read or is neither: where, and what was expected.
+pub fn read_input(path: &Path, options: &ReadOptions<'_>) -> Result<Input, ReadError> {
+    read_file(path, options)
+}
+
+/// Reads the trace or the poset that `source` gives; errors call it `name`.
+///
+/// # Errors
+/// If it cannot be read or is neither: where, and what was expected.
+pub fn read_input_from(
+    source: impl Read,
+    name: &str,
+    options: &ReadOptions<'_>,
+) -> Result<Input, ReadError> {
+    read_counted(source, name, options)
+}
+
+/// What may come of reading a file.
+trait Wanted: Sized {
+    /// It was a trace.
+    fn trace(reading: Reading) -> Self;
+
+    /// It is a poset, which `source` is at the start of.
+    fn poset(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Self, Failure>;
+}
+
+impl Wanted for Reading {
+    fn trace(reading: Reading) -> Self {
+        reading
+    }
+
+    fn poset(_: &mut dyn Read, _: &ReadOptions<'_>) -> Result<Self, Failure> {
+        Err((Place::File, ReadErrorKind::Poset))
+    }
+}
+
+impl Wanted for Input {
+    fn trace(reading: Reading) -> Self {
+        Self::Trace(Box::new(reading))
+    }
+
+    fn poset(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Self, Failure> {
+        poset::read(source, options).map(Self::Poset)
+    }
+}
+
+fn read_file<W: Wanted>(path: &Path, options: &ReadOptions<'_>) -> Result<W, ReadError> {
+    if path == Path::new("-") {
+        return read_counted(io::stdin().lock(), "standard input", options);
+    }
+    let name = path.display().to_string();
+    let file = open(path).map_err(|error| ReadError {
+        file: name.clone(),
+        place: Place::File,
+        kind: error.into(),
+    })?;
+    read_counted(file, &name, options)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        let reason = "expected a file with a trace, found a directory";
+        return Err(io::Error::new(ErrorKind::IsADirectory, reason));
+    }
+    Ok(file)
+}
+
+fn read_counted<W: Wanted>(
+    source: impl Read,
+    name: &str,
+    options: &ReadOptions<'_>,
+) -> Result<W, ReadError> {
     let taken = AtomicU64::new(0);
     // However often the file is compressed over, its own bytes are what progress is counted in.
     let go_on = |_| options.go_on.is_none_or(|go_on| go_on(taken.load(Ordering::Relaxed)));
     let options = ReadOptions { go_on: Some(&go_on), ..*options };
     let mut source = Counted { source, taken: &taken };
-    read_packed(&mut source, 0, &options).map_err(|(place, kind)| ReadError {
+    read_packed(&mut source, Packing::default(), &options).map_err(|(place, kind)| ReadError {
         file: name.to_owned(),
         place,
         kind,
@@ -84,35 +147,52 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-fn read_packed(
-    source: &mut dyn Read,
+/// What a stream was packed in.
+#[derive(Clone, Copy, Debug, Default)]
+struct Packing {
+    /// How often it was compressed over.
     depth: usize,
+    /// By what first of all, as the file shows.
+    outermost: Option<Compression>,
+}
+
+fn read_packed<W: Wanted>(
+    source: &mut dyn Read,
+    packing: Packing,
     options: &ReadOptions<'_>,
-) -> Result<Reading, Failure> {
+) -> Result<W, Failure> {
     let (head, content) = detect::content(source)?;
     let mut source = head.as_slice().chain(source);
+    let plain = |reading| W::trace(Reading { compression: packing.outermost, ..reading });
     let compression = match content {
-        Content::Rwt => return read_rwt(&mut source, options),
-        Content::Text => return read_text(&mut source, options),
-        Content::Compressed(_) if depth == COMPRESSIONS_MAX => {
+        Content::Rwt => return read_rwt(&mut source, options).map(plain),
+        Content::Text => return read_text(&mut source, options).map(plain),
+        Content::Object => {
+            let (mut source, is_poset) = detect::poset_or_lines(&mut source);
+            return match is_poset {
+                true => W::poset(&mut source, options),
+                false => read_text(&mut source, options).map(plain),
+            };
+        }
+        Content::Compressed(_) if packing.depth == COMPRESSIONS_MAX => {
             let reason = format!("it is compressed more than {COMPRESSIONS_MAX} times over");
             return Err((Place::File, ReadErrorKind::Unrecognised(reason)));
         }
         Content::Compressed(compression) => compression,
     };
-    let mut reading = match compression {
+    let outermost = packing.outermost.or(Some(compression));
+    let packing = Packing { depth: packing.depth + 1, outermost };
+    match compression {
         Compression::Gzip => {
             let stream = MultiGzDecoder::new(source);
-            read_packed(&mut Unpacked::new(stream, compression), depth + 1, options)?
+            read_packed(&mut Unpacked::new(stream, compression), packing, options)
         }
         Compression::Zstd => {
             let stream = zstd::stream::read::Decoder::new(source);
             let stream = stream.map_err(|error| (Place::File, error.into()))?;
-            read_packed(&mut Unpacked::new(stream, compression), depth + 1, options)?
+            read_packed(&mut Unpacked::new(stream, compression), packing, options)
         }
-    };
-    reading.compression = Some(compression);
-    Ok(reading)
+    }
 }
 
 fn read_rwt(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Reading, Failure> {

@@ -7,6 +7,8 @@
 //! | JSON lines, an object an event | `.jsonl` | [`json_lines`] |
 //! | ours, binary, in blocks | `.rwt` | [`rwt`] |
 //!
+//! A poset of events, which is no trace, is read too, by [`read_input`]: see [`poset`].
+//!
 //! Each may be compressed by gzip or zstd. A file that is damaged or whose events cannot have
 //! happened is refused with the place and the reason; with [`ReadOptions::repair`] the good part
 //! is kept and mended, and [`Reading::notes`] says what was done. Memory is bounded by what was
@@ -19,13 +21,15 @@ mod operation;
 
 pub mod columns;
 pub mod json_lines;
+pub mod poset;
 pub mod rwt;
 pub mod std_text;
 
 mod io;
 
 pub use error::{Place, ReadError, ReadErrorKind, WriteError};
-pub use io::{read, read_from, write, write_to};
+pub use io::{read, read_from, read_input, read_input_from, write, write_to};
+pub use poset::RawPoset;
 
 use reweave_trace::Trace;
 
@@ -61,7 +65,16 @@ pub struct ReadOptions<'a> {
     pub go_on: Option<&'a (dyn Fn(u64) -> bool + Sync)>,
 }
 
-/// What was read.
+/// What a file can hold.
+#[derive(Debug)]
+pub enum Input {
+    /// A trace.
+    Trace(Box<Reading>),
+    /// The events of a poset, not yet known to be one.
+    Poset(RawPoset),
+}
+
+/// A trace that was read.
 #[derive(Debug)]
 pub struct Reading {
     /// The trace.

@@ -30,7 +30,7 @@ const BUFFER_START: usize = 256 << 10;
 const ASK_EVERY: u64 = 1 << 20;
 
 /// Goes with every byte order mark.
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Reads lines.
 pub(crate) struct Lines<'a> {

@@ -8,7 +8,7 @@
 //! | [`enumerate`] | every well-formed trace of a small scope |
 //! | [`definition`] | what a correct reordering is, as formulas over positions |
 //! | [`oracle`] | every state that a correct reordering can reach, races and deadlocks among them |
-//! | [`corpus`] | the litmus cases and recorded traces with their expected values |
+//! | [`corpus`] | the litmus cases, recorded traces and posets with their expected values |
 //! | [`soak`] | how long randomised tests run |
 
 pub mod corpus;

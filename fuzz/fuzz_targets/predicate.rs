@@ -1,0 +1,50 @@
+//! Texts of any kind, as predicates over the states of a small trace: refused with a place within the
+//! text, or worth the same by tables and by definition.
+#![no_main]
+
+use std::sync::OnceLock;
+
+use reweave_base::IndexVec;
+use reweave_states::predicate::{Predicate, reference};
+use reweave_trace::{Op, Trace, TraceBuilder};
+
+/// Two threads that take turns with a lock, a variable and a local.
+fn small_trace() -> Trace {
+    let mut builder = TraceBuilder::new();
+    let (lock, var, local) = (builder.lock("m"), builder.var("x"), builder.local("v"));
+    for (name, value) in [("T1", 1), ("T2", 2)] {
+        let thread = builder.thread(name);
+        for (line, op) in [Op::Acquire(lock), Op::Write(var), Op::Let(local), Op::Release(lock)]
+            .into_iter()
+            .enumerate()
+        {
+            let site = builder.site(&format!("a.c:{line}"));
+            builder.push(thread, op, site);
+            if let Op::Write(_) | Op::Let(_) = op {
+                builder.value(value);
+            }
+        }
+    }
+    builder.finish().expect("the threads take turns")
+}
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    static TRACE: OnceLock<Trace> = OnceLock::new();
+    let trace = TRACE.get_or_init(small_trace);
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let predicate = match Predicate::parse(text, trace) {
+        Ok(predicate) => predicate,
+        Err(error) => {
+            assert!(error.span.start <= error.span.end && error.span.end <= error.text.len());
+            assert!(!error.to_string().is_empty());
+            return;
+        }
+    };
+    // A race is decided by clocks, which the definition does not have.
+    let is_race = predicate.expression().leaves.is_empty() && text.contains("race");
+    for code in 0..if is_race { 0 } else { 25 } {
+        let cut = IndexVec::from_vec(vec![code / 5, code % 5]);
+        assert_eq!(predicate.truth(&cut), reference::truth(text, trace, &cut), "at {cut:?}");
+        assert_eq!(predicate.is_met(&cut), reference::is_met(text, trace, &cut), "at {cut:?}");
+    }
+});
