@@ -36,3 +36,13 @@ pub trait Analysis: Sync {
     /// Examines `subject` and hands each finding to `sink` as it is made.
     fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage;
 }
+
+impl<A: Analysis + ?Sized> Analysis for &A {
+    fn info(&self) -> &'static Info {
+        (**self).info()
+    }
+
+    fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage {
+        (**self).run(subject, settings, sink)
+    }
+}

@@ -11,7 +11,7 @@ const RELATIONS: [Relation; 2] = [Relation::HappensBefore, Relation::Kept];
 
 /// Keeps every second event, so that most of the order goes through what is left out.
 fn every_second(_: &Trace, event: EventId) -> Place {
-    if event.number() % 2 == 0 { Place::Event } else { Place::Outside }
+    if event.number().is_multiple_of(2) { Place::Event } else { Place::Outside }
 }
 
 /// The first event pair, if any, on which a poset of `trace` and the definition disagree.

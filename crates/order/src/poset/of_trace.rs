@@ -162,11 +162,7 @@ impl TracePoset {
 /// The least cut of `trace` that holds `events` and all that comes before them by `relation`: how
 /// many events each thread has run. Goes through the trace up to the last of them.
 #[must_use]
-pub fn least_cut(
-    trace: &Trace,
-    relation: Relation,
-    events: &[EventId],
-) -> IndexVec<ThreadId, u32> {
+pub fn least_cut(trace: &Trace, relation: Relation, events: &[EventId]) -> IndexVec<ThreadId, u32> {
     let mut joined = VectorClock::default();
     let Some(&last) = events.iter().max() else { return joined.to_cut() };
     let all = trace.events().map(|(id, _)| id).take_while(|&id| id <= last);

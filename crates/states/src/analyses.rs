@@ -1,0 +1,295 @@
+//! The search for states as analyses: what the driver runs.
+
+use std::ops::ControlFlow;
+
+use reweave_analysis::{
+    Analysis, Coverage, Detail, Evidence, Finding, GlobalState, Guarantee, Info, Kind, Layer,
+    Settings, Sink, Subject, Truncation,
+};
+use reweave_base::IndexVec;
+use reweave_order::poset::{Relation, least_cut};
+use reweave_trace::{EventId, Goal, Reordering, ThreadId, Trace};
+
+use crate::find::{Answer, find, find_online, frontier};
+use crate::pairwise::{RacyPair, first_races_until};
+use crate::predicate::{Modality, Predicate, reference};
+
+/// What the family offers without being given a predicate.
+pub const ANALYSES: &[&dyn Analysis] = &[&Race];
+
+/// The paper that the family follows.
+const PAPER: &str = "Chang, Garg (PPoPP 2015)";
+
+/// States that meet given predicates.
+#[derive(Clone, Debug)]
+pub struct Find {
+    /// The predicates, which are about the trace that is examined.
+    pub predicates: Vec<Predicate>,
+    /// Which order the states are of.
+    pub relation: Relation,
+    /// Whether the events are fed through the online detector.
+    pub is_online: bool,
+}
+
+/// What the search for given predicates is called.
+pub const FIND: &str = "states.find";
+
+static FIND_INFO: Info = Info {
+    name: FIND,
+    family: "states",
+    kind: Kind::Predicate,
+    guarantee: Guarantee::Witnessed,
+    needs: Layer::Events,
+    is_default: false,
+    summary: "global states that meet a given predicate",
+    paper: PAPER,
+};
+
+impl Analysis for Find {
+    fn info(&self) -> &'static Info {
+        &FIND_INFO
+    }
+
+    fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage {
+        let mut tally = Tally::default();
+        let total = self.predicates.len() as u64;
+        for (done, predicate) in (0..).zip(&self.predicates) {
+            sink.progress(done, total);
+            if tally.truncated == Some(Truncation::Limit) || sink.is_cancelled() {
+                tally.truncated = tally.truncated.or(Some(Truncation::Cancelled));
+                break;
+            }
+            tally.predicates += 1;
+            let stop = || sink.is_cancelled();
+            let (trace, budget) = (subject.trace(), settings.budget);
+            let found = match self.is_online {
+                false => find(trace, predicate, self.relation, budget, &stop).ok(),
+                true => find_online(trace, predicate, self.relation, settings.threads, budget).ok(),
+            };
+            let Some(answer) = found else {
+                // There is no room for its poset, or for threads.
+                tally.undecided += 1;
+                tally.truncated = tally.truncated.or(Some(Truncation::Budget));
+                continue;
+            };
+            tally.events += answer.events_count as u64;
+            if answer.is_cut_short {
+                let reason = match sink.is_cancelled() {
+                    true => Truncation::Cancelled,
+                    false => Truncation::Budget,
+                };
+                tally.truncated = tally.truncated.or(Some(reason));
+            }
+            match answer.is_met {
+                Some(true) => {
+                    tally.met += 1;
+                    if tell(subject, predicate, self.relation, &answer, sink).is_break() {
+                        tally.truncated = tally.truncated.or(Some(Truncation::Limit));
+                    }
+                }
+                Some(false) => tally.untold += u64::from(predicate.unknowns().next().is_some()),
+                None => tally.undecided += 1,
+            }
+        }
+        tally.coverage(FIND)
+    }
+}
+
+/// How far a search went.
+#[derive(Debug, Default)]
+struct Tally {
+    predicates: u64,
+    met: u64,
+    undecided: u64,
+    /// Those not met that speak of what the trace does not tell everywhere.
+    untold: u64,
+    events: u64,
+    truncated: Option<Truncation>,
+}
+
+impl Tally {
+    fn coverage(self, analysis: &'static str) -> Coverage {
+        let counters = vec![
+            ("predicates", self.predicates),
+            ("met", self.met),
+            ("undecided", self.undecided),
+            ("untold", self.untold),
+            ("events", self.events),
+        ];
+        Coverage { analysis, truncated: self.truncated, counters }
+    }
+}
+
+/// Tells `sink` of the state that meets `predicate`.
+fn tell(
+    subject: &Subject<'_>,
+    predicate: &Predicate,
+    relation: Relation,
+    answer: &Answer,
+    sink: &mut dyn Sink,
+) -> ControlFlow<()> {
+    let trace = subject.trace();
+    let Some(state) = &answer.state else { return ControlFlow::Continue(()) };
+    if let Some((first, second)) = answer.race {
+        let var = trace.event(first).op.var();
+        let Some(var) = var else { return ControlFlow::Continue(()) };
+        let race = RacyPair { var, first, second };
+        let told = Told { predicate: predicate.text(), modality: predicate.modality() };
+        return sink.found(racing(subject, FIND, told, race, state));
+    }
+    assert!(
+        reference::is_met(predicate.text(), trace, state),
+        "the state found meets the predicate when its events are run one by one"
+    );
+    let spelled = |value: Option<i64>, is_truth: bool| match value {
+        Some(value) if is_truth => Some((value == 1).to_string()),
+        value => value.map(|value| value.to_string()),
+    };
+    let values = predicate.values(state);
+    let values = values.map(|atom| (atom.text.to_owned(), spelled(atom.value, atom.is_truth)));
+    let detail = GlobalState {
+        predicate: predicate.text().to_owned(),
+        modality: predicate.modality().word(),
+        order: order_word(relation),
+        method: answer.method,
+        cut: whole(trace, state),
+        values: values.collect(),
+    };
+    let last = frontier(trace, state);
+    let reordering = Reordering { base: state.clone(), schedule: Vec::new() };
+    let proof = subject.prove(reordering, Goal::Reaches(last.clone()));
+    let matters = |event: &EventId| predicate.threads().contains(&trace.event(*event).thread);
+    sink.found(Finding {
+        analysis: FIND,
+        kind: Kind::Predicate,
+        events: last.into_iter().filter(matters).collect(),
+        message: message(predicate, answer),
+        count: 1,
+        evidence: proof.map_or(Evidence::Unordered, Evidence::Schedule),
+        detail: Detail::State(Box::new(detail)),
+    })
+}
+
+/// How reports spell `relation`.
+#[must_use]
+pub const fn order_word(relation: Relation) -> &'static str {
+    match relation {
+        Relation::HappensBefore => "hb",
+        Relation::Kept => "kept",
+    }
+}
+
+/// `state` with a number for every thread.
+fn whole(trace: &Trace, state: &IndexVec<ThreadId, u32>) -> IndexVec<ThreadId, u32> {
+    let threads = trace.names().threads.entries();
+    threads.map(|(thread, _)| state.get(thread).copied().unwrap_or(0)).collect()
+}
+
+/// What is wrong, in a sentence.
+fn message(predicate: &Predicate, answer: &Answer) -> String {
+    let text = predicate.text();
+    // A longer search might have found a lesser one.
+    let state = if answer.is_cut_short { "one of them" } else { "the least of them" };
+    match predicate.modality() {
+        Modality::Possibly => format!("a state can be reached that meets {text}; this is {state}"),
+        Modality::Definitely => {
+            format!("{text} holds: every run in this order passes such a state; this is {state}")
+        }
+        Modality::Always | Modality::Never => {
+            format!("a state can be reached that breaks {text}; this is {state}")
+        }
+    }
+}
+
+/// The paper's data races, a state for each variable.
+#[derive(Clone, Copy, Debug)]
+pub struct Race;
+
+static RACE: Info = Info {
+    name: "states.race",
+    family: "states",
+    kind: Kind::Predicate,
+    guarantee: Guarantee::Witnessed,
+    needs: Layer::Events,
+    is_default: false,
+    summary: "global states whose last accesses race, by happens-before, one a variable",
+    paper: PAPER,
+};
+
+impl Analysis for Race {
+    fn info(&self) -> &'static Info {
+        &RACE
+    }
+
+    fn run(&self, subject: &Subject<'_>, _: &Settings, sink: &mut dyn Sink) -> Coverage {
+        let trace = subject.trace();
+        let (races, is_whole) = first_races_until(trace, &|| sink.is_cancelled());
+        let total = races.len() as u64;
+        let mut truncated = (!is_whole).then_some(Truncation::Cancelled);
+        for (done, &race) in (0..).zip(&races) {
+            sink.progress(done, total);
+            if sink.is_cancelled() {
+                truncated = Some(Truncation::Cancelled);
+                break;
+            }
+            let state = least_cut(trace, Relation::HappensBefore, &[race.first, race.second]);
+            let name = trace.names().vars.name(race.var);
+            let text = format!("race on {name}");
+            let told = Told { predicate: &text, modality: Modality::Possibly };
+            if sink.found(racing(subject, RACE.name, told, race, &state)).is_break() {
+                truncated = Some(Truncation::Limit);
+                break;
+            }
+        }
+        Coverage { analysis: RACE.name, truncated, counters: vec![("variables", total)] }
+    }
+}
+
+/// What a finding says that it is about.
+struct Told<'a> {
+    predicate: &'a str,
+    modality: Modality,
+}
+
+/// The finding that `state`, the least with both accesses of `race`, has them last and concurrent.
+fn racing(
+    subject: &Subject<'_>,
+    analysis: &'static str,
+    told: Told<'_>,
+    race: RacyPair,
+    state: &IndexVec<ThreadId, u32>,
+) -> Finding {
+    let trace = subject.trace();
+    let RacyPair { var, first, second } = race;
+    // Before both, each is its thread's next.
+    let mut base = state.clone();
+    for event in [first, second] {
+        base[trace.event(event).thread] = trace.position(event);
+    }
+    let proof = subject.prove(Reordering { base, schedule: Vec::new() }, Goal::Race(first, second));
+    let name = trace.names().vars.name(var);
+    let detail = GlobalState {
+        predicate: told.predicate.to_owned(),
+        modality: told.modality.word(),
+        order: order_word(Relation::HappensBefore),
+        method: "pairwise",
+        cut: whole(trace, state),
+        values: Vec::new(),
+    };
+    let does = match told.modality {
+        Modality::Possibly | Modality::Definitely => "meets",
+        Modality::Always | Modality::Never => "breaks",
+    };
+    Finding {
+        analysis,
+        kind: Kind::Predicate,
+        events: vec![first, second],
+        message: format!(
+            "a state can be reached that {does} {}: the last accesses of two threads are              concurrent and conflict on {name}",
+            told.predicate
+        ),
+        count: 1,
+        evidence: proof.map_or(Evidence::Unordered, Evidence::Schedule),
+        detail: Detail::State(Box::new(detail)),
+    }
+}

@@ -1,0 +1,380 @@
+//! How many states are there? By any of the ways of finding out.
+//!
+//! Unless told otherwise the cut diagram is taken, which does not go through the states; where it
+//! would not fit its limits, the rest is counted in batches, and a note says so. The other ways go
+//! through the states one by one, or run by run, and are there to compare.
+//!
+//! A count is exact, or it is cut short and a lower bound, with the reason. The same poset,
+//! algorithm and budget give the same answer for any number of threads; only where it is told to
+//! stop the bound is what there was by then.
+//!
+//! Costs what the way costs; see its module. Adds a few numbers a thread, and with
+//! [`count_intervals`] one an event.
+
+use std::fmt::{self, Display, Formatter};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use reweave_order::poset::Poset;
+
+use crate::bounds::{Bounds, intervals};
+use crate::breadth_first::BreadthFirst;
+use crate::diagram::{self, Count, Limits, Overflow, Reason};
+use crate::enumerate::{Enumerate, Stopped};
+use crate::lexical::Lexical;
+use crate::paramount::{Gather, ParaMount};
+use crate::walk::{self, Halt, Plan};
+
+/// A way of counting states.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Equal windows merged: see [`diagram`].
+    #[default]
+    Diagram,
+    /// Windows, level by level: see [`walk`].
+    Walk,
+    /// In lexical order: see [`lexical`](crate::lexical).
+    Lexical,
+    /// By size: see [`breadth_first`](crate::breadth_first).
+    BreadthFirst,
+    /// By intervals, each in lexical order: see [`paramount`](crate::paramount).
+    ParaMount,
+    /// By intervals, each by size.
+    ParaMountBreadthFirst,
+}
+
+impl Algorithm {
+    /// Every way.
+    pub const ALL: [Self; 6] = [
+        Self::Diagram,
+        Self::Walk,
+        Self::Lexical,
+        Self::BreadthFirst,
+        Self::ParaMount,
+        Self::ParaMountBreadthFirst,
+    ];
+
+    /// What it is called.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Diagram => "diagram",
+            Self::Walk => "walk",
+            Self::Lexical => "lexical",
+            Self::BreadthFirst => "bfs",
+            Self::ParaMount => "paramount",
+            Self::ParaMountBreadthFirst => "paramount-bfs",
+        }
+    }
+}
+
+/// How hard to try.
+#[derive(Clone, Copy)]
+pub struct Effort<'a> {
+    /// How many threads may work, where a way can use more than one.
+    pub threads: usize,
+    /// How many states may be visited or, for the diagram, choices of a number of events gone
+    /// through; any number if there is none.
+    pub budget: Option<u64>,
+    /// Asked from time to time whether to stop.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// What was counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// So many states there are, or at least so many if it was cut short.
+    pub states: Count,
+    /// For each event, in the order in which the poset lists them, how many states have it as
+    /// their last; the empty state is counted with the first. Only if that was asked for and
+    /// nothing was cut short.
+    pub intervals: Option<Vec<Count>>,
+    /// Why there may be more states.
+    pub cut_short: Option<CutShort>,
+    /// How they were counted.
+    pub algorithm: Algorithm,
+    /// Where the diagram did not fit its limits, if so: the rest was counted in batches.
+    pub overflow: Option<Overflow>,
+}
+
+/// Why a count was cut short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutShort {
+    /// The budget was used up.
+    Budget,
+    /// There was no room for the states to be visited next.
+    Memory,
+    /// It was told to stop.
+    Stopped,
+}
+
+impl CutShort {
+    /// What it is called.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::Memory => "memory",
+            Self::Stopped => "cancelled",
+        }
+    }
+}
+
+impl Display for CutShort {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Budget => "the budget was used up",
+            Self::Memory => "there was no room for the states to be visited next",
+            Self::Stopped => "it was interrupted",
+        })
+    }
+}
+
+/// How many states `poset` has.
+#[must_use]
+pub fn count(poset: &Poset, algorithm: Algorithm, effort: &Effort<'_>) -> Counted {
+    if algorithm == Algorithm::Diagram {
+        return by_diagram(poset, effort);
+    }
+    let meter = Meter::new(effort);
+    let (states, stopped) = on_threads(effort.threads, || match algorithm {
+        Algorithm::Diagram | Algorithm::Walk => by_walk(poset, &Bounds::all(poset), &meter),
+        Algorithm::Lexical => one_by_one(&Lexical, poset, &Bounds::all(poset), &meter),
+        Algorithm::BreadthFirst => {
+            one_by_one(&BreadthFirst::default(), poset, &Bounds::all(poset), &meter)
+        }
+        Algorithm::ParaMount => by_intervals(Lexical, poset, &meter),
+        Algorithm::ParaMountBreadthFirst => by_intervals(BreadthFirst::default(), poset, &meter),
+    });
+    meter.counted(algorithm, states, stopped)
+}
+
+/// How many states `poset` has, and how many of them have each event as their last.
+///
+/// A budget is for all events together; for the diagram, for each of them.
+#[must_use]
+pub fn count_intervals(poset: &Poset, algorithm: Algorithm, effort: &Effort<'_>) -> Counted {
+    if algorithm == Algorithm::Diagram {
+        return intervals_by_diagram(poset, effort);
+    }
+    let meter = Meter::new(effort);
+    let one = |bounds: &Bounds| match algorithm {
+        Algorithm::Diagram | Algorithm::Walk => by_walk(poset, bounds, &meter),
+        Algorithm::Lexical | Algorithm::ParaMount => one_by_one(&Lexical, poset, bounds, &meter),
+        Algorithm::BreadthFirst | Algorithm::ParaMountBreadthFirst => {
+            one_by_one(&BreadthFirst::default(), poset, bounds, &meter)
+        }
+    };
+    let all: Vec<Bounds> = intervals(poset).collect();
+    let is_parallel = matches!(
+        algorithm,
+        Algorithm::Walk | Algorithm::ParaMount | Algorithm::ParaMountBreadthFirst
+    );
+    let counts: Vec<(u128, Option<Stopped>)> = match is_parallel {
+        true => on_threads(effort.threads, || all.par_iter().map(one).collect()),
+        false => all.iter().map(one).collect(),
+    };
+    // The empty state is in no interval.
+    let states = counts.iter().map(|(states, _)| states).sum::<u128>() + 1;
+    let stopped = counts.iter().find_map(|&(_, stopped)| stopped);
+    let mut counted = meter.counted(algorithm, states, stopped);
+    if counted.cut_short.is_none() {
+        let mut intervals: Vec<Count> = counts.iter().map(|&(states, _)| states.into()).collect();
+        if let Some(first) = intervals.first_mut() {
+            *first += &Count::from(1);
+        }
+        counted.intervals = Some(intervals);
+    }
+    counted
+}
+
+/// Runs `work` on so many threads, or on those there are if there can be no others.
+fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    match rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build() {
+        Ok(pool) => pool.install(work),
+        Err(_) => work(),
+    }
+}
+
+fn limits_of(effort: &Effort<'_>) -> Limits {
+    Limits { work_max: effort.budget.unwrap_or(u64::MAX), ..Limits::default() }
+}
+
+fn cut_of(reason: Reason) -> CutShort {
+    match reason {
+        Reason::Work => CutShort::Budget,
+        Reason::Stopped => CutShort::Stopped,
+        Reason::Windows | Reason::Memory => CutShort::Memory,
+    }
+}
+
+fn by_diagram(poset: &Poset, effort: &Effort<'_>) -> Counted {
+    let all = Bounds::all(poset);
+    let counted = diagram::count_hybrid(poset, &all, &limits_of(effort), effort.stop);
+    Counted {
+        // There is always the empty state.
+        states: counted.count.max(Count::from(1)),
+        intervals: None,
+        cut_short: counted.cut_short.map(cut_of),
+        algorithm: Algorithm::Diagram,
+        overflow: counted.overflow,
+    }
+}
+
+fn intervals_by_diagram(poset: &Poset, effort: &Effort<'_>) -> Counted {
+    let counted = by_diagram(poset, effort);
+    if counted.cut_short.is_some() {
+        return counted;
+    }
+    match diagram::interval_counts(poset, &limits_of(effort), effort.stop) {
+        Ok(intervals) => Counted { intervals: Some(intervals), ..counted },
+        Err(overflow) => Counted { cut_short: Some(cut_of(overflow.reason)), ..counted },
+    }
+}
+
+/// Adds up what all visitors spend, and says when to end.
+struct Meter<'a> {
+    effort: Effort<'a>,
+    spent: AtomicU64,
+    is_stopped: AtomicBool,
+}
+
+/// How many states may be visited before the meter is told.
+const TELL_EVERY: u64 = 1 << 12;
+
+impl<'a> Meter<'a> {
+    const fn new(effort: &Effort<'a>) -> Self {
+        let (spent, is_stopped) = (AtomicU64::new(0), AtomicBool::new(false));
+        Self { effort: *effort, spent, is_stopped }
+    }
+
+    /// Takes so many states that were visited; a break is to end it all.
+    fn spend(&self, states: u64) -> ControlFlow<()> {
+        let spent = self.spent.fetch_add(states, Ordering::Relaxed).wrapping_add(states);
+        if self.asks_to_stop() || self.effort.budget.is_some_and(|budget| spent >= budget) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Whether someone asked to stop, which stays so.
+    fn asks_to_stop(&self) -> bool {
+        if self.is_stopped.load(Ordering::Relaxed) {
+            return true;
+        }
+        let is_asked = (self.effort.stop)();
+        self.is_stopped.fetch_or(is_asked, Ordering::Relaxed);
+        is_asked
+    }
+
+    /// What came of it: `states` were counted, all of them if nothing stopped it.
+    fn counted(&self, algorithm: Algorithm, states: u128, stopped: Option<Stopped>) -> Counted {
+        let budget = self.effort.budget.map(u128::from);
+        let cut_short = match stopped {
+            // Visitors notice late that the budget is used up, some later than others. That there
+            // are more states than it allows for is sure whenever one does, and no other number is.
+            _ if budget.is_some_and(|budget| states > budget) => Some(CutShort::Budget),
+            None => None,
+            Some(Stopped::Memory) => Some(CutShort::Memory),
+            Some(Stopped::Visitor) if self.is_stopped.load(Ordering::Relaxed) => {
+                Some(CutShort::Stopped)
+            }
+            Some(Stopped::Visitor) => Some(CutShort::Budget),
+        };
+        let states = match (cut_short, budget) {
+            (Some(CutShort::Budget), Some(budget)) => budget,
+            _ => states,
+        };
+        let states = Count::from(states.max(1));
+        Counted { states, intervals: None, cut_short, algorithm, overflow: None }
+    }
+}
+
+/// Counts states, and tells the meter of them: at the first one, and then now and then.
+struct Tally<'a> {
+    states: u64,
+    /// How many of them the meter knows of.
+    told: u64,
+    /// How many there will be when it is told next.
+    next: u64,
+    meter: &'a Meter<'a>,
+}
+
+impl<'a> Tally<'a> {
+    const fn new(meter: &'a Meter<'a>) -> Self {
+        Self { states: 0, told: 0, next: 0, meter }
+    }
+}
+
+impl Clone for Tally<'_> {
+    fn clone(&self) -> Self {
+        // What is not told yet is the original's to tell.
+        Self { told: self.states, next: self.states, ..*self }
+    }
+}
+
+impl Drop for Tally<'_> {
+    fn drop(&mut self) {
+        self.meter.spent.fetch_add(self.states - self.told, Ordering::Relaxed);
+    }
+}
+
+impl Gather for Tally<'_> {
+    #[inline]
+    fn visit(&mut self, _: &[u32]) -> ControlFlow<()> {
+        if self.states >= self.next {
+            let states = self.states - self.told;
+            (self.told, self.next) = (self.states, self.states + TELL_EVERY);
+            self.meter.spend(states)?;
+        }
+        self.states += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn join(&mut self, later: Self) {
+        // The other one tells of its own.
+        self.states += later.states;
+        self.told += later.states;
+    }
+}
+
+fn one_by_one(
+    way: &impl Enumerate,
+    poset: &Poset,
+    bounds: &Bounds,
+    meter: &Meter<'_>,
+) -> (u128, Option<Stopped>) {
+    let mut tally = Tally::new(meter);
+    let visited = way.visit(poset, bounds, &mut |state| tally.visit(state));
+    (u128::from(tally.states), visited.err())
+}
+
+fn by_intervals(
+    within: impl Enumerate,
+    poset: &Poset,
+    meter: &Meter<'_>,
+) -> (u128, Option<Stopped>) {
+    match (ParaMount { within }).gather(poset, &Tally::new(meter)) {
+        Ok(tally) => (u128::from(tally.states), None),
+        Err((tally, stopped)) => (u128::from(tally.states), Some(stopped)),
+    }
+}
+
+fn by_walk(poset: &Poset, bounds: &Bounds, meter: &Meter<'_>) -> (u128, Option<Stopped>) {
+    if meter.spend(0).is_break() {
+        return (0, Some(Stopped::Visitor));
+    }
+    let stop = || meter.asks_to_stop();
+    let limits = walk::Limits { states: meter.effort.budget, stop: Some(&stop) };
+    let plan = Plan::new(poset, bounds);
+    let (counted, stopped) = match plan.gather(&walk::Count::default(), (), &limits) {
+        Ok(counted) => (counted, None),
+        Err((counted, Halt::Visitor | Halt::States | Halt::Stop)) => {
+            (counted, Some(Stopped::Visitor))
+        }
+    };
+    // Whoever comes next is told whether to go on.
+    _ = meter.spend(u64::try_from(counted.states).unwrap_or(u64::MAX));
+    (counted.states, stopped)
+}

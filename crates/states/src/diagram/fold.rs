@@ -1,0 +1,300 @@
+//! The least state that meets a predicate of a small memory.
+//!
+//! A [`Fold`] takes the chains of a state one by one and remembers little, say a partial sum or
+//! what is left of a formula. Windows carry what may be remembered at them, each with the least
+//! weight it comes with and the way it came; so the states themselves are not gone through.
+//!
+//! What prunes all it remembers at a window ends there. What does not fit the limits is gone
+//! through in batches.
+//!
+//! Costs as many steps an arc as there are memories at its window. The state found is one of least
+//! weight, and the same for the same input and limits.
+
+use std::hash::Hash;
+
+use reweave_base::{FxHashMap, Id};
+use reweave_order::poset::{ChainId, Poset};
+
+use super::count::batch_room;
+use super::limits::{Limits, Meter, Overflow, Reason, Stop};
+use super::merge::{Algebra, Halt, Step, batches, merge};
+use super::windows::{Lane, Level, Space, is_narrow, tables};
+use crate::bounds::Bounds;
+
+/// A predicate that takes the chains of a state one by one, in any order: what it remembers in the
+/// end must not depend on that.
+pub trait Fold {
+    /// What it remembers.
+    type Memory: Clone + Eq + Hash + Ord;
+
+    /// What it remembers before any chain.
+    fn start(&self) -> Self::Memory;
+
+    /// What it remembers once `chain` has done `index` events; none if no state with it is of use.
+    fn step(&self, memory: &Self::Memory, chain: ChainId, index: u32) -> Option<Self::Memory>;
+
+    /// Whether a state meets the predicate, once all chains were taken.
+    fn is_met(&self, memory: &Self::Memory) -> bool;
+}
+
+/// What a search for the least state came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Least {
+    /// The weight of the state and the state, if one was found. It is the least unless the search
+    /// was cut short.
+    pub found: Option<(u64, Vec<u32>)>,
+    /// Why there may be a lesser one, if so.
+    pub cut_short: Option<Reason>,
+    /// Where merging did not fit the limits, so that the rest was gone through in batches.
+    pub overflow: Option<Overflow>,
+}
+
+/// The state of `poset` within `bounds` that meets `fold` and weighs least. A state weighs what
+/// its chains do, and `weight`, which must not go down as a chain goes on, says how much each does
+/// at each number of its events.
+///
+/// # Panics
+/// If the bounds are not states of `poset`, the one held by the other.
+pub fn least<F: Fold>(
+    poset: &Poset,
+    bounds: &Bounds,
+    fold: &F,
+    weight: &dyn Fn(ChainId, u32) -> u32,
+    limits: &Limits,
+    stop: Stop<'_>,
+) -> Least {
+    if is_narrow(poset) {
+        least_by::<u16, F>(poset, bounds, (fold, weight), limits, stop)
+    } else {
+        least_by::<u32, F>(poset, bounds, (fold, weight), limits, stop)
+    }
+}
+
+fn least_by<I: Lane, F: Fold>(
+    poset: &Poset,
+    bounds: &Bounds,
+    (fold, weight): (&F, &dyn Fn(ChainId, u32) -> u32),
+    limits: &Limits,
+    stop: Stop<'_>,
+) -> Least {
+    let Some(start) = start(poset, bounds, fold, weight) else { return Least::default() };
+    let tables = tables::<I>(poset, bounds);
+    let space = Space::new(&tables, bounds);
+    let search = || Search {
+        fold,
+        weight,
+        start: start.clone(),
+        trails: Vec::new(),
+        best: None,
+        bytes_max: limits.bytes_max,
+    };
+    // Half of the work is left for batches, should merging come to nothing.
+    let mut meter = Meter::new(limits.work_max / 2, stop);
+    let fits = "weights are 64 bits wide";
+    let cut = match merge(&space, search, limits, &mut meter).expect(fits) {
+        Ok(search) => {
+            let found = search.found(bounds);
+            return Least { found, cut_short: None, overflow: None };
+        }
+        Err(cut) => cut,
+    };
+    let overflow = Some(cut.overflow(&space));
+    meter.grant(limits.work_max - limits.work_max / 2);
+    let room = batch_room(limits, cut.level.places.len());
+    match batches(&space, *cut, room, &mut meter).expect(fits) {
+        Ok(search) => Least { found: search.found(bounds), cut_short: None, overflow },
+        Err(unfinished) => {
+            let found = unfinished.algebra.found(bounds);
+            Least { found, cut_short: Some(unfinished.reason), overflow }
+        }
+    }
+}
+
+/// What is remembered of the chains that `bounds` fix, and what they weigh.
+fn start<F: Fold>(
+    poset: &Poset,
+    bounds: &Bounds,
+    fold: &F,
+    weight: &dyn Fn(ChainId, u32) -> u32,
+) -> Option<(F::Memory, u64)> {
+    let mut start = (fold.start(), 0);
+    for chain in poset.chains() {
+        let index = bounds.least[chain.index()];
+        if index == bounds.greatest[chain.index()] {
+            start.0 = fold.step(&start.0, chain, index)?;
+            start.1 += u64::from(weight(chain, index));
+        }
+    }
+    Some(start)
+}
+
+/// Something remembered at a window.
+#[derive(Clone)]
+struct Entry<M> {
+    node: u32,
+    memory: M,
+    /// The least weight with which it comes about.
+    weight: u64,
+    from: Origin,
+}
+
+/// The entry of the level before, and the number of the chain fixed since.
+#[derive(Clone, Copy)]
+struct Origin {
+    entry: u32,
+    index: u32,
+}
+
+/// How the entries of a level came about.
+struct Trail {
+    chain: ChainId,
+    entries: Vec<Origin>,
+}
+
+struct Search<'a, F: Fold> {
+    fold: &'a F,
+    weight: &'a dyn Fn(ChainId, u32) -> u32,
+    start: (F::Memory, u64),
+    /// For each level the batch that is on the way to the one at hand.
+    trails: Vec<Trail>,
+    /// The least weight so far, and the numbers of the chains that are not fixed.
+    best: Option<(u64, Vec<(ChainId, u32)>)>,
+    bytes_max: usize,
+}
+
+/// What is remembered at the windows of a level, by window.
+struct Entries<M> {
+    entries: Vec<Entry<M>>,
+    /// Whether anything is, for each window.
+    is_live: Vec<bool>,
+}
+
+impl<F: Fold> Search<'_, F> {
+    fn found(self, bounds: &Bounds) -> Option<(u64, Vec<u32>)> {
+        let (weight, numbers) = self.best?;
+        let mut state = bounds.least.clone();
+        for (chain, index) in numbers {
+            state[chain.index()] = index;
+        }
+        Some((weight, state))
+    }
+
+    fn is_less(&self, weight: u64) -> bool {
+        self.best.as_ref().is_none_or(|&(best, _)| weight < best)
+    }
+
+    /// Keeps the state that `entry` of the last level and the `last` chain's number make.
+    fn keep(&mut self, weight: u64, mut entry: usize, last: Option<(ChainId, u32)>) {
+        let mut numbers: Vec<(ChainId, u32)> = last.into_iter().collect();
+        for trail in self.trails.iter().rev() {
+            let from = trail.entries[entry];
+            numbers.push((trail.chain, from.index));
+            entry = from.entry as usize;
+        }
+        self.best = Some((weight, numbers));
+    }
+
+    /// How many entries of a level there is room for beside the trails.
+    fn entries_max(&self) -> usize {
+        let trails: usize = self.trails.iter().map(|trail| trail.entries.len()).sum();
+        let left = self.bytes_max.saturating_sub(trails * size_of::<Origin>());
+        // Each is kept once more, with its position, to be found again.
+        let entry = 2 * size_of::<Entry<F::Memory>>() + size_of::<u32>();
+        (left / entry).min(u32::MAX as usize)
+    }
+}
+
+impl<I: Lane, F: Fold> Algebra<I> for Search<'_, F> {
+    type Carried = Entries<F::Memory>;
+
+    const LEFT: usize = 1;
+
+    fn start(&mut self) -> Entries<F::Memory> {
+        let (memory, weight) = self.start.clone();
+        let from = Origin { entry: 0, index: 0 };
+        Entries { entries: vec![Entry { node: 0, memory, weight, from }], is_live: vec![true] }
+    }
+
+    fn is_live(carried: &Entries<F::Memory>, node: usize) -> bool {
+        carried.is_live[node]
+    }
+
+    fn step(
+        &mut self,
+        at: Step,
+        carried: &Entries<F::Memory>,
+        meter: &mut Meter<'_>,
+    ) -> Result<Entries<F::Memory>, Halt> {
+        self.trails.truncate(at.level);
+        let entries_max = self.entries_max();
+        let nodes = at.arcs.nodes();
+        let start = carried.entries.partition_point(|entry| (entry.node as usize) < nodes.start);
+        let end = carried.entries.partition_point(|entry| (entry.node as usize) < nodes.end);
+        let mut entries: Vec<Entry<F::Memory>> = Vec::new();
+        let mut places: FxHashMap<(u32, F::Memory), u32> = FxHashMap::default();
+        for number in start..end {
+            let old = &carried.entries[number];
+            let (first, targets) = at.arcs.of(old.node as usize);
+            meter.spend(targets.len() as u64)?;
+            for (index, &node) in (first..).zip(targets) {
+                let Some(memory) = self.fold.step(&old.memory, at.chain, index) else { continue };
+                let weight = old.weight + u64::from((self.weight)(at.chain, index));
+                let from = Origin { entry: number as u32, index };
+                let new = entries.len() as u32;
+                let place = *places.entry((node, memory.clone())).or_insert(new);
+                if place == new {
+                    entries.push(Entry { node, memory, weight, from });
+                } else if weight < entries[place as usize].weight {
+                    let same = &mut entries[place as usize];
+                    (same.weight, same.from) = (weight, from);
+                }
+            }
+            if entries.len() > entries_max {
+                return Err(Halt::Full(Reason::Memory));
+            }
+        }
+        entries.sort_by_key(|entry| entry.node);
+        let mut is_live = vec![false; at.next_count];
+        entries.iter().for_each(|entry| is_live[entry.node as usize] = true);
+        let trail = entries.iter().map(|entry| entry.from).collect();
+        self.trails.push(Trail { chain: at.chain, entries: trail });
+        Ok(Entries { entries, is_live })
+    }
+
+    fn finish(
+        &mut self,
+        space: &Space<'_, I>,
+        (level, carried): (&Level<I>, &Entries<F::Memory>),
+        meter: &mut Meter<'_>,
+    ) -> Result<(), Halt> {
+        for (number, entry) in carried.entries.iter().enumerate() {
+            let Some(&place) = level.places.first() else {
+                if self.fold.is_met(&entry.memory) && self.is_less(entry.weight) {
+                    self.keep(entry.weight, number, None);
+                }
+                continue;
+            };
+            let chain = space.tables.order[place];
+            let (first, last) = level.range(entry.node as usize, 0);
+            for index in first..=last {
+                meter.spend(1)?;
+                let weight = entry.weight + u64::from((self.weight)(chain, index));
+                // Those after it weigh no less.
+                if !self.is_less(weight) {
+                    break;
+                }
+                let memory = self.fold.step(&entry.memory, chain, index);
+                if memory.is_some_and(|memory| self.fold.is_met(&memory)) {
+                    self.keep(weight, number, Some((chain, index)));
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, carried: &Entries<F::Memory>) -> usize {
+        let trails: usize = self.trails.iter().map(|trail| trail.entries.len()).sum();
+        trails * size_of::<Origin>() + carried.entries.len() * size_of::<Entry<F::Memory>>()
+    }
+}

@@ -1,0 +1,256 @@
+//! Is there a global state of a trace that meets a predicate, and which is the least?
+//!
+//! The poset that is searched has only the events that can change the answer. What the predicate
+//! is then decides how: see [`Class`]. Conjunctions of truths of one thread each, and linear ones,
+//! have a least state that is found in polynomial time; of several the lesser is taken. What is left
+//! goes through the cut diagram, which carries what is known of the predicate.
+//!
+//! The state found has the fewest of the events that can change the answer, and besides only what
+//! those need: no smaller state meets the predicate. A search that was
+//! cut short says so; it may have found one that is not the least.
+//!
+//! `definitely` asks of paths instead: from nothing to all, an event at a time, in this order. It is
+//! polynomial for one conjunction and for what stays true; else every size of states that avoid the
+//! predicate is kept in turn.
+
+use reweave_base::IndexVec;
+use reweave_order::poset::{ChainId, IllFormedPoset, Place, Relation, TracePoset, least_cut};
+use reweave_trace::{EventId, ThreadId, Trace};
+
+use crate::bounds::Bounds;
+use crate::diagram::{self, Limits};
+use crate::enumerate::Stopped;
+use crate::online::least::{Least, opaque};
+use crate::online::replay::{Gate, ReplayError, replay};
+use crate::online::{OnlineDetector, Options, Outcome, State};
+use crate::pairwise::first_races;
+use crate::predicate::{Class, Conjunction, Modality, Placed, Predicate, StatePredicate};
+use crate::{conjunctive, definitely, linear};
+
+/// The most numbers that the states of two sizes have together when paths are told apart.
+const PATHS_MAX: usize = 1 << 26;
+
+/// What a search came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Whether some state meets the goal, or under `definitely` every path has one that does; none
+    /// if that was not decided.
+    pub is_met: Option<bool>,
+    /// The least state that meets the goal, if it is met: how many events each thread has run.
+    pub state: Option<IndexVec<ThreadId, u32>>,
+    /// The two accesses that race, where that was the question.
+    pub race: Option<(EventId, EventId)>,
+    /// Whether the search ended before all was looked at.
+    pub is_cut_short: bool,
+    /// How it was decided.
+    pub method: &'static str,
+    /// How many events the poset had that was searched.
+    pub events_count: usize,
+}
+
+/// Searches the states of `trace`, by `relation`, for one that meets the goal of `predicate`, which
+/// is about it. At most `work_max` choices of a number of events are gone through, and `stop` ends
+/// it early.
+///
+/// # Errors
+/// If the poset would take too much memory.
+pub fn find(
+    trace: &Trace,
+    predicate: &Predicate,
+    relation: Relation,
+    work_max: u64,
+    stop: &dyn Fn() -> bool,
+) -> Result<Answer, IllFormedPoset> {
+    if *predicate.class() == Class::Pairwise {
+        return Ok(race(trace));
+    }
+    let made = poset(trace, predicate, relation)?;
+    let placed = predicate.on(trace, &made);
+    let search = Search { trace, made: &made, placed: &placed, work_max, stop };
+    Ok(match predicate.modality() {
+        Modality::Definitely => search.definitely(predicate.is_stable()),
+        Modality::Possibly | Modality::Always | Modality::Never => {
+            search.possibly(predicate.is_stable())
+        }
+    })
+}
+
+/// Searches as [`find`] does, but by the online detector: the events that matter are fed to it as if
+/// they happened, and the states that each brings are gone through by so many `workers`, at most
+/// `states_max` for one event. What `definitely` asks is of whole runs, and is answered as by
+/// [`find`]; so are races, which take one pass in any case.
+///
+/// # Errors
+/// If the poset would take too much memory, or there is no room for threads.
+pub fn find_online(
+    trace: &Trace,
+    predicate: &Predicate,
+    relation: Relation,
+    workers: usize,
+    states_max: u64,
+) -> Result<Answer, ReplayError> {
+    if *predicate.class() == Class::Pairwise || predicate.modality() == Modality::Definitely {
+        let found = find(trace, predicate, relation, states_max, &|| false);
+        return found.map_err(ReplayError::Poset);
+    }
+    let made = poset(trace, predicate, relation).map_err(ReplayError::Poset)?;
+    let placed = predicate.on(trace, &made);
+    let chains_count = made.poset().chains_count();
+    let is_met = move |state: &State<'_, ()>| {
+        // A thread that has done nothing yet may not be in it.
+        let mut cut = vec![0; chains_count];
+        cut[..state.indices().len()].copy_from_slice(state.indices());
+        placed.is_met(&cut)
+    };
+    let options = Options { workers, states_max, ..Options::default() };
+    let detector = OnlineDetector::new(Least::new(opaque(is_met)), options);
+    replay(made.poset(), |_, _| (), Gate::Recorded, &detector)?;
+    let Outcome { answer, .. } = detector.finish();
+    let state = answer.least.map(|least| made.in_trace(trace, &least));
+    Ok(Answer {
+        is_met: (state.is_some() || answer.is_certain).then_some(state.is_some()),
+        state,
+        race: None,
+        is_cut_short: !answer.is_certain,
+        method: "online",
+        events_count: made.poset().len(),
+    })
+}
+
+/// The events of `trace` that can change what `predicate` says, by `relation`.
+fn poset(
+    trace: &Trace,
+    predicate: &Predicate,
+    relation: Relation,
+) -> Result<TracePoset, IllFormedPoset> {
+    let place = |_: &Trace, event: EventId| match predicate.is_relevant(event) {
+        true => Place::Event,
+        false => Place::Outside,
+    };
+    let threads = predicate.threads().iter().copied().collect();
+    TracePoset::of_threads(trace, relation, threads, place)
+}
+
+/// The first race and the least state that has it.
+fn race(trace: &Trace) -> Answer {
+    let first = first_races(trace).into_iter().next();
+    let pair = first.map(|race| (race.first, race.second));
+    let state = |(first, second)| least_cut(trace, Relation::HappensBefore, &[first, second]);
+    Answer {
+        is_met: Some(pair.is_some()),
+        state: pair.map(state),
+        race: pair,
+        is_cut_short: false,
+        method: "pairwise",
+        events_count: trace.len(),
+    }
+}
+
+/// A predicate among the states of a poset.
+struct Search<'a> {
+    trace: &'a Trace,
+    made: &'a TracePoset,
+    placed: &'a Placed,
+    work_max: u64,
+    stop: &'a dyn Fn() -> bool,
+}
+
+impl Search<'_> {
+    /// Whether some state meets the goal; if it `is_stable`, the last one tells.
+    fn possibly(&self, is_stable: bool) -> Answer {
+        match self.placed.class() {
+            Class::Constant(is_met) => {
+                let bottom = is_met.then(|| vec![0; self.made.poset().chains_count()]);
+                self.answer("constant", Some(*is_met), bottom, false)
+            }
+            _ if is_stable && !self.placed.is_met(&self.made.poset().top()) => {
+                self.answer("stable", Some(false), None, false)
+            }
+            Class::Conjunctive(all) => {
+                let least = |one: &Conjunction<ChainId>| {
+                    conjunctive::least(self.made.poset(), &one.truths(self.made.poset()))
+                };
+                self.decided("conjunctive", all.iter().filter_map(least))
+            }
+            Class::Linear(all) => {
+                let least = |one: &Conjunction<ChainId>| {
+                    linear::least(self.made.poset(), |cut| one.forbidden(cut))
+                };
+                self.decided("linear", all.iter().filter_map(least))
+            }
+            Class::Stable => self.merged("stable"),
+            Class::Sum(_) => self.merged("sum"),
+            Class::Fold | Class::Pairwise => self.merged("fold"),
+        }
+    }
+
+    /// The least of `states`, which are all that matter.
+    fn decided(&self, method: &'static str, states: impl Iterator<Item = Vec<u32>>) -> Answer {
+        let least =
+            states.min_by_key(|state| state.iter().map(|&index| u64::from(index)).sum::<u64>());
+        self.answer(method, Some(least.is_some()), least, false)
+    }
+
+    /// The least state by the cut diagram.
+    fn merged(&self, method: &'static str) -> Answer {
+        let poset = self.made.poset();
+        let limits = Limits { work_max: self.work_max, ..Limits::default() };
+        let fold = self.placed.fold();
+        let bounds = Bounds::all(poset);
+        let least = diagram::least(poset, &bounds, &fold, &|_, index| index, &limits, self.stop);
+        let is_cut_short = least.cut_short.is_some();
+        let state = least.found.map(|(_, state)| state);
+        let is_met = (state.is_some() || !is_cut_short).then_some(state.is_some());
+        self.answer(method, is_met, state, is_cut_short)
+    }
+
+    /// Whether every path has a state that meets the goal.
+    fn definitely(&self, is_stable: bool) -> Answer {
+        let poset = self.made.poset();
+        let method = if is_stable { "stable" } else { "paths" };
+        let (method, is_met) = match self.placed.class() {
+            Class::Constant(is_met) => ("constant", Ok(*is_met)),
+            _ if is_stable => (method, Ok(self.placed.is_met(&poset.top()))),
+            Class::Conjunctive(all) if all.len() == 1 => {
+                let truths = all.iter().map(|one| one.truths(poset)).next().unwrap_or_default();
+                ("conjunctive", Ok(conjunctive::is_unavoidable(poset, &truths)))
+            }
+            Class::Conjunctive(_)
+            | Class::Linear(_)
+            | Class::Stable
+            | Class::Sum(_)
+            | Class::Fold
+            | Class::Pairwise => {
+                let is_met = |state: &[u32]| self.placed.is_met(state);
+                (method, definitely::is_unavoidable(poset, PATHS_MAX, self.stop, is_met))
+            }
+        };
+        match is_met {
+            Ok(true) => Answer { method, ..self.possibly(is_stable) },
+            Ok(false) => self.answer(method, Some(false), None, false),
+            Err(Stopped::Memory | Stopped::Visitor) => self.answer(method, None, None, true),
+        }
+    }
+
+    fn answer(
+        &self,
+        method: &'static str,
+        is_met: Option<bool>,
+        state: Option<Vec<u32>>,
+        is_cut_short: bool,
+    ) -> Answer {
+        let state = state.map(|state| self.made.in_trace(self.trace, &state));
+        let events_count = self.made.poset().len();
+        Answer { is_met, state, race: None, is_cut_short, method, events_count }
+    }
+}
+
+/// The last event of each thread that `state` holds.
+#[must_use]
+pub fn frontier(trace: &Trace, state: &IndexVec<ThreadId, u32>) -> Vec<EventId> {
+    let last = |(thread, &count): (ThreadId, &u32)| {
+        let index = (count as usize).checked_sub(1)?;
+        trace.thread_events(thread).get(index).copied()
+    };
+    state.entries().filter_map(last).collect()
+}

@@ -1,0 +1,262 @@
+//! Predicates over the global states of a trace: a small language, and what can be done with what is
+//! said in it.
+//!
+//! A text such as `possibly(count(t: holds(t, m)) >= 2)` is read, its names are looked up in the
+//! trace, and everything it speaks of is tabulated by how far threads have come: where they are, what
+//! they hold, what their locals are. The value of a shared variable is that of the last write, in
+//! observed order, that a state holds.
+//!
+//! **Unknown.** A trace does not tell everything. Logic goes by Kleene's three values, and a state
+//! *meets* a predicate only if it is surely true there.
+//!
+//! **What is offered.** [`Predicate::parse`], with errors that point at the place;
+//! [`Predicate::is_met`] at a cut of the trace; [`Predicate::is_relevant`]: the events that can change
+//! the answer. A poset of those alone has all the answers, with far fewer states:
+//! [`Predicate::on`] puts the predicate on its chains, where [`Placed`] is asked state by state and
+//! [`Fold`] chain by chain. [`Class`] says what can be decided without going through states.
+//!
+//! **Limits.** [`TEXT_MAX`] bytes, nested [`DEPTH_MAX`] deep, [`PARTS_MAX`] parts with every thread gone
+//! through. Reading costs the events of the threads that are spoken of, for each thing said of them.
+//!
+//! Predicates of other making implement [`StatePredicate`], as closures do, or [`diagram::Fold`](crate::diagram::Fold) if they
+//! can be told chain by chain.
+//!
+//! After Cooper and Marzullo, "Consistent detection of global predicates" (1991), for `possibly` and
+//! `definitely`; classes after Chase and Garg, "Detection of global predicates: techniques and their
+//! limitations" (1998).
+
+mod atoms;
+mod classify;
+mod error;
+mod expression;
+mod fold;
+mod lex;
+mod names;
+mod placed;
+mod reduce;
+pub mod reference;
+mod resolve;
+mod steps;
+mod syntax;
+
+use reweave_base::IndexVec;
+use reweave_trace::{EventId, ThreadId, Trace};
+
+use atoms::Atoms;
+use syntax::Kind;
+
+pub use classify::{Class, Conjunction, Order, Sum};
+pub use error::{PredicateError, PredicateErrorKind, Type};
+pub use expression::{
+    Comparison, Expression, Leaf, LeafId, Local, Node, Operator, Shared, Term, Write, Writer,
+};
+pub use fold::{Accumulator, Fold};
+pub use placed::Placed;
+pub use steps::Steps;
+pub use syntax::Modality;
+
+/// So many bytes a predicate has at most.
+pub const TEXT_MAX: usize = 1 << 14;
+
+/// So deep it is nested at most.
+pub const DEPTH_MAX: usize = 64;
+
+/// So many parts it has at most once every thread is gone through.
+pub const PARTS_MAX: usize = 1 << 16;
+
+/// What can be asked of a state, given by how many events of each chain it holds.
+pub trait StatePredicate: Sync {
+    /// Whether `state` meets it.
+    fn is_met(&self, state: &[u32]) -> bool;
+}
+
+impl<F: Fn(&[u32]) -> bool + Sync> StatePredicate for F {
+    fn is_met(&self, state: &[u32]) -> bool {
+        self(state)
+    }
+}
+
+/// A predicate over the states of a trace.
+#[derive(Clone, Debug)]
+pub struct Predicate {
+    text: String,
+    modality: Modality,
+    expression: Expression,
+    goal: Expression,
+    class: Class<ThreadId>,
+    is_stable: bool,
+    threads: Vec<ThreadId>,
+    relevant: Vec<EventId>,
+    spelled: IndexVec<LeafId, (String, bool)>,
+}
+
+/// What a predicate speaks of and what it is worth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtomValue<'p> {
+    /// How it is written.
+    pub text: &'p str,
+    /// Whether it is true or false, rather than a number.
+    pub is_truth: bool,
+    /// Its value, 1 or 0 for a truth; none if it is not known.
+    pub value: Option<i64>,
+}
+
+impl Predicate {
+    /// The predicate that `text` says of the states of `trace`.
+    ///
+    /// # Errors
+    /// If it is not one, or names what the trace does not have.
+    pub fn parse(text: &str, trace: &Trace) -> Result<Self, PredicateError> {
+        let (modality, syntax) = syntax::parse(text)?;
+        if let Kind::Race = syntax.kind {
+            return match modality {
+                Modality::Possibly | Modality::Never => Ok(Self::race(text, modality, trace)),
+                Modality::Definitely | Modality::Always => Err(PredicateError {
+                    text: text.to_owned(),
+                    span: syntax.span,
+                    kind: PredicateErrorKind::InnerRace,
+                }),
+            };
+        }
+        let mut atoms = Atoms::new(trace);
+        let root = resolve::resolve(text, &syntax, trace, &mut atoms)?;
+        let spell = |leaf: LeafId| (atoms.spell(leaf), atoms.atoms[leaf].is_truth());
+        let spelled = atoms.leaves.ids().map(spell).collect();
+        let expression = Expression { root, leaves: atoms.leaves };
+        let goal = reduce::goal(&expression, modality != Modality::Always);
+        let mut relevant: Vec<EventId> = Vec::new();
+        for (thread, count) in goal.leaves.iter().flat_map(Leaf::changes) {
+            relevant.extend(trace.thread_events(thread).get(count as usize - 1));
+        }
+        relevant.sort_unstable();
+        relevant.dedup();
+        Ok(Self {
+            text: text.to_owned(),
+            modality,
+            class: classify::classify(&goal),
+            is_stable: classify::is_stable(&goal),
+            threads: goal.owners(),
+            expression,
+            goal,
+            relevant,
+            spelled,
+        })
+    }
+
+    /// That two threads are at accesses that race.
+    fn race(text: &str, modality: Modality, trace: &Trace) -> Self {
+        let accesses = trace.events().filter(|(_, event)| event.op.var().is_some());
+        let relevant: Vec<EventId> = accesses.map(|(id, _)| id).collect();
+        let mut threads: Vec<ThreadId> =
+            relevant.iter().map(|&access| trace.event(access).thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let unknown = Expression { root: Node::Constant(None), leaves: IndexVec::new() };
+        Self {
+            text: text.to_owned(),
+            modality,
+            expression: unknown.clone(),
+            goal: unknown,
+            class: Class::Pairwise,
+            is_stable: false,
+            threads,
+            relevant,
+            spelled: IndexVec::new(),
+        }
+    }
+
+    /// The text it was made of.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What is asked about it.
+    #[must_use]
+    pub const fn modality(&self) -> Modality {
+        self.modality
+    }
+
+    /// What was said, over the atoms of the trace. Unknown for `race`, which the clocks of two events
+    /// decide and not how far threads have come.
+    #[must_use]
+    pub const fn expression(&self) -> &Expression {
+        &self.expression
+    }
+
+    /// What a state is searched for: what was said, or its opposite under `always`.
+    #[must_use]
+    pub const fn goal(&self) -> &Expression {
+        &self.goal
+    }
+
+    /// What the goal is. For a search among the states of a poset see [`Placed::class`].
+    #[must_use]
+    pub const fn class(&self) -> &Class<ThreadId> {
+        &self.class
+    }
+
+    /// Whether every state after one that meets the goal meets it too, as far as this can be told.
+    #[must_use]
+    pub const fn is_stable(&self) -> bool {
+        self.is_stable
+    }
+
+    /// The threads that the goal depends on, in order.
+    #[must_use]
+    pub fn threads(&self) -> &[ThreadId] {
+        &self.threads
+    }
+
+    /// The events that can change whether a state meets the goal, in observed order; of `race`, the
+    /// accesses.
+    #[must_use]
+    pub fn relevant_events(&self) -> &[EventId] {
+        &self.relevant
+    }
+
+    /// Whether `event` can change whether a state meets the goal. Two states of the trace that differ
+    /// in other events alone are alike: that of the relevant ones stands for both.
+    #[must_use]
+    pub fn is_relevant(&self, event: EventId) -> bool {
+        self.relevant.binary_search(&event).is_ok()
+    }
+
+    /// Whether what was said is true of `cut`, which says how many events each thread has run; none
+    /// if that is not known.
+    #[must_use]
+    pub fn truth(&self, cut: &IndexVec<ThreadId, u32>) -> Option<bool> {
+        self.expression.value(|thread| held(cut, thread)).map(|truth| truth == 1)
+    }
+
+    /// Whether `cut` meets the goal.
+    #[must_use]
+    pub fn is_met(&self, cut: &IndexVec<ThreadId, u32>) -> bool {
+        self.goal.value(|thread| held(cut, thread)) == Some(1)
+    }
+
+    /// What it speaks of, in the order of the text, and what that is worth at `cut`.
+    pub fn values<'p>(
+        &'p self,
+        cut: &IndexVec<ThreadId, u32>,
+    ) -> impl Iterator<Item = AtomValue<'p>> {
+        let leaves = self.expression.leaves.iter().zip(self.spelled.iter());
+        leaves.map(|(leaf, (text, is_truth))| AtomValue {
+            text,
+            is_truth: *is_truth,
+            value: leaf.value(|thread| held(cut, thread)),
+        })
+    }
+
+    /// What it speaks of of which the trace does not tell the value at every cut. If there is any, that no
+    /// state meets the predicate does not say that none would.
+    pub fn unknowns(&self) -> impl Iterator<Item = &str> {
+        let leaves = self.expression.leaves.iter().zip(self.spelled.iter());
+        leaves.filter(|(leaf, _)| !leaf.is_known()).map(|(_, (text, _))| text.as_str())
+    }
+}
+
+/// How many events of `thread` are in `cut`; none if it does not reach that far.
+fn held(cut: &IndexVec<ThreadId, u32>, thread: ThreadId) -> u32 {
+    cut.get(thread).copied().unwrap_or(0)
+}

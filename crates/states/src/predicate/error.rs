@@ -1,0 +1,252 @@
+//! What is wrong with a predicate, and where.
+
+use std::fmt::{self, Display, Formatter};
+use std::ops::Range;
+
+use reweave_trace::NameKind;
+
+use super::{DEPTH_MAX, PARTS_MAX, TEXT_MAX};
+
+/// Why a text is no predicate over the states of a trace. Shows the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PredicateError {
+    /// The whole text, or as much of it as a predicate may have.
+    pub text: String,
+    /// Which of its bytes are meant.
+    pub span: Range<usize>,
+    /// What is wrong with them.
+    pub kind: PredicateErrorKind,
+}
+
+/// What an expression gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// True or false.
+    Truth,
+    /// A number.
+    Number,
+}
+
+/// What can be wrong with a predicate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PredicateErrorKind {
+    /// It is longer than [`TEXT_MAX`].
+    TooLong,
+    /// A character that has no place in the language.
+    Character {
+        /// Which.
+        found: char,
+        /// What may have been meant.
+        meant: Option<&'static str>,
+    },
+    /// A name in quotes does not end.
+    Unclosed {
+        /// The quote.
+        quote: char,
+    },
+    /// A number that does not fit.
+    Number,
+    /// Something else was expected.
+    Expected {
+        /// What.
+        expected: &'static str,
+        /// What was found instead.
+        found: String,
+    },
+    /// It is nested more than [`DEPTH_MAX`] deep.
+    TooDeep,
+    /// Two comparisons in a row.
+    Chained,
+    /// A number where a truth is expected, or the other way round.
+    Type {
+        /// What is expected.
+        expected: Type,
+    },
+    /// A modality that is not around the whole.
+    InnerModality,
+    /// `race` among other things, or under a modality that it has no meaning under.
+    InnerRace,
+    /// A function that there is not.
+    Function {
+        /// Its name.
+        name: String,
+        /// The names that come nearest.
+        near: Vec<String>,
+    },
+    /// Other arguments than the function has.
+    Arguments {
+        /// How it is written.
+        usage: &'static str,
+    },
+    /// A name that the trace does not have.
+    Unknown {
+        /// What it would name.
+        kind: NameKind,
+        /// The name.
+        name: String,
+        /// The names that come nearest.
+        near: Vec<String>,
+        /// What else has the name.
+        also: Option<NameKind>,
+    },
+    /// A name that may be a variable or a thread's local.
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// How the local is written.
+        local: String,
+    },
+    /// A name for threads that stands for one already.
+    BoundTwice {
+        /// The name.
+        name: String,
+    },
+    /// It has more than [`PARTS_MAX`] parts, each thread gone through.
+    TooLarge,
+}
+
+/// What things of `kind` are called.
+const fn word(kind: NameKind) -> &'static str {
+    match kind {
+        NameKind::Thread => "thread",
+        NameKind::Lock => "lock",
+        NameKind::Local => "local",
+        NameKind::Site => "location",
+        NameKind::Var => "variable",
+        NameKind::None
+        | NameKind::Condition
+        | NameKind::Barrier
+        | NameKind::Semaphore
+        | NameKind::Object
+        | NameKind::Block => "name",
+    }
+}
+
+impl Display for PredicateErrorKind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong => write!(f, "a predicate has at most {TEXT_MAX} bytes"),
+            Self::Character { found, .. } => write!(f, "unexpected `{}`", found.escape_debug()),
+            Self::Unclosed { quote } => write!(f, "the name has no closing {quote}"),
+            Self::Number => write!(f, "numbers go up to {}", i64::MAX),
+            Self::Expected { expected, found } => write!(f, "expected {expected}, found {found}"),
+            Self::TooDeep => write!(f, "nested more than {DEPTH_MAX} deep"),
+            Self::Chained => write!(f, "a comparison has two sides"),
+            Self::Type { expected: Type::Truth } => {
+                write!(f, "expected something true or false, found a number")
+            }
+            Self::Type { expected: Type::Number } => {
+                write!(f, "expected a number, found something true or false")
+            }
+            Self::InnerModality => {
+                write!(f, "possibly, definitely, always and never stand around the whole predicate")
+            }
+            Self::InnerRace => {
+                write!(f, "`race` stands alone, or alone within possibly(…) or never(…)")
+            }
+            Self::Function { name, .. } => write!(f, "there is no function `{name}`"),
+            Self::Arguments { usage } => write!(f, "expected `{usage}`"),
+            Self::Unknown { kind, name, .. } => {
+                write!(f, "the trace has no {} `{name}`", word(*kind))
+            }
+            Self::Ambiguous { name, .. } => {
+                write!(f, "`{name}` is the name of a variable and of a local")
+            }
+            Self::BoundTwice { name } => write!(f, "`{name}` stands for a thread already"),
+            Self::TooLarge => write!(
+                f,
+                "with every thread gone through, the predicate has more than {PARTS_MAX} parts"
+            ),
+        }
+    }
+}
+
+impl PredicateErrorKind {
+    /// What to do about it.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::TooLong | Self::Number | Self::Expected { .. } | Self::Arguments { .. } => None,
+            Self::Character { meant: Some(meant), .. } => Some(format!("write {meant}")),
+            Self::Character { meant: None, .. } => {
+                Some("put names with such characters in backquotes".into())
+            }
+            Self::Unclosed { quote } => Some(format!("close it with {quote}")),
+            Self::TooDeep => Some("use fewer parentheses, or leave out a part".into()),
+            Self::Chained => Some("join two comparisons with &&, as in a < b && b < c".into()),
+            Self::Type { expected: Type::Truth } => Some("compare it, as in x != 0".into()),
+            Self::Type { expected: Type::Number } => {
+                Some("count(t: …) says for how many threads something is true".into())
+            }
+            Self::InnerModality => Some("ask for each part by itself".into()),
+            Self::InnerRace => Some("ask for races by themselves".into()),
+            Self::Function { near, .. } => nearest(near),
+            Self::Unknown { kind, near, also, .. } => also
+                .and_then(|also| other_kind(*kind, also))
+                .or_else(|| nearest(near))
+                .or_else(|| Some(format!("it has no {}s at all", word(*kind)))),
+            Self::Ambiguous { name, local } => Some(format!(
+                "write `{name}`, in backquotes, for the variable and {local} for the local"
+            )),
+            Self::BoundTwice { .. } => Some("give the inner one another name".into()),
+            Self::TooLarge => Some("name the threads that matter".into()),
+        }
+    }
+}
+
+fn nearest(near: &[String]) -> Option<String> {
+    let quoted: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.as_slice() {
+        [] => None,
+        [one] => Some(format!("the nearest is {one}")),
+        [first @ .., last] => Some(format!("the nearest are {} and {last}", first.join(", "))),
+    }
+}
+
+/// How to speak of something that was taken for something else.
+fn other_kind(kind: NameKind, also: NameKind) -> Option<String> {
+    let help = match (kind, also) {
+        (NameKind::Var, NameKind::Lock) => "it is a lock: holds(T, m) asks whether a thread has it",
+        (NameKind::Var, NameKind::Thread) => "it is a thread: position(T) and done(T) speak of one",
+        (NameKind::Var, NameKind::Local) => "it is a local: T.name is that of thread T",
+        _ => return None,
+    };
+    Some(help.into())
+}
+
+/// So many characters of a line are shown at most.
+const SHOWN_MAX: usize = 90;
+
+/// So many of them come before the place.
+const SHOWN_BEFORE: usize = 40;
+
+impl Display for PredicateError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.kind)?;
+        let start = self.text.floor_char_boundary(self.span.start);
+        let end = self.text.ceil_char_boundary(self.span.end);
+        let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
+        let line: Vec<char> = self.text[line_start..line_end]
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        let before = self.text[line_start..start].chars().count();
+        let width = self.text[start..end.clamp(start, line_end)].chars().count();
+        let first = if line.len() > SHOWN_MAX { before.saturating_sub(SHOWN_BEFORE) } else { 0 };
+        let last = line.len().min(first + SHOWN_MAX);
+        let head = if first > 0 { "…" } else { "" };
+        let tail = if last < line.len() { "…" } else { "" };
+        let shown: String = line[first..last].iter().collect();
+        writeln!(f, "{}", format!("  {head}{shown}{tail}").trim_end())?;
+        let indent = before - first + head.chars().count();
+        let carets = width.min(last.saturating_sub(before)).max(1);
+        write!(f, "  {}{}", " ".repeat(indent), "^".repeat(carets))?;
+        match self.kind.help() {
+            Some(help) => write!(f, "\n{help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for PredicateError {}

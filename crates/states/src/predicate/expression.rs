@@ -1,0 +1,367 @@
+//! Expressions over what changes as threads run, and what they are worth at a cut.
+//!
+//! A value is a number, or none if it is not known; a truth is 1 or 0. Logic goes by Kleene: a
+//! conjunction with a false part is false, whatever is not known of the rest. Arithmetic and
+//! comparisons need all their parts. A sum is exact, in whatever order its terms are, and is not
+//! known only if it does not fit as a whole; a product that does not fit, and a division by zero, are
+//! not known.
+
+use reweave_base::{Id, IndexVec};
+use reweave_trace::{EventId, ThreadId, VarId};
+
+use super::steps::Steps;
+
+reweave_base::id! {
+    /// A leaf of an expression.
+    pub struct LeafId;
+}
+
+/// How two numbers are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "their names say it")]
+pub enum Comparison {
+    Equal,
+    Unequal,
+    Less,
+    AtMost,
+    More,
+    AtLeast,
+}
+
+impl Comparison {
+    /// Whether it holds of the two.
+    #[must_use]
+    pub const fn holds(self, left: i64, right: i64) -> bool {
+        match self {
+            Self::Equal => left == right,
+            Self::Unequal => left != right,
+            Self::Less => left < right,
+            Self::AtMost => left <= right,
+            Self::More => left > right,
+            Self::AtLeast => left >= right,
+        }
+    }
+
+    /// What holds exactly if this does not.
+    #[must_use]
+    pub const fn inverse(self) -> Self {
+        match self {
+            Self::Equal => Self::Unequal,
+            Self::Unequal => Self::Equal,
+            Self::Less => Self::AtLeast,
+            Self::AtMost => Self::More,
+            Self::More => Self::AtMost,
+            Self::AtLeast => Self::Less,
+        }
+    }
+}
+
+/// An operation on two numbers besides sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// Their product.
+    Times,
+    /// Their quotient, rounded towards zero.
+    Over,
+    /// What remains of it, with the sign of the first.
+    Modulo,
+}
+
+impl Operator {
+    pub(super) const fn apply(self, left: i64, right: i64) -> Option<i64> {
+        match self {
+            Self::Times => left.checked_mul(right),
+            Self::Over => left.checked_div(right),
+            Self::Modulo => left.checked_rem(right),
+        }
+    }
+}
+
+/// An expression or a part of one. Nested only so deep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// Always the same value.
+    Constant(Option<i64>),
+    /// The value of a leaf.
+    Leaf(LeafId),
+    /// True if the part is false.
+    Not(Box<Node>),
+    /// True if all parts are.
+    All(Vec<Node>),
+    /// True if one part is.
+    Any(Vec<Node>),
+    /// True if the two compare so.
+    Compare(Comparison, Box<[Node; 2]>),
+    /// All terms together.
+    Sum(Vec<Term>),
+    /// An operation on two numbers.
+    Arithmetic(Operator, Box<[Node; 2]>),
+}
+
+/// A term of a sum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// Whether it is taken away.
+    pub is_negative: bool,
+    /// What is added or taken away.
+    pub node: Node,
+}
+
+impl Node {
+    pub(super) const fn truth(truth: bool) -> Self {
+        Self::Constant(Some(truth as i64))
+    }
+
+    /// What it is worth if each leaf is worth what `leaf` says.
+    pub(super) fn value(&self, leaf: &impl Fn(LeafId) -> Option<i64>) -> Option<i64> {
+        match self {
+            Self::Constant(value) => *value,
+            Self::Leaf(id) => leaf(*id),
+            Self::Not(inner) => inner.value(leaf).map(|truth| 1 - truth),
+            Self::All(parts) => joined(parts.iter().map(|part| part.value(leaf)), 0),
+            Self::Any(parts) => joined(parts.iter().map(|part| part.value(leaf)), 1),
+            Self::Compare(comparison, sides) => {
+                let [left, right] = sides.as_ref();
+                let holds = comparison.holds(left.value(leaf)?, right.value(leaf)?);
+                Some(i64::from(holds))
+            }
+            Self::Sum(terms) => {
+                let mut sum = 0_i128;
+                for Term { is_negative, node } in terms {
+                    let value = i128::from(node.value(leaf)?);
+                    sum += if *is_negative { -value } else { value };
+                }
+                i64::try_from(sum).ok()
+            }
+            Self::Arithmetic(operator, sides) => {
+                let [left, right] = sides.as_ref();
+                operator.apply(left.value(leaf)?, right.value(leaf)?)
+            }
+        }
+    }
+
+    /// Its parts.
+    pub(super) fn parts(&self) -> Vec<&Self> {
+        match self {
+            Self::Constant(_) | Self::Leaf(_) => Vec::new(),
+            Self::Not(inner) => vec![inner],
+            Self::All(parts) | Self::Any(parts) => parts.iter().collect(),
+            Self::Compare(_, sides) | Self::Arithmetic(_, sides) => sides.iter().collect(),
+            Self::Sum(terms) => terms.iter().map(|term| &term.node).collect(),
+        }
+    }
+
+    /// Hands each leaf in it to `visit`.
+    pub(super) fn visit_leaves(&self, visit: &mut impl FnMut(LeafId)) {
+        if let Self::Leaf(id) = self {
+            visit(*id);
+        }
+        for part in self.parts() {
+            part.visit_leaves(visit);
+        }
+    }
+
+    /// The same with what `of` says in the place of each leaf.
+    pub(super) fn substituted(&self, of: &impl Fn(LeafId) -> Self) -> Self {
+        let both =
+            |[left, right]: &[Self; 2]| Box::new([left.substituted(of), right.substituted(of)]);
+        match self {
+            Self::Constant(_) => self.clone(),
+            Self::Leaf(id) => of(*id),
+            Self::Not(inner) => Self::Not(Box::new(inner.substituted(of))),
+            Self::All(parts) => Self::All(parts.iter().map(|part| part.substituted(of)).collect()),
+            Self::Any(parts) => Self::Any(parts.iter().map(|part| part.substituted(of)).collect()),
+            Self::Compare(comparison, sides) => Self::Compare(*comparison, both(sides)),
+            Self::Arithmetic(operator, sides) => Self::Arithmetic(*operator, both(sides)),
+            Self::Sum(terms) => {
+                let term = |Term { is_negative, node }: &Term| Term {
+                    is_negative: *is_negative,
+                    node: node.substituted(of),
+                };
+                Self::Sum(terms.iter().map(term).collect())
+            }
+        }
+    }
+}
+
+/// A conjunction if `decisive` is 0, a disjunction if it is 1.
+fn joined(values: impl Iterator<Item = Option<i64>>, decisive: i64) -> Option<i64> {
+    let mut is_known = true;
+    for value in values {
+        match value {
+            Some(value) if value == decisive => return Some(decisive),
+            Some(_) => {}
+            None => is_known = false,
+        }
+    }
+    is_known.then_some(1 - decisive)
+}
+
+/// What depends on one thread, or chain, alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Local<C> {
+    /// The thread or chain.
+    pub owner: C,
+    /// The value by how many events it has run.
+    pub steps: Steps,
+}
+
+/// The value of a variable that several threads write: that of the latest write, in observed
+/// order, that a cut holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shared<C> {
+    /// The variable.
+    pub var: VarId,
+    /// The value before any write.
+    pub initial: Option<i64>,
+    /// Who writes it.
+    pub writers: Vec<Writer<C>>,
+}
+
+/// The writes of a variable by one thread, or chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writer<C> {
+    /// The thread or chain.
+    pub owner: C,
+    /// Its writes, in its order.
+    pub writes: Vec<Write>,
+}
+
+/// A write of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// How many events its thread or chain has run with it.
+    pub count: u32,
+    /// The write.
+    pub event: EventId,
+    /// The value, if it is known.
+    pub value: Option<i64>,
+}
+
+impl<C: Id> Writer<C> {
+    /// The last write when `count` events have run.
+    #[must_use]
+    pub fn last(&self, count: u32) -> Option<&Write> {
+        let before = self.writes.partition_point(|write| write.count <= count);
+        self.writes[..before].last()
+    }
+}
+
+/// What an expression is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leaf<C> {
+    /// Depends on one thread, or chain, alone.
+    Local(Local<C>),
+    /// A variable that several write.
+    Shared(Shared<C>),
+}
+
+impl<C: Id> Leaf<C> {
+    /// What it is worth at a cut, which holds `at(c)` events of `c`.
+    pub fn value(&self, at: impl Fn(C) -> u32) -> Option<i64> {
+        match self {
+            Self::Local(Local { owner, steps }) => steps.value(at(*owner)),
+            Self::Shared(Shared { initial, writers, .. }) => {
+                let writes = writers.iter().filter_map(|writer| writer.last(at(writer.owner)));
+                writes.max_by_key(|write| write.event).map_or(*initial, |write| write.value)
+            }
+        }
+    }
+
+    /// Whether it is known at every cut.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        match self {
+            Self::Local(local) => local.steps.is_known(),
+            Self::Shared(Shared { initial, writers, .. }) => {
+                let mut writes = writers.iter().flat_map(|writer| &writer.writes);
+                initial.is_some() && writes.all(|write| write.value.is_some())
+            }
+        }
+    }
+
+    /// The threads, or chains, that it depends on.
+    pub fn owners(&self) -> impl Iterator<Item = C> {
+        let (local, writers) = match self {
+            Self::Local(local) => (Some(local.owner), &[][..]),
+            Self::Shared(shared) => (None, shared.writers.as_slice()),
+        };
+        local.into_iter().chain(writers.iter().map(|writer| writer.owner))
+    }
+
+    /// For each of those the numbers of events from which on it may be worth something else.
+    pub(super) fn changes(&self) -> Vec<(C, u32)> {
+        match self {
+            Self::Local(Local { owner, steps }) => {
+                steps.changes().iter().map(|&count| (*owner, count)).collect()
+            }
+            Self::Shared(Shared { writers, .. }) => writers
+                .iter()
+                .flat_map(|writer| writer.writes.iter().map(|write| (writer.owner, write.count)))
+                .collect(),
+        }
+    }
+}
+
+/// An expression and its leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expression<C = ThreadId> {
+    /// The expression.
+    pub root: Node,
+    /// What it is made of.
+    pub leaves: IndexVec<LeafId, Leaf<C>>,
+}
+
+impl<C: Id> Expression<C> {
+    /// What it is worth at a cut, which holds `at(c)` events of `c`.
+    pub fn value(&self, at: impl Fn(C) -> u32) -> Option<i64> {
+        self.root.value(&|leaf| self.leaves[leaf].value(&at))
+    }
+
+    /// The threads, or chains, that it depends on, in order.
+    #[must_use]
+    pub fn owners(&self) -> Vec<C> {
+        let mut owners: Vec<C> = self.leaves.iter().flat_map(Leaf::owners).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        owners
+    }
+
+    /// The same over chains: `place` gives the chain of a thread and, for each number of the chain's
+    /// events, how many the thread has run with them. A thread without a chain has run nothing.
+    pub(super) fn placed<'p, D: Id>(
+        &self,
+        place: &impl Fn(C) -> Option<(D, &'p [u32])>,
+    ) -> Expression<D> {
+        let mut leaves = IndexVec::new();
+        let mut nodes = IndexVec::<LeafId, Node>::new();
+        for leaf in self.leaves.iter() {
+            let placed = match leaf {
+                Leaf::Local(Local { owner, steps }) => place(*owner).map(|(owner, counts)| {
+                    Leaf::Local(Local { owner, steps: steps.placed(counts) })
+                }),
+                Leaf::Shared(shared) => Some(Leaf::Shared(Shared {
+                    var: shared.var,
+                    initial: shared.initial,
+                    writers: shared.writers.iter().filter_map(|own| own.placed(place)).collect(),
+                })),
+            };
+            nodes.push(match placed {
+                Some(placed) => Node::Leaf(leaves.push(placed)),
+                None => Node::Constant(leaf.value(|_| 0)),
+            });
+        }
+        Expression { root: self.root.substituted(&|id| nodes[id].clone()), leaves }
+    }
+}
+
+impl<C: Id> Writer<C> {
+    fn placed<'p, D: Id>(&self, place: &impl Fn(C) -> Option<(D, &'p [u32])>) -> Option<Writer<D>> {
+        let (owner, counts) = place(self.owner)?;
+        let placed = |write: &Write| {
+            let index = counts.partition_point(|&count| count < write.count);
+            (index < counts.len()).then_some(Write { count: index as u32, ..*write })
+        };
+        Some(Writer { owner, writes: self.writes.iter().filter_map(placed).collect() })
+    }
+}

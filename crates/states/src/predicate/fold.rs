@@ -1,0 +1,235 @@
+//! Predicates chain by chain: what is known of a goal once some chains are fixed.
+//!
+//! An accumulator has a cell for each part of the goal. A part is open, or worth something; of a sum
+//! whose terms are not all known it is the sum so far, of a variable the latest write so far. Once a
+//! part is worth something, what it was made of no longer matters, and is blanked; so is a term once
+//! it is added, and a part of a conjunction once it is true. Hence accumulators are equal whenever
+//! the same remains to be asked, and the diagram keeps few of them: a count over all threads keeps
+//! one number.
+//!
+//! A step costs the parts of the goal.
+
+use reweave_base::{Id, IndexVec};
+use reweave_order::poset::ChainId;
+
+use super::expression::{Comparison, LeafId, Node, Operator};
+use super::placed::{Column, Last, Placed};
+use crate::diagram;
+
+reweave_base::id! {
+    /// A part of a goal, its own parts before it.
+    struct PartId;
+}
+
+/// A predicate that is told chain by chain.
+#[derive(Clone, Debug)]
+pub struct Fold<'p> {
+    placed: &'p Placed,
+    parts: IndexVec<PartId, Part>,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    kind: Kind,
+    inner: Vec<PartId>,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Constant(Option<i64>),
+    Leaf(LeafId),
+    Not,
+    /// A conjunction or a disjunction, by the truth that decides it.
+    Joined(i64),
+    Compare(Comparison),
+    /// Whether each term is taken away.
+    Sum(Vec<bool>),
+    Arithmetic(Operator),
+}
+
+/// What is known of a goal.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Accumulator(Box<[Cell]>);
+
+/// What is known of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Cell {
+    /// Nothing yet.
+    Open,
+    /// It no longer matters.
+    Blank,
+    /// What it is worth.
+    Worth(Option<i64>),
+    /// The terms so far; of a conjunction or disjunction, 1 if a part is not known.
+    Partial(i128),
+    /// The latest write so far, and how many chains may have a later one.
+    Latest { last: Last, writers: u32 },
+}
+
+impl Placed {
+    /// The predicate chain by chain.
+    #[must_use]
+    pub fn fold(&self) -> Fold<'_> {
+        let mut parts = IndexVec::new();
+        add(&self.goal().root, &mut parts);
+        Fold { placed: self, parts }
+    }
+}
+
+/// Adds `node` after its parts.
+fn add(node: &Node, parts: &mut IndexVec<PartId, Part>) -> PartId {
+    let inner: Vec<PartId> = node.parts().into_iter().map(|part| add(part, parts)).collect();
+    let kind = match node {
+        Node::Constant(value) => Kind::Constant(*value),
+        Node::Leaf(id) => Kind::Leaf(*id),
+        Node::Not(_) => Kind::Not,
+        Node::All(_) => Kind::Joined(0),
+        Node::Any(_) => Kind::Joined(1),
+        Node::Compare(comparison, _) => Kind::Compare(*comparison),
+        Node::Sum(terms) => Kind::Sum(terms.iter().map(|term| term.is_negative).collect()),
+        Node::Arithmetic(operator, _) => Kind::Arithmetic(*operator),
+    };
+    parts.push(Part { kind, inner })
+}
+
+impl Fold<'_> {
+    /// Brings `cells` up to date once `fixed` has run so many events, or if nothing is new.
+    fn settle(&self, cells: &mut [Cell], fixed: Option<(ChainId, u32)>) {
+        for (id, part) in self.parts.entries() {
+            let own = cells[id.index()];
+            if matches!(own, Cell::Blank | Cell::Worth(_)) {
+                continue;
+            }
+            cells[id.index()] = match &part.kind {
+                Kind::Constant(value) => Cell::Worth(*value),
+                Kind::Leaf(leaf) => fixed.map_or(own, |fixed| self.leaf(*leaf, own, fixed)),
+                Kind::Not => match cells[part.inner[0].index()] {
+                    Cell::Worth(value) => Cell::Worth(value.map(|truth| 1 - truth)),
+                    _ => own,
+                },
+                Kind::Joined(decisive) => joined(cells, part, own, *decisive),
+                Kind::Sum(signs) => sum(cells, part, own, signs),
+                Kind::Compare(comparison) => paired(cells, part, own, |left, right| {
+                    Some(i64::from(comparison.holds(left, right)))
+                }),
+                Kind::Arithmetic(operator) => {
+                    paired(cells, part, own, |left, right| operator.apply(left, right))
+                }
+            };
+        }
+        for (id, part) in self.parts.entries().rev() {
+            if matches!(cells[id.index()], Cell::Blank | Cell::Worth(_)) {
+                for inner in &part.inner {
+                    cells[inner.index()] = Cell::Blank;
+                }
+            }
+        }
+    }
+
+    fn leaf(&self, leaf: LeafId, own: Cell, (chain, index): (ChainId, u32)) -> Cell {
+        match &self.placed.columns()[leaf] {
+            Column::Local { chain: owner, values } if *owner == chain => {
+                Cell::Worth(values[index as usize])
+            }
+            Column::Local { .. } => own,
+            Column::Shared { initial, writers } => {
+                let Some(writer) = writers.iter().find(|writer| writer.chain == chain) else {
+                    return own;
+                };
+                let before = match own {
+                    Cell::Latest { last, writers } => (last, writers),
+                    _ => (Last { number: 0, value: *initial }, writers.len() as u32),
+                };
+                let new = writer.lasts[index as usize];
+                let last = if new.number > before.0.number { new } else { before.0 };
+                match before.1 {
+                    0 | 1 => Cell::Worth(last.value),
+                    writers => Cell::Latest { last, writers: writers - 1 },
+                }
+            }
+        }
+    }
+
+    fn root(&self, cells: &[Cell]) -> Cell {
+        cells.last().copied().unwrap_or(Cell::Worth(None))
+    }
+}
+
+/// A conjunction or disjunction. What does not decide it is blanked.
+fn joined(cells: &mut [Cell], part: &Part, own: Cell, decisive: i64) -> Cell {
+    let mut is_known = own != Cell::Partial(1);
+    let mut is_open = false;
+    for inner in &part.inner {
+        match cells[inner.index()] {
+            Cell::Worth(Some(value)) if value == decisive => return Cell::Worth(Some(decisive)),
+            Cell::Worth(value) => {
+                is_known &= value.is_some();
+                cells[inner.index()] = Cell::Blank;
+            }
+            Cell::Blank => {}
+            Cell::Open | Cell::Partial(_) | Cell::Latest { .. } => is_open = true,
+        }
+    }
+    match (is_open, is_known) {
+        (false, true) => Cell::Worth(Some(1 - decisive)),
+        (false, false) => Cell::Worth(None),
+        (true, true) => Cell::Open,
+        (true, false) => Cell::Partial(1),
+    }
+}
+
+/// A sum. What is added is blanked.
+fn sum(cells: &mut [Cell], part: &Part, own: Cell, signs: &[bool]) -> Cell {
+    let mut sum = if let Cell::Partial(sum) = own { sum } else { 0 };
+    let mut is_open = false;
+    for (inner, &is_negative) in part.inner.iter().zip(signs) {
+        match cells[inner.index()] {
+            Cell::Worth(None) => return Cell::Worth(None),
+            Cell::Worth(Some(value)) => {
+                let value = i128::from(value);
+                sum += if is_negative { -value } else { value };
+                cells[inner.index()] = Cell::Blank;
+            }
+            Cell::Blank => {}
+            Cell::Open | Cell::Partial(_) | Cell::Latest { .. } => is_open = true,
+        }
+    }
+    match is_open {
+        true => Cell::Partial(sum),
+        false => Cell::Worth(i64::try_from(sum).ok()),
+    }
+}
+
+/// What `of` makes of the two parts, once both are known, or unknown once one is.
+fn paired(cells: &[Cell], part: &Part, own: Cell, of: impl Fn(i64, i64) -> Option<i64>) -> Cell {
+    match [part.inner[0], part.inner[1]].map(|inner| cells[inner.index()]) {
+        [Cell::Worth(None), _] | [_, Cell::Worth(None)] => Cell::Worth(None),
+        [Cell::Worth(Some(left)), Cell::Worth(Some(right))] => Cell::Worth(of(left, right)),
+        _ => own,
+    }
+}
+
+impl diagram::Fold for Fold<'_> {
+    type Memory = Accumulator;
+
+    fn start(&self) -> Accumulator {
+        let mut cells = vec![Cell::Open; self.parts.len()].into_boxed_slice();
+        self.settle(&mut cells, None);
+        Accumulator(cells)
+    }
+
+    fn step(&self, memory: &Accumulator, chain: ChainId, index: u32) -> Option<Accumulator> {
+        let mut cells = memory.0.clone();
+        self.settle(&mut cells, Some((chain, index)));
+        match self.root(&cells) {
+            Cell::Worth(Some(1)) | Cell::Open | Cell::Partial(_) | Cell::Latest { .. } => {
+                Some(Accumulator(cells))
+            }
+            Cell::Worth(_) | Cell::Blank => None,
+        }
+    }
+
+    fn is_met(&self, memory: &Accumulator) -> bool {
+        self.root(&memory.0) == Cell::Worth(Some(1))
+    }
+}

@@ -1,0 +1,461 @@
+//! The structure of a predicate's text.
+//!
+//! Operators bind as in C, from the loosest: `=>`, `||`, `&&`, `not`, comparisons, `+` and `-`, `*` and
+//! `/` and `%`, `!` and a sign. A row of `&&`, of `||`, or of `+` and `-` is one node with many parts,
+//! and everything else may be nested [`DEPTH_MAX`] deep; so what goes through a tree by calling
+//! itself does not go deep.
+
+use std::ops::Range;
+
+use super::DEPTH_MAX;
+use super::error::{PredicateError, PredicateErrorKind};
+use super::expression::{Comparison, Operator};
+use super::lex::{self, Token, Word};
+use super::names;
+
+/// Around the whole of a predicate: what is asked about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Modality {
+    /// Is there a state that meets it?
+    Possibly,
+    /// Has every path a state that meets it?
+    Definitely,
+    /// Do all states meet it? Broken by one that meets its opposite.
+    Always,
+    /// Does no state meet it? Broken by one that does.
+    Never,
+}
+
+impl Modality {
+    const ALL: [(&'static str, Self); 4] = [
+        ("possibly", Self::Possibly),
+        ("definitely", Self::Definitely),
+        ("always", Self::Always),
+        ("never", Self::Never),
+    ];
+
+    fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|&(own, _)| own == word).map(|(_, modality)| modality)
+    }
+
+    /// How it is written.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        Self::ALL[self as usize].0
+    }
+}
+
+/// What is asked of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Function {
+    At,
+    Next,
+    Holds,
+    Position,
+    Done,
+    Started,
+    Local,
+}
+
+impl Function {
+    /// Each with its name and how it is written.
+    const ALL: [(&'static str, Self, &'static str); 7] = [
+        ("at", Self::At, "at(thread, \"location\")"),
+        ("next", Self::Next, "next(thread, \"location\")"),
+        ("holds", Self::Holds, "holds(thread, lock)"),
+        ("position", Self::Position, "position(thread)"),
+        ("done", Self::Done, "done(thread)"),
+        ("started", Self::Started, "started(thread)"),
+        ("local", Self::Local, "local(thread, name)"),
+    ];
+
+    const fn arguments_count(self) -> usize {
+        match self {
+            Self::At | Self::Next | Self::Holds | Self::Local => 2,
+            Self::Position | Self::Done | Self::Started => 1,
+        }
+    }
+}
+
+/// What is asked of all threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quantifier {
+    Count,
+    Sum,
+    Exists,
+    All,
+}
+
+impl Quantifier {
+    /// Each with its name and how it is written.
+    const ALL: [(&'static str, Self, &'static str); 4] = [
+        ("count", Self::Count, "count(t: …)"),
+        ("sum", Self::Sum, "sum(t: …)"),
+        ("exists", Self::Exists, "exists(t: …)"),
+        ("all", Self::All, "all(t: …)"),
+    ];
+}
+
+/// A name as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    pub(super) text: String,
+    /// Whether it had quotes, so that it is that of a thing of the trace and nothing else.
+    pub(super) is_quoted: bool,
+    pub(super) span: Range<usize>,
+}
+
+/// A part of a predicate.
+#[derive(Clone, Debug)]
+pub(super) struct Syntax {
+    pub(super) kind: Kind,
+    pub(super) span: Range<usize>,
+    depth: usize,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Number(i64),
+    Truth(bool),
+    Race,
+    /// A variable, or a thread and its local.
+    Variable(Name),
+    Ask(Function, Vec<Name>),
+    Quantified(Quantifier, Name, Box<Syntax>),
+    Not(Box<Syntax>),
+    All(Vec<Syntax>),
+    Any(Vec<Syntax>),
+    Implies(Box<[Syntax; 2]>),
+    Compare(Comparison, Box<[Syntax; 2]>),
+    /// Each with whether it is taken away.
+    Sum(Vec<(bool, Syntax)>),
+    Arithmetic(Operator, Box<[Syntax; 2]>),
+}
+
+/// The modality and the structure of `text`.
+pub(super) fn parse(text: &str) -> Result<(Modality, Syntax), PredicateError> {
+    let mut parser = Parser { text, tokens: lex::tokens(text)?, at: 0, depth: 0 };
+    let modality = match (&parser.tokens[0].word, parser.tokens.get(1).map(|token| &token.word)) {
+        (Word::Name(word), Some(Word::Symbol("("))) => Modality::of(word),
+        _ => None,
+    };
+    let Some(modality) = modality else {
+        let whole = parser.implication()?;
+        parser.end("an operator or the end")?;
+        return Ok((Modality::Possibly, whole));
+    };
+    let span = parser.peek().span.clone();
+    parser.at += 2;
+    let whole = parser.implication()?;
+    parser.expect(")")?;
+    if parser.peek().word != Word::End {
+        return parser.fault(span, PredicateErrorKind::InnerModality);
+    }
+    Ok((modality, whole))
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<Token>,
+    at: usize,
+    /// How many parentheses and signs are open.
+    depth: usize,
+}
+
+type Parsed<T = Syntax> = Result<T, PredicateError>;
+
+impl Parser<'_> {
+    fn peek(&self) -> &Token {
+        &self.tokens[self.at]
+    }
+
+    /// The next word, which stays the next if it is the end.
+    fn take(&mut self) -> Token {
+        let token = self.tokens[self.at].clone();
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        token
+    }
+
+    /// Takes the next word if it is a symbol or, spelled out, a word among `wanted`.
+    fn take_any(&mut self, wanted: &[&'static str]) -> Option<&'static str> {
+        let found = match &self.peek().word {
+            Word::Symbol(symbol) => wanted.iter().find(|own| *own == symbol),
+            Word::Name(name) => wanted.iter().find(|own| *own == name),
+            Word::Quoted(_) | Word::Backquoted(_) | Word::Number(_) | Word::End => None,
+        };
+        let found = *found?;
+        self.take();
+        Some(found)
+    }
+
+    fn expect(&mut self, symbol: &'static str) -> Parsed<()> {
+        match self.take_any(&[symbol]) {
+            Some(_) => Ok(()),
+            None => self.unexpected(match symbol {
+                "(" => "`(`",
+                ")" => "an operator or `)`",
+                "," => "`,`",
+                _ => "`:`",
+            }),
+        }
+    }
+
+    fn end(&self, expected: &'static str) -> Parsed<()> {
+        if self.peek().word == Word::End { Ok(()) } else { self.unexpected(expected) }
+    }
+
+    fn unexpected<T>(&self, expected: &'static str) -> Parsed<T> {
+        let Token { word, span } = self.peek();
+        let found = match word {
+            Word::End => "the end".into(),
+            Word::Name(_)
+            | Word::Quoted(_)
+            | Word::Backquoted(_)
+            | Word::Number(_)
+            | Word::Symbol(_) => format!("`{}`", &self.text[span.clone()]),
+        };
+        self.fault(span.clone(), PredicateErrorKind::Expected { expected, found })
+    }
+
+    fn fault<T>(&self, span: Range<usize>, kind: PredicateErrorKind) -> Parsed<T> {
+        Err(PredicateError { text: self.text.to_owned(), span, kind })
+    }
+
+    /// A part that ends where the last word taken does.
+    fn part(&self, start: usize, kind: Kind) -> Parsed {
+        let of = |parts: &[Syntax]| parts.iter().map(|part| part.depth).max().unwrap_or(0);
+        let inner = match &kind {
+            Kind::Number(_) | Kind::Truth(_) | Kind::Race | Kind::Variable(_) | Kind::Ask(..) => 0,
+            Kind::Quantified(_, _, part) | Kind::Not(part) => part.depth,
+            Kind::All(parts) | Kind::Any(parts) => of(parts),
+            Kind::Implies(parts) | Kind::Compare(_, parts) | Kind::Arithmetic(_, parts) => {
+                of(parts.as_slice())
+            }
+            Kind::Sum(terms) => terms.iter().map(|(_, part)| part.depth).max().unwrap_or(0),
+        };
+        let span = start..self.tokens[self.at.saturating_sub(1)].span.end.max(start);
+        if inner >= DEPTH_MAX {
+            return self.fault(span, PredicateErrorKind::TooDeep);
+        }
+        Ok(Syntax { kind, span, depth: inner + 1 })
+    }
+
+    /// What `parse` makes of what is nested here.
+    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= DEPTH_MAX {
+            return self.fault(self.peek().span.clone(), PredicateErrorKind::TooDeep);
+        }
+        self.depth += 1;
+        let parsed = parse(self)?;
+        self.depth -= 1;
+        Ok(parsed)
+    }
+
+    fn implication(&mut self) -> Parsed {
+        let start = self.peek().span.start;
+        let left = self.disjunction()?;
+        if self.take_any(&["=>"]).is_none() {
+            return Ok(left);
+        }
+        let right = self.nested(Self::implication)?;
+        self.part(start, Kind::Implies(Box::new([left, right])))
+    }
+
+    fn disjunction(&mut self) -> Parsed {
+        self.row(&["||", "or"], Self::conjunction, Kind::Any)
+    }
+
+    fn conjunction(&mut self) -> Parsed {
+        self.row(&["&&", "and"], Self::negation, Kind::All)
+    }
+
+    /// Parts with one of `symbols` between them.
+    fn row(
+        &mut self,
+        symbols: &[&'static str],
+        parse: fn(&mut Self) -> Parsed,
+        kind: fn(Vec<Syntax>) -> Kind,
+    ) -> Parsed {
+        let start = self.peek().span.start;
+        let first = parse(self)?;
+        let mut parts = vec![first];
+        while self.take_any(symbols).is_some() {
+            parts.push(parse(self)?);
+        }
+        match parts.pop() {
+            Some(only) if parts.is_empty() => Ok(only),
+            last => {
+                parts.extend(last);
+                self.part(start, kind(parts))
+            }
+        }
+    }
+
+    fn negation(&mut self) -> Parsed {
+        let start = self.peek().span.start;
+        if self.take_any(&["not"]).is_none() {
+            return self.comparison();
+        }
+        let inner = self.nested(Self::negation)?;
+        self.part(start, Kind::Not(Box::new(inner)))
+    }
+
+    fn comparison(&mut self) -> Parsed {
+        const SYMBOLS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
+        let start = self.peek().span.start;
+        let left = self.sum()?;
+        let Some(symbol) = self.take_any(&SYMBOLS) else { return Ok(left) };
+        let right = self.sum()?;
+        let span = self.peek().span.clone();
+        if self.take_any(&SYMBOLS).is_some() {
+            return self.fault(span, PredicateErrorKind::Chained);
+        }
+        let comparison = match symbol {
+            "==" => Comparison::Equal,
+            "!=" => Comparison::Unequal,
+            "<" => Comparison::Less,
+            "<=" => Comparison::AtMost,
+            ">" => Comparison::More,
+            _ => Comparison::AtLeast,
+        };
+        self.part(start, Kind::Compare(comparison, Box::new([left, right])))
+    }
+
+    fn sum(&mut self) -> Parsed {
+        let start = self.peek().span.start;
+        let first = self.product()?;
+        let mut terms = Vec::new();
+        while let Some(symbol) = self.take_any(&["+", "-"]) {
+            terms.push((symbol == "-", self.product()?));
+        }
+        if terms.is_empty() {
+            return Ok(first);
+        }
+        terms.insert(0, (false, first));
+        self.part(start, Kind::Sum(terms))
+    }
+
+    fn product(&mut self) -> Parsed {
+        let start = self.peek().span.start;
+        let mut left = self.sign()?;
+        while let Some(symbol) = self.take_any(&["*", "/", "%"]) {
+            let operator = match symbol {
+                "*" => Operator::Times,
+                "/" => Operator::Over,
+                _ => Operator::Modulo,
+            };
+            let right = self.sign()?;
+            left = self.part(start, Kind::Arithmetic(operator, Box::new([left, right])))?;
+        }
+        Ok(left)
+    }
+
+    fn sign(&mut self) -> Parsed {
+        let start = self.peek().span.start;
+        let Some(symbol) = self.take_any(&["!", "-"]) else { return self.single() };
+        let inner = self.nested(Self::sign)?;
+        match symbol {
+            "!" => self.part(start, Kind::Not(Box::new(inner))),
+            _ => self.part(start, Kind::Sum(vec![(true, inner)])),
+        }
+    }
+
+    fn single(&mut self) -> Parsed {
+        const EXPECTED: &str = "a variable, a number, a function or `(`";
+        let start = self.peek().span.start;
+        match self.peek().word.clone() {
+            Word::Number(number) => {
+                self.take();
+                self.part(start, Kind::Number(number))
+            }
+            Word::Symbol("(") => {
+                self.take();
+                let inner = self.nested(Self::implication)?;
+                self.expect(")")?;
+                Ok(inner)
+            }
+            Word::Backquoted(_) => {
+                let name = self.name(EXPECTED)?;
+                self.part(start, Kind::Variable(name))
+            }
+            Word::Name(word) => match word.as_str() {
+                "and" | "or" | "not" => self.unexpected(EXPECTED),
+                _ => self.word(word),
+            },
+            Word::Quoted(_) | Word::Symbol(_) | Word::End => self.unexpected(EXPECTED),
+        }
+    }
+
+    /// What starts with a name without quotes.
+    fn word(&mut self, word: String) -> Parsed {
+        let Token { span, .. } = self.take();
+        let start = span.start;
+        if self.peek().word == Word::Symbol("(") {
+            return self.call(&word, span);
+        }
+        let kind = match word.as_str() {
+            "true" => Kind::Truth(true),
+            "false" => Kind::Truth(false),
+            "race" => Kind::Race,
+            _ => Kind::Variable(Name { text: word, is_quoted: false, span }),
+        };
+        self.part(start, kind)
+    }
+
+    /// The arguments of `word`, which the next word opens.
+    fn call(&mut self, word: &str, span: Range<usize>) -> Parsed {
+        if let Some((_, quantifier, usage)) = Quantifier::ALL.into_iter().find(|all| all.0 == word)
+        {
+            self.take();
+            return self.quantified(quantifier, usage, span);
+        }
+        let Some((_, function, usage)) = Function::ALL.into_iter().find(|all| all.0 == word) else {
+            if Modality::of(word).is_some() {
+                return self.fault(span, PredicateErrorKind::InnerModality);
+            }
+            let known = Function::ALL.iter().map(|all| all.0);
+            let near = names::nearest(word, known.chain(Quantifier::ALL.iter().map(|all| all.0)));
+            return self.fault(span, PredicateErrorKind::Function { name: word.to_owned(), near });
+        };
+        self.take();
+        let mut arguments = vec![self.name("a thread")?];
+        while self.take_any(&[","]).is_some() {
+            arguments.push(self.name("a name or a location in double quotes")?);
+        }
+        let is_complete = arguments.len() == function.arguments_count();
+        if !is_complete || self.take_any(&[")"]).is_none() {
+            let end = self.peek().span.end;
+            return self.fault(span.start..end, PredicateErrorKind::Arguments { usage });
+        }
+        self.part(span.start, Kind::Ask(function, arguments))
+    }
+
+    fn quantified(
+        &mut self,
+        quantifier: Quantifier,
+        usage: &'static str,
+        span: Range<usize>,
+    ) -> Parsed {
+        let Token { word: Word::Name(text), span: own } = self.take() else {
+            return self.fault(span, PredicateErrorKind::Arguments { usage });
+        };
+        if self.take_any(&[":"]).is_none() {
+            return self.fault(span.start..own.end, PredicateErrorKind::Arguments { usage });
+        }
+        let name = Name { text, is_quoted: false, span: own };
+        let inner = self.nested(Self::implication)?;
+        self.expect(")")?;
+        self.part(span.start, Kind::Quantified(quantifier, name, Box::new(inner)))
+    }
+
+    /// A name of whatever: a number may be one, too.
+    fn name(&mut self, expected: &'static str) -> Parsed<Name> {
+        let (text, is_quoted) = match &self.peek().word {
+            Word::Name(text) => (text.clone(), false),
+            Word::Quoted(text) | Word::Backquoted(text) => (text.clone(), true),
+            Word::Number(_) => (self.text[self.peek().span.clone()].to_owned(), false),
+            Word::Symbol(_) | Word::End => return self.unexpected(expected),
+        };
+        Ok(Name { text, is_quoted, span: self.take().span })
+    }
+}

@@ -1,0 +1,7 @@
+//! What is found while a program runs is what is found afterwards, from the whole.
+
+mod common;
+mod least;
+mod limits;
+mod program;
+mod races;
