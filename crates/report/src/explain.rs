@@ -10,7 +10,7 @@ mod why;
 
 use std::io::{self, Write};
 
-use reweave_analysis::Reported;
+use reweave_analysis::{Kind, Reported};
 use reweave_trace::Trace;
 
 use crate::{Examined, json};
@@ -33,9 +33,28 @@ pub(crate) struct Explanation<'a> {
 impl<'a> Explanation<'a> {
     fn of(trace: &Trace, reported: &'a Reported) -> Self {
         let finding = &reported.finding;
-        let proof = finding.evidence.proof();
+        // A state is reached by its events as they were observed: one table tells both.
+        let proof = finding.evidence.proof().filter(|_| finding.detail.state().is_none());
         let sides = proof.map(|proof| Sides::of(trace, proof, &finding.detail));
         Self { reported, why: why::paragraphs(trace, finding), sides }
+    }
+
+    /// What introduces why it is a fault. A state may be one that was hoped for.
+    const fn why_heading(&self) -> &'static str {
+        match self.reported.finding.kind {
+            Kind::Predicate => "What it says",
+            _ => "Why it is a fault",
+        }
+    }
+
+    /// What introduces its state or its schedule; none if it has neither.
+    fn evidence_heading(&self) -> Option<&'static str> {
+        let finding = &self.reported.finding;
+        match (finding.detail.state(), finding.evidence.proof()) {
+            (Some(_), _) => Some("The state"),
+            (None, Some(_)) => Some("How it comes about"),
+            (None, None) => None,
+        }
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::io::{self, Write};
 
-use reweave_analysis::{Proof, Reported};
+use reweave_analysis::{Finding, Reported};
 use reweave_trace::Trace;
 
 use crate::alternatives::Choices;
 use crate::left_out::{accounts, counters};
 use crate::shown::{markup, prose};
 use crate::site::Site;
-use crate::table::{Extent, Row, Table, gap_note};
+use crate::state::{Known, Picture};
+use crate::table::{Extent, Row, Table};
 use crate::{Examined, GAP_HINT, counted, heading, instances_note, remarks, summary, title};
 
 /// More findings than these are linked to from above.
@@ -35,6 +36,7 @@ th, td { white-space: nowrap; overflow-wrap: normal; }
 @media (max-width: 30rem) { body { margin: 1rem auto; padding: 0 .6rem; }
   article { padding: .25rem .6rem .6rem; } th, td { padding: .15rem .4rem; } }
 h4 { margin: 1.25rem 0 .25rem; } .sides { display: flex; flex-wrap: wrap; gap: 0 2.5rem; align-items: flex-start; }
+tr.state td { text-align: center; color: var(--bad); border-top: 3px solid var(--bad); border-bottom: 0; }
 tr.fault { background: var(--band); } tr.fault td.step { color: var(--bad); font-weight: bold; }
 ";
 
@@ -118,9 +120,7 @@ fn section(out: &mut dyn Write, at: usize, examined: &Examined<'_>) -> io::Resul
     for reported in &outcome.findings {
         writeln!(out, "<article id=\"{}\">", anchor(at, &reported.id))?;
         head(out, trace, reported)?;
-        if let Some(shown) = reported.finding.evidence.proof() {
-            proof(out, trace, shown, Extent::BRIEF)?;
-        }
+        evidence(out, trace, &reported.finding, Extent::BRIEF)?;
         foot(out, reported)?;
         writeln!(out, "</article>")?;
     }
@@ -138,6 +138,21 @@ pub(crate) fn head(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> i
          <span class=\"guarantee\">{guarantee}</span></h3>\n<p>{}</p>",
         prose(&finding.message)
     )?;
+    match finding.detail.state() {
+        Some(state) => write_known(out, &Known::of(state))?,
+        None => write_sites(out, trace, finding)?,
+    }
+    if let Some(choices) = Choices::of(trace, finding) {
+        write_choices(out, &choices)?;
+    }
+    if let Some(note) = instances_note(finding) {
+        writeln!(out, "<p>{note}.</p>")?;
+    }
+    Ok(())
+}
+
+/// Writes the events at fault, each with what its thread holds.
+fn write_sites(out: &mut dyn Write, trace: &Trace, finding: &Finding) -> io::Result<()> {
     writeln!(out, "<ul>")?;
     for &event in &finding.events {
         let site = Site::of(trace, event);
@@ -148,12 +163,20 @@ pub(crate) fn head(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> i
         }
         writeln!(out, ", {}</li>", markup(&site.holding()))?;
     }
-    writeln!(out, "</ul>")?;
-    if let Some(choices) = Choices::of(trace, finding) {
-        write_choices(out, &choices)?;
+    writeln!(out, "</ul>")
+}
+
+/// Writes what a predicate speaks of, and what that is in a state.
+fn write_known(out: &mut dyn Write, known: &Known<'_>) -> io::Result<()> {
+    let Some(heading) = known.heading() else { return Ok(()) };
+    writeln!(out, "<p>{heading}</p>\n<div class=\"scroll\"><table>")?;
+    for (term, value) in &known.listed {
+        let (term, value) = (markup(term), markup(value));
+        writeln!(out, "<tr><td><code>{term}</code></td><td>{value}</td></tr>")?;
     }
-    if let Some(note) = instances_note(finding) {
-        writeln!(out, "<p>{note}.</p>")?;
+    writeln!(out, "</table></div>")?;
+    if let Some(note) = known.unlisted_note() {
+        writeln!(out, "<p class=\"soft\">{note}</p>")?;
     }
     Ok(())
 }
@@ -190,25 +213,51 @@ pub(crate) fn foot(out: &mut dyn Write, reported: &Reported) -> io::Result<()> {
     writeln!(out, "<p class=\"soft\">{meaning} Found by {analysis}; fingerprint {fingerprint}.</p>")
 }
 
-/// Writes what matters of a schedule as a table with a column per thread, and what the schedule
-/// takes for granted.
-pub(crate) fn proof(
+/// Writes what a finding rests on: its state, or its schedule if there is one.
+pub(crate) fn evidence(
     out: &mut dyn Write,
     trace: &Trace,
-    proof: &Proof,
+    finding: &Finding,
     extent: Extent,
 ) -> io::Result<()> {
-    let table = Table::of(trace, proof, extent);
-    writeln!(out, "<p>{}</p>", heading(proof))?;
-    write!(out, "<div class=\"scroll\"><table>\n<tr><th>step</th><th>event</th>")?;
+    let accepted = finding.evidence.proof();
+    match (Picture::of(trace, finding, extent), accepted) {
+        (Some(picture), _) => {
+            writeln!(out, "<p>{}</p>", picture.heading)?;
+            write_table(out, &picture.table)?;
+            for note in &picture.notes {
+                writeln!(out, "<p>{}</p>", prose(note))?;
+            }
+        }
+        (None, Some(accepted)) => {
+            writeln!(out, "<p>{}</p>", heading(accepted))?;
+            write_table(out, &Table::of(trace, accepted, extent))?;
+        }
+        (None, None) => {}
+    }
+    for remark in accepted.map_or_else(Vec::new, |accepted| remarks(trace, accepted)) {
+        writeln!(out, "<p><strong>{remark}</strong></p>")?;
+    }
+    Ok(())
+}
+
+/// Writes what matters of a schedule as a table with a column per thread.
+fn write_table(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
+    let label_heading = table.label_heading();
+    write!(out, "<div class=\"scroll\"><table>\n<tr><th>{label_heading}</th><th>event</th>")?;
     for heading in table.headings() {
         write!(out, "<th>{}</th>", markup(heading))?;
     }
     writeln!(out, "<th>location</th></tr>")?;
     for &row in &table.rows {
         let (label, event, column) = match row {
-            Row::Gap { count, first } => {
-                let (width, note) = (table.threads.len() + 3, gap_note(count, first));
+            Row::Line => {
+                let width = table.threads.len() + 3;
+                writeln!(out, "<tr class=\"state\"><td colspan=\"{width}\">the state</td></tr>")?;
+                continue;
+            }
+            Row::Gap { count, place } => {
+                let (width, note) = (table.threads.len() + 3, table.gap_note(count, place));
                 writeln!(out, "<tr><td colspan=\"{width}\" class=\"soft\">{note}</td></tr>")?;
                 continue;
             }
@@ -227,9 +276,6 @@ pub(crate) fn proof(
     writeln!(out, "</table></div>")?;
     if table.has_gaps() {
         writeln!(out, "<p class=\"soft\">{GAP_HINT}</p>")?;
-    }
-    for remark in remarks(trace, proof) {
-        writeln!(out, "<p><strong>{remark}</strong></p>")?;
     }
     Ok(())
 }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use reweave_analysis::{
-    Alternative, Coverage, Finding, Nondeterminism, Proof, Reported, WitnessList, WitnessVerdict,
+    Alternative, Coverage, Detail, Finding, GlobalState, Nondeterminism, Proof, Reported,
+    WitnessList, WitnessVerdict,
 };
 use reweave_trace::{EventId, Trace};
 use serde::ser::SerializeMap;
@@ -114,9 +115,49 @@ struct FindingEntry<'a> {
     witness: Option<WitnessEntry<'a>>,
 }
 
+/// What a finding of some kind has besides.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum DetailEntry<'a> {
+    Reading(ReadingEntry<'a>),
+    State(StateEntry<'a>),
+}
+
+/// What a finding of a global state has besides.
+#[derive(Serialize)]
+struct StateEntry<'a> {
+    predicate: &'a str,
+    modality: &'static str,
+    order: &'static str,
+    method: &'static str,
+    cut: Cut<'a>,
+    values: Vec<ValueEntry<'a>>,
+}
+
+/// How many events of each thread have happened, by its name, in the order of threads.
+struct Cut<'a> {
+    trace: &'a Trace,
+    state: &'a GlobalState,
+}
+
+impl Serialize for Cut<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let threads = self.trace.names().threads.entries();
+        let count = |thread| self.state.cut.get(thread).copied().unwrap_or(0);
+        serializer.collect_map(threads.map(|(thread, name)| (name, count(thread))))
+    }
+}
+
+/// What a predicate speaks of; a value that the trace does not tell is null.
+#[derive(Serialize)]
+struct ValueEntry<'a> {
+    term: &'a str,
+    value: Option<&'a str>,
+}
+
 /// What a nondeterminism finding has besides.
 #[derive(Serialize)]
-struct DetailEntry<'a> {
+struct ReadingEntry<'a> {
     witness_kind: u8,
     w: u32,
     r: u32,
@@ -318,10 +359,29 @@ fn entry<'a>(trace: &'a Trace, reported: &'a Reported) -> FindingEntry<'a> {
     }
 }
 
-fn detail_entry<'a>(trace: &'a Trace, finding: &Finding) -> Option<DetailEntry<'a>> {
-    let detail = finding.detail.nondeterminism()?;
+fn detail_entry<'a>(trace: &'a Trace, finding: &'a Finding) -> Option<DetailEntry<'a>> {
+    match &finding.detail {
+        Detail::None => None,
+        Detail::Nondeterminism(detail) => Some(DetailEntry::Reading(reading_entry(trace, detail))),
+        Detail::State(state) => Some(DetailEntry::State(state_entry(trace, state))),
+    }
+}
+
+fn state_entry<'a>(trace: &'a Trace, state: &'a GlobalState) -> StateEntry<'a> {
+    let values = state.values.iter();
+    StateEntry {
+        predicate: &state.predicate,
+        modality: state.modality,
+        order: state.order,
+        method: state.method,
+        cut: Cut { trace, state },
+        values: values.map(|(term, value)| ValueEntry { term, value: value.as_deref() }).collect(),
+    }
+}
+
+fn reading_entry<'a>(trace: &'a Trace, detail: &Nondeterminism) -> ReadingEntry<'a> {
     let alternatives = detail.alternatives();
-    Some(DetailEntry {
+    ReadingEntry {
         witness_kind: detail.witness_kind,
         w: number(detail.writer),
         r: read_number(trace, detail.read),
@@ -330,7 +390,7 @@ fn detail_entry<'a>(trace: &'a Trace, finding: &Finding) -> Option<DetailEntry<'
         race_free: detail.is_race_free,
         changes_value: detail.changes_value,
         alternatives: alternatives.map(|write| alternative_entry(trace, detail, &write)).collect(),
-    })
+    }
 }
 
 fn alternative_entry<'a>(

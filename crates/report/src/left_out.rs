@@ -5,7 +5,7 @@ use reweave_analysis::{Coverage, Outcome, Truncation, Unshown};
 use crate::counted;
 
 /// Counters that say why something was left out; sentences tell of them.
-const REASONS: [&str; 8] = [
+const REASONS: [&str; 9] = [
     "untried",
     "unlisted",
     "unlisted_witnesses",
@@ -14,6 +14,7 @@ const REASONS: [&str; 8] = [
     "unknown",
     "declined",
     "same_value",
+    "untold",
 ];
 
 /// How many groups were not tried.
@@ -36,9 +37,10 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
     let Unshown { loose, unproven, unlisted } = unshown;
     let untried = counter("untried").saturating_sub(unlisted);
     let undecided = counter("undecided") + counter("unknown");
-    // What is not decided of nondeterminism are witnesses, of which no finding was made.
+    // What is not decided of nondeterminism are witnesses, of which no finding was made; nor is one
+    // of a predicate that is not decided.
     let (undecided_findings, undecided_thing) = match (family(coverage.analysis), unproven) {
-        ("determinism", _) | (_, 0) => (0, candidate(coverage.analysis)),
+        ("determinism" | "states", _) | (_, 0) => (0, candidate(coverage.analysis)),
         _ => (undecided, thing),
     };
     let unproven = unproven.saturating_sub(untried + undecided_findings);
@@ -86,6 +88,16 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
                 many: "would give reads the values that they saw, and were let go, as --values asks",
             },
         ),
+        (
+            counter("untold"),
+            "predicate",
+            Number {
+                one: "speaks of values that the trace does not tell at every state: states where they \
+                      are not known were taken neither to meet nor to break it",
+                many: "speak of values that the trace does not tell at every state: states where they \
+                       are not known were taken neither to meet nor to break them",
+            },
+        ),
     ];
     let told = reasons.into_iter().filter(|&(count, ..)| count > 0);
     told.map(|(count, thing, rest)| format!("{} {}", counted(count, thing), rest.of(count)))
@@ -110,6 +122,12 @@ fn undecided_sentence(coverage: &Coverage) -> Number {
         Some(Truncation::Cancelled) => Number {
             one: "was not decided: the search was interrupted",
             many: "were not decided: the search was interrupted",
+        },
+        _ if family(coverage.analysis) == "states" => Number {
+            one: "was not decided: there are too many states to go through all of them; a larger \
+                  --budget may help",
+            many: "were not decided: there are too many states to go through all of them; a larger \
+                   --budget may help",
         },
         _ => Number {
             one: "was not decided: the search for a schedule was given up; a larger --budget may help",
@@ -142,6 +160,12 @@ fn unproven_sentence(analysis: &str) -> Number {
             many: "can see another write as far as the order of events goes, but no correct \
                    reordering shows it; --all lists them",
         },
+        "states" => Number {
+            one: "has a state that happens-before allows, but no run is known that reaches it; --all \
+                  lists it",
+            many: "have states that happens-before allows, but no runs are known that reach them; \
+                   --all lists them",
+        },
         _ => Number {
             one: "is unordered, but no correct reordering shows an instance of it that was tried; \
                   --all lists it",
@@ -157,6 +181,7 @@ fn thing(analysis: &str) -> &'static str {
         "races" => "location pair",
         "deadlocks" => "deadlock",
         "determinism" => "read",
+        "states" => "predicate",
         _ => "place",
     }
 }
@@ -166,6 +191,7 @@ fn candidate(analysis: &str) -> &'static str {
     match family(analysis) {
         "races" => "pair",
         "determinism" => "witness",
+        "states" => "predicate",
         _ => "candidate",
     }
 }
@@ -269,6 +295,24 @@ mod tests {
                  --budget may help",
                 "2 witnesses are not in the list, which was cut short",
                 "1 write would give a read the value that it saw, and was let go, as --values asks",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_left_out_of_states_are_predicates() {
+        let counted = [("states", 1_000), ("predicates", 4), ("met", 2), ("undecided", 1)];
+        let find = coverage("states.find", &counted);
+        assert_eq!(counters(&find), "states.find: states 1000, predicates 4, met 2");
+        // A predicate that is not decided is none of those that no run is known for.
+        let unshown = Unshown { loose: 0, unproven: 1, unlisted: 0 };
+        assert_eq!(
+            left_out(&find, unshown),
+            [
+                "1 predicate has a state that happens-before allows, but no run is known that \
+                 reaches it; --all lists it",
+                "1 predicate was not decided: there are too many states to go through all of them; \
+                 a larger --budget may help",
             ]
         );
     }

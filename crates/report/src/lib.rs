@@ -14,6 +14,7 @@ mod schedule;
 mod settings;
 mod shown;
 mod site;
+mod state;
 mod stats;
 mod table;
 mod text;
@@ -122,7 +123,7 @@ fn instances_note(finding: &Finding) -> Option<String> {
     let things = match (&finding.detail, finding.kind) {
         // What a read then sees may be yet another write.
         (Detail::Nondeterminism(_), _) => "pairs of a read here and another write that can come in",
-        (Detail::State(_), _) => "states",
+        (Detail::State(state), _) => state::instances(state),
         (Detail::None, Kind::Race) => "pairs at these locations",
         (Detail::None, _) => "instances at these locations",
     };

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+/// How long a line of prose gets.
+pub(crate) const LINE_MAX: usize = 96;
+
 /// `text` with every character that could move the cursor, colour the terminal, turn the writing
 /// around or vanish replaced by its escape, such as `\u{1b}`.
 #[must_use]
@@ -29,6 +32,27 @@ pub(crate) fn clipped(text: &str, letters_max: usize) -> String {
         None => text.into_owned(),
         Some(_) => text.chars().take(letters_max - 1).chain(['…']).collect(),
     }
+}
+
+/// `text` in lines of at most `letters_max` letters, as far as its words allow.
+pub(crate) fn wrapped(text: &str, letters_max: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut length = 0;
+    for word in text.split(' ') {
+        let word_length = word.chars().count();
+        if length > 0 && length + 1 + word_length > letters_max {
+            lines.push(String::new());
+            length = 0;
+        }
+        let line = lines.last_mut().expect("there is a line to start with");
+        if length > 0 {
+            line.push(' ');
+            length += 1;
+        }
+        line.push_str(word);
+        length += word_length;
+    }
+    lines
 }
 
 /// `text`, shown, with the characters that mean something to HTML escaped.
@@ -99,5 +123,12 @@ mod tests {
     fn long_text_is_clipped_at_a_letter() {
         assert_eq!(clipped("äöüß", 3), "äö…");
         assert_eq!(clipped("äöü", 3), "äöü");
+    }
+
+    #[test]
+    fn prose_is_broken_between_words() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("unbreakable a b", 3), ["unbreakable", "a b"]);
+        assert_eq!(wrapped("", 3), [""]);
     }
 }

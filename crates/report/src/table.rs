@@ -1,11 +1,14 @@
 //! A proof as a table with a column per thread: what the threads that matter did last, and what
-//! is next after that, or where in it the events at fault are.
+//! is next after that, or where in it the events at fault are. A global state is such a table with
+//! a line across, below what each thread has done and above what it does next.
 
 use std::borrow::Cow;
 
 use reweave_analysis::Proof;
 use reweave_trace::{EventId, Goal, Reordering, ThreadId, Trace};
 
+use crate::alternatives::known_value;
+use crate::counted;
 use crate::schedule::{numbered, steps, steps_count, steps_of};
 use crate::site::place;
 
@@ -18,15 +21,18 @@ pub(crate) struct Extent {
     whole_max: usize,
     /// Up to so many steps in full where the fault is in what is next.
     whole_before_next_max: usize,
+    /// How many events of each thread after a global state.
+    ahead_max: usize,
 }
 
 impl Extent {
     /// For one finding among others.
-    pub(crate) const BRIEF: Self = Self { steps_max: 6, whole_max: 40, whole_before_next_max: 0 };
+    pub(crate) const BRIEF: Self =
+        Self { steps_max: 6, whole_max: 40, whole_before_next_max: 0, ahead_max: 2 };
 
     /// For a finding that has the page to itself.
     pub(crate) const FULL: Self =
-        Self { steps_max: 16, whole_max: 200, whole_before_next_max: 200 };
+        Self { steps_max: 16, whole_max: 200, whole_before_next_max: 200, ahead_max: 6 };
 }
 
 /// The part of a schedule that matters.
@@ -36,18 +42,24 @@ pub(crate) struct Table<'t> {
     /// The threads that have a column.
     pub(crate) threads: Vec<ThreadId>,
     pub(crate) rows: Vec<Row>,
+    /// Whether what it shows is known to be a run.
+    is_run: bool,
+    /// Whether cells tell the values of their events, as far as they are known.
+    has_values: bool,
 }
 
 /// One line of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Row {
-    /// Steps that are not shown.
+    /// Events that are not shown.
     Gap {
         /// How many.
         count: usize,
-        /// Whether they come before all steps that are shown.
-        first: bool,
+        /// Where they are.
+        place: Place,
     },
+    /// The global state: what is above has happened, what is below has not.
+    Line,
     /// One event.
     Event {
         /// When it happens.
@@ -57,6 +69,17 @@ pub(crate) enum Row {
         /// The column of its thread.
         column: usize,
     },
+}
+
+/// Where events are that a table leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Before all steps that are shown.
+    Before,
+    /// After a step that is shown.
+    Between,
+    /// After the state.
+    After,
 }
 
 /// When an event of a table happens.
@@ -70,6 +93,14 @@ pub(crate) enum Label {
     Next,
     /// It is next at the end, and cannot happen.
     Blocked,
+    /// Before the state, by no run that is known.
+    Past,
+    /// Likewise, as the last event of its thread.
+    Last,
+    /// After the state, as the first event of its thread.
+    Ahead,
+    /// After that.
+    Later,
 }
 
 impl Label {
@@ -80,12 +111,19 @@ impl Label {
             Self::Fault(step) => format!("> {step}"),
             Self::Next => "then".to_owned(),
             Self::Blocked => "waits".to_owned(),
+            Self::Past => String::new(),
+            Self::Last => ">".to_owned(),
+            Self::Ahead => "next".to_owned(),
+            Self::Later => "later".to_owned(),
         }
     }
 
     /// Whether it marks an event at fault.
     pub(crate) const fn is_fault(self) -> bool {
-        !matches!(self, Self::Step(_))
+        match self {
+            Self::Fault(_) | Self::Next | Self::Blocked | Self::Last => true,
+            Self::Step(_) | Self::Past | Self::Ahead | Self::Later => false,
+        }
     }
 }
 
@@ -108,29 +146,98 @@ impl<'t> Table<'t> {
             shown.iter().chain(&named).map(|&event| trace.event(event).thread).collect();
         threads.sort_unstable();
         threads.dedup();
-        let column = |event: EventId| {
-            let thread = trace.event(event).thread;
-            threads.iter().position(|&other| other == thread).unwrap_or(0)
-        };
-        let mut rows = Vec::new();
-        let mut last = 0;
-        for (step, event) in numbered(trace, reordering, shown) {
-            let label = match named.contains(&event) {
-                true => Label::Fault(step),
-                false => Label::Step(step),
-            };
-            rows.extend(gap(last, step));
-            rows.push(Row::Event { label, event, column: column(event) });
-            last = step;
-        }
-        rows.extend(gap(last, steps_count(reordering) + 1));
+        let mut table = Self::empty(trace, threads);
+        table.push_steps(reordering, shown, &named);
         let label = match proof.goal() {
             Goal::Deadlock(_) => Label::Blocked,
             _ => Label::Next,
         };
-        let next = proof.then().into_iter();
-        rows.extend(next.map(|event| Row::Event { label, event, column: column(event) }));
-        Self { trace, threads, rows }
+        for event in proof.then() {
+            table.push(label, event);
+        }
+        table
+    }
+
+    /// What each of `threads` does last in `reordering`, its last event marked, then a line, then
+    /// what each does next.
+    pub(crate) fn of_state(
+        trace: &'t Trace,
+        reordering: &Reordering,
+        threads: Vec<ThreadId>,
+        is_run: bool,
+        extent: Extent,
+    ) -> Self {
+        let runs: Vec<&[EventId]> =
+            threads.iter().map(|&thread| steps_of(trace, reordering, thread)).collect();
+        let last: Vec<EventId> = runs.iter().filter_map(|run| run.last().copied()).collect();
+        let shown: Vec<EventId> = match steps_count(reordering) <= extent.whole_max {
+            true => runs.concat(),
+            false => {
+                let each = (extent.whole_max / threads.len().max(1)).clamp(1, extent.steps_max);
+                wanted(trace, reordering, &last, each)
+            }
+        };
+        let mut ahead: Vec<(EventId, Label)> = Vec::new();
+        for (&thread, run) in threads.iter().zip(&runs) {
+            let next = trace.thread_events(thread)[run.len()..].iter().take(extent.ahead_max);
+            let labels = [Label::Ahead].into_iter().chain(std::iter::repeat(Label::Later));
+            ahead.extend(next.copied().zip(labels));
+        }
+        ahead.sort_unstable_by_key(|&(event, _)| event);
+        let mut table = Self { has_values: true, ..Self::empty(trace, threads) };
+        table.push_steps(reordering, shown, &last);
+        if !is_run {
+            table.forget_steps();
+        }
+        table.rows.push(Row::Line);
+        let rest = trace.len() - steps_count(reordering) - ahead.len();
+        for (event, label) in ahead {
+            table.push(label, event);
+        }
+        table.push_gap(rest, Place::After);
+        table
+    }
+
+    const fn empty(trace: &'t Trace, threads: Vec<ThreadId>) -> Self {
+        Self { trace, threads, rows: Vec::new(), is_run: true, has_values: false }
+    }
+
+    fn push(&mut self, label: Label, event: EventId) {
+        let thread = self.trace.event(event).thread;
+        let column = self.threads.iter().position(|&other| other == thread).unwrap_or(0);
+        self.rows.push(Row::Event { label, event, column });
+    }
+
+    fn push_gap(&mut self, count: usize, place: Place) {
+        if count > 0 {
+            self.rows.push(Row::Gap { count, place });
+        }
+    }
+
+    /// Adds the steps of `reordering` that are to be `shown`, those of `marked` marked.
+    fn push_steps(&mut self, reordering: &Reordering, shown: Vec<EventId>, marked: &[EventId]) {
+        let place = |last| if last == 0 { Place::Before } else { Place::Between };
+        let mut last = 0;
+        for (step, event) in numbered(self.trace, reordering, shown) {
+            let label = match marked.contains(&event) {
+                true => Label::Fault(step),
+                false => Label::Step(step),
+            };
+            self.push_gap(step - last - 1, place(last));
+            self.push(label, event);
+            last = step;
+        }
+        self.push_gap(steps_count(reordering) - last, place(last));
+    }
+
+    /// Takes the numbers of the steps away, since no run is known that makes them.
+    fn forget_steps(&mut self) {
+        self.is_run = false;
+        for row in &mut self.rows {
+            if let Row::Event { label, .. } = row {
+                *label = if label.is_fault() { Label::Last } else { Label::Past };
+            }
+        }
     }
 
     /// The headings of the columns.
@@ -140,26 +247,33 @@ impl<'t> Table<'t> {
 
     /// What `event` does, and where.
     pub(crate) fn cell(&self, event: EventId) -> (String, Cow<'t, str>) {
+        let value = known_value(self.trace, event).filter(|_| self.has_values);
+        let value = value.map_or(String::new(), |value| format!(" = {value}"));
         let (event, names) = (self.trace.event(event), self.trace.names());
-        (names.spell(event.op).to_string(), place(names.location(event.site)))
+        (format!("{}{value}", names.spell(event.op)), place(names.location(event.site)))
     }
 
     /// Whether there are steps that it does not show.
     pub(crate) fn has_gaps(&self) -> bool {
-        self.rows.iter().any(|row| matches!(row, Row::Gap { .. }))
+        let is_gap = |row: &Row| matches!(row, Row::Gap { place, .. } if *place != Place::After);
+        self.is_run && self.rows.iter().any(is_gap)
     }
-}
 
-/// The steps between `last` and `step`, if there are any.
-const fn gap(last: usize, step: usize) -> Option<Row> {
-    let count = step - last - 1;
-    if count == 0 { None } else { Some(Row::Gap { count, first: last == 0 }) }
-}
+    /// What the column of labels is called.
+    pub(crate) const fn label_heading(&self) -> &'static str {
+        if self.is_run { "step" } else { "" }
+    }
 
-/// `… 17 steps before`, or `between`.
-pub(crate) fn gap_note(count: usize, first: bool) -> String {
-    let place = if first { "before" } else { "between" };
-    format!("… {} {place}", crate::counted(count as u64, "step"))
+    /// `… 17 steps before`, or `between`; `… 17 events after`.
+    pub(crate) fn gap_note(&self, count: usize, place: Place) -> String {
+        let (thing, place) = match place {
+            Place::Before => ("step", "before"),
+            Place::Between => ("step", "between"),
+            Place::After => ("event", "after"),
+        };
+        let thing = if self.is_run { thing } else { "event" };
+        format!("… {} {place}", counted(count as u64, thing))
+    }
 }
 
 /// Of the thread of each of `named` the last steps up to it, so many at most.

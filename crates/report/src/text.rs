@@ -3,14 +3,15 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use reweave_analysis::{Coverage, Finding, Guarantee, Kind, Outcome, Proof, Reported};
+use reweave_analysis::{Coverage, Finding, Guarantee, Kind, Outcome, Reported};
 use reweave_trace::{EventId, Trace};
 
 use crate::alternatives::{Choices, variable};
 use crate::left_out::{accounts, counters};
-use crate::shown::{clipped, shown};
+use crate::shown::{LINE_MAX, clipped, shown, wrapped};
 use crate::site::Site;
-use crate::table::{Extent, Row, Table, gap_note};
+use crate::state::{self, Known, Picture};
+use crate::table::{Extent, Row, Table};
 use crate::{Examined, GAP_HINT, counted, heading, instances_note, remarks, title};
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -27,6 +28,9 @@ pub(crate) const CELL_MAX: usize = 32;
 
 /// How wide the column of steps is at least.
 const LABEL_MIN: usize = 6;
+
+/// How wide the column of events is.
+const NUMBER_WIDTH: usize = 10;
 
 /// Writes what was found in each of `examined`, with colours; the caller strips them where they
 /// are not wanted.
@@ -91,6 +95,10 @@ fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::
     if let Some(line) = reading_line(trace, finding) {
         return writeln!(out, "{BAD}{id:<6}{BAD:#} {line}, count {}", finding.count);
     }
+    if let Some(state) = finding.detail.state() {
+        let line = state::line(state);
+        return writeln!(out, "{BAD}{id:<6}{BAD:#} {line}, count {}", finding.count);
+    }
     let sites = || finding.events.iter().map(|&event| Site::of(trace, event));
     let mut places: Vec<String> =
         sites().map(|site| clipped(&site.place(), CELL_MAX)).filter(|it| !it.is_empty()).collect();
@@ -105,9 +113,7 @@ fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::
 
 fn finding(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
     head(out, trace, reported)?;
-    if let Some(shown) = reported.finding.evidence.proof() {
-        proof(out, trace, shown, Extent::BRIEF)?;
-    }
+    evidence(out, trace, &reported.finding, Extent::BRIEF)?;
     writeln!(out, "  {DIM}{}{DIM:#}", reported.finding.guarantee().meaning())
 }
 
@@ -146,6 +152,21 @@ pub(crate) fn head(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> i
         finding.analysis
     )?;
     writeln!(out, "  {}", shown(&finding.message))?;
+    match finding.detail.state() {
+        Some(state) => write_known(out, &Known::of(state))?,
+        None => write_sites(out, trace, finding)?,
+    }
+    if let Some(choices) = Choices::of(trace, finding) {
+        write_choices(out, &choices)?;
+    }
+    if let Some(note) = instances_note(finding) {
+        writeln!(out, "  {note}")?;
+    }
+    Ok(())
+}
+
+/// Writes the events at fault, each with what its thread holds.
+fn write_sites(out: &mut dyn Write, trace: &Trace, finding: &Finding) -> io::Result<()> {
     for &event in &finding.events {
         let site = Site::of(trace, event);
         let who = format!("event {}, {}: {}", site.number, site.thread, site.op);
@@ -156,11 +177,20 @@ pub(crate) fn head(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> i
             writeln!(out, "      {DIM}from {}{DIM:#}", shown(frame.trim_end()))?;
         }
     }
-    if let Some(choices) = Choices::of(trace, finding) {
-        write_choices(out, &choices)?;
+    Ok(())
+}
+
+/// Writes what a predicate speaks of, and what that is in a state.
+fn write_known(out: &mut dyn Write, known: &Known<'_>) -> io::Result<()> {
+    let Some(heading) = known.heading() else { return Ok(()) };
+    writeln!(out, "  {heading}")?;
+    let terms: Vec<String> = known.listed.iter().map(|(term, _)| clipped(term, CELL_MAX)).collect();
+    let width = terms.iter().map(|term| term.chars().count()).max().unwrap_or(0);
+    for (term, (_, value)) in terms.iter().zip(&known.listed) {
+        writeln!(out, "    {term:width$}  {}", clipped(value, CELL_MAX))?;
     }
-    if let Some(note) = instances_note(finding) {
-        writeln!(out, "  {note}")?;
+    if let Some(note) = known.unlisted_note() {
+        writeln!(out, "    {DIM}{note}{DIM:#}")?;
     }
     Ok(())
 }
@@ -188,16 +218,36 @@ fn write_choices(out: &mut dyn Write, choices: &Choices) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what matters of a schedule as a table with a column per thread, and what the schedule
-/// takes for granted.
-pub(crate) fn proof(
+/// Writes what a finding rests on: its state, or its schedule if there is one.
+pub(crate) fn evidence(
     out: &mut dyn Write,
     trace: &Trace,
-    proof: &Proof,
+    finding: &Finding,
     extent: Extent,
 ) -> io::Result<()> {
-    writeln!(out, "  {}", heading(proof))?;
-    let table = Table::of(trace, proof, extent);
+    let accepted = finding.evidence.proof();
+    match (Picture::of(trace, finding, extent), accepted) {
+        (Some(picture), _) => {
+            writeln!(out, "  {}", picture.heading)?;
+            write_table(out, &picture.table)?;
+            for line in picture.notes.iter().flat_map(|note| wrapped(note, LINE_MAX)) {
+                writeln!(out, "  {line}")?;
+            }
+        }
+        (None, Some(accepted)) => {
+            writeln!(out, "  {}", heading(accepted))?;
+            write_table(out, &Table::of(trace, accepted, extent))?;
+        }
+        (None, None) => {}
+    }
+    for remark in accepted.map_or_else(Vec::new, |accepted| remarks(trace, accepted)) {
+        writeln!(out, "  {WARN}{remark}{WARN:#}")?;
+    }
+    Ok(())
+}
+
+/// Writes what matters of a schedule as a table with a column per thread.
+fn write_table(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
     let headings: Vec<String> =
         table.headings().iter().map(|name| clipped(name, CELL_MAX)).collect();
     let mut widths: Vec<usize> = headings.iter().map(|heading| heading.chars().count()).collect();
@@ -207,21 +257,18 @@ pub(crate) fn proof(
             widths[column] = widths[column].max(op.chars().count());
         }
     }
-    let label_width = label_width(&table);
-    write!(out, "  {DIM}{:>label_width$}{:>10}{DIM:#}", "step", "event")?;
+    let label_width = label_width(table);
+    write!(out, "  {DIM}{:>label_width$}{:>NUMBER_WIDTH$}{DIM:#}", table.label_heading(), "event")?;
     for (at, (heading, &width)) in headings.iter().zip(&widths).enumerate() {
         let width = if at + 1 == widths.len() { 0 } else { width };
         write!(out, "  {BOLD}{heading:width$}{BOLD:#}")?;
     }
     writeln!(out)?;
     for &row in &table.rows {
-        table_row(out, &table, label_width, &widths, row)?;
+        table_row(out, table, label_width, &widths, row)?;
     }
     if table.has_gaps() {
         writeln!(out, "  {DIM}{GAP_HINT}{DIM:#}")?;
-    }
-    for remark in remarks(trace, proof) {
-        writeln!(out, "  {WARN}{remark}{WARN:#}")?;
     }
     Ok(())
 }
@@ -230,7 +277,7 @@ pub(crate) fn proof(
 fn label_width(table: &Table<'_>) -> usize {
     let labels = table.rows.iter().map(|row| match row {
         Row::Event { label, .. } => label.word().len(),
-        Row::Gap { .. } => 0,
+        Row::Gap { .. } | Row::Line => 0,
     });
     labels.max().unwrap_or(0).max(LABEL_MIN)
 }
@@ -243,15 +290,25 @@ fn table_row(
     row: Row,
 ) -> io::Result<()> {
     let (label, event, column) = match row {
-        Row::Gap { count, first } => {
-            return writeln!(out, "  {DIM}{}{DIM:#}", gap_note(count, first));
+        Row::Gap { count, place } => {
+            return writeln!(out, "  {DIM}{}{DIM:#}", table.gap_note(count, place));
+        }
+        Row::Line => {
+            let columns: usize = widths.iter().map(|width| 2 + width).sum();
+            let line = format!("{:─^1$}", " the state ", label_width + NUMBER_WIDTH + columns);
+            return writeln!(out, "  {BAD}{line}{BAD:#}");
         }
         Row::Event { label, event, column } => (label, event, column),
     };
     let (op, location) = table.cell(event);
     let (op, location) = (clipped(&op, CELL_MAX), clipped(&location, CELL_MAX));
     let style = if label.is_fault() { BAD } else { Style::new() };
-    write!(out, "  {style}{:>label_width$}{style:#}{:>10}", label.word(), event.number())?;
+    write!(
+        out,
+        "  {style}{:>label_width$}{style:#}{:>NUMBER_WIDTH$}",
+        label.word(),
+        event.number()
+    )?;
     let before: usize = widths[..column].iter().map(|width| 2 + width).sum();
     write!(out, "{:before$}  {style}{op}{style:#}", "")?;
     if !location.is_empty() {

@@ -7,7 +7,7 @@ use reweave_trace::Trace;
 
 use super::sides::Mark;
 use super::{Explanation, Row, Side};
-use crate::html::{foot, head, page, proof};
+use crate::html::{evidence, foot, head, page};
 use crate::shown::{markup, prose};
 use crate::table::Extent;
 use crate::text::size;
@@ -29,13 +29,13 @@ pub fn explanation_html(
         writeln!(out, "<p class=\"soft\">{}</p>", size(trace))?;
         writeln!(out, "<article id=\"{}\">", reported.id)?;
         head(out, trace, reported)?;
-        writeln!(out, "<h4>Why it is a fault</h4>")?;
+        writeln!(out, "<h4>{}</h4>", explanation.why_heading())?;
         for paragraph in &explanation.why {
             writeln!(out, "<p>{}</p>", prose(paragraph))?;
         }
-        if let Some(accepted) = reported.finding.evidence.proof() {
-            writeln!(out, "<h4>How it comes about</h4>")?;
-            proof(out, trace, accepted, Extent::FULL)?;
+        if let Some(heading) = explanation.evidence_heading() {
+            writeln!(out, "<h4>{heading}</h4>")?;
+            evidence(out, trace, &reported.finding, Extent::FULL)?;
         }
         if let Some(sides) = &explanation.sides {
             writeln!(out, "<h4>Side by side</h4>\n<div class=\"scroll sides\">")?;

@@ -8,13 +8,10 @@ use reweave_trace::Trace;
 
 use super::sides::Mark;
 use super::{Explanation, Row, Side, Sides};
-use crate::shown::{clipped, shown};
+use crate::shown::{LINE_MAX, clipped, shown, wrapped};
 use crate::table::Extent;
-use crate::text::{BAD, BOLD, CELL_MAX, DIM, head, proof, size};
+use crate::text::{BAD, BOLD, CELL_MAX, DIM, evidence, head, size};
 use crate::{Examined, title};
-
-/// How long a line of prose gets.
-const LINE_MAX: usize = 96;
 
 /// Writes what there is to say about `reported`, one of the findings of `examined`, with colours;
 /// the caller strips them where they are not wanted.
@@ -30,7 +27,7 @@ pub fn explanation_text(
     let explanation = Explanation::of(trace, reported);
     writeln!(out, "{BOLD}{}{BOLD:#}: {}\n", shown(title(path)), size(trace))?;
     head(out, trace, reported)?;
-    writeln!(out, "\n{BOLD}Why it is a fault{BOLD:#}")?;
+    writeln!(out, "\n{BOLD}{}{BOLD:#}", explanation.why_heading())?;
     for (at, paragraph) in explanation.why.iter().enumerate() {
         if at > 0 {
             writeln!(out)?;
@@ -39,9 +36,11 @@ pub fn explanation_text(
             writeln!(out, "  {line}")?;
         }
     }
-    if let Some(accepted) = reported.finding.evidence.proof() {
-        writeln!(out, "\n{BOLD}How it comes about{BOLD:#}")?;
-        proof(out, trace, accepted, Extent::FULL)?;
+    if let Some(heading) = explanation.evidence_heading() {
+        writeln!(out, "\n{BOLD}{heading}{BOLD:#}")?;
+        evidence(out, trace, &reported.finding, Extent::FULL)?;
+    }
+    if reported.finding.evidence.proof().is_some() {
         writeln!(out, "  {DIM}{}{DIM:#}", reported.finding.guarantee().meaning())?;
     }
     if let Some(sides) = &explanation.sides {
@@ -49,27 +48,6 @@ pub fn explanation_text(
         write_sides(out, trace, sides)?;
     }
     Ok(())
-}
-
-/// `text` in lines of at most `letters_max` letters, as far as its words allow.
-fn wrapped(text: &str, letters_max: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut length = 0;
-    for word in text.split(' ') {
-        let word_length = word.chars().count();
-        if length > 0 && length + 1 + word_length > letters_max {
-            lines.push(String::new());
-            length = 0;
-        }
-        let line = lines.last_mut().expect("there is a line to start with");
-        if length > 0 {
-            line.push(' ');
-            length += 1;
-        }
-        line.push_str(word);
-        length += word_length;
-    }
-    lines
 }
 
 /// A line of a side: what it says, and how.
@@ -127,16 +105,4 @@ fn lines(trace: &Trace, side: &Side) -> Vec<Line> {
         }
     };
     side.rows.iter().map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prose_is_broken_between_words() {
-        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("unbreakable a b", 3), ["unbreakable", "a b"]);
-        assert_eq!(wrapped("", 3), [""]);
-    }
 }

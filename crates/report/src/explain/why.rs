@@ -10,6 +10,7 @@ use crate::alternatives::{BY_ORDER_ALONE, Lead, variable};
 use crate::free_reads;
 use crate::schedule::{Seen, holds, sees};
 use crate::site::Site;
+use crate::state;
 
 /// Why `finding` is a fault, and what is special about it.
 pub(crate) fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
@@ -25,11 +26,12 @@ pub(crate) fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
             "The program says that this always holds. In the schedule below it does not."
                 .to_owned(),
         ],
-        Kind::Predicate => vec![
-            "The schedule below leads to a state that meets the predicate; in another run of the \
-             same program, with the same input, it can be reached."
-                .to_owned(),
-        ],
+        Kind::Predicate => match finding.detail.state() {
+            Some(state) => state::paragraphs(state, finding.guarantee() == Guarantee::Witnessed),
+            None => {
+                vec!["The schedule below leads to a state that meets the predicate.".to_owned()]
+            }
+        },
     };
     if finding.guarantee() != Guarantee::Witnessed {
         paragraphs.push(finding.guarantee().meaning().to_owned());
