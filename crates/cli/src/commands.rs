@@ -11,4 +11,5 @@ pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod list;
 pub(crate) mod races;
+pub(crate) mod states;
 pub(crate) mod stats;

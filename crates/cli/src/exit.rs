@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use reweave_analysis::Outcome;
 use reweave_format::{ReadError, ReadErrorKind, WriteError};
 use reweave_report::shown;
+use reweave_states::predicate::PredicateError;
 
 const BAD_INPUT: u8 = 2;
 const CUT_SHORT: u8 = 3;
@@ -33,6 +34,11 @@ pub(crate) fn of_search<'a>(outcomes: impl Iterator<Item = &'a Outcome> + Clone)
     }
     let complete = outcomes.into_iter().all(Outcome::is_complete);
     if complete { ExitCode::SUCCESS } else { ExitCode::from(CUT_SHORT) }
+}
+
+/// The exit code of what answers a question: the whole of it, or as far as it got.
+pub(crate) fn of_answer(is_complete: bool) -> ExitCode {
+    if is_complete { ExitCode::SUCCESS } else { ExitCode::from(CUT_SHORT) }
 }
 
 /// Runs `command` and turns whatever becomes of it into an exit code and a word on standard error.
@@ -91,7 +97,16 @@ fn explain(error: &anyhow::Error) -> u8 {
         say("reweave: interrupted");
         return INTERRUPTED;
     }
-    say(&format!("reweave: {error:#}"));
+    let text = format!("{error:#}");
+    let pointing = error.chain().find_map(|cause| cause.downcast_ref::<PredicateError>());
+    let lines = pointing.map_or_else(String::new, ToString::to_string);
+    // What is wrong with a predicate, and where, takes lines of its own; nothing else does.
+    let (first, rest) = match (text.strip_suffix(&lines), lines.split_once('\n')) {
+        (Some(start), Some((first, rest))) => (format!("{start}{first}"), rest),
+        _ => (text, ""),
+    };
+    say(&format!("reweave: {first}"));
+    rest.lines().for_each(say);
     BAD_INPUT
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reweave_format::{Compression, Format, ReadOptions, Reading};
+use reweave_format::{Compression, Format, Input, ReadError, ReadOptions, Reading};
 
 use crate::exit::say;
 use crate::interrupt;
@@ -16,21 +16,43 @@ const NOTES_MAX: usize = 20;
 
 /// Reads the trace at `path`; `-` is standard input.
 pub(crate) fn read(path: &Path, repair: bool) -> anyhow::Result<Reading> {
+    let reading = watched(path, repair, reweave_format::read)?;
+    say_notes(path, &reading);
+    Ok(reading)
+}
+
+/// Reads the trace or the poset at `path`; `-` is standard input.
+pub(crate) fn read_either(path: &Path, repair: bool) -> anyhow::Result<Input> {
+    let input = watched(path, repair, reweave_format::read_input)?;
+    if let Input::Trace(reading) = &input {
+        say_notes(path, reading);
+    }
+    Ok(input)
+}
+
+/// What `read` makes of the file at `path`, with progress.
+fn watched<T>(
+    path: &Path,
+    repair: bool,
+    read: impl FnOnce(&Path, &ReadOptions<'_>) -> Result<T, ReadError>,
+) -> Result<T, ReadError> {
     let size = std::fs::metadata(path).ok().filter(|there| there.is_file());
     let bar = Bar::new(&name(path), size.map(|there| there.len()));
     let go_on = |bytes: u64| bar.go_on(bytes);
     interrupt::set_waiting(path == Path::new(STANDARD));
-    let reading = reweave_format::read(path, &ReadOptions { repair, go_on: Some(&go_on) });
+    let reading = read(path, &ReadOptions { repair, go_on: Some(&go_on) });
     interrupt::set_waiting(false);
-    let reading = reading?;
-    drop(bar);
+    reading
+}
+
+/// Says what was noticed of the trace at `path`.
+fn say_notes(path: &Path, reading: &Reading) {
     for note in reading.notes.iter().take(NOTES_MAX) {
         say(&format!("{}: {note}", name(path)));
     }
     if let Some(more) = reading.notes.len().checked_sub(NOTES_MAX).filter(|&more| more > 0) {
         say(&format!("{}: and {more} more", name(path)));
     }
-    Ok(reading)
 }
 
 /// Refuses `paths` that name standard input more than once.

@@ -123,6 +123,17 @@ pub(crate) fn run(
     analyses: &[&'static dyn Analysis],
     adjust: impl FnOnce(&mut Settings),
 ) -> anyhow::Result<ExitCode> {
+    let boxed = |&analysis: &&'static dyn Analysis| -> Box<dyn Analysis> { Box::new(analysis) };
+    run_chosen(options, |_| Ok(analyses.iter().map(boxed).collect()), adjust)
+}
+
+/// Runs on each trace of `options` the analyses that `choose` chooses for it, with what `adjust`
+/// adds to the settings.
+pub(crate) fn run_chosen(
+    options: &Options,
+    choose: impl Fn(&Trace) -> anyhow::Result<Vec<Box<dyn Analysis>>>,
+    adjust: impl FnOnce(&mut Settings),
+) -> anyhow::Result<ExitCode> {
     input::check_names(&options.traces)?;
     let destination = Destination::prepare(options.printing.output.as_deref())?;
     let mut settings = options.search.settings();
@@ -149,9 +160,17 @@ pub(crate) fn run(
                 continue;
             }
         };
+        let analyses = match choose(&trace) {
+            Ok(analyses) => analyses,
+            Err(error) => {
+                failures.push(error.context(input::name(path)));
+                continue;
+            }
+        };
+        let analyses: Vec<&dyn Analysis> = analyses.iter().map(Box::as_ref).collect();
         interrupt::keep();
         let bar = Bar::new("analysing", Some(trace.len() as u64));
-        let outcome = reweave_catalog::run(&trace, analyses, &settings, &bar);
+        let outcome = reweave_catalog::run(&trace, &analyses, &settings, &bar);
         drop(bar);
         examined.push((path.display().to_string(), trace, outcome));
     }
@@ -166,6 +185,7 @@ pub(crate) fn run(
     Ok(exit::after(&failures, code))
 }
 
-fn available_threads() -> usize {
+/// How many threads may work unless said.
+pub(crate) fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

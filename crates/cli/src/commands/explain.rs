@@ -3,11 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
+use clap::ValueEnum as _;
 use reweave_analysis::{Analysis, Outcome, Reported, Settings};
 use reweave_report::{Examined, SCHEMA};
+use reweave_states::analyses::FIND;
 use serde_json::Value;
 
 use super::examine::{Printing, ReportFormat, Search, Selection};
+use super::states::{OrderName, Question};
 use crate::destination::Destination;
 use crate::exit::say;
 use crate::watch::Bar;
@@ -20,8 +24,18 @@ const NAMES_MAX: usize = 20;
 const PREFIX_MIN: usize = 4;
 
 /// Options that a report tells of.
-const RECORDED: [&str; 8] =
-    ["only", "with", "all", "limit", "budget", "window", "values", "final_reads"];
+const RECORDED: [&str; 10] = [
+    "only",
+    "with",
+    "all",
+    "limit",
+    "budget",
+    "window",
+    "values",
+    "final_reads",
+    "predicates",
+    "order",
+];
 
 /// Explain one finding: what it is, why it is a fault, and how it comes about.
 ///
@@ -48,6 +62,12 @@ pub(crate) struct Args {
     /// Of nondeterminism: take every variable to be read once more when the run ends
     #[arg(long)]
     final_reads: bool,
+    /// Of global states: what `states find` was asked for; may be given several times
+    #[arg(long = "predicate", value_name = "EXPR", conflicts_with_all = ["only", "with"])]
+    predicates: Vec<String>,
+    /// Of global states: which order they are of, as for `states find`
+    #[arg(long, value_enum, requires = "predicates")]
+    order: Option<OrderName>,
     #[command(flatten)]
     search: Search,
     #[command(flatten)]
@@ -58,10 +78,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.printing.output.as_deref())?;
     let recorded = args.from.as_deref().map(|report| Recorded::find(report, args)).transpose()?;
-    let analyses = match &recorded {
-        Some(recorded) => vec![recorded.analysis()?],
-        None => args.selection.analyses()?,
-    };
     let asked = args.search.settings();
     let settings = match &recorded {
         Some(recorded) => Settings { threads: asked.threads, ..recorded.settings },
@@ -72,7 +88,24 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             ..asked
         },
     };
+    let question = match &recorded {
+        Some(recorded) => recorded.question()?,
+        None if args.predicates.is_empty() => None,
+        None => Some(Question {
+            predicates: args.predicates.clone(),
+            order: args.order.unwrap_or(OrderName::Kept),
+            online: false,
+        }),
+    };
+    let mut analyses: Vec<&dyn Analysis> = match (&recorded, &question) {
+        (_, Some(_)) => Vec::new(),
+        (Some(recorded), None) => vec![recorded.analysis()?],
+        (None, None) => args.selection.analyses()?,
+    };
     let trace = input::read(&args.trace, args.search.repair)?.trace;
+    let find = question.map(|question| question.analysis(&trace)).transpose();
+    let find = find.with_context(|| input::name(&args.trace))?;
+    analyses.extend(find.iter().map(|find| find as &dyn Analysis));
     interrupt::keep();
     let bar = Bar::new("analysing", Some(trace.len() as u64));
     let outcome = reweave_catalog::run(&trace, &analyses, &settings, &bar);
@@ -154,6 +187,8 @@ struct Recorded {
     fingerprint: String,
     analysis: String,
     events: Vec<u64>,
+    /// The predicate that a state meets and the order that it is of, where it tells of a state.
+    state: Option<[String; 2]>,
     /// How hard was looked.
     settings: Settings,
 }
@@ -183,8 +218,24 @@ impl Recorded {
             fingerprint,
             analysis: text(finding, "analysis"),
             events: events.iter().filter_map(Value::as_u64).collect(),
+            state: finding
+                .get("predicate")
+                .map(|_| [text(finding, "predicate"), text(finding, "order")]),
             settings,
         })
+    }
+
+    /// What was asked for, if it was found by a search for states.
+    fn question(&self) -> anyhow::Result<Option<Question>> {
+        let Some([predicate, order]) = &self.state else { return Ok(None) };
+        if self.analysis != FIND {
+            return Ok(None);
+        }
+        let known = OrderName::from_str(order, false);
+        let Ok(order) = known else {
+            anyhow::bail!("the report names `{order}`, an order that is not known");
+        };
+        Ok(Some(Question { predicates: vec![predicate.clone()], order, online: false }))
     }
 
     /// The analysis that made it.

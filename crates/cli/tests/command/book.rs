@@ -63,13 +63,16 @@ fn the_reference_shows_the_json_of_the_first_trace() {
 }
 
 /// Everything that the chapter `name` shows of a run of the command is what it prints; the chapter's
-/// first trace is in `file`.
+/// first trace is in `file`, and its first poset, if it has one, in `poset.json`.
 #[track_caller]
 fn shows_what_is_printed(name: &str, file: &str) {
     let text = chapter(name);
     let all = blocks(&text);
     let trace = all.iter().find(|block| block.contains('|')).expect("the chapter has a trace");
     let folder = Folder::with(file, trace);
+    if let Some(poset) = all.iter().find(|block| block.starts_with("{\"n\"")) {
+        folder.put("poset.json", poset);
+    }
     let commands =
         all.iter().filter_map(|block| block.strip_prefix("$ reweave ")?.split_once('\n'));
     let mut count = 0;
@@ -87,6 +90,7 @@ fn the_chapters_on_faults_show_what_is_printed() {
     shows_what_is_printed("deadlocks.md", "crossed.std");
     shows_what_is_printed("atomicity.md", "deposit.std");
     shows_what_is_printed("determinism.md", "total.std");
+    shows_what_is_printed("states.md", "turns.std");
     shows_what_is_printed("explain.md", "total.std");
 }
 
@@ -126,11 +130,14 @@ fn the_table_of_relations_is_what_the_litmus_cases_give() {
 #[test]
 fn the_reference_names_every_option_of_every_command() {
     let reference = chapter("commands.md");
-    for command in super::COMMANDS {
-        let help = Folder::new().run(&[command, "--help"]).expect(0).out();
+    let families = super::COMMANDS.map(|command| vec![command]);
+    let of_states = super::STATES_COMMANDS.map(|command| vec!["states", command]);
+    for command in families.into_iter().chain(of_states) {
+        let arguments = [&command[..], &["--help"]].concat();
+        let help = Folder::new().run(&arguments).expect(0).out();
         for word in help.split_whitespace().filter(|word| word.starts_with("--")) {
             let option = word.trim_end_matches(',');
-            assert!(option == "--help" || reference.contains(option), "{command} {option}");
+            assert!(option == "--help" || reference.contains(option), "{command:?} {option}");
         }
     }
 }

@@ -9,6 +9,7 @@ mod explain;
 mod families;
 mod generate;
 mod manners;
+mod states;
 mod stats;
 
 use std::fs;
@@ -112,19 +113,23 @@ impl Ran {
 }
 
 /// Every command.
-pub(crate) const COMMANDS: [&str; 11] = [
+pub(crate) const COMMANDS: [&str; 12] = [
     "demo",
     "check",
     "races",
     "deadlocks",
     "atomicity",
     "determinism",
+    "states",
     "explain",
     "stats",
     "convert",
     "generate",
     "list",
 ];
+
+/// Every command below `states`.
+pub(crate) const STATES_COMMANDS: [&str; 3] = ["count", "list", "sample"];
 
 pub(crate) const RACE: &str = "T1|w(x)|a.c:1\nT2|w(x)|b.c:2\n";
 pub(crate) const CLEAN: &str = "T1|acq(m)|1\nT1|w(x)|2\nT1|rel(m)|3\nT2|acq(m)|4\nT2|r(x)|5\n";

@@ -1,0 +1,172 @@
+//! `states count`: how many there are.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use reweave_base::Id;
+use reweave_states::count::{Algorithm, Counted, Effort, count, count_intervals};
+use serde_json::json;
+
+use super::space::{Source, Space};
+use crate::commands::examine::available_threads;
+use crate::commands::stats::StatsFormat;
+use crate::destination::Destination;
+use crate::watch::Bar;
+use crate::{exit, interrupt};
+
+/// Count the global states, exactly, however many there are.
+///
+/// Exits with 0, or with 3 when the count was cut short and is a lower bound.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reweave states count --per-event --format json run.std")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    source: Source,
+    /// How to count
+    #[arg(long, value_enum, default_value_t)]
+    algorithm: AlgorithmName,
+    /// Also count, for each event, the states that have it as the last one observed
+    #[arg(long)]
+    per_event: bool,
+    /// How many threads may work; all cores unless said. The count does not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// How many states to visit at most; for the diagram, how many choices of a number of events
+    /// to go through
+    #[arg(long, value_name = "N")]
+    budget: Option<u64>,
+    /// How to print the count
+    #[arg(long, value_enum, default_value_t)]
+    format: StatsFormat,
+    /// Write it to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// A way of counting as the command line spells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum AlgorithmName {
+    /// the diagram
+    #[default]
+    Auto,
+    /// equal windows merged, without going through the states; in batches where that does not fit
+    Diagram,
+    /// windows, thread by thread, on all cores
+    Walk,
+    /// one by one in lexical order
+    Lexical,
+    /// one by one, breadth first
+    Bfs,
+    /// one interval an event, on all cores, each in lexical order
+    Paramount,
+    /// one interval an event, on all cores, each breadth first
+    ParamountBfs,
+}
+
+impl AlgorithmName {
+    const fn algorithm(self) -> Algorithm {
+        match self {
+            Self::Auto | Self::Diagram => Algorithm::Diagram,
+            Self::Walk => Algorithm::Walk,
+            Self::Lexical => Algorithm::Lexical,
+            Self::Bfs => Algorithm::BreadthFirst,
+            Self::Paramount => Algorithm::ParaMount,
+            Self::ParamountBfs => Algorithm::ParaMountBreadthFirst,
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let destination = Destination::prepare(args.output.as_deref())?;
+    let space = args.source.read()?;
+    interrupt::keep();
+    let bar = Bar::new("counting", None);
+    let effort = Effort {
+        threads: args.threads.map_or_else(available_threads, usize::from),
+        budget: args.budget,
+        stop: &|| !bar.go_on(0),
+    };
+    let algorithm = args.algorithm.algorithm();
+    let counted = match args.per_event {
+        true => count_intervals(space.poset(), algorithm, &effort),
+        false => count(space.poset(), algorithm, &effort),
+    };
+    drop(bar);
+    destination.write(|out| match args.format {
+        StatsFormat::Text => text(out, &space, &counted),
+        StatsFormat::Json => json(out, &space, &counted),
+    })?;
+    Ok(exit::of_answer(counted.cut_short.is_none()))
+}
+
+/// How it was counted, for people.
+const fn means(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::Diagram => "by merging equal windows in a diagram",
+        Algorithm::Walk => "by a walk over windows",
+        Algorithm::Lexical => "one by one in lexical order",
+        Algorithm::BreadthFirst => "one by one, breadth first",
+        Algorithm::ParaMount => "by an interval an event, each in lexical order",
+        Algorithm::ParaMountBreadthFirst => "by an interval an event, each breadth first",
+    }
+}
+
+fn several(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn text(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()> {
+    let (path, states) = (reweave_report::shown(&space.path), &counted.states);
+    let noun = if states.to_u128() == Some(1) { "state" } else { "states" };
+    match counted.cut_short {
+        None => writeln!(out, "{path}: {states} global {noun}")?,
+        Some(reason) => {
+            writeln!(out, "{path}: at least {states} global {noun}; not all, as {reason}")?;
+        }
+    }
+    writeln!(
+        out,
+        "  A global state says how many events each thread has done; with an event, all before it \
+         are done."
+    )?;
+    writeln!(out, "  {}", space.order_sentence())?;
+    let poset = space.poset();
+    let threads = several(poset.chains_count(), "thread");
+    let events = several(poset.len(), "event");
+    writeln!(out, "  {threads}, {events}; counted {}.", means(counted.algorithm))?;
+    if let Some(overflow) = &counted.overflow {
+        writeln!(out, "  The diagram did not fit ({overflow}): the rest was counted in batches.")?;
+    }
+    let Some(intervals) = &counted.intervals else { return Ok(()) };
+    writeln!(out, "  By the last event observed, the empty state with the first:")?;
+    let names = space.chain_names();
+    let numbers = space.event_numbers();
+    for (((chain, _), number), states) in poset.events().zip(numbers).zip(intervals) {
+        let thread = reweave_report::shown(&names[chain.index()]);
+        writeln!(out, "    event {number}, thread {thread}: {states}")?;
+    }
+    Ok(())
+}
+
+fn json(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()> {
+    let mut document = space.document();
+    let mut put = |key: &str, value| document.insert(key.to_owned(), value);
+    put("states", counted.states.to_string().into());
+    put("complete", counted.cut_short.is_none().into());
+    if let Some(reason) = counted.cut_short {
+        put("truncated", reason.word().into());
+    }
+    put("algorithm", counted.algorithm.word().into());
+    if let Some(overflow) = &counted.overflow {
+        put("overflow", overflow.to_string().into());
+    }
+    if let Some(intervals) = &counted.intervals {
+        let intervals: Vec<String> = intervals.iter().map(ToString::to_string).collect();
+        put("intervals", json!(intervals));
+        put("interval_events", json!(space.event_numbers()));
+    }
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
+}

@@ -1,0 +1,58 @@
+//! `states find`: global states that meet a predicate.
+
+use std::process::ExitCode;
+
+use reweave_analysis::Analysis;
+use reweave_states::analyses::Find;
+use reweave_states::predicate::Predicate;
+use reweave_trace::Trace;
+
+use super::space::OrderName;
+use crate::commands::examine::{self, Options};
+
+/// Find global states that meet a predicate, or break one that should hold.
+///
+/// A predicate speaks of values (`x + y > 3`), of places (`at(T1, "a.c:12")`), of locks
+/// (`holds(T1, m)`) and of threads (`count(t: holds(t, m)) >= 2`), and may be inside `possibly`,
+/// `definitely`, `always` or `never`; `possibly` is meant when nothing is said. Shows the least state
+/// that meets it, and a run that reaches it. Exits with 0 when nothing is found, 66 when something
+/// is, and 3 when nothing is but the search was cut short.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reweave states find run.std --predicate 'never(x > limit)'")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    options: Options,
+    #[command(flatten)]
+    question: Question,
+}
+
+/// Which states are looked for.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Question {
+    /// What a state must meet; may be given several times
+    #[arg(long = "predicate", value_name = "EXPR", required = true)]
+    pub(crate) predicates: Vec<String>,
+    /// Which order the states are of; kept unless said
+    #[arg(long, value_enum, default_value_t = OrderName::Kept, hide_default_value = true)]
+    pub(crate) order: OrderName,
+    /// Feed the events through the online detector, as if they happened now
+    #[arg(long)]
+    pub(crate) online: bool,
+}
+
+impl Question {
+    /// The search of `trace` that answers it.
+    pub(crate) fn analysis(&self, trace: &Trace) -> anyhow::Result<Find> {
+        let parse = |text: &String| Predicate::parse(text, trace);
+        let predicates = self.predicates.iter().map(parse).collect::<Result<_, _>>()?;
+        Ok(Find { predicates, relation: self.order.relation(), is_online: self.online })
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let choose = |trace: &Trace| -> anyhow::Result<Vec<Box<dyn Analysis>>> {
+        Ok(vec![Box::new(args.question.analysis(trace)?)])
+    };
+    examine::run_chosen(&args.options, choose, |_| {})
+}

@@ -1,0 +1,152 @@
+//! `states list`: what they are.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use reweave_states::{Bounds, lexical};
+
+use super::space::{Source, Space};
+use crate::commands::stats::StatsFormat;
+use crate::destination::Destination;
+use crate::exit::{self, say};
+use crate::interrupt;
+
+/// List the global states in lexical order, the first thread most significant.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reweave states list --limit 20 run.std")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    source: Source,
+    /// Stop after this many states
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    limit: u64,
+    /// How to print the states
+    #[arg(long, value_enum, default_value_t)]
+    format: StatsFormat,
+    /// Write them to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// How a list ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    All,
+    Limit,
+    Interrupted,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let destination = Destination::prepare(args.output.as_deref())?;
+    let space = args.source.read()?;
+    interrupt::keep();
+    let mut end = End::All;
+    destination.write(|out| {
+        let mut table = Table::start(out, &space, args.format)?;
+        end = each(&space, args.limit, |state| table.push(state))?;
+        table.finish(end == End::All)
+    })?;
+    let limit = args.limit;
+    match end {
+        End::All => {}
+        End::Limit => say(&format!(
+            "{}: there are more than these {limit} states: `--limit N` lists more, and `states \
+             count` says how many there are",
+            space.path
+        )),
+        End::Interrupted => say(&format!("{}: interrupted: there are more states", space.path)),
+    }
+    Ok(exit::of_answer(end != End::Interrupted))
+}
+
+/// Hands `take` the states in lexical order, up to the limit.
+fn each(
+    space: &Space,
+    limit: u64,
+    mut take: impl FnMut(&[u32]) -> io::Result<()>,
+) -> io::Result<End> {
+    let (mut count, mut end, mut failure) = (0, End::All, None);
+    _ = lexical::each(space.poset(), &Bounds::all(space.poset()), |state| {
+        end = match (count == limit, interrupt::is_asked()) {
+            (true, _) => End::Limit,
+            (_, true) => End::Interrupted,
+            _ => End::All,
+        };
+        count += 1;
+        failure = if end == End::All { take(state).err() } else { None };
+        match end == End::All && failure.is_none() {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    failure.map_or(Ok(end), Err)
+}
+
+/// States, one a line: a column a thread for people, a list for programs.
+pub(super) struct Table<'a> {
+    out: &'a mut dyn Write,
+    format: StatsFormat,
+    widths: Vec<usize>,
+    is_empty: bool,
+}
+
+impl<'a> Table<'a> {
+    /// A table of states of `space`.
+    pub(super) fn start(
+        out: &'a mut dyn Write,
+        space: &Space,
+        format: StatsFormat,
+    ) -> io::Result<Self> {
+        let names: Vec<String> = space
+            .chain_names()
+            .iter()
+            .map(|name| reweave_report::shown(name).into_owned())
+            .collect();
+        let top = space.poset().top();
+        let widths = names.iter().zip(top);
+        let widths: Vec<usize> = widths
+            .map(|(name, length)| name.chars().count().max(length.to_string().len()))
+            .collect();
+        let mut table = Self { out, format, widths, is_empty: true };
+        match format {
+            StatsFormat::Text => table.row(&names)?,
+            StatsFormat::Json => {
+                // The document, left open, with the states as its last key but one.
+                let document = serde_json::to_string(&space.document())?;
+                let opened = document.strip_suffix('}').unwrap_or(&document);
+                write!(table.out, "{opened},\"states\":[")?;
+            }
+        }
+        Ok(table)
+    }
+
+    fn row(&mut self, cells: &[impl std::fmt::Display]) -> io::Result<()> {
+        let cells = cells.iter().zip(&self.widths);
+        let cells: Vec<String> = cells.map(|(cell, &width)| format!("{cell:>width$}")).collect();
+        writeln!(self.out, "{}", cells.join(" "))
+    }
+
+    /// Adds a state.
+    pub(super) fn push(&mut self, state: &[u32]) -> io::Result<()> {
+        match self.format {
+            StatsFormat::Text => self.row(state)?,
+            StatsFormat::Json => {
+                writeln!(self.out, "{}", if self.is_empty { "" } else { "," })?;
+                serde_json::to_writer(&mut *self.out, state)?;
+            }
+        }
+        self.is_empty = false;
+        Ok(())
+    }
+
+    /// Ends it; programs are told whether these are all states.
+    pub(super) fn finish(self, is_complete: bool) -> io::Result<()> {
+        match self.format {
+            StatsFormat::Text => Ok(()),
+            StatsFormat::Json => writeln!(self.out, "],\n\"complete\":{is_complete}}}"),
+        }
+    }
+}

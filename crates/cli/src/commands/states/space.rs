@@ -1,0 +1,209 @@
+//! What states are asked about: the poset of a trace, or one that was given.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use reweave_format::{Input, RawPoset};
+use reweave_order::poset::{
+    IllFormedPoset, Poset, PosetBuilder, Relation, TracePoset, collections, raw,
+};
+use reweave_trace::Trace;
+use serde_json::{Map, Value, json};
+
+use crate::input;
+
+/// Which events in which order.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Source {
+    /// The trace or poset to read; `-` is standard input
+    #[arg(value_name = "INPUT")]
+    input: PathBuf,
+    /// What counts as an event of a trace; collections unless said
+    #[arg(long, value_enum)]
+    events: Option<EventsName>,
+    /// Which order the events of a trace have; hb unless said
+    #[arg(long, value_enum)]
+    order: Option<OrderName>,
+    /// Mend a trace whose events cannot have happened, and say what was changed
+    #[arg(long)]
+    repair: bool,
+}
+
+/// What counts as an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum EventsName {
+    /// accesses of a thread with nothing between them that synchronises are one
+    #[default]
+    Collections,
+    /// every event of the trace
+    Raw,
+}
+
+impl EventsName {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Collections => "collections",
+            Self::Raw => "raw",
+        }
+    }
+}
+
+/// Which order events have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OrderName {
+    /// happens-before: past a read that races, a state may be one that no run reaches
+    #[default]
+    Hb,
+    /// what every cut of the run keeps: each state is one that a run reaches
+    Kept,
+}
+
+impl OrderName {
+    pub(crate) const fn relation(self) -> Relation {
+        match self {
+            Self::Hb => Relation::HappensBefore,
+            Self::Kept => Relation::Kept,
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Hb => "hb",
+            Self::Kept => "kept",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Hb => "happens-before",
+            Self::Kept => "what every cut of the run keeps",
+        }
+    }
+}
+
+/// Events in their order, and where they come from.
+pub(crate) struct Space {
+    /// The input, as the command line has it.
+    pub(crate) path: String,
+    origin: Origin,
+}
+
+enum Origin {
+    Given(Poset),
+    Traced { trace: Box<Trace>, poset: TracePoset, events: EventsName, order: OrderName },
+}
+
+impl Source {
+    /// Reads the input.
+    pub(crate) fn read(&self) -> anyhow::Result<Space> {
+        let origin = match input::read_either(&self.input, self.repair)? {
+            Input::Trace(reading) => self.traced(reading.trace).map_err(anyhow::Error::from),
+            Input::Poset(raw) => self.given(&raw),
+        };
+        let origin = origin.with_context(|| input::name(&self.input))?;
+        Ok(Space { path: self.input.display().to_string(), origin })
+    }
+
+    fn traced(&self, trace: Trace) -> Result<Origin, IllFormedPoset> {
+        let (events, order) = (self.events.unwrap_or_default(), self.order.unwrap_or_default());
+        let relation = order.relation();
+        let poset = match events {
+            EventsName::Collections => TracePoset::new(&trace, relation, collections)?,
+            EventsName::Raw => TracePoset::new(&trace, relation, raw)?,
+        };
+        Ok(Origin::Traced { trace: Box::new(trace), poset, events, order })
+    }
+
+    fn given(&self, raw: &RawPoset) -> anyhow::Result<Origin> {
+        let options = [("--events", self.events.is_some()), ("--order", self.order.is_some())];
+        for (option, is_given) in options {
+            anyhow::ensure!(
+                !is_given,
+                "a poset has its own events and order: `{option}` is for traces"
+            );
+        }
+        let mut builder = PosetBuilder::new(raw.chains_count())?;
+        for (number, (chain, clock)) in (1..).zip(raw.events()) {
+            builder.push(chain, clock).with_context(|| format!("event {number}"))?;
+        }
+        Ok(Origin::Given(builder.finish()))
+    }
+}
+
+impl Space {
+    /// The events in their order.
+    pub(crate) const fn poset(&self) -> &Poset {
+        match &self.origin {
+            Origin::Given(poset) => poset,
+            Origin::Traced { poset, .. } => poset.poset(),
+        }
+    }
+
+    /// What each chain is called: by its thread, or its number in a poset.
+    pub(crate) fn chain_names(&self) -> Vec<String> {
+        match &self.origin {
+            Origin::Given(poset) => (0..poset.chains_count()).map(|it| it.to_string()).collect(),
+            Origin::Traced { trace, poset, .. } => {
+                let threads = &trace.names().threads;
+                poset.threads().iter().map(|&thread| threads.name(thread).to_owned()).collect()
+            }
+        }
+    }
+
+    /// For each event, in the order of the poset, its number in the trace; for a collection that
+    /// of its first event. In a poset, its number there.
+    pub(crate) fn event_numbers(&self) -> Vec<u32> {
+        match &self.origin {
+            Origin::Given(poset) => (1..=poset.len() as u32).collect(),
+            Origin::Traced { poset, .. } => {
+                let events = poset.poset().events();
+                let first = events.filter_map(|(chain, index)| poset.first(chain, index));
+                first.map(|event| event.number()).collect()
+            }
+        }
+    }
+
+    /// What order there is, as a sentence.
+    pub(crate) fn order_sentence(&self) -> String {
+        match &self.origin {
+            Origin::Given(_) => "The order is that of the poset.".to_owned(),
+            Origin::Traced { events, order, .. } => {
+                let events = match events {
+                    EventsName::Collections => {
+                        "accesses with nothing between them that synchronises are one event"
+                    }
+                    EventsName::Raw => "every event counts",
+                };
+                format!("The order is {}; {events}.", order.name())
+            }
+        }
+    }
+
+    /// What programs are told of it first.
+    pub(crate) fn document(&self) -> Map<String, Value> {
+        let mut document = Map::new();
+        let mut put = |key: &str, value: Value| document.insert(key.to_owned(), value);
+        put("schema", reweave_report::SCHEMA.into());
+        put("path", self.path.clone().into());
+        match &self.origin {
+            Origin::Given(_) => {
+                put("input", "poset".into());
+                put("order", "given".into());
+            }
+            Origin::Traced { trace, events, order, .. } => {
+                put("input", "trace".into());
+                put("order", order.word().into());
+                put("events_of", events.word().into());
+                let repaired = trace.repairs().iter().map(ToString::to_string);
+                let repaired: Vec<String> = repaired.collect();
+                if !repaired.is_empty() {
+                    put("repaired", json!(repaired));
+                }
+            }
+        }
+        put("threads", json!(self.chain_names()));
+        put("chains", self.poset().chains_count().into());
+        put("events", self.poset().len().into());
+        document
+    }
+}
