@@ -60,7 +60,7 @@ pub enum ReadErrorKind {
     /// It is a poset, where a trace is wanted.
     #[error(
         "expected a trace, found a poset, which has an order of events and no more: \
-         `reweave states` takes it"
+         `reweave states count` takes it"
     )]
     Poset,
     /// Text was expected.

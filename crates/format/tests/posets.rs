@@ -92,7 +92,7 @@ fn whoever_wants_a_trace_is_told_that_it_is_a_poset() {
     assert_eq!(
         error.to_string(),
         "a: expected a trace, found a poset, which has an order of events and no more: `reweave \
-         states` takes it"
+         states count` takes it"
     );
 }
 

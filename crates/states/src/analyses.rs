@@ -251,7 +251,8 @@ struct Told<'a> {
     modality: Modality,
 }
 
-/// The finding that `state`, the least with both accesses of `race`, has them last and concurrent.
+/// The finding of `race`; `state` is the least with both accesses. Shown is the one before them, in
+/// which both are next: they may happen at once, and the checker can say so.
 fn racing(
     subject: &Subject<'_>,
     analysis: &'static str,
@@ -266,14 +267,16 @@ fn racing(
     for event in [first, second] {
         base[trace.event(event).thread] = trace.position(event);
     }
-    let proof = subject.prove(Reordering { base, schedule: Vec::new() }, Goal::Race(first, second));
+    let cut = whole(trace, &base);
+    let reordering = Reordering { base, schedule: Vec::new() };
+    let proof = subject.prove(reordering, Goal::Race(first, second));
     let name = trace.names().vars.name(var);
     let detail = GlobalState {
         predicate: told.predicate.to_owned(),
         modality: told.modality.word(),
         order: order_word(Relation::HappensBefore),
         method: "pairwise",
-        cut: whole(trace, state),
+        cut,
         values: Vec::new(),
     };
     let does = match told.modality {
@@ -285,7 +288,8 @@ fn racing(
         kind: Kind::Predicate,
         events: vec![first, second],
         message: format!(
-            "a state can be reached that {does} {}: the last accesses of two threads are              concurrent and conflict on {name}",
+            "a state can be reached that {does} {}: two threads are at accesses that conflict on \
+             {name}, and neither comes before the other",
             told.predicate
         ),
         count: 1,

@@ -21,6 +21,22 @@ pub trait Enumerate: Sync {
         bounds: &Bounds,
         visit: &mut dyn FnMut(&[u32]) -> ControlFlow<()>,
     ) -> Result<(), Stopped>;
+
+    /// The same for a visitor that is known when this is compiled, where a way makes use of that.
+    ///
+    /// # Errors
+    /// If it did not visit all of them.
+    fn each(
+        &self,
+        poset: &Poset,
+        bounds: &Bounds,
+        mut visit: impl FnMut(&[u32]) -> ControlFlow<()>,
+    ) -> Result<(), Stopped>
+    where
+        Self: Sized,
+    {
+        self.visit(poset, bounds, &mut visit)
+    }
 }
 
 /// Why not all states were visited.

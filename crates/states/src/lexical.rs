@@ -34,6 +34,15 @@ impl Enumerate for Lexical {
     ) -> Result<(), Stopped> {
         each(poset, bounds, visit)
     }
+
+    fn each(
+        &self,
+        poset: &Poset,
+        bounds: &Bounds,
+        visit: impl FnMut(&[u32]) -> ControlFlow<()>,
+    ) -> Result<(), Stopped> {
+        each(poset, bounds, visit)
+    }
 }
 
 /// Visits the states of `poset` within `bounds` in lexical order.
@@ -67,6 +76,9 @@ pub fn advance(poset: &Poset, bounds: &Bounds, state: &mut [u32]) -> bool {
     let Some(chain) = (0..state.len()).rev().find(can_go_on) else { return false };
     state[chain] += 1;
     let (left, right) = state.split_at_mut(chain + 1);
+    if right.is_empty() {
+        return true;
+    }
     right.copy_from_slice(&bounds.least[chain + 1..]);
     for (index, &held) in left.iter().enumerate() {
         let clock = poset.clock(ChainId::from_index(index), held);

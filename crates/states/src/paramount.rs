@@ -71,7 +71,7 @@ impl<E: Enumerate> ParaMount<E> {
             .map(|bounds| {
                 let mut gathered = empty.clone();
                 let visited = bounds.iter().try_for_each(|bounds| {
-                    self.within.visit(poset, bounds, &mut |state| gathered.visit(state))
+                    self.within.each(poset, bounds, |state| gathered.visit(state))
                 });
                 (gathered, visited.err())
             })

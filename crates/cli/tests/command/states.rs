@@ -264,7 +264,7 @@ fn a_poset_where_a_trace_is_wanted_and_options_for_traces_are_refused() {
     for command in ["check", "stats", "races"] {
         let said = folder.run(&[command, "crossed.json"]).expect(2).err();
         assert!(said.contains("crossed.json: expected a trace, found a poset"), "{said}");
-        assert!(said.contains("`reweave states` takes it"), "{said}");
+        assert!(said.contains("`reweave states count` takes it"), "{said}");
     }
     let said = folder.run(&["states", "count", "--order", "hb", "crossed.json"]).expect(2).err();
     assert!(said.contains("`--order` is for traces"), "{said}");
@@ -299,4 +299,82 @@ fn every_subcommand_has_help_with_an_example() {
         let help = Folder::new().run(&["states", command, "--help"]).expect(0).out();
         assert!(help.contains(&format!("Example:\n  reweave states {command} ")), "{help}");
     }
+}
+
+/// A transfer under a lock, and someone who looks without it.
+const BANK: &str = "T1|acq(m)|bank.c:10\nT1|r(a)|bank.c:11|100\nT1|w(a)|bank.c:11|90\n\
+                    T1|r(b)|bank.c:12|100\nT1|w(b)|bank.c:12|110\nT1|rel(m)|bank.c:13\n\
+                    T2|r(a)|audit.c:5|90\nT2|r(b)|audit.c:6|110\n";
+
+const LOOKS: &str = "never(next(T2, \"audit.c:5\") && a + b != 200)";
+
+#[test]
+fn a_state_that_breaks_a_predicate_is_found_and_explained() {
+    let folder = Folder::with("bank.std", BANK);
+    let find = ["states", "find", "bank.std", "--predicate", LOOKS, "--format", "json"];
+    let report = folder.run(&find).expect(66).json();
+    let finding = &report["findings"][0];
+    assert_eq!(finding["id"], "P1");
+    assert_eq!(finding["kind"], "predicate");
+    assert_eq!(finding["guarantee"], "witnessed");
+    assert_eq!(finding["modality"], "never");
+    assert_eq!(finding["cut"], json!({"T1": 3, "T2": 0}));
+    assert_eq!(finding["witness"]["schedule"], json!([1, 2, 3]));
+    let values = json!([
+        {"term": "next(T2, \"audit.c:5\")", "value": "true"},
+        {"term": "a", "value": "90"},
+        {"term": "b", "value": "100"},
+    ]);
+    assert_eq!(finding["values"], values);
+
+    let online = folder.run(&[&find[..], &["--online"]].concat()).expect(66).json();
+    assert_eq!(online["findings"][0]["cut"], finding["cut"]);
+    assert_eq!(online["findings"][0]["method"], "online");
+
+    folder.put("report.json", &report.to_string());
+    let again = ["explain", "bank.std", "p1", "--from", "report.json"];
+    let told = folder.run(&again).expect(0).out();
+    let asked = ["explain", "bank.std", "P1", "--predicate", LOOKS];
+    assert_eq!(told, folder.run(&asked).expect(0).out());
+    assert!(told.contains("the state"), "{told}");
+}
+
+#[test]
+fn a_predicate_that_holds_ends_with_zero_and_what_the_trace_does_not_tell_is_said() {
+    let folder = Folder::with("bank.std", BANK);
+    folder.put("silent.std", "T1|w(a)|1\nT2|w(a)|2\n");
+    let find = |trace, text| folder.run(&["states", "find", trace, "--predicate", text]);
+    let holds = find("bank.std", "always(a + b <= 200)").expect(0).out();
+    assert!(holds.contains("nothing found"), "{holds}");
+    let silent = find("silent.std", "a == 1").expect(0).out();
+    assert!(
+        silent.contains("1 predicate speaks of values that the trace does not tell"),
+        "{silent}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_predicate_is_pointed_at() {
+    let folder = Folder::with("bank.std", BANK);
+    let find = |text| folder.run(&["states", "find", "bank.std", "--predicate", text]).expect(2);
+    expect![[r#"
+        reweave: bank.std: the trace has no variable `bb`
+          a + bb > 1
+              ^^
+        the nearest are `b` and `a`
+    "#]]
+    .assert_eq(&find("a + bb > 1").err());
+    for text in
+        ["", "(", "a", "a +", "possibly(", "never(never(a > 1))", "\u{1}", "a > 1 \n\n && !"]
+    {
+        assert!(find(text).err().contains('^'), "{text}");
+    }
+}
+
+#[test]
+fn a_poset_has_nothing_to_say_of_values() {
+    let folder = Folder::with("crossed.json", CROSSED);
+    let find = ["states", "find", "crossed.json", "--predicate", "true"];
+    let said = folder.run(&find).expect(2).err();
+    assert!(said.contains("found a poset"), "{said}");
 }
