@@ -11,5 +11,5 @@ pub use id::Id;
 pub use interner::Interner;
 pub use rng::Rng;
 pub use rows::Rows;
-pub use rustc_hash::{FxHashMap, FxHashSet};
+pub use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 pub use table::IndexVec;

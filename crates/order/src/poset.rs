@@ -20,7 +20,7 @@ pub mod reference;
 
 use std::fmt::{self, Display, Formatter};
 
-use reweave_base::{Id, IndexVec};
+use reweave_base::{FxHashMap, Id, IndexVec};
 
 pub use kept::KeptOrder;
 pub use of_trace::{Place, Relation, TracePoset, collections, least_cut, raw};
@@ -145,6 +145,35 @@ impl Poset {
             order: self.order.iter().filter_map(|&chain| to[chain]).collect(),
             zeros: vec![0; chains.len()],
         }
+    }
+}
+
+impl Poset {
+    /// The least order of the same events that holds this one and in which those of a `group`, if
+    /// they have one, come as they are listed. Costs the square of the chains an event.
+    #[must_use]
+    pub fn ordered(&self, group: impl Fn(ChainId, u32) -> Option<usize>) -> Self {
+        let mut ordered = Self {
+            clocks: IndexVec::from_elem(Vec::new(), self.chains_count()),
+            order: self.order.clone(),
+            zeros: self.zeros.clone(),
+        };
+        let mut lasts: FxHashMap<usize, (ChainId, u32)> = FxHashMap::default();
+        for (chain, index) in self.events() {
+            let mut clock = self.clock(chain, index).to_vec();
+            let group = group(chain, index);
+            let last = group.and_then(|group| lasts.insert(group, (chain, index)));
+            let before = self.clock(chain, index).iter().enumerate().map(|(other, &held)| {
+                let other = ChainId::from_index(other);
+                (other, if other == chain { index - 1 } else { held })
+            });
+            for (other, held) in before.chain(last) {
+                let needed = ordered.clock(other, held);
+                clock.iter_mut().zip(needed).for_each(|(own, &needed)| *own = needed.max(*own));
+            }
+            ordered.clocks[chain].extend(clock);
+        }
+        ordered
     }
 }
 
@@ -407,6 +436,17 @@ mod tests {
     fn a_poset_without_chains_has_one_state() {
         let poset = poset(0, &[]).unwrap();
         assert!(poset.is_empty() && poset.is_consistent(&[]));
+    }
+
+    #[test]
+    fn the_events_of_a_group_come_as_they_are_listed_and_what_follows_follows() {
+        let free = poset(3, &[(0, &[1, 0, 0]), (1, &[0, 1, 0]), (2, &[0, 1, 1])]).unwrap();
+        let in_group = |chain: ChainId, _| (chain.index() < 2).then_some(7);
+        let ordered = free.ordered(in_group);
+        let clocks = [0, 1, 2].map(|chain| ordered.clock(ChainId::from_index(chain), 1).to_vec());
+        assert_eq!(clocks, [[1, 0, 0], [1, 1, 0], [1, 1, 1]]);
+        assert_eq!(free.ordered(|_, _| None), free);
+        assert_eq!(free.ordered(|chain, _| Some(chain.index())), free);
     }
 
     #[test]

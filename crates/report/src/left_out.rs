@@ -46,58 +46,14 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
     let unproven = unproven.saturating_sub(untried + undecided_findings);
     let reasons = [
         (unproven, thing, unproven_sentence(coverage.analysis)),
-        (
-            loose,
-            thing,
-            Number {
-                one: "rests on reads whose writer was not observed; --all lists it",
-                many: "rest on reads whose writer was not observed; --all lists them",
-            },
-        ),
+        (loose, thing, LOOSE),
         (undecided, undecided_thing, undecided_sentence(coverage)),
-        (
-            counter("declined"),
-            "witness",
-            Number {
-                one: "was not decided: the trace has too many threads and events for that",
-                many: "were not decided: the trace has too many threads and events for that",
-            },
-        ),
+        (counter("declined"), "witness", DECLINED),
         (untried, thing, untried_sentence(coverage)),
-        (
-            unlisted,
-            thing,
-            Number {
-                one: "was only counted: there are too many to try each",
-                many: "were only counted: there are too many to try each",
-            },
-        ),
-        (
-            counter("unlisted_witnesses"),
-            "witness",
-            Number {
-                one: "is not in the list, which was cut short",
-                many: "are not in the list, which was cut short",
-            },
-        ),
-        (
-            counter("same_value"),
-            "write",
-            Number {
-                one: "would give a read the value that it saw, and was let go, as --values asks",
-                many: "would give reads the values that they saw, and were let go, as --values asks",
-            },
-        ),
-        (
-            counter("untold"),
-            "predicate",
-            Number {
-                one: "speaks of values that the trace does not tell at every state: states where they \
-                      are not known were taken neither to meet nor to break it",
-                many: "speak of values that the trace does not tell at every state: states where they \
-                       are not known were taken neither to meet nor to break them",
-            },
-        ),
+        (unlisted, thing, UNLISTED),
+        (counter("unlisted_witnesses"), "witness", UNLISTED_WITNESSES),
+        (counter("same_value"), "write", SAME_VALUE),
+        (counter("untold"), "predicate", UNTOLD),
     ];
     let told = reasons.into_iter().filter(|&(count, ..)| count > 0);
     told.map(|(count, thing, rest)| format!("{} {}", counted(count, thing), rest.of(count)))
@@ -115,6 +71,38 @@ impl Number {
         if count == 1 { self.one } else { self.many }
     }
 }
+
+const LOOSE: Number = Number {
+    one: "rests on reads whose writer was not observed; --all lists it",
+    many: "rest on reads whose writer was not observed; --all lists them",
+};
+
+const DECLINED: Number = Number {
+    one: "was not decided: the trace has too many threads and events for that",
+    many: "were not decided: the trace has too many threads and events for that",
+};
+
+const UNLISTED: Number = Number {
+    one: "was only counted: there are too many to try each",
+    many: "were only counted: there are too many to try each",
+};
+
+const UNLISTED_WITNESSES: Number = Number {
+    one: "is not in the list, which was cut short",
+    many: "are not in the list, which was cut short",
+};
+
+const SAME_VALUE: Number = Number {
+    one: "would give a read the value that it saw, and was let go, as --values asks",
+    many: "would give reads the values that they saw, and were let go, as --values asks",
+};
+
+const UNTOLD: Number = Number {
+    one: "speaks of values that the trace does not tell at every state: states where they are not \
+          known were taken neither to meet nor to break it",
+    many: "speak of values that the trace does not tell at every state: states where they are not \
+           known were taken neither to meet nor to break them",
+};
 
 /// What is said of what was not decided.
 fn undecided_sentence(coverage: &Coverage) -> Number {

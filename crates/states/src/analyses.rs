@@ -12,7 +12,7 @@ use reweave_trace::{EventId, Goal, Reordering, ThreadId, Trace};
 
 use crate::find::{Answer, find, find_online, frontier};
 use crate::pairwise::{RacyPair, first_races_until};
-use crate::predicate::{Modality, Predicate, reference};
+use crate::predicate::{Modality, Predicate};
 
 /// What the family offers without being given a predicate.
 pub const ANALYSES: &[&dyn Analysis] = &[&Race];
@@ -64,7 +64,10 @@ impl Analysis for Find {
             let (trace, budget) = (subject.trace(), settings.budget);
             let found = match self.is_online {
                 false => find(trace, predicate, self.relation, budget, &stop).ok(),
-                true => find_online(trace, predicate, self.relation, settings.threads, budget).ok(),
+                true => {
+                    let workers = settings.threads;
+                    find_online(trace, predicate, self.relation, workers, budget, &stop).ok()
+                }
             };
             let Some(answer) = found else {
                 // There is no room for its poset, or for threads.
@@ -80,7 +83,7 @@ impl Analysis for Find {
                 };
                 tally.truncated = tally.truncated.or(Some(reason));
             }
-            match answer.is_met {
+            match answer.is_met.filter(|&is_met| is_met == answer.state.is_some()) {
                 Some(true) => {
                     tally.met += 1;
                     if tell(subject, predicate, self.relation, &answer, sink).is_break() {
@@ -137,10 +140,7 @@ fn tell(
         let told = Told { predicate: predicate.text(), modality: predicate.modality() };
         return sink.found(racing(subject, FIND, told, race, state));
     }
-    assert!(
-        reference::is_met(predicate.text(), trace, state),
-        "the state found meets the predicate when its events are run one by one"
-    );
+    assert!(predicate.is_met(state), "the state found meets the predicate");
     let spelled = |value: Option<i64>, is_truth: bool| match value {
         Some(value) if is_truth => Some((value == 1).to_string()),
         value => value.map(|value| value.to_string()),
@@ -157,13 +157,13 @@ fn tell(
     };
     let last = frontier(trace, state);
     let reordering = Reordering { base: state.clone(), schedule: Vec::new() };
-    let proof = subject.prove(reordering, Goal::Reaches(last.clone()));
+    let proof = subject.prove(reordering, Goal::Reaches(last.clone())).ok();
     let matters = |event: &EventId| predicate.threads().contains(&trace.event(*event).thread);
     sink.found(Finding {
         analysis: FIND,
         kind: Kind::Predicate,
         events: last.into_iter().filter(matters).collect(),
-        message: message(predicate, answer),
+        message: message(predicate, answer, proof.is_some()),
         count: 1,
         evidence: proof.map_or(Evidence::Unordered, Evidence::Schedule),
         detail: Detail::State(Box::new(detail)),
@@ -186,18 +186,25 @@ fn whole(trace: &Trace, state: &IndexVec<ThreadId, u32>) -> IndexVec<ThreadId, u
 }
 
 /// What is wrong, in a sentence.
-fn message(predicate: &Predicate, answer: &Answer) -> String {
+fn message(predicate: &Predicate, answer: &Answer, is_proven: bool) -> String {
     let text = predicate.text();
+    let reached = reached(is_proven);
     // A longer search might have found a lesser one.
-    let state = if answer.is_cut_short { "one of them" } else { "the least of them" };
+    let least = if answer.is_cut_short { "" } else { "; no smaller state does" };
     match predicate.modality() {
-        Modality::Possibly => format!("a state can be reached that meets {text}; this is {state}"),
+        Modality::Possibly => format!("{reached} meets {text}{least}"),
         Modality::Definitely => {
-            format!("{text} holds: every run in this order passes such a state; this is {state}")
+            format!("{text} holds: every run in this order passes such a state")
         }
-        Modality::Always | Modality::Never => {
-            format!("a state can be reached that breaks {text}; this is {state}")
-        }
+        Modality::Always | Modality::Never => format!("{reached} breaks {text}{least}"),
+    }
+}
+
+/// How a sentence on a state begins.
+const fn reached(is_proven: bool) -> &'static str {
+    match is_proven {
+        true => "a state can be reached that",
+        false => "happens-before allows a state, which no run is known to reach, that",
     }
 }
 
@@ -269,7 +276,7 @@ fn racing(
     }
     let cut = whole(trace, &base);
     let reordering = Reordering { base, schedule: Vec::new() };
-    let proof = subject.prove(reordering, Goal::Race(first, second));
+    let proof = subject.prove(reordering, Goal::Race(first, second)).ok();
     let name = trace.names().vars.name(var);
     let detail = GlobalState {
         predicate: told.predicate.to_owned(),
@@ -288,9 +295,12 @@ fn racing(
         kind: Kind::Predicate,
         events: vec![first, second],
         message: format!(
-            "a state can be reached that {does} {}: two threads are at accesses that conflict on \
-             {name}, and neither comes before the other",
-            told.predicate
+            "{} {does} {}: events {} and {}, which conflict on {name}, are next, and neither comes \
+             before the other",
+            reached(proof.is_some()),
+            told.predicate,
+            first.number(),
+            second.number()
         ),
         count: 1,
         evidence: proof.map_or(Evidence::Unordered, Evidence::Schedule),

@@ -16,8 +16,8 @@ use crate::enumerate::Stopped;
 /// Whether every path through `poset` has a state that meets `is_met`.
 ///
 /// # Errors
-/// If the states of two sizes would have more than `entries_max` numbers together, or `stop` says
-/// so.
+/// If the states of two sizes would have more than `entries_max` numbers together, or `stop`, which
+/// is asked about each state, says so.
 pub fn is_unavoidable(
     poset: &Poset,
     entries_max: usize,
@@ -31,12 +31,9 @@ pub fn is_unavoidable(
     }
     let mut level = bottom;
     for _ in 0..poset.len() {
-        let next = next_level(poset, &level, width, entries_max)?;
+        let next = next_level(poset, &level, width, entries_max, stop)?;
         level.clear();
-        for (at, state) in next.chunks_exact(width).enumerate() {
-            if at % 1024 == 0 && stop() {
-                return Err(Stopped::Visitor);
-            }
+        for state in next.chunks_exact(width) {
             if !is_met(state) {
                 level.extend_from_slice(state);
             }
@@ -54,9 +51,15 @@ fn next_level(
     level: &[u32],
     width: usize,
     entries_max: usize,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Vec<u32>, Stopped> {
     let mut next = Vec::new();
+    // Only when so many more have come is it worth looking for those that are there twice.
+    let mut crowded = entries_max.saturating_sub(level.len());
     for state in level.chunks_exact(width) {
+        if stop() {
+            return Err(Stopped::Visitor);
+        }
         for chain in 0..width {
             let id = ChainId::from_index(chain);
             if state[chain] == poset.length(id) {
@@ -70,11 +73,12 @@ fn next_level(
                 next[at] += 1;
             }
         }
-        if level.len() + next.len() > entries_max {
+        if next.len() > crowded {
             next = distinct(&next, width);
             if level.len() + next.len() > entries_max {
                 return Err(Stopped::Memory);
             }
+            crowded = entries_max.saturating_sub(level.len()).max(2 * next.len());
         }
     }
     Ok(distinct(&next, width))

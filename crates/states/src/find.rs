@@ -9,26 +9,38 @@
 //! those need: no smaller state meets the predicate. A search that was
 //! cut short says so; it may have found one that is not the least.
 //!
-//! `definitely` asks of paths instead: from nothing to all, an event at a time, in this order. It is
-//! polynomial for one conjunction and for what stays true; else every size of states that avoid the
+//! `definitely` asks of paths instead: from nothing to all, an event at a time, in this order, and the
+//! writes of the variables that it speaks of as observed. It is polynomial for one conjunction and for what stays true; else every size of states that avoid the
 //! predicate is kept in turn.
 
-use reweave_base::IndexVec;
+use std::cell::Cell;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use reweave_base::{Id, IndexVec};
 use reweave_order::poset::{ChainId, IllFormedPoset, Place, Relation, TracePoset, least_cut};
-use reweave_trace::{EventId, ThreadId, Trace};
+use reweave_trace::{EventId, ThreadId, Trace, VarId};
 
 use crate::bounds::Bounds;
-use crate::diagram::{self, Limits};
+use crate::diagram::{self, Limits, Reason};
 use crate::enumerate::Stopped;
 use crate::online::least::{Least, opaque};
 use crate::online::replay::{Gate, ReplayError, replay};
 use crate::online::{OnlineDetector, Options, Outcome, State};
-use crate::pairwise::first_races;
-use crate::predicate::{Class, Conjunction, Modality, Placed, Predicate, StatePredicate};
-use crate::{conjunctive, definitely, linear};
+use crate::pairwise::first_races_until;
+use crate::predicate::{Class, Conjunction, Leaf, Modality, Placed, Predicate, StatePredicate};
+use crate::{conjunctive, definitely, linear, walk};
 
 /// The most numbers that the states of two sizes have together when paths are told apart.
 const PATHS_MAX: usize = 1 << 26;
+
+/// How often it is looked whether the online detector is to be interrupted.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// How much work it is to ask a predicate of a state, beside a choice of a number.
+const STATE_WORK: u64 = 8;
 
 /// What a search came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +74,7 @@ pub fn find(
     stop: &dyn Fn() -> bool,
 ) -> Result<Answer, IllFormedPoset> {
     if *predicate.class() == Class::Pairwise {
-        return Ok(race(trace));
+        return Ok(race(trace, stop));
     }
     let made = poset(trace, predicate, relation)?;
     let placed = predicate.on(trace, &made);
@@ -88,9 +100,10 @@ pub fn find_online(
     relation: Relation,
     workers: usize,
     states_max: u64,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Answer, ReplayError> {
     if *predicate.class() == Class::Pairwise || predicate.modality() == Modality::Definitely {
-        let found = find(trace, predicate, relation, states_max, &|| false);
+        let found = find(trace, predicate, relation, states_max, stop);
         return found.map_err(ReplayError::Poset);
     }
     let made = poset(trace, predicate, relation).map_err(ReplayError::Poset)?;
@@ -104,8 +117,20 @@ pub fn find_online(
     };
     let options = Options { workers, states_max, ..Options::default() };
     let detector = OnlineDetector::new(Least::new(opaque(is_met)), options);
-    replay(made.poset(), |_, _| (), Gate::Recorded, &detector)?;
-    let Outcome { answer, .. } = detector.finish();
+    let interrupt = detector.interrupter();
+    let Outcome { answer, .. } = thread::scope(|scope| {
+        let searched = scope.spawn(|| {
+            replay(made.poset(), |_, _| (), Gate::Recorded, &detector)?;
+            Ok(detector.finish())
+        });
+        while !searched.is_finished() {
+            if stop() {
+                interrupt();
+            }
+            thread::sleep(PATIENCE);
+        }
+        searched.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })?;
     let state = answer.least.map(|least| made.in_trace(trace, &least));
     Ok(Answer {
         is_met: (state.is_some() || answer.is_certain).then_some(state.is_some()),
@@ -132,15 +157,15 @@ fn poset(
 }
 
 /// The first race and the least state that has it.
-fn race(trace: &Trace) -> Answer {
-    let first = first_races(trace).into_iter().next();
-    let pair = first.map(|race| (race.first, race.second));
+fn race(trace: &Trace, stop: &dyn Fn() -> bool) -> Answer {
+    let (races, is_whole) = first_races_until(trace, stop);
+    let pair = races.first().map(|race| (race.first, race.second));
     let state = |(first, second)| least_cut(trace, Relation::HappensBefore, &[first, second]);
     Answer {
-        is_met: Some(pair.is_some()),
+        is_met: (pair.is_some() || is_whole).then_some(pair.is_some()),
         state: pair.map(state),
         race: pair,
-        is_cut_short: false,
+        is_cut_short: pair.is_none() && !is_whole,
         method: "pairwise",
         events_count: trace.len(),
     }
@@ -198,8 +223,42 @@ impl Search<'_> {
         let fold = self.placed.fold();
         let bounds = Bounds::all(poset);
         let least = diagram::least(poset, &bounds, &fold, &|_, index| index, &limits, self.stop);
+        if matches!(least.cut_short, Some(Reason::Memory | Reason::Windows)) {
+            return self.walked();
+        }
         let is_cut_short = least.cut_short.is_some();
-        let state = least.found.map(|(_, state)| state);
+        self.searched(method, least.found.map(|(_, state)| state), is_cut_short)
+    }
+
+    /// The least state by going through them, where the diagram has no room for what is to be
+    /// remembered.
+    fn walked(&self) -> Answer {
+        let poset = self.made.poset();
+        let weights: Vec<Vec<u64>> =
+            poset.chains().map(|chain| (0..=u64::from(poset.length(chain))).collect()).collect();
+        let is_told = AtomicBool::new(false);
+        let mut asked = 0_u32;
+        let is_met = |state: &[u32]| {
+            asked = asked.wrapping_add(1);
+            if asked.is_multiple_of(1 << 10) && (self.stop)() {
+                is_told.store(true, Ordering::Relaxed);
+            }
+            self.placed.is_met(state)
+        };
+        let stop = || is_told.load(Ordering::Relaxed);
+        let limits = walk::Limits { states: Some(self.work_max / STATE_WORK), stop: Some(&stop) };
+        let least = walk::least(poset, &Bounds::all(poset), &weights, is_met, &limits);
+        let state = least.found.map(|(state, _)| state);
+        self.searched("walk", state, least.halt.is_some())
+    }
+
+    /// What a search came to that found `state`, if any.
+    fn searched(
+        &self,
+        method: &'static str,
+        state: Option<Vec<u32>>,
+        is_cut_short: bool,
+    ) -> Answer {
         let is_met = (state.is_some() || !is_cut_short).then_some(state.is_some());
         self.answer(method, is_met, state, is_cut_short)
     }
@@ -222,13 +281,46 @@ impl Search<'_> {
             | Class::Fold
             | Class::Pairwise => {
                 let is_met = |state: &[u32]| self.placed.is_met(state);
-                (method, definitely::is_unavoidable(poset, PATHS_MAX, self.stop, is_met))
+                // Of paths on which a variable is written in another order than observed, its
+                // value is not what the predicate takes it to be.
+                let ordered = poset.ordered(|chain, index| {
+                    let op = self.trace.event(self.made.first(chain, index)?).op;
+                    let var = op.var().filter(|&var| op.is_write() && self.speaks_of(var));
+                    var.map(Id::index)
+                });
+                (method, definitely::is_unavoidable(&ordered, PATHS_MAX, &self.metered(), is_met))
             }
         };
         match is_met {
-            Ok(true) => Answer { method, ..self.possibly(is_stable) },
+            Ok(true) => {
+                let answer = self.possibly(is_stable);
+                match answer.state {
+                    Some(_) => Answer { method, ..answer },
+                    // It is met all the same; where it stays met, the last state shows it.
+                    None => {
+                        let top = is_stable.then(|| poset.top());
+                        self.answer(method, Some(true), top, true)
+                    }
+                }
+            }
             Ok(false) => self.answer(method, Some(false), None, false),
             Err(Stopped::Memory | Stopped::Visitor) => self.answer(method, None, None, true),
+        }
+    }
+
+    /// Whether the goal depends on the value of `var`, which several threads write.
+    fn speaks_of(&self, var: VarId) -> bool {
+        let mut leaves = self.placed.goal().leaves.iter();
+        leaves.any(|leaf| matches!(leaf, Leaf::Shared(shared) if shared.var == var))
+    }
+
+    /// Says whether to stop, and after how many looks in any case.
+    fn metered(&self) -> impl Fn() -> bool {
+        let left = Cell::new(self.work_max / STATE_WORK);
+        move || {
+            let more = left.get().checked_sub(1);
+            left.set(more.unwrap_or(0));
+            more.is_none_or(|more| more.is_multiple_of(1 << 10) && (self.stop)())
         }
     }
 

@@ -177,7 +177,7 @@ struct Shared<S: Search> {
     desk: Mutex<Desk<S::Label>>,
     /// Rung when work comes and at the end.
     bell: Condvar,
-    is_interrupted: AtomicBool,
+    is_interrupted: Arc<AtomicBool>,
     summary: Mutex<Summary>,
 }
 
@@ -199,7 +199,7 @@ impl<S: Search> OnlineDetector<S> {
             options,
             desk: Mutex::new(Desk { log, queue: VecDeque::new(), is_closing: false }),
             bell: Condvar::new(),
-            is_interrupted: AtomicBool::new(false),
+            is_interrupted: Arc::default(),
             summary: Mutex::default(),
         });
         shared.examine(&Interval::before_all());
@@ -289,6 +289,12 @@ impl<S: Search> OnlineDetector<S> {
     /// counts it.
     pub fn interrupt(&self) {
         self.shared.is_interrupted.store(true, Ordering::Relaxed);
+    }
+
+    /// What does as [`interrupt`](Self::interrupt) does, for someone who has not the detector.
+    pub fn interrupter(&self) -> impl Fn() + Send + Sync + use<S> {
+        let is_interrupted = Arc::clone(&self.shared.is_interrupted);
+        move || is_interrupted.store(true, Ordering::Relaxed)
     }
 
     /// Does what work is left and says what was found.

@@ -53,7 +53,8 @@ pub(crate) struct Search {
     /// Stop after this many findings
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// How much work to spend on looking for schedules, in clock entries gone through
+    /// How much work to spend on looking for schedules, in clock entries gone through; on states,
+    /// in choices of a number of events
     #[arg(long, value_name = "N", default_value_t = Settings::default().budget)]
     budget: u64,
     /// Mend traces whose events cannot have happened, and say what was changed
@@ -163,7 +164,7 @@ pub(crate) fn run_chosen(
         let analyses = match choose(&trace) {
             Ok(analyses) => analyses,
             Err(error) => {
-                failures.push(error.context(input::name(path)));
+                failures.push(error.context(format!("{}: in the predicate", input::name(path))));
                 continue;
             }
         };

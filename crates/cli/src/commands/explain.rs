@@ -132,7 +132,15 @@ fn named(outcome: &Outcome, id: &str) -> anyhow::Result<Reported> {
         .collect();
     match position(&names, id) {
         Ok(at) => Ok(outcome.findings[at].clone()),
-        Err(error) => anyhow::bail!("{error}{}", unsearched(outcome)),
+        Err(error) => {
+            let hint = match id.starts_with(['P', 'p']) {
+                true => {
+                    "; states are explained with the `--predicate` that found them, or `--from` a report"
+                }
+                false => "",
+            };
+            anyhow::bail!("{error}{}{hint}", unsearched(outcome))
+        }
     }
 }
 

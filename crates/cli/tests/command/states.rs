@@ -358,7 +358,7 @@ fn what_is_wrong_with_a_predicate_is_pointed_at() {
     let folder = Folder::with("bank.std", BANK);
     let find = |text| folder.run(&["states", "find", "bank.std", "--predicate", text]).expect(2);
     expect![[r#"
-        reweave: bank.std: the trace has no variable `bb`
+        reweave: bank.std: in the predicate: the trace has no variable `bb`
           a + bb > 1
               ^^
         the nearest are `b` and `a`

@@ -10,9 +10,10 @@
 //! Costs as many steps an arc as there are memories at its window. The state found is one of least
 //! weight, and the same for the same input and limits.
 
-use std::hash::Hash;
+use std::hash::{BuildHasher as _, Hash};
 
-use reweave_base::{FxHashMap, Id};
+use hashbrown::HashTable;
+use reweave_base::{FxBuildHasher, Id};
 use reweave_order::poset::{ChainId, Poset};
 
 use super::count::batch_room;
@@ -35,6 +36,11 @@ pub trait Fold {
 
     /// Whether a state meets the predicate, once all chains were taken.
     fn is_met(&self, memory: &Self::Memory) -> bool;
+
+    /// How many bytes `memory` takes elsewhere, beyond its own size.
+    fn bytes(&self, _memory: &Self::Memory) -> usize {
+        0
+    }
 }
 
 /// What a search for the least state came to.
@@ -167,6 +173,8 @@ struct Entries<M> {
     entries: Vec<Entry<M>>,
     /// Whether anything is, for each window.
     is_live: Vec<bool>,
+    /// About how many bytes they take.
+    bytes: usize,
 }
 
 impl<F: Fold> Search<'_, F> {
@@ -194,13 +202,16 @@ impl<F: Fold> Search<'_, F> {
         self.best = Some((weight, numbers));
     }
 
-    /// How many entries of a level there is room for beside the trails.
-    fn entries_max(&self) -> usize {
+    /// How many bytes there are for the entries of a level, beside the trails and those of the
+    /// level before.
+    fn room(&self, carried: &Entries<F::Memory>) -> usize {
         let trails: usize = self.trails.iter().map(|trail| trail.entries.len()).sum();
-        let left = self.bytes_max.saturating_sub(trails * size_of::<Origin>());
-        // Each is kept once more, with its position, to be found again.
-        let entry = 2 * size_of::<Entry<F::Memory>>() + size_of::<u32>();
-        (left / entry).min(u32::MAX as usize)
+        self.bytes_max.saturating_sub(trails * size_of::<Origin>()).saturating_sub(carried.bytes)
+    }
+
+    /// How many bytes an entry takes that remembers `memory`, with its place to be found again.
+    fn entry_bytes(&self, memory: &F::Memory) -> usize {
+        size_of::<Entry<F::Memory>>() + 2 * size_of::<u32>() + self.fold.bytes(memory)
     }
 }
 
@@ -212,7 +223,9 @@ impl<I: Lane, F: Fold> Algebra<I> for Search<'_, F> {
     fn start(&mut self) -> Entries<F::Memory> {
         let (memory, weight) = self.start.clone();
         let from = Origin { entry: 0, index: 0 };
-        Entries { entries: vec![Entry { node: 0, memory, weight, from }], is_live: vec![true] }
+        let bytes = self.entry_bytes(&memory);
+        let entries = vec![Entry { node: 0, memory, weight, from }];
+        Entries { entries, is_live: vec![true], bytes }
     }
 
     fn is_live(carried: &Entries<F::Memory>, node: usize) -> bool {
@@ -226,12 +239,14 @@ impl<I: Lane, F: Fold> Algebra<I> for Search<'_, F> {
         meter: &mut Meter<'_>,
     ) -> Result<Entries<F::Memory>, Halt> {
         self.trails.truncate(at.level);
-        let entries_max = self.entries_max();
+        let room = self.room(carried);
         let nodes = at.arcs.nodes();
         let start = carried.entries.partition_point(|entry| (entry.node as usize) < nodes.start);
         let end = carried.entries.partition_point(|entry| (entry.node as usize) < nodes.end);
         let mut entries: Vec<Entry<F::Memory>> = Vec::new();
-        let mut places: FxHashMap<(u32, F::Memory), u32> = FxHashMap::default();
+        let mut places: HashTable<u32> = HashTable::new();
+        let hash = |node: u32, memory: &F::Memory| FxBuildHasher.hash_one((node, memory));
+        let mut bytes = 0;
         for number in start..end {
             let old = &carried.entries[number];
             let (first, targets) = at.arcs.of(old.node as usize);
@@ -240,16 +255,29 @@ impl<I: Lane, F: Fold> Algebra<I> for Search<'_, F> {
                 let Some(memory) = self.fold.step(&old.memory, at.chain, index) else { continue };
                 let weight = old.weight + u64::from((self.weight)(at.chain, index));
                 let from = Origin { entry: number as u32, index };
-                let new = entries.len() as u32;
-                let place = *places.entry((node, memory.clone())).or_insert(new);
-                if place == new {
-                    entries.push(Entry { node, memory, weight, from });
-                } else if weight < entries[place as usize].weight {
-                    let same = &mut entries[place as usize];
-                    (same.weight, same.from) = (weight, from);
+                let is_same = |&place: &u32| {
+                    let known = &entries[place as usize];
+                    known.node == node && known.memory == memory
+                };
+                match places.find(hash(node, &memory), is_same) {
+                    Some(&place) => {
+                        let same = &mut entries[place as usize];
+                        if weight < same.weight {
+                            (same.weight, same.from) = (weight, from);
+                        }
+                    }
+                    None => {
+                        bytes += self.entry_bytes(&memory);
+                        let rehash = |&place: &u32| {
+                            let known: &Entry<F::Memory> = &entries[place as usize];
+                            hash(known.node, &known.memory)
+                        };
+                        places.insert_unique(hash(node, &memory), entries.len() as u32, rehash);
+                        entries.push(Entry { node, memory, weight, from });
+                    }
                 }
             }
-            if entries.len() > entries_max {
+            if bytes > room || entries.len() >= u32::MAX as usize {
                 return Err(Halt::Full(Reason::Memory));
             }
         }
@@ -258,7 +286,7 @@ impl<I: Lane, F: Fold> Algebra<I> for Search<'_, F> {
         entries.iter().for_each(|entry| is_live[entry.node as usize] = true);
         let trail = entries.iter().map(|entry| entry.from).collect();
         self.trails.push(Trail { chain: at.chain, entries: trail });
-        Ok(Entries { entries, is_live })
+        Ok(Entries { entries, is_live, bytes })
     }
 
     fn finish(
@@ -295,6 +323,6 @@ impl<I: Lane, F: Fold> Algebra<I> for Search<'_, F> {
 
     fn bytes(&self, carried: &Entries<F::Memory>) -> usize {
         let trails: usize = self.trails.iter().map(|trail| trail.entries.len()).sum();
-        trails * size_of::<Origin>() + carried.entries.len() * size_of::<Entry<F::Memory>>()
+        trails * size_of::<Origin>() + carried.bytes
     }
 }

@@ -232,4 +232,8 @@ impl diagram::Fold for Fold<'_> {
     fn is_met(&self, memory: &Accumulator) -> bool {
         self.root(&memory.0) == Cell::Worth(Some(1))
     }
+
+    fn bytes(&self, memory: &Accumulator) -> usize {
+        size_of_val(&*memory.0)
+    }
 }

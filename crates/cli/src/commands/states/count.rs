@@ -136,7 +136,8 @@ fn text(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()>
     let threads = several(poset.chains_count(), "thread");
     let events = several(poset.len(), "event");
     writeln!(out, "  {threads}, {events}; counted {}.", means(counted.algorithm))?;
-    if let Some(overflow) = &counted.overflow {
+    // What was cut short says why already.
+    if let Some(overflow) = counted.overflow.filter(|_| counted.cut_short.is_none()) {
         writeln!(out, "  The diagram did not fit ({overflow}): the rest was counted in batches.")?;
     }
     let Some(intervals) = &counted.intervals else { return Ok(()) };
