@@ -20,7 +20,9 @@ use std::thread;
 use std::time::Duration;
 
 use reweave_base::{Id, IndexVec};
-use reweave_order::poset::{ChainId, IllFormedPoset, Place, Relation, TracePoset, least_cut};
+use reweave_order::poset::{
+    ChainId, IllFormedPoset, Place, Poset, Relation, TracePoset, least_cut,
+};
 use reweave_trace::{EventId, ThreadId, Trace, VarId};
 
 use crate::bounds::Bounds;
@@ -85,6 +87,33 @@ pub fn find(
             search.possibly(predicate.is_stable())
         }
     })
+}
+
+/// The state of `poset` with the fewest events that meets `predicate`, of which nothing is known but
+/// what it says of a state. At most `states_max` states are asked about, and `stop` ends it early.
+///
+/// States that are no smaller than one found before are passed by; of equally small ones the first
+/// found counts, which is always the same.
+pub fn least(
+    poset: &Poset,
+    predicate: &impl StatePredicate,
+    states_max: u64,
+    stop: &dyn Fn() -> bool,
+) -> walk::Least {
+    let lengths = poset.chains().map(|chain| u64::from(poset.length(chain)));
+    let weights: Vec<Vec<u64>> = lengths.map(|length| (0..=length).collect()).collect();
+    let is_told = AtomicBool::new(false);
+    let mut asked = 0_u32;
+    let is_met = |state: &[u32]| {
+        asked = asked.wrapping_add(1);
+        if asked.is_multiple_of(1 << 10) && stop() {
+            is_told.store(true, Ordering::Relaxed);
+        }
+        predicate.is_met(state)
+    };
+    let stop = || is_told.load(Ordering::Relaxed);
+    let limits = walk::Limits { states: Some(states_max), stop: Some(&stop) };
+    walk::least(poset, &Bounds::all(poset), &weights, is_met, &limits)
 }
 
 /// Searches as [`find`] does, but by the online detector: the events that matter are fed to it as if
@@ -233,21 +262,8 @@ impl Search<'_> {
     /// The least state by going through them, where the diagram has no room for what is to be
     /// remembered.
     fn walked(&self) -> Answer {
-        let poset = self.made.poset();
-        let weights: Vec<Vec<u64>> =
-            poset.chains().map(|chain| (0..=u64::from(poset.length(chain))).collect()).collect();
-        let is_told = AtomicBool::new(false);
-        let mut asked = 0_u32;
-        let is_met = |state: &[u32]| {
-            asked = asked.wrapping_add(1);
-            if asked.is_multiple_of(1 << 10) && (self.stop)() {
-                is_told.store(true, Ordering::Relaxed);
-            }
-            self.placed.is_met(state)
-        };
-        let stop = || is_told.load(Ordering::Relaxed);
-        let limits = walk::Limits { states: Some(self.work_max / STATE_WORK), stop: Some(&stop) };
-        let least = walk::least(poset, &Bounds::all(poset), &weights, is_met, &limits);
+        let states_max = self.work_max / STATE_WORK;
+        let least = least(self.made.poset(), self.placed, states_max, self.stop);
         let state = least.found.map(|(state, _)| state);
         self.searched("walk", state, least.halt.is_some())
     }

@@ -15,7 +15,28 @@
 //!
 //! [`mod@count`] counts by any of them. [`predicate`] is the language in which states are asked for,
 //! and [`mod@find`] finds the least one, by [`conjunctive`], [`linear`], [`pairwise`], [`diagram`] or
-//! [`definitely`] as the predicate allows.
+//! [`definitely`] as the predicate allows. A predicate of another making is a closure
+//! ([`predicate::StatePredicate`]) or, where it can take the chains one by one, a [`diagram::Fold`]:
+//!
+//! ```
+//! use reweave_order::poset::PosetBuilder;
+//! use reweave_states::{Bounds, diagram, find};
+//!
+//! // Two threads of two events each; each waits for the other's first before its second.
+//! let mut builder = PosetBuilder::new(2)?;
+//! for (chain, clock) in [(0, [1, 0]), (1, [0, 1]), (0, [2, 1]), (1, [1, 2])] {
+//!     builder.push(chain, &clock)?;
+//! }
+//! let poset = builder.finish();
+//!
+//! let states = diagram::count(&poset, &Bounds::all(&poset), &diagram::Limits::default())?;
+//! assert_eq!(states.to_string(), "7");
+//!
+//! let is_ahead = |state: &[u32]| state[1] > state[0];
+//! let least = find::least(&poset, &is_ahead, 1_000_000, &|| false);
+//! assert_eq!(least.found, Some((vec![0, 1], 1)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod analyses;
 mod bounds;

@@ -6,8 +6,8 @@
 //! they hold, what their locals are. The value of a shared variable is that of the last write, in
 //! observed order, that a state holds.
 //!
-//! **Unknown.** A trace does not tell everything. Logic goes by Kleene's three values, and a state
-//! *meets* a predicate only if it is surely true there.
+//! **Unknown.** A trace does not tell everything. Logic goes by Kleene's three values, a truth that is
+//! not known counts for 0 or 1, and a state *meets* a predicate only if it is surely true there.
 //!
 //! **What is offered.** [`Predicate::parse`], with errors that point at the place;
 //! [`Predicate::is_met`] at a cut of the trace; [`Predicate::is_relevant`]: the events that can change
@@ -33,6 +33,7 @@ mod fold;
 mod lex;
 mod names;
 mod placed;
+mod range;
 mod reduce;
 pub mod reference;
 mod resolve;
@@ -253,6 +254,13 @@ impl Predicate {
     pub fn unknowns(&self) -> impl Iterator<Item = &str> {
         let leaves = self.expression.leaves.iter().zip(self.spelled.iter());
         leaves.filter(|(leaf, _)| !leaf.is_known()).map(|(_, (text, _))| text.as_str())
+    }
+
+    /// What it speaks of of which the trace tells the value at no cut at all, so that nothing is ever
+    /// decided by it.
+    pub fn untold(&self) -> impl Iterator<Item = &str> {
+        let leaves = self.expression.leaves.iter().zip(self.spelled.iter());
+        leaves.filter(|(leaf, _)| !leaf.is_ever_known()).map(|(_, (text, _))| text.as_str())
     }
 }
 

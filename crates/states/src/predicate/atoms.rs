@@ -97,10 +97,8 @@ impl<'t> Atoms<'t> {
             }
             Atom::Started(thread) => self.scan(thread, Some(0), |_, _| Some(Some(1))),
             Atom::Local(thread, local) => {
-                self.scan(thread, None, |_, event| match self.trace.event(event).op {
-                    Op::Let(assigned) if assigned == local => Some(self.trace.value(event)),
-                    _ => None,
-                })
+                let is_own = |event| self.trace.event(event).op == Op::Let(local);
+                self.scan(thread, None, |_, event| is_own(event).then(|| self.trace.value(event)))
             }
             Atom::Variable(var) => self.variable(var),
         };
@@ -147,11 +145,8 @@ impl<'t> Atoms<'t> {
     fn holds(&self, thread: ThreadId, lock: LockId) -> Leaf<ThreadId> {
         let mut depth = 0_i64;
         self.scan(thread, Some(0), |_, event| {
-            match self.trace.event(event).op {
-                Op::Acquire(own) | Op::AcquireShared(own) if own == lock => depth += 1,
-                Op::Release(own) | Op::ReleaseShared(own) if own == lock => depth -= 1,
-                _ => return None,
-            }
+            let (own, change) = held(self.trace.event(event).op)?;
+            depth += if own == lock { change } else { 0 };
             Some(Some(i64::from(depth > 0)))
         })
     }
@@ -209,6 +204,39 @@ impl<'t> Atoms<'t> {
     }
 }
 
+/// The lock that `op` takes or gives back, and how many more times it is held then.
+const fn held(op: Op) -> Option<(LockId, i64)> {
+    match op {
+        Op::Acquire(lock) | Op::AcquireShared(lock) => Some((lock, 1)),
+        Op::Release(lock) | Op::ReleaseShared(lock) => Some((lock, -1)),
+        Op::Read(_)
+        | Op::Write(_)
+        | Op::LooseRead(_)
+        | Op::AtomicRead(..)
+        | Op::AtomicWrite(..)
+        | Op::AtomicUpdate(..)
+        | Op::Fence(_)
+        | Op::Request(_)
+        | Op::Fork(_)
+        | Op::Join(_)
+        | Op::Wait(_)
+        | Op::Wake(_)
+        | Op::Timeout(_)
+        | Op::Notify(_)
+        | Op::NotifyAll(_)
+        | Op::Arrive(_)
+        | Op::Depart(_)
+        | Op::Post(_)
+        | Op::Take(_)
+        | Op::Alloc(_)
+        | Op::Free(_)
+        | Op::Begin(_)
+        | Op::End(_)
+        | Op::Branch
+        | Op::Let(_) => None,
+    }
+}
+
 /// The initial value of `var`, which is what a read that saw no write recorded, and its writes, in
 /// observed order, with their values. What an update recorded may be what it read or what it wrote; of
 /// it, and of a write that recorded nothing, the value is what a read that saw it recorded.
@@ -224,8 +252,32 @@ fn written(trace: &Trace, var: VarId) -> (Option<i64>, Vec<(EventId, Option<i64>
                 let seen = writes.last_mut().map_or(&mut initial, |(_, value)| value);
                 *seen = seen.or_else(|| trace.value(event));
             }
-            // A loose read saw some write or other, and nothing else is an access.
-            _ => {}
+            // It saw some write or other.
+            Op::LooseRead(_) => {}
+            // These are no accesses.
+            Op::Fence(_)
+            | Op::Acquire(_)
+            | Op::Release(_)
+            | Op::AcquireShared(_)
+            | Op::ReleaseShared(_)
+            | Op::Request(_)
+            | Op::Fork(_)
+            | Op::Join(_)
+            | Op::Wait(_)
+            | Op::Wake(_)
+            | Op::Timeout(_)
+            | Op::Notify(_)
+            | Op::NotifyAll(_)
+            | Op::Arrive(_)
+            | Op::Depart(_)
+            | Op::Post(_)
+            | Op::Take(_)
+            | Op::Alloc(_)
+            | Op::Free(_)
+            | Op::Begin(_)
+            | Op::End(_)
+            | Op::Branch
+            | Op::Let(_) => {}
         }
     }
     (initial, writes)

@@ -206,7 +206,7 @@ impl<C: Id> Classifier<'_, C> {
                     Comparison::Equal | Comparison::Unequal => false,
                 }
             }),
-            Node::Not(_) | Node::Sum(_) | Node::Arithmetic(..) => false,
+            Node::Not(_) | Node::Sum(_) | Node::Between(_) | Node::Arithmetic(..) => false,
         }
     }
 
@@ -245,7 +245,7 @@ impl<C: Id> Classifier<'_, C> {
                 Some(any)
             }
             Node::Compare(..) => self.sum(node).and_then(|sum| sum.ordered()),
-            Node::Not(_) | Node::Sum(_) | Node::Arithmetic(..) => None,
+            Node::Not(_) | Node::Sum(_) | Node::Between(_) | Node::Arithmetic(..) => None,
         }
     }
 
@@ -253,7 +253,12 @@ impl<C: Id> Classifier<'_, C> {
     /// overflow.
     fn sum(&self, node: &Node) -> Option<Sum<C>> {
         let Node::Compare(comparison, sides) = node else { return None };
-        let mut gathered = Gathered { goal: self.goal, terms: Vec::new(), constant: 0 };
+        let end = match comparison {
+            Comparison::AtLeast | Comparison::More => End::Low,
+            Comparison::AtMost | Comparison::Less => End::High,
+            Comparison::Equal | Comparison::Unequal => End::Both,
+        };
+        let mut gathered = Gathered { goal: self.goal, end, terms: Vec::new(), constant: 0 };
         gathered.add(&sides[0], 1)?;
         gathered.add(&sides[1], -1)?;
         let Gathered { mut terms, constant, .. } = gathered;
@@ -279,9 +284,18 @@ impl<C: Id> Classifier<'_, C> {
     }
 }
 
+/// Which end of a sum, that may lie between two numbers, decides how it compares.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Low,
+    High,
+    Both,
+}
+
 /// The terms of a sum so far.
 struct Gathered<'e, C> {
     goal: &'e Expression<C>,
+    end: End,
     terms: Vec<(C, i64, &'e Steps)>,
     constant: i128,
 }
@@ -308,6 +322,11 @@ impl<C: Id> Gathered<'_, C> {
                     self.add(node, factor.checked_mul(*times)?)?;
                 }
                 _ => return None,
+            },
+            Node::Between(ends) => match (self.end, factor > 0) {
+                (End::Low, true) | (End::High, false) => self.add(&ends[0], factor)?,
+                (End::High, true) | (End::Low, false) => self.add(&ends[1], factor)?,
+                (End::Both, _) => return None,
             },
             Node::Arithmetic(..) | Node::Not(_) | Node::All(_) | Node::Any(_) => return None,
             Node::Compare(..) => return None,
@@ -340,6 +359,10 @@ impl<C: Id> Gathered<'_, C> {
                 let corners =
                     [left.0 * right.0, left.0 * right.1, left.1 * right.0, left.1 * right.1];
                 Some((*corners.iter().min()?, *corners.iter().max()?))
+            }
+            Node::Between(ends) => {
+                let (low, high) = (self.range(&ends[0])?, self.range(&ends[1])?);
+                Some((low.0.min(high.0), low.1.max(high.1)))
             }
             Node::Arithmetic(..) | Node::Not(_) | Node::All(_) | Node::Any(_) => None,
             Node::Compare(..) => None,

@@ -36,8 +36,8 @@ pub enum PredicateErrorKind {
     Character {
         /// Which.
         found: char,
-        /// What may have been meant.
-        meant: Option<&'static str>,
+        /// What to do instead.
+        advice: Option<&'static str>,
     },
     /// A name in quotes does not end.
     Unclosed {
@@ -46,12 +46,19 @@ pub enum PredicateErrorKind {
     },
     /// A number that does not fit.
     Number,
+    /// Digits with something else among them.
+    Numeral {
+        /// The number that may have been meant.
+        meant: Option<i64>,
+    },
     /// Something else was expected.
     Expected {
         /// What.
         expected: &'static str,
         /// What was found instead.
         found: String,
+        /// What to do about it.
+        advice: Option<&'static str>,
     },
     /// It is nested more than [`DEPTH_MAX`] deep.
     TooDeep,
@@ -62,6 +69,8 @@ pub enum PredicateErrorKind {
         /// What is expected.
         expected: Type,
     },
+    /// A truth that is compared with a number.
+    Mixed,
     /// A modality that is not around the whole.
     InnerModality,
     /// `race` among other things, or under a modality that it has no meaning under.
@@ -77,6 +86,8 @@ pub enum PredicateErrorKind {
     Arguments {
         /// How it is written.
         usage: &'static str,
+        /// What to do about it.
+        advice: Option<&'static str>,
     },
     /// A name that the trace does not have.
     Unknown {
@@ -126,10 +137,17 @@ impl Display for PredicateErrorKind {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong => write!(f, "a predicate has at most {TEXT_MAX} bytes"),
-            Self::Character { found, .. } => write!(f, "unexpected `{}`", found.escape_debug()),
+            Self::Character { found, .. } if found.is_control() => {
+                write!(f, "unexpected `{}`", found.escape_debug())
+            }
+            Self::Character { found, .. } => write!(f, "unexpected `{found}`"),
             Self::Unclosed { quote } => write!(f, "the name has no closing {quote}"),
             Self::Number => write!(f, "numbers go up to {}", i64::MAX),
-            Self::Expected { expected, found } => write!(f, "expected {expected}, found {found}"),
+            Self::Numeral { .. } => write!(f, "numbers are whole, and decimal digits alone"),
+            Self::Expected { expected, found, .. } => {
+                write!(f, "expected {expected}, found {found}")
+            }
+            Self::Mixed => write!(f, "this is true or false already, and no number"),
             Self::TooDeep => write!(f, "nested more than {DEPTH_MAX} deep"),
             Self::Chained => write!(f, "a comparison has two sides"),
             Self::Type { expected: Type::Truth } => {
@@ -145,7 +163,7 @@ impl Display for PredicateErrorKind {
                 write!(f, "`race` stands alone, or alone within possibly(…) or never(…)")
             }
             Self::Function { name, .. } => write!(f, "there is no function `{name}`"),
-            Self::Arguments { usage } => write!(f, "expected `{usage}`"),
+            Self::Arguments { usage, .. } => write!(f, "expected `{usage}`"),
             Self::Unknown { kind, name, .. } => {
                 write!(f, "the trace has no {} `{name}`", word(*kind))
             }
@@ -166,9 +184,19 @@ impl PredicateErrorKind {
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::TooLong | Self::Number | Self::Expected { .. } | Self::Arguments { .. } => None,
-            Self::Character { meant: Some(meant), .. } => Some(format!("write {meant}")),
-            Self::Character { meant: None, .. } => {
+            Self::TooLong | Self::Number => None,
+            Self::Expected { advice, .. } | Self::Arguments { advice, .. } => {
+                advice.map(str::to_owned)
+            }
+            Self::Numeral { meant: Some(meant) } => {
+                Some(format!("write {meant}, or put a name in double quotes"))
+            }
+            Self::Numeral { meant: None } => {
+                Some("write a whole number, or put a name in double quotes".into())
+            }
+            Self::Mixed => Some("leave out the comparison, or write ! before it for false".into()),
+            Self::Character { advice: Some(advice), .. } => Some((*advice).to_owned()),
+            Self::Character { advice: None, .. } => {
                 Some("put names with such characters in backquotes".into())
             }
             Self::Unclosed { quote } => Some(format!("close it with {quote}")),
@@ -179,7 +207,9 @@ impl PredicateErrorKind {
                 Some("count(t: …) says for how many threads something is true".into())
             }
             Self::InnerModality => Some("ask for each part by itself".into()),
-            Self::InnerRace => Some("ask for races by themselves".into()),
+            Self::InnerRace => Some(
+                "ask for races by themselves, or put the name of a variable in backquotes".into(),
+            ),
             Self::Function { near, .. } => nearest(near),
             Self::Unknown { kind, near, also, .. } => also
                 .and_then(|also| other_kind(*kind, also))

@@ -1,14 +1,16 @@
 //! Expressions over what changes as threads run, and what they are worth at a cut.
 //!
 //! A value is a number, or none if it is not known; a truth is 1 or 0. Logic goes by Kleene: a
-//! conjunction with a false part is false, whatever is not known of the rest. Arithmetic and
-//! comparisons need all their parts. A sum is exact, in whatever order its terms are, and is not
-//! known only if it does not fit as a whole; a product that does not fit, and a division by zero, are
-//! not known.
+//! conjunction with a false part is false, whatever is not known of the rest. A truth that is not known
+//! counts for 0 or 1 in a sum, which then lies between two numbers, and a comparison is true or
+//! false if it is of all numbers in between. Otherwise arithmetic and comparisons need all their
+//! parts. A sum is exact, in whatever order its terms are, and is not known only if it does not fit as
+//! a whole; a product that does not fit, and a division by zero, are not known.
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::{EventId, ThreadId, VarId};
 
+use super::range::{self, Range};
 use super::steps::Steps;
 
 reweave_base::id! {
@@ -92,8 +94,10 @@ pub enum Node {
     Any(Vec<Node>),
     /// True if the two compare so.
     Compare(Comparison, Box<[Node; 2]>),
-    /// All terms together.
+    /// All terms together. A term that is a truth counts for 1 or 0.
     Sum(Vec<Term>),
+    /// No less than the first and no more than the second, which are known at the same cuts.
+    Between(Box<[Node; 2]>),
     /// An operation on two numbers.
     Arithmetic(Operator, Box<[Node; 2]>),
 }
@@ -112,31 +116,69 @@ impl Node {
         Self::Constant(Some(truth as i64))
     }
 
-    /// What it is worth if each leaf is worth what `leaf` says.
-    pub(super) fn value(&self, leaf: &impl Fn(LeafId) -> Option<i64>) -> Option<i64> {
+    /// What is known of it if each leaf is worth what `leaf` says.
+    pub(super) fn range(&self, leaf: &impl Fn(LeafId) -> Option<i64>) -> Option<Range> {
         match self {
-            Self::Constant(value) => *value,
-            Self::Leaf(id) => leaf(*id),
-            Self::Not(inner) => inner.value(leaf).map(|truth| 1 - truth),
-            Self::All(parts) => joined(parts.iter().map(|part| part.value(leaf)), 0),
-            Self::Any(parts) => joined(parts.iter().map(|part| part.value(leaf)), 1),
+            Self::Constant(value) => value.map(Range::exact),
+            Self::Leaf(id) => leaf(*id).map(Range::exact),
+            Self::Not(inner) => Some(range::truth(inner.range(leaf)).opposite()),
+            Self::All(parts) => Some(joined(parts, 0, leaf)),
+            Self::Any(parts) => Some(joined(parts, 1, leaf)),
             Self::Compare(comparison, sides) => {
                 let [left, right] = sides.as_ref();
-                let holds = comparison.holds(left.value(leaf)?, right.value(leaf)?);
-                Some(i64::from(holds))
+                range::compared(*comparison, left.range(leaf), right.range(leaf))
             }
             Self::Sum(terms) => {
-                let mut sum = 0_i128;
+                let mut sum = (0_i128, 0_i128);
                 for Term { is_negative, node } in terms {
-                    let value = i128::from(node.value(leaf)?);
-                    sum += if *is_negative { -value } else { value };
+                    let (low, high) = node.range(leaf)?.added(*is_negative);
+                    sum = (sum.0 + low, sum.1 + high);
                 }
-                i64::try_from(sum).ok()
+                Range::fitting(sum.0, sum.1)
+            }
+            Self::Between(ends) => {
+                let [low, high] = ends.as_ref();
+                Some(Range { low: low.range(leaf)?.low, high: high.range(leaf)?.high })
             }
             Self::Arithmetic(operator, sides) => {
                 let [left, right] = sides.as_ref();
-                operator.apply(left.value(leaf)?, right.value(leaf)?)
+                range::combined(*operator, left.range(leaf), right.range(leaf))
             }
+        }
+    }
+
+    /// What it is worth, if that is known exactly.
+    pub(super) fn value(&self, leaf: &impl Fn(LeafId) -> Option<i64>) -> Option<i64> {
+        self.range(leaf).and_then(Range::value)
+    }
+
+    /// What is known of it, if it is the same always.
+    pub(super) fn as_constant(&self) -> Option<Option<Range>> {
+        match self {
+            Self::Constant(value) => Some(value.map(Range::exact)),
+            Self::Between(ends) => match ends.as_ref() {
+                [Self::Constant(low), Self::Constant(high)] => {
+                    Some((*low).zip(*high).map(|(low, high)| Range { low, high }))
+                }
+                _ => None,
+            },
+            Self::Leaf(_)
+            | Self::Not(_)
+            | Self::All(_)
+            | Self::Any(_)
+            | Self::Compare(..)
+            | Self::Sum(_)
+            | Self::Arithmetic(..) => None,
+        }
+    }
+
+    /// What is always so.
+    pub(super) fn constant(range: Option<Range>) -> Self {
+        match range {
+            Some(Range { low, high }) if low != high => {
+                Self::Between(Box::new([low, high].map(|end| Self::Constant(Some(end)))))
+            }
+            exact => Self::Constant(exact.map(|range| range.low)),
         }
     }
 
@@ -146,7 +188,9 @@ impl Node {
             Self::Constant(_) | Self::Leaf(_) => Vec::new(),
             Self::Not(inner) => vec![inner],
             Self::All(parts) | Self::Any(parts) => parts.iter().collect(),
-            Self::Compare(_, sides) | Self::Arithmetic(_, sides) => sides.iter().collect(),
+            Self::Compare(_, sides) | Self::Arithmetic(_, sides) | Self::Between(sides) => {
+                sides.iter().collect()
+            }
             Self::Sum(terms) => terms.iter().map(|term| &term.node).collect(),
         }
     }
@@ -173,6 +217,7 @@ impl Node {
             Self::Any(parts) => Self::Any(parts.iter().map(|part| part.substituted(of)).collect()),
             Self::Compare(comparison, sides) => Self::Compare(*comparison, both(sides)),
             Self::Arithmetic(operator, sides) => Self::Arithmetic(*operator, both(sides)),
+            Self::Between(sides) => Self::Between(both(sides)),
             Self::Sum(terms) => {
                 let term = |Term { is_negative, node }: &Term| Term {
                     is_negative: *is_negative,
@@ -185,16 +230,16 @@ impl Node {
 }
 
 /// A conjunction if `decisive` is 0, a disjunction if it is 1.
-fn joined(values: impl Iterator<Item = Option<i64>>, decisive: i64) -> Option<i64> {
+fn joined(parts: &[Node], decisive: i64, leaf: &impl Fn(LeafId) -> Option<i64>) -> Range {
     let mut is_known = true;
-    for value in values {
-        match value {
-            Some(value) if value == decisive => return Some(decisive),
+    for part in parts {
+        match range::truth(part.range(leaf)).value() {
+            Some(value) if value == decisive => return Range::exact(decisive),
             Some(_) => {}
             None => is_known = false,
         }
     }
-    is_known.then_some(1 - decisive)
+    if is_known { Range::exact(1 - decisive) } else { Range::EITHER }
 }
 
 /// What depends on one thread, or chain, alone.
@@ -264,6 +309,18 @@ impl<C: Id> Leaf<C> {
             Self::Shared(Shared { initial, writers, .. }) => {
                 let writes = writers.iter().filter_map(|writer| writer.last(at(writer.owner)));
                 writes.max_by_key(|write| write.event).map_or(*initial, |write| write.value)
+            }
+        }
+    }
+
+    /// Whether it is known at some cut.
+    #[must_use]
+    pub fn is_ever_known(&self) -> bool {
+        match self {
+            Self::Local(local) => local.steps.as_constant() != Some(None),
+            Self::Shared(Shared { initial, writers, .. }) => {
+                let mut writes = writers.iter().flat_map(|writer| &writer.writes);
+                initial.is_some() || writes.any(|write| write.value.is_some())
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Predicates chain by chain: what is known of a goal once some chains are fixed.
 //!
-//! An accumulator has a cell for each part of the goal. A part is open, or worth something; of a sum
-//! whose terms are not all known it is the sum so far, of a variable the latest write so far. Once a
+//! An accumulator has a cell for each part of the goal. A part is open, or worth something, or
+//! something between two numbers; of a sum whose terms are not all there it is the sum so far, of a variable the latest write so far. Once a
 //! part is worth something, what it was made of no longer matters, and is blanked; so is a term once
 //! it is added, and a part of a conjunction once it is true. Hence accumulators are equal whenever
 //! the same remains to be asked, and the diagram keeps few of them: a count over all threads keeps
@@ -14,6 +14,7 @@ use reweave_order::poset::ChainId;
 
 use super::expression::{Comparison, LeafId, Node, Operator};
 use super::placed::{Column, Last, Placed};
+use super::range::{self, Range};
 use crate::diagram;
 
 reweave_base::id! {
@@ -44,6 +45,7 @@ enum Kind {
     Compare(Comparison),
     /// Whether each term is taken away.
     Sum(Vec<bool>),
+    Between,
     Arithmetic(Operator),
 }
 
@@ -58,10 +60,11 @@ enum Cell {
     Open,
     /// It no longer matters.
     Blank,
-    /// What it is worth.
-    Worth(Option<i64>),
-    /// The terms so far; of a conjunction or disjunction, 1 if a part is not known.
-    Partial(i128),
+    /// What it is worth, as far as that is known.
+    Worth(Option<Range>),
+    /// The least and the most that the terms so far are; of a conjunction or disjunction of which a
+    /// part is not known, 0 and 1.
+    Partial { low: i128, high: i128 },
     /// The latest write so far, and how many chains may have a later one.
     Latest { last: Last, writers: u32 },
 }
@@ -87,6 +90,7 @@ fn add(node: &Node, parts: &mut IndexVec<PartId, Part>) -> PartId {
         Node::Any(_) => Kind::Joined(1),
         Node::Compare(comparison, _) => Kind::Compare(*comparison),
         Node::Sum(terms) => Kind::Sum(terms.iter().map(|term| term.is_negative).collect()),
+        Node::Between(_) => Kind::Between,
         Node::Arithmetic(operator, _) => Kind::Arithmetic(*operator),
     };
     parts.push(Part { kind, inner })
@@ -101,19 +105,22 @@ impl Fold<'_> {
                 continue;
             }
             cells[id.index()] = match &part.kind {
-                Kind::Constant(value) => Cell::Worth(*value),
+                Kind::Constant(value) => Cell::Worth(value.map(Range::exact)),
                 Kind::Leaf(leaf) => fixed.map_or(own, |fixed| self.leaf(*leaf, own, fixed)),
                 Kind::Not => match cells[part.inner[0].index()] {
-                    Cell::Worth(value) => Cell::Worth(value.map(|truth| 1 - truth)),
+                    Cell::Worth(value) => Cell::Worth(Some(range::truth(value).opposite())),
                     _ => own,
                 },
                 Kind::Joined(decisive) => joined(cells, part, own, *decisive),
                 Kind::Sum(signs) => sum(cells, part, own, signs),
                 Kind::Compare(comparison) => paired(cells, part, own, |left, right| {
-                    Some(i64::from(comparison.holds(left, right)))
+                    range::compared(*comparison, left, right)
+                }),
+                Kind::Between => paired(cells, part, own, |low, high| {
+                    Some(Range { low: low?.low, high: high?.high })
                 }),
                 Kind::Arithmetic(operator) => {
-                    paired(cells, part, own, |left, right| operator.apply(left, right))
+                    paired(cells, part, own, |left, right| range::combined(*operator, left, right))
                 }
             };
         }
@@ -129,7 +136,7 @@ impl Fold<'_> {
     fn leaf(&self, leaf: LeafId, own: Cell, (chain, index): (ChainId, u32)) -> Cell {
         match &self.placed.columns()[leaf] {
             Column::Local { chain: owner, values } if *owner == chain => {
-                Cell::Worth(values[index as usize])
+                Cell::Worth(values[index as usize].map(Range::exact))
             }
             Column::Local { .. } => own,
             Column::Shared { initial, writers } => {
@@ -143,7 +150,7 @@ impl Fold<'_> {
                 let new = writer.lasts[index as usize];
                 let last = if new.number > before.0.number { new } else { before.0 };
                 match before.1 {
-                    0 | 1 => Cell::Worth(last.value),
+                    0 | 1 => Cell::Worth(last.value.map(Range::exact)),
                     writers => Cell::Latest { last, writers: writers - 1 },
                 }
             }
@@ -157,57 +164,68 @@ impl Fold<'_> {
 
 /// A conjunction or disjunction. What does not decide it is blanked.
 fn joined(cells: &mut [Cell], part: &Part, own: Cell, decisive: i64) -> Cell {
-    let mut is_known = own != Cell::Partial(1);
+    let mut is_known = own == Cell::Open;
     let mut is_open = false;
     for inner in &part.inner {
         match cells[inner.index()] {
-            Cell::Worth(Some(value)) if value == decisive => return Cell::Worth(Some(decisive)),
             Cell::Worth(value) => {
+                let value = range::truth(value).value();
+                if value == Some(decisive) {
+                    return Cell::Worth(Some(Range::exact(decisive)));
+                }
                 is_known &= value.is_some();
                 cells[inner.index()] = Cell::Blank;
             }
             Cell::Blank => {}
-            Cell::Open | Cell::Partial(_) | Cell::Latest { .. } => is_open = true,
+            Cell::Open | Cell::Partial { .. } | Cell::Latest { .. } => is_open = true,
         }
     }
     match (is_open, is_known) {
-        (false, true) => Cell::Worth(Some(1 - decisive)),
-        (false, false) => Cell::Worth(None),
+        (false, true) => Cell::Worth(Some(Range::exact(1 - decisive))),
+        (false, false) => Cell::Worth(Some(Range::EITHER)),
         (true, true) => Cell::Open,
-        (true, false) => Cell::Partial(1),
+        (true, false) => Cell::Partial { low: 0, high: 1 },
     }
 }
 
 /// A sum. What is added is blanked.
 fn sum(cells: &mut [Cell], part: &Part, own: Cell, signs: &[bool]) -> Cell {
-    let mut sum = if let Cell::Partial(sum) = own { sum } else { 0 };
+    let mut sum = if let Cell::Partial { low, high } = own { (low, high) } else { (0, 0) };
     let mut is_open = false;
     for (inner, &is_negative) in part.inner.iter().zip(signs) {
         match cells[inner.index()] {
             Cell::Worth(None) => return Cell::Worth(None),
             Cell::Worth(Some(value)) => {
-                let value = i128::from(value);
-                sum += if is_negative { -value } else { value };
+                let (low, high) = value.added(is_negative);
+                sum = (sum.0 + low, sum.1 + high);
                 cells[inner.index()] = Cell::Blank;
             }
             Cell::Blank => {}
-            Cell::Open | Cell::Partial(_) | Cell::Latest { .. } => is_open = true,
+            Cell::Open | Cell::Partial { .. } | Cell::Latest { .. } => is_open = true,
         }
     }
     match is_open {
-        true => Cell::Partial(sum),
-        false => Cell::Worth(i64::try_from(sum).ok()),
+        true => Cell::Partial { low: sum.0, high: sum.1 },
+        false => Cell::Worth(Range::fitting(sum.0, sum.1)),
     }
 }
 
-/// What `of` makes of the two parts, once both are known, or unknown once one is.
-fn paired(cells: &[Cell], part: &Part, own: Cell, of: impl Fn(i64, i64) -> Option<i64>) -> Cell {
+/// What `of` makes of the two parts, once both are there or one may be anything.
+fn paired(
+    cells: &[Cell],
+    part: &Part,
+    own: Cell,
+    of: impl Fn(Option<Range>, Option<Range>) -> Option<Range>,
+) -> Cell {
     match [part.inner[0], part.inner[1]].map(|inner| cells[inner.index()]) {
-        [Cell::Worth(None), _] | [_, Cell::Worth(None)] => Cell::Worth(None),
-        [Cell::Worth(Some(left)), Cell::Worth(Some(right))] => Cell::Worth(of(left, right)),
+        [Cell::Worth(None), _] | [_, Cell::Worth(None)] => Cell::Worth(of(None, None)),
+        [Cell::Worth(left), Cell::Worth(right)] => Cell::Worth(of(left, right)),
         _ => own,
     }
 }
+
+/// What the goal is worth where it is met.
+const TRUE: Cell = Cell::Worth(Some(Range::truth(true)));
 
 impl diagram::Fold for Fold<'_> {
     type Memory = Accumulator;
@@ -222,15 +240,13 @@ impl diagram::Fold for Fold<'_> {
         let mut cells = memory.0.clone();
         self.settle(&mut cells, Some((chain, index)));
         match self.root(&cells) {
-            Cell::Worth(Some(1)) | Cell::Open | Cell::Partial(_) | Cell::Latest { .. } => {
-                Some(Accumulator(cells))
-            }
-            Cell::Worth(_) | Cell::Blank => None,
+            Cell::Open | Cell::Partial { .. } | Cell::Latest { .. } => Some(Accumulator(cells)),
+            root => (root == TRUE).then_some(Accumulator(cells)),
         }
     }
 
     fn is_met(&self, memory: &Accumulator) -> bool {
-        self.root(&memory.0) == Cell::Worth(Some(1))
+        self.root(&memory.0) == TRUE
     }
 
     fn bytes(&self, memory: &Accumulator) -> usize {

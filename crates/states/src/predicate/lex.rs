@@ -35,13 +35,13 @@ const SYMBOLS: [&str; 19] = [
     ",", ":",
 ];
 
-/// What may have been meant by a character that is no symbol.
-const MEANT: [(char, &str); 5] = [
-    ('=', "== to compare"),
-    ('&', "&& for and"),
-    ('|', "|| for or"),
-    ('\'', "names in double quotes"),
-    ('^', "a != b for one of two"),
+/// What to write instead of a character that is no symbol.
+const ADVICE: [(char, &str); 5] = [
+    ('=', "write == to compare"),
+    ('&', "write && for and"),
+    ('|', "write || for or"),
+    ('\'', "use double quotes"),
+    ('^', "write a != b for one of two"),
 ];
 
 /// The words of `text`, the last of which is its end.
@@ -81,22 +81,43 @@ fn next_word(rest: &str, first: char) -> Result<(Word, usize), (usize, Predicate
     }
     if first.is_ascii_digit() {
         let length = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        numeral(rest, length)?;
         let number = rest[..length].parse().map_err(|_| (length, PredicateErrorKind::Number))?;
         return Ok((Word::Number(number), length));
     }
     if first.is_alphabetic() || is_joint(first) {
-        let is_part = |c: char| c.is_alphanumeric() || is_joint(c) || matches!(c, '.' | '[' | ']');
         let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
         return Ok((Word::Name(rest[..length].to_owned()), length));
     }
     match SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol)) {
         Some(symbol) => Ok((Word::Symbol(symbol), symbol.len())),
         None => {
-            let meant = MEANT.into_iter().find(|&(c, _)| c == first).map(|(_, meant)| meant);
-            let kind = PredicateErrorKind::Character { found: first, meant };
+            let advice = ADVICE.into_iter().find(|&(c, _)| c == first).map(|(_, advice)| advice);
+            let kind = PredicateErrorKind::Character { found: first, advice };
             Err((first.len_utf8(), kind))
         }
     }
+}
+
+/// Refuses what goes on with letters or a point after so many digits.
+fn numeral(rest: &str, digits: usize) -> Result<(), (usize, PredicateErrorKind)> {
+    let length = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
+    let meant = match &rest[digits..length] {
+        "" | "and" | "or" => return Ok(()),
+        hexadecimal if &rest[..digits] == "0" && hexadecimal.starts_with(['x', 'X']) => {
+            i64::from_str_radix(&hexadecimal[1..], 16).ok()
+        }
+        suffix if suffix.chars().all(|c| matches!(c, 'u' | 'U' | 'l' | 'L')) => {
+            rest[..digits].parse().ok()
+        }
+        _ => None,
+    };
+    Err((length, PredicateErrorKind::Numeral { meant }))
+}
+
+/// Whether a name may go on with it.
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || is_joint(c) || matches!(c, '.' | '[' | ']')
 }
 
 /// Whether a name may start with it although it is no letter.

@@ -7,7 +7,9 @@
 //!   a false one, since what is wanted is the whole surely true;
 //! - what depends on one thread alone becomes a single leaf, a table over that thread's events,
 //!   however large it was;
-//! - what is the same everywhere becomes a constant and vanishes.
+//! - what is the same everywhere becomes a constant and vanishes;
+//! - of a count, some of whose truths may not be known, only the end that decides is kept: at least
+//!   two are true if at least two surely are.
 //!
 //! A state meets the goal exactly if it meets the predicate. The events at which a leaf changes are
 //! all that matter; they are often far fewer than those at which an atom of the predicate does.
@@ -19,6 +21,7 @@ use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::ThreadId;
 
 use super::expression::{Comparison, Expression, Leaf, LeafId, Local, Node, Term};
+use super::range::{self, Range};
 use super::steps::{self, Steps};
 
 /// So many evaluations of leaves are spent at most on tables.
@@ -96,12 +99,16 @@ impl Reducer<'_> {
         support
     }
 
-    /// What `of` makes of `node`, if that depends on one thread at most.
-    fn table(&mut self, node: &Node, of: impl Fn(Option<i64>) -> Option<i64>) -> Option<Node> {
+    /// What `of` makes of what is known of `node`, if that depends on one thread at most.
+    fn table(
+        &mut self,
+        node: &Node,
+        mut of: impl FnMut(Option<Range>) -> Option<i64>,
+    ) -> Option<Node> {
         let owner = match self.support(node) {
             Support::Nobody => {
-                let value = node.value(&|id| self.from.leaves[id].value(|_| 0));
-                return Some(Node::Constant(of(value)));
+                let range = node.range(&|id| self.from.leaves[id].value(|_| 0));
+                return Some(Node::Constant(of(range)));
             }
             Support::One(owner) => owner,
             Support::Several => return None,
@@ -121,7 +128,7 @@ impl Reducer<'_> {
             return None;
         }
         let steps = steps::combined(&tables, |values| {
-            of(node.value(&|id| match ids.binary_search(&id) {
+            of(node.range(&|id| match ids.binary_search(&id) {
                 Ok(at) => values[at],
                 // A variable that nobody writes.
                 Err(_) => from[id].value(|_| 0),
@@ -142,7 +149,7 @@ impl Reducer<'_> {
 
     /// What is worth 1 exactly where `node`, which is true or false, is surely `wanted`.
     fn goal(&mut self, node: &Node, wanted: bool) -> Node {
-        let is_wanted = |value| Some(i64::from(value == Some(i64::from(wanted))));
+        let is_wanted = |range| Some(i64::from(range == Some(Range::truth(wanted))));
         if let Some(table) = self.table(node, is_wanted) {
             return table;
         }
@@ -159,9 +166,14 @@ impl Reducer<'_> {
             Node::Compare(comparison, sides) => {
                 let comparison = if wanted { *comparison } else { comparison.inverse() };
                 let [left, right] = [self.copied(&sides[0]), self.copied(&sides[1])];
+                let (left, right) = self.decisive_ends(comparison, left, right);
                 surely(comparison, left, right)
             }
-            Node::Constant(_) | Node::Leaf(_) | Node::Sum(_) | Node::Arithmetic(..) => {
+            Node::Constant(_)
+            | Node::Leaf(_)
+            | Node::Sum(_)
+            | Node::Between(_)
+            | Node::Arithmetic(..) => {
                 surely(Comparison::Equal, self.copied(node), Node::truth(wanted))
             }
         }
@@ -223,11 +235,14 @@ impl Reducer<'_> {
         if let Node::Leaf(id) = node {
             return self.taken(*id);
         }
-        if let Some(table) = self.table(node, |value| value) {
+        if let Some(table) = self.exact_table(node) {
             return table;
         }
         match node {
             Node::Constant(_) | Node::Leaf(_) => node.clone(),
+            Node::Between(ends) => {
+                Node::Between(Box::new([self.copied(&ends[0]), self.copied(&ends[1])]))
+            }
             Node::Not(inner) => Node::Not(Box::new(self.copied(inner))),
             Node::All(parts) => Node::All(parts.iter().map(|part| self.copied(part)).collect()),
             Node::Any(parts) => Node::Any(parts.iter().map(|part| self.copied(part)).collect()),
@@ -260,44 +275,85 @@ impl Reducer<'_> {
         Node::Leaf(*self.taken.entry(id).or_insert_with(|| leaves.push(leaf.clone())))
     }
 
+    /// What is known of `node`, if that depends on one thread at most.
+    fn exact_table(&mut self, node: &Node) -> Option<Node> {
+        let mut is_exact = true;
+        let low = self.table(node, |range| {
+            is_exact &= range.is_none_or(|range| range.value().is_some());
+            range.map(|range| range.low)
+        })?;
+        if is_exact {
+            return Some(low);
+        }
+        let high = self.table(node, |range| range.map(|range| range.high))?;
+        Some(Node::Between(Box::new([low, high])))
+    }
+
+    /// The owner and the leaves that are the least and the greatest of `node`, if one thread has it.
+    fn own_ends(&self, node: &Node) -> Option<(ThreadId, [LeafId; 2])> {
+        let own = |id: LeafId| match &self.leaves[id] {
+            Leaf::Local(local) => Some(local.owner),
+            Leaf::Shared(_) => None,
+        };
+        match node {
+            Node::Leaf(id) => Some((own(*id)?, [*id; 2])),
+            Node::Between(ends) => match ends.as_ref() {
+                [Node::Leaf(low), Node::Leaf(high)] if own(*low) == own(*high) => {
+                    Some((own(*low)?, [*low, *high]))
+                }
+                _ => None,
+            },
+            Node::Constant(_)
+            | Node::Not(_)
+            | Node::All(_)
+            | Node::Any(_)
+            | Node::Compare(..)
+            | Node::Sum(_)
+            | Node::Arithmetic(..) => None,
+        }
+    }
+
     /// A sum whose terms of one thread are one, as far as that fits.
     fn sum(&mut self, terms: &[Term]) -> Node {
         let mut rest: Vec<Term> = Vec::new();
-        let mut locals: Vec<(ThreadId, LeafId, bool)> = Vec::new();
-        let mut constant = 0_i128;
-        for Term { is_negative, node } in terms {
+        let mut locals: Vec<(ThreadId, [LeafId; 2], bool)> = Vec::new();
+        let mut constant = (0_i128, 0_i128);
+        let mut add = |range: Range, is_negative| {
+            let (low, high) = range.added(is_negative);
+            constant = (constant.0 + low, constant.1 + high);
+        };
+        for &Term { is_negative, ref node } in terms {
             let node = self.copied(node);
-            match &node {
-                Node::Constant(None) => return Node::Constant(None),
-                Node::Constant(Some(value)) => constant += signed(*is_negative, *value),
-                Node::Leaf(id) => match &self.leaves[*id] {
-                    Leaf::Local(local) => locals.push((local.owner, *id, *is_negative)),
-                    Leaf::Shared(_) => rest.push(Term { is_negative: *is_negative, node }),
-                },
-                _ => rest.push(Term { is_negative: *is_negative, node }),
+            match (node.as_constant(), self.own_ends(&node)) {
+                (Some(None), _) => return Node::Constant(None),
+                (Some(Some(range)), _) => add(range, is_negative),
+                (None, Some((owner, ends))) => locals.push((owner, ends, is_negative)),
+                (None, None) => rest.push(Term { is_negative, node }),
             }
         }
         locals.sort_unstable();
         for group in locals.chunk_by(|one, other| one.0 == other.0) {
-            match self.added(group) {
-                Some(Node::Constant(Some(value))) => constant += i128::from(value),
-                Some(Node::Constant(None)) => return Node::Constant(None),
-                Some(node) => rest.push(Term { is_negative: false, node }),
-                None => rest.extend(
-                    group
-                        .iter()
-                        .map(|&(_, id, is_negative)| Term { is_negative, node: Node::Leaf(id) }),
-                ),
+            let Some(node) = self.added(group) else {
+                rest.extend(group.iter().map(|&(_, ends, is_negative)| {
+                    let node = between(ends.map(Node::Leaf));
+                    Term { is_negative, node }
+                }));
+                continue;
+            };
+            match node.as_constant() {
+                Some(None) => return Node::Constant(None),
+                Some(Some(range)) => add(range, false),
+                None => rest.push(Term { is_negative: false, node }),
             }
         }
-        match i64::try_from(constant) {
-            Ok(0) => {}
-            Ok(value) => {
-                let node = Node::Constant(Some(value));
+        match Range::fitting(constant.0, constant.1) {
+            Some(Range { low: 0, high: 0 }) => {}
+            Some(range) => {
+                let node = Node::constant(Some(range));
                 rest.push(Term { is_negative: false, node });
             }
             // Too large for one number, though the terms that vary may bring it back.
-            Err(_) => return Node::Sum(self.uncollected(terms)),
+            None => return Node::Sum(self.uncollected(terms)),
         }
         Node::Sum(rest)
     }
@@ -312,8 +368,19 @@ impl Reducer<'_> {
     }
 
     /// Terms of one thread together, if they always fit.
-    fn added(&mut self, group: &[(ThreadId, LeafId, bool)]) -> Option<Node> {
-        let tables = tables(&self.leaves, group.iter().map(|&(_, id, _)| id));
+    fn added(&mut self, group: &[(ThreadId, [LeafId; 2], bool)]) -> Option<Node> {
+        let low = self.added_ends(group, 0)?;
+        if group.iter().all(|(_, [low, high], _)| low == high) {
+            return Some(low);
+        }
+        Some(between([low, self.added_ends(group, 1)?]))
+    }
+
+    /// The least of such terms if `end` is 0, the greatest if it is 1.
+    fn added_ends(&mut self, group: &[(ThreadId, [LeafId; 2], bool)], end: usize) -> Option<Node> {
+        let leaf =
+            |&(_, ends, is_negative): &(_, [LeafId; 2], _)| ends[end ^ usize::from(is_negative)];
+        let tables = tables(&self.leaves, group.iter().map(leaf));
         if !can_afford(&mut self.work_left, self.changes, &tables, tables.len()) {
             return None;
         }
@@ -329,6 +396,78 @@ impl Reducer<'_> {
         });
         fits.then(|| self.local(group[0].0, steps))
     }
+
+    /// Two sides of a comparison, with only that end of each that decides whether it surely holds.
+    fn decisive_ends(&self, comparison: Comparison, left: Node, right: Node) -> (Node, Node) {
+        let is_low = match comparison {
+            Comparison::AtLeast | Comparison::More => true,
+            Comparison::AtMost | Comparison::Less => false,
+            Comparison::Equal | Comparison::Unequal => return (left, right),
+        };
+        (self.end(left, is_low), self.end(right, !is_low))
+    }
+
+    /// `node` with no more than its least, or else its greatest, as far as that is known where it is.
+    fn end(&self, node: Node, is_low: bool) -> Node {
+        match node {
+            Node::Between(ends) => {
+                let [low, high] = *ends;
+                if is_low { low } else { high }
+            }
+            // Otherwise the other end may make the whole unknown.
+            Node::Sum(terms) if self.bounds_of_sum(&terms).is_some() => {
+                let mut kept = Vec::new();
+                let mut constant = 0_i128;
+                for Term { is_negative, node } in terms {
+                    match self.end(node, is_low != is_negative) {
+                        Node::Constant(Some(value)) => constant += signed(is_negative, value),
+                        node => kept.push(Term { is_negative, node }),
+                    }
+                }
+                let constant = Node::Constant(i64::try_from(constant).ok());
+                if kept.is_empty() {
+                    return constant;
+                }
+                if constant != Node::Constant(Some(0)) {
+                    kept.push(Term { is_negative: false, node: constant });
+                }
+                Node::Sum(kept)
+            }
+            other => other,
+        }
+    }
+
+    /// What `node` is within, wherever it is known, if that can be told and it always fits.
+    fn bounds(&self, node: &Node) -> Option<Range> {
+        match node {
+            Node::Constant(value) => value.map(Range::exact),
+            Node::Leaf(id) => match &self.leaves[*id] {
+                Leaf::Local(local) => local.steps.range().map(|(low, high)| Range { low, high }),
+                Leaf::Shared(_) => None,
+            },
+            Node::Not(_) | Node::All(_) | Node::Any(_) | Node::Compare(..) => Some(Range::EITHER),
+            Node::Between(ends) => {
+                let [low, high] = [self.bounds(&ends[0])?, self.bounds(&ends[1])?];
+                Some(Range { low: low.low, high: high.high })
+            }
+            Node::Sum(terms) => self.bounds_of_sum(terms),
+            Node::Arithmetic(..) => None,
+        }
+    }
+
+    fn bounds_of_sum(&self, terms: &[Term]) -> Option<Range> {
+        let mut sum = (0_i128, 0_i128);
+        for Term { is_negative, node } in terms {
+            let (low, high) = self.bounds(node)?.added(*is_negative);
+            sum = (sum.0 + low, sum.1 + high);
+        }
+        Range::fitting(sum.0, sum.1)
+    }
+}
+
+/// What lies between two.
+fn between([low, high]: [Node; 2]) -> Node {
+    if low == high { low } else { Node::Between(Box::new([low, high])) }
 }
 
 /// The tables of those of `ids` that have one.
@@ -361,12 +500,13 @@ fn signed(is_negative: bool, value: i64) -> i128 {
 
 /// That two surely compare so.
 fn surely(comparison: Comparison, left: Node, right: Node) -> Node {
-    match (&left, &right) {
-        (Node::Constant(None), _) | (_, Node::Constant(None)) => Node::truth(false),
-        (Node::Constant(Some(left)), Node::Constant(Some(right))) => {
-            Node::truth(comparison.holds(*left, *right))
+    match (left.as_constant(), right.as_constant()) {
+        (Some(None), _) | (_, Some(None)) => Node::truth(false),
+        (Some(left), Some(right)) => {
+            let compared = range::compared(comparison, left, right);
+            Node::truth(compared == Some(Range::truth(true)))
         }
-        _ => Node::Compare(comparison, Box::new([left, right])),
+        (None, _) | (_, None) => Node::Compare(comparison, Box::new([left, right])),
     }
 }
 
@@ -384,6 +524,8 @@ mod tests {
         let texts = [
             "holds(t1, l1) && !(position(t1) > 2 || done(t2)) && started(t1)",
             "count(t: holds(t, l1) && t.v1 == 1 || x1 > 3) >= 1",
+            "2 * count(t: t.v1 == 1) - count(t: x1 > t.v1) > 0 => count(t: t.v1 == x1) == 0",
+            "count(t: t.v1 == 0 || position(t) > 3) + position(t1) <= 3",
             "x1 + position(t1) + position(t1) - position(t2) > 3 => done(t1) == started(t2)",
         ];
         let trace = generate::random(Shape { threads: 2, ..Shape::EVERYTHING.events(12) }, 5);

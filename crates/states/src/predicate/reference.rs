@@ -1,9 +1,13 @@
 //! What a predicate means, by its definition: a cut's events run again, in observed order, and the
 //! text is asked of what they leave behind. For tests.
+//!
+//! What a part can be is a first and a last number, or none if it can be anything. A truth that is not
+//! known can be 0 or 1.
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::{EventId, LocalId, LockId, Op, SiteId, ThreadId, Trace, VarId};
 
+use super::expression::{Comparison, Operator};
 use super::syntax::{self, Function, Kind, Modality, Name, Quantifier, Syntax};
 
 /// Whether `text` is true of `cut`, which says how many events each thread has run; none if that is
@@ -15,7 +19,11 @@ use super::syntax::{self, Function, Kind, Modality, Name, Quantifier, Syntax};
 pub fn truth(text: &str, trace: &Trace, cut: &IndexVec<ThreadId, u32>) -> Option<bool> {
     let (_, syntax) = syntax::parse(text).expect("the text is a predicate");
     let mut memory = Memory::run(trace, cut);
-    memory.value(&syntax).map(|truth| truth == 1)
+    match memory.range(&syntax) {
+        FALSE => Some(false),
+        TRUE => Some(true),
+        _ => None,
+    }
 }
 
 /// Whether `cut` meets what is searched for.
@@ -27,6 +35,13 @@ pub fn is_met(text: &str, trace: &Trace, cut: &IndexVec<ThreadId, u32>) -> bool 
     let (modality, _) = syntax::parse(text).expect("the text is a predicate");
     truth(text, trace, cut) == Some(modality != Modality::Always)
 }
+
+/// What something can be.
+type Range = Option<(i64, i64)>;
+
+const FALSE: Range = Some((0, 0));
+const TRUE: Range = Some((1, 1));
+const EITHER: Range = Some((0, 1));
 
 /// What the events of a cut leave behind.
 struct Memory<'t> {
@@ -76,7 +91,27 @@ impl<'t> Memory<'t> {
                 self.vars.insert(var, value);
             }
             Op::AtomicUpdate(var, _) => _ = self.vars.insert(var, self.seen(var, Some(id))),
-            _ => {}
+            Op::Read(_)
+            | Op::LooseRead(_)
+            | Op::AtomicRead(..)
+            | Op::Fence(_)
+            | Op::Request(_)
+            | Op::Fork(_)
+            | Op::Join(_)
+            | Op::Wait(_)
+            | Op::Wake(_)
+            | Op::Timeout(_)
+            | Op::Notify(_)
+            | Op::NotifyAll(_)
+            | Op::Arrive(_)
+            | Op::Depart(_)
+            | Op::Post(_)
+            | Op::Take(_)
+            | Op::Alloc(_)
+            | Op::Free(_)
+            | Op::Begin(_)
+            | Op::End(_)
+            | Op::Branch => {}
         }
     }
 
@@ -130,85 +165,135 @@ impl<'t> Memory<'t> {
 
     fn variable(&self, name: &Name) -> Option<i64> {
         let names = self.trace.names();
-        let dotted = name.text.split_once('.').filter(|_| !name.is_quoted);
-        if let Some((owner, local)) = dotted
-            && let Some(local) = names.locals.get(local)
-        {
-            let is_quoted = false;
-            let owner = Name { text: owner.to_owned(), is_quoted, span: name.span.clone() };
-            return self.locals.get(&(self.thread(&owner), local)).copied().flatten();
+        let var = names.vars.get(&name.text);
+        for (at, _) in name.text.match_indices('.') {
+            let (owner, local) = (&name.text[..at], &name.text[at + 1..]);
+            let bound = self.bound.iter().find(|(own, _)| own == owner).map(|&(_, thread)| thread);
+            // The name of a variable is that of a local only if the thread is one gone through.
+            let thread = match var {
+                None => bound.or_else(|| names.threads.get(owner)),
+                Some(_) => bound,
+            };
+            if !name.is_quoted
+                && let Some(thread) = thread
+                && let Some(local) = names.locals.get(local)
+            {
+                return self.locals.get(&(thread, local)).copied().flatten();
+            }
         }
-        let var = names.vars.get(&name.text).expect("the variable is one");
+        let var = var.expect("the variable is one");
         match self.vars.get(&var) {
             Some(value) => *value,
             None => self.seen(var, None),
         }
     }
 
-    fn value(&mut self, syntax: &Syntax) -> Option<i64> {
+    fn range(&mut self, syntax: &Syntax) -> Range {
         match &syntax.kind {
-            Kind::Number(value) => Some(*value),
-            Kind::Truth(value) => Some(i64::from(*value)),
+            Kind::Number(value) => exact(Some(*value)),
+            Kind::Truth(value) => exact(Some(i64::from(*value))),
             Kind::Race => panic!("a race is not told by a cut alone"),
-            Kind::Variable(name) => self.variable(name),
-            Kind::Ask(function, arguments) => self.asked(*function, arguments),
+            Kind::Variable(name) => exact(self.variable(name)),
+            Kind::Ask(function, arguments) => exact(self.asked(*function, arguments)),
             Kind::Quantified(quantifier, name, inner) => {
-                let mut values = Vec::new();
+                let mut ranges = Vec::new();
                 for (thread, _) in self.trace.names().threads.entries() {
                     self.bound.push((name.text.clone(), thread));
-                    values.push(self.value(inner));
+                    ranges.push(self.range(inner));
                     self.bound.pop();
                 }
                 match quantifier {
-                    Quantifier::Count | Quantifier::Sum => added(&values),
-                    Quantifier::Exists => least(values.into_iter().map(opposite)).map(|v| 1 - v),
-                    Quantifier::All => least(values.into_iter()),
+                    Quantifier::Count | Quantifier::Sum => {
+                        added(ranges.into_iter().map(|range| (false, range)))
+                    }
+                    Quantifier::Exists => opposite(least(ranges.into_iter().map(opposite))),
+                    Quantifier::All => least(ranges.into_iter()),
                 }
             }
-            Kind::Not(inner) => opposite(self.value(inner)),
-            Kind::All(parts) => least(parts.iter().map(|part| self.value(part))),
+            Kind::Not(inner) => opposite(self.range(inner)),
+            Kind::All(parts) => least(parts.iter().map(|part| self.range(part))),
             Kind::Any(parts) => {
-                opposite(least(parts.iter().map(|part| opposite(self.value(part)))))
+                opposite(least(parts.iter().map(|part| opposite(self.range(part)))))
             }
             Kind::Implies(sides) => {
-                let [left, right] = [self.value(&sides[0]), self.value(&sides[1])];
+                let [left, right] = [self.range(&sides[0]), self.range(&sides[1])];
                 opposite(least([left, opposite(right)].into_iter()))
             }
             Kind::Compare(comparison, sides) => {
-                let [left, right] = [self.value(&sides[0])?, self.value(&sides[1])?];
-                Some(i64::from(comparison.holds(left, right)))
+                compared(*comparison, self.range(&sides[0]), self.range(&sides[1]))
             }
             Kind::Sum(terms) => {
-                let mut values = Vec::new();
-                for (is_negative, part) in terms {
-                    values.push((*is_negative, self.value(part)));
-                }
-                let sum = values.iter().try_fold(0_i128, |sum, (is_negative, value)| {
-                    let value = i128::from((*value)?);
-                    Some(if *is_negative { sum - value } else { sum + value })
-                });
-                sum.and_then(|sum| sum.try_into().ok())
+                added(terms.iter().map(|(is_negative, part)| (*is_negative, self.range(part))))
             }
             Kind::Arithmetic(operator, sides) => {
-                let [left, right] = [self.value(&sides[0])?, self.value(&sides[1])?];
-                operator.apply(left, right)
+                combined(*operator, self.range(&sides[0]), self.range(&sides[1]))
             }
         }
     }
 }
 
-fn opposite(truth: Option<i64>) -> Option<i64> {
-    truth.map(|truth| 1 - truth)
+fn exact(value: Option<i64>) -> Range {
+    value.map(|value| (value, value))
+}
+
+fn opposite(truth: Range) -> Range {
+    match truth {
+        FALSE => TRUE,
+        TRUE => FALSE,
+        _ => EITHER,
+    }
 }
 
 /// Kleene's conjunction: false below unknown below true.
-fn least(truths: impl Iterator<Item = Option<i64>>) -> Option<i64> {
-    const RANKS: [Option<i64>; 3] = [Some(0), None, Some(1)];
+fn least(truths: impl Iterator<Item = Range>) -> Range {
+    const RANKS: [Range; 3] = [FALSE, EITHER, TRUE];
     let rank = |truth| RANKS.iter().position(|own| *own == truth).expect("a truth is one of three");
     RANKS[truths.map(rank).min().unwrap_or(2)]
 }
 
-fn added(values: &[Option<i64>]) -> Option<i64> {
-    let sum: Option<i128> = values.iter().map(|value| value.map(i128::from)).sum();
-    sum.and_then(|sum| sum.try_into().ok())
+/// Each with whether it is taken away.
+fn added(terms: impl Iterator<Item = (bool, Range)>) -> Range {
+    let (mut first, mut last) = (0_i128, 0_i128);
+    for (is_negative, range) in terms {
+        let (low, high) = range?;
+        first += if is_negative { -i128::from(high) } else { low.into() };
+        last += if is_negative { -i128::from(low) } else { high.into() };
+    }
+    first.try_into().ok().zip(last.try_into().ok())
+}
+
+/// True or false if the first and last numbers of both compare alike, and for equality if there are
+/// no others.
+fn compared(comparison: Comparison, left: Range, right: Range) -> Range {
+    let (Some(left), Some(right)) = (left, right) else { return EITHER };
+    let overlap = left.0 <= right.1 && right.0 <= left.1;
+    let is_exact = left.0 == left.1 && right.0 == right.1;
+    if overlap && !is_exact && matches!(comparison, Comparison::Equal | Comparison::Unequal) {
+        return EITHER;
+    }
+    match [(left.0, right.1), (left.1, right.0)].map(|(one, other)| comparison.holds(one, other)) {
+        [true, true] => TRUE,
+        [false, false] => FALSE,
+        [true, false] | [false, true] => EITHER,
+    }
+}
+
+/// Quotients and remainders are known only of what is known exactly, or, rounded towards zero, by it.
+fn combined(operator: Operator, left: Range, right: Range) -> Range {
+    let ((first, last), (low, high)) = (left?, right?);
+    let is_told = match operator {
+        Operator::Times => true,
+        Operator::Over => low == high,
+        Operator::Modulo => first == last && low == high,
+    };
+    if !is_told {
+        return None;
+    }
+    let results = [(first, low), (first, high), (last, low), (last, high)]
+        .map(|(left, right)| operator.apply(left, right));
+    let results: Option<Vec<i64>> = results.into_iter().collect();
+    results.map(|results| {
+        let ends = (results.iter().min(), results.iter().max());
+        (*ends.0.expect("there are four"), *ends.1.expect("there are four"))
+    })
 }

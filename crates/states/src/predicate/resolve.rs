@@ -89,14 +89,20 @@ impl<'a> Resolver<'a, '_> {
             }
             Kind::Compare(comparison, sides) => {
                 let [left, right] = sides.as_ref();
-                let (left, kind) = self.part(left)?;
+                let [(left, kind), (right, other)] = [self.part(left)?, self.part(right)?];
                 // Truths are the same or not; there is no other order of them.
                 let is_order = !matches!(comparison, Comparison::Equal | Comparison::Unequal);
-                if kind == Type::Truth && is_order {
-                    let kind = PredicateErrorKind::Type { expected: Type::Number };
-                    return self.fault(&sides[0].span, kind);
+                let fault = match (kind, other) {
+                    (Type::Truth, Type::Number) => Some((0, PredicateErrorKind::Mixed)),
+                    (Type::Number, Type::Truth) => Some((1, PredicateErrorKind::Mixed)),
+                    (Type::Truth, Type::Truth) if is_order => {
+                        Some((0, PredicateErrorKind::Type { expected: Type::Number }))
+                    }
+                    (Type::Truth, Type::Truth) | (Type::Number, Type::Number) => None,
+                };
+                if let Some((side, kind)) = fault {
+                    return self.fault(&sides[side].span, kind);
                 }
-                let right = self.typed(right, kind)?;
                 truth(Node::Compare(*comparison, Box::new([left, right])))
             }
             Kind::Sum(terms) => {

@@ -132,6 +132,29 @@ pub(super) enum Kind {
     Arithmetic(Operator, Box<[Syntax; 2]>),
 }
 
+/// What others call what is here.
+const SYNONYMS: [(&str, &str); 8] = [
+    ("eventually", "definitely"),
+    ("inevitably", "definitely"),
+    ("sometimes", "possibly"),
+    ("ever", "possibly"),
+    ("any", "exists"),
+    ("some", "exists"),
+    ("forall", "all"),
+    ("every", "all"),
+];
+
+/// The names of functions and modalities that come nearest to `word`, which is none.
+fn near(word: &str) -> Vec<String> {
+    if let Some((_, own)) = SYNONYMS.into_iter().find(|&(other, _)| other == word) {
+        return vec![own.to_owned()];
+    }
+    let functions = Function::ALL.iter().map(|all| all.0);
+    let quantifiers = Quantifier::ALL.iter().map(|all| all.0);
+    let modalities = Modality::ALL.iter().map(|all| all.0);
+    names::nearest(word, functions.chain(quantifiers).chain(modalities))
+}
+
 /// The modality and the structure of `text`.
 pub(super) fn parse(text: &str) -> Result<(Modality, Syntax), PredicateError> {
     let mut parser = Parser { text, tokens: lex::tokens(text)?, at: 0, depth: 0 };
@@ -214,7 +237,33 @@ impl Parser<'_> {
             | Word::Number(_)
             | Word::Symbol(_) => format!("`{}`", &self.text[span.clone()]),
         };
-        self.fault(span.clone(), PredicateErrorKind::Expected { expected, found })
+        let advice = self.advice();
+        self.fault(span.clone(), PredicateErrorKind::Expected { expected, found, advice })
+    }
+
+    /// What to do about a next word that has no place here: it, or that before it, may be part of a
+    /// variable's name.
+    fn advice(&self) -> Option<&'static str> {
+        let is_word = |token: &Token| match &token.word {
+            Word::Name(name) => matches!(name.as_str(), "and" | "or" | "not"),
+            Word::Quoted(_)
+            | Word::Backquoted(_)
+            | Word::Number(_)
+            | Word::Symbol(_)
+            | Word::End => false,
+        };
+        let next = self.peek();
+        let before = self.at.checked_sub(1).map(|at| &self.tokens[at]);
+        if before.is_some_and(|before| {
+            before.word == Word::Symbol("-")
+                && matches!(next.word, Word::Symbol(">" | ">="))
+                && before.span.end == next.span.start
+        }) {
+            return Some("put names with -> in backquotes");
+        }
+        let is_operator = matches!(next.word, Word::Symbol(symbol) if symbol != "(");
+        let is_named = is_word(next) || (is_operator && before.is_some_and(is_word));
+        is_named.then_some("a variable called and, or, or not goes in backquotes")
     }
 
     fn fault<T>(&self, span: Range<usize>, kind: PredicateErrorKind) -> Parsed<T> {
@@ -413,9 +462,8 @@ impl Parser<'_> {
             if Modality::of(word).is_some() {
                 return self.fault(span, PredicateErrorKind::InnerModality);
             }
-            let known = Function::ALL.iter().map(|all| all.0);
-            let near = names::nearest(word, known.chain(Quantifier::ALL.iter().map(|all| all.0)));
-            return self.fault(span, PredicateErrorKind::Function { name: word.to_owned(), near });
+            let kind = PredicateErrorKind::Function { name: word.to_owned(), near: near(word) };
+            return self.fault(span, kind);
         };
         self.take();
         let mut arguments = vec![self.name("a thread")?];
@@ -424,8 +472,17 @@ impl Parser<'_> {
         }
         let is_complete = arguments.len() == function.arguments_count();
         if !is_complete || self.take_any(&[")"]).is_none() {
-            let end = self.peek().span.end;
-            return self.fault(span.start..end, PredicateErrorKind::Arguments { usage });
+            let Token { word, span: Range { end, .. } } = self.peek();
+            let advice = match (word, function) {
+                (Word::Symbol("," | ")"), _) => None,
+                (Word::Symbol(_), Function::At | Function::Next) => {
+                    Some("put the location in double quotes")
+                }
+                (Word::Symbol(_), _) => Some("put names with such characters in double quotes"),
+                _ => None,
+            };
+            let kind = PredicateErrorKind::Arguments { usage, advice };
+            return self.fault(span.start..*end, kind);
         }
         self.part(span.start, Kind::Ask(function, arguments))
     }
@@ -437,10 +494,11 @@ impl Parser<'_> {
         span: Range<usize>,
     ) -> Parsed {
         let Token { word: Word::Name(text), span: own } = self.take() else {
-            return self.fault(span, PredicateErrorKind::Arguments { usage });
+            return self.fault(span, PredicateErrorKind::Arguments { usage, advice: None });
         };
         if self.take_any(&[":"]).is_none() {
-            return self.fault(span.start..own.end, PredicateErrorKind::Arguments { usage });
+            let kind = PredicateErrorKind::Arguments { usage, advice: None };
+            return self.fault(span.start..own.end, kind);
         }
         let name = Name { text, is_quoted: false, span: own };
         let inner = self.nested(Self::implication)?;

@@ -36,7 +36,7 @@ fn relevant_poset(trace: &Trace, predicate: &Predicate, relation: Relation) -> T
 }
 
 /// Every state of `trace`.
-fn cuts(trace: &Trace, relation: Relation) -> Vec<Cut> {
+pub(crate) fn cuts(trace: &Trace, relation: Relation) -> Vec<Cut> {
     let threads = trace.names().threads.entries().map(|(thread, _)| thread).collect();
     let poset = TracePoset::of_threads(trace, relation, threads, raw).expect("it is small");
     let bounds = Bounds::all(poset.poset());

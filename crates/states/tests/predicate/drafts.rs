@@ -60,7 +60,7 @@ pub(crate) fn truths() -> impl Strategy<Value = Draft> {
         prop_oneof![
             (0..5_u8, prop::collection::vec(inner.clone(), 2..4))
                 .prop_map(|(kind, parts)| Draft::Logic(kind, parts)),
-            (0..5_u8, inner.clone())
+            (0..7_u8, inner.clone())
                 .prop_map(|(kind, part)| Draft::Quantified(kind, Box::new(part))),
             (0..2_u8, [inner.clone(), inner])
                 .prop_map(|(kind, sides)| Draft::Compare(kind, Box::new(sides))),
@@ -71,6 +71,11 @@ pub(crate) fn truths() -> impl Strategy<Value = Draft> {
 /// `draft` as a text over `trace`.
 pub(crate) fn written(draft: &Draft, trace: &Trace) -> String {
     Writing { trace, bound: Vec::new() }.text(draft)
+}
+
+/// The same, where `name` stands for a thread.
+pub(crate) fn quantified(name: &str, draft: &Draft, trace: &Trace) -> String {
+    Writing { trace, bound: vec![name.to_owned()] }.text(draft)
 }
 
 /// Writes drafts as texts over a trace.
@@ -144,6 +149,8 @@ impl Writing<'_> {
                     1 => format!("all({name}: {inner})"),
                     2 => format!("count({name}: {inner}) >= 2"),
                     3 => format!("count({name}: {inner}) == 1"),
+                    4 => format!("count({name}: {inner}) <= 1"),
+                    5 => format!("2 * count({name}: {inner}) != 2"),
                     _ => format!(
                         "sum({name}: {name}.v1 + position({name})) > count({name}: {inner})"
                     ),

@@ -150,12 +150,12 @@ fn modalities_and_races_stand_alone() {
             `race` stands alone, or alone within possibly(…) or never(…)
               race && x == 1
               ^^^^
-            ask for races by themselves
+            ask for races by themselves, or put the name of a variable in backquotes
 
             `race` stands alone, or alone within possibly(…) or never(…)
               always(race)
                      ^^^^
-            ask for races by themselves
+            ask for races by themselves, or put the name of a variable in backquotes
 
         "#]],
     );
@@ -251,10 +251,10 @@ fn numbers_and_truths_are_not_mixed() {
               ^^^^^^^^
             count(t: …) says for how many threads something is true
 
-            expected something true or false, found a number
+            this is true or false already, and no number
               done(t1) == x
-                          ^
-            compare it, as in x != 0
+              ^^^^^^^^
+            leave out the comparison, or write ! before it for false
 
             expected something true or false, found a number
               count(t: position(t)) > 1
@@ -263,6 +263,135 @@ fn numbers_and_truths_are_not_mixed() {
 
         "#]],
     );
+}
+
+#[test]
+fn what_is_written_as_elsewhere_is_told_how_it_is_here() {
+    check_errors(
+        &[
+            "next(t1, 'a.c:1')",
+            "x == 2.5",
+            "x == 0x1F",
+            "x == 2u",
+            "position(1st) > 2",
+            "x == 1_000",
+            "posibly(x == 1)",
+            "eventually(x == 1)",
+            "forall(t: done(t))",
+            "race == 1",
+            "not == 1",
+            "x + or > 2",
+            "obj->next == 1",
+            "next(t1, a.c:22)",
+            "at(t1, src/a.c)",
+            "holds(t1, m-1)",
+            "holds(t1, m) == 1",
+            "1 != done(t1)",
+            "holds(t1, m) >= 1",
+        ],
+        &expect![[r#"
+            unexpected `'`
+              next(t1, 'a.c:1')
+                       ^
+            use double quotes
+
+            numbers are whole, and decimal digits alone
+              x == 2.5
+                   ^^^
+            write a whole number, or put a name in double quotes
+
+            numbers are whole, and decimal digits alone
+              x == 0x1F
+                   ^^^^
+            write 31, or put a name in double quotes
+
+            numbers are whole, and decimal digits alone
+              x == 2u
+                   ^^
+            write 2, or put a name in double quotes
+
+            numbers are whole, and decimal digits alone
+              position(1st) > 2
+                       ^^^
+            write a whole number, or put a name in double quotes
+
+            numbers are whole, and decimal digits alone
+              x == 1_000
+                   ^^^^^
+            write a whole number, or put a name in double quotes
+
+            there is no function `posibly`
+              posibly(x == 1)
+              ^^^^^^^
+            the nearest is `possibly`
+
+            there is no function `eventually`
+              eventually(x == 1)
+              ^^^^^^^^^^
+            the nearest is `definitely`
+
+            there is no function `forall`
+              forall(t: done(t))
+              ^^^^^^
+            the nearest is `all`
+
+            `race` stands alone, or alone within possibly(…) or never(…)
+              race == 1
+              ^^^^
+            ask for races by themselves, or put the name of a variable in backquotes
+
+            expected a variable, a number, a function or `(`, found `==`
+              not == 1
+                  ^^
+            a variable called and, or, or not goes in backquotes
+
+            expected a variable, a number, a function or `(`, found `or`
+              x + or > 2
+                  ^^
+            a variable called and, or, or not goes in backquotes
+
+            expected a variable, a number, a function or `(`, found `>`
+              obj->next == 1
+                  ^
+            put names with -> in backquotes
+
+            expected `next(thread, "location")`
+              next(t1, a.c:22)
+              ^^^^^^^^^^^^^
+            put the location in double quotes
+
+            expected `at(thread, "location")`
+              at(t1, src/a.c)
+              ^^^^^^^^^^^
+            put the location in double quotes
+
+            expected `holds(thread, lock)`
+              holds(t1, m-1)
+              ^^^^^^^^^^^^
+            put names with such characters in double quotes
+
+            this is true or false already, and no number
+              holds(t1, m) == 1
+              ^^^^^^^^^^^^
+            leave out the comparison, or write ! before it for false
+
+            this is true or false already, and no number
+              1 != done(t1)
+                   ^^^^^^^^
+            leave out the comparison, or write ! before it for false
+
+            this is true or false already, and no number
+              holds(t1, m) >= 1
+              ^^^^^^^^^^^^
+            leave out the comparison, or write ! before it for false
+
+        "#]],
+    );
+}
+
+#[test]
+fn a_number_may_be_followed_by_and_at_once() {
+    check_everywhere("x == 1and y == 7or x == 2", &counter(), Relation::HappensBefore);
 }
 
 #[test]
