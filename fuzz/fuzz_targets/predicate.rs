@@ -8,19 +8,24 @@ use reweave_base::IndexVec;
 use reweave_states::predicate::{Predicate, reference};
 use reweave_trace::{Op, Trace, TraceBuilder};
 
-/// Two threads that take turns with a lock, a variable and a local.
+/// Two threads that take turns with a lock, variables and a local. The second does not tell all.
 fn small_trace() -> Trace {
     let mut builder = TraceBuilder::new();
     let (lock, var, local) = (builder.lock("m"), builder.var("x"), builder.local("v"));
+    let dotted = builder.var("o.v");
     for (name, value) in [("T1", 1), ("T2", 2)] {
         let thread = builder.thread(name);
-        for (line, op) in [Op::Acquire(lock), Op::Write(var), Op::Let(local), Op::Release(lock)]
-            .into_iter()
-            .enumerate()
-        {
+        let ops = [
+            Op::Acquire(lock),
+            Op::Write(var),
+            Op::Let(local),
+            Op::Write(dotted),
+            Op::Release(lock),
+        ];
+        for (line, op) in ops.into_iter().enumerate() {
             let site = builder.site(&format!("a.c:{line}"));
             builder.push(thread, op, site);
-            if let Op::Write(_) | Op::Let(_) = op {
+            if op == Op::Write(var) || (op == Op::Let(local) && name == "T1") {
                 builder.value(value);
             }
         }
@@ -42,8 +47,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     };
     // A race is decided by clocks, which the definition does not have.
     let is_race = predicate.expression().leaves.is_empty() && text.contains("race");
-    for code in 0..if is_race { 0 } else { 25 } {
-        let cut = IndexVec::from_vec(vec![code / 5, code % 5]);
+    for code in 0..if is_race { 0 } else { 36 } {
+        let cut = IndexVec::from_vec(vec![code / 6, code % 6]);
         assert_eq!(predicate.truth(&cut), reference::truth(text, trace, &cut), "at {cut:?}");
         assert_eq!(predicate.is_met(&cut), reference::is_met(text, trace, &cut), "at {cut:?}");
     }

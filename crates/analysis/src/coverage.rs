@@ -49,6 +49,8 @@ pub enum Truncation {
     Cancelled,
     /// It was not run, since the trace does not hold what it needs.
     Lacks(Layer),
+    /// It could not be answered, since the trace does not tell values that it turns on.
+    Untold,
 }
 
 impl Truncation {
@@ -60,6 +62,7 @@ impl Truncation {
             Self::Budget => "budget",
             Self::Cancelled => "cancelled",
             Self::Lacks(_) => "layer",
+            Self::Untold => "values",
         }
     }
 }
@@ -71,6 +74,7 @@ impl Display for Truncation {
             Self::Budget => f.write_str("the work budget was used up"),
             Self::Cancelled => f.write_str("it was interrupted"),
             Self::Lacks(layer) => write!(f, "not run: the trace has no {layer} layer"),
+            Self::Untold => f.write_str("the trace does not tell values that it turns on"),
         }
     }
 }

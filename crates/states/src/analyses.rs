@@ -90,7 +90,13 @@ impl Analysis for Find {
                         tally.truncated = tally.truncated.or(Some(Truncation::Limit));
                     }
                 }
-                Some(false) => tally.untold += u64::from(predicate.unknowns().next().is_some()),
+                Some(false) => {
+                    tally.untold += u64::from(predicate.unknowns().next().is_some());
+                    if predicate.untold().next().is_some() {
+                        // Known nowhere, they leave the question as it was.
+                        tally.truncated = tally.truncated.or(Some(Truncation::Untold));
+                    }
+                }
                 None => tally.undecided += 1,
             }
         }
