@@ -435,11 +435,3 @@ fn it_ends_when_told_to() {
     let search = least(&poset, &bounds, &fold, &weight, &limits, always);
     assert_eq!((search.found, search.cut_short), (None, Some(Reason::Stopped)));
 }
-
-#[test]
-#[should_panic(expected = "bounds are two states")]
-fn bounds_that_are_no_states_are_a_mistake() {
-    let poset = made("pairs:2:2");
-    let bounds = Bounds { least: vec![0, 0], greatest: vec![0, 2] };
-    let _ = count(&poset, &bounds, &Limits::default());
-}

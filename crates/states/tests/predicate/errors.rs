@@ -266,7 +266,7 @@ fn numbers_and_truths_are_not_mixed() {
 }
 
 #[test]
-fn what_is_written_as_elsewhere_is_told_how_it_is_here() {
+fn quotes_and_numbers_as_elsewhere_are_told_how_they_are_here() {
     check_errors(
         &[
             "next(t1, 'a.c:1')",
@@ -275,19 +275,6 @@ fn what_is_written_as_elsewhere_is_told_how_it_is_here() {
             "x == 2u",
             "position(1st) > 2",
             "x == 1_000",
-            "posibly(x == 1)",
-            "eventually(x == 1)",
-            "forall(t: done(t))",
-            "race == 1",
-            "not == 1",
-            "x + or > 2",
-            "obj->next == 1",
-            "next(t1, a.c:22)",
-            "at(t1, src/a.c)",
-            "holds(t1, m-1)",
-            "holds(t1, m) == 1",
-            "1 != done(t1)",
-            "holds(t1, m) >= 1",
         ],
         &expect![[r#"
             unexpected `'`
@@ -320,6 +307,22 @@ fn what_is_written_as_elsewhere_is_told_how_it_is_here() {
                    ^^^^^
             write a whole number, or put a name in double quotes
 
+        "#]],
+    );
+}
+
+#[test]
+fn words_as_elsewhere_are_told_what_they_are_here() {
+    check_errors(
+        &[
+            "posibly(x == 1)",
+            "eventually(x == 1)",
+            "forall(t: done(t))",
+            "race == 1",
+            "not == 1",
+            "x + or > 2",
+        ],
+        &expect![[r#"
             there is no function `posibly`
               posibly(x == 1)
               ^^^^^^^
@@ -350,6 +353,23 @@ fn what_is_written_as_elsewhere_is_told_how_it_is_here() {
                   ^^
             a variable called and, or, or not goes in backquotes
 
+        "#]],
+    );
+}
+
+#[test]
+fn names_and_truths_as_elsewhere_are_told_how_they_are_here() {
+    check_errors(
+        &[
+            "obj->next == 1",
+            "next(t1, a.c:22)",
+            "at(t1, src/a.c)",
+            "holds(t1, m-1)",
+            "holds(t1, m) == 1",
+            "1 != done(t1)",
+            "holds(t1, m) >= 1",
+        ],
+        &expect![[r#"
             expected a variable, a number, a function or `(`, found `>`
               obj->next == 1
                   ^
