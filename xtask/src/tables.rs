@@ -7,6 +7,7 @@ mod cp;
 mod determinism;
 mod formats;
 mod growth;
+mod states;
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
@@ -27,6 +28,9 @@ pub(crate) struct Args {
     /// How many events the largest trace of `growth` has.
     #[arg(long, default_value_t = growth::EVENTS_MAX)]
     events: usize,
+    /// Also run what takes more than a minute in `states`.
+    #[arg(long)]
+    full: bool,
     /// Also write it to `docs/tables`.
     #[arg(long)]
     write: bool,
@@ -43,6 +47,9 @@ enum Name {
     Determinism,
     /// How time grows with the number of events, as a table and a plot.
     Growth,
+    /// How long going through global states takes, and finding races by it, beside the paper's
+    /// numbers.
+    States,
 }
 
 /// Measures and prints.
@@ -53,6 +60,14 @@ pub(crate) fn run(root: &Path, args: &Args) -> anyhow::Result<ExitCode> {
         Name::Cp => vec![("cp.md", cp::table(&Tree::load(root)?, with_times)?)],
         Name::Determinism => {
             vec![("determinism.md", determinism::table(&Tree::load(root)?, with_times)?)]
+        }
+        Name::States => {
+            let states = states::States::measure(with_times, args.full)?;
+            let mut files = vec![("states.md", states.table()?)];
+            if with_times {
+                files.push(("states.svg", states.plot()?));
+            }
+            files
         }
         Name::Growth => {
             ensure!(with_times, "times mean nothing here: build with `cargo run --release`");

@@ -5,7 +5,7 @@
 //! is one of them in the size of a row of that table. They are written anew: what the originals
 //! share with them is what they are about, and how many threads, events, locks, variables and
 //! witnesses of nondeterminism there are, as nearly as a program of that kind gives it. Sizes were
-//! fitted with seed 1.
+//! fitted with seed 1. A [`Monitored`] program is one after another table, in which races matter.
 //!
 //! Each is a program that runs on a small [machine](machine), not a list of events: reads give what
 //! was written, branches depend on it, locks block. The values are recorded, and locations are lines
@@ -18,12 +18,14 @@ mod daisy;
 mod elevator;
 mod liveness;
 mod machine;
+mod monitored;
 mod philosophers;
 mod pool;
 mod synchronisation;
 mod thrift;
 
 pub use counts::Counts;
+pub use monitored::{Monitored, RaceCounts};
 use reweave_trace::Trace;
 
 /// A program in one size.
