@@ -331,7 +331,7 @@ fn a_state_that_breaks_a_predicate_is_found_and_explained() {
     assert_eq!(online["findings"][0]["cut"], finding["cut"]);
     assert_eq!(online["findings"][0]["method"], "online");
 
-    folder.put("report.json", &report.to_string());
+    folder.put("report.json", report.to_string());
     let again = ["explain", "bank.std", "p1", "--from", "report.json"];
     let told = folder.run(&again).expect(0).out();
     let asked = ["explain", "bank.std", "P1", "--predicate", LOOKS];

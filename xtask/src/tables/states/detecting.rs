@@ -48,7 +48,7 @@ of code that watches them; ours are of what is done with the events. The two can
 
 - *base*: the program alone; ours is how long the simulated run takes.
 - *states, online*: ParaMount with the paper's predicate. Ours is fed from as many real threads as the program has, one event at a
-  time in the recorded order; most of the time is spent in handing over from thread to thread.
+  time in the recorded order; that includes handing over from thread to thread at each event.
 - *pairs, online*: the same, but each event is compared with those that are concurrent with it, and no states are gone through.
 - *states, offline*: ParaMount over the lexical algorithm on the whole poset, each state with a look at every pair of its last events.
 - *RV runtime*: offline, breadth first.
