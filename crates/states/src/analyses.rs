@@ -12,7 +12,7 @@ use reweave_trace::{EventId, Goal, Reordering, ThreadId, Trace};
 
 use crate::find::{Answer, find, find_online, frontier};
 use crate::pairwise::{RacyPair, first_races_until};
-use crate::predicate::{Modality, Predicate};
+use crate::predicate::{Leaf, Modality, Predicate};
 
 /// What the family offers without being given a predicate.
 pub const ANALYSES: &[&dyn Analysis] = &[&Race];
@@ -200,7 +200,12 @@ fn message(predicate: &Predicate, answer: &Answer, is_proven: bool) -> String {
     match predicate.modality() {
         Modality::Possibly => format!("{reached} meets {text}{least}"),
         Modality::Definitely => {
-            format!("{text} holds: every run in this order passes such a state")
+            let leaves = &predicate.goal().leaves;
+            let written = match leaves.iter().any(|leaf| matches!(leaf, Leaf::Shared(_))) {
+                true => ", its variables written in the order observed,",
+                false => "",
+            };
+            format!("{text} holds: every run in this order{written} passes such a state")
         }
         Modality::Always | Modality::Never => format!("{reached} breaks {text}{least}"),
     }

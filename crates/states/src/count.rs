@@ -189,9 +189,13 @@ pub fn count_intervals(poset: &Poset, algorithm: Algorithm, effort: &Effort<'_>)
     counted
 }
 
+/// More threads than these are not started: each has tables of its own, and few machines have more
+/// cores.
+const THREADS_MAX: usize = 64;
+
 /// Runs `work` on so many threads, or on those there are if there can be no others.
 fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
-    match rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build() {
+    match rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, THREADS_MAX)).build() {
         Ok(pool) => pool.install(work),
         Err(_) => work(),
     }

@@ -147,6 +147,7 @@ pub fn find_online(
     let options = Options { workers, states_max, ..Options::default() };
     let detector = OnlineDetector::new(Least::new(opaque(is_met)), options);
     let interrupt = detector.interrupter();
+    let mut is_told = false;
     let Outcome { answer, .. } = thread::scope(|scope| {
         let searched = scope.spawn(|| {
             replay(made.poset(), |_, _| (), Gate::Recorded, &detector)?;
@@ -154,6 +155,7 @@ pub fn find_online(
         });
         while !searched.is_finished() {
             if stop() {
+                is_told = true;
                 interrupt();
             }
             thread::sleep(PATIENCE);
@@ -161,11 +163,13 @@ pub fn find_online(
         searched.join().unwrap_or_else(|panic| resume_unwind(panic))
     })?;
     let state = answer.least.map(|least| made.in_trace(trace, &least));
+    // What was not fed any more is not known to the detector.
+    let is_cut_short = is_told || !answer.is_certain;
     Ok(Answer {
-        is_met: (state.is_some() || answer.is_certain).then_some(state.is_some()),
+        is_met: (state.is_some() || !is_cut_short).then_some(state.is_some()),
         state,
         race: None,
-        is_cut_short: !answer.is_certain,
+        is_cut_short,
         method: "online",
         events_count: made.poset().len(),
     })

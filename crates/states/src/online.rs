@@ -291,6 +291,12 @@ impl<S: Search> OnlineDetector<S> {
         self.shared.is_interrupted.store(true, Ordering::Relaxed);
     }
 
+    /// Whether it was told to look at nothing more.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.shared.is_interrupted.load(Ordering::Relaxed)
+    }
+
     /// What does as [`interrupt`](Self::interrupt) does, for someone who has not the detector.
     pub fn interrupter(&self) -> impl Fn() + Send + Sync + use<S> {
         let is_interrupted = Arc::clone(&self.shared.is_interrupted);

@@ -63,7 +63,12 @@ pub(crate) struct Args {
     #[arg(long)]
     final_reads: bool,
     /// Of global states: what `states find` was asked for; may be given several times
-    #[arg(long = "predicate", value_name = "EXPR", conflicts_with_all = ["only", "with"])]
+    #[arg(
+        long = "predicate",
+        value_name = "EXPR",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["only", "with"]
+    )]
     predicates: Vec<String>,
     /// Of global states: which order they are of, as for `states find`
     #[arg(long, value_enum, requires = "predicates")]

@@ -53,7 +53,7 @@ struct Progress {
 }
 
 /// Feeds the events of `poset` to `detector`, labelled by `label`, from many real threads, and
-/// waits until all were inserted.
+/// waits until all were inserted, or the detector was interrupted.
 ///
 /// # Errors
 /// If an event was refused, as by a detector that has seen others before, or the system has no room
@@ -121,6 +121,11 @@ impl Desk<'_> {
         for turn in share {
             let clock = self.poset.clock(turn.chain, turn.index);
             if !self.await_turn(turn, clock) {
+                return;
+            }
+            if detector.is_interrupted() {
+                // Nothing would be looked at any more.
+                self.give_up(None);
                 return;
             }
             let mut taken = detector.insert(turn.chain, clock, label(turn.chain, turn.index));

@@ -30,7 +30,7 @@ pub(crate) struct Args {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Question {
     /// What a state must meet; may be given several times
-    #[arg(long = "predicate", value_name = "EXPR", required = true)]
+    #[arg(long = "predicate", value_name = "EXPR", required = true, allow_hyphen_values = true)]
     pub(crate) predicates: Vec<String>,
     /// Which order the states are of; kept unless said
     #[arg(long, value_enum, default_value_t = OrderName::Kept, hide_default_value = true)]
