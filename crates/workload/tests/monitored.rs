@@ -3,24 +3,16 @@
 use std::fmt::Write as _;
 
 use expect_test::expect;
-use reweave_trace::{EventId, Op, Trace};
 use reweave_workload::{Counts, Monitored};
 
-const SEEDS: std::ops::Range<u64> = 0..8;
+mod common;
 
-fn events(trace: &Trace) -> Vec<(String, String, Option<i64>)> {
-    let line = |(id, event): (EventId, reweave_trace::Event)| {
-        (trace.spell(id), trace.names().location(event.site).to_owned(), trace.value(id))
-    };
-    trace.events().map(line).collect()
-}
+const SEEDS: std::ops::Range<u64> = 0..8;
 
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     for program in Monitored::ALL {
-        let [first, again, other] = [1, 1, 2].map(|seed| events(&program.run(seed)));
-        assert!(first == again, "{program:?}");
-        assert!(first != other, "{program:?}");
+        common::repeats(program.word(), |seed| program.run(seed));
     }
 }
 
@@ -28,17 +20,15 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 fn every_thread_ends_and_is_joined_whatever_the_seed() {
     for program in Monitored::ALL {
         for seed in SEEDS {
-            let trace = program.run(seed);
-            let count = |wanted: fn(Op) -> bool| {
-                trace.events().filter(|(_, event)| wanted(event.op)).count()
-            };
-            let children = trace.names().threads.len() - 1;
-            assert_eq!(count(|op| matches!(op, Op::Fork(_))), children, "{program:?} {seed}");
-            assert_eq!(count(|op| matches!(op, Op::Join(_))), children, "{program:?} {seed}");
-            let acquires = count(|op| matches!(op, Op::Acquire(_)));
-            let releases = count(|op| matches!(op, Op::Release(_)));
-            assert_eq!(acquires, releases, "{program:?} {seed}");
+            common::ends(program.word(), &program.run(seed));
         }
+    }
+}
+
+#[test]
+fn reads_have_the_values_of_the_writes_that_they_saw() {
+    for program in Monitored::ALL {
+        common::reads_see_what_was_written(program.word(), &program.run(1));
     }
 }
 
@@ -50,18 +40,6 @@ fn threads_and_variables_are_as_many_as_published_whatever_the_seed() {
             let published = program.published();
             assert_eq!(counts.threads, published.threads, "{program:?} {seed}");
             assert_eq!(counts.vars, published.vars, "{program:?} {seed}");
-        }
-    }
-}
-
-#[test]
-fn reads_have_the_values_of_the_writes_that_they_saw() {
-    for program in Monitored::ALL {
-        let trace = program.run(1);
-        for (id, event) in trace.events().filter(|(_, event)| event.op.is_read()) {
-            if let Some(writer) = trace.writer(id) {
-                assert_eq!(trace.value(writer), trace.value(id), "{program:?} {event:?}");
-            }
         }
     }
 }

@@ -3,17 +3,35 @@
 use std::fmt::Write as _;
 
 use expect_test::expect;
-use reweave_base::{Id, IndexVec};
-use reweave_trace::{EventId, Op, ThreadId, Trace, VarId};
+use reweave_base::Id;
+use reweave_trace::ThreadId;
 use reweave_workload::{Counts, Program};
+
+mod common;
 
 const SEEDS: std::ops::Range<u64> = 0..8;
 
-fn events(trace: &Trace) -> Vec<(String, String, Option<i64>)> {
-    let line = |(id, event): (EventId, reweave_trace::Event)| {
-        (trace.spell(id), trace.names().location(event.site).to_owned(), trace.value(id))
-    };
-    trace.events().map(line).collect()
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_seed_another() {
+    for program in Program::ALL {
+        common::repeats(program.word(), |seed| program.run(seed));
+    }
+}
+
+#[test]
+fn every_thread_ends_and_is_joined_whatever_the_seed() {
+    for program in Program::ALL {
+        for seed in SEEDS {
+            common::ends(program.word(), &program.run(seed));
+        }
+    }
+}
+
+#[test]
+fn reads_have_the_values_of_the_writes_that_they_saw() {
+    for program in Program::ALL {
+        common::reads_see_what_was_written(program.word(), &program.run(1));
+    }
 }
 
 #[test]
@@ -22,55 +40,6 @@ fn words_differ_and_are_plain() {
     assert!(words.iter().all(|word| word.chars().all(|c| c.is_ascii_alphanumeric())), "{words:?}");
     words.sort_unstable();
     assert!(words.windows(2).all(|pair| pair[0] != pair[1]), "{words:?}");
-}
-
-#[test]
-fn the_same_seed_gives_the_same_run_and_another_seed_another() {
-    for program in Program::ALL {
-        let [first, again, other] = [1, 1, 2].map(|seed| events(&program.run(seed)));
-        assert!(first == again, "{program:?}");
-        assert!(first != other, "{program:?}");
-    }
-}
-
-#[test]
-fn every_thread_ends_and_is_joined_whatever_the_seed() {
-    for program in Program::ALL {
-        for seed in SEEDS {
-            let trace = program.run(seed);
-            let count = |wanted: fn(Op) -> bool| {
-                trace.events().filter(|(_, event)| wanted(event.op)).count()
-            };
-            let children = trace.names().threads.len() - 1;
-            assert_eq!(count(|op| matches!(op, Op::Fork(_))), children, "{program:?} {seed}");
-            assert_eq!(count(|op| matches!(op, Op::Join(_))), children, "{program:?} {seed}");
-            let acquires = count(|op| matches!(op, Op::Acquire(_)));
-            let releases = count(|op| matches!(op, Op::Release(_)));
-            assert_eq!(acquires, releases, "{program:?} {seed}");
-        }
-    }
-}
-
-#[test]
-fn reads_have_the_values_of_the_writes_that_they_saw() {
-    for program in Program::ALL {
-        let trace = program.run(1);
-        let mut initial: IndexVec<VarId, Option<i64>> =
-            IndexVec::from_elem(None, trace.names().vars.len());
-        for (id, event) in trace.events() {
-            let Some(var) = event.op.var() else { continue };
-            let value = trace.value(id);
-            assert!(value.is_some(), "{program:?}: {}", trace.spell(id));
-            if !event.op.is_read() {
-                continue;
-            }
-            match trace.writer(id) {
-                Some(writer) => assert_eq!(trace.value(writer), value, "{program:?} {id:?}"),
-                // Reads of what nobody has written agree with each other.
-                None => assert_eq!(*initial[var].get_or_insert(value.unwrap()), value.unwrap()),
-            }
-        }
-    }
 }
 
 #[test]
