@@ -15,6 +15,13 @@ pub const fn class(op: Op) -> usize {
 /// The classes that each class conflicts with.
 pub const CONFLICTS: [&[usize]; CLASSES] = [&[1, 3], &[0, 1, 2, 3], &[1], &[0, 1]];
 
+/// Whether accesses of these classes to one variable conflict.
+#[inline]
+#[must_use]
+pub fn conflict(left: usize, right: usize) -> bool {
+    CONFLICTS[left].contains(&right)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,7 +41,7 @@ mod tests {
         ];
         for left in ops {
             for right in ops {
-                let conflict = CONFLICTS[class(left)].contains(&class(right));
+                let conflict = conflict(class(left), class(right));
                 assert_eq!(conflict, left.conflicts_with(right), "{left:?} and {right:?}");
             }
         }

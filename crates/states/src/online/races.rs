@@ -19,6 +19,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::sync::{Mutex, PoisonError};
 
 use reweave_base::Id;
+use reweave_order::access;
 use reweave_order::poset::ChainId;
 use reweave_trace::{Op, VarId};
 
@@ -29,10 +30,8 @@ use super::{Budget, End, Interval, Search, lock};
 pub struct Access {
     /// Which variable.
     pub var: VarId,
-    /// Whether it is atomic.
-    pub is_atomic: bool,
-    /// Whether it writes.
-    pub is_write: bool,
+    /// What it conflicts with: see [`access`].
+    class: usize,
 }
 
 impl Access {
@@ -40,25 +39,24 @@ impl Access {
     #[must_use]
     pub fn of(op: Op) -> Option<Self> {
         let var = op.var()?;
-        Some(Self { var, is_atomic: op.is_atomic(), is_write: op.is_write() })
+        Some(Self { var, class: access::class(op) })
     }
 
     /// Whether the two race if they are concurrent.
     #[must_use]
     pub fn conflicts_with(self, other: Self) -> bool {
-        self.var == other.var
-            && (self.is_write || other.is_write)
-            && !(self.is_atomic && other.is_atomic)
+        self.var == other.var && access::conflict(self.class, other.class)
     }
 }
 
 /// What stands for `operations` of a thread with one clock: of each variable a write, or else a
-/// read.
+/// read; of those that are atomic and of the others.
 pub fn collected(operations: impl IntoIterator<Item = Op>) -> Box<[Access]> {
-    let mut accesses: Vec<Access> = operations.into_iter().filter_map(Access::of).collect();
-    accesses.sort_unstable_by_key(|access| (access.var, access.is_atomic, !access.is_write));
-    accesses.dedup_by_key(|access| (access.var, access.is_atomic));
-    accesses.into()
+    let accesses = operations.into_iter().filter_map(|op| Some((op, Access::of(op)?)));
+    let mut accesses: Vec<(Op, Access)> = accesses.collect();
+    accesses.sort_by_key(|(op, access)| (access.var, op.is_atomic(), !op.is_write()));
+    accesses.dedup_by_key(|(op, access)| (access.var, op.is_atomic()));
+    accesses.into_iter().map(|(_, access)| access).collect()
 }
 
 /// How races are looked for.

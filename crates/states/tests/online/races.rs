@@ -81,7 +81,6 @@ fn a_collection_has_a_write_or_else_a_read_of_each_variable() {
     let var = VarId::from_index;
     let read = Op::Read(var(0));
     let all = [read, Op::Write(var(1)), Op::Read(var(1)), Op::Branch, read];
-    let expected = [(0, false), (1, true)];
-    let access = |(index, is_write)| Access { var: var(index), is_atomic: false, is_write };
-    assert_eq!(*collected(all), expected.map(access));
+    let expected = [read, Op::Write(var(1))].map(|op| Access::of(op).unwrap());
+    assert_eq!(*collected(all), expected);
 }
