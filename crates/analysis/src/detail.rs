@@ -3,7 +3,10 @@
 use std::cmp::Reverse;
 
 use reweave_base::IndexVec;
+use reweave_order::poset::Relation;
 use reweave_trace::{EventId, SiteId, ThreadId, Trace};
+
+use crate::modality::Modality;
 
 /// What a finding says beyond what all findings say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,10 +46,10 @@ impl Detail {
 pub struct GlobalState {
     /// The predicate as it was written.
     pub predicate: String,
-    /// What is said of it: `possibly`, `definitely`, `always` or `never`.
-    pub modality: &'static str,
-    /// Which order of the trace's events the state is one of: `kept` or `hb`.
-    pub order: &'static str,
+    /// What is asked about it.
+    pub modality: Modality,
+    /// Which order of the trace's events the state is one of.
+    pub order: Relation,
     /// How it was found, by the class of the predicate.
     pub method: &'static str,
     /// How many events of each thread have happened.

@@ -22,7 +22,7 @@ impl Fingerprint {
         let mut text = String::from(finding.kind.word());
         if let Some(state) = finding.detail.state() {
             // Wherever it is met, it is the same predicate.
-            text.extend(["\n", state.modality, "\n", &state.predicate]);
+            text.extend(["\n", state.modality.word(), "\n", &state.predicate]);
             return Self(xxh3_64(text.as_bytes()));
         }
         for location in finding.locations(trace) {

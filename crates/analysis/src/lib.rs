@@ -11,6 +11,7 @@ mod detail;
 mod finding;
 mod fingerprint;
 mod info;
+mod modality;
 mod outcome;
 mod proof;
 mod spelled;
@@ -23,6 +24,7 @@ pub use detail::{
 pub use finding::{Evidence, Finding};
 pub use fingerprint::Fingerprint;
 pub use info::{Guarantee, Info, Kind, Layer};
+pub use modality::Modality;
 pub use outcome::{Outcome, Reported, Unshown};
 pub use proof::Proof;
 pub use spelled::spelled;

@@ -128,27 +128,6 @@ impl Poset {
         cut.iter().enumerate().all(holds)
     }
 
-    /// The poset of the events of `chains` alone, in the same order: which of them come before
-    /// which. Chain i of it is the i-th of `chains`.
-    #[must_use]
-    pub fn restricted(&self, chains: &[ChainId]) -> Self {
-        let mut to = IndexVec::from_elem(None, self.chains_count());
-        for (index, &chain) in chains.iter().enumerate() {
-            to[chain] = Some(ChainId::from_index(index));
-        }
-        let project = |chain: &ChainId| {
-            let rows = self.clocks[*chain].chunks_exact(self.zeros.len().max(1));
-            rows.flat_map(|row| chains.iter().map(|other| row[other.index()])).collect()
-        };
-        Self {
-            clocks: chains.iter().map(project).collect(),
-            order: self.order.iter().filter_map(|&chain| to[chain]).collect(),
-            zeros: vec![0; chains.len()],
-        }
-    }
-}
-
-impl Poset {
     /// The least order of the same events that holds this one and in which those of a `group`, if
     /// they have one, come as they are listed. Costs the square of the chains an event.
     #[must_use]
@@ -447,16 +426,5 @@ mod tests {
         assert_eq!(clocks, [[1, 0, 0], [1, 1, 0], [1, 1, 1]]);
         assert_eq!(free.ordered(|_, _| None), free);
         assert_eq!(free.ordered(|chain, _| Some(chain.index())), free);
-    }
-
-    #[test]
-    fn a_restricted_poset_keeps_the_order_through_what_was_left_out() {
-        let poset = poset(3, &[(0, &[1, 0, 0]), (1, &[1, 1, 0]), (2, &[1, 1, 1]), (1, &[1, 2, 0])])
-            .unwrap();
-        let [first, _, last] = [0, 1, 2].map(ChainId::from_index);
-        let restricted = poset.restricted(&[last, first]);
-        assert_eq!(restricted.clock(ChainId::from_index(0), 1), [1, 1]);
-        assert_eq!(restricted.events().collect::<Vec<_>>().len(), 2);
-        assert!(!restricted.is_consistent(&[1, 0]) && restricted.is_consistent(&[0, 1]));
     }
 }

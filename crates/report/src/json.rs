@@ -371,8 +371,8 @@ fn state_entry<'a>(trace: &'a Trace, state: &'a GlobalState) -> StateEntry<'a> {
     let values = state.values.iter();
     StateEntry {
         predicate: &state.predicate,
-        modality: state.modality,
-        order: state.order,
+        modality: state.modality.word(),
+        order: state.order.word(),
         method: state.method,
         cut: Cut { trace, state },
         values: values.map(|(term, value)| ValueEntry { term, value: value.as_deref() }).collect(),

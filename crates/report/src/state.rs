@@ -10,7 +10,8 @@
 
 use std::collections::BTreeSet;
 
-use reweave_analysis::{Finding, GlobalState, Proof};
+use reweave_analysis::{Finding, GlobalState, Modality, Proof};
+use reweave_order::poset::Relation;
 use reweave_trace::{EventId, Reordering, ThreadId, Trace};
 
 use crate::alternatives::LISTED_MAX;
@@ -164,29 +165,21 @@ fn order(state: &GlobalState, is_reached: bool) -> String {
         return "It is the state in which every run starts.".to_owned();
     }
     let sentence = match (state.order, is_reached) {
-        ("kept", true) => {
+        (Relation::Kept, true) => {
             "It is a state of the kept order: each read of it sees what it saw, and the run above \
              reaches it."
         }
-        ("kept", false) => {
+        (Relation::Kept, false) => {
             "It is a state of the kept order, but the checker refused its events as a run."
         }
-        ("hb", true) => {
+        (Relation::HappensBefore, true) => {
             "It is a state of happens-before, which goes by locks, forks, joins and waits; the run \
              above reaches it."
         }
-        ("hb", false) => {
+        (Relation::HappensBefore, false) => {
             "It is a state of happens-before, which goes by locks, forks, joins and waits and lets \
              reads that race see other writes than they saw. The checker refused its events as a \
              run, so the program may never get here."
-        }
-        (other, true) => {
-            return format!("It is a state of the order {other}; the run above reaches it.");
-        }
-        (other, false) => {
-            return format!(
-                "It is a state of the order {other}; the checker refused its events as a run."
-            );
         }
     };
     sentence.to_owned()
@@ -194,17 +187,12 @@ fn order(state: &GlobalState, is_reached: bool) -> String {
 
 /// The predicate with what is said of it: `never(x > 1)`.
 fn spelled(state: &GlobalState) -> String {
-    let (predicate, modality) = (state.predicate.trim(), state.modality);
+    let (predicate, modality) = (state.predicate.trim(), state.modality.word());
     let rest = predicate.strip_prefix(modality).map(str::trim_start);
     match rest.is_some_and(|rest| rest.starts_with('(')) {
         true => predicate.to_owned(),
         false => format!("{modality}({predicate})"),
     }
-}
-
-/// Whether what is said of the predicate does not hold if some state meets it, or does not.
-fn is_rule(state: &GlobalState) -> bool {
-    matches!(state.modality, "always" | "never")
 }
 
 /// How many events of a run have happened.
@@ -214,36 +202,35 @@ fn events_count(state: &GlobalState) -> u64 {
 
 /// The predicate in a line, and after how much of a run it is met or broken.
 pub(crate) fn line(state: &GlobalState) -> String {
-    let verb = if is_rule(state) { "broken" } else { "met" };
+    let verb = if state.modality.is_rule() { "broken" } else { "met" };
     let predicate = clipped(&spelled(state), PREDICATE_MAX);
     format!("{predicate} {verb} after {}", counted(events_count(state), "event"))
 }
 
 /// What a finding that stands for several states stands for.
 pub(crate) fn instances(state: &GlobalState) -> &'static str {
-    if is_rule(state) { "states that break it" } else { "states that meet it" }
+    if state.modality.is_rule() { "states that break it" } else { "states that meet it" }
 }
 
 /// What the finding of `state` says, in paragraphs.
 pub(crate) fn paragraphs(state: &GlobalState, is_reached: bool) -> Vec<String> {
     let asked = match state.modality {
-        "possibly" => {
+        Modality::Possibly => {
             "asks for a state that meets the predicate, on any run of these events. The state below \
              does"
         }
-        "definitely" => {
+        Modality::Definitely => {
             "asks whether every run of these events that keeps their order comes by a state that \
              meets the predicate. Each does, and the state below is such a state"
         }
-        "always" => {
+        Modality::Always => {
             "says that every state meets the predicate, on any run of these events. The state below \
              does not"
         }
-        "never" => {
+        Modality::Never => {
             "says that no state meets the predicate, on any run of these events. The state below \
              does"
         }
-        _ => "speaks of the state below",
     };
     let reached = match is_reached {
         true => "another run of the program, with the same input, can be in it",
@@ -278,14 +265,14 @@ mod tests {
         let state = |modality, predicate: &str| GlobalState {
             predicate: predicate.to_owned(),
             modality,
-            order: "kept",
+            order: Relation::Kept,
             method: "stable",
             cut: [2, 1].into_iter().collect(),
             values: Vec::new(),
         };
-        assert_eq!(spelled(&state("never", "x > 1")), "never(x > 1)");
-        assert_eq!(spelled(&state("never", " never (x > 1)")), "never (x > 1)");
-        assert_eq!(spelled(&state("never", "nevermore > 1")), "never(nevermore > 1)");
-        assert_eq!(line(&state("always", "x > 1")), "always(x > 1) broken after 3 events");
+        assert_eq!(spelled(&state(Modality::Never, "x > 1")), "never(x > 1)");
+        assert_eq!(spelled(&state(Modality::Never, " never (x > 1)")), "never (x > 1)");
+        assert_eq!(spelled(&state(Modality::Never, "nevermore > 1")), "never(nevermore > 1)");
+        assert_eq!(line(&state(Modality::Always, "x > 1")), "always(x > 1) broken after 3 events");
     }
 }

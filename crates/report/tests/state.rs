@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use expect_test::{Expect, expect};
 use reweave_analysis::{
-    Coverage, Detail, Evidence, Finding, Fingerprint, GlobalState, Guarantee, Kind, Outcome,
-    Reported, Subject,
+    Coverage, Detail, Evidence, Finding, Fingerprint, GlobalState, Guarantee, Kind, Modality,
+    Outcome, Reported, Subject,
 };
+use reweave_order::poset::Relation;
 use reweave_report::Examined;
 use reweave_testkit::events;
 use reweave_trace::{EventId, Goal, Reordering, Trace};
@@ -48,8 +49,8 @@ fn state(predicate: &str, cut: &[u32], values: &[(&str, Option<&str>)]) -> Globa
     let owned = |&(term, value): &(&str, Option<&str>)| (term.to_owned(), value.map(str::to_owned));
     GlobalState {
         predicate: predicate.to_owned(),
-        modality: "possibly",
-        order: "kept",
+        modality: Modality::Possibly,
+        order: Relation::Kept,
         method: "conjunctive",
         cut: cut.iter().copied().collect(),
         values: values.iter().map(owned).collect(),
@@ -60,7 +61,10 @@ fn state(predicate: &str, cut: &[u32], values: &[(&str, Option<&str>)]) -> Globa
 fn missing() -> GlobalState {
     let values = [("a", Some("5")), ("b", Some("0")), ("holds(T1, m)", Some("true"))];
     let values = [&values[..], &[("T3.i", None)]].concat();
-    GlobalState { modality: "never", ..state("a + b < 10 && holds(T1, m)", &[4, 1, 0], &values) }
+    GlobalState {
+        modality: Modality::Never,
+        ..state("a + b < 10 && holds(T1, m)", &[4, 1, 0], &values)
+    }
 }
 
 /// The last event of each thread that is in `cut`.
@@ -287,7 +291,7 @@ fn each_modality_says_what_the_state_has_to_do_with_it() {
         let text = explained(&trace, state, reweave_report::explanation_json);
         parsed(&text)["explanation"]["why"][0].as_str().unwrap().to_owned() + "\n"
     };
-    let told = ["possibly", "definitely", "always", "never"].map(why).concat();
+    let told = Modality::ALL.map(why).concat();
     expect![[r#"
         `possibly(a + b < 10 && holds(T1, m))` asks for a state that meets the predicate, on any run of these events. The state below does; another run of the program, with the same input, can be in it.
         `definitely(a + b < 10 && holds(T1, m))` asks whether every run of these events that keeps their order comes by a state that meets the predicate. Each does, and the state below is such a state; another run of the program, with the same input, can be in it.
@@ -364,7 +368,10 @@ const FLAG: &str = "
 fn what_the_checker_refuses_is_drawn_as_events_and_not_as_a_run() {
     let trace = valued(FLAG, &[(1, 1), (2, 1), (3, 1), (4, 1)]);
     let values = [("done(T2)", Some("true")), ("data", Some("1"))];
-    let state = GlobalState { order: "hb", ..state("done(T2) && data == 1", &[1, 2], &values) };
+    let state = GlobalState {
+        order: Relation::HappensBefore,
+        ..state("done(T2) && data == 1", &[1, 2], &values)
+    };
     assert_eq!(finding(&trace, state.clone()).guarantee(), Guarantee::Unordered);
     check_text(
         &trace,
@@ -443,7 +450,10 @@ fn of_many_threads_those_have_columns_that_the_predicate_speaks_of() {
     let values = [("position(T11)", Some("3")), ("y", None)];
     check_text(
         &trace,
-        GlobalState { order: "hb", ..state("position(T11) > y", &[3; 12], &values) },
+        GlobalState {
+            order: Relation::HappensBefore,
+            ..state("position(T11) > y", &[3; 12], &values)
+        },
         &expect![[r#"
             P1 predicate  witnessed  states.find bb2402bd06a26f03
               a state meets `position(T11) > y`
@@ -521,7 +531,7 @@ fn a_long_run_is_shortened_around_the_line_and_less_so_where_it_has_the_page_to_
 #[test]
 fn a_long_list_of_findings_has_a_line_for_each_predicate() {
     let trace = transfer();
-    let modalities = ["possibly", "never"].into_iter().cycle();
+    let modalities = [Modality::Possibly, Modality::Never].into_iter().cycle();
     let findings = (0..12).zip(modalities).map(|(at, modality)| {
         let bound = if at == 0 { "1".repeat(99) } else { at.to_string() };
         let state = state(&format!("a < {bound}"), &[at % 5, 0, 0], &[]);

@@ -155,8 +155,8 @@ fn tell(
     let values = values.map(|atom| (atom.text.to_owned(), spelled(atom.value, atom.is_truth)));
     let detail = GlobalState {
         predicate: predicate.text().to_owned(),
-        modality: predicate.modality().word(),
-        order: order_word(relation),
+        modality: predicate.modality(),
+        order: relation,
         method: answer.method,
         cut: whole(trace, state),
         values: values.collect(),
@@ -174,15 +174,6 @@ fn tell(
         evidence: proof.map_or(Evidence::Unordered, Evidence::Schedule),
         detail: Detail::State(Box::new(detail)),
     })
-}
-
-/// How reports spell `relation`.
-#[must_use]
-pub const fn order_word(relation: Relation) -> &'static str {
-    match relation {
-        Relation::HappensBefore => "hb",
-        Relation::Kept => "kept",
-    }
 }
 
 /// `state` with a number for every thread.
@@ -291,16 +282,13 @@ fn racing(
     let name = trace.names().vars.name(var);
     let detail = GlobalState {
         predicate: told.predicate.to_owned(),
-        modality: told.modality.word(),
-        order: order_word(Relation::HappensBefore),
+        modality: told.modality,
+        order: Relation::HappensBefore,
         method: "pairwise",
         cut,
         values: Vec::new(),
     };
-    let does = match told.modality {
-        Modality::Possibly | Modality::Definitely => "meets",
-        Modality::Always | Modality::Never => "breaks",
-    };
+    let does = if told.modality.is_rule() { "breaks" } else { "meets" };
     Finding {
         analysis,
         kind: Kind::Predicate,

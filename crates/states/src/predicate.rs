@@ -53,8 +53,8 @@ pub use expression::{
 };
 pub use fold::{Accumulator, Fold};
 pub use placed::Placed;
+pub use reweave_analysis::Modality;
 pub use steps::Steps;
-pub use syntax::Modality;
 
 /// So many bytes a predicate has at most.
 pub const TEXT_MAX: usize = 1 << 14;

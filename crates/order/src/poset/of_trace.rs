@@ -23,6 +23,17 @@ pub enum Relation {
     Kept,
 }
 
+impl Relation {
+    /// How commands and reports spell it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::HappensBefore => "hb",
+            Self::Kept => "kept",
+        }
+    }
+}
+
 /// What becomes of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {

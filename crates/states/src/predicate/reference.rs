@@ -7,8 +7,9 @@
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::{EventId, LocalId, LockId, Op, SiteId, ThreadId, Trace, VarId};
 
+use super::Modality;
 use super::expression::{Comparison, Operator};
-use super::syntax::{self, Function, Kind, Modality, Name, Quantifier, Syntax};
+use super::syntax::{self, Function, Kind, Name, Quantifier, Syntax};
 
 /// Whether `text` is true of `cut`, which says how many events each thread has run; none if that is
 /// not known. The modality is left out.

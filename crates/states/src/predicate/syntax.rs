@@ -7,43 +7,13 @@
 
 use std::ops::Range;
 
+use reweave_analysis::Modality;
+
 use super::DEPTH_MAX;
 use super::error::{PredicateError, PredicateErrorKind};
 use super::expression::{Comparison, Operator};
 use super::lex::{self, Token, Word};
 use super::names;
-
-/// Around the whole of a predicate: what is asked about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Modality {
-    /// Is there a state that meets it?
-    Possibly,
-    /// Has every path a state that meets it?
-    Definitely,
-    /// Do all states meet it? Broken by one that meets its opposite.
-    Always,
-    /// Does no state meet it? Broken by one that does.
-    Never,
-}
-
-impl Modality {
-    const ALL: [(&'static str, Self); 4] = [
-        ("possibly", Self::Possibly),
-        ("definitely", Self::Definitely),
-        ("always", Self::Always),
-        ("never", Self::Never),
-    ];
-
-    fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|&(own, _)| own == word).map(|(_, modality)| modality)
-    }
-
-    /// How it is written.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        Self::ALL[self as usize].0
-    }
-}
 
 /// What is asked of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,15 +121,20 @@ fn near(word: &str) -> Vec<String> {
     }
     let functions = Function::ALL.iter().map(|all| all.0);
     let quantifiers = Quantifier::ALL.iter().map(|all| all.0);
-    let modalities = Modality::ALL.iter().map(|all| all.0);
+    let modalities = Modality::ALL.iter().map(|modality| modality.word());
     names::nearest(word, functions.chain(quantifiers).chain(modalities))
+}
+
+/// The modality that is written so.
+fn modality_of(word: &str) -> Option<Modality> {
+    Modality::ALL.into_iter().find(|modality| modality.word() == word)
 }
 
 /// The modality and the structure of `text`.
 pub(super) fn parse(text: &str) -> Result<(Modality, Syntax), PredicateError> {
     let mut parser = Parser { text, tokens: lex::tokens(text)?, at: 0, depth: 0 };
     let modality = match (&parser.tokens[0].word, parser.tokens.get(1).map(|token| &token.word)) {
-        (Word::Name(word), Some(Word::Symbol("("))) => Modality::of(word),
+        (Word::Name(word), Some(Word::Symbol("("))) => modality_of(word),
         _ => None,
     };
     let Some(modality) = modality else {
@@ -459,7 +434,7 @@ impl Parser<'_> {
             return self.quantified(quantifier, usage, span);
         }
         let Some((_, function, usage)) = Function::ALL.into_iter().find(|all| all.0 == word) else {
-            if Modality::of(word).is_some() {
+            if modality_of(word).is_some() {
                 return self.fault(span, PredicateErrorKind::InnerModality);
             }
             let kind = PredicateErrorKind::Function { name: word.to_owned(), near: near(word) };

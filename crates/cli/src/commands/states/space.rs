@@ -66,13 +66,6 @@ impl OrderName {
         }
     }
 
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Hb => "hb",
-            Self::Kept => "kept",
-        }
-    }
-
     const fn name(self) -> &'static str {
         match self {
             Self::Hb => "happens-before",
@@ -192,7 +185,7 @@ impl Space {
             }
             Origin::Traced { trace, events, order, .. } => {
                 put("input", "trace".into());
-                put("order", order.word().into());
+                put("order", order.relation().word().into());
                 put("events_of", events.word().into());
                 let repaired = trace.repairs().iter().map(ToString::to_string);
                 let repaired: Vec<String> = repaired.collect();
