@@ -3,7 +3,7 @@
 
 use reweave_base::Id;
 
-use crate::columns::{Columns, Values};
+use crate::columns::{Columns, Event, Values};
 use crate::discipline::{Breach, Discipline, IllFormed};
 use crate::flow::Flow;
 use crate::mend::{self, Repair};
@@ -115,6 +115,18 @@ impl TraceBuilder {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
+    }
+
+    /// The event at `id`, which is there already.
+    #[must_use]
+    pub fn event(&self, id: EventId) -> Event {
+        self.columns.event(id)
+    }
+
+    /// The value that the event at `id` was said to have.
+    #[must_use]
+    pub fn value_at(&self, id: EventId) -> Option<i64> {
+        self.values.get(id)
     }
 
     /// Adds an event.

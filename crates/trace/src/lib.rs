@@ -25,16 +25,14 @@ pub use builder::TraceBuilder;
 pub use certify::{Certificate, Checker, Refusal, Rule, certify, certify_order};
 pub use columns::{Columns, Event, Values};
 pub use discipline::IllFormed;
-pub use flow::{Flow, Instance, InstanceId, StaticBlockId, Step};
+pub use flow::{Extent, Flow, Instance, InstanceId, StaticBlock, StaticBlockId, Step};
 pub use mend::Repair;
 pub use names::{FRAME_SEPARATOR, Names, Spelled};
 pub use op::{
     BarrierId, BlockId, ConditionId, EventId, LocalId, LockId, MemoryOrder, NameKind, ObjectId, Op,
     OpCode, OpKind, SemaphoreId, SiteId, ThreadId, VarId,
 };
-pub use program::{
-    Binary, Expr, ExprId, PointId, Program, Target, Transition, TransitionId, Unary,
-};
+pub use program::{Binary, Expr, ExprId, PointId, Program, Transition, TransitionId, Unary};
 pub use reordering::{After, Goal, Reordering};
 pub use signals::Stay;
 pub use trace::{Declared, Trace};

@@ -2,8 +2,8 @@
 //!
 //! Interval analysis looks at the program that a run went through, not only at what the run did:
 //! each thread is a graph of control points joined by transitions that test a guard, make at most
-//! one shared access and update one variable. Expressions are a tree in one table, so that the
-//! analysis depends on no language.
+//! one shared access, and assign at most one shared and one local variable. Expressions are a tree
+//! in one table, so that the analysis depends on no language.
 
 use reweave_base::{Id, IndexVec};
 
@@ -35,7 +35,7 @@ pub enum Expr {
 }
 
 /// Operators on one operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unary {
     /// `-a`
     Negate,
@@ -44,7 +44,7 @@ pub enum Unary {
 }
 
 /// Operators on two operands, as in C.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each is the operator of the same name in C")]
 pub enum Binary {
     Add,
@@ -67,13 +67,46 @@ pub enum Binary {
     Or,
 }
 
-/// What a transition assigns to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A thread-local variable.
-    Local(LocalId),
-    /// A shared variable.
-    Shared(VarId),
+impl Unary {
+    /// What the operator makes of `operand`.
+    #[must_use]
+    pub const fn apply(self, operand: i64) -> i64 {
+        match self {
+            Self::Negate => operand.wrapping_neg(),
+            Self::Not => (operand == 0) as i64,
+        }
+    }
+}
+
+impl Binary {
+    /// What the operator makes of `left` and `right`; none if it divides by zero. Numbers wrap,
+    /// and shifts take their width modulo 64.
+    #[inline]
+    #[must_use]
+    pub const fn apply(self, left: i64, right: i64) -> Option<i64> {
+        Some(match self {
+            Self::Add => left.wrapping_add(right),
+            Self::Subtract => left.wrapping_sub(right),
+            Self::Multiply => left.wrapping_mul(right),
+            Self::Divide if right == 0 => return None,
+            Self::Divide => left.wrapping_div(right),
+            Self::Remainder if right == 0 => return None,
+            Self::Remainder => left.wrapping_rem(right),
+            Self::ShiftLeft => left.wrapping_shl(right as u32),
+            Self::ShiftRight => left.wrapping_shr(right as u32),
+            Self::BitAnd => left & right,
+            Self::BitOr => left | right,
+            Self::BitXor => left ^ right,
+            Self::Equal => (left == right) as i64,
+            Self::NotEqual => (left != right) as i64,
+            Self::Less => (left < right) as i64,
+            Self::LessEqual => (left <= right) as i64,
+            Self::Greater => (left > right) as i64,
+            Self::GreaterEqual => (left >= right) as i64,
+            Self::And => (left != 0 && right != 0) as i64,
+            Self::Or => (left != 0 || right != 0) as i64,
+        })
+    }
 }
 
 /// One guarded step of a thread.
@@ -89,8 +122,10 @@ pub struct Transition {
     pub guard: Option<ExprId>,
     /// The shared access, lock operation or fork and join that it makes, at most one.
     pub access: Option<Op>,
-    /// What it assigns.
-    pub update: Option<(Target, ExprId)>,
+    /// What it assigns to the shared variable that it accesses.
+    pub store: Option<(VarId, ExprId)>,
+    /// What it assigns to a local, of the values before the step.
+    pub define: Option<(LocalId, ExprId)>,
     /// This must be true when the step is taken, or the program is at fault.
     pub assertion: Option<ExprId>,
     /// Where in the code.
@@ -187,13 +222,28 @@ impl Program {
                     && step.guard.is_none_or(expr)
                     && step.assertion.is_none_or(expr)
                     && step.site.index() < names.sites.len()
-                    && step.update.is_none_or(|(target, value)| {
-                        expr(value)
-                            && match target {
-                                Target::Local(of) => local(of),
-                                Target::Shared(of) => shared(of),
-                            }
-                    })
+                    && step.store.is_none_or(|(var, value)| shared(var) && expr(value))
+                    && step.define.is_none_or(|(of, value)| local(of) && expr(value))
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_wrap_and_only_division_by_zero_has_none() {
+        assert_eq!(Unary::Negate.apply(i64::MIN), i64::MIN);
+        assert_eq!(Unary::Not.apply(7), 0);
+        assert_eq!(Binary::Add.apply(i64::MAX, 1), Some(i64::MIN));
+        assert_eq!(Binary::Divide.apply(i64::MIN, -1), Some(i64::MIN));
+        assert_eq!(Binary::Remainder.apply(i64::MIN, -1), Some(0));
+        assert_eq!(Binary::Divide.apply(-7, 2), Some(-3));
+        assert_eq!(Binary::Remainder.apply(-7, 2), Some(-1));
+        assert_eq!(Binary::ShiftLeft.apply(1, 64), Some(1));
+        assert_eq!(Binary::ShiftRight.apply(-8, 1), Some(-4));
+        assert_eq!(Binary::Divide.apply(1, 0), None);
+        assert_eq!(Binary::Remainder.apply(1, 0), None);
     }
 }
