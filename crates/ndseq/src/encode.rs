@@ -1,0 +1,516 @@
+//! The encoding: what makes an event irrelevant, as clauses.
+//!
+//! Variables, each true if:
+//! - an *event* is irrelevant (X_e), or a junction's sources may be;
+//! - a *placement* is chosen (X_s), with a wish that it is not;
+//! - a *stretch*, an execution of a placement, is skipped (X_Es);
+//! - an *instance* of a statement is wholly irrelevant, or lies inside a stretch that is skipped;
+//! - a *statement* is exempt: its events may be irrelevant without being enclosed.
+//!
+//! Clauses, numbered as by Burnim et al., section 4.1:
+//! - (1) an irrelevant branch is inside a stretch that is skipped;
+//! - (2) a stretch is skipped only if its placement is chosen;
+//! - (3) what is inside a skipped stretch is irrelevant, by way of its instances;
+//! - (4) what an irrelevant event flows into is irrelevant;
+//! - (5) chosen placements do not overlap: added when a model breaks it;
+//! - (6) one event of each cycle of conflicts is irrelevant: added when a model breaks it;
+//! - (8) not all of a rejected set of placements are chosen;
+//! - cover: an irrelevant event is inside a skipped stretch, or its statement is exempt.
+//!
+//! Events that are kept whatever is enclosed have no variable: theirs would be false. Nor have those
+//! that are irrelevant even if nothing more is enclosed, statistics that nobody reads for instance:
+//! theirs would be true. Of the others only the *cone* of the cycles has variables: their events,
+//! what these flow into, and what could be skipped around those. Nothing else is asked to be
+//! irrelevant by anything, so it need not be.
+//!
+//! With grouping (section 4.3 of the paper) all events of an outermost statement instance that
+//! holds no kept event share one variable. That is smaller, and may cost more placements.
+
+use std::collections::BTreeMap;
+
+use reweave_base::{FxHashMap, FxHashSet, IndexVec, Rows};
+use reweave_trace::{InstanceId, StaticBlockId};
+use rustsat::types::Lit;
+
+use crate::candidates::candidates;
+use crate::events::NodeId;
+use crate::placement::Placement;
+use crate::run::Run;
+use crate::scopes::ExecutionId;
+use crate::slice::forced;
+use crate::solver::Solver;
+
+/// A statement: its block and its position there.
+pub(crate) type Statement = (StaticBlockId, u32);
+
+/// One of the runs, counted from 0.
+pub(crate) type RunIndex = usize;
+
+/// The clauses so far, by what their variables stand for.
+#[derive(Debug)]
+pub(crate) struct Encoding {
+    tables: Vec<Table>,
+    candidates: FxHashSet<Placement>,
+    own: FxHashSet<Placement>,
+    placements: BTreeMap<Placement, Lit>,
+    exemptions: BTreeMap<Statement, Lit>,
+    covers: bool,
+    rest: Vec<Task>,
+    fresh_placements: Vec<Lit>,
+    fresh_exemptions: Vec<Lit>,
+}
+
+/// What is known of one run.
+#[derive(Debug)]
+struct Table {
+    /// The events that are kept whatever is enclosed.
+    is_kept: IndexVec<NodeId, bool>,
+    /// The events that are relevant if nothing more is enclosed; the others are irrelevant anyway.
+    is_live: IndexVec<NodeId, bool>,
+    /// The instances that hold such an event.
+    holds_live: IndexVec<InstanceId, bool>,
+    /// The instances that hold an event that is kept.
+    is_blocked: IndexVec<InstanceId, bool>,
+    /// What each node flows into.
+    targets: Rows<NodeId, NodeId>,
+    /// With grouping, the outermost instance that shares a variable, for each event.
+    groups: Option<IndexVec<NodeId, Option<InstanceId>>>,
+    nodes: IndexVec<NodeId, Option<Lit>>,
+    irrelevant: IndexVec<InstanceId, Option<Lit>>,
+    enclosed: IndexVec<InstanceId, Option<Lit>>,
+    stretches: FxHashMap<(ExecutionId, Placement), Lit>,
+    /// That all from one instance to another of the same execution of a block are irrelevant.
+    neighbours: FxHashMap<(InstanceId, InstanceId), Lit>,
+}
+
+/// Something whose variable is there and whose clauses are not yet.
+#[derive(Clone, Copy, Debug)]
+enum Task {
+    Node(RunIndex, NodeId),
+    Cover(RunIndex, NodeId),
+    Irrelevant(RunIndex, InstanceId),
+    Enclosed(RunIndex, InstanceId),
+}
+
+impl Encoding {
+    /// No clauses yet, for `runs` with the events of each that are `known` to be kept whatever is
+    /// enclosed, and those that are `live` if only `own` are chosen, which are there anyway.
+    pub(crate) fn new(
+        runs: &[Run<'_>],
+        known: Vec<IndexVec<NodeId, bool>>,
+        live: &[IndexVec<NodeId, bool>],
+        own: &[Placement],
+        grouping: bool,
+    ) -> Self {
+        let each = runs.iter().zip(known).zip(live);
+        let tables: Vec<Table> = each
+            .map(|((run, is_kept), is_live)| Table::new(run, is_kept, is_live.clone(), grouping))
+            .collect();
+        let candidates = candidates(runs.iter().zip(tables.iter().map(|table| &table.is_blocked)));
+        Self {
+            tables,
+            candidates,
+            own: own.iter().copied().collect(),
+            placements: BTreeMap::new(),
+            exemptions: BTreeMap::new(),
+            covers: false,
+            rest: Vec::new(),
+            fresh_placements: Vec::new(),
+            fresh_exemptions: Vec::new(),
+        }
+    }
+
+    /// How many placements are thought of.
+    pub(crate) fn candidates_count(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// Whether `node` is kept whatever is enclosed.
+    pub(crate) fn is_kept(&self, run: RunIndex, node: NodeId) -> bool {
+        self.tables[run].is_kept[node]
+    }
+
+    /// The placements that have a variable, with it.
+    pub(crate) const fn placements(&self) -> &BTreeMap<Placement, Lit> {
+        &self.placements
+    }
+
+    /// The statements that have events that might be irrelevant, and whether they are exempt.
+    pub(crate) const fn exemptions(&self) -> &BTreeMap<Statement, Lit> {
+        &self.exemptions
+    }
+
+    /// The variables of placements that are new since the last call.
+    pub(crate) fn take_fresh_placements(&mut self) -> Vec<Lit> {
+        std::mem::take(&mut self.fresh_placements)
+    }
+
+    /// The variables of statements that are new since the last call.
+    pub(crate) fn take_fresh_exemptions(&mut self) -> Vec<Lit> {
+        std::mem::take(&mut self.fresh_exemptions)
+    }
+
+    /// Adds (6) for a cycle through `events`, with all that follows.
+    pub(crate) fn add_cycle(
+        &mut self,
+        runs: &[Run<'_>],
+        run: RunIndex,
+        events: &[NodeId],
+        solver: &mut Solver,
+    ) {
+        let mut clause = Vec::new();
+        for &event in events {
+            if !self.tables[run].is_kept[event] {
+                clause.push(self.node(runs, run, event, solver));
+            }
+        }
+        solver.add(&clause);
+        self.complete(runs, solver);
+    }
+
+    /// Adds (5) for two placements.
+    pub(crate) fn add_overlap(&mut self, left: Placement, right: Placement, solver: &mut Solver) {
+        let clause = [!self.placement(left, solver), !self.placement(right, solver)];
+        solver.add(&clause);
+    }
+
+    /// Adds (8) for a set of placements.
+    pub(crate) fn add_rejection(&mut self, rejected: &[Placement], solver: &mut Solver) {
+        let mut clause = Vec::new();
+        for &placement in rejected {
+            if !self.own.contains(&placement) {
+                clause.push(!self.placement(placement, solver));
+            }
+        }
+        solver.add(&clause);
+    }
+
+    /// From now on demands that what is irrelevant is enclosed or its statement exempt.
+    pub(crate) fn cover(&mut self, runs: &[Run<'_>], solver: &mut Solver) {
+        if std::mem::replace(&mut self.covers, true) {
+            return;
+        }
+        for (index, run) in runs.iter().enumerate() {
+            let table = &self.tables[index];
+            let encoded = run.events.nodes().filter(|&node| table.of_node(node).is_some());
+            self.rest.extend(encoded.map(|node| Task::Cover(index, node)));
+        }
+        self.complete(runs, solver);
+    }
+
+    fn complete(&mut self, runs: &[Run<'_>], solver: &mut Solver) {
+        while let Some(task) = self.rest.pop() {
+            match task {
+                Task::Node(run, node) => self.complete_node(runs, run, node, solver),
+                Task::Cover(run, node) => self.complete_cover(runs, run, node, solver),
+                Task::Irrelevant(run, instance) => {
+                    self.complete_irrelevant(runs, run, instance, solver);
+                }
+                Task::Enclosed(run, instance) => {
+                    self.complete_enclosed(runs, run, instance, solver);
+                }
+            }
+        }
+    }
+
+    /// (4), and (1) for a branch.
+    fn complete_node(
+        &mut self,
+        runs: &[Run<'_>],
+        run: RunIndex,
+        node: NodeId,
+        solver: &mut Solver,
+    ) {
+        let literal = self.node(runs, run, node, solver);
+        for index in 0..self.tables[run].targets.row(node).len() {
+            let target = self.tables[run].targets.row(node)[index];
+            if !self.tables[run].is_live[target] {
+                continue;
+            }
+            if self.tables[run].is_kept[target] {
+                solver.add(&[!literal]);
+                return;
+            }
+            let flows_into = self.node(runs, run, target, solver);
+            if flows_into != literal {
+                solver.add(&[!literal, flows_into]);
+            }
+        }
+        if runs[run].dependences.is_junction(node) {
+            return;
+        }
+        if runs[run].events.is_branch(node) {
+            let mut clause = vec![!literal];
+            clause.extend(self.enclosing(run, runs[run].events.instance(node), solver));
+            solver.add(&clause);
+        } else if self.covers {
+            self.rest.push(Task::Cover(run, node));
+        }
+    }
+
+    /// Cover, for an event that is no branch; (1) says more of those.
+    fn complete_cover(
+        &mut self,
+        runs: &[Run<'_>],
+        run: RunIndex,
+        node: NodeId,
+        solver: &mut Solver,
+    ) {
+        let instance = runs[run].events.instance(node);
+        let Some(id) = instance.filter(|_| !runs[run].events.is_branch(node)) else { return };
+        let literal = self.node(runs, run, node, solver);
+        let scopes = &runs[run].scopes;
+        let statement = (scopes.block(scopes.execution(id)), scopes.position(id));
+        let mut clause = vec![!literal, self.exemption(statement, solver)];
+        clause.extend(self.enclosing(run, instance, solver));
+        solver.add(&clause);
+    }
+
+    /// (3), from an instance to what is in it.
+    fn complete_irrelevant(
+        &mut self,
+        runs: &[Run<'_>],
+        run: RunIndex,
+        instance: InstanceId,
+        solver: &mut Solver,
+    ) {
+        let literal = self.irrelevant(run, instance, solver);
+        for &event in runs[run].scopes.own(instance) {
+            if !self.tables[run].is_live[event] {
+                continue;
+            }
+            let inside = self.node(runs, run, event, solver);
+            solver.add(&[!literal, inside]);
+        }
+        for &child in runs[run].scopes.children(instance) {
+            if self.tables[run].holds_live[child] {
+                let inside = self.irrelevant(run, child, solver);
+                solver.add(&[!literal, inside]);
+            }
+        }
+    }
+
+    /// An instance is inside a skipped stretch if one of its own block is, or if the instance
+    /// around it is.
+    fn complete_enclosed(
+        &mut self,
+        runs: &[Run<'_>],
+        run: RunIndex,
+        instance: InstanceId,
+        solver: &mut Solver,
+    ) {
+        let scopes = &runs[run].scopes;
+        let execution = scopes.execution(instance);
+        let (block, position) = (scopes.block(execution), scopes.position(instance));
+        let statements = runs[run].flow.blocks()[block].statements.len() as u32;
+        let members = scopes.members(execution);
+        let is_blocked = |member: &&InstanceId| self.tables[run].is_blocked[**member];
+        let at = members.partition_point(|&member| scopes.position(member) < position);
+        let before = members[..at].iter().rev().find(is_blocked);
+        let after = members[at..].iter().find(is_blocked);
+        let first_min = before.map_or(0, |&member| scopes.position(member) + 1);
+        let last_max = after.map_or(statements, |&member| scopes.position(member));
+        let mut clause = vec![!self.enclosed(run, instance, solver)];
+        for first in first_min..=position {
+            for last in position..last_max {
+                let placement = Placement { block, first, last };
+                if self.candidates.contains(&placement) || self.own.contains(&placement) {
+                    clause.push(self.stretch(runs, run, execution, placement, solver));
+                }
+            }
+        }
+        clause.extend(self.enclosing(run, scopes.parents()[instance], solver));
+        solver.add(&clause);
+    }
+
+    /// That `instance` is inside a skipped stretch, if that can be.
+    fn enclosing(
+        &mut self,
+        run: RunIndex,
+        instance: Option<InstanceId>,
+        solver: &mut Solver,
+    ) -> Option<Lit> {
+        let instance = instance.filter(|&instance| !self.tables[run].is_blocked[instance])?;
+        Some(self.enclosed(run, instance, solver))
+    }
+
+    /// X_e.
+    fn node(&mut self, runs: &[Run<'_>], run: RunIndex, node: NodeId, solver: &mut Solver) -> Lit {
+        let table = &mut self.tables[run];
+        if let Some(literal) = table.of_node(node) {
+            return literal;
+        }
+        let literal = solver.variable();
+        match table.group(node) {
+            Some(instance) => {
+                let scopes = &runs[run].scopes;
+                for &member in &scopes.order()[scopes.range(&[instance])] {
+                    if !table.is_live[member] {
+                        continue;
+                    }
+                    table.nodes[member] = Some(literal);
+                    self.rest.push(Task::Node(run, member));
+                }
+            }
+            None => {
+                table.nodes[node] = Some(literal);
+                self.rest.push(Task::Node(run, node));
+            }
+        }
+        literal
+    }
+
+    /// That all events of `instance` are irrelevant.
+    fn irrelevant(&mut self, run: RunIndex, instance: InstanceId, solver: &mut Solver) -> Lit {
+        let slot = &mut self.tables[run].irrelevant[instance];
+        if slot.is_none() {
+            self.rest.push(Task::Irrelevant(run, instance));
+        }
+        *slot.get_or_insert_with(|| solver.variable())
+    }
+
+    /// That `instance` is inside a skipped stretch.
+    fn enclosed(&mut self, run: RunIndex, instance: InstanceId, solver: &mut Solver) -> Lit {
+        let slot = &mut self.tables[run].enclosed[instance];
+        if slot.is_none() {
+            self.rest.push(Task::Enclosed(run, instance));
+        }
+        *slot.get_or_insert_with(|| solver.variable())
+    }
+
+    /// X_Es, with (2) and (3).
+    fn stretch(
+        &mut self,
+        runs: &[Run<'_>],
+        run: RunIndex,
+        execution: ExecutionId,
+        placement: Placement,
+        solver: &mut Solver,
+    ) -> Lit {
+        if let Some(&literal) = self.tables[run].stretches.get(&(execution, placement)) {
+            return literal;
+        }
+        let literal = solver.variable();
+        self.tables[run].stretches.insert((execution, placement), literal);
+        if !self.own.contains(&placement) {
+            let chosen = self.placement(placement, solver);
+            solver.add(&[!literal, chosen]);
+        }
+        let scopes = &runs[run].scopes;
+        let members = scopes.members_within(execution, placement.first, placement.last);
+        if let Some(inside) = self.all_irrelevant(run, members, solver) {
+            solver.add(&[!literal, inside]);
+        }
+        literal
+    }
+
+    /// That all events of `members`, neighbours in one execution of a block, are irrelevant; none
+    /// if they are anyway. Stretches that end alike share what they have in common.
+    fn all_irrelevant(
+        &mut self,
+        run: RunIndex,
+        members: &[InstanceId],
+        solver: &mut Solver,
+    ) -> Option<Lit> {
+        let mut rest: Option<(InstanceId, Lit)> = None;
+        for &member in members.iter().rev() {
+            if !self.tables[run].holds_live[member] {
+                continue;
+            }
+            let first = self.irrelevant(run, member, solver);
+            let Some((last, others)) = rest else {
+                rest = Some((member, first));
+                continue;
+            };
+            let known = self.tables[run].neighbours.get(&(member, last)).copied();
+            let both = known.unwrap_or_else(|| {
+                let both = solver.variable();
+                solver.add(&[!both, first]);
+                solver.add(&[!both, others]);
+                both
+            });
+            self.tables[run].neighbours.insert((member, last), both);
+            rest = Some((last, both));
+        }
+        rest.map(|(_, literal)| literal)
+    }
+
+    /// X_s.
+    fn placement(&mut self, placement: Placement, solver: &mut Solver) -> Lit {
+        if let Some(&literal) = self.placements.get(&placement) {
+            return literal;
+        }
+        let literal = solver.variable();
+        self.placements.insert(placement, literal);
+        self.fresh_placements.push(literal);
+        literal
+    }
+
+    /// That `statement` is exempt.
+    fn exemption(&mut self, statement: Statement, solver: &mut Solver) -> Lit {
+        if let Some(&literal) = self.exemptions.get(&statement) {
+            return literal;
+        }
+        let literal = solver.variable();
+        self.exemptions.insert(statement, literal);
+        self.fresh_exemptions.push(literal);
+        literal
+    }
+}
+
+impl Table {
+    fn new(
+        run: &Run<'_>,
+        is_kept: IndexVec<NodeId, bool>,
+        is_live: IndexVec<NodeId, bool>,
+        grouping: bool,
+    ) -> Self {
+        let holds_live = run.scopes.holding(&run.events, &is_live);
+        let is_blocked = run.scopes.holding(&run.events, &is_kept);
+        let instances_count = is_blocked.len();
+        let groups = grouping.then(|| {
+            // By what is kept, whether it is known or not: else a group might never be irrelevant.
+            let holds_kept = run.scopes.holding(&run.events, &forced(run).is_member);
+            let outermost = outermost_free(run, &holds_kept);
+            let group = |node| run.events.instance(node).and_then(|id| outermost[id]);
+            run.events.nodes().map(group).collect()
+        });
+        Self {
+            targets: run.dependences.targets(),
+            nodes: IndexVec::from_elem(None, is_kept.len()),
+            is_kept,
+            is_live,
+            holds_live,
+            is_blocked,
+            groups,
+            irrelevant: IndexVec::from_elem(None, instances_count),
+            enclosed: IndexVec::from_elem(None, instances_count),
+            stretches: FxHashMap::default(),
+            neighbours: FxHashMap::default(),
+        }
+    }
+
+    fn of_node(&self, node: NodeId) -> Option<Lit> {
+        self.nodes[node]
+    }
+
+    fn group(&self, node: NodeId) -> Option<InstanceId> {
+        self.groups.as_ref().and_then(|groups| groups.get(node).copied().flatten())
+    }
+}
+
+/// For each instance that is not blocked the outermost one around it that is not.
+fn outermost_free(
+    run: &Run<'_>,
+    is_blocked: &IndexVec<InstanceId, bool>,
+) -> IndexVec<InstanceId, Option<InstanceId>> {
+    let mut outermost: IndexVec<InstanceId, Option<InstanceId>> =
+        IndexVec::from_elem(None, is_blocked.len());
+    // A parent has a smaller id than what is inside it.
+    for (id, parent) in run.scopes.parents().entries() {
+        if !is_blocked[id] {
+            outermost[id] = parent.and_then(|parent| outermost[parent]).or(Some(id));
+        }
+    }
+    outermost
+}

@@ -1,0 +1,231 @@
+//! Events: what specification inference sees of a run.
+//!
+//! Only assignments and branches count: accesses of shared variables, assignments of locals, and
+//! evaluated conditions. Locks, forks and all else order a run but take part in no dependence and no
+//! conflict. The events that count get dense ids of their own, in observed order, and one column
+//! for each thing that is asked of them.
+//!
+//! Beside them stand the threads as a tree: who forked whom.
+//!
+//! Linear in the trace. Section 3.2 of Burnim et al.
+
+use reweave_base::{Id, IndexVec, Rows};
+use reweave_trace::{EventId, Flow, InstanceId, Op, ThreadId, Trace, VarId};
+
+reweave_base::id! {
+    /// An event that counts, or a junction between such events (see
+    /// [`Dependences`](crate::dependences::Dependences)): events first, in observed order.
+    pub struct NodeId;
+}
+
+/// What an event does, as far as it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Evaluates a condition.
+    Branch,
+    /// Assigns a local from locals.
+    Local,
+    /// Reads a shared variable.
+    Read(VarId),
+    /// Writes a shared variable.
+    Write(VarId),
+    /// Reads and writes a shared variable as one event.
+    Update(VarId),
+}
+
+/// The events of a run that count, by column, and its threads.
+#[derive(Clone, Debug)]
+pub struct Events {
+    ids: IndexVec<NodeId, EventId>,
+    kinds: IndexVec<NodeId, Kind>,
+    threads: IndexVec<NodeId, ThreadId>,
+    instances: IndexVec<NodeId, Option<InstanceId>>,
+    controls: IndexVec<NodeId, Option<NodeId>>,
+    accesses: Rows<VarId, NodeId>,
+    parents: IndexVec<ThreadId, Option<ThreadId>>,
+    forked: Vec<ThreadId>,
+}
+
+impl Kind {
+    /// What `op` does, if it counts.
+    #[must_use]
+    pub const fn of(op: Op) -> Option<Self> {
+        match op {
+            Op::Branch => Some(Self::Branch),
+            Op::Let(_) => Some(Self::Local),
+            Op::Read(var) | Op::LooseRead(var) | Op::AtomicRead(var, _) => Some(Self::Read(var)),
+            Op::Write(var) | Op::AtomicWrite(var, _) => Some(Self::Write(var)),
+            Op::AtomicUpdate(var, _) => Some(Self::Update(var)),
+            Op::Fence(_)
+            | Op::Acquire(_)
+            | Op::Release(_)
+            | Op::AcquireShared(_)
+            | Op::ReleaseShared(_)
+            | Op::Request(_)
+            | Op::Fork(_)
+            | Op::Join(_)
+            | Op::Wait(_)
+            | Op::Wake(_)
+            | Op::Timeout(_)
+            | Op::Notify(_)
+            | Op::NotifyAll(_)
+            | Op::Arrive(_)
+            | Op::Depart(_)
+            | Op::Post(_)
+            | Op::Take(_)
+            | Op::Alloc(_)
+            | Op::Free(_)
+            | Op::Begin(_)
+            | Op::End(_) => None,
+        }
+    }
+
+    /// The shared variable that it accesses.
+    #[must_use]
+    pub const fn var(self) -> Option<VarId> {
+        match self {
+            Self::Branch | Self::Local => None,
+            Self::Read(var) | Self::Write(var) | Self::Update(var) => Some(var),
+        }
+    }
+
+    /// Whether it reads a shared variable.
+    #[must_use]
+    pub const fn is_read(self) -> bool {
+        matches!(self, Self::Read(_) | Self::Update(_))
+    }
+
+    /// Whether it writes a shared variable.
+    #[must_use]
+    pub const fn is_write(self) -> bool {
+        matches!(self, Self::Write(_) | Self::Update(_))
+    }
+}
+
+impl Events {
+    /// The events of `trace` that count, `flow` being its flow layer.
+    #[must_use]
+    pub fn new(trace: &Trace, flow: &Flow) -> Self {
+        let mut ids = IndexVec::new();
+        let mut kinds = IndexVec::new();
+        let mut threads = IndexVec::new();
+        let mut instances = IndexVec::new();
+        let mut nodes: IndexVec<EventId, Option<NodeId>> = IndexVec::from_elem(None, trace.len());
+        let mut parents = IndexVec::from_elem(None, trace.names().threads.len());
+        let mut forked = Vec::new();
+        for (id, event) in trace.events() {
+            if let Op::Fork(child) = event.op {
+                parents[child] = Some(event.thread);
+                forked.push(child);
+            }
+            let Some(kind) = Kind::of(event.op) else { continue };
+            nodes[id] = Some(ids.push(id));
+            kinds.push(kind);
+            threads.push(event.thread);
+            instances.push(flow.step(id).instance);
+        }
+        let control = |&id: &EventId| flow.step(id).control.and_then(|branch| nodes[branch]);
+        let controls = ids.iter().map(control).collect();
+        let accesses = {
+            let access = |(node, kind): (NodeId, &Kind)| kind.var().map(|var| (var, node));
+            let vars_count = trace.names().vars.len();
+            Rows::group(vars_count, NodeId::from_index(0), || kinds.entries().filter_map(access))
+        };
+        Self { ids, kinds, threads, instances, controls, accesses, parents, forked }
+    }
+
+    /// How many events count.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether none does.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// The events that count.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = NodeId> + DoubleEndedIterator + use<> {
+        self.ids.ids()
+    }
+
+    /// Where in the trace `node` stands.
+    #[must_use]
+    pub fn id(&self, node: NodeId) -> EventId {
+        self.ids[node]
+    }
+
+    /// What `node` does.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self, node: NodeId) -> Kind {
+        self.kinds[node]
+    }
+
+    /// Whether `node` evaluates a condition.
+    #[inline]
+    #[must_use]
+    pub fn is_branch(&self, node: NodeId) -> bool {
+        self.kinds[node] == Kind::Branch
+    }
+
+    /// Who did `node`.
+    #[inline]
+    #[must_use]
+    pub fn thread(&self, node: NodeId) -> ThreadId {
+        self.threads[node]
+    }
+
+    /// The execution of a statement that made `node`.
+    #[inline]
+    #[must_use]
+    pub fn instance(&self, node: NodeId) -> Option<InstanceId> {
+        self.instances[node]
+    }
+
+    /// The branch that decided that `node` runs (C1).
+    #[must_use]
+    pub fn control(&self, node: NodeId) -> Option<NodeId> {
+        self.controls[node]
+    }
+
+    /// For each shared variable its accesses, in observed order.
+    #[must_use]
+    pub const fn accesses(&self) -> &Rows<VarId, NodeId> {
+        &self.accesses
+    }
+
+    /// Who forked each thread; none for those that were there from the start.
+    #[must_use]
+    pub const fn parents(&self) -> &IndexVec<ThreadId, Option<ThreadId>> {
+        &self.parents
+    }
+
+    /// The threads that were forked, each after the one that forked it.
+    pub(crate) fn forked(&self) -> &[ThreadId] {
+        &self.forked
+    }
+
+    /// The targets: for each thread and each variable of `focus`, its last write there (R1), in
+    /// observed order.
+    #[must_use]
+    pub fn targets(&self, focus: &[VarId]) -> Vec<NodeId> {
+        let mut last: IndexVec<ThreadId, Option<NodeId>> =
+            IndexVec::from_elem(None, self.parents.len());
+        let mut targets = Vec::new();
+        for &var in focus {
+            let mut writers = Vec::new();
+            for &node in self.accesses.row(var) {
+                if self.kind(node).is_write() && last[self.thread(node)].replace(node).is_none() {
+                    writers.push(self.thread(node));
+                }
+            }
+            targets.extend(writers.iter().filter_map(|&thread| last[thread].take()));
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        targets
+    }
+}

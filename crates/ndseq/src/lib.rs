@@ -1,0 +1,48 @@
+//! Nondeterministic sequential specifications: where must `if (*)` stand for a parallel program to
+//! equal a sequential one?
+//!
+//! Written sequentially, a parallel program's threads run one after the other, in any order, and
+//! what stands under an `if (*)` may be skipped. If every parallel run has the result of such a
+//! sequential run, the parallelism is correct, and all else can be checked sequentially. Given a
+//! few runs with their flow layer, [`infer()`] finds the fewest `if (*)` with which every run can be
+//! serialized, or the cycle of conflicts that proves that no placement does; [`check()`] says whether
+//! given ones do.
+//!
+//! A run is made ready as a [`Run`]: its [`events`], the [`dependences`] between them, the
+//! [`scopes`] they lie in. On it stand the [`mod@slice`], the events that are [`mod@relevant`] with
+//! given placements, and the conflicts between them ([`conflict`]). All of these are linear, and
+//! [`mod@reference`] has each by its definition, and the best placements by trying all.
+//!
+//! Sound for the runs that are given: with the answer each of them is conflict-serializable once
+//! irrelevant events are dropped. Complete: if no placements are found there are none, and the
+//! answer has the fewest there can be, unless the budget ran out, which is said.
+//!
+//! Burnim, Elmas, Necula, Sen: "NDetermin: inferring nondeterministic sequential specifications for
+//! parallelism correctness" (UCB/EECS-2011-143).
+
+mod candidates;
+pub mod check;
+pub mod conflict;
+pub mod dependences;
+mod encode;
+pub mod events;
+pub mod explain;
+pub mod infer;
+mod objective;
+pub mod placement;
+pub mod reference;
+pub mod relevant;
+pub mod run;
+pub mod scopes;
+mod search;
+pub mod slice;
+mod solver;
+
+pub use check::{CheckError, Verdict, check};
+pub use explain::{Chain, Explanation, Hop, Link, Reason};
+pub use infer::{
+    Answer, Inference, Inferrer, Known, RunStatistics, Settings, Statistics, Unneeded, infer,
+};
+pub use placement::{Placement, PlacementError, own_placements, placements_of_lines};
+pub use run::{Run, RunError};
+pub use solver::Engine;
