@@ -2,7 +2,10 @@
 //!
 //! Comments are kept apart, for the layout. What is no token becomes [`TokenKind::Invalid`] with a
 //! diagnostic of its own, and lexing goes on behind it; the parser says nothing more about such a
-//! place. Time and memory are linear in the text.
+//! place. A line for a preprocessor is reported and then left out, as if it were a comment. Time and
+//! memory are linear in the text.
+
+mod methods;
 
 use logos::{Lexer, Logos};
 
@@ -98,6 +101,8 @@ pub(crate) fn lex(source: &Source) -> Lexed {
     let mut lexer = TokenKind::lexer(text);
     // Some editors put a mark of the byte order first.
     lexer.bump(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 });
+    // The first token of the statement that is being read.
+    let mut statement = 0;
     while let Some(result) = lexer.next() {
         let range = lexer.span();
         let span = Span::new(range.start as u32, range.end as u32);
@@ -116,7 +121,23 @@ pub(crate) fn lex(source: &Source) -> Lexed {
             lexed.tokens.push(Token { kind, span });
             continue;
         }
-        if let Some(diagnostic) = fault(kind, lexer.slice(), span) {
+        if kind == TokenKind::Invalid
+            && let Some(directive) = directive(source, span)
+        {
+            lexer.bump((directive.primary.span.end - span.end) as usize);
+            lexed.diagnostics.push(directive);
+            continue;
+        }
+        let method = (lexer.slice() == ".")
+            .then(|| methods::fault(source, lexed.tokens.last(), lexer.remainder(), span));
+        if let Some(mut diagnostic) = method.flatten().or_else(|| fault(kind, lexer.slice(), span))
+        {
+            let first = lexed.tokens.get(statement);
+            if kind == TokenKind::Text && first.is_some_and(|token| token.kind == TokenKind::Assert)
+            {
+                diagnostic.help =
+                    Some("leave it out: `assert(e);` that fails names its line".into());
+            }
             if diagnostic.severity == crate::Severity::Error {
                 // A name of foreign letters still is a name, as far as the parser needs to know.
                 kind = if kind == TokenKind::Name { kind } else { TokenKind::Invalid };
@@ -124,6 +145,9 @@ pub(crate) fn lex(source: &Source) -> Lexed {
             lexed.diagnostics.push(diagnostic);
         }
         lexed.tokens.push(Token { kind, span });
+        if matches!(kind, TokenKind::Semicolon | TokenKind::LeftBrace | TokenKind::RightBrace) {
+            statement = lexed.tokens.len();
+        }
     }
     let end = text.len() as u32;
     lexed.tokens.push(Token { kind: TokenKind::End, span: Span::new(end, end) });
@@ -192,6 +216,30 @@ fn fault(kind: TokenKind, text: &str, span: Span) -> Option<Diagnostic> {
         TokenKind::Number => bad_number(text, span),
         _ => None,
     }
+}
+
+/// A line for a preprocessor, if one starts with the `#` at `span`.
+fn directive(source: &Source, span: Span) -> Option<Diagnostic> {
+    let before = source.slice(Span::new(source.line_start(span.start), span.start));
+    if !before.trim_start().is_empty() {
+        return None;
+    }
+    let line = source.text()[span.start as usize..].lines().next()?;
+    let after = line.strip_prefix('#')?.trim_start();
+    let word = after.split(|letter: char| !letter.is_ascii_alphabetic()).next()?;
+    let help = match word {
+        "define" | "undef" => "write the number itself where it is used, or make it a `fn`",
+        "include" | "import" => "a program is one file",
+        "if" | "ifdef" | "ifndef" | "elif" | "else" | "endif" | "pragma" | "error" => {
+            "leave the line out"
+        }
+        _ => return None,
+    };
+    let whole = Span::new(span.start, span.start + line.trim_end().len() as u32);
+    Some(
+        Diagnostic::error(whole, "there is no preprocessor", "not a part of the language")
+            .help(help),
+    )
 }
 
 fn stray(text: &str, span: Span) -> Diagnostic {

@@ -9,6 +9,7 @@
 //! Blocks, parentheses and signs nest to [`DEPTH_MAX`] and no further, which bounds the recursion
 //! here and wherever blocks are gone through. Chains of operators are of any length.
 
+mod braces;
 mod expressions;
 mod hints;
 mod items;
@@ -150,8 +151,11 @@ impl Parser<'_> {
     }
 
     fn report(&mut self, diagnostic: Diagnostic) -> Reported {
-        // The lexer has said what is wrong with an invalid token.
-        let is_known = self.kind() == TokenKind::Invalid || self.at < self.quiet_until;
+        // The lexer has said what is wrong with an invalid token, and what brings one more argument
+        // is wrong because of it.
+        let is_invalid = self.kind() == TokenKind::Invalid
+            || self.kind() == TokenKind::Comma && self.next_kind() == TokenKind::Invalid;
+        let is_known = is_invalid || self.at < self.quiet_until;
         if !is_known {
             self.diagnostics.push(diagnostic);
         }
@@ -305,12 +309,6 @@ impl Parser<'_> {
                 },
             }
         }
-    }
-
-    fn unclosed(&mut self, open: Span) -> Reported {
-        let message = format!("expected `}}`, found {}", self.found());
-        let error = Diagnostic::error(self.span(), message, "expected `}`");
-        self.report(error.and(open, "this `{` is not closed"))
     }
 
     /// Goes on behind the statement that started at token `start` and has a fault.

@@ -58,11 +58,16 @@ impl Source {
         self.lines.partition_point(|&start| start <= offset) as u32
     }
 
+    /// The byte at which the line of the byte at `offset` starts.
+    pub(crate) fn line_start(&self, offset: u32) -> u32 {
+        self.lines[self.line(offset) as usize - 1]
+    }
+
     /// The line and the column, counted from 1 and in characters, of the byte at `offset`.
     #[must_use]
     pub fn position(&self, offset: u32) -> (u32, u32) {
         let line = self.line(offset);
-        let start = self.lines[line as usize - 1] as usize;
+        let start = self.line_start(offset) as usize;
         let column = self.text[start..offset as usize].chars().count() as u32 + 1;
         (line, column)
     }

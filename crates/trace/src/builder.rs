@@ -118,12 +118,14 @@ impl TraceBuilder {
     }
 
     /// The event at `id`, which is there already.
+    #[inline]
     #[must_use]
     pub fn event(&self, id: EventId) -> Event {
         self.columns.event(id)
     }
 
     /// The value that the event at `id` was said to have.
+    #[inline]
     #[must_use]
     pub fn value_at(&self, id: EventId) -> Option<i64> {
         self.values.get(id)

@@ -148,6 +148,12 @@ impl Program {
         self.expressions.push(expr)
     }
 
+    /// Makes room for `count` transitions more, and as many points.
+    pub fn reserve(&mut self, count: usize) {
+        self.transitions.as_mut_vec().reserve_exact(count);
+        self.points.as_mut_vec().reserve_exact(count);
+    }
+
     /// Adds a control point of `thread`.
     pub fn add_point(&mut self, thread: ThreadId) -> PointId {
         self.points.push(thread)

@@ -190,20 +190,26 @@ impl Parser<'_> {
         self.unexpected_with("`)`", "after the value", Some(help))
     }
 
+    /// `cas`, `fetchadd` or `fork` where it is not the value of a `let`.
+    pub(super) fn needs_name(&mut self) -> Reported {
+        let word = self.found();
+        let message = format!("the result of {word} needs a name");
+        let label = format!("{word} stands only behind `let name =`");
+        let help = match self.kind() {
+            TokenKind::Cas => "write `let ok = cas(…);`, and then use `ok`",
+            TokenKind::FetchAdd => "write `let old = fetchadd(…);`, and then use `old`",
+            _ => "write `let t = fork { … };`",
+        };
+        self.report(Diagnostic::error(self.span(), message, label).help(help))
+    }
+
     fn no_value(&mut self) -> Reported {
         let word = self.found();
         match self.kind() {
-            TokenKind::Cas | TokenKind::FetchAdd | TokenKind::Fork => {
-                let label = format!("{word} is no part of an expression");
-                let error = Diagnostic::error(
-                    self.span(),
-                    format!("the result of {word} needs a name"),
-                    label,
-                );
-                let rest = if self.kind() == TokenKind::Fork { "{ … };" } else { "(…);" };
-                let space = if self.kind() == TokenKind::Fork { " " } else { "" };
-                let help = format!("write `let name = {}{space}{rest}`", self.text());
-                self.report(error.help(help))
+            TokenKind::Cas | TokenKind::FetchAdd | TokenKind::Fork => self.needs_name(),
+            TokenKind::Thread => {
+                let help = Some("to start a thread here, write `let t = fork { … };`");
+                self.unexpected_with("a value", "", help)
             }
             kind if kind.is_word() => {
                 let message = format!("expected a value, found the word {word}");

@@ -69,7 +69,8 @@ pub(super) fn of_statement_name(name: &str) -> Option<&'static str> {
         "switch" | "match" | "case" => Some("use `if (…) { … } else if (…) { … }`"),
         "elif" | "elsif" | "elseif" | "elseIf" => Some("write `else if`"),
         "synchronized" | "with" => Some("write `sync (m) { … }`"),
-        "spawn" | "async" | "go" => Some("write `let t = fork { … };`"),
+        _ if is_fork(name) => Some("write `let t = fork { … };`"),
+        "mutex" | "Mutex" => Some("a lock is declared outside of blocks: `lock m;`"),
         "parallel" | "cobeg" => Some("write `cobegin { { … } { … } }`"),
         "foreach" => Some("write `for (i in a..b) { … }`, or `coforeach` for a thread each"),
         "goto" => Some("there is no `goto`"),
@@ -83,16 +84,29 @@ pub(super) fn of_statement_name(name: &str) -> Option<&'static str> {
 /// For a name where a declaration should start.
 pub(super) fn of_top_level_name(name: &str) -> Option<&'static str> {
     match name {
-        "mutex" | "Mutex" | "pthread_mutex_t" => Some("a mutex is declared by `lock m;`"),
-        "condition" | "condvar" => Some("a condition is declared by `cond c;`"),
-        "global" | "let" => Some("a global is declared by `shared x = 0;`"),
         "func" | "function" | "def" | "proc" => Some("a function starts with `fn`"),
         "include" | "import" | "use" => Some("a program is one file"),
-        _ if is_type(name) => {
-            Some("a global is declared by `shared x = 0;`, a function by `fn f(a, b) { … }`")
-        }
-        _ => None,
+        _ => match declaring_word(name)? {
+            "lock" => Some("a mutex is declared by `lock m;`"),
+            "cond" => Some("a condition is declared by `cond c;`"),
+            _ => Some("a global is declared by `shared x = 0;`, a function by `fn f(a, b) { … }`"),
+        },
     }
+}
+
+/// The word that declares what `name` declares elsewhere.
+pub(super) fn declaring_word(name: &str) -> Option<&'static str> {
+    match name {
+        "mutex" | "Mutex" | "Lock" | "pthread_mutex_t" => Some("lock"),
+        "condition" | "condvar" | "Condition" | "pthread_cond_t" => Some("cond"),
+        "global" => Some("shared"),
+        _ => is_type(name).then_some("shared"),
+    }
+}
+
+/// Whether `name` starts a thread elsewhere.
+pub(super) fn is_fork(name: &str) -> bool {
+    matches!(name, "spawn" | "async" | "go" | "launch")
 }
 
 /// For a name behind a value that is an operator elsewhere.

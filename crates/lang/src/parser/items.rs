@@ -1,7 +1,7 @@
 //! Declarations.
 
 use super::{Parsed, Parser, Reported, hints};
-use crate::diagnostic::{Diagnostic, quoted};
+use crate::diagnostic::{Diagnostic, quoted, short};
 use crate::lexer::{Magnitude, TokenKind, magnitude};
 use crate::source::Span;
 use crate::syntax::{Item, Length};
@@ -22,6 +22,9 @@ impl Parser<'_> {
 
     fn item(&mut self) -> Parsed<Item> {
         match self.kind() {
+            TokenKind::Fn | TokenKind::Name if self.next_kind() == TokenKind::Main => {
+                self.main_as_function()
+            }
             TokenKind::Shared => self.shared(),
             TokenKind::Lock if self.next_kind() != TokenKind::LeftParen => self.lock_item(),
             TokenKind::Cond => self.condition_item(),
@@ -57,14 +60,32 @@ impl Parser<'_> {
             return self.report(error);
         }
         let is_call = self.next_kind() == TokenKind::LeftParen;
+        let foreign = self.foreign_declaration();
         let help = match self.kind() {
+            _ if foreign.is_some() => foreign.as_deref(),
             TokenKind::Name if is_call => Some("a function starts with `fn`"),
             TokenKind::Name => hints::of_top_level_name(self.text())
                 .or(Some("statements stand inside `main`, a `thread` or a `fn`")),
+            TokenKind::Let => Some("a global is declared by `shared x = 0;`"),
             kind if kind.is_word() => Some("statements stand inside `main`, a `thread` or a `fn`"),
             _ => Some("`shared`, `lock`, `cond`, `focus`, `fn`, `thread` and `main` start one"),
         };
         self.unexpected_with("a declaration", "", help)
+    }
+
+    /// What to write for a declaration of another language, such as `int x;`.
+    fn foreign_declaration(&self) -> Option<String> {
+        let is_name = |ahead| self.token(ahead).kind == TokenKind::Name;
+        let word = is_name(0).then(|| hints::declaring_word(self.text()))??;
+        // As in `unsigned int x;`.
+        let words = (1..4).take_while(|&ahead| is_name(ahead)).count();
+        let name = (words > 0).then(|| short(self.source.slice(self.token(words).span)))?;
+        Some(match self.token(words + 1).kind {
+            TokenKind::LeftParen => format!("write `fn {name}(…) {{ … }}`"),
+            TokenKind::LeftBracket => format!("write `{word} {name}[…];`"),
+            TokenKind::Assign if word == "shared" => format!("write `shared {name} = …;`"),
+            _ => format!("write `{word} {name};`"),
+        })
     }
 
     fn shared(&mut self) -> Parsed<Item> {
@@ -174,17 +195,23 @@ impl Parser<'_> {
         }
         self.expect(TokenKind::LeftParen, "after the name of the function")?;
         let parameters = self.parameters()?;
-        if self.is_joined(TokenKind::Minus, TokenKind::Greater) {
-            let arrow = self.span().to(self.token(1).span);
-            let message = "expected `{` after the parameters, found `->`";
-            let error = Diagnostic::error(arrow, message, "expected `{`");
-            self.report(error.help("every function gives an integer; write no type"));
-            while !matches!(self.kind(), TokenKind::LeftBrace | TokenKind::End) {
-                self.bump();
-            }
-        }
+        self.no_type();
         let body = self.block("after the parameters")?;
         Ok(Item::Function { name, parameters, body })
+    }
+
+    /// Says that the result of a function has no type, where one is written.
+    fn no_type(&mut self) {
+        if !self.is_joined(TokenKind::Minus, TokenKind::Greater) {
+            return;
+        }
+        let arrow = self.span().to(self.token(1).span);
+        let message = "expected `{` after the parameters, found `->`";
+        let error = Diagnostic::error(arrow, message, "expected `{`");
+        self.report(error.help("every function gives an integer; write no type"));
+        while !matches!(self.kind(), TokenKind::LeftBrace | TokenKind::End) {
+            self.bump();
+        }
     }
 
     /// The names up to a `)`, which is taken.
@@ -225,6 +252,16 @@ impl Parser<'_> {
         Ok(Item::Thread { name, body })
     }
 
+    /// `fn main()` and `int main()`.
+    fn main_as_function(&mut self) -> Parsed<Item> {
+        let error = Diagnostic::error(self.span(), "`main` is no function", "leave this out");
+        self.report(error.help("write `main { … }`"));
+        self.bump();
+        // The parentheses are part of the same mistake.
+        self.quiet_until = self.at + 2;
+        self.main()
+    }
+
     fn main(&mut self) -> Parsed<Item> {
         let word = self.bump();
         if self.kind() == TokenKind::Name {
@@ -233,6 +270,7 @@ impl Parser<'_> {
             self.bump();
         }
         self.no_parameters("main");
+        self.no_type();
         let body = self.block("after `main`")?;
         Ok(Item::Main { word, body })
     }
@@ -247,5 +285,7 @@ impl Parser<'_> {
         self.report(error.help(format!("`{word}` has no parameters; leave out `()`")));
         self.bump();
         self.skip_parentheses();
+        // So is a type behind them.
+        self.quiet_until = self.quiet_until.max(self.at + 1);
     }
 }

@@ -57,6 +57,13 @@ impl Parser<'_> {
         if self.next_kind() == TokenKind::LeftParen {
             return self.call_statement();
         }
+        if self.is_foreign_fork() {
+            self.foreign_fork("t");
+            self.bump();
+            self.block("")?;
+            self.eat(TokenKind::Semicolon);
+            return Ok(StatementKind::Skip);
+        }
         let help = hints::of_statement_name(self.text());
         let name = short(self.text());
         let place = self.place("a variable", "")?;
@@ -138,6 +145,10 @@ impl Parser<'_> {
             TokenKind::Cas => self.compare_and_swap(name),
             TokenKind::FetchAdd => self.fetch_add(name),
             TokenKind::Fork => self.fork(name),
+            TokenKind::Name if self.is_foreign_fork() => {
+                self.foreign_fork(&short(self.source.slice(name)));
+                self.fork(name)
+            }
             _ => {
                 let value = self.value()?;
                 self.semicolon("the value")?;
@@ -184,6 +195,17 @@ impl Parser<'_> {
             return Ok(());
         }
         Err(self.unexpected_with("`)`", context, help))
+    }
+
+    /// Whether a block follows a word that starts a thread elsewhere.
+    fn is_foreign_fork(&self) -> bool {
+        hints::is_fork(self.text()) && self.next_kind() == TokenKind::LeftBrace
+    }
+
+    fn foreign_fork(&mut self, name: &str) {
+        let message = format!("there is no {}", self.found());
+        let error = Diagnostic::error(self.span(), message, "expected `fork`");
+        self.report(error.help(format!("write `let {name} = fork {{ … }};`")));
     }
 
     fn fork(&mut self, name: Span) -> Parsed<StatementKind> {
@@ -493,6 +515,9 @@ impl Parser<'_> {
     }
 
     fn no_statement(&mut self) -> Reported {
+        if matches!(self.kind(), TokenKind::Cas | TokenKind::FetchAdd) {
+            return self.needs_name();
+        }
         let help = match self.kind() {
             TokenKind::Else => Some("`else` follows the `}` of an `if`"),
             TokenKind::Semicolon => Some("leave it out; a statement that does nothing is `skip;`"),
@@ -500,8 +525,6 @@ impl Parser<'_> {
                 Some("a block belongs to a statement, such as `if`, `atomic` or `sync`")
             }
             TokenKind::Fork => Some("a forked thread has a name: `let t = fork { … };`"),
-            TokenKind::Cas => Some("its result has a name: `let done = cas(x, old, new);`"),
-            TokenKind::FetchAdd => Some("its result has a name: `let old = fetchadd(x, amount);`"),
             TokenKind::Plus | TokenKind::Minus => Some("to count, write `x = x + 1;`"),
             TokenKind::Star => Some("there are no pointers"),
             TokenKind::Number | TokenKind::LeftParen | TokenKind::Not => {

@@ -23,8 +23,8 @@ pub(super) struct Call {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     New,
-    /// On the path from where the search started.
-    Open,
+    /// On the path from where the search started, at this position.
+    Open(usize),
     Done,
 }
 
@@ -43,7 +43,7 @@ impl Resolver<'_> {
             // The functions on the path, each with how many of its calls were followed.
             let mut path: Vec<(FunctionId, usize)> = Vec::new();
             if state[start] == State::New {
-                state[start] = State::Open;
+                state[start] = State::Open(0);
                 path.push((start, 0));
             }
             while let Some((function, followed)) = path.last_mut() {
@@ -55,9 +55,9 @@ impl Resolver<'_> {
                 *followed += 1;
                 match state[call.to] {
                     State::Done => {}
-                    State::Open => self.cycle(&path, &outgoing, call),
+                    State::Open(position) => self.cycle(&path[position..], &outgoing, call),
                     State::New => {
-                        state[call.to] = State::Open;
+                        state[call.to] = State::Open(path.len());
                         path.push((call.to, 0));
                     }
                 }
@@ -65,15 +65,13 @@ impl Resolver<'_> {
         }
     }
 
-    /// Reports the cycle that `last` closes.
+    /// Reports the cycle that `last` closes: the functions on it, from the one that is called again.
     fn cycle(
         &mut self,
-        path: &[(FunctionId, usize)],
+        cycle: &[(FunctionId, usize)],
         outgoing: &IndexVec<FunctionId, Vec<Call>>,
         last: Call,
     ) {
-        let start = path.iter().position(|&(function, _)| function == last.to);
-        let cycle = &path[start.expect("an open function is on the path")..];
         let name = |function: FunctionId| short(&self.program.functions[function].name);
         let mut names: Vec<String> =
             cycle.iter().take(SHOWN_MAX).map(|&(function, _)| name(function)).collect();

@@ -4,6 +4,7 @@ use reweave_base::Id as _;
 use reweave_trace::Binary;
 
 use super::Resolver;
+use super::suggest::elsewhere;
 use crate::diagnostic::Diagnostic;
 use crate::syntax::{NodeId, NodeKind, Value};
 
@@ -34,9 +35,11 @@ impl Resolver<'_> {
                     let error = Diagnostic::error(
                         node.span,
                         "what a shared variable holds at the start is a constant",
-                        "this is known only during the run",
+                        "this is no constant",
                     );
-                    Err(error.help("assign it in `main`, which runs before the threads"))
+                    let foreign = elsewhere(self.text(node.span));
+                    let usual = "assign it in `main`, which runs before the threads";
+                    Err(error.help(foreign.unwrap_or(usual)))
                 }
             };
             match computed {

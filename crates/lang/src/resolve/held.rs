@@ -2,11 +2,17 @@
 //!
 //! A lock counts as surely held from where it is taken to the end of the statements that surely
 //! follow. Locks are re-entrant, so taking one that is held is no fault; it is rarely meant.
+//!
+//! No more than [`HELD_MAX`] locks are known to be held at a time, so that the cost is linear in the
+//! text; what is taken beyond them counts as not surely held, which loses a warning and makes none.
 
 use super::Resolver;
 use crate::diagnostic::Diagnostic;
 use crate::program::{LockId, LockPlace};
 use crate::source::Span;
+
+/// How many locks are known to be held at a time.
+const HELD_MAX: usize = 64;
 
 /// A lock that is surely held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +57,9 @@ impl Resolver<'_> {
             .help("locks are re-entrant: it is free after as many releases");
             self.report(warning);
         }
-        self.body.held.push(Held { lock, element, span: place.span });
+        if self.body.held.len() < HELD_MAX {
+            self.body.held.push(Held { lock, element, span: place.span });
+        }
     }
 
     /// Notes that a lock is given back.
@@ -79,7 +87,11 @@ impl Resolver<'_> {
         let before = self.body.held.clone();
         let result = part(self);
         let after = std::mem::replace(&mut self.body.held, before);
-        self.body.held.retain(|held| after.contains(held));
+        let held = &mut self.body.held;
+        // Most parts give back what they take, and then the two are the same.
+        let same = held.iter().zip(&after).take_while(|(one, other)| one == other).count();
+        let changed = held.split_off(same);
+        held.extend(changed.into_iter().filter(|held| after[same..].contains(held)));
         result
     }
 

@@ -10,8 +10,19 @@ use crate::syntax::{Block, Item, Length};
 
 use super::suggest::Wanted;
 
-/// The longest array.
-const LENGTH_MAX: u64 = 1 << 24;
+/// What there is room for.
+struct Room {
+    /// How many elements all arrays have together, where what is no array counts for one.
+    elements_max: u64,
+    /// How many elements the declarations so far have.
+    elements: u64,
+    noun: &'static str,
+}
+
+impl Room {
+    const SHARED: Self = Self { elements_max: 1 << 24, elements: 0, noun: "shared variables" };
+    const LOCKS: Self = Self { elements_max: 1 << 20, elements: 0, noun: "locks" };
+}
 
 /// Stands for the body until the body is resolved.
 fn no_body() -> BlockId {
@@ -21,11 +32,12 @@ fn no_body() -> BlockId {
 impl<'s> Resolver<'s> {
     /// Gives every declaration its id.
     pub(super) fn declare_items(&mut self) {
+        let (mut variables, mut locks) = (Room::SHARED, Room::LOCKS);
         for item in &self.syntax.items {
             match item {
                 Item::Shared { name, length, initial } => {
                     let name_text = self.text(*name).to_owned();
-                    let length = self.length(*length);
+                    let length = self.length(*name, *length, &mut variables);
                     let initial = initial.map_or(0, |value| self.initial(value));
                     let global = Global { name: name_text, span: *name, length, initial };
                     let id = self.program.globals.push(global);
@@ -33,7 +45,7 @@ impl<'s> Resolver<'s> {
                 }
                 Item::Lock { name, length } => {
                     let name_text = self.text(*name).to_owned();
-                    let length = self.length(*length);
+                    let length = self.length(*name, *length, &mut locks);
                     let id = self.program.locks.push(Lock { name: name_text, span: *name, length });
                     self.is_taken.push(false);
                     self.declare_item(*name, Entity::Lock(id));
@@ -81,17 +93,29 @@ impl<'s> Resolver<'s> {
         self.declarations.push(name);
     }
 
-    fn length(&mut self, length: Option<Length>) -> Option<u32> {
-        let Length { value, span } = length?;
-        let label = match value {
-            0 => "this would have no element",
-            1..=LENGTH_MAX => return Some(value as u32),
-            _ => "this is too long",
-        };
-        let message = format!("the length of an array is between 1 and {LENGTH_MAX}");
-        self.report(Diagnostic::error(span, message, label));
-        // Of this length no constant index is out of bounds.
-        Some(u32::MAX)
+    /// The length of what is declared as `name`, for which there must be `room`.
+    fn length(&mut self, name: Span, length: Option<Length>, room: &mut Room) -> Option<u32> {
+        let (value, span) = length.map_or((1, name), |length| (length.value, length.span));
+        let most = room.elements_max;
+        if value == 0 || value > most {
+            let label = if value == 0 { "this would have no element" } else { "this is too long" };
+            let message = format!("the length of an array is between 1 and {most}");
+            self.report(Diagnostic::error(span, message, label));
+            // Of this length no constant index is out of bounds.
+            return Some(u32::MAX);
+        }
+        let before = room.elements;
+        room.elements += value;
+        // The declarations behind the one that goes over have no fault of their own.
+        if before <= most && room.elements > most {
+            let message = format!(
+                "there are too many {}: together they have at most {most} elements",
+                room.noun
+            );
+            let label = format!("{} with this, {before} before it", room.elements);
+            self.report(Diagnostic::error(span, message, label));
+        }
+        length.map(|_| value as u32)
     }
 
     /// Resolves all bodies, in the order of the text.

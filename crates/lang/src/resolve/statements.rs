@@ -130,6 +130,10 @@ impl<'s> Resolver<'s> {
     }
 
     fn call(&mut self, name: Span, arguments: &[Value], span: Span) -> Option<Kind> {
+        // Its arguments may be locks and conditions, which are right there and no values.
+        if self.is_foreign_statement(name, arguments) {
+            return None;
+        }
         let arguments: Vec<_> = arguments.iter().map(|&value| self.expression(value)).collect();
         // The call ends before the `;`.
         let text = self.text(span);

@@ -3,9 +3,13 @@
 use super::{Entity, Resolver, SUGGESTIONS_MAX};
 use crate::diagnostic::{Diagnostic, quoted, short};
 use crate::source::Span;
+use crate::syntax::Value;
 
 /// Names longer than this are not compared.
 const COMPARED_MAX: usize = 64;
+
+/// How many arguments of a call are shown: as many as the statements that it may stand for have.
+const ARGUMENTS_SHOWN: usize = 2;
 
 /// What a name should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +84,24 @@ impl Resolver<'_> {
         self.report(error);
     }
 
+    /// Whether the call of what is declared nowhere is a statement of the language under another
+    /// name, which it then says.
+    pub(super) fn is_foreign_statement(&mut self, name: Span, arguments: &[Value]) -> bool {
+        if self.entity(name).is_some() {
+            return false;
+        }
+        let Some(word) = statement_word(self.text(name)) else { return false };
+        let spans =
+            arguments.iter().take(ARGUMENTS_SHOWN).map(|value| self.syntax.nodes[value.root].span);
+        let shown: Vec<String> = spans.map(|span| short(self.text(span))).collect();
+        let shown = if shown.is_empty() { "…".to_owned() } else { shown.join(", ") };
+        let message = format!("{} is not declared here", self.shown(name));
+        let error = Diagnostic::error(name, message, "expected a function");
+        self.report(error.help(format!("did you mean `{word}({shown});`?")));
+        self.has_bad_lock |= word == "lock";
+        true
+    }
+
     /// The name at `span` is something, but not what it should be.
     pub(super) fn wrong_kind(&mut self, span: Span, entity: Entity, wanted: Wanted) {
         let expected = wanted.name();
@@ -147,8 +169,29 @@ impl Resolver<'_> {
     }
 }
 
+/// The word of the statement that a call stands for in other languages.
+fn statement_word(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "notify_all" | "broadcast" | "cond_broadcast" | "pthread_cond_broadcast" => "notifyall",
+        "notify_one"
+        | "notifyone"
+        | "notifyOne"
+        | "signal"
+        | "cond_signal"
+        | "pthread_cond_signal" => "notify",
+        "cond_wait" | "pthread_cond_wait" => "wait",
+        "acquire" | "mutex_lock" | "pthread_mutex_lock" => "lock",
+        "release" | "mutex_unlock" | "pthread_mutex_unlock" => "unlock",
+        "pthread_join" => "join",
+        _ => {
+            let words = ["notifyall", "notify", "wait", "lock", "unlock", "join", "assert"];
+            return words.into_iter().find(|word| name.eq_ignore_ascii_case(word));
+        }
+    })
+}
+
 /// For a name that means something in other languages.
-fn elsewhere(name: &str) -> Option<&'static str> {
+pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
         "true" | "True" | "TRUE" => "true is any number but 0; write `1`",
         "false" | "False" | "FALSE" => "false is the number 0; write `0`",
@@ -161,8 +204,11 @@ fn elsewhere(name: &str) -> Option<&'static str> {
         }
         "sleep" | "usleep" => "time plays no role: a scheduler picks who runs next",
         "yield" | "sched_yield" | "thread_yield" => {
-            "a scheduler picks who runs next at every step; `skip;` is a step"
+            "leave it out: a scheduler picks who runs next at every step"
         }
+        "spawn" | "async" | "pthread_create" => "a thread is started by `let t = fork { … };`",
+        "CAS" | "compare_and_swap" | "compare_exchange" => "write `let ok = cas(x, old, new);`",
+        "fetch_add" | "fetchAdd" | "atomic_fetch_add" => "write `let old = fetchadd(x, amount);`",
         "malloc" | "free" | "alloc" => "there is no memory to allocate; use a `shared` array",
         "main" => "`main` cannot be called",
         _ => return None,

@@ -93,6 +93,12 @@ fn a_megabyte_of_one_thing_has_an_answer() {
         ("main { ", "y = 1; "),
         ("main { ", "let y = 1; "),
         ("", "fn f() { f(); } "),
+        ("", "# "),
+        ("", "#if\n"),
+        ("main { ", "m.lock() "),
+        ("main { ", "{}\n}\n{ "),
+        ("main { ", "notify_all(c); "),
+        ("main { assert(", "\"\" "),
     ] {
         check_text(&megabyte(before, piece));
     }
@@ -135,6 +141,47 @@ fn a_long_chain_of_calls_is_looked_through() {
     let wrong = check(&Source::new("a.rw", format!("{text}fn f20000() {{ f0(); }}\n")));
     assert_eq!(wrong.diagnostics.len(), 1);
     assert!(wrong.diagnostics[0].message.contains("f0 → f1 → f2"));
+}
+
+#[test]
+fn many_held_locks_are_looked_through() {
+    let mut held = String::from("lock p[20000]; shared x;\nmain {\n");
+    for element in 0..10_000 {
+        held += &format!("lock(p[{element}]);\n");
+    }
+    for (rest, warnings) in [
+        ("if (x) {}\n".repeat(20_000), 0),
+        ("if (x) { unlock(p[0]); lock(p[0]); }\n".repeat(10_000), 0),
+        // The second taking is not noted, so that giving it back ends what was noted of the first.
+        ("while (x) { lock(p[0]); unlock(p[0]); }\n".repeat(40), 1),
+        ("if (x) {}\n".repeat(10_000) + "lock(p[63]); unlock(p[1]); lock(p[0]); lock(p[1]);", 2),
+        ("lock(p[9999]);\n".repeat(10_000), 0),
+    ] {
+        let checked = check(&Source::new("a.rw", format!("{held}{rest}}}\n")));
+        assert!(checked.program.is_some());
+        assert_eq!(checked.diagnostics.len(), warnings);
+    }
+}
+
+#[test]
+fn every_call_that_closes_a_circle_is_counted() {
+    let count = 20_000;
+    let mut text = String::from("main { f0(); }\n");
+    for number in 0..count {
+        text += &format!("fn f{number}() {{ f{}(); f{number}(); }}\n", number + 1);
+    }
+    text += &format!("fn f{count}() {{ skip; }}\n");
+    let found = check(&Source::new("a.rw", text)).diagnostics;
+    assert_eq!(found.len(), 51);
+    assert_eq!(found[0].message, "`f0` calls itself: f0 → f0");
+    assert_eq!(found[50].message, format!("… and {} more errors", count - 50));
+}
+
+#[test]
+fn a_long_indentation_is_measured_once() {
+    let opened = format!("main {{\n{}{}", " ".repeat(1 << 19), "if (1) { ".repeat(100));
+    check_text(&format!("{opened}{}", "if (1) { }\n".repeat(1 << 15)));
+    check_text(&format!("{opened}{}", "{\n}\n".repeat(1 << 15)));
 }
 
 #[test]
