@@ -9,7 +9,7 @@
 use reweave_trace::Trace;
 
 use crate::conflict::Conflicts;
-use crate::explain::{Explanation, explain};
+use crate::explain::{Explanation, Reason, explain};
 use crate::placement::{Placement, PlacementError, own_placements, validate};
 use crate::relevant::{Regions, relevant};
 use crate::run::{Run, RunError, prepare};
@@ -54,5 +54,5 @@ fn violation(index: usize, run: &Run<'_>, placements: &[Placement]) -> Option<Ex
     let regions = Regions::new(run, placements, |node| run.events.is_branch(node));
     let relevance = relevant(run, &regions);
     let conflicts = Conflicts::new(run, &relevance.is_member);
-    explain(index, run, &relevance, &conflicts)
+    explain(index, run, &relevance, &conflicts, Reason::EnclosedWith)
 }

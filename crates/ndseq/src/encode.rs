@@ -25,6 +25,11 @@
 //!
 //! With grouping (section 4.3 of the paper) all events of an outermost statement instance that
 //! holds no kept event share one variable. That is smaller, and may cost more placements.
+//!
+//! Linear in the cone, but for the stretches: there are quadratically many in the length of a
+//! block, and cubically many literals that say what each encloses. They are counted (see
+//! [`effort`](crate::effort)); when there are too many the encoding stays as it is, incomplete, and
+//! must not be solved any more.
 
 use std::collections::BTreeMap;
 
@@ -32,8 +37,10 @@ use reweave_base::{FxHashMap, FxHashSet, IndexVec, Rows};
 use reweave_trace::{InstanceId, StaticBlockId};
 use rustsat::types::Lit;
 
-use crate::candidates::candidates;
+use crate::candidates::Candidates;
+use crate::effort::{Effort, VARIABLE};
 use crate::events::NodeId;
+use crate::infer::Settings;
 use crate::placement::Placement;
 use crate::run::Run;
 use crate::scopes::ExecutionId;
@@ -50,8 +57,9 @@ pub(crate) type RunIndex = usize;
 #[derive(Debug)]
 pub(crate) struct Encoding {
     tables: Vec<Table>,
-    candidates: FxHashSet<Placement>,
+    candidates: Candidates,
     own: FxHashSet<Placement>,
+    effort: Effort,
     placements: BTreeMap<Placement, Lit>,
     exemptions: BTreeMap<Statement, Lit>,
     covers: bool,
@@ -100,17 +108,22 @@ impl Encoding {
         known: Vec<IndexVec<NodeId, bool>>,
         live: &[IndexVec<NodeId, bool>],
         own: &[Placement],
-        grouping: bool,
+        settings: &Settings,
     ) -> Self {
         let each = runs.iter().zip(known).zip(live);
         let tables: Vec<Table> = each
-            .map(|((run, is_kept), is_live)| Table::new(run, is_kept, is_live.clone(), grouping))
+            .map(|((run, is_kept), is_live)| {
+                Table::new(run, is_kept, is_live.clone(), settings.grouping)
+            })
             .collect();
-        let candidates = candidates(runs.iter().zip(tables.iter().map(|table| &table.is_blocked)));
+        let mut effort = Effort::new(settings.encoding_max);
+        let blocked = tables.iter().map(|table| &table.is_blocked);
+        let candidates = Candidates::new(runs.iter().zip(blocked), own, &mut effort);
         Self {
             tables,
             candidates,
             own: own.iter().copied().collect(),
+            effort,
             placements: BTreeMap::new(),
             exemptions: BTreeMap::new(),
             covers: false,
@@ -122,7 +135,12 @@ impl Encoding {
 
     /// How many placements are thought of.
     pub(crate) fn candidates_count(&self) -> usize {
-        self.candidates.len()
+        self.candidates.count()
+    }
+
+    /// Whether it took more steps than it may: then clauses are missing.
+    pub(crate) const fn is_exhausted(&self) -> bool {
+        self.effort.is_exhausted()
     }
 
     /// Whether `node` is kept whatever is enclosed.
@@ -199,7 +217,8 @@ impl Encoding {
     }
 
     fn complete(&mut self, runs: &[Run<'_>], solver: &mut Solver) {
-        while let Some(task) = self.rest.pop() {
+        while !self.is_exhausted() {
+            let Some(task) = self.rest.pop() else { return };
             match task {
                 Task::Node(run, node) => self.complete_node(runs, run, node, solver),
                 Task::Cover(run, node) => self.complete_cover(runs, run, node, solver),
@@ -304,19 +323,24 @@ impl Encoding {
         let (block, position) = (scopes.block(execution), scopes.position(instance));
         let statements = runs[run].flow.blocks()[block].statements.len() as u32;
         let members = scopes.members(execution);
-        let is_blocked = |member: &&InstanceId| self.tables[run].is_blocked[**member];
+        let is_blocked = |member: &InstanceId| self.tables[run].is_blocked[*member];
         let at = members.partition_point(|&member| scopes.position(member) < position);
-        let before = members[..at].iter().rev().find(is_blocked);
-        let after = members[at..].iter().find(is_blocked);
-        let first_min = before.map_or(0, |&member| scopes.position(member) + 1);
-        let last_max = after.map_or(statements, |&member| scopes.position(member));
+        let before = members[..at].iter().rposition(is_blocked);
+        let after = members[at..].iter().position(is_blocked).map(|index| at + index);
+        let first_min = before.map_or(0, |index| scopes.position(members[index]) + 1);
+        let last_max = after.map_or(statements, |index| scopes.position(members[index]));
+        let looked_at = after.unwrap_or(members.len()) - before.unwrap_or(0);
+        self.effort.spend(looked_at as u64 + u64::from(position - first_min));
         let mut clause = vec![!self.enclosed(run, instance, solver)];
         for first in first_min..=position {
-            for last in position..last_max {
-                let placement = Placement { block, first, last };
-                if self.candidates.contains(&placement) || self.own.contains(&placement) {
-                    clause.push(self.stretch(runs, run, execution, placement, solver));
+            let last: Vec<u32> =
+                self.candidates.last_statements(block, first, (position, last_max)).collect();
+            for last in last {
+                if !self.effort.spend(1) {
+                    return;
                 }
+                let placement = Placement { block, first, last };
+                clause.push(self.stretch(runs, run, execution, placement, solver));
             }
         }
         clause.extend(self.enclosing(run, scopes.parents()[instance], solver));
@@ -390,6 +414,7 @@ impl Encoding {
         if let Some(&literal) = self.tables[run].stretches.get(&(execution, placement)) {
             return literal;
         }
+        self.effort.spend(VARIABLE);
         let literal = solver.variable();
         self.tables[run].stretches.insert((execution, placement), literal);
         if !self.own.contains(&placement) {
@@ -412,27 +437,39 @@ impl Encoding {
         members: &[InstanceId],
         solver: &mut Solver,
     ) -> Option<Lit> {
-        let mut rest: Option<(InstanceId, Lit)> = None;
-        for &member in members.iter().rev() {
-            if !self.tables[run].holds_live[member] {
-                continue;
+        let holds_live = &self.tables[run].holds_live;
+        let end = members.iter().rposition(|&member| holds_live[member])?;
+        let last = members[end];
+        let mut literal = None;
+        let mut fresh = Vec::new();
+        let mut looked_at = members.len() - end;
+        for &member in &members[..=end] {
+            looked_at += 1;
+            literal = self.tables[run].neighbours.get(&(member, last)).copied();
+            if literal.is_some() {
+                break;
             }
-            let first = self.irrelevant(run, member, solver);
-            let Some((last, others)) = rest else {
-                rest = Some((member, first));
-                continue;
-            };
-            let known = self.tables[run].neighbours.get(&(member, last)).copied();
-            let both = known.unwrap_or_else(|| {
-                let both = solver.variable();
-                solver.add(&[!both, first]);
-                solver.add(&[!both, others]);
-                both
-            });
-            self.tables[run].neighbours.insert((member, last), both);
-            rest = Some((last, both));
+            if holds_live[member] {
+                fresh.push(member);
+            }
         }
-        rest.map(|(_, literal)| literal)
+        self.effort.spend(looked_at as u64);
+        for member in fresh.into_iter().rev() {
+            self.effort.spend(VARIABLE);
+            let first = self.irrelevant(run, member, solver);
+            let both = match literal {
+                None => first,
+                Some(others) => {
+                    let both = solver.variable();
+                    solver.add(&[!both, first]);
+                    solver.add(&[!both, others]);
+                    both
+                }
+            };
+            self.tables[run].neighbours.insert((member, last), both);
+            literal = Some(both);
+        }
+        literal
     }
 
     /// X_s.

@@ -57,19 +57,25 @@ pub enum Reason {
     Target(VarId),
     /// Its value may flow into this event.
     FlowsInto(EventId),
-    /// It is a branch, and the least that could be skipped around it contains this event.
+    /// It is a branch, and its own statement, the least that any `if (*)` around it could skip,
+    /// contains this event. Said where no placements are given.
     Encloses(EventId),
+    /// It is a branch, and the innermost `if (*)` around it contains this event, so that it cannot
+    /// be skipped. Said of given placements.
+    EnclosedWith(EventId),
     /// It is a branch that no `if (*)` encloses.
     NotEnclosed,
 }
 
 /// Explains the cycle in `conflicts`, those of run number `run_index` between the events of
-/// `relevance`; none if there is no cycle.
+/// `relevance`; none if there is no cycle. `not_skipped` is the reason of a branch that counts
+/// because of an event beside it.
 pub(crate) fn explain(
     run_index: usize,
     run: &Run<'_>,
     relevance: &Relevance,
     conflicts: &Conflicts,
+    not_skipped: fn(EventId) -> Reason,
 ) -> Option<Explanation> {
     let edges = conflicts.shortest_cycle()?;
     let hop = |edge: &Edge| {
@@ -81,11 +87,17 @@ pub(crate) fn explain(
     let mut nodes: Vec<NodeId> = edges.iter().flat_map(|edge| [edge.earlier, edge.later]).collect();
     nodes.sort_unstable();
     nodes.dedup();
-    let chains = nodes.into_iter().map(|node| chain(run, relevance, node)).collect();
+    let chain = |node| chain(run, relevance, node, not_skipped);
+    let chains = nodes.into_iter().map(chain).collect();
     Some(Explanation { run: run_index, cycle, chains })
 }
 
-fn chain(run: &Run<'_>, relevance: &Relevance, node: NodeId) -> Chain {
+fn chain(
+    run: &Run<'_>,
+    relevance: &Relevance,
+    node: NodeId,
+    not_skipped: fn(EventId) -> Reason,
+) -> Chain {
     let mut links = Vec::new();
     let mut next = Some(node);
     while let Some(node) = next {
@@ -94,7 +106,7 @@ fn chain(run: &Run<'_>, relevance: &Relevance, node: NodeId) -> Chain {
         let kind = run.events.kind(node);
         let is_branch = run.events.is_branch(node);
         let reason = match (cause, kind.var()) {
-            (Some(cause), _) if is_branch => Reason::Encloses(run.events.id(cause)),
+            (Some(cause), _) if is_branch => not_skipped(run.events.id(cause)),
             (Some(cause), _) => Reason::FlowsInto(run.events.id(cause)),
             (None, Some(var)) => Reason::Target(var),
             (None, None) => Reason::NotEnclosed,

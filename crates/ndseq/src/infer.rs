@@ -15,6 +15,11 @@
 //! 3. the fewest statements enclosed;
 //! 4. the earliest in the source.
 //!
+//! How much is known beforehand ([`Known`]) changes no answer, and mostly makes the encoding smaller,
+//! but not always: it decides which of several cycles of one kind are found first and written
+//! down, and what has to be encoded around one may be more than around another that says the same.
+//! Knowing more saves candidates; variables only as far as the same cycles are met.
+//!
 //! What is found is *likely* a specification: it explains the given runs, and fewest `if (*)` is a
 //! heuristic against allowing too much. A placement that turns out wrong can be rejected, with all
 //! that contain it, and the search goes on from where it was (constraint (8), appendix C).
@@ -24,7 +29,7 @@ use reweave_trace::Trace;
 
 use crate::conflict::Conflicts;
 use crate::events::NodeId;
-use crate::explain::{Explanation, explain};
+use crate::explain::{Explanation, Reason, explain};
 use crate::placement::{Placement, own_placements};
 use crate::relevant::{Regions, relevant};
 use crate::run::{Run, RunError, prepare};
@@ -51,6 +56,11 @@ pub struct Settings {
     pub conflicts_max: u64,
     /// How many models may be looked at before the search is given up.
     pub rounds_max: u64,
+    /// How many steps the encoding may take before the search is given up: one for a literal that
+    /// says what a placement encloses, a hundred for a variable that this needs. It bounds time and
+    /// memory where blocks are long: the default does for an execution of a block of 600 statements
+    /// with branches everywhere, or for a thousand of blocks of 30.
+    pub encoding_max: u64,
 }
 
 /// Which events are known to be kept before the solver is asked.
@@ -75,6 +85,7 @@ impl Default for Settings {
             engine: Engine::default(),
             conflicts_max: 10_000_000,
             rounds_max: 100_000,
+            encoding_max: 100_000_000,
         }
     }
 }
@@ -84,8 +95,9 @@ impl Default for Settings {
 pub enum Answer {
     /// The program is its own specification.
     Unneeded(Unneeded),
-    /// With these placements, sorted by their place in the source, every run is serializable, and
-    /// with fewer it would not be.
+    /// With these placements, sorted by their place in the source, every run is serializable. With
+    /// fewer that are not rejected it would not be, unless [`Settings::grouping`] was asked for:
+    /// then fewer might do.
     Specification(Vec<Placement>),
     /// No placements make the run serializable.
     Impossible(Explanation),
@@ -93,7 +105,8 @@ pub enum Answer {
     NoneLeft,
     /// The budget ran out.
     Exhausted {
-        /// So many placements are needed at least.
+        /// So many placements are needed at least; with [`Settings::grouping`], by the clauses,
+        /// which may ask for more than is needed.
         lower_bound: u64,
         /// A specification with as few placements as can be, if one was found; another with as
         /// many might be better.
@@ -244,7 +257,8 @@ impl<'t> Looked<'t> {
         let proof = if is_serializable {
             None
         } else {
-            explain(index, &run, &kept, &Conflicts::new(&run, &kept.is_member))
+            let conflicts = Conflicts::new(&run, &kept.is_member);
+            explain(index, &run, &kept, &conflicts, Reason::Encloses)
         };
         let count = |is_member: &IndexVec<NodeId, bool>| {
             run.events.nodes().filter(|&node| is_member[node]).count()

@@ -24,6 +24,7 @@ mod candidates;
 pub mod check;
 pub mod conflict;
 pub mod dependences;
+mod effort;
 mod encode;
 pub mod events;
 pub mod explain;

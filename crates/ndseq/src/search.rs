@@ -103,7 +103,7 @@ impl<'t> Search<'t> {
                 relevant(run, &regions).is_member
             })
             .collect();
-        let encoding = Encoding::new(&runs, known, &live, &own, settings.grouping);
+        let encoding = Encoding::new(&runs, known, &live, &own, settings);
         let statement_of = |run: &Run<'t>, node| {
             let execution_of = |id| run.scopes.block(run.scopes.execution(id));
             run.events.instance(node).map(|id| (execution_of(id), run.scopes.position(id)))
@@ -312,7 +312,7 @@ impl<'t> Search<'t> {
     fn propose(&mut self, assumptions: &[Lit], covers: bool) -> Result<Proposal, Failure> {
         let mut assumptions = assumptions.to_vec();
         loop {
-            if self.rounds_left == 0 {
+            if self.rounds_left == 0 || self.encoding.is_exhausted() {
                 return Err(Failure::Exhausted);
             }
             match self.solver.solve(&assumptions) {

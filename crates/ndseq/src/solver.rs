@@ -178,7 +178,8 @@ fn solve_cadical(
     budget: u64,
 ) -> (Option<SolverResult>, u64) {
     use rustsat::solvers::{GetInternalStats, LimitConflicts};
-    let limit = u32::try_from(budget).unwrap_or(u32::MAX >> 1);
+    // CaDiCaL counts in a signed `int`; so many conflicts take days.
+    let limit = u32::try_from(budget).unwrap_or(u32::MAX).min(i32::MAX.unsigned_abs());
     let before = solver.conflicts();
     let reserved = solver.reserve(last).and_then(|()| solver.limit_conflicts(Some(limit)));
     let result = reserved.and_then(|()| solver.solve_assumps(assumptions)).ok();
@@ -192,5 +193,22 @@ impl std::fmt::Debug for Solver {
             .field("clauses_count", &self.clauses_count)
             .field("conflicts_left", &self.conflicts_left)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, feature = "cadical"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_of_any_size_is_one_for_cadical() {
+        let limit = u64::from(i32::MAX.unsigned_abs());
+        for budget in [limit - 1, limit, limit + 1, u64::from(u32::MAX), 1 << 32, u64::MAX] {
+            let mut solver = Solver::new(Engine::Cadical, budget);
+            let literal = solver.variable();
+            solver.add(&[literal]);
+            assert_eq!(solver.solve(&[]), Outcome::Satisfied, "{budget}");
+            assert_eq!(solver.solve(&[!literal]), Outcome::Refuted(vec![!literal]), "{budget}");
+        }
     }
 }

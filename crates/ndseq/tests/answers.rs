@@ -41,6 +41,7 @@ fn drawn(trace: &Trace, explanation: &Explanation) -> String {
             }
             Reason::FlowsInto(_) => format!("{} flows into ", event(link.event)),
             Reason::Encloses(_) => format!("{} decides ", event(link.event)),
+            Reason::EnclosedWith(_) => format!("{} is skipped only with ", event(link.event)),
             Reason::NotEnclosed => format!("{} always runs", event(link.event)),
         });
         writeln!(text, "{}", links.collect::<String>()).unwrap();
@@ -172,6 +173,113 @@ fn a_violated_check_says_which_branch_always_runs() {
         3:t0:r(x0) flows into 4:t0:let(l2) flows into 5:t0:branch always runs
     "#]]
     .assert_eq(&drawn(&trace, &explanation));
+}
+
+/// A look that decides about a write to what is looked at, or is followed by one.
+fn looking_and_writing(is_decided: bool) -> Program {
+    let mut program = looking_twice(false);
+    let (inner, look) = (0, program.threads[0]);
+    let write = Statement::Write { var: 0, uses: vec![] };
+    let written = if is_decided { inner } else { look };
+    program.blocks[written].statements.push(write);
+    program
+}
+
+#[test]
+fn a_branch_that_decides_about_the_result_cannot_be_left_out() {
+    // The branch is taken; the change comes between the two looks.
+    check_impossible(
+        &run(&looking_and_writing(true), &[1, 0, 1, 0, 0, 0, 0]),
+        &expect![[r#"
+            1:t0:r(x0) -> 2:t1:w(x0)
+            2:t1:w(x0) -> 3:t0:r(x0)
+            1:t0:r(x0) flows into 4:t0:let(l2) flows into 5:t0:branch decides 7:t0:w(x0) is the last write to x0
+            2:t1:w(x0) is the last write to x0
+            3:t0:r(x0) flows into 4:t0:let(l2) flows into 5:t0:branch decides 7:t0:w(x0) is the last write to x0
+        "#]],
+    );
+}
+
+/// The branch has nothing to do with the write, but an `if (*)` around both can skip neither.
+#[test]
+fn a_violated_check_says_what_an_if_star_cannot_skip() {
+    let trace = run(&looking_and_writing(false), &[0, 0, 1, 0, 0, 0]);
+    let Ok(Verdict::Violated(explanation)) = check(&[&trace], &[placement(3, 0, 4)]) else {
+        panic!("a violation")
+    };
+    expect![[r#"
+        1:t0:r(x0) -> 2:t1:w(x0)
+        2:t1:w(x0) -> 3:t0:r(x0)
+        1:t0:r(x0) flows into 4:t0:let(l2) flows into 5:t0:branch is skipped only with 6:t0:w(x0) is the last write to x0
+        2:t1:w(x0) is the last write to x0
+        3:t0:r(x0) flows into 4:t0:let(l2) flows into 5:t0:branch is skipped only with 6:t0:w(x0) is the last write to x0
+    "#]]
+    .assert_eq(&drawn(&trace, &explanation));
+    assert_eq!(check(&[&trace], &[placement(3, 0, 3)]), Ok(Verdict::Serializable));
+}
+
+/// A thread that looks twice, again and again, in one block, and one that changes what it looks at
+/// after its first look.
+fn looking_often(times: usize) -> Trace {
+    let mut program = looking_twice(false);
+    let look = program.threads[0];
+    let once = std::mem::take(&mut program.blocks[look].statements);
+    program.blocks[look].statements = vec![once; times].concat();
+    // No branch is taken.
+    let mut choices = vec![0; times];
+    choices.extend([0, 1]);
+    let mut choices = choices.into_iter();
+    program.run(5 * times, &mut |bound| choices.next().unwrap_or(0).min(bound - 1))
+}
+
+#[test]
+fn a_block_of_ten_thousand_statements_exhausts_the_budget_and_no_more() {
+    let trace = looking_often(2_500);
+    let settings = Settings { encoding_max: 1_000_000, ..Settings::default() };
+    let inference = infer(&[&trace], &settings).unwrap();
+    assert_eq!(inference.answer, Answer::Exhausted { lower_bound: 0, found: None });
+    // All but those between two branches, of which each has three statements before it.
+    assert_eq!(inference.statistics.candidates, 10_000 * 10_001 / 2 - 2_500 * 6);
+    assert!(inference.statistics.variables < 40_000, "{:?}", inference.statistics);
+}
+
+#[test]
+fn an_exhausted_encoding_stays_exhausted() {
+    let trace = looking_often(10);
+    let settings = Settings { encoding_max: 1_000, ..Settings::default() };
+    let mut inferrer = Inferrer::new(&[&trace], &settings).unwrap();
+    let exhausted = Answer::Exhausted { lower_bound: 0, found: None };
+    assert_eq!(inferrer.infer().answer, exhausted);
+    inferrer.reject(&[placement(3, 1, 3)]);
+    assert_eq!(inferrer.infer().answer, exhausted);
+}
+
+#[test]
+fn a_budget_of_the_encoding_changes_no_answer_that_is_given() {
+    let trace = looking_often(3);
+    // The first look has to go: the others stay, and see the change as it does not.
+    let best = vec![placement(3, 0, 3)];
+    let mut kinds = [0; 3];
+    for encoding_max in (0..30_000).step_by(50) {
+        let settings = Settings { encoding_max, ..Settings::default() };
+        match infer(&[&trace], &settings).unwrap().answer {
+            Answer::Exhausted { lower_bound, found: None } => {
+                assert!(lower_bound <= 1);
+                kinds[0] += 1;
+            }
+            Answer::Exhausted { lower_bound, found: Some(found) } => {
+                assert_eq!((lower_bound, found.len()), (1, 1));
+                assert_eq!(check(&[&trace], &found), Ok(Verdict::Serializable));
+                kinds[1] += 1;
+            }
+            Answer::Specification(placements) => {
+                assert_eq!(placements, best);
+                kinds[2] += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(kinds.iter().all(|&count| count > 0), "{kinds:?}");
 }
 
 #[test]

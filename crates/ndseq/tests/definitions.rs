@@ -150,6 +150,7 @@ fn check_impossible(traces: &[&Trace], explanation: &reweave_ndseq::Explanation)
                     assert_eq!(next, Some(event));
                 }
                 Reason::Encloses(event) => assert_eq!(next, Some(event)),
+                Reason::EnclosedWith(_) => panic!("there are no placements to speak of"),
                 Reason::NotEnclosed => assert_eq!(next, None),
             }
         }
