@@ -1,0 +1,321 @@
+//! Every outcome of a program.
+//!
+//! The question: how can runs of this program end, under any scheduler whatever? The answer goes
+//! through its states, depth first, trying in each the threads of a persistent set and remembering
+//! the states that it has seen, so that loops which wait or retry come to an end.
+//!
+//! Promised, where the exploration is complete: the outcomes are those of all runs that end, each
+//! with a schedule that shows it, and the faults are those of all runs, even of runs that cannot
+//! end. A run that an assumption ended has no result. For faults, a set of threads is not enough
+//! where a loop could put the others off for ever: a state from which the set leads back to one
+//! that is being explored tries all threads (the cycle proviso). An exploration that was cut short
+//! says so, and what it found is true all the same.
+//!
+//! Costs time in the states and memory in the states and the longest path, of which there is a
+//! limit that comes before what a machine has. States where only one thread needs to be tried and
+//! no loop goes round are passed through without being kept.
+
+mod bits;
+mod digest;
+mod flow;
+mod persistent;
+pub mod reference;
+
+use std::collections::BTreeMap;
+
+use reweave_base::FxHashSet;
+
+pub(crate) use digest::{Digest, state};
+pub(crate) use flow::{INSTRUCTIONS_MAX, StaticFlow};
+
+use crate::code::Code;
+use crate::machine::Machine;
+use crate::observe::{Nobody, ThreadNumber};
+use crate::outcome::{Ending, Fault, Outcome};
+use crate::run::{Schedule, deadlock_or_end};
+
+/// How many words the states on one path may take together.
+pub(crate) const WORDS_MAX: usize = 1 << 27;
+
+/// How many threads a run may start: each costs a little at every step.
+pub(crate) const THREADS_MAX: usize = 1 << 11;
+
+/// How many words a state may have, on average, for as many to be kept as asked: a program that
+/// starts ever more threads has ever larger states.
+pub(crate) const WORDS_PER_STATE: u64 = 1 << 10;
+
+/// How far an exploration goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How many states it may keep; fewer, if they are very large.
+    pub states_max: u64,
+    /// How many steps a run may take.
+    pub steps_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { states_max: 1_000_000, steps_max: 100_000 }
+    }
+}
+
+/// What was found, each with a witness: by default a schedule that shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exploration<W = Schedule> {
+    /// How runs end, in order.
+    pub outcomes: Vec<(Outcome, W)>,
+    /// What goes wrong in runs, whether they end or not, in order.
+    pub faults: Vec<(Fault, W)>,
+    /// Whether a run can go on for ever, if only because a scheduler is unfair.
+    pub is_endless: bool,
+    /// How many states were kept.
+    pub states_count: u64,
+    /// Whether everything was explored.
+    pub complete: bool,
+}
+
+impl<W> Exploration<W> {
+    /// Nothing looked at yet.
+    pub(crate) const fn empty() -> Self {
+        Self {
+            outcomes: Vec::new(),
+            faults: Vec::new(),
+            is_endless: false,
+            states_count: 0,
+            complete: false,
+        }
+    }
+}
+
+/// How many steps or choices all witnesses together may have.
+pub(crate) const WITNESSES_MAX: usize = 1 << 24;
+
+/// How many steps are taken between two looks at whether to go on.
+pub(crate) const STEPS_BETWEEN_LOOKS: u64 = 1 << 10;
+
+/// Explores all runs of `code`.
+#[must_use]
+pub fn explore(code: &Code, limits: &Limits) -> Exploration {
+    explore_while(code, limits, &|| true)
+}
+
+/// Explores all runs of `code`, or those that there is time for until `goes_on` returns false.
+#[must_use]
+pub fn explore_while<'c>(
+    code: &'c Code,
+    limits: &Limits,
+    goes_on: &'c dyn Fn() -> bool,
+) -> Exploration {
+    if code.instructions.len() > INSTRUCTIONS_MAX {
+        return Exploration::empty();
+    }
+    let mut search = Search {
+        flow: StaticFlow::new(code),
+        limits: *limits,
+        goes_on,
+        steps_count: 0,
+        told: 0,
+        stack: Vec::new(),
+        open: FxHashSet::default(),
+        visited: FxHashSet::default(),
+        path: Vec::new(),
+        words: 0,
+        work: 0,
+        outcomes: BTreeMap::new(),
+        faults: BTreeMap::new(),
+        is_endless: false,
+        complete: true,
+    };
+    search.run(Machine::new(code, false, &mut Nobody));
+    Exploration {
+        outcomes: search.outcomes.into_iter().collect(),
+        faults: search.faults.into_iter().collect(),
+        is_endless: search.is_endless,
+        states_count: search.visited.len() as u64,
+        complete: search.complete,
+    }
+}
+
+/// A state on the path from the start.
+struct Frame<'c> {
+    /// The state, as long as a thread is left to try.
+    machine: Option<Machine<'c>>,
+    /// How many words that takes.
+    words: usize,
+    digest: u128,
+    /// The threads that are left to try.
+    left: Vec<ThreadNumber>,
+    /// Those that need not be tried unless a loop puts them off.
+    put_off: Vec<ThreadNumber>,
+    /// How many steps lead here.
+    depth: usize,
+}
+
+/// What a state turned out to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Met {
+    /// One that is on the path, so that a loop is closed.
+    Loop,
+    Other,
+}
+
+struct Search<'c> {
+    flow: StaticFlow,
+    limits: Limits,
+    goes_on: &'c dyn Fn() -> bool,
+    /// How many steps were taken in all.
+    steps_count: u64,
+    /// How many steps the witnesses have.
+    told: usize,
+    stack: Vec<Frame<'c>>,
+    /// The states on the stack.
+    open: FxHashSet<u128>,
+    visited: FxHashSet<u128>,
+    /// The steps that lead to the state at hand.
+    path: Vec<ThreadNumber>,
+    /// How many words the states on the stack take.
+    words: usize,
+    /// How many words all states took that were kept, small ones counted as usual ones.
+    work: u64,
+    outcomes: BTreeMap<Outcome, Schedule>,
+    faults: BTreeMap<Fault, Schedule>,
+    is_endless: bool,
+    complete: bool,
+}
+
+impl<'c> Search<'c> {
+    fn run(&mut self, start: Machine<'c>) {
+        self.note_faults(&start, 0);
+        self.visit(start);
+        while let Some(frame) = self.stack.last_mut() {
+            if self.steps_count > STEPS_BETWEEN_LOOKS {
+                self.steps_count = 0;
+                if !(self.goes_on)() {
+                    self.complete = false;
+                    return;
+                }
+            }
+            let Some(thread) = frame.left.pop() else {
+                let digest = frame.digest;
+                self.open.remove(&digest);
+                self.forget(self.stack.len() - 1);
+                self.stack.pop();
+                continue;
+            };
+            self.path.truncate(frame.depth);
+            let is_last = frame.left.is_empty() && frame.put_off.is_empty();
+            let machine = if is_last { frame.machine.take() } else { frame.machine.clone() };
+            let mut machine = machine.expect("a state is kept as long as a thread is left to try");
+            let place = self.stack.len() - 1;
+            if is_last {
+                self.forget(place);
+            }
+            self.step(&mut machine, thread);
+            let met = self.visit(machine);
+            let frame = &mut self.stack[place];
+            if met == Met::Loop {
+                frame.left.append(&mut frame.put_off);
+            } else if frame.left.is_empty() {
+                frame.put_off = Vec::new();
+                self.forget(place);
+            }
+        }
+    }
+
+    fn step(&mut self, machine: &mut Machine<'c>, thread: ThreadNumber) {
+        let faults_count = machine.faults.len();
+        machine.step(thread, &mut Nobody);
+        self.steps_count += 1;
+        self.work += 1;
+        self.path.push(thread);
+        self.note_faults(machine, faults_count);
+    }
+
+    /// Remembers the faults of `machine` after the first `known_count`.
+    fn note_faults(&mut self, machine: &Machine<'_>, known_count: usize) {
+        for fault in &machine.faults[known_count..] {
+            if !self.faults.contains_key(fault) && self.has_room(0) {
+                self.faults.insert(fault.clone(), Schedule(self.path.clone()));
+            }
+        }
+    }
+
+    /// Goes on from `machine` while only one thread need be tried; then keeps the state, if it is
+    /// new, or notes how the run ended.
+    fn visit(&mut self, mut machine: Machine<'c>) -> Met {
+        let (left, put_off) = loop {
+            let enabled = match ending(&machine) {
+                Ok(enabled) => enabled,
+                Err(ending) => {
+                    self.note_outcome(&machine, ending);
+                    return Met::Other;
+                }
+            };
+            let is_long = self.path.len() as u64 >= self.limits.steps_max;
+            if is_long || machine.threads.len() > THREADS_MAX {
+                self.complete = false;
+                return Met::Other;
+            }
+            let tried = persistent::threads(&machine, &self.flow, &enabled);
+            if let &[only] = tried.as_slice()
+                && !self.flow.may_go_back(machine.threads[only as usize].at)
+            {
+                self.step(&mut machine, only);
+                continue;
+            }
+            let put_off = enabled.into_iter().filter(|thread| !tried.contains(thread)).collect();
+            break (tried, put_off);
+        };
+        let digest = state(&machine, &self.flow);
+        if self.open.contains(&digest) {
+            self.is_endless = true;
+            return Met::Loop;
+        }
+        if !self.visited.contains(&digest) {
+            let words = machine.words();
+            self.work += (words as u64).max(WORDS_PER_STATE);
+            let is_full = self.work > self.limits.states_max.saturating_mul(WORDS_PER_STATE);
+            if is_full || self.words + words > WORDS_MAX {
+                self.complete = false;
+                return Met::Other;
+            }
+            self.words += words;
+            self.visited.insert(digest);
+            self.open.insert(digest);
+            let (machine, depth) = (Some(machine), self.path.len());
+            self.stack.push(Frame { machine, words, digest, left, put_off, depth });
+        }
+        Met::Other
+    }
+
+    /// Lets go of the state at `place` of the stack.
+    fn forget(&mut self, place: usize) {
+        let frame = &mut self.stack[place];
+        self.words -= std::mem::take(&mut frame.words);
+        frame.machine = None;
+    }
+
+    fn note_outcome(&mut self, machine: &Machine<'_>, ending: Ending) {
+        let outcome = Outcome::new(machine.code, &machine.memory, ending, &machine.faults);
+        if !self.outcomes.contains_key(&outcome) && self.has_room(outcome.result.len()) {
+            self.outcomes.insert(outcome, Schedule(self.path.clone()));
+        }
+    }
+
+    /// Whether there is room for the path, and `words` besides, among what is told.
+    fn has_room(&mut self, words: usize) -> bool {
+        self.told += self.path.len() + words;
+        self.complete &= self.told <= WITNESSES_MAX;
+        self.told <= WITNESSES_MAX
+    }
+}
+
+/// The threads that can take a step, or how the run has ended.
+fn ending(machine: &Machine<'_>) -> Result<Vec<ThreadNumber>, Ending> {
+    if let Some(line) = machine.assumption {
+        return Err(Ending::Assumption(line));
+    }
+    let threads = 0..machine.threads.len() as ThreadNumber;
+    let enabled: Vec<ThreadNumber> = threads.filter(|&thread| machine.can_step(thread)).collect();
+    if enabled.is_empty() { Err(deadlock_or_end(machine)) } else { Ok(enabled) }
+}

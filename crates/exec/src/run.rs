@@ -1,0 +1,215 @@
+//! One run, from the start to its end.
+//!
+//! The threads that may be able to go on are a list; a scheduler picks from it. One that turns out
+//! to wait for something is set aside until a step gives that back, so a step costs the same with
+//! many threads as with few.
+
+use reweave_trace::Trace;
+
+use crate::code::Code;
+use crate::machine::{Machine, Resource};
+use crate::observe::{Happened, Observer, ThreadNumber};
+use crate::outcome::{Awaited, Blocked, Ending, Fault, Outcome};
+use crate::record::{Layers, Recorder};
+use crate::scheduler::{Scheduler, View};
+
+/// What a run may take, and what is recorded of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How many steps it may take.
+    pub steps_max: u64,
+    /// How many threads it may start.
+    pub threads_max: u32,
+    /// What is recorded.
+    pub layers: Layers,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { steps_max: 10_000_000, threads_max: 100_000, layers: Layers::Program }
+    }
+}
+
+/// Which thread took each step of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schedule(pub Vec<ThreadNumber>);
+
+/// What one run did.
+#[derive(Debug)]
+pub struct Run {
+    /// Its events, with the layers that were asked for.
+    pub trace: Trace,
+    /// How it ended.
+    pub ending: Ending,
+    /// The threads that could not go on, and why, in the order in which it happened.
+    pub faults: Vec<Fault>,
+    /// What repeats it.
+    pub schedule: Schedule,
+    /// What each shared variable and element held at the end, by cell.
+    pub memory: Vec<i64>,
+}
+
+impl Run {
+    /// What the program's result held at the end.
+    #[must_use]
+    pub fn result(&self, code: &Code) -> Vec<i64> {
+        code.focus.iter().map(|&cell| self.memory[cell as usize]).collect()
+    }
+
+    /// What it came to, to be compared with other runs of `code`.
+    #[must_use]
+    pub fn outcome(&self, code: &Code) -> Outcome {
+        Outcome::new(code, &self.memory, self.ending.clone(), &self.faults)
+    }
+}
+
+impl Code {
+    /// The names of what is the program's result, in the order of [`Run::result`].
+    #[must_use]
+    pub fn result_names(&self) -> Vec<String> {
+        self.focus.iter().map(|&cell| self.cell_name(cell)).collect()
+    }
+}
+
+/// How many registers all threads together may have.
+const REGISTERS_MAX: usize = 1 << 27;
+
+/// Runs `code` under `scheduler`.
+pub fn run(code: &Code, scheduler: &mut dyn Scheduler, settings: &Settings) -> Run {
+    let mut recorder = Recorder::new(code, settings.layers);
+    let mut machine = Machine::new(code, false, &mut recorder);
+    let mut ready = Ready::new(&machine);
+    let mut schedule = Vec::new();
+    let threads_max =
+        (settings.threads_max as usize).min(REGISTERS_MAX / code.registers.len().max(1));
+    let ending = loop {
+        if let Some(line) = machine.assumption {
+            break Ending::Assumption(line);
+        }
+        if ready.threads.is_empty() {
+            break deadlock_or_end(&machine);
+        }
+        if schedule.len() as u64 >= settings.steps_max {
+            break Ending::Steps;
+        }
+        if machine.threads.len() > threads_max {
+            break Ending::Threads;
+        }
+        let view = View { machine: &machine, steps_count: schedule.len() as u64 };
+        let Some(place) = scheduler.pick(&ready.threads, view) else {
+            // Those that are ready may all turn out to wait.
+            let can_go_on = ready.threads.iter().any(|&thread| machine.can_step(thread));
+            break if can_go_on { Ending::Stopped } else { deadlock_or_end(&machine) };
+        };
+        let thread = ready.threads[place];
+        if let Some(awaited) = machine.blocked_on(thread) {
+            ready.set_aside(place, awaited);
+            continue;
+        }
+        let stepped = machine.step(thread, &mut recorder);
+        schedule.push(thread);
+        ready.update(place, stepped.freed, stepped.forked, &machine);
+    };
+    if let Ending::Deadlock(_) = ending {
+        request_locks(&machine, &mut recorder);
+    }
+    Run {
+        trace: recorder.finish(),
+        ending,
+        faults: machine.faults,
+        schedule: Schedule(schedule),
+        memory: machine.memory,
+    }
+}
+
+/// Records what the threads that wait for locks have asked for and will not get.
+fn request_locks(machine: &Machine<'_>, recorder: &mut Recorder<'_>) {
+    for (number, thread) in machine.threads.iter().enumerate() {
+        let number = number as ThreadNumber;
+        if thread.has_ended {
+            continue;
+        }
+        if let Some(Resource::Lock(lock)) = machine.blocked_on(number) {
+            recorder.event(number, thread.at, Happened::Request(lock), None);
+        }
+    }
+}
+
+/// How a run ends in which no thread can go on.
+pub(crate) fn deadlock_or_end(machine: &Machine<'_>) -> Ending {
+    let threads = 0..machine.threads.len() as ThreadNumber;
+    let blocked: Vec<Blocked> = threads.filter_map(|thread| blocked(machine, thread)).collect();
+    if blocked.is_empty() { Ending::Finished } else { Ending::Deadlock(blocked) }
+}
+
+/// What `thread` waits for, if it waits.
+pub(crate) fn blocked(machine: &Machine<'_>, thread: ThreadNumber) -> Option<Blocked> {
+    let state = &machine.threads[thread as usize];
+    let awaited = match machine.blocked_on(thread)? {
+        Resource::Lock(lock) => Awaited::Lock(machine.code.lock_name(lock)),
+        Resource::Condition(of) => Awaited::Condition(machine.code.conditions[of as usize].clone()),
+        Resource::Thread(of) => Awaited::Thread(machine.threads[of as usize].name.to_string()),
+    };
+    let line = machine.code.effects[state.at as usize].line;
+    Some(Blocked { thread: state.name.to_string(), awaited, line })
+}
+
+/// The threads that may be able to go on, and those that wait, by what they wait for.
+struct Ready {
+    threads: Vec<ThreadNumber>,
+    for_lock: Vec<Vec<ThreadNumber>>,
+    for_condition: Vec<Vec<ThreadNumber>>,
+    for_thread: Vec<Vec<ThreadNumber>>,
+}
+
+impl Ready {
+    fn new(machine: &Machine<'_>) -> Self {
+        let threads = 0..machine.threads.len() as ThreadNumber;
+        Self {
+            threads: threads
+                .filter(|&thread| !machine.threads[thread as usize].has_ended)
+                .collect(),
+            for_lock: vec![Vec::new(); machine.locks.len()],
+            for_condition: vec![Vec::new(); machine.conditions.len()],
+            for_thread: vec![Vec::new(); machine.threads.len()],
+        }
+    }
+
+    /// The thread at `place` waits for `awaited`.
+    fn set_aside(&mut self, place: usize, awaited: Resource) {
+        let thread = self.threads.swap_remove(place);
+        match awaited {
+            Resource::Lock(lock) => self.for_lock[lock as usize].push(thread),
+            Resource::Condition(of) => self.for_condition[of as usize].push(thread),
+            Resource::Thread(of) => self.for_thread[of as usize].push(thread),
+        }
+    }
+
+    /// The thread at `place` has taken a step.
+    fn update(
+        &mut self,
+        place: usize,
+        freed: Option<Resource>,
+        forked: Option<ThreadNumber>,
+        machine: &Machine<'_>,
+    ) {
+        let thread = self.threads[place];
+        match freed {
+            Some(Resource::Lock(lock)) => self.threads.append(&mut self.for_lock[lock as usize]),
+            Some(Resource::Condition(of)) => {
+                self.threads.append(&mut self.for_condition[of as usize]);
+            }
+            Some(Resource::Thread(_)) | None => {}
+        }
+        if let Some(child) = forked {
+            self.for_thread.resize_with(machine.threads.len(), Vec::new);
+            if !machine.threads[child as usize].has_ended {
+                self.threads.push(child);
+            }
+        }
+        if machine.threads[thread as usize].has_ended {
+            self.threads.swap_remove(place);
+            self.threads.append(&mut self.for_thread[thread as usize]);
+        }
+    }
+}

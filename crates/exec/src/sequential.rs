@@ -1,0 +1,388 @@
+//! Every outcome of a program read as a nondeterministic sequential one.
+//!
+//! The threads of a `coforeach` or `cobegin` run one after the other, in any order, each with all
+//! that it starts, from its first step to its end; so do the declared threads. An `if (*)` may be
+//! left out. Those are the executions that specifications of parallel correctness allow (Burnim et
+//! al., *NDetermin*, section 3.1). Locks, atomic sections and assumptions work as usual: a thread
+//! that would wait waits for ever, since nobody else runs, and that run ends as a deadlock, which
+//! is no result. Only giving back a lock that is not held is no fault, since an `if (*)` may have
+//! left the acquire out. `fork` has no such meaning ([`Code::has_fork`]), and nothing is explored.
+//!
+//! Depth first over choices; a state is remembered where there is a choice and where a loop goes
+//! round, so a loop that does nothing but choose comes to an end. Cost: time and memory in those
+//! states.
+
+use std::collections::BTreeMap;
+
+use reweave_base::FxHashSet;
+
+use crate::code::{Code, Instruction};
+use crate::explore::{
+    Digest, Exploration, INSTRUCTIONS_MAX, Limits, STEPS_BETWEEN_LOOKS, StaticFlow, THREADS_MAX,
+    WITNESSES_MAX, WORDS_MAX, WORDS_PER_STATE, state,
+};
+use crate::machine::Machine;
+use crate::observe::{Nobody, ThreadNumber};
+use crate::outcome::{Ending, Fault, Outcome};
+use crate::run::blocked;
+
+/// A choice that a sequential run makes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Choice {
+    /// This thread runs now, from its start to its end.
+    Thread(String),
+    /// The `if (*)` at this line runs its body.
+    Taken(u32),
+    /// The `if (*)` at this line leaves its body out.
+    Skipped(u32),
+}
+
+impl Code {
+    /// The line of a `fork` statement, which has no sequential meaning; none if there is none.
+    #[must_use]
+    pub fn has_fork(&self) -> Option<u32> {
+        let forks = |instruction: &Instruction| {
+            matches!(instruction, Instruction::Fork { handle: Some(_), .. })
+        };
+        self.instructions.iter().position(forks).map(|at| self.effects[at].line)
+    }
+}
+
+/// Explores all sequential runs of `code`, each with the choices that lead to it.
+#[must_use]
+pub fn explore_sequential(code: &Code, limits: &Limits) -> Exploration<Vec<Choice>> {
+    explore_sequential_while(code, limits, &|| true)
+}
+
+/// The same, or as much as there is time for until `goes_on` returns false.
+#[must_use]
+pub fn explore_sequential_while<'c>(
+    code: &'c Code,
+    limits: &Limits,
+    goes_on: &'c dyn Fn() -> bool,
+) -> Exploration<Vec<Choice>> {
+    if code.has_fork().is_some() || code.instructions.len() > INSTRUCTIONS_MAX {
+        return Exploration::empty();
+    }
+    let mut search = Search {
+        flow: StaticFlow::new(code),
+        limits: *limits,
+        goes_on,
+        steps_count: 0,
+        told: 0,
+        stack: Vec::new(),
+        open: FxHashSet::default(),
+        visited: FxHashSet::default(),
+        story: Vec::new(),
+        words: 0,
+        work: 0,
+        outcomes: BTreeMap::new(),
+        faults: BTreeMap::new(),
+        is_endless: false,
+        complete: true,
+    };
+    search.run(Sequence {
+        machine: Machine::new(code, true, &mut Nobody),
+        active: Vec::new(),
+        steps_count: 0,
+    });
+    Exploration {
+        outcomes: search.outcomes.into_iter().collect(),
+        faults: search.faults.into_iter().collect(),
+        is_endless: search.is_endless,
+        states_count: search.visited.len() as u64,
+        complete: search.complete,
+    }
+}
+
+/// A sequential run, stopped between two steps.
+#[derive(Clone)]
+struct Sequence<'c> {
+    machine: Machine<'c>,
+    /// The threads that have begun and not ended, each started by the one before it.
+    active: Vec<ThreadNumber>,
+    steps_count: u64,
+}
+
+/// What comes next in a sequential run.
+enum Next {
+    /// This thread takes a step.
+    Step(ThreadNumber),
+    /// The innermost thread has ended.
+    Leave,
+    /// One of these threads begins.
+    Begin(Vec<ThreadNumber>),
+    /// This thread runs the body of an `if (*)`, or leaves it out.
+    Optional(ThreadNumber),
+    End(Ending),
+}
+
+/// What can be chosen.
+#[derive(Clone, Copy)]
+enum Alternative {
+    Begin(ThreadNumber),
+    Optional { thread: ThreadNumber, runs: bool },
+}
+
+impl Sequence<'_> {
+    fn next(&self) -> Next {
+        let machine = &self.machine;
+        if let Some(line) = machine.assumption {
+            return Next::End(Ending::Assumption(line));
+        }
+        let waiting = |threads: &mut dyn Iterator<Item = ThreadNumber>| -> Vec<ThreadNumber> {
+            threads.filter(|&thread| !machine.threads[thread as usize].has_ended).collect()
+        };
+        let Some(&thread) = self.active.last() else {
+            let first = waiting(&mut (0..machine.threads.len() as ThreadNumber));
+            return if first.is_empty() { Next::End(Ending::Finished) } else { Next::Begin(first) };
+        };
+        if machine.threads[thread as usize].has_ended {
+            return Next::Leave;
+        }
+        match machine.next(thread) {
+            Instruction::Optional { .. } => return Next::Optional(thread),
+            Instruction::JoinChild { next } => {
+                let next = machine.register(thread, next) as usize;
+                let children = &machine.threads[thread as usize].children[next..];
+                let children = waiting(&mut children.iter().copied());
+                if !children.is_empty() {
+                    return Next::Begin(children);
+                }
+            }
+            _ => {}
+        }
+        match blocked(machine, thread) {
+            Some(blocked) => Next::End(Ending::Deadlock(vec![blocked])),
+            None => Next::Step(thread),
+        }
+    }
+
+    fn digest(&self, flow: &StaticFlow) -> u128 {
+        let state = state(&self.machine, flow);
+        let mut all = Digest::new(state as u64);
+        all.add((state >> 64) as u64);
+        for &thread in &self.active {
+            all.add(self.machine.threads[thread as usize].identity);
+        }
+        all.value()
+    }
+
+    fn choose(&mut self, alternative: Alternative) {
+        match alternative {
+            Alternative::Begin(thread) => self.active.push(thread),
+            Alternative::Optional { thread, runs } => {
+                self.machine.choose(thread, runs, &mut Nobody);
+            }
+        }
+    }
+
+    fn told(&self, alternative: Alternative) -> Choice {
+        match alternative {
+            Alternative::Begin(thread) => {
+                Choice::Thread(self.machine.threads[thread as usize].name.to_string())
+            }
+            Alternative::Optional { thread, runs } => {
+                let at = self.machine.threads[thread as usize].at;
+                let line = self.machine.code.effects[at as usize].line;
+                if runs { Choice::Taken(line) } else { Choice::Skipped(line) }
+            }
+        }
+    }
+}
+
+/// A state on the path from the start, and what is left to choose there.
+struct Frame<'c> {
+    sequence: Sequence<'c>,
+    /// How many words that takes.
+    words: usize,
+    /// The states on the path since the one before.
+    open: Vec<u128>,
+    left: Vec<Alternative>,
+    depth: usize,
+}
+
+struct Search<'c> {
+    flow: StaticFlow,
+    limits: Limits,
+    goes_on: &'c dyn Fn() -> bool,
+    /// How many steps were taken since it was last asked whether to go on.
+    steps_count: u64,
+    /// How many choices the witnesses have.
+    told: usize,
+    stack: Vec<Frame<'c>>,
+    /// The states on the path.
+    open: FxHashSet<u128>,
+    visited: FxHashSet<u128>,
+    story: Vec<Choice>,
+    /// How many words the states on the stack take.
+    words: usize,
+    /// How many words all states took that were kept, small ones counted as usual ones.
+    work: u64,
+    outcomes: BTreeMap<Outcome, Vec<Choice>>,
+    faults: BTreeMap<Fault, Vec<Choice>>,
+    is_endless: bool,
+    complete: bool,
+}
+
+impl<'c> Search<'c> {
+    fn run(&mut self, start: Sequence<'c>) {
+        self.note_faults(&start.machine, 0);
+        self.visit(start);
+        while let Some(frame) = self.stack.last_mut() {
+            if self.steps_count > STEPS_BETWEEN_LOOKS {
+                self.steps_count = 0;
+                if !(self.goes_on)() {
+                    self.complete = false;
+                    return;
+                }
+            }
+            let Some(alternative) = frame.left.pop() else {
+                self.words -= frame.words;
+                for digest in std::mem::take(&mut frame.open) {
+                    self.open.remove(&digest);
+                }
+                self.stack.pop();
+                continue;
+            };
+            self.story.truncate(frame.depth);
+            let mut sequence = frame.sequence.clone();
+            self.choose(&mut sequence, alternative);
+            self.visit(sequence);
+        }
+    }
+
+    fn choose(&mut self, sequence: &mut Sequence<'c>, alternative: Alternative) {
+        self.story.push(sequence.told(alternative));
+        let faults_count = sequence.machine.faults.len();
+        sequence.choose(alternative);
+        self.note_faults(&sequence.machine, faults_count);
+    }
+
+    fn note_faults(&mut self, machine: &Machine<'_>, known_count: usize) {
+        for fault in &machine.faults[known_count..] {
+            if !self.faults.contains_key(fault) && self.has_room(0) {
+                self.faults.insert(fault.clone(), self.story.clone());
+            }
+        }
+    }
+
+    /// Goes on from `sequence` to the next choice that is new, or to the end of the run.
+    fn visit(&mut self, mut sequence: Sequence<'c>) {
+        // The states of loops that this stretch has gone round.
+        let mut rounds: Vec<u128> = Vec::new();
+        loop {
+            let left = match sequence.next() {
+                Next::Step(thread) => {
+                    if self.goes_on(&mut sequence, thread, &mut rounds) {
+                        continue;
+                    }
+                    break;
+                }
+                Next::Leave => {
+                    sequence.active.pop();
+                    continue;
+                }
+                Next::End(ending) => {
+                    self.note_outcome(&sequence.machine, ending);
+                    break;
+                }
+                Next::Begin(threads) => threads.into_iter().rev().map(Alternative::Begin).collect(),
+                Next::Optional(thread) => {
+                    [false, true].map(|runs| Alternative::Optional { thread, runs }).to_vec()
+                }
+            };
+            if let &[only] = left.as_slice() {
+                self.choose(&mut sequence, only);
+                continue;
+            }
+            let digest = sequence.digest(&self.flow);
+            // The step before may have gone round a loop to here, and noted the state.
+            let is_noted = rounds.last() == Some(&digest);
+            if is_noted || self.is_new(&sequence, digest) {
+                if !is_noted {
+                    rounds.push(digest);
+                    self.open.insert(digest);
+                }
+                self.keep(sequence, &mut rounds, left);
+            }
+            break;
+        }
+        for round in rounds {
+            self.open.remove(&round);
+        }
+    }
+
+    /// Keeps a state with a choice, and the states on the path to it.
+    fn keep(&mut self, sequence: Sequence<'c>, open: &mut Vec<u128>, left: Vec<Alternative>) {
+        let words = sequence.machine.words();
+        if self.words + words > WORDS_MAX {
+            self.complete = false;
+            return;
+        }
+        self.words += words;
+        let (open, depth) = (std::mem::take(open), self.story.len());
+        self.stack.push(Frame { sequence, words, open, left, depth });
+    }
+
+    /// Takes a step; whether the run is to be followed further.
+    fn goes_on(
+        &mut self,
+        sequence: &mut Sequence<'c>,
+        thread: ThreadNumber,
+        rounds: &mut Vec<u128>,
+    ) -> bool {
+        let is_long = sequence.steps_count >= self.limits.steps_max;
+        if is_long || sequence.machine.threads.len() > THREADS_MAX {
+            self.complete = false;
+            return false;
+        }
+        let at = sequence.machine.threads[thread as usize].at;
+        let faults_count = sequence.machine.faults.len();
+        sequence.machine.step(thread, &mut Nobody);
+        sequence.steps_count += 1;
+        self.steps_count += 1;
+        self.work += 1;
+        self.note_faults(&sequence.machine, faults_count);
+        let state = &sequence.machine.threads[thread as usize];
+        if state.has_ended || state.at > at || sequence.machine.assumption.is_some() {
+            return true;
+        }
+        let digest = sequence.digest(&self.flow);
+        let is_new = self.is_new(sequence, digest);
+        if is_new {
+            self.open.insert(digest);
+            rounds.push(digest);
+        }
+        is_new
+    }
+
+    /// Whether `digest` was not seen before, and there is room for it.
+    fn is_new(&mut self, sequence: &Sequence<'_>, digest: u128) -> bool {
+        self.is_endless |= self.open.contains(&digest);
+        if self.visited.contains(&digest) {
+            return false;
+        }
+        self.work += (sequence.machine.words() as u64).max(WORDS_PER_STATE);
+        if self.work > self.limits.states_max.saturating_mul(WORDS_PER_STATE) {
+            self.complete = false;
+            return false;
+        }
+        self.visited.insert(digest)
+    }
+
+    fn note_outcome(&mut self, machine: &Machine<'_>, ending: Ending) {
+        let outcome = Outcome::new(machine.code, &machine.memory, ending, &machine.faults);
+        if !self.outcomes.contains_key(&outcome) && self.has_room(outcome.result.len()) {
+            self.outcomes.insert(outcome, self.story.clone());
+        }
+    }
+
+    /// Whether there is room for the story, and `words` besides, among what is told.
+    fn has_room(&mut self, words: usize) -> bool {
+        // A choice is several words, and may hold a name.
+        self.told += 4 * self.story.len() + words;
+        self.complete &= self.told <= WITNESSES_MAX;
+        self.told <= WITNESSES_MAX
+    }
+}
