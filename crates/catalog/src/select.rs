@@ -11,7 +11,10 @@ const FAMILIES: &[&[&dyn Analysis]] = &[
 ];
 
 /// Families that are to come. Whoever asks for one has not misspelt it.
-pub const PLANNED_FAMILIES: &[&str] = &["ndseq", "intervals"];
+pub const PLANNED_FAMILIES: &[&str] = &["intervals"];
+
+/// Families that look at programs, with commands of their own.
+const PROGRAM_FAMILIES: &[&str] = &["ndseq"];
 
 /// Every analysis, family by family.
 pub fn analyses() -> impl Iterator<Item = &'static dyn Analysis> {
@@ -33,6 +36,12 @@ impl std::fmt::Display for UnknownName {
         let family = name.split('.').next().unwrap_or(name);
         if PLANNED_FAMILIES.contains(&family) {
             return write!(f, "`{name}` is not in this version: there is {known}");
+        }
+        if PROGRAM_FAMILIES.contains(&family) {
+            return write!(
+                f,
+                "`{name}` looks at programs, not at traces: `reweave {family} --help` says how"
+            );
         }
         write!(f, "no analysis is called `{name}`: there is {known}")
     }
@@ -123,7 +132,9 @@ mod tests {
         let error = said("rases", &[]);
         assert_eq!(error, format!("no analysis is called `rases`: there is {known}"));
         assert!(select("", &["no such family".to_owned()]).is_err());
+        let error = said("", &["intervals".to_owned()]);
+        assert_eq!(error, format!("`intervals` is not in this version: there is {known}"));
         let error = said("", &["ndseq".to_owned()]);
-        assert_eq!(error, format!("`ndseq` is not in this version: there is {known}"));
+        assert!(error.starts_with("`ndseq` looks at programs"), "{error}");
     }
 }

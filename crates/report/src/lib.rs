@@ -5,6 +5,7 @@
 //! shows names as they are and does nothing they say.
 
 mod alternatives;
+mod cycle;
 mod explain;
 mod html;
 mod json;
@@ -24,6 +25,7 @@ use reweave_trace::{After, EventId, Goal, Trace};
 
 use schedule::{observed, sees};
 
+pub use cycle::{cycle_json, cycle_text};
 pub use explain::{explanation_html, explanation_json, explanation_text};
 pub use html::html;
 pub use json::{SCHEMA, json, json_list};

@@ -198,6 +198,23 @@ impl<'t> Table<'t> {
         table
     }
 
+    /// `events` as they were observed, those of `marked` marked.
+    pub(crate) fn observed(trace: &'t Trace, events: &[EventId], marked: &[EventId]) -> Self {
+        let mut shown = events.to_vec();
+        shown.sort_unstable();
+        shown.dedup();
+        let mut threads: Vec<ThreadId> =
+            shown.iter().map(|&event| trace.event(event).thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let mut table = Self { has_values: true, is_run: false, ..Self::empty(trace, threads) };
+        for event in shown {
+            let label = if marked.contains(&event) { Label::Last } else { Label::Past };
+            table.push(label, event);
+        }
+        table
+    }
+
     const fn empty(trace: &'t Trace, threads: Vec<ThreadId>) -> Self {
         Self { trace, threads, rows: Vec::new(), is_run: true, has_values: false }
     }

@@ -247,7 +247,7 @@ pub(crate) fn evidence(
 }
 
 /// Writes what matters of a schedule as a table with a column per thread.
-fn write_table(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
+pub(crate) fn write_table(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
     let headings: Vec<String> =
         table.headings().iter().map(|name| clipped(name, CELL_MAX)).collect();
     let mut widths: Vec<usize> = headings.iter().map(|heading| heading.chars().count()).collect();

@@ -1,0 +1,9 @@
+//! What joins producers, analyses and reports.
+//!
+//! [`runs`] repeats a program under a scheduler; [`specification`] prints a program with its
+//! inferred `if (*)` in place; [`inference`] gathers runs, infers, and, where asked, validates what
+//! was inferred by all runs of the sequential program.
+
+pub mod inference;
+pub mod runs;
+pub mod specification;
