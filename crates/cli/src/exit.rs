@@ -36,6 +36,11 @@ pub(crate) fn of_search<'a>(outcomes: impl Iterator<Item = &'a Outcome> + Clone)
     if complete { ExitCode::SUCCESS } else { ExitCode::from(CUT_SHORT) }
 }
 
+/// The exit code of what found something.
+pub(crate) fn found() -> ExitCode {
+    ExitCode::from(FOUND)
+}
+
 /// The exit code of what answers a question: the whole of it, or as far as it got.
 pub(crate) fn of_answer(is_complete: bool) -> ExitCode {
     if is_complete { ExitCode::SUCCESS } else { ExitCode::from(CUT_SHORT) }

@@ -3,7 +3,7 @@
 use reweave_catalog::PLANNED_FAMILIES;
 
 /// Commands that are to come, besides those of the families.
-const PLANNED: &[&str] = &["fmt", "run", "cc", "c++", "record", "confirm"];
+const PLANNED: &[&str] = &["cc", "c++", "record", "confirm"];
 
 /// What to say to someone who asks for the unknown command `name`, if it is known to us.
 pub(crate) fn of_command(name: &str) -> Option<String> {

@@ -10,6 +10,7 @@ mod exit;
 mod hint;
 mod input;
 mod interrupt;
+mod program;
 mod watch;
 
 use std::process::ExitCode;
@@ -41,10 +42,13 @@ enum Command {
     Atomicity(commands::atomicity::Args),
     Determinism(commands::determinism::Args),
     States(commands::states::Args),
+    Run(commands::run::Args),
+    Ndseq(commands::ndseq::Args),
     Explain(commands::explain::Args),
     Stats(commands::stats::Args),
     Convert(commands::convert::Args),
     Generate(commands::generate::Args),
+    Fmt(commands::fmt::Args),
     List(commands::list::Args),
 }
 
@@ -67,10 +71,13 @@ fn main() -> ExitCode {
             Command::Atomicity(args) => commands::atomicity::run(&args),
             Command::Determinism(args) => commands::determinism::run(&args),
             Command::States(args) => commands::states::run(&args),
+            Command::Ndseq(args) => commands::ndseq::run(&args),
+            Command::Run(args) => commands::run::run(&args),
             Command::Explain(args) => commands::explain::run(&args),
             Command::Stats(args) => commands::stats::run(&args),
             Command::Convert(args) => commands::convert::run(&args),
             Command::Generate(args) => commands::generate::run(&args),
+            Command::Fmt(args) => commands::fmt::run(&args),
             Command::List(args) => commands::list::run(&args),
         }
     })

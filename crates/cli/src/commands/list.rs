@@ -18,9 +18,64 @@ pub(crate) struct Args {
     format: StatsFormat,
 }
 
+/// What is told of an analysis.
+#[derive(Clone, Copy)]
+struct Row {
+    name: &'static str,
+    family: &'static str,
+    kind: &'static str,
+    guarantee: &'static str,
+    needs: &'static str,
+    is_default: bool,
+    summary: &'static str,
+    paper: &'static str,
+}
+
+/// Those that look at programs and not at traces alone.
+const OF_PROGRAMS: [Row; 2] = [
+    Row {
+        name: "ndseq.infer",
+        family: "ndseq",
+        kind: "specification",
+        guarantee: "exact",
+        needs: "flow",
+        is_default: false,
+        summary: "the fewest `if (*)` with which the runs of a program equal sequential ones",
+        paper: "Burnim, Elmas, Necula, Sen 2012",
+    },
+    Row {
+        name: "ndseq.check",
+        family: "ndseq",
+        kind: "specification",
+        guarantee: "exact",
+        needs: "flow",
+        is_default: false,
+        summary: "whether the runs of a program agree with its own `if (*)`",
+        paper: "Burnim, Elmas, Necula, Sen 2012",
+    },
+];
+
+impl Row {
+    const fn of(info: &Info) -> Self {
+        Self {
+            name: info.name,
+            family: info.family,
+            kind: info.kind.word(),
+            guarantee: info.guarantee.word(),
+            needs: info.needs.word(),
+            is_default: info.is_default,
+            summary: info.summary,
+            paper: info.paper,
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let all: Vec<&Info> = reweave_catalog::analyses().map(|analysis| analysis.info()).collect();
+    let all: Vec<Row> = reweave_catalog::analyses()
+        .map(|analysis| Row::of(analysis.info()))
+        .chain(OF_PROGRAMS)
+        .collect();
     Destination::StandardOutput.write(|out| match args.format {
         StatsFormat::Text => text(out, &all),
         StatsFormat::Json => json(out, &all),
@@ -28,27 +83,26 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(out: &mut dyn Write, all: &[&Info]) -> io::Result<()> {
-    let width = all.iter().map(|info| info.name.len()).max().unwrap_or(0);
-    for info in all {
-        let Info { name, kind, guarantee, is_default, summary, paper, .. } = info;
+fn text(out: &mut dyn Write, all: &[Row]) -> io::Result<()> {
+    let width = all.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    for Row { name, kind, guarantee, is_default, summary, paper, .. } in all {
         let default = if *is_default { "default" } else { "" };
         writeln!(out, "{name:<width$} {kind:<9} {guarantee:<9} {default:<7} {summary} ({paper})")?;
     }
     Ok(())
 }
 
-fn json(out: &mut dyn Write, all: &[&Info]) -> io::Result<()> {
-    let entry = |info: &&Info| {
+fn json(out: &mut dyn Write, all: &[Row]) -> io::Result<()> {
+    let entry = |row: &Row| {
         json!({
-            "name": info.name,
-            "family": info.family,
-            "kind": info.kind.word(),
-            "guarantee": info.guarantee.word(),
-            "needs": info.needs.word(),
-            "default": info.is_default,
-            "summary": info.summary,
-            "paper": info.paper,
+            "name": row.name,
+            "family": row.family,
+            "kind": row.kind,
+            "guarantee": row.guarantee,
+            "needs": row.needs,
+            "default": row.is_default,
+            "summary": row.summary,
+            "paper": row.paper,
         })
     };
     let analyses: Vec<_> = all.iter().map(entry).collect();

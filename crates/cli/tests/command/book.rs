@@ -62,8 +62,15 @@ fn the_reference_shows_the_json_of_the_first_trace() {
     assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), report);
 }
 
+/// The name and the text of a program whose first line is a comment with its name.
+fn named_program(block: &String) -> Option<(&str, &String)> {
+    let name = block.strip_prefix("// ")?.lines().next()?;
+    name.ends_with(".rw").then_some((name, block))
+}
+
 /// Everything that the chapter `name` shows of a run of the command is what it prints; the chapter's
-/// traces are in `files`, and its first poset, if it has one, in `poset.json`.
+/// traces are in `files`, its first poset, if it has one, in `poset.json`, and its programs in files
+/// of the names that they start with.
 #[track_caller]
 fn shows_what_is_printed(name: &str, files: &[&str]) {
     let text = chapter(name);
@@ -73,6 +80,9 @@ fn shows_what_is_printed(name: &str, files: &[&str]) {
     let folder = Folder::new();
     for (at, file) in files.iter().enumerate() {
         folder.put(file, traces.get(at).expect("the chapter has a trace for each file"));
+    }
+    for (name, program) in all.iter().filter_map(named_program) {
+        folder.put(name, program);
     }
     if let Some(poset) = all.iter().find(|block| block.starts_with("{\"n\"")) {
         folder.put("poset.json", poset);
@@ -102,6 +112,8 @@ fn the_chapters_on_faults_show_what_is_printed() {
     shows_what_is_printed("determinism.md", &["total.std"]);
     shows_what_is_printed("states.md", &["turns.std", "bank.std"]);
     shows_what_is_printed("explain.md", &["total.std"]);
+    shows_what_is_printed("ndseq.md", &[]);
+    shows_what_is_printed("language.md", &[]);
 }
 
 /// The row of the relation in the table of the README: its pairs, and how many are proven.

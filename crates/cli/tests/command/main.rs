@@ -7,8 +7,11 @@ mod convert;
 mod demo;
 mod explain;
 mod families;
+mod fmt;
 mod generate;
 mod manners;
+mod ndseq;
+mod run;
 mod states;
 mod stats;
 
@@ -113,7 +116,7 @@ impl Ran {
 }
 
 /// Every command.
-pub(crate) const COMMANDS: [&str; 12] = [
+pub(crate) const COMMANDS: [&str; 15] = [
     "demo",
     "check",
     "races",
@@ -125,6 +128,9 @@ pub(crate) const COMMANDS: [&str; 12] = [
     "stats",
     "convert",
     "generate",
+    "fmt",
+    "run",
+    "ndseq",
     "list",
 ];
 

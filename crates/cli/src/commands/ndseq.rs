@@ -1,0 +1,80 @@
+//! `ndseq`: nondeterministic sequential specifications.
+
+mod check;
+mod infer;
+mod report;
+
+use std::process::ExitCode;
+
+use reweave_exec::Settings;
+use reweave_workflows::runs::{Plan, SchedulerKind};
+
+/// Nondeterministic sequential specifications: where `if (*)` must stand for a parallel program to
+/// equal a sequential one, or proof that it cannot.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reweave ndseq infer reduce.rw --validate")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Infer(infer::Args),
+    Check(check::Args),
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match &args.command {
+        Command::Infer(args) => infer::run(args),
+        Command::Check(args) => check::run(args),
+    }
+}
+
+/// Which runs of a program are looked at.
+#[derive(Debug, clap::Args)]
+struct Running {
+    /// How many runs
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    runs: u32,
+    /// The seed of the first run; the next has the next
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Who goes on at each step of a run
+    #[arg(long, value_enum, default_value_t)]
+    scheduler: RunSchedulerName,
+    /// For `pct`: how many ordering constraints a fault may need
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    depth: u32,
+    /// How many steps a run may take
+    #[arg(long, value_name = "N", default_value_t = Settings::default().steps_max)]
+    steps: u64,
+}
+
+/// A scheduler of single runs as the command line spells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum RunSchedulerName {
+    /// any thread, at every step
+    Random,
+    /// by priorities that change at a few random moments
+    Pct,
+    /// each thread in turn
+    Roundrobin,
+    /// holds threads back where they access the same variable
+    #[default]
+    RaceDirected,
+}
+
+impl Running {
+    fn plan(&self) -> Plan {
+        let scheduler = match self.scheduler {
+            RunSchedulerName::Random => SchedulerKind::Random,
+            RunSchedulerName::Pct => SchedulerKind::Pct { depth: self.depth },
+            RunSchedulerName::Roundrobin => SchedulerKind::RoundRobin,
+            RunSchedulerName::RaceDirected => SchedulerKind::RaceDirected,
+        };
+        let settings = Settings { steps_max: self.steps, ..Settings::default() };
+        Plan { scheduler, seed: self.seed, runs_count: self.runs, settings }
+    }
+}

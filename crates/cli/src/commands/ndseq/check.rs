@@ -1,0 +1,150 @@
+//! `ndseq check`: whether a program's runs agree with its own `if (*)`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use reweave_ndseq::Verdict;
+use reweave_trace::Trace;
+use reweave_workflows::inference::{Gathered, InferenceError, Trouble, gather};
+use serde_json::{Value, json};
+
+use super::Running;
+use super::report::{cycle_json, faults_json, run_text};
+use crate::commands::run::RunFormat;
+use crate::destination::Destination;
+use crate::program::{self, Loaded};
+use crate::{exit, interrupt};
+
+/// Check runs of a program against its own `if (*)`.
+///
+/// Runs the program a few times and says whether every run has the result of a sequential one, in
+/// which the threads run one after the other and the bodies of `if (*)` may be left out. Exits with 0
+/// when they do, and 66 when one does not or fails by itself.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reweave ndseq check reduce_spec.rw --runs 20")]
+pub(crate) struct Args {
+    /// Programs of the language; `-` is standard input
+    #[arg(value_name = "PROGRAM.rw", required = true)]
+    programs: Vec<PathBuf>,
+    #[command(flatten)]
+    running: Running,
+    /// How to print the verdict
+    #[arg(long, value_enum, default_value_t)]
+    format: RunFormat,
+    /// Write it to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// What was checked of one program.
+struct Checked {
+    loaded: Loaded,
+    gathered: Gathered,
+    verdict: Verdict,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let destination = Destination::prepare(args.output.as_deref())?;
+    let mut results = Vec::new();
+    let mut failures = Vec::new();
+    for path in &args.programs {
+        match check(args, path) {
+            Ok(checked) => results.push(checked),
+            Err(error) => failures.push(error),
+        }
+        if interrupt::is_asked() {
+            break;
+        }
+    }
+    if !results.is_empty() {
+        destination.write(|out| match args.format {
+            RunFormat::Text => results.iter().try_for_each(|checked| text(out, checked)),
+            RunFormat::Json => write_json(out, &results, args.programs.len() > 1),
+        })?;
+    }
+    let is_violated = |checked: &Checked| {
+        matches!(checked.verdict, Verdict::Violated(_))
+            || checked.gathered.troubles.iter().any(Trouble::is_fault)
+    };
+    let code = match results.iter().any(is_violated) {
+        true => exit::found(),
+        false => ExitCode::SUCCESS,
+    };
+    Ok(exit::after(&failures, code))
+}
+
+fn check(args: &Args, path: &Path) -> anyhow::Result<Checked> {
+    let loaded = program::load(path)?;
+    interrupt::keep();
+    let name = loaded.source.name().to_owned();
+    if let Some(line) = loaded.code.has_fork() {
+        return Err(InferenceError::Fork(line)).context(name);
+    }
+    let gathered = gather(&loaded.code, &args.running.plan(), &|| !interrupt::is_asked());
+    if gathered.runs.is_empty() {
+        return Err(InferenceError::NoResult(gathered.troubles)).context(name);
+    }
+    let traces: Vec<&Trace> = gathered.runs.iter().map(|observed| &observed.run.trace).collect();
+    let verdict = reweave_ndseq::check(&traces, &[]).context(name)?;
+    Ok(Checked { loaded, gathered, verdict })
+}
+
+fn text(out: &mut dyn Write, checked: &Checked) -> io::Result<()> {
+    let name = checked.loaded.source.name();
+    for trouble in &checked.gathered.troubles {
+        writeln!(out, "{name}: {trouble}")?;
+    }
+    let runs = match checked.gathered.runs.len() {
+        1 => "the run".to_owned(),
+        count => format!("all {count} runs"),
+    };
+    let has_own = checked.gathered.runs[0]
+        .run
+        .trace
+        .flow()
+        .is_some_and(|flow| flow.blocks().iter().any(|block| block.is_optional));
+    let with = match has_own {
+        true => " with the program's own `if (*)`",
+        false => "; the program has no `if (*)` of its own",
+    };
+    match &checked.verdict {
+        Verdict::Serializable => {
+            writeln!(out, "{name}: {runs} can be serialized{with}")
+        }
+        Verdict::Violated(explanation) => {
+            let observed = &checked.gathered.runs[explanation.run];
+            let run = run_text(observed);
+            writeln!(out, "{name}: {run} cannot be serialized{with}")?;
+            reweave_report::cycle_text(out, &observed.run.trace, explanation)
+        }
+    }
+}
+
+fn write_json(out: &mut dyn Write, results: &[Checked], is_list: bool) -> io::Result<()> {
+    let document = |checked: &Checked| {
+        let mut value = json!({
+            "schema": "reweave/1",
+            "program": checked.loaded.source.name(),
+            "runs": checked.gathered.runs.len(),
+            "unfinished": checked.gathered.troubles.iter().filter(|it| it.is_left_out()).count(),
+            "faults": faults_json(&checked.gathered.troubles),
+            "serializable": checked.verdict == Verdict::Serializable,
+        });
+        if let (Verdict::Violated(explanation), Some(object)) =
+            (&checked.verdict, value.as_object_mut())
+        {
+            let observed = &checked.gathered.runs[explanation.run];
+            object.insert("cycle".to_owned(), cycle_json(observed, explanation));
+        }
+        value
+    };
+    let documents: Vec<Value> = results.iter().map(document).collect();
+    match documents.as_slice() {
+        [only] if !is_list => serde_json::to_writer_pretty(&mut *out, only)?,
+        all => serde_json::to_writer_pretty(&mut *out, all)?,
+    }
+    writeln!(out)
+}

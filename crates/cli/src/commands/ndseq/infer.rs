@@ -1,0 +1,138 @@
+//! `ndseq infer`: the fewest `if (*)` that explain a program's runs.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use reweave_exec::{Code, Layers, Limits, scheduler::RoundRobin};
+use reweave_ndseq::{Answer, Placement, placements_of_lines};
+use reweave_workflows::inference::{self, Inferred, Request, Trouble, Validation};
+
+use super::Running;
+use super::report::{Inference, write_all};
+use crate::commands::run::RunFormat;
+use crate::destination::Destination;
+use crate::program::{self, Loaded};
+use crate::{exit, interrupt};
+
+/// Infer where `if (*)` must stand for a program to equal a nondeterministic sequential one.
+///
+/// Runs the program a few times, and finds the fewest statements that must be optional for every
+/// run to have the result of a sequential one, in which the threads run one after the other. Prints
+/// the program with `if (*)` in place, or the cycle of conflicts that proves that no placement
+/// does. Exits with 0 when there is a specification, 66 when there is none or a run fails by itself, and
+/// 3 when the search was cut short.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reweave ndseq infer reduce.rw --runs 5 --validate\n  \
+                        reweave ndseq infer reduce.rw --reject 5-10 --format json")]
+pub(crate) struct Args {
+    /// Programs of the language; `-` is standard input
+    #[arg(value_name = "PROGRAM.rw", required = true)]
+    programs: Vec<PathBuf>,
+    #[command(flatten)]
+    running: Running,
+    /// Leave out specifications with all of these placements, by their lines: `5-10,20-25`; may be
+    /// given several times
+    #[arg(long, value_name = "LINES")]
+    reject: Vec<String>,
+    /// Go through all runs of the program and of the specification, and infer the next best where
+    /// they disagree
+    #[arg(long)]
+    validate: bool,
+    /// How many states `--validate` may go through
+    #[arg(long, value_name = "N", default_value_t = Limits::default().states_max)]
+    states: u64,
+    /// How to print what was inferred
+    #[arg(long, value_enum, default_value_t)]
+    format: RunFormat,
+    /// Write it to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let destination = Destination::prepare(args.output.as_deref())?;
+    let mut results: Vec<(Loaded, Inferred)> = Vec::new();
+    let mut failures = Vec::new();
+    for path in &args.programs {
+        match infer(args, path) {
+            Ok(result) => results.push(result),
+            Err(error) => failures.push(error),
+        }
+        if interrupt::is_asked() {
+            break;
+        }
+    }
+    let shown: Vec<Inference<'_>> =
+        results.iter().map(|(loaded, inferred)| Inference { loaded, inferred }).collect();
+    if !shown.is_empty() {
+        destination.write(|out| write_all(out, &shown, args.format, args.programs.len() > 1))?;
+    }
+    Ok(exit::after(&failures, code_of(&results)))
+}
+
+fn infer(args: &Args, path: &Path) -> anyhow::Result<(Loaded, Inferred)> {
+    let loaded = program::load(path)?;
+    interrupt::keep();
+    let mut settings = reweave_ndseq::Settings::default();
+    let name = loaded.source.name();
+    for text in &args.reject {
+        let sets =
+            rejected(&loaded.code, text).with_context(|| format!("{name}: --reject {text}"))?;
+        settings.rejected.extend(sets);
+    }
+    let limits = Limits { states_max: args.states, ..Limits::default() };
+    let validation = args.validate.then_some(limits);
+    let request = Request { plan: args.running.plan(), settings, validation };
+    let goes_on = || !interrupt::is_asked();
+    let Loaded { source, program, code } = &loaded;
+    let inferred = inference::infer(source, program, code, &request, &goes_on)
+        .with_context(|| name.to_owned())?;
+    Ok((loaded, inferred))
+}
+
+/// The sets of placements that `text`, such as `5-10,20-25`, names: where lines fit several
+/// placements, each of them.
+fn rejected(code: &Code, text: &str) -> anyhow::Result<Vec<Vec<Placement>>> {
+    // The blocks are those of any run, however short.
+    let settings =
+        reweave_exec::Settings { steps_max: 0, layers: Layers::Flow, ..Default::default() };
+    let run = reweave_exec::run(code, &mut RoundRobin::new(), &settings);
+    let flow = run.trace.flow().context("a run has a flow layer")?;
+    let mut sets: Vec<Vec<Placement>> = vec![Vec::new()];
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let line = |text: &str| {
+            let expected = "expected lines such as 5-10,20-25";
+            text.trim().parse::<u32>().with_context(|| format!("`{part}`: {expected}"))
+        };
+        let found = placements_of_lines(flow, line(first)?, line(last)?)?;
+        let extend = |set: &Vec<Placement>, &placement: &Placement| {
+            let mut set = set.clone();
+            set.push(placement);
+            set
+        };
+        sets = sets
+            .iter()
+            .flat_map(|set| found.iter().map(|placement| extend(set, placement)))
+            .collect();
+    }
+    Ok(sets)
+}
+
+fn code_of(results: &[(Loaded, Inferred)]) -> ExitCode {
+    let is_fault = |inferred: &Inferred| {
+        matches!(inferred.inference.answer, Answer::Impossible(_) | Answer::NoneLeft)
+            || matches!(inferred.validation, Validation::Faulty(_) | Validation::Deadlock(_))
+            || inferred.troubles.iter().any(Trouble::is_fault)
+    };
+    let is_cut = |inferred: &Inferred| {
+        matches!(inferred.inference.answer, Answer::Exhausted { .. })
+            || inferred.validation == Validation::Unknown
+    };
+    if results.iter().any(|(_, inferred)| is_fault(inferred)) {
+        return exit::found();
+    }
+    exit::of_answer(!results.iter().any(|(_, inferred)| is_cut(inferred)))
+}

@@ -1,0 +1,303 @@
+//! How what was inferred is printed.
+
+use std::io::{self, Write};
+
+use reweave_exec::{Blocked, Fault};
+use reweave_ndseq::{Answer, Explanation, Placement, Statistics, Unneeded};
+use reweave_trace::Flow;
+use reweave_workflows::inference::{Inferred, Observed, Rejected, Trouble, Validation, Wrong};
+use serde_json::{Value, json};
+
+use crate::commands::run::RunFormat;
+use crate::program::Loaded;
+
+/// What was inferred of one program.
+pub(super) struct Inference<'a> {
+    pub(super) loaded: &'a Loaded,
+    pub(super) inferred: &'a Inferred,
+}
+
+/// Writes all of `results`; for programs as a list if `is_list`.
+pub(super) fn write_all(
+    out: &mut dyn Write,
+    results: &[Inference<'_>],
+    format: RunFormat,
+    is_list: bool,
+) -> io::Result<()> {
+    match format {
+        RunFormat::Text => results.iter().try_for_each(|result| result.text(out)),
+        RunFormat::Json => {
+            let documents: Vec<Value> = results.iter().map(Inference::json).collect();
+            match documents.as_slice() {
+                [only] if !is_list => serde_json::to_writer_pretty(&mut *out, only)?,
+                all => serde_json::to_writer_pretty(&mut *out, all)?,
+            }
+            writeln!(out)
+        }
+    }
+}
+
+impl Inference<'_> {
+    fn flow(&self) -> Option<&Flow> {
+        self.inferred.runs.first().and_then(|observed| observed.run.trace.flow())
+    }
+
+    fn lines(&self, placement: Placement) -> (u32, u32) {
+        self.flow().and_then(|flow| placement.lines(flow)).unwrap_or((0, 0))
+    }
+
+    fn spelled(&self, placements: &[Placement]) -> String {
+        let spelled: Vec<String> = placements
+            .iter()
+            .map(|&placement| match self.lines(placement) {
+                (first, last) if first == last => format!("line {first}"),
+                (first, last) => format!("lines {first}–{last}"),
+            })
+            .collect();
+        spelled.join(", ")
+    }
+
+    /// What is said to people. With a specification the whole is a program: the rest are comments.
+    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let inferred = self.inferred;
+        let name = self.loaded.source.name();
+        let specification = inferred.specification.as_ref().filter(|_| !self.is_unneeded());
+        let comment = if specification.is_some() { "// " } else { "" };
+        for trouble in &inferred.troubles {
+            writeln!(out, "{comment}{name}: {trouble}")?;
+        }
+        for rejected in &inferred.rejected {
+            writeln!(out, "{comment}{name}: {}", self.rejected_text(rejected))?;
+        }
+        writeln!(out, "{comment}{name}: {}", self.answer_text())?;
+        if let Answer::Impossible(explanation) = &inferred.inference.answer {
+            let trace = &inferred.runs[explanation.run].run.trace;
+            reweave_report::cycle_text(out, trace, explanation)?;
+        }
+        if let Some(validation) = self.validation_text() {
+            writeln!(out, "{comment}{validation}")?;
+        }
+        match specification {
+            Some(specification) => write!(out, "\n{specification}"),
+            None => Ok(()),
+        }
+    }
+
+    fn answer_text(&self) -> String {
+        match &self.inferred.inference.answer {
+            Answer::Unneeded(reason) => {
+                format!("no `if (*)` is needed: {}", unneeded_text(*reason))
+            }
+            Answer::Specification(placements) => {
+                let count = placements.len();
+                let are = if count == 1 { "is" } else { "are" };
+                format!("{count} `if (*)` {are} needed: {}", self.spelled(placements))
+            }
+            Answer::Impossible(explanation) => {
+                let run = run_text(&self.inferred.runs[explanation.run]);
+                format!("no `if (*)` removes this cycle of conflicts from {run}")
+            }
+            Answer::NoneLeft => "every specification of the runs is rejected".to_owned(),
+            Answer::Exhausted { lower_bound, .. } => {
+                format!("the search was cut short; at least {lower_bound} `if (*)` are needed")
+            }
+        }
+    }
+
+    fn is_unneeded(&self) -> bool {
+        matches!(self.inferred.inference.answer, Answer::Unneeded(_))
+    }
+
+    fn validation_text(&self) -> Option<String> {
+        Some(match &self.inferred.validation {
+            Validation::NotAsked => return None,
+            Validation::Valid { parallel, sequential } if self.inferred.specification.is_none() => {
+                format!(
+                    "yet every result of the program ({parallel}) is one of its sequential runs \
+                     ({sequential})"
+                )
+            }
+            Validation::Valid { parallel, sequential } => format!(
+                "validated: every result of the program ({parallel}) is one of the sequential \
+                 program's ({sequential}), and no assertion fails"
+            ),
+            Validation::Faulty(fault) => {
+                let Fault { thread, kind, line, .. } = fault;
+                format!("the program itself is at fault: line {line} in thread {thread}: {kind}")
+            }
+            Validation::Deadlock(blocked) => {
+                let waits = |blocked: &Blocked| {
+                    let Blocked { thread, awaited, line } = blocked;
+                    format!("{thread} waits at line {line} for {awaited}")
+                };
+                let waits: Vec<String> = blocked.iter().map(waits).collect();
+                format!("the program itself can deadlock: {}", waits.join(", "))
+            }
+            Validation::Unknown => "not validated: there are too many runs to go through; \
+                                    `--states` sets how many"
+                .to_owned(),
+        })
+    }
+
+    fn rejected_text(&self, rejected: &Rejected) -> String {
+        let what = match rejected.placements.as_slice() {
+            [] => "no `if (*)` at all".to_owned(),
+            placements => format!("`if (*)` at {}", self.spelled(placements)),
+        };
+        let why = match &rejected.reason {
+            Wrong::Fault(fault) => format!("sequentially, line {}: {}", fault.line, fault.kind),
+            Wrong::Missing(outcome) => {
+                let names = self.loaded.code.result_names();
+                let values = names.iter().zip(&outcome.result).take(8);
+                let values: Vec<String> =
+                    values.map(|(name, value)| format!("{name} = {value}")).collect();
+                format!("the program can end with {}, no sequential run does", values.join(", "))
+            }
+        };
+        format!("{what} is rejected: {why}")
+    }
+
+    fn json(&self) -> Value {
+        let inferred = self.inferred;
+        let answer = &inferred.inference.answer;
+        let placements = match answer {
+            Answer::Specification(placements)
+            | Answer::Exhausted { found: Some(placements), .. } => placements.as_slice(),
+            _ => &[],
+        };
+        let satisfiable = match answer {
+            Answer::Unneeded(_) | Answer::Specification(_) => json!(true),
+            Answer::Impossible(_) | Answer::NoneLeft => json!(false),
+            Answer::Exhausted { found, .. } => {
+                if found.is_some() {
+                    json!(true)
+                } else {
+                    Value::Null
+                }
+            }
+        };
+        let mut document = json!({
+            "schema": "reweave/1",
+            "program": self.loaded.source.name(),
+            "satisfiable": satisfiable,
+            "placements": self.placements_json(placements),
+            "cost": if satisfiable == json!(true) { json!(placements.len()) } else { Value::Null },
+            "complete": !matches!(answer, Answer::Exhausted { .. }),
+            "runs": inferred.runs.len(),
+            "unfinished": inferred.troubles.iter().filter(|trouble| trouble.is_left_out()).count(),
+            "faults": faults_json(&inferred.troubles),
+            "statistics": statistics_json(&inferred.inference.statistics),
+        });
+        let Some(object) = document.as_object_mut() else { return document };
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        match answer {
+            Answer::Unneeded(reason) => {
+                put("reason", json!(unneeded_word(*reason)));
+            }
+            Answer::Impossible(explanation) => {
+                put("cycle", cycle_json(&inferred.runs[explanation.run], explanation));
+            }
+            Answer::NoneLeft => {
+                put("reason", json!("every specification is rejected"));
+            }
+            Answer::Specification(_) | Answer::Exhausted { .. } => {}
+        }
+        if let Some(specification) = &inferred.specification {
+            put("specification", json!(specification));
+        }
+        let validated = validated(&inferred.validation);
+        if let Some(validated) = validated.filter(|_| satisfiable == json!(true)) {
+            put("validated", validated);
+        }
+        if !inferred.rejected.is_empty() {
+            let rejected = inferred.rejected.iter().map(|rejected| {
+                json!({
+                    "placements": self.placements_json(&rejected.placements),
+                    "reason": self.rejected_text(rejected),
+                })
+            });
+            put("rejected", Value::from_iter(rejected));
+        }
+        document
+    }
+
+    fn placements_json(&self, placements: &[Placement]) -> Value {
+        let lines = placements.iter().map(|&placement| self.lines(placement));
+        Value::from_iter(lines.map(|(first, last)| json!({ "first": first, "last": last })))
+    }
+}
+
+/// What a run is called.
+pub(super) fn run_text(observed: &Observed) -> String {
+    match observed.seed {
+        Some(seed) => format!("the run of seed {seed}"),
+        None => "a run that the validation found".to_owned(),
+    }
+}
+
+/// The cycle, with the seed of its run where it has one.
+pub(super) fn cycle_json(observed: &Observed, explanation: &Explanation) -> Value {
+    let mut cycle = reweave_report::cycle_json(&observed.run.trace, explanation);
+    if let Some(cycle) = cycle.as_object_mut() {
+        cycle.insert("seed".to_owned(), json!(observed.seed));
+    }
+    cycle
+}
+
+/// What the program did wrong by itself.
+pub(super) fn faults_json(troubles: &[Trouble]) -> Value {
+    let faulty = troubles.iter().filter(|trouble| trouble.is_fault());
+    Value::from_iter(faulty.map(|trouble| {
+        let line = trouble.faults.first().map(|fault| fault.line);
+        json!({ "seed": trouble.seed, "line": line, "message": trouble.to_string() })
+    }))
+}
+
+/// Whether the specification holds for all runs; null where that could not be decided, none where
+/// it was not asked.
+fn validated(validation: &Validation) -> Option<Value> {
+    match validation {
+        Validation::NotAsked => None,
+        Validation::Valid { .. } => Some(json!(true)),
+        Validation::Faulty(_) | Validation::Deadlock(_) => Some(json!(false)),
+        Validation::Unknown => Some(Value::Null),
+    }
+}
+
+const fn unneeded_text(reason: Unneeded) -> &'static str {
+    match reason {
+        Unneeded::Serializable => "every run can be serialized as it is",
+        Unneeded::IrrelevantConflicts => {
+            "what cannot be serialized affects neither a result nor a branch"
+        }
+        Unneeded::OwnPlacements => "the program's own are enough",
+    }
+}
+
+const fn unneeded_word(reason: Unneeded) -> &'static str {
+    match reason {
+        Unneeded::Serializable => "serializable",
+        Unneeded::IrrelevantConflicts => "irrelevant-conflicts",
+        Unneeded::OwnPlacements => "own-placements",
+    }
+}
+
+fn statistics_json(statistics: &Statistics) -> Value {
+    let runs = statistics.runs.iter().map(|run| {
+        json!({
+            "events": run.events,
+            "sliced_out": run.sliced_out,
+            "forced": run.forced,
+            "serializable": run.is_serializable,
+        })
+    });
+    json!({
+        "runs": Value::from_iter(runs),
+        "candidates": statistics.candidates,
+        "variables": statistics.variables,
+        "clauses": statistics.clauses,
+        "cycle_clauses": statistics.cycles,
+        "rounds": statistics.rounds,
+        "cores": statistics.cores,
+    })
+}

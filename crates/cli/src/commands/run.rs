@@ -1,0 +1,268 @@
+//! `run`: run a program of the language, and record it.
+
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use reweave_exec::scheduler::Replay;
+use reweave_exec::{
+    Ending, Layers, Limits, Outcome, Run, Settings, explore_sequential_while, explore_while,
+};
+use reweave_order::poset::Relation;
+use reweave_states::analyses::Find;
+use reweave_states::predicate::Predicate;
+use reweave_workflows::inference::InferenceError;
+use reweave_workflows::runs::{self, Plan, SchedulerKind};
+
+use crate::destination::Destination;
+use crate::exit::{self, say};
+use crate::input::{self, FormatName};
+use crate::interrupt;
+use crate::program::{self, Loaded};
+use crate::watch::Bar;
+use report::{Made, Report, Watched};
+
+/// Run a program of the reweave language, and record what it does.
+///
+/// Prints how each run ended: what the shared variables hold, failed assertions and other faults
+/// with their lines, deadlocks with who waits for what. The same program, scheduler and seed give
+/// the same run. `--scheduler exhaustive` goes through every outcome that any schedule can have, and
+/// `sequential` through those of the program read as a sequential one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reweave run bank.rw -o bank.rwt && reweave check bank.rwt\n  \
+                        reweave run bank.rw --scheduler exhaustive")]
+pub(crate) struct Args {
+    /// The program; `-` is standard input
+    #[arg(value_name = "PROGRAM.rw")]
+    program: PathBuf,
+    /// The file to write the trace to; of several runs, one file each: name-1.rwt, name-2.rwt, …
+    #[arg(short, long, value_name = "TRACE")]
+    output: Option<PathBuf>,
+    /// The format of the trace, whatever the name says
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Option<FormatName>,
+    #[command(flatten)]
+    pub(crate) choosing: Choosing,
+    /// How many runs, each with the next seed
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// How many states `exhaustive` and `sequential` may go through
+    #[arg(long, value_name = "N", default_value_t = Limits::default().states_max)]
+    states: u64,
+    /// Which outcome of `exhaustive` to write with `-o`; the first at fault, or the first, unless said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    outcome: Option<u32>,
+    /// Look for global states of each run that meet this predicate, or break one that should hold;
+    /// may be given several times. Exits with 66 when there are some
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    watch: Vec<String>,
+    /// How to print what happened
+    #[arg(long, value_enum, default_value_t)]
+    format: RunFormat,
+}
+
+/// How a run's schedule is chosen.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Choosing {
+    /// Who goes on at each step
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) scheduler: SchedulerName,
+    /// Which of the many runs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// For `pct`: how many ordering constraints a fault may need
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) depth: u32,
+    /// How many steps a run may take
+    #[arg(long, value_name = "N", default_value_t = Settings::default().steps_max)]
+    pub(crate) steps: u64,
+}
+
+/// A scheduler as the command line spells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SchedulerName {
+    /// any thread, at every step
+    #[default]
+    Random,
+    /// by priorities that change at a few random moments
+    Pct,
+    /// each thread in turn
+    Roundrobin,
+    /// holds threads back where they access the same variable
+    RaceDirected,
+    /// every outcome of every schedule
+    Exhaustive,
+    /// every outcome of the sequential meaning: threads one after the other, `if (*)` left out or not
+    Sequential,
+}
+
+/// How the runs are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum RunFormat {
+    /// for people
+    #[default]
+    Text,
+    /// for programs
+    Json,
+}
+
+impl Choosing {
+    /// The scheduler; none for what goes through all schedules.
+    pub(crate) const fn kind(&self) -> Option<SchedulerKind> {
+        Some(match self.scheduler {
+            SchedulerName::Random => SchedulerKind::Random,
+            SchedulerName::Pct => SchedulerKind::Pct { depth: self.depth },
+            SchedulerName::Roundrobin => SchedulerKind::RoundRobin,
+            SchedulerName::RaceDirected => SchedulerKind::RaceDirected,
+            SchedulerName::Exhaustive | SchedulerName::Sequential => return None,
+        })
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(output) = &args.output {
+        input::format_of_output(output, args.to)?;
+    }
+    let is_standard = args.output.as_deref() == Some(Path::new("-"));
+    anyhow::ensure!(!is_standard || args.runs == 1, "several runs do not go to standard output");
+    let loaded = program::load(&args.program)?;
+    interrupt::keep();
+    let settings =
+        Settings { steps_max: args.choosing.steps, layers: Layers::Events, ..Settings::default() };
+    let made = match args.choosing.kind() {
+        Some(scheduler) => {
+            let plan =
+                Plan { scheduler, seed: args.choosing.seed, runs_count: args.runs, settings };
+            repeat(args, &loaded, &plan)?
+        }
+        None if args.choosing.scheduler == SchedulerName::Sequential => {
+            anyhow::ensure!(args.output.is_none(), "a sequential run has no trace");
+            sequential(args, &loaded)?
+        }
+        None => all(args, &loaded, &settings)?,
+    };
+    let watched = made.watched.iter().map(|watched| &watched.outcome);
+    let code = exit::of_search(watched);
+    let report = Report { loaded: &loaded, scheduler: args.choosing.scheduler, made: &made };
+    Destination::prepare(None)?.write(|out| match args.format {
+        RunFormat::Text => report.text(out),
+        RunFormat::Json => report.json(out),
+    })?;
+    Ok(code)
+}
+
+/// Looks for states of `run` that meet what is watched for.
+fn watch(args: &Args, loaded: &Loaded, seed: Option<u64>, run: Run) -> anyhow::Result<Watched> {
+    let parse = |text: &String| Predicate::parse(text, &run.trace);
+    let predicates = args.watch.iter().map(parse).collect::<Result<_, _>>();
+    let predicates = predicates.context("in the predicate to watch for")?;
+    let find = Find { predicates, relation: Relation::Kept, is_online: true };
+    let bar = Bar::new("watching", Some(run.trace.len() as u64));
+    let settings = reweave_analysis::Settings::default();
+    let outcome = reweave_catalog::run(&run.trace, &[&find], &settings, &bar);
+    let seed = seed.map_or(String::new(), |seed| format!(", seed {seed}"));
+    Ok(Watched { name: format!("{}{seed}", loaded.source.name()), trace: run.trace, outcome })
+}
+
+/// Runs as often as `plan` says, and writes each trace.
+fn repeat(args: &Args, loaded: &Loaded, plan: &Plan) -> anyhow::Result<Made> {
+    let mut made = Made::default();
+    let mut failure = None;
+    let goes_on = || !interrupt::is_asked();
+    runs::repeat(&loaded.code, plan, &goes_on, |seed, run| {
+        let number = (plan.runs_count > 1).then_some(made.runs.len() + 1);
+        match write_trace(args, number, &run) {
+            Ok(path) => made.add(&loaded.code, Some(seed), &run, path),
+            Err(error) => failure = Some(error),
+        }
+        if !args.watch.is_empty() {
+            match watch(args, loaded, Some(seed), run) {
+                Ok(watched) => made.watched.push(watched),
+                Err(error) => failure = Some(error),
+            }
+        }
+        failure.is_none() && goes_on()
+    });
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(made),
+    }
+}
+
+/// Goes through every outcome; the trace is of the one asked for, or of the first that is at fault,
+/// or of the first.
+fn all(args: &Args, loaded: &Loaded, settings: &Settings) -> anyhow::Result<Made> {
+    let exploration = explore_while(&loaded.code, &args.limits(), &|| !interrupt::is_asked());
+    let mut made = Made::of(&exploration);
+    let is_fault = |outcome: &Outcome| {
+        !outcome.faults.is_empty() || matches!(outcome.ending, Ending::Deadlock(_))
+    };
+    let outcomes = &exploration.outcomes;
+    for (outcome, schedule) in outcomes {
+        made.add_outcome(&loaded.code, outcome, Some(schedule.0.len()));
+    }
+    let asked = match args.outcome {
+        Some(number) => Some(number as usize - 1),
+        None => outcomes.iter().position(|(outcome, _)| is_fault(outcome)).or(Some(0)),
+    };
+    let Some((_, schedule)) = asked.and_then(|place| outcomes.get(place)) else {
+        anyhow::ensure!(args.outcome.is_none(), "there are {} outcomes", outcomes.len());
+        return Ok(made);
+    };
+    if args.output.is_some() || !args.watch.is_empty() {
+        let settings = Settings { steps_max: u64::MAX, ..*settings };
+        let run = reweave_exec::run(&loaded.code, &mut Replay::new(schedule), &settings);
+        if let Some(path) = write_trace(args, None, &run)? {
+            let number = asked.map_or(0, |place| place + 1);
+            say(&format!("{}: the trace of outcome {number}", input::output_name(&path)));
+        }
+        if !args.watch.is_empty() {
+            made.watched.push(watch(args, loaded, None, run)?);
+        }
+    }
+    Ok(made)
+}
+
+/// Goes through every outcome of the sequential meaning.
+fn sequential(args: &Args, loaded: &Loaded) -> anyhow::Result<Made> {
+    if let Some(line) = loaded.code.has_fork() {
+        return Err(InferenceError::Fork(line)).context(loaded.source.name().to_owned());
+    }
+    let exploration =
+        explore_sequential_while(&loaded.code, &args.limits(), &|| !interrupt::is_asked());
+    let mut made = Made::of(&exploration);
+    for (outcome, choices) in &exploration.outcomes {
+        made.add_outcome(&loaded.code, outcome, None);
+        made.tell_choices(choices);
+    }
+    Ok(made)
+}
+
+impl Args {
+    fn limits(&self) -> Limits {
+        let steps_max = self.choosing.steps.min(Limits::default().steps_max);
+        Limits { states_max: self.states, steps_max }
+    }
+}
+
+fn write_trace(args: &Args, number: Option<usize>, run: &Run) -> anyhow::Result<Option<PathBuf>> {
+    let Some(output) = &args.output else { return Ok(None) };
+    let (format, compression) = input::format_of_output(output, args.to)?;
+    let path = number.map_or_else(|| output.clone(), |number| numbered(output, number));
+    Destination::prepare(Some(&path))?.write_trace(&run.trace, format, compression)?;
+    say(&format!("{}: {} events", input::output_name(&path), run.trace.len()));
+    Ok(Some(path))
+}
+
+/// `name.rwt` with `-2` before the first dot of its last part.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let (stem, rest) = match name.find('.') {
+        Some(dot) if dot > 0 => name.split_at(dot),
+        _ => (name.as_str(), ""),
+    };
+    path.with_file_name(format!("{stem}-{number}{rest}"))
+}

@@ -1,0 +1,72 @@
+//! Programs of the language as input: read, checked, their faults drawn.
+
+use std::io::{Read, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use reweave_exec::{Code, Fault};
+use reweave_lang::{Diagnostic, Program, Severity, Source, Style};
+
+use crate::input;
+
+/// A program that can be run.
+pub(crate) struct Loaded {
+    pub(crate) source: Source,
+    pub(crate) program: Program,
+    pub(crate) code: Code,
+}
+
+/// Reads the text at `path`; `-` is standard input.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Source> {
+    let name = input::name(path);
+    let limit = Source::BYTES_MAX as u64 + 1;
+    let mut bytes = Vec::new();
+    let outcome = match path == Path::new("-") {
+        true => std::io::stdin().lock().take(limit).read_to_end(&mut bytes),
+        false => {
+            std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        }
+    };
+    outcome.with_context(|| name.clone())?;
+    if bytes.len() > Source::BYTES_MAX {
+        anyhow::bail!("{name}: larger than {} MiB: not a program", Source::BYTES_MAX >> 20);
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
+            .iter()
+            .filter(|&&byte| byte == b'\n')
+            .count();
+        anyhow::anyhow!("{name}: line {line}: not UTF-8; a program is text")
+    })?;
+    Ok(Source::new(name, text))
+}
+
+/// Reads and checks the program at `path`, and draws what is wrong with it on standard error.
+pub(crate) fn load(path: &Path) -> anyhow::Result<Loaded> {
+    let source = read(path)?;
+    let checked = reweave_lang::check(&source);
+    draw(&source, &checked.diagnostics);
+    let Some(program) = checked.program else {
+        let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
+        let count = checked.diagnostics.iter().filter(is_error).count();
+        let faults = if count == 1 { "1 error".to_owned() } else { format!("{count} errors") };
+        anyhow::bail!("{}: {faults}; nothing was run", source.name());
+    };
+    let code = Code::new(&program, &source);
+    Ok(Loaded { source, program, code })
+}
+
+/// Draws `diagnostics` on standard error, in colour on a terminal.
+pub(crate) fn draw(source: &Source, diagnostics: &[Diagnostic]) {
+    let mut out = anstream::stderr().lock();
+    for diagnostic in diagnostics {
+        // If even that fails there is nobody to tell.
+        _ = writeln!(out, "{}\n", diagnostic.render(source, Style::Colour));
+    }
+}
+
+/// A fault of a run, as a picture of the place.
+pub(crate) fn picture(source: &Source, fault: &Fault) -> String {
+    let thread = format!("in thread `{}`", fault.thread);
+    Diagnostic::error(fault.span, fault.kind.to_string(), thread).render(source, Style::Colour)
+}
