@@ -7,6 +7,7 @@ mod cp;
 mod determinism;
 mod formats;
 mod growth;
+mod ndseq;
 mod states;
 
 use std::fmt::{self, Display, Formatter};
@@ -28,7 +29,7 @@ pub(crate) struct Args {
     /// How many events the largest trace of `growth` has.
     #[arg(long, default_value_t = growth::EVENTS_MAX)]
     events: usize,
-    /// Also run what takes more than a minute in `states`.
+    /// Also run what takes more than a minute in `states`; take the large programs in `ndseq`.
     #[arg(long)]
     full: bool,
     /// Also write it to `docs/tables`.
@@ -47,6 +48,8 @@ enum Name {
     Determinism,
     /// How time grows with the number of events, as a table and a plot.
     Growth,
+    /// Where `if (*)` must stand in rebuilt programs, beside the paper's numbers.
+    Ndseq,
     /// How long going through global states takes, and finding races by it, beside the paper's
     /// numbers.
     States,
@@ -60,6 +63,9 @@ pub(crate) fn run(root: &Path, args: &Args) -> anyhow::Result<ExitCode> {
         Name::Cp => vec![("cp.md", cp::table(&Tree::load(root)?, with_times)?)],
         Name::Determinism => {
             vec![("determinism.md", determinism::table(&Tree::load(root)?, with_times)?)]
+        }
+        Name::Ndseq => {
+            vec![("ndseq.md", ndseq::table(&Tree::load(root)?, with_times, args.full)?)]
         }
         Name::States => {
             let states = states::States::measure(with_times, args.full)?;
