@@ -74,6 +74,9 @@ pub(crate) struct Cells {
     pub(crate) length: Option<u32>,
 }
 
+/// The depth of what stands in no statement of its function or thread.
+pub(crate) const OUTSIDE: u16 = u16::MAX;
+
 /// What is known, before any run, of an event that an instruction makes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Effect {
@@ -201,7 +204,6 @@ pub(crate) enum Instruction {
     },
     Assert {
         condition: Register,
-        to: Register,
     },
     Assume {
         condition: Register,

@@ -21,7 +21,7 @@ use reweave_base::{FxHashMap, FxHashSet, Id};
 use reweave_lang::{BlockId, FunctionId, Program, Source, Span, StatementKind};
 use reweave_trace::{Extent, StaticBlock, StaticBlockId};
 
-use crate::code::{Address, Cells, Code, Effect, Entry, Instruction, Register, SymbolId};
+use crate::code::{Address, Cells, Code, Effect, Entry, Instruction, OUTSIDE, Register, SymbolId};
 use jump::Level;
 
 impl Code {
@@ -67,6 +67,8 @@ struct Compiler<'a> {
     results: Vec<Register>,
     gives_result: Vec<bool>,
     spawned: Vec<Spawned>,
+    /// While `main` is compiled, the jumps to its end, where it starts the declared threads.
+    main_returns: Option<Vec<Address>>,
     levels: Vec<Level>,
     control_depth: u16,
     scope_depth: u16,
@@ -94,6 +96,7 @@ impl<'a> Compiler<'a> {
             results: Vec::new(),
             gives_result: expression::asked_results(program),
             spawned: Vec::new(),
+            main_returns: None,
             levels: Vec::new(),
             control_depth: 0,
             scope_depth: 0,
@@ -141,7 +144,12 @@ impl<'a> Compiler<'a> {
         let program = self.program;
         if let Some(main) = program.main {
             self.code.entries.push(Entry { name: "main".to_owned(), address: 0 });
+            self.main_returns = Some(Vec::new());
             self.body(main);
+            let end = self.mark();
+            for jump in self.main_returns.take().unwrap_or_default() {
+                self.set_target(jump, end);
+            }
             self.fork_declared();
             self.emit(Instruction::End);
         }
@@ -182,6 +190,7 @@ impl<'a> Compiler<'a> {
 
     /// The threads that `main` starts when it is done.
     fn fork_declared(&mut self) {
+        self.scope_depth = OUTSIDE;
         for (number, thread) in self.program.threads.iter().enumerate() {
             self.span = thread.span;
             self.event(Instruction::ForkDeclared { thread: number as u32 }, &[], None);
@@ -199,6 +208,8 @@ impl<'a> Compiler<'a> {
                 self.program.blocks[function.body].span.end - 1,
                 self.program.blocks[function.body].span.end,
             );
+            // It belongs to no statement of the function, but to the one that calls it.
+            self.scope_depth = OUTSIDE;
             let zero = self.constant_symbol(0);
             self.assign(self.results[id.index()], zero, self.here());
         }

@@ -32,7 +32,7 @@ use crate::code::Code;
 use crate::machine::Machine;
 use crate::observe::{Nobody, ThreadNumber};
 use crate::outcome::{Ending, Fault, Outcome};
-use crate::run::{Schedule, deadlock_or_end};
+use crate::run::{REGISTERS_MAX, Schedule, deadlock_or_end};
 
 /// How many words the states on one path may take together.
 pub(crate) const WORDS_MAX: usize = 1 << 27;
@@ -106,7 +106,7 @@ pub fn explore_while<'c>(
     limits: &Limits,
     goes_on: &'c dyn Fn() -> bool,
 ) -> Exploration {
-    if code.instructions.len() > INSTRUCTIONS_MAX {
+    if code.instructions.len() > INSTRUCTIONS_MAX || !fits(code) {
         return Exploration::empty();
     }
     let mut search = Search {
@@ -134,6 +134,11 @@ pub fn explore_while<'c>(
         states_count: search.visited.len() as u64,
         complete: search.complete,
     }
+}
+
+/// Whether the threads that are there at the start fit into memory.
+pub(crate) fn fits(code: &Code) -> bool {
+    code.entries.len().saturating_mul(code.registers.len()) <= REGISTERS_MAX
 }
 
 /// A state on the path from the start.

@@ -62,6 +62,8 @@ pub enum FaultKind {
     NotHeld(String),
     /// A wait with a lock that the thread holds more than once.
     HeldTwice(String),
+    /// Calls that go on and on without an event.
+    TooLong,
 }
 
 /// How a run ended.
@@ -111,6 +113,7 @@ impl Display for FaultKind {
             Self::OutOfBounds { name, index, length } => {
                 write!(out, "`{name}[{index}]` is outside the array, which has {length} elements")
             }
+            Self::TooLong => write!(out, "the thread computes too long without an event"),
             Self::NotHeld(lock) => write!(out, "the thread does not hold `{lock}`"),
             Self::HeldTwice(lock) => {
                 write!(out, "the thread waits with `{lock}`, which it holds more than once")

@@ -16,7 +16,7 @@ use reweave_trace::{
     Trace, TraceBuilder, VarId,
 };
 
-use crate::code::{Address, Code};
+use crate::code::{Address, Code, OUTSIDE};
 use crate::observe::{Happened, Observer, ThreadNumber};
 
 /// What a run is to be recorded with.
@@ -191,8 +191,11 @@ impl<'c> Recorder<'c> {
             trail.controls.truncate(depth);
             trail.controls.push(event);
         }
-        let instance = trail.scopes.get(trail.scope_base + effect.scope_depth as usize);
-        let instance = instance.and_then(|scope| scope.instance).or(trail.outer_instance);
+        let instance = match effect.scope_depth {
+            OUTSIDE if trail.scope_base == 0 => trail.outer_instance,
+            OUTSIDE => trail.scopes[trail.scope_base - 1].instance,
+            depth => trail.scopes[trail.scope_base + depth as usize].instance,
+        };
         let mut step = Step::default();
         step.defines = effect.defines.map(|register| LocalId::from_index(register as usize));
         (step.control, step.instance) = (control, instance);

@@ -72,16 +72,21 @@ impl Code {
 }
 
 /// How many registers all threads together may have.
-const REGISTERS_MAX: usize = 1 << 27;
+pub(crate) const REGISTERS_MAX: usize = 1 << 27;
 
 /// Runs `code` under `scheduler`.
 pub fn run(code: &Code, scheduler: &mut dyn Scheduler, settings: &Settings) -> Run {
+    let threads_max =
+        (settings.threads_max as usize).min(REGISTERS_MAX / code.registers.len().max(1));
     let mut recorder = Recorder::new(code, settings.layers);
+    if code.entries.len() > threads_max {
+        let (schedule, memory) = (Schedule::default(), code.memory.clone());
+        let (trace, ending) = (recorder.finish(), Ending::Threads);
+        return Run { trace, ending, faults: Vec::new(), schedule, memory };
+    }
     let mut machine = Machine::new(code, false, &mut recorder);
     let mut ready = Ready::new(&machine);
     let mut schedule = Vec::new();
-    let threads_max =
-        (settings.threads_max as usize).min(REGISTERS_MAX / code.registers.len().max(1));
     let ending = loop {
         if let Some(line) = machine.assumption {
             break Ending::Assumption(line);

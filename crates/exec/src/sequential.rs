@@ -19,7 +19,7 @@ use reweave_base::FxHashSet;
 use crate::code::{Code, Instruction};
 use crate::explore::{
     Digest, Exploration, INSTRUCTIONS_MAX, Limits, STEPS_BETWEEN_LOOKS, StaticFlow, THREADS_MAX,
-    WITNESSES_MAX, WORDS_MAX, WORDS_PER_STATE, state,
+    WITNESSES_MAX, WORDS_MAX, WORDS_PER_STATE, fits, state,
 };
 use crate::machine::Machine;
 use crate::observe::{Nobody, ThreadNumber};
@@ -61,7 +61,7 @@ pub fn explore_sequential_while<'c>(
     limits: &Limits,
     goes_on: &'c dyn Fn() -> bool,
 ) -> Exploration<Vec<Choice>> {
-    if code.has_fork().is_some() || code.instructions.len() > INSTRUCTIONS_MAX {
+    if code.has_fork().is_some() || code.instructions.len() > INSTRUCTIONS_MAX || !fits(code) {
         return Exploration::empty();
     }
     let mut search = Search {

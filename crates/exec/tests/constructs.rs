@@ -437,11 +437,11 @@ fn an_assertion_that_holds_is_an_event() {
     check(
         "shared x;\nmain {\n  assert(x == 0);\n  assume(x < 1);\n  skip;\n}",
         expect![[r#"
-         1 :3 main|r(x) = 0 >%0
-         2 :3 main|let(%1) = 1 <%0 >%1
-         3 :4 main|r(x) = 0 >%2
-         4 :4 main|branch = 1 <%2
-    "#]],
+            1 :3 main|r(x) = 0 >%0
+            2 :3 main|branch = 1 <%0
+            3 :4 main|r(x) = 0 >%1
+            4 :4 main|branch = 1 <%1
+        "#]],
     );
 }
 

@@ -179,3 +179,33 @@ fn every_scheduler_shows_outcomes_that_are_there_and_repeats_itself() {
         }
     }
 }
+
+#[test]
+fn calls_that_go_on_without_an_event_end_their_thread() {
+    let mut text = String::from("fn f0() { skip; }\n");
+    for number in 1..40 {
+        let below = number - 1;
+        text += &format!("fn f{number}() {{ f{below}(); f{below}(); }}\n");
+    }
+    let run = in_turn(&(text + "main { f39(); }"));
+    assert_eq!(
+        run.faults.iter().map(|fault| &fault.kind).collect::<Vec<_>>(),
+        [&FaultKind::TooLong]
+    );
+}
+
+#[test]
+fn a_return_from_main_starts_the_declared_threads() {
+    let run = in_turn("shared x;\nmain { x = 1; return; }\nthread t { x = 2; }");
+    assert_eq!((run.ending, run.memory), (Ending::Finished, vec![2]));
+}
+
+#[test]
+fn expressions_of_any_shape_are_compiled() {
+    let nested = (0..100).fold("x".to_owned(), |inner, _| {
+        let chain = " + (x & 1)".repeat(80);
+        format!("(1 | {inner}{chain})")
+    });
+    let run = in_turn(&format!("shared x = 2;\nmain {{ let t = {nested}; x = 7; }}"));
+    assert_eq!((run.ending, run.memory), (Ending::Finished, vec![7]));
+}

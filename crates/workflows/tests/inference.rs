@@ -193,3 +193,44 @@ fn an_assertion_that_the_specification_breaks_rejects_it() {
     let result = infer(source, program, code, &request, &|| true).unwrap();
     assert_eq!(result.validation, Validation::Valid { parallel: 1, sequential: 1 });
 }
+
+/// The lines of what is inferred from `runs_count` runs; none if there is nothing.
+#[track_caller]
+fn inferred_lines(text: &str, runs_count: u32) -> Option<Vec<(u32, u32)>> {
+    let prepared = prepared(text);
+    let runs = runs_of(&prepared, 1, runs_count);
+    let traces: Vec<&Trace> = runs.iter().map(|run| &run.trace).collect();
+    let inference = reweave_ndseq::infer(&traces, &reweave_ndseq::Settings::default()).unwrap();
+    let flow = runs[0].trace.flow().unwrap();
+    let lines = |placement: Placement| placement.lines(flow).unwrap();
+    placements(&inference.answer).map(|found| found.into_iter().map(lines).collect())
+}
+
+const TOGGLE: &str = "{ x = 1; x = 0; }";
+
+#[test]
+fn a_result_that_no_return_gives_belongs_to_the_call() {
+    let text = format!(
+        "shared x;\nshared y;\nfocus y;\nfn f() {{\n    if (x) {{ skip; }}\n}}\nmain {{\n    cobegin {{\n        \
+         {TOGGLE}\n        {{ y = f(); }}\n    }}\n}}\n"
+    );
+    assert_eq!(inferred_lines(&text, 30), Some(vec![(5, 5)]));
+}
+
+#[test]
+fn declared_threads_are_inside_no_statement_of_main() {
+    let text = format!(
+        "shared x;\nshared z;\nfocus z;\nmain {{\n    let t = x;\n}}\nthread a {TOGGLE}\nthread b {{\n    \
+         if (x) {{ skip; }}\n}}\n"
+    );
+    assert_eq!(inferred_lines(&text, 30), Some(vec![(9, 9)]));
+}
+
+#[test]
+fn what_follows_an_assertion_depends_on_it() {
+    let text = format!(
+        "shared x;\nshared y;\nfocus y;\nmain {{\n    cobegin {{\n        {TOGGLE}\n        \
+         {{ assert(x == 1); y = 1; }}\n    }}\n}}\n"
+    );
+    assert_ne!(inferred_lines(&text, 30), Some(Vec::new()));
+}

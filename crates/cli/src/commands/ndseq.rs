@@ -7,7 +7,10 @@ mod report;
 use std::process::ExitCode;
 
 use reweave_exec::Settings;
+use reweave_workflows::inference::{InferenceError, Trouble};
 use reweave_workflows::runs::{Plan, SchedulerKind};
+
+use crate::exit;
 
 /// Nondeterministic sequential specifications: where `if (*)` must stand for a parallel program to
 /// equal a sequential one, or proof that it cannot.
@@ -29,6 +32,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Infer(args) => infer::run(args),
         Command::Check(args) => check::run(args),
+    }
+}
+
+/// The exit code if no run had a result: something found if runs fail, else cut short; none if
+/// something else is wrong.
+fn code_without_result(error: &anyhow::Error) -> Option<ExitCode> {
+    match error.downcast_ref::<InferenceError>()? {
+        InferenceError::NoResult(troubles) if troubles.iter().any(Trouble::is_fault) => {
+            Some(exit::found())
+        }
+        InferenceError::NoResult(_) => Some(exit::of_answer(false)),
+        _ => None,
     }
 }
 

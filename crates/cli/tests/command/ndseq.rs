@@ -136,7 +136,7 @@ fn results_that_are_sequential_all_the_same_are_told_of() {
 fn a_run_without_a_result_is_left_out() {
     let folder = Folder::with("spin.rw", "shared x;\nmain { while (1) { x = x + 1; } }\n");
     for command in ["infer", "check"] {
-        let ran = folder.run(&["ndseq", command, "--steps", "100", "spin.rw"]).expect(2);
+        let ran = folder.run(&["ndseq", command, "--steps", "100", "spin.rw"]).expect(3);
         assert!(ran.err().contains("no run came to its end"), "{}", ran.err());
     }
 }

@@ -66,10 +66,20 @@ impl Compiler<'_> {
             }
         }
         self.leave(Goal::Return);
-        self.emit(match function {
-            Some(_) => Instruction::Return,
-            None => Instruction::End,
-        });
+        if function.is_some() {
+            self.emit(Instruction::Return);
+            return;
+        }
+        let jump = self.here();
+        match &mut self.main_returns {
+            Some(returns) => {
+                returns.push(jump);
+                self.emit(Instruction::Jump { target: 0 });
+            }
+            None => {
+                self.emit(Instruction::End);
+            }
+        }
     }
 
     fn innermost_loop(&mut self) -> Option<&mut Level> {

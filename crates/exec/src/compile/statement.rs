@@ -1,7 +1,7 @@
 //! Statements, and the blocks they stand in.
 
 use reweave_base::Id;
-use reweave_lang::{BlockId, Capture, LockId, Place, Range, Statement, StatementKind};
+use reweave_lang::{BlockId, Capture, ExprId, LockId, Place, Range, Statement, StatementKind};
 use reweave_trace::Binary;
 
 use super::jump::Level;
@@ -41,28 +41,12 @@ impl Compiler<'_> {
                 let symbol = self.flatten(*value);
                 self.assign(local.index() as Register, symbol, mark);
             }
-            StatementKind::Store { place, value } => {
-                let (cell, index) = self.cell_before(place, &[*value]);
-                let value = self.flatten(*value);
-                let from = self.evaluate(value);
-                let symbols: Vec<SymbolId> = index.into_iter().chain([value]).collect();
-                let address = self.event(Instruction::Write { cell, from }, &symbols, None);
-                let effect = self.effect(address);
-                (effect.value, effect.index) = (Some(value), index);
-            }
+            StatementKind::Store { place, value } => self.store(place, *value),
             StatementKind::If { condition, then, otherwise } => {
                 let condition = self.flatten(*condition);
                 self.if_statement(condition, *then, *otherwise);
             }
-            StatementKind::Optional { body } => {
-                let skip = self.emit(Instruction::Optional { otherwise: 0 });
-                let (line, span) = (self.source.line(self.span.start), self.span);
-                let effect = self.effect(skip);
-                (effect.line, effect.span) = (line, span);
-                self.block(*body);
-                let end = self.mark();
-                self.set_target(skip, end);
-            }
+            StatementKind::Optional { body } => self.optional(*body),
             StatementKind::While { condition, body } => {
                 let start = self.mark();
                 let condition = self.flatten(*condition);
@@ -112,6 +96,26 @@ impl Compiler<'_> {
         }
     }
 
+    fn store(&mut self, place: &Place, value: ExprId) {
+        let (cell, index) = self.cell_before(place, &[value]);
+        let value = self.flatten(value);
+        let from = self.evaluate(value);
+        let symbols: Vec<SymbolId> = index.into_iter().chain([value]).collect();
+        let address = self.event(Instruction::Write { cell, from }, &symbols, None);
+        let effect = self.effect(address);
+        (effect.value, effect.index) = (Some(value), index);
+    }
+
+    fn optional(&mut self, body: BlockId) {
+        let skip = self.emit(Instruction::Optional { otherwise: 0 });
+        let (line, span) = (self.source.line(self.span.start), self.span);
+        let effect = self.effect(skip);
+        (effect.line, effect.span) = (line, span);
+        self.block(body);
+        let end = self.mark();
+        self.set_target(skip, end);
+    }
+
     /// Statements that are one event besides what their operands make.
     fn simple(&mut self, kind: &StatementKind) {
         match kind {
@@ -145,9 +149,7 @@ impl Compiler<'_> {
             StatementKind::Assert { condition } => {
                 let symbol = self.flatten(*condition);
                 let condition = self.evaluate(symbol);
-                let to = self.temporary("");
-                let address =
-                    self.event(Instruction::Assert { condition, to }, &[symbol], Some(to));
+                let address = self.event(Instruction::Assert { condition }, &[symbol], None);
                 self.effect(address).value = Some(symbol);
             }
             StatementKind::Assume { condition } => {
@@ -343,7 +345,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn fetch_add(&mut self, to: Register, place: &Place, amount: reweave_lang::ExprId) {
+    fn fetch_add(&mut self, to: Register, place: &Place, amount: ExprId) {
         let (cell, index) = self.cell_before(place, &[amount]);
         let amount = self.flatten(amount);
         let register = self.evaluate(amount);

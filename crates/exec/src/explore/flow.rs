@@ -298,8 +298,7 @@ impl Instruction {
             | Self::Let { to, .. }
             | Self::Read { to, .. }
             | Self::CompareAndSwap { to, .. }
-            | Self::FetchAdd { to, .. }
-            | Self::Assert { to, .. } => Some(to),
+            | Self::FetchAdd { to, .. } => Some(to),
             Self::Fork { handle, .. } => handle,
             Self::JoinChild { next } => Some(next),
             _ => None,
@@ -372,7 +371,7 @@ impl Code {
                 visit(next);
             }
             Instruction::Branch { condition, .. }
-            | Instruction::Assert { condition, .. }
+            | Instruction::Assert { condition }
             | Instruction::Assume { condition } => visit(condition),
             Instruction::Guard { flag } => visit(flag),
             Instruction::Fork { captured, .. } => {

@@ -7,6 +7,9 @@ use crate::code::{CellOf, Code, Instruction, Register};
 use crate::observe::{Happened, Observer, ThreadNumber};
 use crate::outcome::FaultKind;
 
+/// How many instructions that make no event a thread may go through at once.
+const PASSED_MAX: u32 = 1 << 24;
+
 impl Machine<'_> {
     /// Makes the next event of `thread`, which can take a step.
     pub(crate) fn step<O: Observer>(&mut self, thread: ThreadNumber, observer: &mut O) -> Stepped {
@@ -39,10 +42,10 @@ impl Machine<'_> {
             | Instruction::Write { .. }
             | Instruction::CompareAndSwap { .. }
             | Instruction::FetchAdd { .. } => self.access(thread, instruction, observer),
-            Instruction::Assert { condition, to } => {
+            Instruction::Assert { condition } => {
                 let holds = self.register(thread, condition) != 0;
-                self.set(thread, to, i64::from(holds));
-                self.tell(thread, Happened::Let, Some(i64::from(holds)), observer);
+                let what = Happened::Branch { opens: false };
+                self.tell(thread, what, Some(i64::from(holds)), observer);
                 if holds { Ok(()) } else { Err(FaultKind::Assertion) }
             }
             Instruction::Assume { condition } => {
@@ -293,7 +296,13 @@ impl Machine<'_> {
         let code = self.code;
         let chooses = self.chooses;
         let state = &mut self.threads[thread as usize];
+        let mut passed = 0;
         loop {
+            // Calls of calls can go on for ever, as far as anyone would wait.
+            passed += 1;
+            if passed > PASSED_MAX {
+                return self.fail(thread, FaultKind::TooLong);
+            }
             match code.instructions[state.at as usize] {
                 Instruction::Unary { operator, to, of } => {
                     state.registers[to as usize] = operator.apply(state.registers[of as usize]);

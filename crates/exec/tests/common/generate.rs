@@ -17,6 +17,8 @@ pub(crate) struct Shape {
     pub(crate) spins: bool,
     pub(crate) conditions: bool,
     pub(crate) faults: bool,
+    /// Every other statement is a section of a lock.
+    pub(crate) many_sections: bool,
     /// Locks that are taken and not given back, or given back and not taken.
     pub(crate) unpaired_locks: bool,
     pub(crate) assumptions: bool,
@@ -35,6 +37,7 @@ impl Shape {
         spins: true,
         conditions: true,
         faults: true,
+        many_sections: false,
         unpaired_locks: true,
         assumptions: true,
         threads_inside: true,
@@ -207,6 +210,10 @@ impl Drawer<'_> {
     }
 
     fn statement(&mut self) {
+        if self.shape.many_sections && self.depth < 4 && self.below(2) == 1 {
+            let lock = ["m", "n", "p[0]"][self.below(3)];
+            return self.braced(&format!("sync ({lock})"), &[], 2);
+        }
         let is_deep = self.depth > 3;
         match self.below(if is_deep { 8 } else { 20 }) {
             0 | 1 => {

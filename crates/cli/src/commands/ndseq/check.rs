@@ -10,12 +10,13 @@ use reweave_trace::Trace;
 use reweave_workflows::inference::{Gathered, InferenceError, Trouble, gather};
 use serde_json::{Value, json};
 
-use super::Running;
 use super::report::{cycle_json, faults_json, run_text};
+use super::{Running, code_without_result};
 use crate::commands::run::RunFormat;
 use crate::destination::Destination;
+use crate::exit::{self, say};
+use crate::interrupt;
 use crate::program::{self, Loaded};
-use crate::{exit, interrupt};
 
 /// Check runs of a program against its own `if (*)`.
 ///
@@ -50,10 +51,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.output.as_deref())?;
     let mut results = Vec::new();
     let mut failures = Vec::new();
+    let mut without_result = None;
     for path in &args.programs {
         match check(args, path) {
             Ok(checked) => results.push(checked),
-            Err(error) => failures.push(error),
+            Err(error) => match code_without_result(&error) {
+                Some(code) => {
+                    say(&format!("reweave: {error:#}"));
+                    without_result = Some(code);
+                }
+                None => failures.push(error),
+            },
         }
         if interrupt::is_asked() {
             break;
@@ -73,7 +81,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         true => exit::found(),
         false => ExitCode::SUCCESS,
     };
-    Ok(exit::after(&failures, code))
+    Ok(exit::after(&failures, without_result.unwrap_or(code)))
 }
 
 fn check(args: &Args, path: &Path) -> anyhow::Result<Checked> {

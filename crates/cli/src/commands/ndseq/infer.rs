@@ -8,12 +8,13 @@ use reweave_exec::{Code, Layers, Limits, scheduler::RoundRobin};
 use reweave_ndseq::{Answer, Placement, placements_of_lines};
 use reweave_workflows::inference::{self, Inferred, Request, Trouble, Validation};
 
-use super::Running;
 use super::report::{Inference, write_all};
+use super::{Running, code_without_result};
 use crate::commands::run::RunFormat;
 use crate::destination::Destination;
+use crate::exit::{self, say};
+use crate::interrupt;
 use crate::program::{self, Loaded};
-use crate::{exit, interrupt};
 
 /// Infer where `if (*)` must stand for a program to equal a nondeterministic sequential one.
 ///
@@ -55,10 +56,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.output.as_deref())?;
     let mut results: Vec<(Loaded, Inferred)> = Vec::new();
     let mut failures = Vec::new();
+    let mut without_result = None;
     for path in &args.programs {
         match infer(args, path) {
             Ok(result) => results.push(result),
-            Err(error) => failures.push(error),
+            Err(error) => match code_without_result(&error) {
+                Some(code) => {
+                    say(&format!("reweave: {error:#}"));
+                    without_result = Some(code);
+                }
+                None => failures.push(error),
+            },
         }
         if interrupt::is_asked() {
             break;
@@ -69,7 +77,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if !shown.is_empty() {
         destination.write(|out| write_all(out, &shown, args.format, args.programs.len() > 1))?;
     }
-    Ok(exit::after(&failures, code_of(&results)))
+    Ok(exit::after(&failures, without_result.unwrap_or_else(|| code_of(&results))))
 }
 
 fn infer(args: &Args, path: &Path) -> anyhow::Result<(Loaded, Inferred)> {

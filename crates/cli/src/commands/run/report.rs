@@ -287,6 +287,7 @@ const fn fault_word(kind: &FaultKind) -> &'static str {
         FaultKind::DivisionByZero => "division",
         FaultKind::OutOfBounds { .. } => "index",
         FaultKind::NotHeld(_) | FaultKind::HeldTwice(_) => "lock",
+        FaultKind::TooLong => "time",
     }
 }
 
