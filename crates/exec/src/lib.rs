@@ -5,7 +5,7 @@
 //! scheduler and seed give the same trace, byte for byte. A deadlock, a failed assertion, a
 //! division by zero and a limit that was reached are results with their line, never a crash.
 //!
-//! [`explore`] gives every outcome that any scheduler could bring about, and [`explore_sequential`]
+//! [`explore()`] gives every outcome that any scheduler could bring about, and [`explore_sequential`]
 //! those of the program read as a nondeterministic sequential one.
 
 mod code;

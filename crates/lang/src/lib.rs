@@ -2,7 +2,7 @@
 //!
 //! [`check`] takes a [`Source`] to a [`Program`], every name resolved, or to [`Diagnostic`]s that
 //! point at the places of the faults; it reports several at once, and no input makes it panic.
-//! [`format`] prints a source in the one layout.
+//! [`format()`] prints a source in the one layout.
 
 mod check;
 mod diagnostic;

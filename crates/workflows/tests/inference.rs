@@ -200,9 +200,10 @@ fn inferred_lines(text: &str, runs_count: u32) -> Option<Vec<(u32, u32)>> {
     let prepared = prepared(text);
     let runs = runs_of(&prepared, 1, runs_count);
     let traces: Vec<&Trace> = runs.iter().map(|run| &run.trace).collect();
-    let inference = reweave_ndseq::infer(&traces, &reweave_ndseq::Settings::default()).unwrap();
-    let flow = runs[0].trace.flow().unwrap();
-    let lines = |placement: Placement| placement.lines(flow).unwrap();
+    let inference = reweave_ndseq::infer(&traces, &reweave_ndseq::Settings::default());
+    let inference = inference.expect("runs of one program");
+    let flow = runs[0].trace.flow().expect("a run has a flow layer");
+    let lines = |placement: Placement| placement.lines(flow).expect("it stands in the program");
     placements(&inference.answer).map(|found| found.into_iter().map(lines).collect())
 }
 
