@@ -100,6 +100,9 @@ fn infer(args: &Args, path: &Path) -> anyhow::Result<(Loaded, Inferred)> {
     Ok((loaded, inferred))
 }
 
+/// How many sets of placements one `--reject` may mean.
+const SETS_MAX: usize = 1 << 12;
+
 /// The sets of placements that `text`, such as `5-10,20-25`, names: where lines fit several
 /// placements, each of them.
 fn rejected(code: &Code, text: &str) -> anyhow::Result<Vec<Vec<Placement>>> {
@@ -116,6 +119,8 @@ fn rejected(code: &Code, text: &str) -> anyhow::Result<Vec<Vec<Placement>>> {
             text.trim().parse::<u32>().with_context(|| format!("`{part}`: {expected}"))
         };
         let found = placements_of_lines(flow, line(first)?, line(last)?)?;
+        let sets_count = sets.len().saturating_mul(found.len());
+        anyhow::ensure!(sets_count <= SETS_MAX, "these lines mean too many placements");
         let extend = |set: &Vec<Placement>, &placement: &Placement| {
             let mut set = set.clone();
             set.push(placement);
