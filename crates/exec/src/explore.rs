@@ -18,15 +18,13 @@
 mod bits;
 mod digest;
 mod flow;
+mod ledger;
 mod persistent;
 pub mod reference;
 
-use std::collections::BTreeMap;
-
-use reweave_base::FxHashSet;
-
 pub(crate) use digest::{Digest, state};
 pub(crate) use flow::{INSTRUCTIONS_MAX, StaticFlow};
+pub(crate) use ledger::Ledger;
 
 use crate::code::Code;
 use crate::machine::Machine;
@@ -87,12 +85,6 @@ impl<W> Exploration<W> {
     }
 }
 
-/// How many steps or choices all witnesses together may have.
-pub(crate) const WITNESSES_MAX: usize = 1 << 24;
-
-/// How many steps are taken between two looks at whether to go on.
-pub(crate) const STEPS_BETWEEN_LOOKS: u64 = 1 << 10;
-
 /// Explores all runs of `code`.
 #[must_use]
 pub fn explore(code: &Code, limits: &Limits) -> Exploration {
@@ -111,29 +103,12 @@ pub fn explore_while<'c>(
     }
     let mut search = Search {
         flow: StaticFlow::new(code),
-        limits: *limits,
-        goes_on,
-        steps_count: 0,
-        told: 0,
+        ledger: Ledger::new(limits, goes_on),
         stack: Vec::new(),
-        open: FxHashSet::default(),
-        visited: FxHashSet::default(),
         path: Vec::new(),
-        words: 0,
-        work: 0,
-        outcomes: BTreeMap::new(),
-        faults: BTreeMap::new(),
-        is_endless: false,
-        complete: true,
     };
     search.run(Machine::new(code, false, &mut Nobody));
-    Exploration {
-        outcomes: search.outcomes.into_iter().collect(),
-        faults: search.faults.into_iter().collect(),
-        is_endless: search.is_endless,
-        states_count: search.visited.len() as u64,
-        complete: search.complete,
-    }
+    search.ledger.finish()
 }
 
 /// Whether the threads that are there at the start fit into memory.
@@ -166,43 +141,22 @@ enum Met {
 
 struct Search<'c> {
     flow: StaticFlow,
-    limits: Limits,
-    goes_on: &'c dyn Fn() -> bool,
-    /// How many steps were taken in all.
-    steps_count: u64,
-    /// How many steps the witnesses have.
-    told: usize,
+    ledger: Ledger<'c, ThreadNumber>,
     stack: Vec<Frame<'c>>,
-    /// The states on the stack.
-    open: FxHashSet<u128>,
-    visited: FxHashSet<u128>,
     /// The steps that lead to the state at hand.
     path: Vec<ThreadNumber>,
-    /// How many words the states on the stack take.
-    words: usize,
-    /// How many words all states took that were kept, small ones counted as usual ones.
-    work: u64,
-    outcomes: BTreeMap<Outcome, Schedule>,
-    faults: BTreeMap<Fault, Schedule>,
-    is_endless: bool,
-    complete: bool,
 }
 
 impl<'c> Search<'c> {
     fn run(&mut self, start: Machine<'c>) {
-        self.note_faults(&start, 0);
+        self.ledger.note_faults(&start, 0, &self.path);
         self.visit(start);
         while let Some(frame) = self.stack.last_mut() {
-            if self.steps_count > STEPS_BETWEEN_LOOKS {
-                self.steps_count = 0;
-                if !(self.goes_on)() {
-                    self.complete = false;
-                    return;
-                }
+            if !self.ledger.goes_on() {
+                return;
             }
             let Some(thread) = frame.left.pop() else {
-                let digest = frame.digest;
-                self.open.remove(&digest);
+                self.ledger.close(frame.digest);
                 self.forget(self.stack.len() - 1);
                 self.stack.pop();
                 continue;
@@ -230,19 +184,9 @@ impl<'c> Search<'c> {
     fn step(&mut self, machine: &mut Machine<'c>, thread: ThreadNumber) {
         let faults_count = machine.faults.len();
         machine.step(thread, &mut Nobody);
-        self.steps_count += 1;
-        self.work += 1;
+        self.ledger.step();
         self.path.push(thread);
-        self.note_faults(machine, faults_count);
-    }
-
-    /// Remembers the faults of `machine` after the first `known_count`.
-    fn note_faults(&mut self, machine: &Machine<'_>, known_count: usize) {
-        for fault in &machine.faults[known_count..] {
-            if !self.faults.contains_key(fault) && self.has_room(0) {
-                self.faults.insert(fault.clone(), Schedule(self.path.clone()));
-            }
-        }
+        self.ledger.note_faults(machine, faults_count, &self.path);
     }
 
     /// Goes on from `machine` while only one thread need be tried; then keeps the state, if it is
@@ -252,13 +196,13 @@ impl<'c> Search<'c> {
             let enabled = match ending(&machine) {
                 Ok(enabled) => enabled,
                 Err(ending) => {
-                    self.note_outcome(&machine, ending);
+                    self.ledger.note_outcome(&machine, ending, &self.path);
                     return Met::Other;
                 }
             };
-            let is_long = self.path.len() as u64 >= self.limits.steps_max;
+            let is_long = self.ledger.is_long(self.path.len() as u64);
             if is_long || machine.threads.len() > THREADS_MAX {
-                self.complete = false;
+                self.ledger.cut_short();
                 return Met::Other;
             }
             let tried = persistent::threads(&machine, &self.flow, &enabled);
@@ -272,21 +216,12 @@ impl<'c> Search<'c> {
             break (tried, put_off);
         };
         let digest = state(&machine, &self.flow);
-        if self.open.contains(&digest) {
-            self.is_endless = true;
+        if self.ledger.closes_loop(digest) {
             return Met::Loop;
         }
-        if !self.visited.contains(&digest) {
-            let words = machine.words();
-            self.work += (words as u64).max(WORDS_PER_STATE);
-            let is_full = self.work > self.limits.states_max.saturating_mul(WORDS_PER_STATE);
-            if is_full || self.words + words > WORDS_MAX {
-                self.complete = false;
-                return Met::Other;
-            }
-            self.words += words;
-            self.visited.insert(digest);
-            self.open.insert(digest);
+        let words = machine.words();
+        if self.ledger.is_new(&machine, digest) && self.ledger.takes(words) {
+            self.ledger.open(digest);
             let (machine, depth) = (Some(machine), self.path.len());
             self.stack.push(Frame { machine, words, digest, left, put_off, depth });
         }
@@ -296,22 +231,8 @@ impl<'c> Search<'c> {
     /// Lets go of the state at `place` of the stack.
     fn forget(&mut self, place: usize) {
         let frame = &mut self.stack[place];
-        self.words -= std::mem::take(&mut frame.words);
+        self.ledger.gives_back(std::mem::take(&mut frame.words));
         frame.machine = None;
-    }
-
-    fn note_outcome(&mut self, machine: &Machine<'_>, ending: Ending) {
-        let outcome = Outcome::new(machine.code, &machine.memory, ending, &machine.faults);
-        if !self.outcomes.contains_key(&outcome) && self.has_room(outcome.result.len()) {
-            self.outcomes.insert(outcome, Schedule(self.path.clone()));
-        }
-    }
-
-    /// Whether there is room for the path, and `words` besides, among what is told.
-    fn has_room(&mut self, words: usize) -> bool {
-        self.told += self.path.len() + words;
-        self.complete &= self.told <= WITNESSES_MAX;
-        self.told <= WITNESSES_MAX
     }
 }
 

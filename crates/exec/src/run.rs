@@ -34,6 +34,12 @@ impl Default for Settings {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule(pub Vec<ThreadNumber>);
 
+impl From<Vec<ThreadNumber>> for Schedule {
+    fn from(threads: Vec<ThreadNumber>) -> Self {
+        Self(threads)
+    }
+}
+
 /// What one run did.
 #[derive(Debug)]
 pub struct Run {

@@ -12,18 +12,13 @@
 //! round, so a loop that does nothing but choose comes to an end. Cost: time and memory in those
 //! states.
 
-use std::collections::BTreeMap;
-
-use reweave_base::FxHashSet;
-
 use crate::code::{Code, Instruction};
 use crate::explore::{
-    Digest, Exploration, INSTRUCTIONS_MAX, Limits, STEPS_BETWEEN_LOOKS, StaticFlow, THREADS_MAX,
-    WITNESSES_MAX, WORDS_MAX, WORDS_PER_STATE, fits, state,
+    Digest, Exploration, INSTRUCTIONS_MAX, Ledger, Limits, StaticFlow, THREADS_MAX, fits, state,
 };
 use crate::machine::Machine;
 use crate::observe::{Nobody, ThreadNumber};
-use crate::outcome::{Ending, Fault, Outcome};
+use crate::outcome::Ending;
 use crate::run::blocked;
 
 /// A choice that a sequential run makes.
@@ -66,33 +61,16 @@ pub fn explore_sequential_while<'c>(
     }
     let mut search = Search {
         flow: StaticFlow::new(code),
-        limits: *limits,
-        goes_on,
-        steps_count: 0,
-        told: 0,
+        ledger: Ledger::new(limits, goes_on),
         stack: Vec::new(),
-        open: FxHashSet::default(),
-        visited: FxHashSet::default(),
         story: Vec::new(),
-        words: 0,
-        work: 0,
-        outcomes: BTreeMap::new(),
-        faults: BTreeMap::new(),
-        is_endless: false,
-        complete: true,
     };
     search.run(Sequence {
         machine: Machine::new(code, true, &mut Nobody),
         active: Vec::new(),
         steps_count: 0,
     });
-    Exploration {
-        outcomes: search.outcomes.into_iter().collect(),
-        faults: search.faults.into_iter().collect(),
-        is_endless: search.is_endless,
-        states_count: search.visited.len() as u64,
-        complete: search.complete,
-    }
+    search.ledger.finish()
 }
 
 /// A sequential run, stopped between two steps.
@@ -204,43 +182,24 @@ struct Frame<'c> {
 
 struct Search<'c> {
     flow: StaticFlow,
-    limits: Limits,
-    goes_on: &'c dyn Fn() -> bool,
-    /// How many steps were taken since it was last asked whether to go on.
-    steps_count: u64,
-    /// How many choices the witnesses have.
-    told: usize,
+    ledger: Ledger<'c, Choice>,
     stack: Vec<Frame<'c>>,
-    /// The states on the path.
-    open: FxHashSet<u128>,
-    visited: FxHashSet<u128>,
+    /// The choices that lead to the state at hand.
     story: Vec<Choice>,
-    /// How many words the states on the stack take.
-    words: usize,
-    /// How many words all states took that were kept, small ones counted as usual ones.
-    work: u64,
-    outcomes: BTreeMap<Outcome, Vec<Choice>>,
-    faults: BTreeMap<Fault, Vec<Choice>>,
-    is_endless: bool,
-    complete: bool,
 }
 
 impl<'c> Search<'c> {
     fn run(&mut self, start: Sequence<'c>) {
-        self.note_faults(&start.machine, 0);
+        self.ledger.note_faults(&start.machine, 0, &self.story);
         self.visit(start);
         while let Some(frame) = self.stack.last_mut() {
-            if self.steps_count > STEPS_BETWEEN_LOOKS {
-                self.steps_count = 0;
-                if !(self.goes_on)() {
-                    self.complete = false;
-                    return;
-                }
+            if !self.ledger.goes_on() {
+                return;
             }
             let Some(alternative) = frame.left.pop() else {
-                self.words -= frame.words;
+                self.ledger.gives_back(frame.words);
                 for digest in std::mem::take(&mut frame.open) {
-                    self.open.remove(&digest);
+                    self.ledger.close(digest);
                 }
                 self.stack.pop();
                 continue;
@@ -256,15 +215,7 @@ impl<'c> Search<'c> {
         self.story.push(sequence.told(alternative));
         let faults_count = sequence.machine.faults.len();
         sequence.choose(alternative);
-        self.note_faults(&sequence.machine, faults_count);
-    }
-
-    fn note_faults(&mut self, machine: &Machine<'_>, known_count: usize) {
-        for fault in &machine.faults[known_count..] {
-            if !self.faults.contains_key(fault) && self.has_room(0) {
-                self.faults.insert(fault.clone(), self.story.clone());
-            }
-        }
+        self.ledger.note_faults(&sequence.machine, faults_count, &self.story);
     }
 
     /// Goes on from `sequence` to the next choice that is new, or to the end of the run.
@@ -284,7 +235,7 @@ impl<'c> Search<'c> {
                     continue;
                 }
                 Next::End(ending) => {
-                    self.note_outcome(&sequence.machine, ending);
+                    self.ledger.note_outcome(&sequence.machine, ending, &self.story);
                     break;
                 }
                 Next::Begin(threads) => threads.into_iter().rev().map(Alternative::Begin).collect(),
@@ -302,25 +253,23 @@ impl<'c> Search<'c> {
             if is_noted || self.is_new(&sequence, digest) {
                 if !is_noted {
                     rounds.push(digest);
-                    self.open.insert(digest);
+                    self.ledger.open(digest);
                 }
                 self.keep(sequence, &mut rounds, left);
             }
             break;
         }
         for round in rounds {
-            self.open.remove(&round);
+            self.ledger.close(round);
         }
     }
 
     /// Keeps a state with a choice, and the states on the path to it.
     fn keep(&mut self, sequence: Sequence<'c>, open: &mut Vec<u128>, left: Vec<Alternative>) {
         let words = sequence.machine.words();
-        if self.words + words > WORDS_MAX {
-            self.complete = false;
+        if !self.ledger.takes(words) {
             return;
         }
-        self.words += words;
         let (open, depth) = (std::mem::take(open), self.story.len());
         self.stack.push(Frame { sequence, words, open, left, depth });
     }
@@ -332,18 +281,17 @@ impl<'c> Search<'c> {
         thread: ThreadNumber,
         rounds: &mut Vec<u128>,
     ) -> bool {
-        let is_long = sequence.steps_count >= self.limits.steps_max;
+        let is_long = self.ledger.is_long(sequence.steps_count);
         if is_long || sequence.machine.threads.len() > THREADS_MAX {
-            self.complete = false;
+            self.ledger.cut_short();
             return false;
         }
         let at = sequence.machine.threads[thread as usize].at;
         let faults_count = sequence.machine.faults.len();
         sequence.machine.step(thread, &mut Nobody);
         sequence.steps_count += 1;
-        self.steps_count += 1;
-        self.work += 1;
-        self.note_faults(&sequence.machine, faults_count);
+        self.ledger.step();
+        self.ledger.note_faults(&sequence.machine, faults_count, &self.story);
         let state = &sequence.machine.threads[thread as usize];
         if state.has_ended || state.at > at || sequence.machine.assumption.is_some() {
             return true;
@@ -351,7 +299,7 @@ impl<'c> Search<'c> {
         let digest = sequence.digest(&self.flow);
         let is_new = self.is_new(sequence, digest);
         if is_new {
-            self.open.insert(digest);
+            self.ledger.open(digest);
             rounds.push(digest);
         }
         is_new
@@ -359,30 +307,6 @@ impl<'c> Search<'c> {
 
     /// Whether `digest` was not seen before, and there is room for it.
     fn is_new(&mut self, sequence: &Sequence<'_>, digest: u128) -> bool {
-        self.is_endless |= self.open.contains(&digest);
-        if self.visited.contains(&digest) {
-            return false;
-        }
-        self.work += (sequence.machine.words() as u64).max(WORDS_PER_STATE);
-        if self.work > self.limits.states_max.saturating_mul(WORDS_PER_STATE) {
-            self.complete = false;
-            return false;
-        }
-        self.visited.insert(digest)
-    }
-
-    fn note_outcome(&mut self, machine: &Machine<'_>, ending: Ending) {
-        let outcome = Outcome::new(machine.code, &machine.memory, ending, &machine.faults);
-        if !self.outcomes.contains_key(&outcome) && self.has_room(outcome.result.len()) {
-            self.outcomes.insert(outcome, self.story.clone());
-        }
-    }
-
-    /// Whether there is room for the story, and `words` besides, among what is told.
-    fn has_room(&mut self, words: usize) -> bool {
-        // A choice is several words, and may hold a name.
-        self.told += 4 * self.story.len() + words;
-        self.complete &= self.told <= WITNESSES_MAX;
-        self.told <= WITNESSES_MAX
+        !self.ledger.closes_loop(digest) && self.ledger.is_new(&sequence.machine, digest)
     }
 }
