@@ -138,7 +138,8 @@ fn instances_note(finding: &Finding) -> Option<String> {
 }
 
 /// `count` things: `1 event`, `2 events`.
-fn counted(count: u64, thing: &str) -> String {
+#[must_use]
+pub fn counted(count: u64, thing: &str) -> String {
     let plural = match thing.ends_with('s') {
         _ if count == 1 => "",
         true => "es",

@@ -4,12 +4,15 @@ mod check;
 mod infer;
 mod report;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use reweave_exec::Settings;
 use reweave_workflows::inference::{InferenceError, Trouble};
 use reweave_workflows::runs::{Plan, SchedulerKind};
+use serde_json::Value;
 
+use super::run::Choosing;
 use crate::exit;
 
 /// Nondeterministic sequential specifications: where `if (*)` must stand for a parallel program to
@@ -35,6 +38,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Writes `documents`, one for each program, as a list if `is_list`.
+fn write_documents(out: &mut dyn Write, documents: &[Value], is_list: bool) -> io::Result<()> {
+    match documents {
+        [only] if !is_list => serde_json::to_writer_pretty(&mut *out, only)?,
+        all => serde_json::to_writer_pretty(&mut *out, all)?,
+    }
+    writeln!(out)
+}
+
 /// The exit code if no run had a result: something found if runs fail, else cut short; none if
 /// something else is wrong.
 fn code_without_result(error: &anyhow::Error) -> Option<ExitCode> {
@@ -53,18 +65,11 @@ struct Running {
     /// How many runs
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: u32,
-    /// The seed of the first run; the next has the next
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
     /// Who goes on at each step of a run
     #[arg(long, value_enum, default_value_t)]
     scheduler: RunSchedulerName,
-    /// For `pct`: how many ordering constraints a fault may need
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    depth: u32,
-    /// How many steps a run may take
-    #[arg(long, value_name = "N", default_value_t = Settings::default().steps_max)]
-    steps: u64,
+    #[command(flatten)]
+    choosing: Choosing,
 }
 
 /// A scheduler of single runs as the command line spells it.
@@ -85,11 +90,11 @@ impl Running {
     fn plan(&self) -> Plan {
         let scheduler = match self.scheduler {
             RunSchedulerName::Random => SchedulerKind::Random,
-            RunSchedulerName::Pct => SchedulerKind::Pct { depth: self.depth },
+            RunSchedulerName::Pct => SchedulerKind::Pct { depth: self.choosing.depth },
             RunSchedulerName::Roundrobin => SchedulerKind::RoundRobin,
             RunSchedulerName::RaceDirected => SchedulerKind::RaceDirected,
         };
-        let settings = Settings { steps_max: self.steps, ..Settings::default() };
-        Plan { scheduler, seed: self.seed, runs_count: self.runs, settings }
+        let settings = Settings { steps_max: self.choosing.steps, ..Settings::default() };
+        Plan { scheduler, seed: self.choosing.seed, runs_count: self.runs, settings }
     }
 }

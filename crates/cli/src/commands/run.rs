@@ -16,6 +16,7 @@ use reweave_states::predicate::Predicate;
 use reweave_workflows::inference::InferenceError;
 use reweave_workflows::runs::{self, Plan, SchedulerKind};
 
+use crate::commands::stats::StatsFormat;
 use crate::destination::Destination;
 use crate::exit::{self, say};
 use crate::input::{self, FormatName};
@@ -43,8 +44,11 @@ pub(crate) struct Args {
     /// The format of the trace, whatever the name says
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<FormatName>,
+    /// Who goes on at each step
+    #[arg(long, value_enum, default_value_t)]
+    scheduler: SchedulerName,
     #[command(flatten)]
-    pub(crate) choosing: Choosing,
+    choosing: Choosing,
     /// How many runs, each with the next seed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
@@ -60,16 +64,13 @@ pub(crate) struct Args {
     watch: Vec<String>,
     /// How to print what happened
     #[arg(long, value_enum, default_value_t)]
-    format: RunFormat,
+    format: StatsFormat,
 }
 
-/// How a run's schedule is chosen.
+/// Which of the schedules that a scheduler can choose, and how far it goes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Choosing {
-    /// Who goes on at each step
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) scheduler: SchedulerName,
-    /// Which of the many runs
+    /// Which of the many runs; of several, the first: the next has the next
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// For `pct`: how many ordering constraints a fault may need
@@ -82,7 +83,7 @@ pub(crate) struct Choosing {
 
 /// A scheduler as the command line spells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum SchedulerName {
+enum SchedulerName {
     /// any thread, at every step
     #[default]
     Random,
@@ -98,29 +99,6 @@ pub(crate) enum SchedulerName {
     Sequential,
 }
 
-/// How the runs are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum RunFormat {
-    /// for people
-    #[default]
-    Text,
-    /// for programs
-    Json,
-}
-
-impl Choosing {
-    /// The scheduler; none for what goes through all schedules.
-    pub(crate) const fn kind(&self) -> Option<SchedulerKind> {
-        Some(match self.scheduler {
-            SchedulerName::Random => SchedulerKind::Random,
-            SchedulerName::Pct => SchedulerKind::Pct { depth: self.depth },
-            SchedulerName::Roundrobin => SchedulerKind::RoundRobin,
-            SchedulerName::RaceDirected => SchedulerKind::RaceDirected,
-            SchedulerName::Exhaustive | SchedulerName::Sequential => return None,
-        })
-    }
-}
-
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(output) = &args.output {
@@ -132,13 +110,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     interrupt::keep();
     let settings =
         Settings { steps_max: args.choosing.steps, layers: Layers::Events, ..Settings::default() };
-    let made = match args.choosing.kind() {
+    let made = match args.kind() {
         Some(scheduler) => {
             let plan =
                 Plan { scheduler, seed: args.choosing.seed, runs_count: args.runs, settings };
             repeat(args, &loaded, &plan)?
         }
-        None if args.choosing.scheduler == SchedulerName::Sequential => {
+        None if args.scheduler == SchedulerName::Sequential => {
             anyhow::ensure!(args.output.is_none(), "a sequential run has no trace");
             sequential(args, &loaded)?
         }
@@ -146,10 +124,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let watched = made.watched.iter().map(|watched| &watched.outcome);
     let code = exit::of_search(watched);
-    let report = Report { loaded: &loaded, scheduler: args.choosing.scheduler, made: &made };
+    let report = Report { loaded: &loaded, scheduler: args.scheduler, made: &made };
     Destination::prepare(None)?.write(|out| match args.format {
-        RunFormat::Text => report.text(out),
-        RunFormat::Json => report.json(out),
+        StatsFormat::Text => report.text(out),
+        StatsFormat::Json => report.json(out),
     })?;
     Ok(code)
 }
@@ -242,6 +220,17 @@ fn sequential(args: &Args, loaded: &Loaded) -> anyhow::Result<Made> {
 }
 
 impl Args {
+    /// The scheduler; none for what goes through all schedules.
+    const fn kind(&self) -> Option<SchedulerKind> {
+        Some(match self.scheduler {
+            SchedulerName::Random => SchedulerKind::Random,
+            SchedulerName::Pct => SchedulerKind::Pct { depth: self.choosing.depth },
+            SchedulerName::Roundrobin => SchedulerKind::RoundRobin,
+            SchedulerName::RaceDirected => SchedulerKind::RaceDirected,
+            SchedulerName::Exhaustive | SchedulerName::Sequential => return None,
+        })
+    }
+
     fn limits(&self) -> Limits {
         let steps_max = self.choosing.steps.min(Limits::default().steps_max);
         Limits { states_max: self.states, steps_max }

@@ -27,7 +27,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// How numbers are printed.
+/// How what is no report on findings is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum StatsFormat {
     /// for people

@@ -11,8 +11,8 @@ use reweave_workflows::inference::{Gathered, InferenceError, Trouble, gather};
 use serde_json::{Value, json};
 
 use super::report::{cycle_json, faults_json, run_text};
-use super::{Running, code_without_result};
-use crate::commands::run::RunFormat;
+use super::{Running, code_without_result, write_documents};
+use crate::commands::stats::StatsFormat;
 use crate::destination::Destination;
 use crate::exit::{self, say};
 use crate::interrupt;
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     running: Running,
     /// How to print the verdict
     #[arg(long, value_enum, default_value_t)]
-    format: RunFormat,
+    format: StatsFormat,
     /// Write it to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -69,8 +69,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if !results.is_empty() {
         destination.write(|out| match args.format {
-            RunFormat::Text => results.iter().try_for_each(|checked| text(out, checked)),
-            RunFormat::Json => write_json(out, &results, args.programs.len() > 1),
+            StatsFormat::Text => results.iter().try_for_each(|checked| text(out, checked)),
+            StatsFormat::Json => write_json(out, &results, args.programs.len() > 1),
         })?;
     }
     let is_violated = |checked: &Checked| {
@@ -150,9 +150,5 @@ fn write_json(out: &mut dyn Write, results: &[Checked], is_list: bool) -> io::Re
         value
     };
     let documents: Vec<Value> = results.iter().map(document).collect();
-    match documents.as_slice() {
-        [only] if !is_list => serde_json::to_writer_pretty(&mut *out, only)?,
-        all => serde_json::to_writer_pretty(&mut *out, all)?,
-    }
-    writeln!(out)
+    write_documents(out, &documents, is_list)
 }

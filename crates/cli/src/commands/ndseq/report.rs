@@ -8,7 +8,8 @@ use reweave_trace::Flow;
 use reweave_workflows::inference::{Inferred, Observed, Rejected, Trouble, Validation, Wrong};
 use serde_json::{Value, json};
 
-use crate::commands::run::RunFormat;
+use super::write_documents;
+use crate::commands::stats::StatsFormat;
 use crate::program::Loaded;
 
 /// What was inferred of one program.
@@ -21,18 +22,14 @@ pub(super) struct Inference<'a> {
 pub(super) fn write_all(
     out: &mut dyn Write,
     results: &[Inference<'_>],
-    format: RunFormat,
+    format: StatsFormat,
     is_list: bool,
 ) -> io::Result<()> {
     match format {
-        RunFormat::Text => results.iter().try_for_each(|result| result.text(out)),
-        RunFormat::Json => {
+        StatsFormat::Text => results.iter().try_for_each(|result| result.text(out)),
+        StatsFormat::Json => {
             let documents: Vec<Value> = results.iter().map(Inference::json).collect();
-            match documents.as_slice() {
-                [only] if !is_list => serde_json::to_writer_pretty(&mut *out, only)?,
-                all => serde_json::to_writer_pretty(&mut *out, all)?,
-            }
-            writeln!(out)
+            write_documents(out, &documents, is_list)
         }
     }
 }

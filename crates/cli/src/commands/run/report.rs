@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use reweave_exec::{Blocked, Choice, Code, Ending, Exploration, Fault, FaultKind, Outcome, Run};
-use reweave_report::Examined;
+use reweave_report::{Examined, counted};
 use reweave_trace::Trace;
 use serde_json::{Value, json};
 
@@ -130,8 +130,8 @@ impl Report<'_> {
     pub(super) fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let name = self.loaded.source.name();
         if let Some(states_count) = self.made.states_count {
-            let outcomes = counted(self.made.runs.len(), "outcome");
-            let states = counted(states_count as usize, "state");
+            let outcomes = counted(self.made.runs.len() as u64, "outcome");
+            let states = counted(states_count, "state");
             let of = match self.scheduler {
                 SchedulerName::Sequential => "the sequential program",
                 _ => "all schedules",
@@ -178,7 +178,7 @@ impl Report<'_> {
     fn one(&self, out: &mut dyn Write, run: &OneRun) -> io::Result<()> {
         let after = run
             .steps_count
-            .map_or(String::new(), |count| format!(" after {}", counted(count, "step")));
+            .map_or(String::new(), |count| format!(" after {}", counted(count as u64, "step")));
         match &run.ending {
             Ending::Finished => writeln!(out, "finished{after}")?,
             Ending::Deadlock(_) => writeln!(out, "deadlock{after}")?,
@@ -300,9 +300,4 @@ const fn ending_word(ending: &Ending) -> &'static str {
         Ending::Threads => "threads",
         Ending::Stopped => "stopped",
     }
-}
-
-/// `1 step`, `2 steps`.
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
