@@ -11,7 +11,9 @@ use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_exec::explore::reference;
 use reweave_exec::scheduler::{Random, Replay};
-use reweave_exec::{Ending, Exploration, Limits, Outcome, Schedule, Settings, explore, run};
+use reweave_exec::{
+    Ending, Exploration, Limits, Outcome, Schedule, Settings, explore, explore_while, run,
+};
 use reweave_testkit::soak;
 use reweave_trace::LocalId;
 
@@ -291,4 +293,23 @@ fn the_figure_of_the_paper_runs_as_it_says() {
         21 3 main.1|branch (done) - 0
     "#]]
     .assert_eq(&told);
+}
+
+#[test]
+fn a_search_that_is_cut_short_says_so() {
+    let code = code("shared x; thread a { x = x + 1; x = x + 1; } thread b { x = x + 1; x = 2; }");
+    let whole = explore(&code, &Limits::default());
+    assert!(whole.complete);
+    let few = [
+        Limits { states_max: 1, ..Limits::default() },
+        Limits { steps_max: 3, ..Limits::default() },
+    ];
+    for limits in few {
+        let part = explore(&code, &limits);
+        assert!(!part.complete, "{limits:?}");
+        let is_known = |outcome| whole.outcomes.iter().any(|(known, _)| known == outcome);
+        assert!(part.outcomes.iter().all(|(outcome, _)| is_known(outcome)), "{limits:?}");
+    }
+    let endless = self::code("shared x; thread a { while (1) { x = x + 1; } } thread b { x = 5; }");
+    assert!(!explore_while(&endless, &Limits::default(), &|| false).complete);
 }

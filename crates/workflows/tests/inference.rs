@@ -10,7 +10,7 @@ use reweave_ndseq::reference::BruteForce;
 use reweave_ndseq::{Answer, Placement};
 use reweave_testkit::soak;
 use reweave_trace::{OpKind, Trace};
-use reweave_workflows::inference::{Request, Validation, gather, infer};
+use reweave_workflows::inference::{Inferred, Request, Validation, Wrong, gather, infer};
 use reweave_workflows::runs::{Plan, SchedulerKind};
 use reweave_workflows::specification::inferred;
 
@@ -176,22 +176,74 @@ fn only_what_declares_moves_and_comments_are_no_values() {
     self::prepared(&specification);
 }
 
-#[test]
-fn an_assertion_that_the_specification_breaks_rejects_it() {
-    // Left out, the retried round is harmless; but an `if (*)` that reaches further lets the whole
-    // update be skipped, which the assertion at the end does not allow.
-    let text = "shared x;\nmain {\n    coforeach (i in 0..2) {\n        let done = 0;\n        \
-                while (!done) {\n            let old = x;\n            \
-                let ok = cas(x, old, old + 1);\n            if (ok) { done = 1; }\n        }\n    \
-                }\n    assert(x == 2);\n}\n";
+/// What is inferred for `text` from five runs and held against all, within so many states.
+#[track_caller]
+fn validated(text: &str, states_max: u64) -> (Inferred, Vec<Vec<(u32, u32)>>) {
     let prepared = prepared(text);
     let settings = Settings::default();
     let plan = Plan { scheduler: SchedulerKind::RaceDirected, seed: 1, runs_count: 5, settings };
+    let limits = Limits { states_max, ..Limits::default() };
+    let request = Request { plan, settings: Default::default(), validation: Some(limits) };
+    let Prepared { source, program, code } = &prepared;
+    let result = infer(source, program, code, &request, &|| true).expect("some run ends");
+    let flow = result.runs[0].run.trace.flow().expect("a run has a flow layer");
+    let lines = |placement: &Placement| placement.lines(flow).expect("it stands in the program");
+    let rejected = result.rejected.iter();
+    let rejected = rejected.map(|it| it.placements.iter().map(lines).collect()).collect();
+    (result, rejected)
+}
+
+const RETRY: &str = "shared x;\nmain {\n    coforeach (i in 1..=2) {\n        let done = 0;\n        \
+                     let flag = 0;\n        while (!done || flag) {\n            \
+                     let old = x;\n            let divisor = old + 1;\n            \
+                     let ok = cas(x, old, old + 1);\n            if (ok) { done = 1; }\n            \
+                     flag = 0;\n            let unused = 10 / divisor;\n        }\n    }\n}\n";
+
+#[test]
+fn a_specification_that_fails_is_rejected_and_the_next_best_inferred() {
+    // What is enclosed first leaves the divisor at 0 where it is left out.
+    let (result, rejected) = validated(RETRY, 100_000);
+    assert_eq!(rejected, [[(7, 10)]]);
+    assert!(matches!(result.rejected[0].reason, Wrong::Fault(_)), "{:?}", result.rejected);
+    assert_eq!(result.validation, Validation::Valid { parallel: 1, sequential: 1 });
+    let specification = result.specification.expect("there is a next best");
+    assert!(
+        specification.contains("let divisor = old + 1;\n            if (*) {"),
+        "{specification}"
+    );
+}
+
+#[test]
+fn what_cannot_be_gone_through_is_not_called_valid() {
+    let (result, _) = validated(RETRY, 1);
+    assert_eq!(result.validation, Validation::Unknown);
+}
+
+#[test]
+fn a_result_that_no_sequential_run_has_rejects_what_explains_its_run() {
+    // The swap that fails is a read that nothing depends on; run alone it would not fail.
+    let text = "shared y;\nmain {\n    cobegin {\n        { let o = fetchadd(y, 1); }\n        \
+                { let t = y; let c = cas(y, t, 5); }\n    }\n}\n";
+    let (result, rejected) = validated(text, 100_000);
+    assert_eq!(rejected, [[]; 1] as [[(u32, u32); 0]; 1]);
+    assert!(matches!(result.rejected[0].reason, Wrong::Missing(_)), "{:?}", result.rejected);
+    assert_eq!(result.inference.answer, Answer::NoneLeft);
+}
+
+#[test]
+fn a_run_that_shows_a_missing_result_is_added() {
+    let text = "shared x;\nmain {\n    coforeach (i in 0..2) { let t = x; x = t + 1; }\n}\n";
+    let prepared = prepared(text);
+    let settings = Settings::default();
+    // Without a change of priorities each thread runs to its end.
+    let scheduler = SchedulerKind::Pct { depth: 1 };
+    let plan = Plan { scheduler, seed: 1, runs_count: 1, settings };
     let request =
         Request { plan, settings: Default::default(), validation: Some(Limits::default()) };
     let Prepared { source, program, code } = &prepared;
-    let result = infer(source, program, code, &request, &|| true).unwrap();
-    assert_eq!(result.validation, Validation::Valid { parallel: 1, sequential: 1 });
+    let result = infer(source, program, code, &request, &|| true).expect("the run ends");
+    assert_eq!(result.runs.iter().map(|it| it.seed).collect::<Vec<_>>(), [Some(1), None]);
+    assert!(matches!(result.inference.answer, Answer::Impossible(_)));
 }
 
 /// The lines of what is inferred from `runs_count` runs; none if there is nothing.
