@@ -149,7 +149,12 @@ pub struct Rejected {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// A sequential run ends in a fault that no parallel run has.
-    Fault(Fault),
+    Fault {
+        /// What it is; its line is that of the sequential program.
+        fault: Fault,
+        /// The first line of the statement that fails.
+        statement: String,
+    },
     /// A parallel run has a result that no sequential run has.
     Missing(Outcome),
 }
@@ -284,7 +289,9 @@ impl Attempt<'_> {
         }
         let sequential = self.sequential(text, limits)?;
         if let Some((fault, _)) = sequential.faults.first() {
-            let reason = Wrong::Fault(fault.clone());
+            let statement = text.get(fault.span.range()).and_then(|text| text.lines().next());
+            let statement = statement.unwrap_or_default().to_owned();
+            let reason = Wrong::Fault { fault: fault.clone(), statement };
             self.rejected.push(Rejected { placements: placements.to_vec(), reason });
             return Ok(None);
         }

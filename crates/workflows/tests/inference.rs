@@ -204,7 +204,10 @@ fn a_specification_that_fails_is_rejected_and_the_next_best_inferred() {
     // What is enclosed first leaves the divisor at 0 where it is left out.
     let (result, rejected) = validated(RETRY, 100_000);
     assert_eq!(rejected, [[(7, 10)]]);
-    assert!(matches!(result.rejected[0].reason, Wrong::Fault(_)), "{:?}", result.rejected);
+    let Wrong::Fault { statement, .. } = &result.rejected[0].reason else {
+        panic!("{:?}", result.rejected)
+    };
+    assert_eq!(statement, "let unused = 10 / divisor;");
     assert_eq!(result.validation, Validation::Valid { parallel: 1, sequential: 1 });
     let specification = result.specification.expect("there is a next best");
     assert!(

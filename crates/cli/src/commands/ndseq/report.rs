@@ -142,7 +142,9 @@ impl Inference<'_> {
             placements => format!("`if (*)` at {}", self.spelled(placements)),
         };
         let why = match &rejected.reason {
-            Wrong::Fault(fault) => format!("sequentially, line {}: {}", fault.line, fault.kind),
+            Wrong::Fault { fault, statement } => {
+                format!("sequentially `{statement}` fails: {}", fault.kind)
+            }
             Wrong::Missing(outcome) => {
                 let names = self.loaded.code.result_names();
                 let values = names.iter().zip(&outcome.result).take(8);
