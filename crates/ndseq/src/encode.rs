@@ -34,8 +34,8 @@
 use std::collections::BTreeMap;
 
 use reweave_base::{FxHashMap, FxHashSet, IndexVec, Rows};
+use reweave_solver::{Lit, Solver};
 use reweave_trace::{InstanceId, StaticBlockId};
-use rustsat::types::Lit;
 
 use crate::candidates::Candidates;
 use crate::effort::{Effort, VARIABLE};
@@ -45,7 +45,6 @@ use crate::placement::Placement;
 use crate::run::Run;
 use crate::scopes::ExecutionId;
 use crate::slice::forced;
-use crate::solver::Solver;
 
 /// A statement: its block and its position there.
 pub(crate) type Statement = (StaticBlockId, u32);

@@ -25,6 +25,7 @@
 //! that contain it, and the search goes on from where it was (constraint (8), appendix C).
 
 use reweave_base::IndexVec;
+use reweave_solver::Engine;
 use reweave_trace::Trace;
 
 use crate::conflict::Conflicts;
@@ -35,7 +36,6 @@ use crate::relevant::{Regions, relevant};
 use crate::run::{Run, RunError, prepare};
 use crate::search::{Found, Search};
 use crate::slice::{forced, slice};
-use crate::solver::Engine;
 
 /// How to infer.
 #[derive(Clone, Debug)]

@@ -37,7 +37,6 @@ pub mod run;
 pub mod scopes;
 mod search;
 pub mod slice;
-mod solver;
 
 pub use check::{CheckError, Verdict, check};
 pub use explain::{Chain, Explanation, Hop, Link, Reason};
@@ -45,5 +44,5 @@ pub use infer::{
     Answer, Inference, Inferrer, Known, RunStatistics, Settings, Statistics, Unneeded, infer,
 };
 pub use placement::{Placement, PlacementError, own_placements, placements_of_lines};
+pub use reweave_solver::Engine;
 pub use run::{Run, RunError};
-pub use solver::Engine;

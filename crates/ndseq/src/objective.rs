@@ -14,10 +14,7 @@
 use std::collections::BTreeMap;
 
 use reweave_base::IndexVec;
-use rustsat::encodings::card::{Encode, Totalizer};
-use rustsat::types::Lit;
-
-use crate::solver::Solver;
+use reweave_solver::{Encode, Lit, Solver, Totalizer};
 
 reweave_base::id! {
     /// A sum of broken wishes.
@@ -111,7 +108,7 @@ mod tests {
     use reweave_base::Rng;
 
     use super::*;
-    use crate::solver::{Engine, Outcome};
+    use reweave_solver::{Engine, Outcome};
 
     /// The least cost by trying every assignment.
     fn brute_force(count: u32, clauses: &[Vec<(u32, bool)>], weights: &[u64]) -> Option<u64> {

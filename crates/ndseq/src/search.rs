@@ -16,7 +16,7 @@
 //! can be rejected afterwards.
 
 use reweave_base::{FxHashMap, FxHashSet, IndexVec};
-use rustsat::types::Lit;
+use reweave_solver::{Lit, Outcome, Solver};
 
 use crate::conflict::{Conflicts, Edge};
 use crate::encode::{Encoding, Statement};
@@ -27,7 +27,6 @@ use crate::objective::Objective;
 use crate::placement::{Placement, overlap};
 use crate::relevant::{Regions, relevant};
 use crate::run::Run;
-use crate::solver::{Outcome, Solver};
 
 /// How many cycles of more than two threads are looked for in one proposal, beyond the one that
 /// there must be for each group of threads.

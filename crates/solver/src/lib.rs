@@ -1,13 +1,16 @@
 //! The solver: clauses in, models and cores out, with a budget.
 //!
-//! What inference needs of an incremental satisfiability solver, and no more. The default is
+//! What analyses need of an incremental satisfiability solver, and no more. The default is
 //! batsat, in Rust; with the feature `cadical` there is CaDiCaL besides. Both are deterministic.
 
 use batsat::Callbacks;
-use rustsat::encodings::card::{BoundUpper, BoundUpperIncremental, Totalizer};
+use rustsat::encodings::card::{BoundUpper, BoundUpperIncremental};
 use rustsat::instances::{BasicVarManager, Cnf, ManageVars};
 use rustsat::solvers::{Solve, SolveIncremental, SolverResult};
-use rustsat::types::{Clause, Lit, TernaryVal, Var};
+use rustsat::types::{Clause, TernaryVal, Var};
+
+pub use rustsat::encodings::card::{Encode, Totalizer};
+pub use rustsat::types::Lit;
 
 /// Which solver to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +25,7 @@ pub enum Engine {
 
 /// What a call of the solver ended with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// All clauses and assumptions hold in the model that can be asked for now.
     Satisfied,
     /// These assumptions cannot all hold.
@@ -32,10 +35,11 @@ pub(crate) enum Outcome {
 }
 
 /// A solver with its clauses.
-pub(crate) struct Solver {
+pub struct Solver {
     backend: Backend,
     variables_count: u32,
     clauses_count: u64,
+    conflicts_count: u64,
     conflicts_left: u64,
 }
 
@@ -65,23 +69,30 @@ impl Callbacks for Budget {
 
 impl Solver {
     /// A solver without clauses that may meet `conflicts_max` conflicts in all.
-    pub(crate) fn new(engine: Engine, conflicts_max: u64) -> Self {
+    #[must_use]
+    pub fn new(engine: Engine, conflicts_max: u64) -> Self {
         let backend = match engine {
             Engine::Batsat => Backend::Batsat(Box::default()),
             #[cfg(feature = "cadical")]
             Engine::Cadical => Backend::Cadical(Box::default()),
         };
-        Self { backend, variables_count: 0, clauses_count: 0, conflicts_left: conflicts_max }
+        Self {
+            backend,
+            variables_count: 0,
+            clauses_count: 0,
+            conflicts_count: 0,
+            conflicts_left: conflicts_max,
+        }
     }
 
     /// A new variable, as the literal that says that it is true.
-    pub(crate) fn variable(&mut self) -> Lit {
+    pub fn variable(&mut self) -> Lit {
         self.variables_count += 1;
         Var::new(self.variables_count - 1).pos_lit()
     }
 
     /// Demands that one of `literals` holds.
-    pub(crate) fn add(&mut self, literals: &[Lit]) {
+    pub fn add(&mut self, literals: &[Lit]) {
         self.clauses_count += 1;
         let clause: Clause = literals.iter().copied().collect();
         let added = match &mut self.backend {
@@ -93,7 +104,7 @@ impl Solver {
     }
 
     /// Looks for a model of all clauses in which the `assumptions` hold.
-    pub(crate) fn solve(&mut self, assumptions: &[Lit]) -> Outcome {
+    pub fn solve(&mut self, assumptions: &[Lit]) -> Outcome {
         let last = Var::new(self.variables_count.saturating_sub(1));
         let budget = self.conflicts_left;
         let (result, spent) = match &mut self.backend {
@@ -107,6 +118,7 @@ impl Solver {
             #[cfg(feature = "cadical")]
             Backend::Cadical(solver) => solve_cadical(solver, last, assumptions, budget),
         };
+        self.conflicts_count = self.conflicts_count.saturating_add(spent);
         self.conflicts_left = budget.saturating_sub(spent);
         match result.expect("the solver is in no state that forbids solving") {
             SolverResult::Sat => Outcome::Satisfied,
@@ -135,7 +147,8 @@ impl Solver {
     }
 
     /// Whether `literal` holds in the model that was found last.
-    pub(crate) fn holds(&self, literal: Lit) -> bool {
+    #[must_use]
+    pub fn holds(&self, literal: Lit) -> bool {
         let value = match &self.backend {
             Backend::Batsat(solver) => solver.lit_val(literal),
             #[cfg(feature = "cadical")]
@@ -146,7 +159,7 @@ impl Solver {
 
     /// Demands that `total`, a sum of literals, can be bounded by `bound`, and gives the literal
     /// that does so.
-    pub(crate) fn at_most(&mut self, total: &mut Totalizer, bound: usize) -> Option<Lit> {
+    pub fn at_most(&mut self, total: &mut Totalizer, bound: usize) -> Option<Lit> {
         let mut variables = BasicVarManager::from_next_free(Var::new(self.variables_count));
         let mut clauses = Cnf::new();
         let encoded = total.encode_ub_change(bound..=bound, &mut clauses, &mut variables);
@@ -160,13 +173,21 @@ impl Solver {
     }
 
     /// How many variables there are.
-    pub(crate) const fn variables_count(&self) -> u32 {
+    #[must_use]
+    pub const fn variables_count(&self) -> u32 {
         self.variables_count
     }
 
     /// How many clauses were added.
-    pub(crate) const fn clauses_count(&self) -> u64 {
+    #[must_use]
+    pub const fn clauses_count(&self) -> u64 {
         self.clauses_count
+    }
+
+    /// How many conflicts were met in all calls.
+    #[must_use]
+    pub const fn conflicts_count(&self) -> u64 {
+        self.conflicts_count
     }
 }
 
