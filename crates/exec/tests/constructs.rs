@@ -336,12 +336,12 @@ fn locks_are_held_as_often_as_they_are_taken() {
     check(
         "shared x; lock m[2];\nmain {\n  let i = 0;\n  lock(m[i + 1]);\n  sync (m[1]) {\n    x = 1;\n  }\n  unlock(m[1]);\n}",
         expect![[r#"
-             1 :3 main|let(i) = 0 >i
-             2 :4 main|acq(m[1])
-             3 :5 main|acq(m[1])
-             4 :6 main|w(x) = 1
-             5 :7 main|rel(m[1])
-             6 :8 main|rel(m[1])
+            1 :3 main|let(i) = 0 >i
+            2 :4 main|acq(m[1]) <i
+            3 :5 main|acq(m[1])
+            4 :6 main|w(x) = 1
+            5 :7 main|rel(m[1])
+            6 :8 main|rel(m[1])
         "#]],
     );
 }

@@ -124,8 +124,8 @@ impl Compiler<'_> {
                 self.acquire(lock, index);
             }
             StatementKind::Unlock { lock } => {
-                let (lock, _) = self.lock(lock);
-                self.event(Instruction::Release { lock }, &[], None);
+                let (lock, index) = self.lock(lock);
+                self.indexed(Instruction::Release { lock }, index);
             }
             StatementKind::Wait { condition, lock } => {
                 let (lock, index) = self.lock(lock);
@@ -300,7 +300,12 @@ impl Compiler<'_> {
     }
 
     fn acquire(&mut self, lock: CellOf<LockId>, index: Option<SymbolId>) {
-        let address = self.event(Instruction::Acquire { lock }, &[], None);
+        self.indexed(Instruction::Acquire { lock }, index);
+    }
+
+    /// An event of a lock with this index.
+    fn indexed(&mut self, instruction: Instruction, index: Option<SymbolId>) {
+        let address = self.event(instruction, index.as_slice(), None);
         self.effect(address).index = index;
     }
 
@@ -313,8 +318,7 @@ impl Compiler<'_> {
         body: BlockId,
     ) {
         let span = self.span;
-        let address = self.event(begin, &[], None);
-        self.effect(address).index = index;
+        self.indexed(begin, index);
         self.levels.push(Level::Section(end));
         self.block(body);
         self.levels.pop();

@@ -2,8 +2,8 @@
 
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_trace::{
-    Binary, EventId, Expr, ExprId, LocalId, Op, PointId, Program, ThreadId, Transition, Unary,
-    VarId,
+    Binary, EventId, Expr, ExprId, LocalId, LockId, Op, PointId, Program, ThreadId, Transition,
+    Unary, VarId,
 };
 
 use super::Recorder;
@@ -16,6 +16,8 @@ struct Expressions<'c> {
     program: Program,
     /// For each variable which element of its array it is.
     elements: Vec<i64>,
+    /// The same for each lock.
+    lock_elements: Vec<Option<i64>>,
     made: FxHashMap<(SymbolId, Option<VarId>), ExprId>,
     constants: FxHashMap<i64, ExprId>,
     tests: FxHashMap<(Binary, ExprId, ExprId), ExprId>,
@@ -24,9 +26,9 @@ struct Expressions<'c> {
     bodies: FxHashMap<(Address, Variant), Body>,
 }
 
-/// What tells events of one instruction apart: what it accesses, and whether a test fails or a
-/// swap does.
-type Variant = (Option<VarId>, bool);
+/// What tells events of one instruction apart: what it accesses or which lock it takes or gives
+/// back, and whether a test fails or a swap does.
+type Variant = (Option<VarId>, Option<LockId>, bool);
 
 /// What a transition tests and assigns.
 #[derive(Clone, Copy, Default)]
@@ -76,6 +78,7 @@ impl Recorder<'_> {
             code: self.code,
             program: Program::default(),
             elements: self.elements(),
+            lock_elements: self.lock_elements(),
             made: FxHashMap::default(),
             constants: FxHashMap::default(),
             tests: FxHashMap::default(),
@@ -130,7 +133,11 @@ impl Recorder<'_> {
             Op::Branch => self.builder.value_at(EventId::from_index(place)) == Some(0),
             op => matches!(op, Op::AtomicRead(..)),
         };
-        let variant = (op.var(), fails);
+        let lock = match op {
+            Op::Acquire(lock) | Op::Release(lock) | Op::Request(lock) => Some(lock),
+            _ => None,
+        };
+        let variant = (op.var(), lock, fails);
         let (last, body) = expressions.last[at as usize];
         if last == Some(variant) {
             return body;
@@ -162,7 +169,7 @@ impl Recorder<'_> {
     fn new_body(
         &self,
         at: Address,
-        (var, fails): Variant,
+        (var, lock, fails): Variant,
         expressions: &mut Expressions<'_>,
     ) -> Body {
         let effect = self.code.effects[at as usize];
@@ -200,8 +207,37 @@ impl Recorder<'_> {
                 let guard = self.index_guard(&effect, var, expressions);
                 Body { guard, store: var.zip(value), define: defined.zip(seen), assertion: None }
             }
-            _ => Body::default(),
+            _ => Body { guard: self.lock_guard(&effect, lock, expressions), ..Body::default() },
         }
+    }
+
+    /// That the index is the one of the lock which was taken or given back.
+    fn lock_guard(
+        &self,
+        effect: &Effect,
+        lock: Option<LockId>,
+        expressions: &mut Expressions<'_>,
+    ) -> Option<ExprId> {
+        let (index, lock) = effect.index.zip(lock)?;
+        if let Symbol::Constant(_) = self.code.symbols[index as usize] {
+            return None;
+        }
+        let element = expressions.lock_elements[lock.index()]?;
+        let (index, element) = (expressions.of(index, None), expressions.constant(element));
+        Some(expressions.test(Binary::Equal, index, element))
+    }
+
+    /// For each lock which element of its array it is, if it is one.
+    fn lock_elements(&self) -> Vec<Option<i64>> {
+        let mut elements = vec![None; self.locks.len()];
+        for (lock, id) in self.locks.iter().enumerate() {
+            if let &Some(id) = id {
+                let name = self.code.lock_name(lock as u32);
+                let element = name.strip_suffix(']').and_then(|name| name.rsplit('[').next());
+                elements[id as usize] = element.and_then(|element| element.parse().ok());
+            }
+        }
+        elements
     }
 
     /// That a swap found what it compares with, or did not.
