@@ -39,7 +39,8 @@ pub(super) struct Loaded {
 pub(super) fn names(tree: &Tree) -> Vec<String> {
     let name =
         |(path, _): (&str, &str)| Some(path.strip_prefix(FOLDER)?.strip_suffix(".rw")?.to_owned());
-    tree.texts().filter_map(name).collect()
+    // Those in folders of their own are for other tables.
+    tree.texts().filter_map(name).filter(|name| !name.contains('/')).collect()
 }
 
 impl Loaded {
