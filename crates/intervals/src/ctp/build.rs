@@ -1,0 +1,561 @@
+//! Building a concurrent trace program from the program layers of runs.
+//!
+//! Of each thread the runs' chains are followed together: as long as they take the same steps they
+//! share points, and where they part the thread branches. Then points from which the same can
+//! happen are made one, so that ways that part come together again. Both keep exactly the runs'
+//! ways and those that cross over between them at a common point; what tells steps apart is what
+//! they do and where in the code they stand, so nothing needs to be known of a language.
+//!
+//! Linear in the steps of all runs, but for sorting.
+
+use reweave_base::{FxHashMap, Id, IndexVec};
+use reweave_trace::{
+    Expr, ExprId, LocalId, LockId, Names, Op, PointId, Program, SiteId, ThreadId, Trace,
+    Transition, TransitionId, VarId,
+};
+
+use super::capture::{Captures, captures};
+use super::{Action, Ctp, Owner, Point, Step, StepId, Thread};
+use crate::terms::{Slot, Term, TermId, Terms};
+
+/// Why there is no concurrent trace program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CtpError {
+    /// There is nothing to look at.
+    #[error("expected the program of at least one run, found none")]
+    Empty,
+    /// A trace was recorded without its program.
+    #[error(
+        "run {run} has no program layer: only runs of programs in our language carry one, and files do not keep it"
+    )]
+    NoProgram {
+        /// Which run, counted from 1.
+        run: usize,
+    },
+    /// The steps of a thread go round.
+    #[error(
+        "{site}: thread `{thread}` has a loop here that the run did not unroll; expected each repetition as steps of its own"
+    )]
+    Loop {
+        /// Whose loop.
+        thread: String,
+        /// Where it closes.
+        site: String,
+    },
+}
+
+/// What tells steps apart: all but where they start and end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Body {
+    pub(super) action: (u8, u32),
+    pub(super) site: SiteId,
+    pub(super) guard: Option<TermId>,
+    pub(super) store: Option<(Slot, TermId)>,
+    pub(super) define: Option<(Slot, TermId)>,
+    pub(super) assertion: Option<TermId>,
+}
+
+impl Body {
+    /// That of a step that assigns nothing.
+    pub(super) fn plain(action: Action, site: SiteId) -> Self {
+        let action = action.code();
+        Self { action, site, guard: None, store: None, define: None, assertion: None }
+    }
+}
+
+/// A point while it is being made: where the runs stand that came the same way, and what the
+/// thread holds, how often.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Place {
+    at: Vec<(u32, PointId)>,
+    held: Vec<(LockId, u32)>,
+}
+
+pub(super) type Edge = (Action, Body, usize);
+
+pub(super) fn build(traces: &[&Trace]) -> Result<Ctp, CtpError> {
+    let programs = programs(traces)?;
+    let mut builder = Builder::new(traces, programs)?;
+    let mut threads: Vec<Vec<Vec<Edge>>> = Vec::new();
+    for thread in (0..builder.names.threads.len()).map(ThreadId::from_index) {
+        let points = builder.thread(thread);
+        threads.push(builder.pass(thread, points));
+    }
+    Ok(builder.finish(threads))
+}
+
+fn programs<'t>(traces: &[&'t Trace]) -> Result<Vec<&'t Program>, CtpError> {
+    if traces.is_empty() {
+        return Err(CtpError::Empty);
+    }
+    let layers = traces.iter().enumerate();
+    layers.map(|(run, trace)| trace.program().ok_or(CtpError::NoProgram { run: run + 1 })).collect()
+}
+
+/// One run, and what its ids are in the common names.
+pub(super) struct Source<'t> {
+    pub(super) program: &'t Program,
+    pub(super) threads: Vec<ThreadId>,
+    vars: Vec<VarId>,
+    locks: Vec<LockId>,
+    pub(super) locals: Vec<LocalId>,
+    sites: Vec<SiteId>,
+    /// The run's own id of each of our threads.
+    own_threads: FxHashMap<ThreadId, ThreadId>,
+    pub(super) leaving: IndexVec<PointId, Vec<TransitionId>>,
+    pub(super) transitions: IndexVec<TransitionId, Transition>,
+    /// How the run calls things.
+    names: &'t Names,
+}
+
+pub(super) struct Builder<'t> {
+    pub(super) names: Names,
+    sources: Vec<Source<'t>>,
+    /// What threads take over from their parents, and the variables by which.
+    pub(super) captures: Captures,
+    pub(super) passed: FxHashMap<(ThreadId, LocalId), VarId>,
+    slots: IndexVec<Slot, Owner>,
+    pub(super) slot_of: FxHashMap<Owner, Slot>,
+    pub(super) terms: Terms,
+    /// For each run, thread and expression the term that it is.
+    translated: FxHashMap<(u32, ThreadId, ExprId), TermId>,
+}
+
+impl<'t> Builder<'t> {
+    fn new(traces: &[&'t Trace], programs: Vec<&'t Program>) -> Result<Self, CtpError> {
+        let mut names = Names::default();
+        let sources: Vec<Source<'t>> = traces
+            .iter()
+            .zip(programs)
+            .map(|(trace, program)| Source::new(trace.names(), program, &mut names))
+            .collect();
+        let mut builder = Self {
+            names,
+            captures: captures(&sources)?,
+            sources,
+            passed: FxHashMap::default(),
+            slots: IndexVec::new(),
+            slot_of: FxHashMap::default(),
+            terms: Terms::default(),
+            translated: FxHashMap::default(),
+        };
+        builder.name_captures();
+        builder.number_slots();
+        Ok(builder)
+    }
+
+    /// Gives every shared variable and every local that occurs its slot.
+    fn number_slots(&mut self) {
+        for (var, _) in self.names.vars.entries() {
+            self.slots.push(Owner::Shared(var));
+        }
+        let mut found: Vec<(ThreadId, LocalId)> = Vec::new();
+        for source in &self.sources {
+            for transition in source.transitions.iter() {
+                let thread = source.threads[transition.thread.index()];
+                let mut add = |local: LocalId| found.push((thread, source.locals[local.index()]));
+                if let Some((local, _)) = transition.define {
+                    add(local);
+                }
+                let values = [transition.store.map(|(_, value)| value), transition.guard];
+                let more = [transition.define.map(|(_, value)| value), transition.assertion];
+                for expr in values.into_iter().chain(more).flatten() {
+                    each_local(source.program, expr, &mut add);
+                }
+                if let Some(Op::Fork(child)) = transition.access {
+                    let child = source.threads[child.index()];
+                    let passed = self.captures.get(&child).into_iter().flatten();
+                    found.extend(passed.flat_map(|&local| [(thread, local), (child, local)]));
+                }
+            }
+            found.sort_unstable();
+            found.dedup();
+        }
+        for (thread, local) in found {
+            self.slots.push(Owner::Local(thread, local));
+        }
+        self.slot_of = self.slots.entries().map(|(slot, &owner)| (owner, slot)).collect();
+    }
+
+    /// The points of `thread` with the steps from each; the first is its entry.
+    fn thread(&mut self, thread: ThreadId) -> Vec<Vec<Edge>> {
+        let mut at = Vec::new();
+        for (run, source) in self.sources.iter().enumerate() {
+            let own = source.own_threads.get(&thread);
+            if let Some(entry) = own.and_then(|&own| source.program.entry(own)) {
+                at.push((run as u32, entry));
+            }
+        }
+        let start = Place { at, held: Vec::new() };
+        let mut known: FxHashMap<Place, usize> = FxHashMap::default();
+        known.insert(start.clone(), 0);
+        let mut places = vec![start];
+        let mut edges: Vec<Vec<Edge>> = Vec::new();
+        // Places are found in an order of breadth, so what follows is the end of the list.
+        while edges.len() < places.len() {
+            let here = places[edges.len()].clone();
+            let mut leaving = Vec::new();
+            for (action, body, next) in self.ways(thread, &here) {
+                let to = *known.entry(next.clone()).or_insert_with(|| {
+                    places.push(next);
+                    places.len() - 1
+                });
+                leaving.push((action, body, to));
+            }
+            edges.push(leaving);
+        }
+        let held = places.into_iter().map(|place| place.held).collect();
+        minimise(&edges, held)
+    }
+
+    /// The ways on from `here`, each with where it leads.
+    fn ways(&mut self, thread: ThreadId, here: &Place) -> Vec<(Action, Body, Place)> {
+        let mut ways: Vec<(Action, Body, Place)> = Vec::new();
+        for &(run, point) in &here.at {
+            for index in 0..self.sources[run as usize].leaving[point].len() {
+                let source = &self.sources[run as usize];
+                let transition = source.transitions[source.leaving[point][index]];
+                let (action, held) = hold(source.action(transition.access), &here.held);
+                let to = (run, source.behind_wait(transition.to));
+                let body = self.body(run, thread, action, &transition);
+                match ways.iter_mut().find(|(_, known, _)| *known == body) {
+                    Some((_, _, place)) => place.at.push(to),
+                    None => ways.push((action, body, Place { at: vec![to], held })),
+                }
+            }
+        }
+        for (_, _, place) in &mut ways {
+            place.at.sort_unstable();
+            place.at.dedup();
+        }
+        ways
+    }
+
+    fn body(&mut self, run: u32, thread: ThreadId, action: Action, of: &Transition) -> Body {
+        let (site, store, define) = {
+            let source = &self.sources[run as usize];
+            let store =
+                of.store.map(|(var, value)| (Owner::Shared(source.vars[var.index()]), value));
+            let define = of
+                .define
+                .map(|(local, value)| (Owner::Local(thread, source.locals[local.index()]), value));
+            (source.sites[of.site.index()], store, define)
+        };
+        let mut assign = |(owner, value)| (self.slot_of[&owner], self.term(run, thread, value));
+        let (store, define) = (store.map(&mut assign), define.map(&mut assign));
+        Body {
+            action: action.code(),
+            site,
+            guard: of.guard.map(|guard| self.term(run, thread, guard)),
+            store,
+            define,
+            assertion: of.assertion.map(|assertion| self.term(run, thread, assertion)),
+        }
+    }
+
+    fn term(&mut self, run: u32, thread: ThreadId, expr: ExprId) -> TermId {
+        if let Some(&known) = self.translated.get(&(run, thread, expr)) {
+            return known;
+        }
+        let source = &self.sources[run as usize];
+        let term = match source.program.expr(expr) {
+            Expr::Constant(value) => Term::Constant(value),
+            Expr::Local(local) => {
+                Term::Slot(self.slot_of[&Owner::Local(thread, source.locals[local.index()])])
+            }
+            Expr::Shared(var) => Term::Slot(self.slot_of[&Owner::Shared(source.vars[var.index()])]),
+            Expr::Unary(operator, of) => Term::Unary(operator, self.term(run, thread, of)),
+            Expr::Binary(operator, left, right) => {
+                let left = self.term(run, thread, left);
+                Term::Binary(operator, left, self.term(run, thread, right))
+            }
+        };
+        let made = self.terms.add(term);
+        self.translated.insert((run, thread, expr), made);
+        made
+    }
+
+    fn finish(self, threads: Vec<Vec<Vec<Edge>>>) -> Ctp {
+        let mut ctp = Ctp {
+            terms: self.terms,
+            initial: IndexVec::from_elem(0, self.slots.len()),
+            slots: self.slots,
+            threads: IndexVec::new(),
+            steps: IndexVec::new(),
+            leaving: IndexVec::new(),
+            names: self.names,
+        };
+        for source in &self.sources {
+            for (var, &of) in source.vars.iter().enumerate() {
+                let value = source.program.initial(VarId::from_index(var));
+                ctp.initial[Slot::from_index(of.index())] = value;
+            }
+        }
+        for (thread, points) in threads.into_iter().enumerate() {
+            ctp.add_thread(ThreadId::from_index(thread), points);
+        }
+        for step in 0..ctp.steps.len() {
+            let step = ctp.steps[StepId::from_index(step)];
+            if let Action::Fork(child) = step.action {
+                ctp.threads[child].parent.get_or_insert(step.thread);
+            }
+        }
+        ctp
+    }
+}
+
+impl Ctp {
+    fn add_thread(&mut self, thread: ThreadId, points: Vec<Vec<Edge>>) {
+        let base = self.leaving.len();
+        let first = self.steps.len();
+        let count = points.len();
+        for (index, leaving) in points.into_iter().enumerate() {
+            let start = StepId::from_index(self.steps.len());
+            for (action, body, to) in leaving {
+                self.steps.push(Step {
+                    thread,
+                    from: Point::from_index(base + index),
+                    to: Point::from_index(base + to),
+                    action,
+                    guard: body.guard,
+                    store: body.store,
+                    define: body.define,
+                    assertion: body.assertion,
+                    site: body.site,
+                });
+            }
+            self.leaving.push(start..StepId::from_index(self.steps.len()));
+        }
+        self.threads.push(Thread {
+            points: Point::from_index(base)..Point::from_index(base + count),
+            steps: StepId::from_index(first)..StepId::from_index(self.steps.len()),
+            parent: None,
+        });
+    }
+}
+
+impl<'t> Source<'t> {
+    fn new(own: &'t Names, program: &'t Program, names: &mut Names) -> Self {
+        let threads: Vec<ThreadId> =
+            own.threads.entries().map(|(_, name)| names.threads.intern(name)).collect();
+        let own_threads =
+            threads.iter().enumerate().map(|(own, &of)| (of, ThreadId::from_index(own))).collect();
+        let mut leaving = IndexVec::from_elem(Vec::new(), program.points().len());
+        for (id, transition) in program.transitions() {
+            leaving[transition.from].push(id);
+        }
+        Self {
+            program,
+            threads,
+            vars: own.vars.entries().map(|(_, name)| names.vars.intern(name)).collect(),
+            locks: own.locks.entries().map(|(_, name)| names.locks.intern(name)).collect(),
+            locals: own.locals.entries().map(|(_, name)| names.locals.intern(name)).collect(),
+            sites: own.sites.entries().map(|(_, name)| names.sites.intern(name)).collect(),
+            own_threads,
+            leaving,
+            transitions: program.transitions().map(|(_, &transition)| transition).collect(),
+            names: own,
+        }
+    }
+
+    /// What an operation is to others. Operations that only ever keep threads waiting, and are no
+    /// mutexes, are taken as if they did not: that leaves more interleavings, never fewer.
+    fn action(&self, op: Option<Op>) -> Action {
+        match op {
+            Some(Op::Read(var) | Op::LooseRead(var) | Op::AtomicRead(var, _)) => {
+                Action::Read(self.vars[var.index()])
+            }
+            Some(Op::Write(var) | Op::AtomicWrite(var, _)) => Action::Write(self.vars[var.index()]),
+            Some(Op::AtomicUpdate(var, _)) => Action::Update(self.vars[var.index()]),
+            Some(Op::Acquire(lock)) => Action::Acquire(self.locks[lock.index()]),
+            Some(Op::Release(lock)) => Action::Release(self.locks[lock.index()]),
+            Some(Op::Fork(thread)) => Action::Fork(self.threads[thread.index()]),
+            Some(Op::Join(thread)) => Action::Join(self.threads[thread.index()]),
+            Some(
+                Op::Fence(_)
+                | Op::AcquireShared(_)
+                | Op::ReleaseShared(_)
+                | Op::Request(_)
+                | Op::Wait(_)
+                | Op::Wake(_)
+                | Op::Timeout(_)
+                | Op::Notify(_)
+                | Op::NotifyAll(_)
+                | Op::Arrive(_)
+                | Op::Depart(_)
+                | Op::Post(_)
+                | Op::Take(_)
+                | Op::Alloc(_)
+                | Op::Free(_)
+                | Op::Begin(_)
+                | Op::End(_)
+                | Op::Branch
+                | Op::Let(_),
+            )
+            | None => Action::Local,
+        }
+    }
+
+    /// Where a thread is behind a wait, which it begins in the same step as it gives the lock back.
+    fn behind_wait(&self, point: PointId) -> PointId {
+        match self.leaving[point][..] {
+            [only] if matches!(self.transitions[only].access, Some(Op::Wait(_))) => {
+                self.transitions[only].to
+            }
+            _ => point,
+        }
+    }
+
+    /// The points that `entry` leads to, each after all that it leads to.
+    pub(super) fn backward(&self, entry: PointId) -> Result<Vec<PointId>, CtpError> {
+        let mut states = IndexVec::from_elem(State::New, self.leaving.len());
+        let mut path = vec![(entry, 0)];
+        let mut done = Vec::new();
+        states[entry] = State::Open;
+        while let Some((point, next)) = path.last_mut() {
+            let Some(&id) = self.leaving[*point].get(*next) else {
+                states[*point] = State::Done;
+                done.push(*point);
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            let transition = &self.transitions[id];
+            match states[transition.to] {
+                State::Open => return Err(self.has_loop(transition)),
+                State::Done => {}
+                State::New => {
+                    states[transition.to] = State::Open;
+                    path.push((transition.to, 0));
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    fn has_loop(&self, closing: &Transition) -> CtpError {
+        CtpError::Loop {
+            thread: self.names.threads.name(closing.thread).to_owned(),
+            site: self.names.location(closing.site).to_owned(),
+        }
+    }
+}
+
+/// How far a search has come with a point.
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    New,
+    Open,
+    Done,
+}
+
+impl Action {
+    fn code(self) -> (u8, u32) {
+        match self {
+            Self::Local => (0, 0),
+            Self::Read(var) => (1, var.number()),
+            Self::Write(var) => (2, var.number()),
+            Self::Update(var) => (3, var.number()),
+            Self::Acquire(lock) => (4, lock.number()),
+            Self::Release(lock) => (5, lock.number()),
+            Self::Fork(thread) => (6, thread.number()),
+            Self::Join(thread) => (7, thread.number()),
+        }
+    }
+}
+
+/// What `action` is to a thread that holds `held`, and what it holds then: a lock that is taken
+/// again is taken by the first acquire and given back by the last release.
+fn hold(action: Action, held: &[(LockId, u32)]) -> (Action, Vec<(LockId, u32)>) {
+    let mut held = held.to_vec();
+    let found = |held: &[(LockId, u32)], lock| held.binary_search_by_key(&lock, |&(of, _)| of);
+    let action = match action {
+        Action::Acquire(lock) => match found(&held, lock) {
+            Ok(place) => {
+                held[place].1 += 1;
+                Action::Local
+            }
+            Err(place) => {
+                held.insert(place, (lock, 1));
+                action
+            }
+        },
+        Action::Release(lock) => match found(&held, lock) {
+            Ok(place) if held[place].1 > 1 => {
+                held[place].1 -= 1;
+                Action::Local
+            }
+            Ok(place) => {
+                held.remove(place);
+                action
+            }
+            Err(_) => Action::Local,
+        },
+        other => other,
+    };
+    (action, held)
+}
+
+pub(super) fn each_local(program: &Program, expr: ExprId, visit: &mut dyn FnMut(LocalId)) {
+    match program.expr(expr) {
+        Expr::Constant(_) | Expr::Shared(_) => {}
+        Expr::Local(local) => visit(local),
+        Expr::Unary(_, of) => each_local(program, of, visit),
+        Expr::Binary(_, left, right) => {
+            each_local(program, left, visit);
+            each_local(program, right, visit);
+        }
+    }
+}
+
+/// What a thread holds at a point, and the steps from it with where they lead.
+type Future = (Vec<(LockId, u32)>, Vec<(Body, usize)>);
+
+/// The graph with points made one from which the same can happen while the same locks are held;
+/// points are in an order in which steps lead forward.
+fn minimise(edges: &[Vec<Edge>], held: Vec<Vec<(LockId, u32)>>) -> Vec<Vec<Edge>> {
+    let order = topological(edges);
+    let mut class = vec![usize::MAX; edges.len()];
+    let mut known: FxHashMap<Future, usize> = FxHashMap::default();
+    let mut classes: Vec<usize> = Vec::new();
+    let mut held: Vec<Option<_>> = held.into_iter().map(Some).collect();
+    for &point in order.iter().rev() {
+        let mut future: Vec<(Body, usize)> =
+            edges[point].iter().map(|&(_, body, to)| (body, class[to])).collect();
+        future.sort_unstable();
+        let holds = held[point].take().expect("a point is visited once");
+        class[point] = *known.entry((holds, future)).or_insert_with(|| {
+            classes.push(point);
+            classes.len() - 1
+        });
+    }
+    // Classes were found from the ends, so the other way round steps lead forward.
+    let last = classes.len() - 1;
+    let mut merged: Vec<Vec<Edge>> = Vec::new();
+    for &point in classes.iter().rev() {
+        let onward = edges[point].iter();
+        merged.push(onward.map(|&(action, body, to)| (action, body, last - class[to])).collect());
+    }
+    merged
+}
+
+/// All points, each after those that lead to it; the entry, which all come from, is first.
+fn topological(edges: &[Vec<Edge>]) -> Vec<usize> {
+    let mut incoming = vec![0_u32; edges.len()];
+    for &(_, _, to) in edges.iter().flatten() {
+        incoming[to] += 1;
+    }
+    let mut order = vec![0];
+    let mut next = 0;
+    while next < order.len() {
+        for &(_, _, to) in &edges[order[next]] {
+            incoming[to] -= 1;
+            if incoming[to] == 0 {
+                order.push(to);
+            }
+        }
+        next += 1;
+    }
+    order
+}

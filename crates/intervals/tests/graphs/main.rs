@@ -1,0 +1,7 @@
+//! Graphs: recorded ones, their definitions, and that they cover all interleavings.
+
+mod adequacy;
+mod common;
+mod definitions;
+mod shapes;
+mod vectors;
