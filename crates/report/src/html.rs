@@ -45,7 +45,7 @@ tr.fault { background: var(--band); } tr.fault td.step { color: var(--bad); font
 /// # Errors
 /// If `out` fails.
 pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
-    page(out, &page_title(examined), |out| {
+    page(out, &page_title(examined), "What else these runs could have done", |out| {
         for (at, examined) in examined.iter().enumerate() {
             section(out, at, examined)?;
         }
@@ -53,10 +53,14 @@ pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     })
 }
 
-/// Writes a page called `title`, with what `body` writes.
-pub(crate) fn page(
+/// Writes a page called `title`, with a `heading` and what `body` writes.
+///
+/// # Errors
+/// If `out` or `body` fails.
+pub fn page(
     out: &mut dyn Write,
     title: &str,
+    heading: &str,
     body: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     write!(
@@ -66,8 +70,9 @@ pub(crate) fn page(
          <meta http-equiv=\"Content-Security-Policy\" \
          content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
-         <h1>What else these runs could have done</h1>\n",
-        markup(title)
+         <h1>{}</h1>\n",
+        markup(title),
+        markup(heading)
     )?;
     body(out)?;
     writeln!(out, "</body>\n</html>")

@@ -7,6 +7,7 @@
 mod alternatives;
 mod cycle;
 mod explain;
+mod graph;
 mod html;
 mod json;
 mod layout;
@@ -27,10 +28,11 @@ use schedule::{observed, sees};
 
 pub use cycle::{cycle_json, cycle_text};
 pub use explain::{explanation_html, explanation_json, explanation_text};
-pub use html::html;
+pub use graph::{graph_dot, graph_svg};
+pub use html::{html, page};
 pub use json::{SCHEMA, json, json_list};
 pub use settings::recorded_settings;
-pub use shown::shown;
+pub use shown::{markup, shown};
 pub use stats::{Source, Stats, stats_json, stats_list_json, stats_text};
 pub use text::{summary, text};
 

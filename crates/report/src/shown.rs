@@ -56,7 +56,8 @@ pub(crate) fn wrapped(text: &str, letters_max: usize) -> Vec<String> {
 }
 
 /// `text`, shown, with the characters that mean something to HTML escaped.
-pub(crate) fn markup(text: &str) -> String {
+#[must_use]
+pub fn markup(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in shown(text).chars() {
         match letter {

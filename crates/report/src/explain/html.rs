@@ -24,7 +24,8 @@ pub fn explanation_html(
 ) -> io::Result<()> {
     let Examined { path, trace, .. } = *examined;
     let explanation = Explanation::of(trace, reported);
-    page(out, &format!("{} of {}: reweave", reported.id, title(path)), |out| {
+    let heading = "What else these runs could have done";
+    page(out, &format!("{} of {}: reweave", reported.id, title(path)), heading, |out| {
         writeln!(out, "<h2>{}</h2>", markup(title(path)))?;
         writeln!(out, "<p class=\"soft\">{}</p>", size(trace))?;
         writeln!(out, "<article id=\"{}\">", reported.id)?;
