@@ -2,8 +2,10 @@
 //!
 //! [`runs`] repeats a program under a scheduler; [`specification`] prints a program with its
 //! inferred `if (*)` in place; [`inference`] gathers runs, infers, and, where asked, validates what
-//! was inferred by all runs of the sequential program.
+//! was inferred by all runs of the sequential program; [`ranges`] finds the ranges of a program's
+//! values, and runs the schedules that break its assertions.
 
 pub mod inference;
+pub mod ranges;
 pub mod runs;
 pub mod specification;
