@@ -7,4 +7,4 @@ mod driver;
 mod select;
 
 pub use driver::{Quiet, Watch, run};
-pub use select::{PLANNED_FAMILIES, UnknownName, analyses, select};
+pub use select::{UnknownName, analyses, select};

@@ -10,6 +10,7 @@ mod examine;
 pub(crate) mod explain;
 pub(crate) mod fmt;
 pub(crate) mod generate;
+pub(crate) mod intervals;
 pub(crate) mod list;
 pub(crate) mod ndseq;
 pub(crate) mod races;

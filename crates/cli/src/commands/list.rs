@@ -32,7 +32,7 @@ struct Row {
 }
 
 /// Those that look at programs and not at traces alone.
-const OF_PROGRAMS: [Row; 2] = [
+const OF_PROGRAMS: [Row; 3] = [
     Row {
         name: "ndseq.infer",
         family: "ndseq",
@@ -52,6 +52,16 @@ const OF_PROGRAMS: [Row; 2] = [
         is_default: false,
         summary: "whether the runs of a program agree with its own `if (*)`",
         paper: "Burnim, Elmas, Necula, Sen 2012",
+    },
+    Row {
+        name: "intervals",
+        family: "intervals",
+        kind: "range",
+        guarantee: "sound",
+        needs: "program",
+        is_default: false,
+        summary: "the range of every variable over all interleavings of a program's runs",
+        paper: "Ganai, Wang 2010",
     },
 ];
 

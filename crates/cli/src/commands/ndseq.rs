@@ -39,7 +39,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes `documents`, one for each program, as a list if `is_list`.
-fn write_documents(out: &mut dyn Write, documents: &[Value], is_list: bool) -> io::Result<()> {
+pub(super) fn write_documents(
+    out: &mut dyn Write,
+    documents: &[Value],
+    is_list: bool,
+) -> io::Result<()> {
     match documents {
         [only] if !is_list => serde_json::to_writer_pretty(&mut *out, only)?,
         all => serde_json::to_writer_pretty(&mut *out, all)?,
@@ -74,7 +78,7 @@ struct Running {
 
 /// A scheduler of single runs as the command line spells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum RunSchedulerName {
+pub(super) enum RunSchedulerName {
     /// any thread, at every step
     Random,
     /// by priorities that change at a few random moments
@@ -86,14 +90,21 @@ enum RunSchedulerName {
     RaceDirected,
 }
 
+impl RunSchedulerName {
+    /// The scheduler itself; `depth` is for `pct`.
+    pub(super) const fn kind(self, depth: u32) -> SchedulerKind {
+        match self {
+            Self::Random => SchedulerKind::Random,
+            Self::Pct => SchedulerKind::Pct { depth },
+            Self::Roundrobin => SchedulerKind::RoundRobin,
+            Self::RaceDirected => SchedulerKind::RaceDirected,
+        }
+    }
+}
+
 impl Running {
     fn plan(&self) -> Plan {
-        let scheduler = match self.scheduler {
-            RunSchedulerName::Random => SchedulerKind::Random,
-            RunSchedulerName::Pct => SchedulerKind::Pct { depth: self.choosing.depth },
-            RunSchedulerName::Roundrobin => SchedulerKind::RoundRobin,
-            RunSchedulerName::RaceDirected => SchedulerKind::RaceDirected,
-        };
+        let scheduler = self.scheduler.kind(self.choosing.depth);
         let settings = Settings { steps_max: self.choosing.steps, ..Settings::default() };
         Plan { scheduler, seed: self.choosing.seed, runs_count: self.runs, settings }
     }

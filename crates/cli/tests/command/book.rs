@@ -114,6 +114,7 @@ fn the_chapters_on_faults_show_what_is_printed() {
     shows_what_is_printed("explain.md", &["total.std"]);
     shows_what_is_printed("ndseq.md", &[]);
     shows_what_is_printed("language.md", &[]);
+    shows_what_is_printed("intervals.md", &[]);
 }
 
 /// The row of the relation in the table of the README: its pairs, and how many are proven.

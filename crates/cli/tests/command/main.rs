@@ -9,6 +9,7 @@ mod explain;
 mod families;
 mod fmt;
 mod generate;
+mod intervals;
 mod manners;
 mod ndseq;
 mod run;
@@ -116,7 +117,7 @@ impl Ran {
 }
 
 /// Every command.
-pub(crate) const COMMANDS: [&str; 15] = [
+pub(crate) const COMMANDS: [&str; 16] = [
     "demo",
     "check",
     "races",
@@ -124,6 +125,7 @@ pub(crate) const COMMANDS: [&str; 15] = [
     "atomicity",
     "determinism",
     "states",
+    "intervals",
     "explain",
     "stats",
     "convert",

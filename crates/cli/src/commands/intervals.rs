@@ -1,0 +1,284 @@
+//! `intervals`: the ranges of values over all interleavings.
+
+mod page;
+mod report;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use reweave_exec::Settings;
+use reweave_intervals::analyse;
+use reweave_intervals::domain::{Congruence, Domain, Interval, Product};
+use reweave_intervals::graph::{self, GraphKind};
+use reweave_intervals::{propagate, symbolic};
+use reweave_workflows::ranges::{self, Ranges, Request, Verdict};
+use reweave_workflows::runs::Plan;
+use serde_json::Value;
+
+use super::ndseq::RunSchedulerName;
+use super::run::Choosing;
+use crate::destination::Destination;
+use crate::exit;
+use crate::interrupt;
+use crate::program::{self, Loaded};
+use report::Described;
+
+/// Find the range of every variable over all interleavings of a run.
+///
+/// Runs the program, forgets the order between its threads, and bounds what each statement can read
+/// and write in any order: assertions that hold in all of them, lines that none reaches, what
+/// variables can hold at the end. If the recorded ways are the only ones, that is proved for every
+/// run of the program. An assertion that ranges leave open is searched for a schedule that breaks it,
+/// and the schedule is run. Exits with 0 when every assertion that runs came to holds, 66 when one
+/// fails or a run does, and 3 when that is left open.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reweave intervals bank.rw\n  \
+                        reweave intervals bank.rw --runs 20 --reach 12 --format json\n  \
+                        reweave intervals bank.rw --format dot | dot -Tsvg > bank.svg")]
+pub(crate) struct Args {
+    /// Programs of the language; `-` is standard input
+    #[arg(value_name = "PROGRAM.rw", required = true)]
+    programs: Vec<PathBuf>,
+    /// How many runs; where they take different ways, all of these are looked at
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    runs: u32,
+    /// Who goes on at each step of a run
+    #[arg(long, value_enum, default_value_t = RunSchedulerName::Random)]
+    scheduler: RunSchedulerName,
+    #[command(flatten)]
+    choosing: Choosing,
+    /// Which switches between threads are left out because of locks
+    #[arg(long, value_enum, default_value_t)]
+    edges: EdgesName,
+    /// Which switches are needed: enough for a proof, or those of the paper, which can be too few
+    /// with three threads or more
+    #[arg(long, value_enum, default_value_t)]
+    mode: ModeName,
+    /// How many transactions are run one after the other before ranges are joined: sharper, slower
+    #[arg(long, value_name = "B", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    lookahead: u32,
+    /// What a thread knows of its own variables when it goes on
+    #[arg(long, value_enum, default_value_t)]
+    locals: LocalsName,
+    /// How sets of numbers are described
+    #[arg(long, value_enum, default_value_t)]
+    domain: DomainName,
+    /// On which graphs
+    #[arg(long, value_enum, default_value_t)]
+    graph: GraphName,
+    /// Also say whether this line can be reached, and how; may be given several times
+    #[arg(long, value_name = "LINE")]
+    reach: Vec<u32>,
+    /// How many conflicts the search for a schedule may meet; 0 searches for none
+    #[arg(long, value_name = "N", default_value_t = symbolic::Settings::default().conflicts_max)]
+    search: u64,
+    /// How to print what was found
+    #[arg(long, value_enum, default_value_t)]
+    format: FormatName,
+    /// Write it to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// A way to print ranges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum FormatName {
+    /// for people
+    #[default]
+    Text,
+    /// for programs
+    Json,
+    /// the graph, for Graphviz
+    Dot,
+    /// a page with the graph as a picture
+    Html,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum EdgesName {
+    /// those that no run can take
+    #[default]
+    Lattice,
+    /// those between points that hold a common lock
+    Lockset,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum ModeName {
+    /// every interleaving is looked at, also those that end early
+    #[default]
+    Sound,
+    /// as in the paper
+    Paper,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum LocalsName {
+    /// what both of the others leave possible
+    #[default]
+    Both,
+    /// what the switch carried
+    Copy,
+    /// what they ever were at that point
+    Own,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum DomainName {
+    /// by the least and the greatest
+    #[default]
+    Intervals,
+    /// by a remainder
+    Congruences,
+    /// by both
+    Both,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum GraphName {
+    /// all three; answers are those of the last
+    #[default]
+    All,
+    /// every access on its own
+    Ccfg,
+    /// mutually atomic transactions
+    Tsg,
+    /// those that locks leave possible
+    TsgReduced,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match args.domain {
+        DomainName::Intervals => examine::<Interval>(args),
+        DomainName::Congruences => examine::<Congruence>(args),
+        DomainName::Both => examine::<Product<Interval, Congruence>>(args),
+    }
+}
+
+fn examine<D: Described>(args: &Args) -> anyhow::Result<ExitCode> {
+    let destination = Destination::prepare(args.output.as_deref())?;
+    let mut results: Vec<(Loaded, Ranges<D>)> = Vec::new();
+    let mut failures = Vec::new();
+    for path in &args.programs {
+        match find(args, path) {
+            Ok(result) => results.push(result),
+            Err(error) => failures.push(error),
+        }
+        if interrupt::is_asked() {
+            break;
+        }
+    }
+    if !results.is_empty() {
+        destination.write(|out| write(out, &results, args))?;
+    }
+    let code = code_of(results.iter().map(|(_, ranges)| ranges));
+    Ok(exit::after(&failures, code))
+}
+
+fn find<D: Domain>(args: &Args, path: &Path) -> anyhow::Result<(Loaded, Ranges<D>)> {
+    let loaded = program::load(path)?;
+    interrupt::keep();
+    let request = args.request();
+    let goes_on = || !interrupt::is_asked();
+    let found = ranges::find::<D>(&loaded.code, &request, &goes_on)
+        .with_context(|| loaded.source.name().to_owned())?;
+    Ok((loaded, found))
+}
+
+fn write<D: Described>(
+    out: &mut dyn io::Write,
+    results: &[(Loaded, Ranges<D>)],
+    args: &Args,
+) -> io::Result<()> {
+    match args.format {
+        FormatName::Json => {
+            let documents: Vec<Value> = results
+                .iter()
+                .map(|(loaded, ranges)| report::json(loaded.source.name(), ranges))
+                .collect();
+            super::ndseq::write_documents(out, &documents, args.programs.len() > 1)
+        }
+        FormatName::Text => {
+            for (index, (loaded, ranges)) in results.iter().enumerate() {
+                if index > 0 {
+                    writeln!(out)?;
+                }
+                report::text(out, loaded.source.name(), ranges)?;
+            }
+            Ok(())
+        }
+        FormatName::Dot => {
+            for (_, ranges) in results {
+                if let Some(examined) = ranges.analysis.graphs.last() {
+                    reweave_report::graph_dot(out, &ranges.ctp, &examined.graph)?;
+                }
+            }
+            Ok(())
+        }
+        FormatName::Html => page::write(out, results),
+    }
+}
+
+fn code_of<'a, D: 'a>(all: impl Iterator<Item = &'a Ranges<D>>) -> ExitCode {
+    let mut is_open = false;
+    for ranges in all {
+        if ranges.has_fault {
+            return exit::found();
+        }
+        // The paper's graph may miss what breaks an assertion.
+        is_open |= !ranges.is_sound && !ranges.assertions.is_empty();
+        for assertion in &ranges.assertions {
+            match assertion.verdict {
+                Verdict::Fails(_) => return exit::found(),
+                Verdict::MayFail => is_open = true,
+                Verdict::Holds | Verdict::HoldsBySearch | Verdict::NotReached => {}
+            }
+        }
+        is_open |= ranges.reached.iter().any(|reached| !reached.is_known);
+    }
+    exit::of_answer(!is_open)
+}
+
+impl Args {
+    fn request(&self) -> Request {
+        let settings = Settings { steps_max: self.choosing.steps, ..Settings::default() };
+        let scheduler = self.scheduler.kind(self.choosing.depth);
+        let plan = Plan { scheduler, seed: self.choosing.seed, runs_count: self.runs, settings };
+        let search = (self.search > 0).then(|| symbolic::Settings {
+            conflicts_max: self.search,
+            ..symbolic::Settings::default()
+        });
+        Request { plan, settings: self.settings(), search, reach: self.reach.clone() }
+    }
+
+    fn settings(&self) -> analyse::Settings {
+        let kinds = match self.graph {
+            GraphName::All => vec![GraphKind::Ccfg, GraphKind::Tsg, GraphKind::TsgReduced],
+            GraphName::Ccfg => vec![GraphKind::Ccfg],
+            GraphName::Tsg => vec![GraphKind::Tsg],
+            GraphName::TsgReduced => vec![GraphKind::TsgReduced],
+        };
+        let mode = match self.locals {
+            LocalsName::Both => propagate::Mode::Both,
+            LocalsName::Copy => propagate::Mode::Copy,
+            LocalsName::Own => propagate::Mode::Own,
+        };
+        let graph = graph::Settings {
+            switches: match self.edges {
+                EdgesName::Lattice => graph::Rule::Lattice,
+                EdgesName::Lockset => graph::Rule::Lockset,
+            },
+            mode: match self.mode {
+                ModeName::Sound => graph::Mode::Sound,
+                ModeName::Paper => graph::Mode::Paper,
+            },
+            ..graph::Settings::default()
+        };
+        let propagation =
+            propagate::Settings { mode, lookahead: self.lookahead, ..Default::default() };
+        analyse::Settings { kinds, graph, propagation, ..Default::default() }
+    }
+}
