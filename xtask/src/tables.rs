@@ -7,6 +7,7 @@ mod cp;
 mod determinism;
 mod formats;
 mod growth;
+mod intervals;
 mod ndseq;
 mod states;
 
@@ -29,7 +30,8 @@ pub(crate) struct Args {
     /// How many events the largest trace of `growth` has.
     #[arg(long, default_value_t = growth::EVENTS_MAX)]
     events: usize,
-    /// Also run what takes more than a minute in `states`; take the large programs in `ndseq`.
+    /// Also run what takes more than a minute in `states`; take the large programs in `ndseq`; search
+    /// with large formulas in `intervals`.
     #[arg(long)]
     full: bool,
     /// Also write it to `docs/tables`.
@@ -48,6 +50,8 @@ enum Name {
     Determinism,
     /// How time grows with the number of events, as a table and a plot.
     Growth,
+    /// Graphs, ranges and searches of rebuilt programs, beside the paper's numbers.
+    Intervals,
     /// Where `if (*)` must stand in rebuilt programs, beside the paper's numbers.
     Ndseq,
     /// How long going through global states takes, and finding races by it, beside the paper's
@@ -63,6 +67,10 @@ pub(crate) fn run(root: &Path, args: &Args) -> anyhow::Result<ExitCode> {
         Name::Cp => vec![("cp.md", cp::table(&Tree::load(root)?, with_times)?)],
         Name::Determinism => {
             vec![("determinism.md", determinism::table(&Tree::load(root)?, with_times)?)]
+        }
+        Name::Intervals => {
+            let table = intervals::table(&Tree::load(root)?, with_times, args.full)?;
+            vec![("intervals.md", table)]
         }
         Name::Ndseq => {
             vec![("ndseq.md", ndseq::table(&Tree::load(root)?, with_times, args.full)?)]
