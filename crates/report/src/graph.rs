@@ -199,10 +199,7 @@ fn label(graph: &Graph, places: &[(ThreadId, usize)], id: NodeId) -> String {
 
 /// The lines of `steps`, as ranges.
 fn lines(ctp: &Ctp, steps: &[StepId]) -> String {
-    let line = |id: &StepId| {
-        let location = ctp.names.location(ctp.steps[*id].site);
-        location.rsplit(':').next().and_then(|line| line.parse::<u32>().ok())
-    };
+    let line = |id: &StepId| ctp.names.line(ctp.steps[*id].site);
     let mut lines: Vec<u32> = steps.iter().filter_map(line).collect();
     lines.sort_unstable();
     lines.dedup();

@@ -60,6 +60,12 @@ impl Names {
         text.split(FRAME_SEPARATOR).next().unwrap_or(text)
     }
 
+    /// The line of `site`, if its location ends in one, as `bank.c:12` does.
+    #[must_use]
+    pub fn line(&self, site: SiteId) -> Option<u32> {
+        self.location(site).rsplit(':').next()?.parse().ok()
+    }
+
     /// For each site the first one with the same location.
     #[must_use]
     pub fn first_sites(&self) -> IndexVec<SiteId, SiteId> {

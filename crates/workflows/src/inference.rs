@@ -68,6 +68,27 @@ impl Trouble {
         !self.faults.is_empty() || matches!(self.ending, Ending::Deadlock(_))
     }
 
+    /// What went wrong in `run`, whose seed is `seed`.
+    pub(crate) fn of(seed: u64, run: &Run) -> Self {
+        Self { seed, ending: run.ending.clone(), faults: run.faults.clone() }
+    }
+
+    /// What became of the run, to be said after its name.
+    #[must_use]
+    pub fn what(&self) -> String {
+        if let Some(fault) = self.faults.first() {
+            return format!("fails at line {}: {}", fault.line, fault.kind);
+        }
+        match &self.ending {
+            Ending::Finished => "ends".to_owned(),
+            Ending::Deadlock(_) => "ends in a deadlock".to_owned(),
+            Ending::Assumption(line) => format!("ends by the assumption at line {line}"),
+            Ending::Steps => "is cut off by the limit of steps".to_owned(),
+            Ending::Threads => "is cut off by the limit of threads".to_owned(),
+            Ending::Stopped => "was stopped".to_owned(),
+        }
+    }
+
     /// Whether the run has no result, and was left out.
     #[must_use]
     pub fn is_left_out(&self) -> bool {
@@ -77,19 +98,7 @@ impl Trouble {
 
 impl std::fmt::Display for Trouble {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "the run of seed {} ", self.seed)?;
-        if let Some(fault) = self.faults.first() {
-            write!(out, "fails at line {}: {}", fault.line, fault.kind)?;
-        } else {
-            match &self.ending {
-                Ending::Finished => write!(out, "ends")?,
-                Ending::Deadlock(_) => write!(out, "ends in a deadlock")?,
-                Ending::Assumption(line) => write!(out, "ends by the assumption at line {line}")?,
-                Ending::Steps => write!(out, "is cut off by the limit of steps")?,
-                Ending::Threads => write!(out, "is cut off by the limit of threads")?,
-                Ending::Stopped => write!(out, "was stopped")?,
-            }
-        }
+        write!(out, "the run of seed {} {}", self.seed, self.what())?;
         if self.is_left_out() { write!(out, "; it is left out") } else { Ok(()) }
     }
 }

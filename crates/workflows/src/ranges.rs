@@ -21,6 +21,7 @@ use reweave_intervals::symbolic::{self, Question, Statistics, StepRanges, Widths
 use reweave_intervals::terms::Term;
 use reweave_trace::{Binary, Event, Op, SiteId, ThreadId, Trace};
 
+use crate::inference::Trouble;
 use crate::runs::{Plan, repeat};
 
 /// What to find out, and from what.
@@ -83,8 +84,8 @@ pub struct Ranges<D> {
     pub has_fault: bool,
     /// Whether every interleaving was looked at, and not only those of the paper's graph.
     pub is_sound: bool,
-    /// What went wrong in runs themselves: the seed and the line.
-    pub troubles: Vec<(u64, String)>,
+    /// What went wrong in runs themselves.
+    pub troubles: Vec<Trouble>,
     /// The program of the runs.
     pub ctp: Ctp,
     /// Its graphs, values and answers.
@@ -173,7 +174,8 @@ pub fn find<D: Domain>(
         && used.iter().all(|(_, run)| is_whole(run))
         && !may_end_early(&ctp, &assertions);
     let reached = request.reach.iter().map(|&line| searcher.reach(line, goes_on)).collect();
-    let troubles = gathered.iter().filter_map(|(seed, run)| trouble(*seed, run)).collect();
+    let troubled = gathered.iter().filter(|(_, run)| !is_whole(run));
+    let troubles = troubled.map(|(seed, run)| Trouble::of(*seed, run)).collect();
     let runs_count = used.len();
     Ok(Ranges {
         runs_count,
@@ -257,23 +259,7 @@ fn gather(
 
 fn last_line(trace: &Trace) -> u32 {
     let site = trace.events().last().map(|(_, event)| event.site);
-    site.and_then(|site| line_of(trace.names().location(site))).unwrap_or(0)
-}
-
-/// The line of a location such as `bank.rw:12`.
-fn line_of(location: &str) -> Option<u32> {
-    location.rsplit(':').next()?.parse().ok()
-}
-
-fn trouble(seed: u64, run: &Run) -> Option<(u64, String)> {
-    if let Some(fault) = run.faults.first() {
-        return Some((seed, format!("fails at line {}: {}", fault.line, fault.kind)));
-    }
-    match &run.ending {
-        Ending::Deadlock(_) => Some((seed, "ends in a deadlock".to_owned())),
-        Ending::Assumption(line) => Some((seed, format!("ends by the assumption at line {line}"))),
-        _ => None,
-    }
+    site.and_then(|site| trace.names().line(site)).unwrap_or(0)
 }
 
 /// Whether an assertion at `line` fails in `run`.
@@ -300,12 +286,12 @@ impl<'a, D: Domain> Searcher<'a, D> {
         request: &'a Request,
         runs: &'a [(u64, Run)],
     ) -> Self {
-        Self { code, ctp, analysis, request, runs, ranges: analysis.step_ranges() }
+        Self { code, ctp, analysis, request, runs, ranges: StepRanges::of(analysis.best()) }
     }
 
     fn assertions(&self, goes_on: &dyn Fn() -> bool) -> Vec<Assertion> {
         let judge = |(site, verdict): &(SiteId, answers::Verdict<D>)| {
-            let line = line_of(self.ctp.names.location(*site));
+            let line = self.ctp.names.line(*site);
             let observed = self.runs.iter().find(|(_, run)| breaks(run, line));
             let (verdict, search) = match (observed, verdict) {
                 (Some((_, run)), _) => (Verdict::Fails(Shown::of(run)), None),
@@ -325,10 +311,9 @@ impl<'a, D: Domain> Searcher<'a, D> {
     fn add_observed(&self, judged: &mut Vec<Assertion>) {
         for (_, run) in self.runs {
             for fault in run.faults.iter().filter(|fault| fault.kind == FaultKind::Assertion) {
-                let is_there =
-                    |(_, location): &(SiteId, &str)| line_of(location) == Some(fault.line);
-                let found = self.ctp.names.sites.entries().find(is_there);
-                if let Some((site, _)) = found
+                let names = &self.ctp.names;
+                let mut sites = names.sites.entries().map(|(site, _)| site);
+                if let Some(site) = sites.find(|&site| names.line(site) == Some(fault.line))
                     && judged.iter().all(|assertion| assertion.site != site)
                 {
                     let verdict = Verdict::Fails(Shown::of(run));
@@ -336,7 +321,7 @@ impl<'a, D: Domain> Searcher<'a, D> {
                 }
             }
         }
-        judged.sort_by_key(|assertion| line_of(self.ctp.names.location(assertion.site)));
+        judged.sort_by_key(|assertion| self.ctp.names.line(assertion.site));
     }
 
     fn steps_at(&self, at: impl Fn(SiteId) -> bool) -> Vec<StepId> {
@@ -356,7 +341,7 @@ impl<'a, D: Domain> Searcher<'a, D> {
             symbolic::Answer::Possible(order) => {
                 // Whether it went as thought, or the same assertion failed before, is all one.
                 let (_, run) = self.follow(&order);
-                let line = line_of(self.ctp.names.location(site));
+                let line = self.ctp.names.line(site);
                 if breaks(&run, line) { Verdict::Fails(Shown::of(&run)) } else { Verdict::MayFail }
             }
             symbolic::Answer::Unconfirmed(_) | symbolic::Answer::Exhausted => Verdict::MayFail,
@@ -365,24 +350,24 @@ impl<'a, D: Domain> Searcher<'a, D> {
     }
 
     fn reach(&self, line: u32, goes_on: &dyn Fn() -> bool) -> Reached {
-        let reaches = |run: &Run| {
-            let names = run.trace.names();
-            run.trace.events().any(|(_, event)| line_of(names.location(event.site)) == Some(line))
+        let reached = |run: &Run| {
+            let is_there =
+                |(_, event): (_, Event)| run.trace.names().line(event.site) == Some(line);
+            run.trace.events().position(is_there)
         };
-        if let Some((_, run)) = self.runs.iter().find(|(_, run)| reaches(run)) {
+        if let Some((run, place)) = self.runs.iter().find_map(|(_, run)| Some((run, reached(run)?)))
+        {
             let mut shown = Shown::of(run);
-            let first = shown.steps.iter().position(|(_, at)| line_of(at) == Some(line));
-            shown.steps.truncate(first.map_or(0, |first| first + 1));
-            let shown = Some(shown);
-            return Reached { line, shown, is_known: true, search: None };
+            shown.steps.truncate(place + 1);
+            return Reached { line, shown: Some(shown), is_known: true, search: None };
         }
-        let is_there = |site: SiteId| line_of(self.ctp.names.location(site)) == Some(line);
+        let is_there = |site: SiteId| self.ctp.names.line(site) == Some(line);
         let steps = self.steps_at(is_there);
         if steps.is_empty() {
             return Reached { line, shown: None, is_known: false, search: None };
         }
         let values = &self.analysis.best().steps;
-        if steps.iter().all(|&step| !values[step].reached) {
+        if is_sound(self.request) && steps.iter().all(|&step| !values[step].reached) {
             return Reached { line, shown: None, is_known: true, search: None };
         }
         let Some(settings) = self.request.search.filter(|_| goes_on()) else {

@@ -58,8 +58,7 @@ const STEPS_MAX: usize = 400;
 
 /// The line of a site.
 pub(super) fn line(ctp: &Ctp, site: SiteId) -> u32 {
-    let location = ctp.names.location(site);
-    location.rsplit(':').next().and_then(|line| line.parse().ok()).unwrap_or(0)
+    ctp.names.line(site).unwrap_or(0)
 }
 
 pub(super) const fn graph_name(kind: GraphKind) -> &'static str {
@@ -227,9 +226,9 @@ pub(super) fn text<D: Described>(
 
 /// What went wrong in runs, each kind once.
 fn troubles<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Result<()> {
-    let mut kinds: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    for (seed, trouble) in &ranges.troubles {
-        kinds.entry(trouble).or_default().push(*seed);
+    let mut kinds: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for trouble in &ranges.troubles {
+        kinds.entry(trouble.what()).or_default().push(trouble.seed);
     }
     for (trouble, seeds) in kinds {
         match seeds[..] {
@@ -444,7 +443,7 @@ pub(super) fn json<D: Described>(name: &str, ranges: &Ranges<D>) -> Value {
         "leaves": lines_of(ctp, &answers.leaves),
         "divides_by_zero": lines_of(ctp, &answers.faults),
         "overflows": lines_of(ctp, &answers.overflows),
-        "troubles": troubles.map(|(seed, text)| json!({ "seed": seed, "text": text })).collect::<Vec<_>>(),
+        "troubles": troubles.map(|of| json!({ "seed": of.seed, "text": of.what() })).collect::<Vec<_>>(),
         "complete": !answers.exhausted,
         "graphs": graphs_json(ranges),
         "ranges": ranges_json(ranges),
