@@ -13,12 +13,11 @@ use crate::domain::Domain;
 use crate::graph::{self, Graph, GraphKind, build};
 use crate::metric::{global_bits, local_bits};
 use crate::propagate::{self, Values, propagate};
-use crate::symbolic::StepRanges;
 
 /// How to analyse.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The graphs, the one that answers are taken from last.
+    /// The graphs, the one that answers are taken from last; the most reduced if none is named.
     pub kinds: Vec<GraphKind>,
     /// How they are built.
     pub graph: graph::Settings,
@@ -108,26 +107,14 @@ pub struct Analysis<D> {
     pub omitted: Vec<GraphKind>,
     /// What the last graph's values say.
     pub answers: Answers<D>,
-    best: Values<D>,
 }
 
 impl<D: Domain> Analysis<D> {
     /// The values that answers are made of.
     #[must_use]
-    pub const fn best(&self) -> &Values<D> {
-        &self.best
-    }
-
-    /// The bounds of what steps assign.
-    #[must_use]
-    pub fn step_ranges(&self) -> StepRanges {
-        let steps = &self.best.steps;
-        let bounds = |value: &Option<D>| value.as_ref().map(D::bounds);
-        StepRanges {
-            reached: steps.iter().map(|step| step.reached).collect(),
-            stored: steps.iter().map(|step| bounds(&step.stored)).collect(),
-            defined: steps.iter().map(|step| bounds(&step.defined)).collect(),
-        }
+    pub fn best(&self) -> &Values<D> {
+        let last = self.graphs.last().and_then(|examined| examined.values.as_ref());
+        last.expect("values are propagated on the last graph, and there is one")
     }
 }
 
@@ -147,9 +134,12 @@ pub fn analyse<D: Domain>(
     }
     let mut graphs: Vec<Examined<D>> = Vec::new();
     let mut omitted = Vec::new();
-    let mut best = None;
-    for (place, &kind) in settings.kinds.iter().enumerate() {
-        let is_last = place + 1 == settings.kinds.len();
+    let (others, last) = match settings.kinds.split_last() {
+        Some((&last, others)) => (others, last),
+        None => (&[][..], GraphKind::TsgReduced),
+    };
+    for (place, &kind) in others.iter().chain([&last]).enumerate() {
+        let is_last = place == others.len();
         if !is_last && accesses_count(ctp) > ACCESSES_MAX {
             omitted.push(kind);
             continue;
@@ -164,16 +154,11 @@ pub fn analyse<D: Domain>(
         }
         let values = (is_last || fits).then(|| propagate::<D>(ctp, &graph, &propagation));
         let bits = values.as_ref().map(|values| Bits::of(ctp, &graph, values));
-        if is_last {
-            best.clone_from(&values);
-        }
         graphs.push(Examined { graph, values, bits });
     }
-    let best = best.unwrap_or_else(|| {
-        let graph = build(ctp, GraphKind::TsgReduced, &settings.graph);
-        propagate::<D>(ctp, &graph, &settings.propagation_on(&graph))
-    });
-    Ok(Analysis { graphs, omitted, answers: answers(ctp, &best), best })
+    let best = graphs.last().and_then(|examined| examined.values.as_ref());
+    let answers = answers(ctp, best.expect("values are propagated on the last graph"));
+    Ok(Analysis { graphs, omitted, answers })
 }
 
 /// How many runs of transactions it takes to propagate values on `graph`, at most.

@@ -40,12 +40,11 @@
 //! reads and writes no shared variable but that of its action.
 
 use reweave_base::{FxHashMap, Id, IndexVec};
-use reweave_trace::{Binary, LockId, ThreadId, VarId};
+use reweave_trace::{LockId, ThreadId, VarId};
 
 use crate::ctp::{Action, Ctp, Point, Step, StepId};
 use crate::lattice::Lattice;
 use crate::lattice::bits;
-use crate::terms::{Term, TermId};
 
 /// Which accesses of variables move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,32 +172,13 @@ pub fn is_conflict(left: Action, right: Action) -> bool {
 /// For each step whether it may not complete: it has a guard, or divides by what may be zero.
 #[must_use]
 pub fn may_fail(ctp: &Ctp) -> IndexVec<StepId, bool> {
-    let divides = divides(ctp);
+    let divides = ctp.terms.dividing();
     let fails = |step: &Step| {
         let terms =
             [step.store.map(|(_, term)| term), step.define.map(|(_, term)| term), step.assertion];
         step.guard.is_some() || terms.into_iter().flatten().any(|term| divides[term])
     };
     ctp.steps.iter().map(fails).collect()
-}
-
-/// For each term whether it may divide by zero. Operands come before what they are operands of.
-fn divides(ctp: &Ctp) -> IndexVec<TermId, bool> {
-    let mut divides: IndexVec<TermId, bool> = IndexVec::new();
-    for index in 0..ctp.terms.len() {
-        let is_dividing = match ctp.terms.term(TermId::from_index(index)) {
-            Term::Constant(_) | Term::Slot(_) => false,
-            Term::Unary(_, operand) => divides[operand],
-            Term::Binary(operator, left, right) => {
-                let is_division = matches!(operator, Binary::Divide | Binary::Remainder);
-                let is_safe =
-                    matches!(ctp.terms.term(right), Term::Constant(number) if number != 0);
-                divides[left] || divides[right] || (is_division && !is_safe)
-            }
-        };
-        divides.push(is_dividing);
-    }
-    divides
 }
 
 /// For each point whether a transaction starts or ends there: entries, ends and cuts.

@@ -43,7 +43,9 @@ use self::model::replay;
 use self::order::Order;
 use self::plan::{Plan, UnitId};
 use crate::ctp::{Ctp, Point, StepId};
+use crate::domain::Domain;
 use crate::graph::{Graph, Transaction};
+use crate::propagate::Values;
 
 /// Steps of one thread that are taken without interruption.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +84,20 @@ pub struct StepRanges {
     pub stored: IndexVec<StepId, Option<(i64, i64)>>,
     /// The least and the greatest value that it defines a local by.
     pub defined: IndexVec<StepId, Option<(i64, i64)>>,
+}
+
+impl StepRanges {
+    /// What `values` say of each step.
+    #[must_use]
+    pub fn of<D: Domain>(values: &Values<D>) -> Self {
+        let steps = &values.steps;
+        let bounds = |value: &Option<D>| value.as_ref().map(D::bounds);
+        Self {
+            reached: steps.iter().map(|step| step.reached).collect(),
+            stored: steps.iter().map(|step| bounds(&step.stored)).collect(),
+            defined: steps.iter().map(|step| bounds(&step.defined)).collect(),
+        }
+    }
 }
 
 /// How wide numbers are.

@@ -62,6 +62,25 @@ impl Terms {
         self.nodes.is_empty()
     }
 
+    /// For each term whether it may divide by zero.
+    #[must_use]
+    pub fn dividing(&self) -> IndexVec<TermId, bool> {
+        let mut dividing: IndexVec<TermId, bool> = IndexVec::new();
+        for term in self.nodes.iter() {
+            dividing.push(match *term {
+                Term::Constant(_) | Term::Slot(_) => false,
+                Term::Unary(_, operand) => dividing[operand],
+                Term::Binary(operator, left, right) => {
+                    let is_division = matches!(operator, Binary::Divide | Binary::Remainder);
+                    let is_safe =
+                        matches!(self.nodes[right], Term::Constant(number) if number != 0);
+                    dividing[left] || dividing[right] || (is_division && !is_safe)
+                }
+            });
+        }
+        dividing
+    }
+
     /// Tells `visit` every slot that `id` speaks of, from left to right; one that occurs twice is
     /// told twice.
     pub fn slots(&self, id: TermId, visit: &mut dyn FnMut(Slot)) {

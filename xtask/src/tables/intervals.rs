@@ -190,7 +190,8 @@ fn searches(
         let question = Question::Fails(asserted);
         let sound = graph::Settings::default();
         let best = build(ctp, GraphKind::TsgReduced, &sound);
-        let ranges = step_ranges(&propagate(ctp, &best, &propagate::Settings::default()));
+        let values = propagate::<Interval>(ctp, &best, &propagate::Settings::default());
+        let ranges = StepRanges::of(&values);
         let mut cells = Vec::new();
         let mut found = "?";
         for (place, &kind) in KINDS.iter().enumerate() {
@@ -227,15 +228,6 @@ fn searches(
         writeln!(table, "| {} | {published} / {found} | {} |", row.name, cells.join(" | "))?;
     }
     Ok(table)
-}
-
-fn step_ranges(values: &Values<Interval>) -> StepRanges {
-    let bounds = |value: &Option<Interval>| value.map(|value| (value.low(), value.high()));
-    StepRanges {
-        reached: values.steps.iter().map(|step| step.reached).collect(),
-        stored: values.steps.iter().map(|step| bounds(&step.stored)).collect(),
-        defined: values.steps.iter().map(|step| bounds(&step.defined)).collect(),
-    }
 }
 
 #[cfg(test)]

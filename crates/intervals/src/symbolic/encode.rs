@@ -337,7 +337,7 @@ impl<'a> Encoder<'a> {
         next.is_asked = self.plan.is_asked[step];
         let mut stores = Vec::new();
         for (slot, term) in description.store.into_iter().chain(description.define) {
-            let may_fault = self.plan.may_fault[term.index()];
+            let may_fault = self.plan.may_fault[term];
             if !self.plan.matters[slot] && !may_fault {
                 continue;
             }
@@ -394,7 +394,7 @@ impl<'a> Encoder<'a> {
             self.goals.push(taken);
         }
         let Some(assertion) = assertion else { return };
-        if !(is_asked && self.asserts || self.plan.may_fault[assertion.index()]) {
+        if !(is_asked && self.asserts || self.plan.may_fault[assertion]) {
             return;
         }
         let value = self.term(unit, assertion, state, taken);
@@ -428,7 +428,7 @@ impl<'a> Encoder<'a> {
         taken: Bit,
         bounds: Option<(i64, i64)>,
     ) -> Rc<Value> {
-        let may_fault = self.plan.may_fault[term.index()];
+        let may_fault = self.plan.may_fault[term];
         match bounds {
             Some((low, high)) if low == high && !may_fault => Rc::new(Value::constant(low)),
             _ => {

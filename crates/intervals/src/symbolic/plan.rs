@@ -43,7 +43,7 @@ pub(super) struct Plan {
     /// Slots that matter and that several threads use, of which one writes.
     pub(super) is_shared: IndexVec<Slot, bool>,
     /// Whether a term may divide by zero.
-    pub(super) may_fault: Vec<bool>,
+    pub(super) may_fault: IndexVec<TermId, bool>,
     /// The threads that something forks, or ought to.
     pub(super) is_forked: IndexVec<ThreadId, bool>,
     /// Steps whose assertion is in question.
@@ -68,7 +68,7 @@ impl Plan {
             units_of: IndexVec::from_elem(Vec::new(), ctp.threads.len()),
             matters: IndexVec::from_elem(false, ctp.slots.len()),
             is_shared: IndexVec::from_elem(false, ctp.slots.len()),
-            may_fault: faults(ctp),
+            may_fault: ctp.terms.dividing(),
             is_forked: forked(ctp),
             asserted,
             is_asked,
@@ -93,7 +93,7 @@ impl Plan {
     /// The terms of `step` that matter.
     pub(super) fn terms(&self, ctp: &Ctp, step: StepId) -> impl Iterator<Item = TermId> {
         let description = &ctp.steps[step];
-        let faults = |term: &TermId| self.may_fault[term.index()];
+        let faults = |term: &TermId| self.may_fault[*term];
         let assigned = |assignment: Option<(Slot, TermId)>| {
             let (slot, term) = assignment?;
             (self.matters[slot] || faults(&term)).then_some(term)
@@ -108,7 +108,7 @@ impl Plan {
         let description = &ctp.steps[step];
         let waits = matches!(description.action, Action::Acquire(_) | Action::Join(_));
         let mut terms = self.terms(ctp, step);
-        waits || description.guard.is_some() || terms.any(|term| self.may_fault[term.index()])
+        waits || description.guard.is_some() || terms.any(|term| self.may_fault[term])
     }
 
     fn need(&mut self, point: Point) -> bool {
@@ -240,24 +240,6 @@ impl Plan {
         locks.dedup();
         Planned { thread, from: unit.from, steps, reads, writes, locks }
     }
-}
-
-/// For each term whether it may divide by zero; operands come before what they are operands of.
-fn faults(ctp: &Ctp) -> Vec<bool> {
-    let mut faults: Vec<bool> = Vec::with_capacity(ctp.terms.len());
-    for index in 0..ctp.terms.len() {
-        faults.push(match ctp.terms.term(TermId::from_index(index)) {
-            Term::Constant(_) | Term::Slot(_) => false,
-            Term::Unary(_, operand) => faults[operand.index()],
-            Term::Binary(operator, left, right) => {
-                let divides = operator.apply(1, 0).is_none();
-                let divisor = ctp.terms.term(right);
-                let is_safe = matches!(divisor, Term::Constant(number) if number != 0);
-                divides && !is_safe || faults[left.index()] || faults[right.index()]
-            }
-        });
-    }
-    faults
 }
 
 fn forked(ctp: &Ctp) -> IndexVec<ThreadId, bool> {
