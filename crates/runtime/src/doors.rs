@@ -1,0 +1,281 @@
+//! Doors: functions of the C library that we stand in front of.
+//!
+//! A door has the name of the function. It notes from where it was called, without touching an
+//! argument, and goes on to a body that logs what happens and calls the real function. Locks are
+//! logged after they were taken and before they are given back, so that two sections of one lock
+//! never overlap in the log; what may wait gives its turn to others meanwhile.
+
+use core::ffi::c_int;
+
+use crate::log::{Entry, More};
+use crate::thread::Thread;
+use crate::wire::{Kind, flag};
+use crate::{replay, turn};
+
+pub(crate) mod barrier;
+pub(crate) mod blocking;
+pub(crate) mod c11;
+pub(crate) mod condition;
+pub(crate) mod futex;
+pub(crate) mod guard;
+pub(crate) mod memory;
+pub(crate) mod mutex;
+pub(crate) mod once;
+pub(crate) mod program;
+pub(crate) mod rwlock;
+pub(crate) mod semaphore;
+pub(crate) mod std_shims;
+pub(crate) mod thread;
+
+/// What the C library answers when a lock is taken.
+pub(crate) const BUSY: c_int = 16;
+/// What it answers when the time is over.
+pub(crate) const TIMED_OUT: c_int = 110;
+/// What it answers when a lock was taken whose owner died with it.
+const OWNER_DEAD: c_int = 130;
+
+/// The name under which a door is found: that of the function, or what linkers of static programs
+/// put in its place.
+macro_rules! door_shim {
+    (@ $symbol:expr, $name:ident, ($($argument:ident: $type:ty),*) -> $result:ty,
+     [$($before:literal)*], $($operand:tt)*) => {
+        #[unsafe(naked)]
+        #[cfg_attr(reweave_export, unsafe(export_name = $symbol))]
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+            core::arch::naked_asm!(
+                $($before,)*
+                "mov r10, [rsp]",
+                "mov r11, qword ptr [rip + reweave_caller@GOTTPOFF]",
+                "mov fs:[r11], r10",
+                "jmp {body}",
+                body = sym body::$name,
+                $($operand)*
+            )
+        }
+    };
+    ($name:ident, $($rest:tt)*) => {
+        #[cfg(not(reweave_static))]
+        $crate::doors::door_shim! { @ stringify!($name), $name, $($rest)* }
+        #[cfg(reweave_static)]
+        $crate::doors::door_shim! { @ concat!("__wrap_", stringify!($name)), $name, $($rest)* }
+    };
+}
+pub(crate) use door_shim;
+
+/// Defines doors: for each function its shim, its body, and the way to the real one.
+///
+/// Functions marked `whole` do all that the real one would, and there is no way to it. Those marked
+/// `own` are not the C library's but ours.
+macro_rules! doors {
+    (own $(fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $result:ty $body:block)*) => {
+        $(
+            $crate::doors::door_shim! {
+                @ stringify!($name), $name, ($($argument: $type),*) -> $result, [],
+            }
+        )*
+        $crate::doors::door_bodies! {
+            $(fn $name($($argument: $type),*) -> $result $body)*
+        }
+    };
+    (whole $(fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $result:ty $body:block)*) => {
+        $($crate::doors::door_shim! { $name, ($($argument: $type),*) -> $result, [], })*
+        $crate::doors::door_bodies! {
+            $(fn $name($($argument: $type),*) -> $result $body)*
+        }
+    };
+    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $result:ty $body:block)*) => {
+        $(
+            #[cfg(not(reweave_static))]
+            $crate::doors::door_shim! { $name, ($($argument: $type),*) -> $result, [], }
+            // The C library in a static program calls itself through doors, at first before it has
+            // set up the storage of threads.
+            #[cfg(reweave_static)]
+            $crate::doors::door_shim! {
+                $name, ($($argument: $type),*) -> $result,
+                ["cmp byte ptr [rip + {started}], 0" "je {real}"],
+                started = sym $crate::process::STARTED,
+                real = sym real::$name,
+            }
+        )*
+        $crate::doors::door_bodies! {
+            $(fn $name($($argument: $type),*) -> $result $body)*
+        }
+        #[cfg(not(reweave_static))]
+        #[allow(dead_code, reason = "some doors do all that the real function would")]
+        mod real {
+            #[allow(unused_imports, reason = "types of arguments may need no import")]
+            use super::*;
+            $(
+                pub(super) unsafe fn $name($($argument: $type),*) -> $result {
+                    static FOUND: core::sync::atomic::AtomicUsize =
+                        core::sync::atomic::AtomicUsize::new(0);
+                    let name = concat!(stringify!($name), "\0");
+                    let found = $crate::doors::find(&FOUND, name.as_bytes());
+                    let function: unsafe extern "C" fn($($type),*) -> $result =
+                        core::mem::transmute(found);
+                    function($($argument),*)
+                }
+            )*
+        }
+        #[cfg(reweave_static)]
+        mod real {
+            #[allow(unused_imports, reason = "types of arguments may need no import")]
+            use super::*;
+            unsafe extern "C" {
+                $(
+                    #[link_name = concat!("__real_", stringify!($name))]
+                    pub(super) fn $name($($argument: $type),*) -> $result;
+                )*
+            }
+        }
+    };
+}
+pub(crate) use doors;
+
+/// The bodies of doors.
+macro_rules! door_bodies {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty $body:block)*) => {
+        /// What stands here.
+        #[cfg(test)]
+        pub(crate) const NAMES: &[&str] = &[$(stringify!($name)),*];
+        mod body {
+            #[allow(unused_imports, reason = "not every file of doors needs them all")]
+            use super::*;
+            $(
+                pub(super) unsafe extern "C" fn $name($($argument: $type),*) -> $result $body
+            )*
+        }
+    };
+}
+pub(crate) use door_bodies;
+
+#[cfg(not(reweave_static))]
+#[cfg_attr(reweave_export, link(name = "c"))]
+unsafe extern "C" {
+    fn dlsym(handle: usize, name: *const u8) -> usize;
+    fn dlvsym(handle: usize, name: *const u8, version: *const u8) -> usize;
+}
+
+/// The next definition of the function `name`, which ends in a zero byte; looked up once.
+#[cfg(not(reweave_static))]
+pub(crate) unsafe fn find(found: &core::sync::atomic::AtomicUsize, name: &[u8]) -> usize {
+    use core::sync::atomic::Ordering;
+    const NEXT: usize = usize::MAX;
+    let address = found.load(Ordering::Relaxed);
+    if address != 0 {
+        return address;
+    }
+    // The plain names of conditions lead to functions for an older layout.
+    let is_condition = name.starts_with(b"pthread_cond_");
+    let mut address = 0;
+    if is_condition {
+        address = dlvsym(NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr().cast());
+    }
+    if address == 0 {
+        address = dlsym(NEXT, name.as_ptr());
+    }
+    found.store(address, Ordering::Relaxed);
+    address
+}
+
+/// Enters the runtime at a door, or goes straight to the real function.
+macro_rules! enter_or {
+    ($real:expr) => {
+        match $crate::log::enter($crate::thread::caller()) {
+            Some(entry) => entry,
+            None => return $real,
+        }
+    };
+}
+pub(crate) use enter_or;
+
+/// Makes a call that may wait, while others run.
+pub(crate) unsafe fn outside<R>(thread: *mut Thread, call: impl FnOnce() -> R) -> R {
+    turn::give(thread);
+    let result = call();
+    turn::take(thread);
+    result
+}
+
+/// Takes a lock: `attempt` tries and answers [`BUSY`] if it is taken, `wait` waits for it.
+pub(crate) unsafe fn acquire(
+    entry: &Entry,
+    lock: usize,
+    flags: u16,
+    attempt: impl FnOnce() -> c_int,
+    wait: impl FnOnce() -> c_int,
+) -> c_int {
+    let lock = lock as u64;
+    let thread = entry.thread;
+    entry.log_more(Kind::LockRequest, lock, More { flags, ..More::default() });
+    // A request has no effect, so a step that ends with it ends now.
+    turn::settle(thread);
+    let mut result = if turn::is_serial() { attempt() } else { BUSY };
+    if result == BUSY {
+        ((*thread).wants, (*thread).wants_at) = (lock, entry.code);
+        replay::blocked(thread);
+        result = outside(thread, wait);
+        (*thread).wants = 0;
+    }
+    acquired(entry, lock as usize, flags, result)
+}
+
+/// Logs that a lock was taken if `result` says so.
+pub(crate) unsafe fn acquired(entry: &Entry, lock: usize, flags: u16, result: c_int) -> c_int {
+    if result == 0 || result == OWNER_DEAD {
+        entry.log_more(Kind::Lock, lock as u64, More { flags, ..More::default() });
+    }
+    result
+}
+
+/// Logs that a lock is about to be given back.
+pub(crate) unsafe fn release(entry: &Entry, lock: usize) {
+    entry.log(Kind::Unlock, lock as u64);
+}
+
+/// Waits on a condition by `wait`, which gives back `mutex` meanwhile.
+pub(crate) unsafe fn wait_on(
+    entry: &Entry,
+    condition: usize,
+    mutex: usize,
+    timed_out: c_int,
+    wait: impl FnOnce() -> c_int,
+) -> c_int {
+    entry.log_extra(Kind::Wait, condition as u64, mutex as u64);
+    let result = outside(entry.thread, wait);
+    let flags = if result == timed_out { flag::TIMED_OUT } else { 0 };
+    let more = More { flags, extra: Some(mutex as u64), ..More::default() };
+    entry.log_more(Kind::Wake, condition as u64, more);
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_door_is_in_the_list_of_what_static_programs_wrap() {
+        let mut doors = [
+            barrier::NAMES,
+            blocking::NAMES,
+            blocking::waiting::NAMES,
+            c11::NAMES,
+            condition::NAMES,
+            futex::NAMES,
+            guard::NAMES,
+            memory::NAMES,
+            mutex::NAMES,
+            once::NAMES,
+            program::NAMES,
+            rwlock::NAMES,
+            semaphore::NAMES,
+            thread::NAMES,
+        ]
+        .concat();
+        // The program itself calls these by their own names.
+        doors.retain(|name| !name.starts_with("reweave_"));
+        doors.sort_unstable();
+        let listed: Vec<&str> = include_str!("wrapped.txt").lines().collect();
+        assert_eq!(listed, doors);
+    }
+}

@@ -1,0 +1,102 @@
+//! Mutexes and spin locks.
+
+use core::ffi::c_int;
+
+use super::{BUSY, acquire, acquired, doors, enter_or, release};
+use crate::log::More;
+use crate::wire::{Kind, flag};
+
+unsafe extern "C" {
+    fn pthread_mutexattr_gettype(attributes: usize, kind: *mut c_int) -> c_int;
+}
+
+const RECURSIVE: c_int = 1;
+
+unsafe fn flags_of(attributes: usize) -> u16 {
+    let mut kind = 0;
+    if attributes != 0 {
+        pthread_mutexattr_gettype(attributes, &raw mut kind);
+    }
+    if kind == RECURSIVE { flag::RECURSIVE } else { 0 }
+}
+
+doors! {
+    fn pthread_mutex_init(mutex: usize, attributes: usize) -> c_int {
+        let entry = enter_or!(real::pthread_mutex_init(mutex, attributes));
+        let more = More { flags: flags_of(attributes), ..More::default() };
+        entry.log_more(Kind::LockInit, mutex as u64, more);
+        real::pthread_mutex_init(mutex, attributes)
+    }
+
+    fn pthread_mutex_destroy(mutex: usize) -> c_int {
+        let entry = enter_or!(real::pthread_mutex_destroy(mutex));
+        entry.log(Kind::LockDestroy, mutex as u64);
+        real::pthread_mutex_destroy(mutex)
+    }
+
+    fn pthread_mutex_lock(mutex: usize) -> c_int {
+        let entry = enter_or!(real::pthread_mutex_lock(mutex));
+        let attempt = || real::pthread_mutex_trylock(mutex);
+        acquire(&entry, mutex, 0, attempt, || real::pthread_mutex_lock(mutex))
+    }
+
+    fn pthread_mutex_trylock(mutex: usize) -> c_int {
+        let entry = enter_or!(real::pthread_mutex_trylock(mutex));
+        acquired(&entry, mutex, flag::TRY, real::pthread_mutex_trylock(mutex))
+    }
+
+    fn pthread_mutex_timedlock(mutex: usize, until: usize) -> c_int {
+        let entry = enter_or!(real::pthread_mutex_timedlock(mutex, until));
+        let attempt = || real::pthread_mutex_trylock(mutex);
+        acquire(&entry, mutex, flag::TRY, attempt, || real::pthread_mutex_timedlock(mutex, until))
+    }
+
+    fn pthread_mutex_clocklock(mutex: usize, clock: c_int, until: usize) -> c_int {
+        let entry = enter_or!(real::pthread_mutex_clocklock(mutex, clock, until));
+        let attempt = || real::pthread_mutex_trylock(mutex);
+        let wait = || real::pthread_mutex_clocklock(mutex, clock, until);
+        acquire(&entry, mutex, flag::TRY, attempt, wait)
+    }
+
+    fn pthread_mutex_unlock(mutex: usize) -> c_int {
+        let entry = enter_or!(real::pthread_mutex_unlock(mutex));
+        release(&entry, mutex);
+        real::pthread_mutex_unlock(mutex)
+    }
+
+    fn pthread_spin_init(lock: usize, shared: c_int) -> c_int {
+        let entry = enter_or!(real::pthread_spin_init(lock, shared));
+        entry.log(Kind::LockInit, lock as u64);
+        real::pthread_spin_init(lock, shared)
+    }
+
+    fn pthread_spin_destroy(lock: usize) -> c_int {
+        let entry = enter_or!(real::pthread_spin_destroy(lock));
+        entry.log(Kind::LockDestroy, lock as u64);
+        real::pthread_spin_destroy(lock)
+    }
+
+    fn pthread_spin_lock(lock: usize) -> c_int {
+        let entry = enter_or!(real::pthread_spin_lock(lock));
+        let attempt = || real::pthread_spin_trylock(lock);
+        let wait = || {
+            // Yielding, since the one that has the lock may need this core to get its turn.
+            while real::pthread_spin_trylock(lock) == BUSY {
+                crate::sys::sched_yield();
+            }
+            0
+        };
+        acquire(&entry, lock, 0, attempt, wait)
+    }
+
+    fn pthread_spin_trylock(lock: usize) -> c_int {
+        let entry = enter_or!(real::pthread_spin_trylock(lock));
+        acquired(&entry, lock, flag::TRY, real::pthread_spin_trylock(lock))
+    }
+
+    fn pthread_spin_unlock(lock: usize) -> c_int {
+        let entry = enter_or!(real::pthread_spin_unlock(lock));
+        release(&entry, lock);
+        real::pthread_spin_unlock(lock)
+    }
+}

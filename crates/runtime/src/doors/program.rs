@@ -1,0 +1,187 @@
+//! The program as a whole: libraries that it loads, processes that it starts, blocks that it marks.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::doors;
+use crate::log::{self, Entry};
+use crate::{process, replay, thread};
+
+/// A program or library in memory, as the loader describes it.
+#[repr(C)]
+pub(crate) struct LoadedObject {
+    /// What is added to the addresses in its file.
+    pub(crate) address: u64,
+    /// Its path; empty for the program itself.
+    pub(crate) name: *const c_char,
+    headers: usize,
+    headers_count: u16,
+    adds: u64,
+    subs: u64,
+}
+
+unsafe extern "C" {
+    pub(crate) fn dl_iterate_phdr(
+        visit: unsafe extern "C" fn(*const LoadedObject, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+}
+
+/// How many objects had been loaded when the memory map was last noted.
+static LOADED: AtomicU64 = AtomicU64::new(0);
+/// How often to look whether an object was loaded, after a call that may do so.
+static LOOKS: AtomicU32 = AtomicU32::new(0);
+#[cfg(not(reweave_static))]
+const LOOKS_AFTER_OPEN: u32 = 1000;
+
+unsafe extern "C" fn count(object: *const LoadedObject, size: usize, adds: *mut c_void) -> c_int {
+    if size >= size_of::<LoadedObject>() {
+        *adds.cast::<u64>() = (*object).adds;
+    }
+    1
+}
+
+/// Notes the memory map if an object was loaded since it was last noted.
+pub(crate) unsafe fn note_new_objects(entry: &Entry) {
+    let mut adds = 0_u64;
+    dl_iterate_phdr(count, (&raw mut adds).cast());
+    // One more, so that a program that loads nothing is noted too.
+    if LOADED.swap(adds + 1, Ordering::Relaxed) != adds + 1 {
+        LOOKS.store(0, Ordering::Relaxed);
+        process::note_maps(entry);
+        replay::objects_changed();
+    }
+}
+
+/// Looks for new objects if a call that may load one came before.
+#[inline(always)]
+pub(crate) unsafe fn look_for_objects(entry: &Entry) {
+    if LOOKS.load(Ordering::Relaxed) > 0 {
+        look(entry);
+    }
+}
+
+#[cold]
+unsafe fn look(entry: &Entry) {
+    LOOKS.fetch_sub(1, Ordering::Relaxed);
+    note_new_objects(entry);
+}
+
+/// Called by the constructor of every instrumented object file.
+#[unsafe(naked)]
+#[cfg_attr(reweave_export, unsafe(no_mangle))]
+unsafe extern "C" fn __tsan_init() {
+    core::arch::naked_asm!(
+        "mov r10, [rsp]",
+        "mov r11, qword ptr [rip + reweave_caller@GOTTPOFF]",
+        "mov fs:[r11], r10",
+        "jmp {}",
+        sym object_starts,
+    )
+}
+
+unsafe extern "C" fn object_starts() {
+    let current = thread::current();
+    // Before the start there is no thread to speak for.
+    if !current.is_null()
+        && let Some(entry) = log::enter(thread::caller())
+    {
+        note_new_objects(&entry);
+    }
+}
+
+/// Marks that the program sets itself.
+pub(crate) mod blocks {
+    use crate::doors::doors;
+    use crate::log::{self, More};
+    use crate::thread;
+    use crate::wire::Kind;
+
+    /// The longest name of a block that is told.
+    const NAME_BYTES: usize = 16;
+
+    doors! { own
+        fn reweave_atomic_begin(name: *const u8) -> () {
+            let Some(entry) = log::enter(thread::caller()) else { return };
+            let mut bytes = [0; NAME_BYTES];
+            for (place, byte) in bytes.iter_mut().enumerate() {
+                *byte = name.add(place).read();
+                if *byte == 0 {
+                    break;
+                }
+            }
+            let half = |bytes: &[u8]| {
+                let mut word = [0; 8];
+                word.copy_from_slice(bytes);
+                Some(u64::from_le_bytes(word))
+            };
+            let more =
+                More { extra: half(&bytes[..8]), value: half(&bytes[8..]), ..More::default() };
+            entry.log_more(Kind::BlockBegin, name as u64, more);
+        }
+
+        fn reweave_atomic_end() -> () {
+            let Some(entry) = log::enter(thread::caller()) else { return };
+            entry.log(Kind::BlockEnd, 0);
+        }
+    }
+}
+
+doors! {
+    fn fork() -> c_int {
+        let Some(entry) = log::enter(thread::caller()) else {
+            return real::fork();
+        };
+        let result = real::fork();
+        if result == 0 {
+            core::mem::forget(entry);
+            process::restart_in_child();
+        }
+        result
+    }
+}
+
+/// Doors that a static program does not have.
+#[cfg(not(reweave_static))]
+mod dynamic {
+    use core::ffi::c_int;
+
+    use crate::doors::{doors, enter_or, outside};
+
+    doors! {
+        fn dlclose(object: usize) -> c_int {
+            drop(enter_or!(real::dlclose(object)).flushed());
+            real::dlclose(object)
+        }
+
+        fn getaddrinfo(node: usize, service: usize, hints: usize, result: usize) -> c_int {
+            let entry = enter_or!(real::getaddrinfo(node, service, hints, result));
+            outside(entry.thread, || real::getaddrinfo(node, service, hints, result))
+        }
+    }
+}
+
+/// `dlopen` finds libraries by who calls it, so it is not called but jumped to.
+#[cfg(not(reweave_static))]
+#[unsafe(naked)]
+#[cfg_attr(reweave_export, unsafe(no_mangle))]
+unsafe extern "C" fn dlopen(name: usize, flags: c_int) -> usize {
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        sym opening,
+    )
+}
+
+#[cfg(not(reweave_static))]
+unsafe extern "C" fn opening() -> usize {
+    static FOUND: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
+    LOOKS.store(LOOKS_AFTER_OPEN, Ordering::Relaxed);
+    super::find(&FOUND, b"dlopen\0")
+}

@@ -1,0 +1,403 @@
+//! Writing events to a ring.
+//!
+//! A buffer knows how far it may write before it must look at the reader's progress; it looks at
+//! least once a quarter of the ring, and then wakes a reader that sleeps. When the ring is full the
+//! writer waits, and checks now and then that somebody still reads.
+
+use core::ptr;
+use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+
+use crate::doors::program;
+use crate::shared::{RING_HEADER_BYTES, Ring, file_bytes};
+use crate::thread::{self, Thread};
+use crate::wire::{ADDRESS_MASK, EVENT_WORDS_MAX, Kind, shift};
+use crate::{process, replay, sys, turn};
+
+/// The most words that an event takes.
+const EVENT_WORDS: u64 = EVENT_WORDS_MAX as u64;
+
+/// Where a thread's events go.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Buffer {
+    words: *mut AtomicU64,
+    mask: u64,
+    head: u64,
+    limit: u64,
+    ring: *const Ring,
+    /// Whether values are told.
+    pub(crate) values: bool,
+    /// Whether events of synchronisation are numbered.
+    pub(crate) numbered: bool,
+}
+
+impl Buffer {
+    pub(crate) const fn new() -> Self {
+        Self {
+            words: ptr::null_mut(),
+            mask: 0,
+            head: 0,
+            limit: 0,
+            ring: ptr::null(),
+            values: false,
+            numbered: false,
+        }
+    }
+
+    /// Starts to write to the ring at `place`, which has `words` words.
+    ///
+    /// # Safety
+    /// The memory at `place` is a ring, and nobody else writes to it.
+    pub(crate) unsafe fn open(&mut self, place: *mut u8, words: u64) {
+        self.ring = place.cast();
+        self.words = place.add(RING_HEADER_BYTES).cast();
+        self.mask = words - 1;
+        self.head = 0;
+        self.limit = 0;
+    }
+
+    /// How many words were written.
+    pub(crate) const fn written(&self) -> u64 {
+        self.head
+    }
+
+    /// Says that nothing more comes, and lets go of a ring of the thread's own.
+    pub(crate) unsafe fn close(&mut self) {
+        if self.numbered && !self.ring.is_null() {
+            (*self.ring).ended.store(1, Ordering::Release);
+            let length = file_bytes(0, self.mask + 1) * 2 - RING_HEADER_BYTES;
+            sys::unmap(self.ring.cast_mut().cast(), length);
+            *self = Self::new();
+        }
+    }
+
+    /// Writes `count` words; the reader sees all of them or none.
+    unsafe fn put(&mut self, words: &[u64; 6], count: usize) {
+        if self.head > self.limit && !self.make_room() {
+            return;
+        }
+        let place = self.place();
+        for (offset, &word) in words.iter().enumerate().take(count) {
+            (*place.add(offset)).store(word, Ordering::Relaxed);
+        }
+        self.publish(count as u64);
+    }
+
+    /// Where the next word goes. The words of an event follow each other even at the end of the
+    /// ring, which is mapped twice in a row.
+    #[inline(always)]
+    unsafe fn place(&self) -> *mut AtomicU64 {
+        self.words.add((self.head & self.mask) as usize)
+    }
+
+    /// Shows the reader `count` more words.
+    #[inline(always)]
+    unsafe fn publish(&mut self, count: u64) {
+        self.head += count;
+        (*self.ring).head.store(self.head, Ordering::Release);
+    }
+
+    /// Waits until there is room for an event; false when nothing is recorded any more.
+    #[cold]
+    #[inline(never)]
+    unsafe fn make_room(&mut self) -> bool {
+        let ring = &*self.ring;
+        let size = self.mask + 1;
+        process::ring_bell();
+        loop {
+            let drained = ring.drained.load(Ordering::Acquire);
+            let end = ring.tail.load(Ordering::Acquire) + size;
+            if self.head + EVENT_WORDS <= end {
+                self.limit = (end - EVENT_WORDS).min(self.head + size / 4);
+                return !process::should_stop();
+            }
+            if process::should_stop() {
+                return false;
+            }
+            ring.sleeping.store(1, Ordering::SeqCst);
+            if ring.tail.load(Ordering::SeqCst) + size >= self.head + EVENT_WORDS {
+                ring.sleeping.store(0, Ordering::Relaxed);
+                continue;
+            }
+            process::ring_bell();
+            sys::futex_wait(&ring.drained, drained, 100);
+            ring.sleeping.store(0, Ordering::Relaxed);
+            if !process::is_read() {
+                process::stop();
+                return false;
+            }
+        }
+    }
+}
+
+/// The runtime at work on behalf of the running thread: nothing it does is recorded.
+pub(crate) struct Entry {
+    pub(crate) thread: *mut Thread,
+    pub(crate) code: u64,
+}
+
+/// What an event says besides its kind and address.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct More {
+    pub(crate) size: u32,
+    pub(crate) order: u32,
+    pub(crate) flags: u16,
+    pub(crate) extra: Option<u64>,
+    pub(crate) value: Option<u64>,
+}
+
+impl More {
+    /// The bytes that an event of `kind` is about.
+    fn length(&self, kind: Kind) -> u64 {
+        match kind {
+            Kind::ReadRange | Kind::WriteRange => self.extra.unwrap_or(0),
+            _ => 1 << self.size,
+        }
+    }
+}
+
+/// How much of a turn an event of synchronisation takes, in accesses.
+const SYNCHRONISATION_COST: i64 = 32;
+
+/// Enters the runtime from code at `code`; nothing if the runtime was entered already or the thread
+/// is not recorded.
+#[inline]
+pub(crate) unsafe fn enter(code: u64) -> Option<Entry> {
+    let mut thread = thread::current();
+    if thread.is_null() {
+        thread = process::adopt();
+    }
+    if (*thread).depth != 0 {
+        return None;
+    }
+    (*thread).depth = 1;
+    compiler_fence(Ordering::SeqCst);
+    (*thread).quantum -= SYNCHRONISATION_COST;
+    let is_due = (*thread).attention.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
+    if is_due && !turn::attend(thread) {
+        return None;
+    }
+    let entry = Entry { thread, code };
+    program::look_for_objects(&entry);
+    Some(entry)
+}
+
+impl Entry {
+    /// Tells what the last write stored.
+    pub(crate) unsafe fn flushed(self) -> Self {
+        flush(self.thread);
+        self
+    }
+
+    /// Logs an event with nothing but its address.
+    pub(crate) unsafe fn log(&self, kind: Kind, address: u64) {
+        self.log_more(kind, address, More::default());
+    }
+
+    /// Logs an event with a second operand.
+    pub(crate) unsafe fn log_extra(&self, kind: Kind, address: u64, extra: u64) {
+        self.log_more(kind, address, More { extra: Some(extra), ..More::default() });
+    }
+
+    /// Logs an event.
+    pub(crate) unsafe fn log_more(&self, kind: Kind, address: u64, more: More) {
+        let thread = self.thread;
+        if replay::is_on() {
+            replay::before(thread, self.code, [address, more.length(kind)], kind);
+        }
+        let buffer = (*thread).buffer;
+        let mut words = [0; 6];
+        words[0] = (address & ADDRESS_MASK)
+            | (kind as u64) << shift::KIND
+            | u64::from(more.size) << shift::SIZE
+            | u64::from(more.order) << shift::ORDER;
+        words[1] = (self.code & ADDRESS_MASK) | u64::from(more.flags) << 48;
+        let mut count = 2;
+        let number = ((*buffer).numbered && !kind.is_plain()).then(process::next_number);
+        let optional = [
+            (number, shift::NUMBER),
+            (take_stored(thread), shift::STORED),
+            (more.extra, shift::EXTRA),
+            (more.value.filter(|_| (*buffer).values || !kind.is_plain()), shift::VALUE),
+        ];
+        for (word, shift) in optional {
+            if let Some(word) = word {
+                words[0] |= 1 << shift;
+                words[count] = word;
+                count += 1;
+            }
+        }
+        (*buffer).put(&words, count);
+        if replay::is_on() {
+            replay::logged(thread, self.code, [address, more.length(kind)], kind);
+        }
+    }
+}
+
+impl Drop for Entry {
+    #[inline]
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: the block of a running thread stays.
+        unsafe {
+            (*self.thread).depth = 0;
+        }
+    }
+}
+
+/// What the last plain write of `thread` stored, if that is still to be told.
+#[inline(always)]
+unsafe fn take_stored(thread: *mut Thread) -> Option<u64> {
+    let address = (*thread).pending;
+    if address == 0 {
+        return None;
+    }
+    (*thread).pending = 0;
+    Some(load(address, (*thread).pending_size))
+}
+
+/// The `1 << size` bytes at `address`, as a number.
+#[inline(always)]
+pub(crate) unsafe fn load(address: u64, size: u32) -> u64 {
+    let place = address as *const u8;
+    match size {
+        0 => u64::from(place.read_volatile()),
+        1 => u64::from(place.cast::<u16>().read_unaligned()),
+        2 => u64::from(place.cast::<u32>().read_unaligned()),
+        _ => place.cast::<u64>().read_unaligned(),
+    }
+}
+
+/// Tells what the last write of `thread` stored before others run.
+pub(crate) unsafe fn flush(thread: *mut Thread) {
+    if let Some(stored) = take_stored(thread) {
+        let words =
+            [(Kind::Stored as u64) << shift::KIND | 1 << shift::STORED, 0, stored, 0, 0, 0];
+        (*(*thread).buffer).put(&words, 3);
+    }
+}
+
+/// Says that the events that follow are those of `thread`.
+pub(crate) unsafe fn switch(thread: *mut Thread, escaped: bool) {
+    let words = [u64::from((*thread).number) | (Kind::Switch as u64) << shift::KIND, 0, 0, 0, 0, 0];
+    (*(*thread).buffer).put(&words, 2);
+    if escaped {
+        let words = [(Kind::Escaped as u64) << shift::KIND, 0, 0, 0, 0, 0];
+        (*(*thread).buffer).put(&words, 2);
+    }
+}
+
+/// Logs a plain access of `1 << size` bytes at `address` by code at `code`.
+///
+/// All that can go wrong leaves by a tail call, so that the common way needs no stack.
+#[inline(always)]
+pub(crate) unsafe fn access(kind: Kind, size: u32, address: u64, code: u64) {
+    let thread = thread::current();
+    if thread.is_null() {
+        return begin_unseen(kind, size, address, code);
+    }
+    if (*thread).depth != 0 || (*thread).attention.load(Ordering::Relaxed) != 0 {
+        return hindered(thread, kind, size, address, code);
+    }
+    (*thread).depth = 1;
+    compiler_fence(Ordering::SeqCst);
+    (*thread).quantum -= 1;
+    let buffer = (*thread).buffer;
+    if (*thread).quantum < 0 || (*buffer).head > (*buffer).limit {
+        return attended(thread, kind, size, address, code);
+    }
+    write_access(thread, kind, size, address, code);
+    compiler_fence(Ordering::SeqCst);
+    (*thread).depth = 0;
+}
+
+/// Writes an access to a ring that has room for it.
+#[inline(always)]
+unsafe fn write_access(thread: *mut Thread, kind: Kind, size: u32, address: u64, code: u64) {
+    let buffer = (*thread).buffer;
+    let mut first = address | (kind as u64) << shift::KIND | u64::from(size) << shift::SIZE;
+    let place = (*buffer).place();
+    (*place.add(1)).store(code, Ordering::Relaxed);
+    let mut count = 2;
+    if (*buffer).values {
+        if (*thread).pending != 0 {
+            first |= 1 << shift::STORED;
+            (*place.add(2)).store(load((*thread).pending, (*thread).pending_size), Ordering::Relaxed);
+            count = 3;
+        }
+        if matches!(kind, Kind::Read) {
+            first |= 1 << shift::VALUE;
+            (*place.add(count)).store(load(address, size), Ordering::Relaxed);
+            count += 1;
+            (*thread).pending = 0;
+        } else {
+            (*thread).pending = address;
+            (*thread).pending_size = size;
+        }
+    }
+    (*place).store(first, Ordering::Relaxed);
+    (*buffer).publish(count as u64);
+}
+
+/// An access while the runtime is at work, or there is more to do than to log it.
+#[cold]
+#[inline(never)]
+unsafe fn hindered(thread: *mut Thread, kind: Kind, size: u32, address: u64, code: u64) {
+    if (*thread).depth == 0 {
+        (*thread).depth = 1;
+        compiler_fence(Ordering::SeqCst);
+        (*thread).quantum -= 1;
+        attended(thread, kind, size, address, code);
+    }
+}
+
+/// An access for which there is more to do than to log it.
+#[cold]
+#[inline(never)]
+unsafe fn attended(thread: *mut Thread, kind: Kind, size: u32, address: u64, code: u64) {
+    let is_due =
+        (*thread).attention.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
+    if !is_due || turn::attend(thread) {
+        if replay::is_on() {
+            replay::before(thread, code, [address, 1 << size], kind);
+        }
+        let buffer = (*thread).buffer;
+        if (*buffer).head <= (*buffer).limit || (*buffer).make_room() {
+            write_access(thread, kind, size, address, code);
+        }
+        if replay::is_on() {
+            replay::logged(thread, code, [address, 1 << size], kind);
+        }
+        compiler_fence(Ordering::SeqCst);
+        (*thread).depth = 0;
+    }
+}
+
+/// An access by a thread that we did not see begin.
+#[cold]
+#[inline(never)]
+unsafe fn begin_unseen(kind: Kind, size: u32, address: u64, code: u64) {
+    let thread = process::adopt();
+    if (*thread).depth == 0 {
+        (*thread).depth = 1;
+        attended(thread, kind, size, address, code);
+    }
+}
+
+/// Logs that a function was entered that was called from `code`, or left.
+#[inline(always)]
+pub(crate) unsafe fn call_stack(kind: Kind, code: u64) {
+    let thread = thread::current();
+    if thread.is_null() || (*thread).depth != 0 {
+        return;
+    }
+    (*thread).depth = 1;
+    compiler_fence(Ordering::SeqCst);
+    if (*thread).attention.load(Ordering::Relaxed) != 0 && !turn::attend(thread) {
+        return;
+    }
+    let words = [(code & ADDRESS_MASK) | (kind as u64) << shift::KIND, 0, 0, 0, 0, 0];
+    (*(*thread).buffer).put(&words, 1);
+    compiler_fence(Ordering::SeqCst);
+    (*thread).depth = 0;
+}

@@ -1,0 +1,367 @@
+//! The recorded process: its session with the recorder, and how threads join it.
+
+use core::ffi::{c_char, c_int};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use crate::log::{Buffer, Entry};
+use crate::shared::{
+    DIRECTORY_VARIABLE, HEADER_BYTES, Header, MAGIC, Mode, RING_HEADER_BYTES, SETTINGS_WORDS,
+    Settings, file_bytes,
+};
+use crate::sys::{self, File};
+use crate::thread::{self, Thread};
+use crate::wire::Kind;
+use crate::{replay, turn};
+
+/// Paths are at most this long, with their end.
+const PATH_MAX: usize = 512;
+
+struct Global<T>(core::cell::UnsafeCell<T>);
+
+// SAFETY: written while the process has one thread, or by the thread that has the turn.
+unsafe impl<T> Sync for Global<T> {}
+
+static HEADER: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
+static IS_ON: AtomicBool = AtomicBool::new(false);
+static SHARED_BUFFER: Global<Buffer> = Global(core::cell::UnsafeCell::new(Buffer::new()));
+static PREFIX: Global<[u8; PATH_MAX]> = Global(core::cell::UnsafeCell::new([0; PATH_MAX]));
+static PREFIX_LENGTH: AtomicU32 = AtomicU32::new(0);
+static DIRECTORY_LENGTH: AtomicU32 = AtomicU32::new(0);
+static COLLECTOR: AtomicU32 = AtomicU32::new(0);
+static PATIENCE_MS: AtomicU64 = AtomicU64::new(0);
+static SESSIONS: AtomicU32 = AtomicU32::new(0);
+
+/// Not 0 once the storage of threads can be used.
+pub(crate) static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Called by the loader before the program's own constructors.
+#[cfg(reweave_export)]
+#[used]
+#[unsafe(link_section = ".init_array.00001")]
+static START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = start;
+
+unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
+    STARTED.store(true, Ordering::Release);
+    // Until the thread is known, what we do ourselves must not look like its doing.
+    thread::set_current(thread::off());
+    if let Some(directory) = variable(environment, DIRECTORY_VARIABLE.as_bytes()) {
+        let length = directory.len();
+        if length + 64 < PATH_MAX {
+            (&mut *PREFIX.0.get())[..length].copy_from_slice(directory);
+            DIRECTORY_LENGTH.store(length as u32, Ordering::Relaxed);
+            open_session();
+        }
+    }
+}
+
+unsafe fn variable<'a>(mut environment: *const *const c_char, name: &[u8]) -> Option<&'a [u8]> {
+    while !(*environment).is_null() {
+        let entry = core::ffi::CStr::from_ptr(*environment).to_bytes();
+        if entry.len() > name.len() && &entry[..name.len()] == name && entry[name.len()] == b'=' {
+            return Some(&entry[name.len() + 1..]);
+        }
+        environment = environment.add(1);
+    }
+    None
+}
+
+/// A path made of pieces, ending in a zero byte.
+struct Path([u8; PATH_MAX], usize);
+
+impl Path {
+    unsafe fn new(length: u32) -> Self {
+        let mut bytes = [0; PATH_MAX];
+        let length = length as usize;
+        bytes[..length].copy_from_slice(&(&*PREFIX.0.get())[..length]);
+        Self(bytes, length)
+    }
+
+    fn text(mut self, text: &[u8]) -> Self {
+        let room = PATH_MAX - 1 - self.1;
+        let text = &text[..text.len().min(room)];
+        self.0[self.1..self.1 + text.len()].copy_from_slice(text);
+        self.1 += text.len();
+        self
+    }
+
+    fn number(self, number: u32) -> Self {
+        let mut digits = [0; 10];
+        let mut start = digits.len();
+        let mut rest = number;
+        loop {
+            start -= 1;
+            digits[start] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.text(&digits[start..])
+    }
+
+    /// The path with its zero byte.
+    fn bytes(&self) -> &[u8] {
+        &self.0[..=self.1]
+    }
+}
+
+unsafe fn read_settings() -> Option<Settings> {
+    let path = Path::new(DIRECTORY_LENGTH.load(Ordering::Relaxed)).text(b"/settings");
+    let file = File::open(path.bytes())?;
+    let mut bytes = [0; SETTINGS_WORDS * 8];
+    let mut count = 0;
+    while count < bytes.len() {
+        match file.read(&mut bytes[count..]) {
+            0 => return None,
+            more => count += more,
+        }
+    }
+    let mut words = [0; SETTINGS_WORDS];
+    for (place, word) in words.iter_mut().enumerate() {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(&bytes[place * 8..place * 8 + 8]);
+        *word = u64::from_le_bytes(eight);
+    }
+    Settings::decode(&words)
+}
+
+/// Starts a session, with the running thread as its first.
+unsafe fn open_session() -> Option<()> {
+    let settings = read_settings()?;
+    let directory = DIRECTORY_LENGTH.load(Ordering::Relaxed);
+    let session = Path::new(directory)
+        .text(b"/s")
+        .number(sys::getpid())
+        .text(b".")
+        .number(SESSIONS.fetch_add(1, Ordering::Relaxed));
+    (*PREFIX.0.get()) = session.0;
+    PREFIX_LENGTH.store(session.1 as u32, Ordering::Relaxed);
+    let file = File::create(session.text(b".head").bytes())?;
+    let length = file_bytes(HEADER_BYTES, settings.ring_words);
+    if !file.set_length(length) {
+        return None;
+    }
+    let place = file.map_ring(length, HEADER_BYTES + RING_HEADER_BYTES)?;
+    let header = &*place.cast::<Header>();
+    header.pid.store(u64::from(sys::getpid()), Ordering::Relaxed);
+    header.mode.store(settings.mode as u64, Ordering::Relaxed);
+    header.ring_words.store(settings.ring_words, Ordering::Relaxed);
+    HEADER.store(place.cast(), Ordering::Release);
+    COLLECTOR.store(settings.collector as u32, Ordering::Relaxed);
+    PATIENCE_MS.store(settings.patience_ms, Ordering::Relaxed);
+    let buffer = &mut *SHARED_BUFFER.0.get();
+    *buffer = Buffer::new();
+    buffer.open(place.add(HEADER_BYTES), settings.ring_words);
+    buffer.values = settings.values && settings.mode == Mode::Serial;
+    sys::membarrier_register();
+    turn::start(settings.mode == Mode::Serial, settings.seed, settings.turn_max);
+    replay::start(settings.replay);
+    header.magic.store(MAGIC, Ordering::Release);
+    IS_ON.store(true, Ordering::Release);
+    let main = thread::create()?;
+    (*main).number = header.threads.fetch_add(1, Ordering::AcqRel);
+    (*main).entry = replay::main_entry();
+    begin(main, 0);
+    Some(())
+}
+
+/// Whether this process is recorded.
+pub(crate) fn is_on() -> bool {
+    IS_ON.load(Ordering::Relaxed)
+}
+
+/// The state that is shared with the recorder, while the process is recorded.
+pub(crate) fn header() -> Option<&'static Header> {
+    let header = HEADER.load(Ordering::Acquire);
+    // SAFETY: a header stays mapped as long as the process lives.
+    (!header.is_null()).then(|| unsafe { &*header })
+}
+
+/// Whether nothing is recorded any more.
+pub(crate) fn should_stop() -> bool {
+    !is_on() || header().is_none_or(|header| header.stop.load(Ordering::Relaxed) != 0)
+}
+
+/// Whether the recorder lives.
+pub(crate) fn is_read() -> bool {
+    sys::is_alive(COLLECTOR.load(Ordering::Relaxed))
+}
+
+/// Records nothing more in this process; it runs on as if it had never been.
+pub(crate) fn stop() {
+    if IS_ON.swap(false, Ordering::AcqRel) {
+        turn::dissolve();
+    }
+}
+
+/// Wakes the recorder, if it sleeps.
+pub(crate) fn ring_bell() {
+    if let Some(header) = header() {
+        header.bell.fetch_add(1, Ordering::Release);
+        if header.listening.load(Ordering::SeqCst) != 0 {
+            sys::futex_wake(&header.bell, 1);
+        }
+    }
+}
+
+/// The next place in the order of synchronisation.
+pub(crate) fn next_number() -> u64 {
+    header().map_or(0, |header| header.sequence.fetch_add(1, Ordering::AcqRel))
+}
+
+pub(crate) fn show_holder(holder: u32) {
+    if let Some(header) = header() {
+        header.holder.store(holder, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn count_eviction() {
+    if let Some(header) = header() {
+        header.evictions.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// How much was logged, in `serial` recordings.
+pub(crate) fn words_written() -> u64 {
+    // SAFETY: a torn or old number does no harm; it is compared with later ones only.
+    unsafe { ptr::read_volatile(&raw const (*SHARED_BUFFER.0.get())).written() }
+}
+
+pub(crate) fn patience_ns() -> u64 {
+    PATIENCE_MS.load(Ordering::Relaxed) * 1_000_000
+}
+
+/// The plan's file, mapped, as words.
+pub(crate) unsafe fn map_plan() -> Option<&'static [u64]> {
+    let path = Path::new(DIRECTORY_LENGTH.load(Ordering::Relaxed)).text(b"/plan");
+    let file = File::open(path.bytes())?;
+    let mut word = [0; 8];
+    if file.read(&mut word) != 8 {
+        return None;
+    }
+    let count = usize::try_from(u64::from_le_bytes(word)).ok()?;
+    if count > 1 << 28 {
+        return None;
+    }
+    let place = file.map(8 + count * 8)?;
+    Some(core::slice::from_raw_parts(place.add(8).cast(), count))
+}
+
+/// A block and a number for a thread that is about to be created.
+pub(crate) unsafe fn expect_thread() -> Option<*mut Thread> {
+    let child = thread::create()?;
+    (*child).number = header()?.threads.fetch_add(1, Ordering::AcqRel);
+    Some(child)
+}
+
+/// Makes the running thread `thread` and logs that it begins.
+pub(crate) unsafe fn begin(thread: *mut Thread, code: u64) {
+    (*thread).depth = 1;
+    thread::set_current(thread::off());
+    if turn::is_serial() {
+        (*thread).buffer = SHARED_BUFFER.0.get();
+    } else if !open_ring(thread) {
+        return;
+    }
+    thread::set_current(thread);
+    replay::begin(thread);
+    (*thread).attention.store(u32::from(replay::is_on()), Ordering::Relaxed);
+    crate::doors::thread::arm_end(thread);
+    turn::begin(thread);
+    let entry = Entry { thread, code };
+    entry.log(Kind::Begin, u64::from((*thread).number));
+    if (*thread).number == 0 {
+        crate::doors::program::note_new_objects(&entry);
+    } else if let Some((place, length)) = crate::doors::thread::stack() {
+        entry.log_extra(Kind::Alloc, place, length);
+    }
+}
+
+/// A ring of the thread's own.
+unsafe fn open_ring(thread: *mut Thread) -> bool {
+    let Some(header) = header() else { return false };
+    let words = header.ring_words.load(Ordering::Relaxed);
+    let buffer = &raw mut (*thread).own;
+    *buffer = Buffer::new();
+    (*thread).buffer = buffer;
+    (*buffer).numbered = true;
+    let prefix = PREFIX_LENGTH.load(Ordering::Relaxed);
+    let path = Path::new(prefix).text(b".t").number((*thread).number);
+    let length = file_bytes(0, words);
+    let place = File::create(path.bytes())
+        .filter(|file| file.set_length(length))
+        .and_then(|file| file.map_ring(length, RING_HEADER_BYTES));
+    let Some(place) = place else { return false };
+    (*buffer).open(place, words);
+    true
+}
+
+/// Ends the running thread's part in the recording.
+pub(crate) unsafe fn end(thread: *mut Thread) {
+    (*thread).depth = 1;
+    turn::ensure(thread);
+    let entry = Entry { thread, code: 0 };
+    if (*thread).number != 0
+        && let Some((place, length)) = crate::doors::thread::stack()
+    {
+        entry.log_extra(Kind::Free, place, length);
+    }
+    entry.log(Kind::End, u64::from((*thread).number));
+    core::mem::forget(entry);
+    replay::ended(thread);
+    thread::set_current(thread::off());
+    turn::give(thread);
+    (*(*thread).buffer).close();
+    thread::mark(thread, thread::life::ENDED);
+}
+
+/// The block of the running thread, which we did not see being created.
+#[cold]
+pub(crate) unsafe fn adopt() -> *mut Thread {
+    if !is_on() {
+        // Before the start nobody is recorded; afterwards nobody is, ever.
+        if HEADER.load(Ordering::Acquire).is_null() && DIRECTORY_LENGTH.load(Ordering::Relaxed) == 0
+        {
+            return thread::off();
+        }
+        thread::set_current(thread::off());
+        return thread::off();
+    }
+    thread::set_current(thread::off());
+    if let Some(thread) = expect_thread() {
+        begin(thread, 0);
+    }
+    thread::current()
+}
+
+/// Starts anew in a child process, which has only the thread that forked.
+pub(crate) unsafe fn restart_in_child() {
+    IS_ON.store(false, Ordering::Release);
+    HEADER.store(ptr::null_mut(), Ordering::Release);
+    thread::forget_all();
+    thread::set_current(thread::off());
+    open_session();
+}
+
+/// Copies the memory map for the recorder and says from when it holds.
+pub(crate) unsafe fn note_maps(entry: &Entry) {
+    let Some(header) = header() else { return };
+    let number = header.maps.load(Ordering::Relaxed);
+    let path = Path::new(PREFIX_LENGTH.load(Ordering::Relaxed)).text(b".maps").number(number);
+    let (Some(from), Some(to)) =
+        (File::open(b"/proc/self/maps\0"), File::create(path.bytes()))
+    else {
+        return;
+    };
+    let mut buffer = [0; 4096];
+    loop {
+        let count = from.read(&mut buffer);
+        if count == 0 {
+            break;
+        }
+        to.write(&buffer[..count]);
+    }
+    header.maps.store(number + 1, Ordering::Release);
+    entry.log(Kind::Maps, u64::from(number));
+}

@@ -1,0 +1,290 @@
+//! Following a plan: one thread runs until it has done what the current step says, then the next.
+//!
+//! Only the thread of the current step may have the turn. Each thread counts how many events it
+//! logged at each code address of the plan; when the count and the address are those of the step,
+//! the step is done, and the turn is handed on when the thread next comes by, so that what it logged
+//! has happened by then. After the last step the goal's threads run one by one until each stands
+//! right before its event, or waits for a lock. What became of it is written where the recorder
+//! sees it; from then on, turns are drawn at random again.
+//!
+//! A plan that does not move for a while is given up for good. A thread that arrives later finds
+//! nothing to wait for: nothing is ever confirmed by accident.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::plan::{GoalKind, Plan, Waypoint};
+use crate::shared::{OUTCOME_WORDS, outcome};
+use crate::thread::{self, Thread};
+use crate::wire::Kind;
+use crate::{process, sys, turn};
+
+mod objects;
+mod owners;
+
+static ON: AtomicBool = AtomicBool::new(false);
+static DONE: AtomicBool = AtomicBool::new(false);
+static STEP: AtomicU32 = AtomicU32::new(0);
+/// How many of the goal's threads are where they should be.
+static ARRIVED: AtomicU32 = AtomicU32::new(0);
+
+struct Global<T>(UnsafeCell<T>);
+
+// SAFETY: written before the program has a second thread, or by the thread that has the turn.
+unsafe impl<T> Sync for Global<T> {}
+
+static PLAN: Global<Option<Plan<'static>>> = Global(UnsafeCell::new(None));
+static PLACES: Global<Places> =
+    Global(UnsafeCell::new(Places { steps: core::ptr::null_mut(), goals: core::ptr::null_mut() }));
+
+/// Where the accesses of steps and of goals went: an address and a length each.
+struct Places {
+    steps: *mut [u64; 2],
+    goals: *mut [u64; 2],
+}
+
+/// Reads the plan, if there is one to follow.
+pub(crate) unsafe fn start(is_wanted: bool) {
+    ON.store(false, Ordering::Relaxed);
+    DONE.store(false, Ordering::Relaxed);
+    STEP.store(0, Ordering::Relaxed);
+    ARRIVED.store(0, Ordering::Relaxed);
+    if !is_wanted {
+        return;
+    }
+    if open().is_none() {
+        finish(outcome::UNREADABLE, &[]);
+        return;
+    }
+    ON.store(true, Ordering::Relaxed);
+    settle_goal();
+}
+
+unsafe fn open() -> Option<()> {
+    let plan = Plan::new(process::map_plan()?).ok()?;
+    owners::start()?;
+    objects::start(&plan)?;
+    let places = &mut *PLACES.0.get();
+    places.steps = sys::allocate((plan.steps_count() + 1) * 16)?.cast();
+    places.goals = sys::allocate((plan.goals_count() + 1) * 16)?.cast();
+    *PLAN.0.get() = Some(plan);
+    Some(())
+}
+
+/// Whether a plan is followed, or was.
+#[inline(always)]
+pub(crate) fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// Whether it is known what became of the plan.
+pub(crate) fn is_done() -> bool {
+    DONE.load(Ordering::Relaxed)
+}
+
+unsafe fn plan() -> Option<&'static Plan<'static>> {
+    (*PLAN.0.get()).as_ref().filter(|_| is_on() && !is_done())
+}
+
+/// The plan's entry for the first thread.
+pub(crate) fn main_entry() -> u32 {
+    if is_on() { 0 } else { u32::MAX }
+}
+
+/// The plan's entry for the thread that `parent` is about to create.
+pub(crate) unsafe fn child_entry(parent: *mut Thread) -> u32 {
+    let child = plan().and_then(|plan| plan.entry_of((*parent).entry, (*parent).forks));
+    child.unwrap_or(u32::MAX)
+}
+
+/// Starts to count what `thread` does.
+pub(crate) unsafe fn begin(thread: *mut Thread) {
+    let Some(plan) = plan() else { return };
+    let bytes = (plan.codes_count() * 4).max(4);
+    if (*thread).occurrences.is_null() {
+        match sys::allocate(bytes) {
+            Some(place) => (*thread).occurrences = place.cast(),
+            None => finish(outcome::UNREADABLE, &[]),
+        }
+    } else {
+        crate::doors::memory::fill((*thread).occurrences as usize, 0, bytes);
+    }
+}
+
+/// Code was loaded: addresses of the plan may be known now.
+pub(crate) unsafe fn objects_changed() {
+    if let Some(plan) = plan() {
+        objects::resolve(plan);
+    }
+}
+
+/// The moment that is waited for: that of the current step, or of the goal's next thread.
+unsafe fn current(plan: &Plan<'_>) -> Option<Waypoint> {
+    let step = STEP.load(Ordering::Relaxed) as usize;
+    plan.step(step).or_else(|| plan.goal(ARRIVED.load(Ordering::Relaxed) as usize))
+}
+
+fn is_at_goal(plan: &Plan<'_>) -> bool {
+    STEP.load(Ordering::Relaxed) as usize >= plan.steps_count()
+}
+
+/// Whether it can be the turn of `thread`.
+pub(crate) unsafe fn may_run(thread: *mut Thread) -> bool {
+    match plan() {
+        Some(plan) => current(plan).is_some_and(|waypoint| waypoint.thread == (*thread).entry),
+        None => true,
+    }
+}
+
+/// Whether `thread` is about to log the event of `waypoint`, at the plan's code `code`.
+unsafe fn is_it(thread: *mut Thread, code: Option<u32>, waypoint: Waypoint) -> bool {
+    waypoint.thread == (*thread).entry
+        && code == Some(waypoint.code)
+        && *(*thread).occurrences.add(waypoint.code as usize) == waypoint.occurrence
+}
+
+/// What `thread` is about to log may be what the goal waits for.
+pub(crate) unsafe fn before(thread: *mut Thread, code: u64, place: [u64; 2], kind: Kind) {
+    let Some(plan) = plan() else { return };
+    if !is_at_goal(plan) || (*thread).occurrences.is_null() {
+        return;
+    }
+    let Some(goal) = current(plan) else { return };
+    if !is_it(thread, objects::number(plan, code), goal) {
+        return;
+    }
+    match plan.goal_kind() {
+        GoalKind::Together => {
+            let arrived = ARRIVED.load(Ordering::Relaxed) as usize;
+            *(*PLACES.0.get()).goals.add(arrived) = [place[0], place[1]];
+            ARRIVED.store(arrived as u32 + 1, Ordering::Relaxed);
+            settle_goal();
+            turn::pass(thread);
+        }
+        GoalKind::Blocked if kind == Kind::Lock => {
+            finish(outcome::TAKEN, &[u64::from(goal.thread), code, place[0]]);
+        }
+        GoalKind::Blocked | GoalKind::Passed => {}
+    }
+}
+
+/// `thread` logged an event at `code`, about the bytes of `place`.
+pub(crate) unsafe fn logged(thread: *mut Thread, code: u64, place: [u64; 2], kind: Kind) {
+    owners::note(thread, place[0], kind);
+    let Some(plan) = plan() else { return };
+    let Some(number) = objects::number(plan, code) else { return };
+    if (*thread).occurrences.is_null() {
+        return;
+    }
+    let step = STEP.load(Ordering::Relaxed) as usize;
+    let is_step = plan.step(step).is_some_and(|it| is_it(thread, Some(number), it));
+    *(*thread).occurrences.add(number as usize) += 1;
+    if is_step {
+        *(*PLACES.0.get()).steps.add(step) = place;
+        STEP.store(step as u32 + 1, Ordering::Relaxed);
+        settle_goal();
+        (*thread).must_hand_on = !may_run(thread);
+    }
+}
+
+/// `thread` stored `value` at `address` by an atomic update, which may have taken a lock or given
+/// one back: locks that are no more than a word are zero when they are free.
+pub(crate) unsafe fn updated(thread: *mut Thread, address: u64, value: u64) {
+    if is_on() {
+        let kind = if value == 0 { Kind::Unlock } else { Kind::Lock };
+        owners::note_word(thread, address, kind);
+    }
+}
+
+/// Decides what became of the plan, if all that it waits for has come.
+unsafe fn settle_goal() {
+    let Some(plan) = plan() else { return };
+    let arrived = ARRIVED.load(Ordering::Relaxed) as usize;
+    if !is_at_goal(plan) {
+        return;
+    }
+    let places = &*PLACES.0.get();
+    let (reached, places) = match plan.goal_kind() {
+        GoalKind::Together => (arrived == plan.goals_count(), places.goals),
+        GoalKind::Passed => (true, places.steps),
+        GoalKind::Blocked => return,
+    };
+    if !reached {
+        return;
+    }
+    let mut words = [0; OUTCOME_WORDS - 1];
+    let mut count = 0;
+    let mut overlap = true;
+    for pair in (0..plan.pairs_count()).filter_map(|place| plan.pair(place)) {
+        let first = *places.add(pair.first as usize);
+        let second = *places.add(pair.second as usize);
+        overlap &= first[0] < second[0] + second[1] && second[0] < first[0] + first[1];
+        for word in [first[0], second[0]] {
+            if count < words.len() {
+                words[count] = word;
+                count += 1;
+            }
+        }
+    }
+    finish(if overlap { outcome::CONFIRMED } else { outcome::APART }, &words[..count]);
+}
+
+/// `thread` is about to wait for the lock that it wants.
+pub(crate) unsafe fn blocked(thread: *mut Thread) {
+    let Some(plan) = plan() else { return };
+    if plan.goal_kind() != GoalKind::Blocked || !is_at_goal(plan) {
+        return;
+    }
+    let arrived = ARRIVED.load(Ordering::Relaxed);
+    let is_next =
+        plan.goal(arrived as usize).is_some_and(|goal| goal.thread == (*thread).entry);
+    if is_next {
+        ARRIVED.store(arrived + 1, Ordering::Relaxed);
+    }
+    let mut words = [0; OUTCOME_WORDS - 1];
+    if let Some(count) = owners::cycle(thread, &mut words) {
+        finish(outcome::CONFIRMED, &words[..count]);
+    }
+}
+
+/// `thread` will do nothing more.
+pub(crate) unsafe fn ended(thread: *mut Thread) {
+    let Some(plan) = plan() else { return };
+    if current(plan).is_some_and(|waypoint| waypoint.thread == (*thread).entry) {
+        let step = u64::from(STEP.load(Ordering::Relaxed));
+        finish(outcome::ENDED, &[step, u64::from((*thread).entry)]);
+    }
+}
+
+/// Nothing moved for too long.
+pub(crate) unsafe fn stalled() {
+    let Some(plan) = plan() else { return };
+    let entry = current(plan).map_or(u64::from(u32::MAX), |waypoint| u64::from(waypoint.thread));
+    let (mut wants, mut wants_at, mut exists) = (0, 0, 0);
+    thread::each(|thread| {
+        if u64::from((*thread).entry) == entry {
+            (wants, wants_at, exists) = ((*thread).wants, (*thread).wants_at, 1);
+        }
+        false
+    });
+    let step = u64::from(STEP.load(Ordering::Relaxed));
+    finish(outcome::STALLED, &[step, entry, exists, wants, wants_at]);
+}
+
+/// Writes what became of the plan; only the first word of it counts.
+unsafe fn finish(what: u64, words: &[u64]) {
+    if DONE.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    if let Some(header) = process::header() {
+        let [first, rest @ ..] = &header.outcome.0;
+        for (slot, &word) in rest.iter().skip(1).zip(words) {
+            slot.store(word, Ordering::Relaxed);
+        }
+        if let Some(length) = rest.first() {
+            length.store(words.len() as u64, Ordering::Relaxed);
+        }
+        AtomicU64::store(first, what, Ordering::Release);
+    }
+    process::ring_bell();
+}

@@ -1,0 +1,98 @@
+//! Code addresses of a plan, as they are in this process.
+//!
+//! A plan names code by the file it is in; where files are loaded differs from run to run. The
+//! addresses are looked up when the plan is read and again when a library was loaded.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use crate::doors::program::{LoadedObject, dl_iterate_phdr};
+use crate::plan::Plan;
+use crate::sys;
+
+/// For each slot of a hash table a code address and 1 + its number in the plan.
+static TABLE: AtomicPtr<[u64; 2]> = AtomicPtr::new(core::ptr::null_mut());
+static SLOTS: AtomicUsize = AtomicUsize::new(0);
+
+/// Looks up all code addresses of `plan`.
+pub(super) unsafe fn start(plan: &Plan<'_>) -> Option<()> {
+    let slots = ((plan.codes_count() + 1) * 2).next_power_of_two();
+    TABLE.store(sys::allocate(slots * 16)?.cast(), Ordering::Release);
+    SLOTS.store(slots, Ordering::Release);
+    resolve(plan);
+    Some(())
+}
+
+/// Looks the addresses up again, since more code may be loaded now.
+pub(super) unsafe fn resolve(plan: &Plan<'_>) {
+    dl_iterate_phdr(visit, core::ptr::from_ref(plan).cast_mut().cast());
+}
+
+unsafe extern "C" fn visit(object: *const LoadedObject, _: usize, plan: *mut c_void) -> c_int {
+    let plan = &*plan.cast::<Plan<'_>>();
+    let mut own = [0_u8; 512];
+    let mut name = CStr::from_ptr((*object).name).to_bytes();
+    if name.is_empty() {
+        name = executable(&mut own);
+    }
+    for module in 0..plan.modules_count() {
+        let is_it = plan.module(module).is_some_and(|path| is_same(path, name));
+        if is_it {
+            for number in 0..plan.codes_count() {
+                if let Some(code) = plan.code(number)
+                    && code.module as usize == module
+                {
+                    insert((*object).address.wrapping_add(code.offset), number);
+                }
+            }
+        }
+    }
+    0
+}
+
+/// The path of the running program.
+fn executable(buffer: &mut [u8; 512]) -> &[u8] {
+    const READLINK: usize = 89;
+    let path = c"/proc/self/exe";
+    let arguments =
+        [path.as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0];
+    // SAFETY: the kernel writes at most the buffer's length.
+    let length = unsafe { sys::call(READLINK, arguments) };
+    &buffer[..usize::try_from(length).unwrap_or(0).min(512)]
+}
+
+/// Whether two paths have the same last part: a program may have been moved since.
+fn is_same(path: impl ExactSizeIterator<Item = u8> + Clone, name: &[u8]) -> bool {
+    let file = name.rsplit(|&byte| byte == b'/').next().unwrap_or(name);
+    if path.len() < file.len() || file.is_empty() {
+        return false;
+    }
+    let skipped = path.len() - file.len();
+    let ends_alike = path.clone().skip(skipped).eq(file.iter().copied());
+    ends_alike && (skipped == 0 || path.clone().nth(skipped - 1) == Some(b'/'))
+}
+
+unsafe fn find(address: u64) -> *mut [u64; 2] {
+    let (table, slots) = (TABLE.load(Ordering::Acquire), SLOTS.load(Ordering::Acquire));
+    let mut place = (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+    loop {
+        let slot = table.add(place & (slots - 1));
+        if (*slot)[0] == address || (*slot)[1] == 0 {
+            return slot;
+        }
+        place += 1;
+    }
+}
+
+unsafe fn insert(address: u64, number: usize) {
+    *find(address) = [address, number as u64 + 1];
+}
+
+/// The number of the code address `address` in the plan, if it is in it.
+pub(super) unsafe fn number(_: &Plan<'_>, address: u64) -> Option<u32> {
+    if address == 0 {
+        return None;
+    }
+    let [_, number] = *find(address);
+    (number != 0).then(|| number as u32 - 1)
+}

@@ -1,0 +1,96 @@
+//! Who holds which lock, so that a circle of waiting threads is seen when it closes.
+
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::sys;
+use crate::thread::Thread;
+use crate::wire::Kind;
+
+/// How many locks are followed at most; a power of two.
+const LOCKS: usize = 1 << 16;
+
+#[repr(C)]
+struct Slot {
+    lock: u64,
+    owner: *mut Thread,
+    depth: u64,
+}
+
+static TABLE: AtomicPtr<Slot> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Forgets all owners.
+pub(super) fn start() -> Option<()> {
+    let table = sys::allocate(LOCKS * size_of::<Slot>())?;
+    TABLE.store(table.cast(), Ordering::Release);
+    Some(())
+}
+
+/// The slot of `lock`, new if there was none; none if the table is full.
+unsafe fn slot(lock: u64) -> Option<*mut Slot> {
+    let table = TABLE.load(Ordering::Acquire);
+    if table.is_null() {
+        return None;
+    }
+    let start = (lock >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+    for step in 0..LOCKS {
+        let slot = table.add((start as usize + step) % LOCKS);
+        if (*slot).lock == lock || (*slot).lock == 0 {
+            (*slot).lock = lock;
+            return Some(slot);
+        }
+    }
+    None
+}
+
+/// Notes what an event of `thread` did to a lock.
+pub(super) unsafe fn note(thread: *mut Thread, lock: u64, kind: Kind) {
+    match kind {
+        Kind::Lock => {
+            if let Some(slot) = slot(lock) {
+                let again = (*slot).owner == thread;
+                (*slot).depth = if again { (*slot).depth + 1 } else { 1 };
+                (*slot).owner = thread;
+            }
+        }
+        Kind::Unlock => {
+            if let Some(slot) = slot(lock)
+                && (*slot).owner == thread
+            {
+                (*slot).depth = (*slot).depth.saturating_sub(1);
+                if (*slot).depth == 0 {
+                    (*slot).owner = core::ptr::null_mut();
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Notes what an atomic update of `thread` did to a word that may be a lock.
+pub(super) unsafe fn note_word(thread: *mut Thread, word: u64, kind: Kind) {
+    if let Some(slot) = slot(word) {
+        (*slot).depth = 1;
+        (*slot).owner = if kind == Kind::Lock { thread } else { core::ptr::null_mut() };
+    }
+}
+
+/// The circle of threads that wait for each other, if `thread` closes one: for each its number, the
+/// code address where it waits, and the lock.
+pub(super) unsafe fn cycle(thread: *mut Thread, words: &mut [u64]) -> Option<usize> {
+    let mut waiting = thread;
+    let mut count = 0;
+    loop {
+        let triple = words.get_mut(count..count + 3)?;
+        let wants = (*waiting).wants;
+        triple.copy_from_slice(&[u64::from((*waiting).entry), (*waiting).wants_at, wants]);
+        count += 3;
+        let owner = if wants == 0 { core::ptr::null_mut() } else { (*slot(wants)?).owner };
+        if owner.is_null() {
+            return None;
+        }
+        if owner == thread {
+            return Some(count);
+        }
+        waiting = owner;
+    }
+}

@@ -1,0 +1,248 @@
+//! System calls made by ourselves, so that no call of ours passes a door or changes `errno`.
+
+use core::arch::asm;
+use core::sync::atomic::AtomicU32;
+
+const READ: usize = 0;
+const WRITE: usize = 1;
+const OPEN: usize = 2;
+const CLOSE: usize = 3;
+const MMAP: usize = 9;
+const MUNMAP: usize = 11;
+const SCHED_YIELD: usize = 24;
+const GETPID: usize = 39;
+const KILL: usize = 62;
+const FTRUNCATE: usize = 77;
+const FUTEX: usize = 202;
+const CLOCK_GETTIME: usize = 228;
+const EXIT_GROUP: usize = 231;
+const MEMBARRIER: usize = 324;
+
+/// A time as the kernel takes it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Timespec {
+    pub(crate) seconds: i64,
+    pub(crate) nanoseconds: i64,
+}
+
+/// Makes the system call `number`; a result from -4095 to -1 is an error.
+///
+/// # Safety
+/// The arguments are what the call expects.
+#[inline]
+pub(crate) unsafe fn call(number: usize, arguments: [usize; 6]) -> isize {
+    let result: isize;
+    asm!(
+        "syscall",
+        inlateout("rax") number => result,
+        in("rdi") arguments[0],
+        in("rsi") arguments[1],
+        in("rdx") arguments[2],
+        in("r10") arguments[3],
+        in("r8") arguments[4],
+        in("r9") arguments[5],
+        lateout("rcx") _,
+        lateout("r11") _,
+        options(nostack),
+    );
+    result
+}
+
+/// Waits until `word` is no longer `expected`, is woken, or `timeout_ms` has passed; may return
+/// early.
+pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, timeout_ms: u64) {
+    let timeout = Timespec {
+        seconds: (timeout_ms / 1000) as i64,
+        nanoseconds: (timeout_ms % 1000) as i64 * 1_000_000,
+    };
+    let address = core::ptr::from_ref(word) as usize;
+    // SAFETY: FUTEX_WAIT reads the word and the time, both of which live on.
+    unsafe {
+        call(FUTEX, [address, 0, expected as usize, &raw const timeout as usize, 0, 0]);
+    }
+}
+
+/// Wakes up to `count` threads that wait on `word`.
+pub(crate) fn futex_wake(word: &AtomicU32, count: u32) {
+    let address = core::ptr::from_ref(word) as usize;
+    // SAFETY: FUTEX_WAKE does not touch memory.
+    unsafe {
+        call(FUTEX, [address, 1, count as usize, 0, 0, 0]);
+    }
+}
+
+/// Nanoseconds of a clock that only goes forward.
+pub(crate) fn now() -> u64 {
+    let mut time = Timespec::default();
+    // SAFETY: the kernel writes the time, which lives on.
+    unsafe {
+        call(CLOCK_GETTIME, [1, &raw mut time as usize, 0, 0, 0, 0]);
+    }
+    time.seconds as u64 * 1_000_000_000 + time.nanoseconds as u64
+}
+
+pub(crate) fn sched_yield() {
+    // SAFETY: no arguments.
+    unsafe {
+        call(SCHED_YIELD, [0; 6]);
+    }
+}
+
+pub(crate) fn getpid() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { call(GETPID, [0; 6]) as u32 }
+}
+
+/// Whether the process `pid` exists.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    const NOT_PERMITTED: isize = -1;
+    // SAFETY: signal 0 is not sent.
+    let result = unsafe { call(KILL, [pid as usize, 0, 0, 0, 0, 0]) };
+    result == 0 || result == NOT_PERMITTED
+}
+
+/// Sends `signal` to the process `pid`; whether that went.
+#[cfg(not(reweave_export))]
+pub(crate) fn kill(pid: u32, signal: u32) -> bool {
+    // SAFETY: no memory is touched.
+    unsafe { call(KILL, [pid as usize, signal as usize, 0, 0, 0, 0]) == 0 }
+}
+
+pub(crate) fn exit_group(status: i32) -> ! {
+    loop {
+        // SAFETY: ends the process.
+        unsafe {
+            call(EXIT_GROUP, [status as usize, 0, 0, 0, 0, 0]);
+        }
+    }
+}
+
+/// Makes every running thread of this process pass a memory barrier; false where the kernel cannot.
+pub(crate) fn membarrier() -> bool {
+    const PRIVATE_EXPEDITED: usize = 1 << 3;
+    // SAFETY: no memory is touched.
+    unsafe { call(MEMBARRIER, [PRIVATE_EXPEDITED, 0, 0, 0, 0, 0]) == 0 }
+}
+
+/// Makes [`membarrier`] possible.
+pub(crate) fn membarrier_register() {
+    const REGISTER_PRIVATE_EXPEDITED: usize = 1 << 4;
+    // SAFETY: no memory is touched.
+    unsafe {
+        call(MEMBARRIER, [REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0]);
+    }
+}
+
+/// An open file that is closed when dropped.
+pub(crate) struct File(usize);
+
+impl File {
+    /// Opens `path`, a string that ends in a zero byte, for reading.
+    pub(crate) fn open(path: &[u8]) -> Option<Self> {
+        const CLOEXEC: usize = 0o2_000_000;
+        Self::open_with(path, CLOEXEC)
+    }
+
+    /// Creates `path`, a string that ends in a zero byte and names no file yet.
+    pub(crate) fn create(path: &[u8]) -> Option<Self> {
+        const READ_WRITE_CREATE_EXCLUSIVE_CLOEXEC: usize = 0o2_000_302;
+        Self::open_with(path, READ_WRITE_CREATE_EXCLUSIVE_CLOEXEC)
+    }
+
+    fn open_with(path: &[u8], flags: usize) -> Option<Self> {
+        if path.last() != Some(&0) {
+            return None;
+        }
+        // SAFETY: the path ends in a zero byte.
+        let file = unsafe { call(OPEN, [path.as_ptr() as usize, flags, 0o600, 0, 0, 0]) };
+        usize::try_from(file).ok().map(Self)
+    }
+
+    /// Reads into `buffer` and says how much; 0 at the end and on errors.
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> usize {
+        let arguments = [self.0, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0];
+        // SAFETY: the kernel writes at most the buffer's length.
+        usize::try_from(unsafe { call(READ, arguments) }).unwrap_or(0)
+    }
+
+    /// Writes all of `bytes`, or as much as goes.
+    pub(crate) fn write(&self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let arguments = [self.0, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0];
+            // SAFETY: the kernel reads the bytes.
+            let written = unsafe { call(WRITE, arguments) };
+            match usize::try_from(written) {
+                Ok(count) if count > 0 => bytes = &bytes[count..],
+                _ => return,
+            }
+        }
+    }
+
+    /// Makes the file `length` bytes long, or says that it cannot.
+    pub(crate) fn set_length(&self, length: usize) -> bool {
+        // SAFETY: no memory is touched.
+        unsafe { call(FTRUNCATE, [self.0, length, 0, 0, 0, 0]) == 0 }
+    }
+
+    /// Maps the first `length` bytes for reading, shared with other processes.
+    pub(crate) fn map(&self, length: usize) -> Option<*mut u8> {
+        const SHARED: usize = 1;
+        map(0, length, 1, SHARED, self.0, 0)
+    }
+
+    /// Maps the first `length` bytes, shared with other processes, and right after them all but the
+    /// first `before` once more: what is written past the end is at the start of that part.
+    pub(crate) fn map_ring(&self, length: usize, before: usize) -> Option<*mut u8> {
+        const SHARED: usize = 1;
+        const SHARED_FIXED: usize = 0x11;
+        const READ_WRITE: usize = 3;
+        let place = map(0, length * 2 - before, READ_WRITE, SHARED, self.0, 0)?;
+        let second = place as usize + length;
+        map(second, length - before, READ_WRITE, SHARED_FIXED, self.0, before)?;
+        Some(place)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: the file is ours.
+        unsafe {
+            call(CLOSE, [self.0, 0, 0, 0, 0, 0]);
+        }
+    }
+}
+
+#[cfg(not(reweave_export))]
+/// Maps the first `length` bytes of the open file `descriptor`, shared with other processes.
+pub(crate) fn map_shared(length: usize, descriptor: usize) -> Option<*mut u8> {
+    const SHARED: usize = 1;
+    map(0, length, 3, SHARED, descriptor, 0)
+}
+
+/// Fresh memory of `length` bytes, all zero.
+pub(crate) fn allocate(length: usize) -> Option<*mut u8> {
+    const PRIVATE_ANONYMOUS: usize = 0x22;
+    map(0, length, 3, PRIVATE_ANONYMOUS, usize::MAX, 0)
+}
+
+fn map(
+    wanted: usize,
+    length: usize,
+    protection: usize,
+    flags: usize,
+    file: usize,
+    offset: usize,
+) -> Option<*mut u8> {
+    // SAFETY: the kernel chooses the place, or we replace a mapping of our own.
+    let place = unsafe { call(MMAP, [wanted, length, protection, flags, file, offset]) };
+    (!(-4095..0).contains(&place)).then_some(place as *mut u8)
+}
+
+/// Gives `length` bytes at `place` back.
+///
+/// # Safety
+/// They came from a mapping here and nothing uses them any more.
+pub(crate) unsafe fn unmap(place: *mut u8, length: usize) {
+    call(MUNMAP, [place as usize, length, 0, 0, 0, 0]);
+}

@@ -1,0 +1,346 @@
+//! Whose turn it is, when one thread runs at a time.
+//!
+//! The thread that has the turn runs until its quantum of accesses is used up, or it is about to
+//! wait in the C library or the kernel; then another takes over, drawn at random from those that
+//! want to run. Quanta are random too: with a fixed rhythm, a switch might never fall between the
+//! read and the write of an increment. They are short in short runs and grow with the run, so
+//! that small programs are woven finely and long ones run fast.
+//!
+//! A thread can sleep in a call that we do not know. Those that wait for a turn look at the clock:
+//! when nothing was logged for a while and the thread with the turn is not in the runtime, the
+//! turn is taken from it; it queues up again when it next comes by. Whether it is in the runtime is
+//! read after a barrier on all cores, so that hooks need none.
+//!
+//! In `free` recordings all of this is passed over.
+
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use crate::thread::{self, Spin, Thread};
+use crate::{log, process, replay, sys};
+
+/// How long nothing may be logged before the turn is taken away.
+const UNSEEN_NS: u64 = 100_000_000;
+
+/// Milliseconds after which a waiting thread looks whether anything moves.
+const LOOK_MS: u64 = 50;
+
+/// The longest turn at the start of a run, in accesses.
+const TURN_FIRST: u64 = 32;
+
+static LOCK: Spin = Spin::new();
+static IS_SERIAL: AtomicBool = AtomicBool::new(false);
+static HOLDER: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
+static QUEUE: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
+static WAITING: AtomicU32 = AtomicU32::new(0);
+static RANDOM: AtomicU64 = AtomicU64::new(0);
+static TURN_MAX: AtomicU64 = AtomicU64::new(0);
+/// 1 + the number of the thread whose events are being logged.
+static LOGGED: AtomicU32 = AtomicU32::new(0);
+/// What had happened when somebody last looked, and when that was.
+static SEEN: AtomicU64 = AtomicU64::new(0);
+static SEEN_AT: AtomicU64 = AtomicU64::new(0);
+static SWITCHES: AtomicU64 = AtomicU64::new(0);
+
+/// Starts taking turns, none of which is taken yet.
+pub(crate) fn start(is_serial: bool, seed: u64, turn_max: u64) {
+    LOCK.reset();
+    IS_SERIAL.store(is_serial, Ordering::Release);
+    HOLDER.store(ptr::null_mut(), Ordering::Relaxed);
+    QUEUE.store(ptr::null_mut(), Ordering::Relaxed);
+    WAITING.store(0, Ordering::Relaxed);
+    RANDOM.store(seed ^ 0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+    TURN_MAX.store(turn_max, Ordering::Relaxed);
+    LOGGED.store(0, Ordering::Relaxed);
+    SEEN_AT.store(sys::now(), Ordering::Relaxed);
+}
+
+/// Whether one thread runs at a time.
+pub(crate) fn is_serial() -> bool {
+    IS_SERIAL.load(Ordering::Relaxed)
+}
+
+/// Lets all threads run from now on.
+pub(crate) fn dissolve() {
+    IS_SERIAL.store(false, Ordering::Release);
+    thread::each(|thread| {
+        // SAFETY: blocks stay; their atomic fields may be written by anyone.
+        unsafe {
+            (*thread).attention.store(1, Ordering::Release);
+            (*thread).granted.store(1, Ordering::Release);
+            sys::futex_wake(&(*thread).granted, 1);
+        }
+        false
+    });
+}
+
+/// A random number below `bound`; call it with the lock held, or before threads run.
+pub(crate) fn random(bound: u64) -> u64 {
+    let mut state = RANDOM.load(Ordering::Relaxed).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    RANDOM.store(state, Ordering::Relaxed);
+    state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (state ^ (state >> 31)) % bound.max(1)
+}
+
+unsafe fn draw(thread: *mut Thread) {
+    if !is_serial() {
+        (*thread).quantum = i64::MAX / 2;
+        return;
+    }
+    let grown = ((*(*thread).buffer).written() >> 7).max(TURN_FIRST);
+    let bound = grown.min(TURN_MAX.load(Ordering::Relaxed));
+    (*thread).quantum = random(bound) as i64;
+}
+
+/// What a hook does when there is more to do than to log: false when the thread is not recorded
+/// any more.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn attend(thread: *mut Thread) -> bool {
+    if process::should_stop() {
+        process::stop();
+        thread::set_current(thread::off());
+        return false;
+    }
+    let keep = u32::from(replay::is_on());
+    (*thread).attention.store(keep, Ordering::Relaxed);
+    if !is_serial() {
+        draw(thread);
+        return true;
+    }
+    settle(thread);
+    if (*thread).quantum < 0 && (!replay::is_on() || replay::is_done()) {
+        pass(thread);
+    }
+    if process::should_stop() {
+        thread::set_current(thread::off());
+        return false;
+    }
+    true
+}
+
+/// Hands the turn on if the plan says so, and comes back if it was taken away.
+pub(crate) unsafe fn settle(thread: *mut Thread) {
+    if !is_serial() {
+        return;
+    }
+    if (*thread).evicted.load(Ordering::Acquire) != 0 {
+        rejoin(thread);
+    }
+    if (*thread).must_hand_on {
+        (*thread).must_hand_on = false;
+        pass(thread);
+    }
+}
+
+/// Makes sure that `thread` has the turn, wherever it was when it was told to end.
+pub(crate) unsafe fn ensure(thread: *mut Thread) {
+    settle(thread);
+    if is_serial() && HOLDER.load(Ordering::Relaxed) != thread {
+        take(thread);
+    }
+}
+
+/// Comes back after the turn was taken away, unless that was called off.
+unsafe fn rejoin(thread: *mut Thread) {
+    let was_evicted = LOCK.with(|| {
+        let was = (*thread).evicted.swap(0, Ordering::AcqRel) != 0;
+        if was {
+            enqueue(thread);
+            hand_on_if_free();
+        }
+        was
+    });
+    if was_evicted {
+        wait(thread, true);
+    }
+}
+
+/// Hands the turn to another thread, if one wants it, and waits to get it back.
+pub(crate) unsafe fn pass(thread: *mut Thread) {
+    // Only a hint: who comes to wait meanwhile waits for the next turn.
+    if WAITING.load(Ordering::Relaxed) == 0 && replay::may_run(thread) {
+        draw(thread);
+        return;
+    }
+    log::flush(thread);
+    let handed = LOCK.with(|| {
+        if WAITING.load(Ordering::Relaxed) == 0 && replay::may_run(thread) {
+            draw(thread);
+            return false;
+        }
+        HOLDER.store(ptr::null_mut(), Ordering::Relaxed);
+        if replay::is_on() {
+            enqueue(thread);
+            hand_on_if_free();
+        } else {
+            // Others first: the thread itself is not among those to draw from.
+            hand_on_if_free();
+            enqueue(thread);
+        }
+        true
+    });
+    if handed {
+        wait(thread, false);
+    }
+}
+
+/// Gives the turn up, before a wait in the C library or the kernel.
+pub(crate) unsafe fn give(thread: *mut Thread) {
+    if !is_serial() {
+        return;
+    }
+    log::flush(thread);
+    LOCK.with(|| {
+        if HOLDER.load(Ordering::Relaxed) == thread {
+            HOLDER.store(ptr::null_mut(), Ordering::Relaxed);
+            hand_on_if_free();
+        }
+    });
+}
+
+/// Waits for a turn.
+pub(crate) unsafe fn take(thread: *mut Thread) {
+    if !is_serial() {
+        return;
+    }
+    LOCK.with(|| {
+        (*thread).evicted.store(0, Ordering::Relaxed);
+        enqueue(thread);
+        hand_on_if_free();
+    });
+    wait(thread, false);
+}
+
+/// Waits until `thread`, which is in the queue or has just left it, has the turn.
+unsafe fn wait(thread: *mut Thread, escaped: bool) {
+    while (*thread).granted.swap(0, Ordering::Acquire) == 0 {
+        if !is_serial() {
+            return;
+        }
+        sys::futex_wait(&(*thread).granted, 0, LOOK_MS);
+        if (*thread).granted.load(Ordering::Acquire) == 0 {
+            look();
+        }
+    }
+    if !is_serial() {
+        return;
+    }
+    let number = (*thread).number + 1;
+    if LOGGED.swap(number, Ordering::Relaxed) != number || escaped {
+        log::switch(thread, escaped);
+    }
+    draw(thread);
+}
+
+/// Says whose events follow, when the first thread starts.
+pub(crate) unsafe fn begin(thread: *mut Thread) {
+    if is_serial() {
+        take(thread);
+    } else {
+        draw(thread);
+    }
+}
+
+unsafe fn enqueue(thread: *mut Thread) {
+    (*thread).next = QUEUE.load(Ordering::Relaxed);
+    QUEUE.store(thread, Ordering::Relaxed);
+    WAITING.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Gives a free turn to one of those that want it; call it with the lock held.
+unsafe fn hand_on_if_free() {
+    if !HOLDER.load(Ordering::Relaxed).is_null() {
+        return;
+    }
+    let next = choose();
+    if next.is_null() {
+        set_holder(ptr::null_mut());
+        return;
+    }
+    dequeue(next);
+    set_holder(next);
+    SWITCHES.fetch_add(1, Ordering::Relaxed);
+    (*next).granted.store(1, Ordering::Release);
+    sys::futex_wake(&(*next).granted, 1);
+}
+
+unsafe fn set_holder(thread: *mut Thread) {
+    HOLDER.store(thread, Ordering::Relaxed);
+    let shown = if thread.is_null() { 0 } else { (*thread).number + 1 };
+    process::show_holder(shown);
+}
+
+unsafe fn choose() -> *mut Thread {
+    if replay::is_on() && !replay::is_done() {
+        let mut thread = QUEUE.load(Ordering::Relaxed);
+        while !thread.is_null() && !replay::may_run(thread) {
+            thread = (*thread).next;
+        }
+        return thread;
+    }
+    let mut index = random(u64::from(WAITING.load(Ordering::Relaxed)));
+    let mut thread = QUEUE.load(Ordering::Relaxed);
+    while index > 0 && !thread.is_null() {
+        thread = (*thread).next;
+        index -= 1;
+    }
+    thread
+}
+
+unsafe fn dequeue(thread: *mut Thread) {
+    let mut link = QUEUE.load(Ordering::Relaxed);
+    WAITING.fetch_sub(1, Ordering::Relaxed);
+    if link == thread {
+        QUEUE.store((*thread).next, Ordering::Relaxed);
+        return;
+    }
+    while (*link).next != thread {
+        link = (*link).next;
+    }
+    (*link).next = (*thread).next;
+}
+
+/// Looks whether anything moves; if not, takes the turn from a thread that runs unseen, or gives
+/// up the plan.
+#[cold]
+unsafe fn look() {
+    LOCK.with(|| {
+        let holder = HOLDER.load(Ordering::Relaxed);
+        let seen = process::words_written() ^ SWITCHES.load(Ordering::Relaxed) << 40;
+        let now = sys::now();
+        if SEEN.swap(seen, Ordering::Relaxed) != seen {
+            SEEN_AT.store(now, Ordering::Relaxed);
+            return;
+        }
+        let idle = now.saturating_sub(SEEN_AT.load(Ordering::Relaxed));
+        if replay::is_on() && !replay::is_done() {
+            if idle > process::patience_ns() {
+                replay::stalled();
+                SEEN_AT.store(now, Ordering::Relaxed);
+                hand_on_if_free();
+            }
+        } else if idle > UNSEEN_NS && !holder.is_null() {
+            SEEN_AT.store(now, Ordering::Relaxed);
+            evict(holder);
+        } else if holder.is_null() {
+            hand_on_if_free();
+        }
+    });
+}
+
+/// Takes the turn from `holder` if it is not in the runtime.
+unsafe fn evict(holder: *mut Thread) {
+    (*holder).evicted.store(1, Ordering::SeqCst);
+    (*holder).attention.store(1, Ordering::SeqCst);
+    let is_certain = sys::membarrier();
+    let depth = ptr::read_volatile(&raw const (*holder).depth);
+    if is_certain && depth == 0 {
+        process::count_eviction();
+        HOLDER.store(ptr::null_mut(), Ordering::Relaxed);
+        hand_on_if_free();
+    } else {
+        (*holder).evicted.store(0, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,325 @@
+//! What a recorded program says of itself: the words of an event, as they stand in a ring.
+//!
+//! An event is two words (one for [`Kind::Enter`] and [`Kind::Leave`]), then up to four more that
+//! its first word announces:
+//!
+//! ```text
+//! word 0   address: 48 | kind: 6 | size: 3 | order: 3 | value, extra, number, stored: 1 each
+//! word 1   code address: 48 | flags: 16
+//! [number] place in the global order of synchronisation; in `free` recordings only
+//! [stored] what the last plain write of this thread stored, known only afterwards
+//! [extra]  a second operand: a length, a mutex, the value that an atomic update stored
+//! [value]  what was read, or stored by an atomic store
+//! ```
+//!
+//! `size` is the binary logarithm of the bytes accessed, 0 to 3; wider accesses are several events
+//! or a range. The writer is the runtime, with stores of its own; [`Event::encode`] says the same
+//! for tests and files, and [`Event::decode`] reads it.
+
+/// The bits of an address.
+pub const ADDRESS_MASK: u64 = (1 << 48) - 1;
+
+/// The most words that one event takes.
+pub const EVENT_WORDS_MAX: usize = 6;
+
+/// Where the fields of the first word start.
+pub mod shift {
+    /// The kind.
+    pub const KIND: u32 = 48;
+    /// The binary logarithm of the size.
+    pub const SIZE: u32 = 54;
+    /// The memory order of an atomic access.
+    pub const ORDER: u32 = 57;
+    /// Whether a value follows.
+    pub const VALUE: u32 = 60;
+    /// Whether a second operand follows.
+    pub const EXTRA: u32 = 61;
+    /// Whether a number follows.
+    pub const NUMBER: u32 = 62;
+    /// Whether what the last plain write stored follows.
+    pub const STORED: u32 = 63;
+}
+
+/// Flags of the second word.
+pub mod flag {
+    /// A lock operation that does not wait, such as `pthread_mutex_trylock`.
+    pub const TRY: u16 = 1;
+    /// A wait on a condition that ended by its time-out.
+    pub const TIMED_OUT: u16 = 2;
+    /// A mutex that its owner may take again.
+    pub const RECURSIVE: u16 = 4;
+    /// A lock in shared mode.
+    pub const SHARED: u16 = 8;
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What an event is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Kind {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Kind {
+            /// Every kind, by its number.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+        }
+    };
+}
+
+kinds! {
+    /// Nothing: the rest of the ring is not written yet.
+    Nothing,
+    /// A plain read of `size` bytes at `address`; `value` where known.
+    Read,
+    /// A plain write of `size` bytes at `address`; its value is the `stored` of a later event.
+    Write,
+    /// A plain read of `extra` bytes from `address`.
+    ReadRange,
+    /// A plain write of `extra` bytes from `address`.
+    WriteRange,
+    /// An atomic load; `value` is what it saw.
+    AtomicLoad,
+    /// An atomic store; `value` is what it stored.
+    AtomicStore,
+    /// An atomic read-modify-write; `value` is what it saw and `extra` what it stored.
+    AtomicUpdate,
+    /// A compare-and-swap that failed; `value` is what it saw.
+    AtomicFailed,
+    /// A fence of `order` between threads.
+    Fence,
+    /// The thread is about to wait for the lock at `address`; flag `SHARED` for shared mode.
+    LockRequest,
+    /// The lock at `address` was taken; flags `SHARED`, `TRY`.
+    Lock,
+    /// The lock at `address` is about to be given back, in the mode in which it was taken.
+    Unlock,
+    /// A lock starts its life at `address`; flag `RECURSIVE`.
+    LockInit,
+    /// The lock at `address` ends its life.
+    LockDestroy,
+    /// Thread number `address` is about to be created.
+    Fork,
+    /// The creation of thread number `address` failed: it never was.
+    ForkFailed,
+    /// Thread number `address` was joined.
+    Join,
+    /// The first event of a thread; `address` is its number.
+    Begin,
+    /// The last event of a thread.
+    End,
+    /// About to wait on the condition at `address`, giving back the lock `extra`.
+    Wait,
+    /// The wait on `address` is over and the lock `extra` taken again; flag `TIMED_OUT`.
+    Wake,
+    /// About to wake one waiter of the condition at `address`.
+    Signal,
+    /// About to wake all waiters of the condition at `address`.
+    Broadcast,
+    /// The barrier at `address` is set up for `extra` parties.
+    BarrierInit,
+    /// About to wait at the barrier.
+    BarrierArrive,
+    /// The barrier let the thread go.
+    BarrierDepart,
+    /// The semaphore at `address` is set up with the count `extra`.
+    SemaphoreInit,
+    /// About to post.
+    SemaphorePost,
+    /// A unit was taken.
+    SemaphoreTake,
+    /// `extra` bytes at `address` were allocated.
+    Alloc,
+    /// The memory at `address` is about to be freed; `extra` bytes where that is known, else 0.
+    Free,
+    /// A function was entered; `address` is where it was called from. One word.
+    Enter,
+    /// The function entered last was left. One word.
+    Leave,
+    /// About to sleep in the kernel until the word at `address` changes.
+    FutexWait,
+    /// That sleep is over.
+    FutexAwake,
+    /// About to wake up to `extra` sleepers on the word at `address`.
+    FutexWake,
+    /// From here on the events are those of thread number `address`; in `serial` recordings.
+    Switch,
+    /// The thread ran unseen for a while and went on: its calls blocked without our knowledge.
+    Escaped,
+    /// The map of loaded code changed; `address` is the number of the new one.
+    Maps,
+    /// A block that the program declares atomic begins; `extra` and `value` are the first sixteen
+    /// bytes of its name, with zeros after a shorter one.
+    BlockBegin,
+    /// The atomic block that began last ends.
+    BlockEnd,
+    /// Code of the standard library that does once: `address` was found done, or is done now.
+    OnceDone,
+    /// The thread asks for or has been given the token of thread `address` (parking).
+    Unpark,
+    /// The thread took its parking token, waiting for it if need be.
+    Park,
+    /// Nothing but the `stored` of the thread's last plain write.
+    Stored,
+}
+
+impl Kind {
+    /// The kind with number `byte`.
+    #[must_use]
+    pub fn from_number(byte: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(byte)).copied()
+    }
+
+    /// Whether the event is a single word.
+    #[inline]
+    #[must_use]
+    pub const fn is_one_word(self) -> bool {
+        matches!(self, Self::Enter | Self::Leave)
+    }
+
+    /// Whether the event is a plain access to memory.
+    #[inline]
+    #[must_use]
+    pub const fn is_plain(self) -> bool {
+        matches!(self, Self::Read | Self::Write | Self::ReadRange | Self::WriteRange)
+    }
+}
+
+/// One event as its thread logged it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What it is.
+    pub kind: Kind,
+    /// The binary logarithm of the bytes accessed.
+    pub size: u8,
+    /// The memory order, as compilers number it: relaxed, consume, acquire, release, both, seq_cst.
+    pub order: u8,
+    /// See [`flag`].
+    pub flags: u16,
+    /// What it is about.
+    pub address: u64,
+    /// The code address to which the hook returns; 0 for single words.
+    pub code: u64,
+    /// The place in the global order of synchronisation.
+    pub number: Option<u64>,
+    /// What the last plain write of the thread stored.
+    pub stored: Option<u64>,
+    /// The second operand.
+    pub extra: Option<u64>,
+    /// What was seen, or stored.
+    pub value: Option<u64>,
+}
+
+impl Event {
+    /// An event of `kind` about `address`, at the code address `code`, with nothing else said.
+    #[must_use]
+    pub const fn new(kind: Kind, address: u64, code: u64) -> Self {
+        Self {
+            kind,
+            size: 0,
+            order: 0,
+            flags: 0,
+            address,
+            code,
+            number: None,
+            stored: None,
+            extra: None,
+            value: None,
+        }
+    }
+
+    /// Writes the event into `words` and says how many it took.
+    pub fn encode(&self, words: &mut [u64; EVENT_WORDS_MAX]) -> usize {
+        let bit = |known: Option<u64>, shift: u32| u64::from(known.is_some()) << shift;
+        words[0] = (self.address & ADDRESS_MASK)
+            | (self.kind as u64) << shift::KIND
+            | u64::from(self.size) << shift::SIZE
+            | u64::from(self.order) << shift::ORDER
+            | bit(self.value, shift::VALUE)
+            | bit(self.extra, shift::EXTRA)
+            | bit(self.number, shift::NUMBER)
+            | bit(self.stored, shift::STORED);
+        if self.kind.is_one_word() {
+            return 1;
+        }
+        words[1] = (self.code & ADDRESS_MASK) | u64::from(self.flags) << 48;
+        let mut count = 2;
+        for word in [self.number, self.stored, self.extra, self.value].into_iter().flatten() {
+            words[count] = word;
+            count += 1;
+        }
+        count
+    }
+
+    /// Reads the event whose words `word` gives by their place, and says how many it took; nothing
+    /// if there is none or `available` words do not hold it whole.
+    #[inline]
+    pub fn decode(available: usize, word: impl Fn(usize) -> u64) -> Option<(Self, usize)> {
+        if available == 0 {
+            return None;
+        }
+        let first = word(0);
+        let kind = Kind::from_number((first >> shift::KIND) as u8 & 0x3f)?;
+        if kind == Kind::Nothing {
+            return None;
+        }
+        let mut event = Self::new(kind, first & ADDRESS_MASK, 0);
+        if kind.is_one_word() {
+            return Some((event, 1));
+        }
+        event.size = (first >> shift::SIZE) as u8 & 7;
+        event.order = (first >> shift::ORDER) as u8 & 7;
+        let count = 2 + (first >> shift::VALUE).count_ones() as usize;
+        if count > available {
+            return None;
+        }
+        event.code = word(1) & ADDRESS_MASK;
+        event.flags = (word(1) >> 48) as u16;
+        let mut place = 2;
+        let mut next = |shift: u32| {
+            (first >> shift & 1 == 1).then(|| {
+                place += 1;
+                word(place - 1)
+            })
+        };
+        event.number = next(shift::NUMBER);
+        event.stored = next(shift::STORED);
+        event.extra = next(shift::EXTRA);
+        event.value = next(shift::VALUE);
+        Some((event, count))
+    }
+}
+
+const _: () = assert!(Kind::ALL.len() <= 64, "a kind has six bits");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_encoded_decodes() {
+        for &kind in &Kind::ALL[1..] {
+            for mask in 0..16 {
+                let mut event = Event::new(kind, 0x7fff_1234_5678, 0);
+                if !kind.is_one_word() {
+                    let known = |bit: u64| (mask >> bit & 1 == 1).then_some(0xdead_0000 + bit);
+                    event.code = 0x5555_0000_1111;
+                    (event.size, event.order, event.flags) = (3, 5, 0x8001);
+                    (event.number, event.stored) = (known(0), known(1));
+                    (event.extra, event.value) = (known(2), known(3));
+                }
+                let mut words = [0; EVENT_WORDS_MAX];
+                let count = event.encode(&mut words);
+                assert_eq!(Event::decode(count, |place| words[place]), Some((event, count)));
+                assert_eq!(Event::decode(count - 1, |place| words[place]), None);
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_kinds_are_no_event() {
+        assert_eq!(Event::decode(6, |_| 0x3f << shift::KIND), None);
+        assert_eq!(Event::decode(6, |_| 0), None);
+    }
+}
