@@ -23,10 +23,11 @@
 mod column;
 mod frame;
 mod names;
+mod origins;
 mod reader;
 mod writer;
 
-pub use writer::{Writer, write};
+pub use writer::{BlockOrigins, Writer, write};
 
 use reweave_trace::NameKind;
 
@@ -61,12 +62,16 @@ enum Tag {
     Sites,
     Known,
     Values,
-    /// What a later version added and a reader can do without: 128 and above.
+    Modules,
+    Addresses,
+    Origins,
+    Occurrences,
+    /// What a later version may add and a reader can do without: above these.
     Optional,
 }
 
 impl Tag {
-    const REST: [(Self, u8); 8] = [
+    const REST: [(Self, u8); 12] = [
         (Self::Starts, 16),
         (Self::Parties, 17),
         (Self::Threads, 32),
@@ -75,6 +80,11 @@ impl Tag {
         (Self::Sites, 35),
         (Self::Known, 36),
         (Self::Values, 37),
+        // Readers of before these were written skip them.
+        (Self::Modules, 128),
+        (Self::Addresses, 129),
+        (Self::Origins, 130),
+        (Self::Occurrences, 131),
     ];
 
     fn byte(self) -> u8 {
@@ -84,17 +94,15 @@ impl Tag {
                 let place = NameKind::ALL.into_iter().position(|other| other == kind);
                 place.map_or(0, |place| place as u8 + 1)
             }
-            _ => listed.unwrap_or(128),
+            _ => listed.unwrap_or(u8::MAX),
         }
     }
 
     fn from_byte(byte: u8) -> Option<Self> {
-        if byte >= 128 {
-            return Some(Self::Optional);
-        }
         let names = NameKind::ALL.get((byte as usize).wrapping_sub(1));
         let rest = || Self::REST.into_iter().find(|&(_, other)| other == byte);
-        names.map(|&kind| Self::Names(kind)).or_else(|| rest().map(|(tag, _)| tag))
+        let known = names.map(|&kind| Self::Names(kind)).or_else(|| rest().map(|(tag, _)| tag));
+        known.or((byte >= 128).then_some(Self::Optional))
     }
 }
 

@@ -6,7 +6,10 @@ use std::io::Read;
 use expect_test::{Expect, expect};
 use reweave_base::{Id, Rng};
 use reweave_format::{Format, ReadError, ReadOptions, Reading, read_from, rwt, write_to};
-use reweave_trace::{MemoryOrder, Op, SemaphoreId, Trace, TraceBuilder};
+use reweave_trace::{
+    Code, CodeId, EventId, MemoryOrder, Module, Op, Origin, Origins, SemaphoreId, Trace,
+    TraceBuilder,
+};
 
 fn small() -> Trace {
     let mut builder = TraceBuilder::new();
@@ -270,4 +273,177 @@ fn many_long_names_take_blocks_of_their_own() {
     builder.push(thread, Op::Write(var), last);
     let trace = builder.finish().unwrap();
     assert!(read(&written(&trace)).unwrap().trace == trace);
+}
+
+/// A trace of several blocks whose events say where they come from, but for every ninth.
+fn recorded(events_count: u32) -> Trace {
+    let mut builder = TraceBuilder::new();
+    let mut rng = Rng::new(11);
+    let module = |path: &str| Module { path: path.to_owned(), build_id: String::new() };
+    let modules =
+        ["/bin/bank", "/lib/größe.so"].map(|path| builder.origins().add_module(module(path)));
+    let codes: Vec<CodeId> = (0..300)
+        .map(|place| {
+            builder
+                .origins()
+                .add_code(Code { module: modules[place % 2], offset: 7 << (place % 60) })
+        })
+        .collect();
+    let mut counts = [[0_u32; 300]; 4];
+    for number in 0..events_count {
+        let (thread, place) = (rng.below(4), rng.below(300));
+        let thread_id = builder.thread(&format!("T{thread}"));
+        let var = builder.var(&format!("v{}", rng.below(50)));
+        let site = builder.site(&format!("{}.c", place / 2));
+        builder.push(thread_id, Op::Write(var), site);
+        if number % 9 != 8 {
+            let occurrence = counts[thread][place];
+            builder.origin(Origin { code: codes[place], occurrence });
+            // Some events of a thread are not in the trace, and some are several.
+            counts[thread][place] = (occurrence + rng.below(3) as u32).min(u32::MAX - 9);
+        }
+    }
+    builder.finish().unwrap()
+}
+
+#[test]
+fn origins_read_back_the_same() {
+    for trace in [recorded(3), recorded(150_000)] {
+        assert!(trace.origins().is_some());
+        let bytes = written(&trace);
+        assert!(read(&bytes).unwrap().trace == trace);
+        assert_eq!(written(&read(&bytes).unwrap().trace), bytes);
+    }
+}
+
+#[test]
+fn a_recorder_writes_origins_a_block_at_a_time() {
+    let trace = recorded(1_000);
+    let whole = trace.origins().unwrap();
+    let mut block = Origins::new();
+    whole.modules().iter().for_each(|module| _ = block.add_module(module.clone()));
+    let mut writer = rwt::Writer::new(Vec::new()).unwrap();
+    for start in (0..trace.len()).step_by(100) {
+        // Code addresses come as they are met.
+        for code in whole.codes().iter().skip(block.codes().len()).take(30) {
+            block.add_code(*code);
+        }
+        block.clear_events();
+        for place in 0..100 {
+            let origin = whole.get(EventId::from_index(start + place));
+            let known = origin.filter(|origin| origin.code.index() < block.codes().len());
+            if let Some(origin) = known {
+                block.set(EventId::from_index(place), origin);
+            }
+        }
+        let columns = trace.columns().copied(start..start + 100);
+        let origins = rwt::BlockOrigins { origins: &block, start: EventId::from_index(0) };
+        writer
+            .block_with_origins(trace.names(), trace.declared(), &columns, None, Some(origins))
+            .unwrap();
+    }
+    let bytes = writer.finish(trace.names(), trace.declared()).unwrap();
+    let back = read(&bytes).unwrap().trace;
+    let read = back.origins().unwrap();
+    assert!(read.codes() == whole.codes() && read.modules() == whole.modules());
+    for (id, _) in trace.events().skip(900) {
+        assert_eq!(read.get(id), whole.get(id));
+    }
+    let kept = trace.events().filter(|&(id, _)| read.get(id).is_some()).count();
+    assert!((300..890).contains(&kept), "{kept}");
+}
+
+#[test]
+fn other_formats_let_origins_go() {
+    let trace = recorded(20);
+    for format in [Format::Std, Format::Columns, Format::JsonLines] {
+        let mut bytes = Vec::new();
+        write_to(&trace, &mut bytes, format).unwrap();
+        let back = read_from(&bytes[..], "a", &ReadOptions::default()).unwrap().trace;
+        assert_eq!((back.len(), back.origins()), (20, None), "{format:?}");
+    }
+}
+
+#[test]
+fn a_file_cut_off_keeps_the_origins_of_whole_blocks() {
+    let trace = recorded(150_000);
+    let bytes = written(&trace);
+    let kept = repaired(&bytes[..bytes.len() - 30]).unwrap().trace;
+    assert_eq!(kept.len(), 2 * rwt::BLOCK_EVENTS_MAX);
+    let [all, some] = [&trace, &kept].map(|trace| trace.origins().unwrap());
+    assert!(kept.events().all(|(id, _)| some.get(id) == all.get(id)));
+}
+
+#[test]
+fn sections_of_origins_that_make_no_sense_are_refused() {
+    let modules = [&[1][..], b"a", &[0]].concat();
+    let addresses = [0, 5];
+    let good = [naming("T1"), section(128, 0, &modules), section(129, 0, &addresses)].concat();
+    assert!(read(&rwt::framed(&[block(&good), end(1)].concat())).is_ok());
+    let bad: [(u8, &[u8]); 4] =
+        [(128, &[9, b'a']), (128, &[1, 0xff, 0]), (129, &[1, 5]), (129, &[0])];
+    for (tag, body) in bad {
+        let payload = [&naming("T1")[..], &section(128, 0, &modules)].concat();
+        let before = if tag == 128 { naming("T1") } else { payload };
+        let file =
+            rwt::framed(&[block(&[before, section(tag, 0, body)].concat()), end(1)].concat());
+        assert!(read(&file).is_err(), "{tag} {body:?}");
+    }
+    let twice = [&good[..], &section(128, 0, &modules)].concat();
+    check_error(
+        &rwt::framed(&[block(&twice), end(1)].concat()),
+        expect!["a.rwt: byte 12: a section comes twice in a block"],
+    );
+}
+
+/// The events of a block, one write a byte of each column.
+fn with_origins(codes: &[u8], occurrences: &[u8]) -> Vec<u8> {
+    const BYTE: u8 = 1 << 2;
+    let names: Vec<u8> =
+        [1, 2, 10].iter().flat_map(|&tag| section(tag, 0, &[1, 1, b'a'])).collect();
+    [
+        &2_u32.to_le_bytes()[..],
+        &names,
+        &section(128, 0, &[1, b'a', 0]),
+        &section(129, 0, &[0, 5]),
+        &section(32, 0, &[]),
+        &section(33, BYTE, &[1, 1]),
+        &section(34, 0, &[]),
+        &section(35, 0, &[]),
+        &section(130, BYTE, codes),
+        &section(131, BYTE, occurrences),
+    ]
+    .concat()
+}
+
+#[test]
+fn events_from_code_addresses_that_are_not_there_are_refused() {
+    let file = |codes: &[u8], occurrences: &[u8]| {
+        let end = [&[1][..], &2_u64.to_le_bytes(), &1_u64.to_le_bytes()].concat();
+        let end = [&(end.len() as u16).to_le_bytes()[..], &end].concat();
+        rwt::framed(&[block(&with_origins(codes, occurrences)), end].concat())
+    };
+    // The first code address is 1 more than nothing, which as a zigzag is 2; then it stays.
+    let trace = read(&file(&[2, 0], &[8, 0])).unwrap().trace;
+    let origins = trace.origins().unwrap();
+    let occurrences: Vec<_> =
+        trace.events().map(|(id, _)| origins.get(id).map(|it| it.occurrence)).collect();
+    assert_eq!(occurrences, [Some(4), Some(5)]);
+    check_error(
+        &file(&[2, 2], &[8, 0]),
+        expect!["a.rwt: byte 12: an event from a code address that is not there"],
+    );
+    assert!(read(&file(&[2], &[8, 0])).is_err());
+}
+
+#[test]
+fn no_flipped_bit_among_origins_goes_unnoticed() {
+    let bytes = written(&recorded(6));
+    for place in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut damaged = bytes.clone();
+            damaged[place] ^= 1 << bit;
+            assert!(read(&damaged).is_err(), "bit {bit} of byte {place}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ use crate::op::{
     BarrierId, BlockId, ConditionId, EventId, LocalId, LockId, ObjectId, Op, OpCode, SemaphoreId,
     SiteId, ThreadId, VarId,
 };
+use crate::origins::{Origin, Origins};
 use crate::program::Program;
 use crate::signals;
 use crate::trace::{Declared, Trace};
@@ -37,6 +38,7 @@ pub struct TraceBuilder {
     pub(crate) columns: Columns,
     pub(crate) values: Values,
     pub(crate) declared: Declared,
+    pub(crate) origins: Origins,
     flow: Option<Flow>,
     program: Option<Program>,
     repairs: Vec<Repair>,
@@ -191,6 +193,24 @@ impl TraceBuilder {
         *self.declared.parties.get_or_default(barrier) = Some(parties);
     }
 
+    /// Where the events so far come from, to add to it: files, code addresses, origins of events.
+    #[inline]
+    pub const fn origins(&mut self) -> &mut Origins {
+        &mut self.origins
+    }
+
+    /// Says where the last event comes from.
+    ///
+    /// # Panics
+    /// If there is no event yet, or if the origins do not know the code address.
+    pub fn origin(&mut self, origin: Origin) {
+        let last = self.columns.len().checked_sub(1).expect("an event to which the origin belongs");
+        // One event too many is refused at the end, not here.
+        if last < EventId::COUNT_MAX {
+            self.origins.set(EventId::from_index(last), origin);
+        }
+    }
+
     /// Lists a change that was made before the events came here, such as what a reader left out.
     pub fn note_repair(&mut self, change: String) {
         self.repairs.push(Repair { event: None, change });
@@ -267,11 +287,13 @@ impl TraceBuilder {
         // Declarations of nothing would make equal traces differ.
         trim(self.declared.starts.as_mut_vec(), self.names.semaphores.len());
         trim(self.declared.parties.as_mut_vec(), self.names.barriers.len());
+        let origins = self.origins.trimmed(self.columns.len());
         Trace {
             names: self.names,
             columns: self.columns,
             values: self.values,
             declared: self.declared,
+            origins,
             flow: self.flow,
             program: self.program,
             repairs: self.repairs,

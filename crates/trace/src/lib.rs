@@ -15,6 +15,7 @@ mod flow;
 mod mend;
 mod names;
 mod op;
+mod origins;
 mod program;
 mod reordering;
 mod signals;
@@ -32,6 +33,7 @@ pub use op::{
     BarrierId, BlockId, ConditionId, EventId, LocalId, LockId, MemoryOrder, NameKind, ObjectId, Op,
     OpCode, OpKind, SemaphoreId, SiteId, ThreadId, VarId,
 };
+pub use origins::{Code, CodeId, Module, ModuleId, Origin, Origins};
 pub use program::{Binary, Expr, ExprId, PointId, Program, Transition, TransitionId, Unary};
 pub use reordering::{After, Goal, Reordering};
 pub use signals::Stay;

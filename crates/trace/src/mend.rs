@@ -28,7 +28,7 @@ use crate::names::Names;
 use crate::op::{BarrierId, EventId, LockId, Op, SemaphoreId, ThreadId};
 use crate::signals;
 use crate::views::Mode;
-use output::{Outgoing, Output};
+use output::{Mended, Outgoing, Output};
 
 /// One change that was made to let events happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,10 +61,11 @@ pub(crate) fn mend(builder: &mut TraceBuilder) -> Vec<Repair> {
         let outcome = Repairer::new(builder).run();
         match outcome {
             Ok((output, changes)) => {
-                let origins;
-                (builder.columns, builder.values, origins) = output.finish();
+                let Mended { columns, values, causes, kept } = output.finish();
+                (builder.columns, builder.values) = (columns, values);
+                builder.origins = std::mem::take(&mut builder.origins).reordered(&kept);
                 repairs.extend(changes);
-                explain_wakes(builder, &origins, &mut repairs);
+                explain_wakes(builder, &causes, &mut repairs);
                 break;
             }
             Err(declaration) => repairs.push(declaration.forget(builder)),
@@ -91,7 +92,7 @@ fn in_range(builder: &TraceBuilder) -> bool {
 /// Turns wakes that no notify explains into timeouts.
 fn explain_wakes(
     builder: &mut TraceBuilder,
-    origins: &IndexVec<EventId, EventId>,
+    causes: &IndexVec<EventId, EventId>,
     repairs: &mut Vec<Repair>,
 ) {
     let events = signals::condition_events(&builder.columns);
@@ -102,7 +103,7 @@ fn explain_wakes(
         builder.columns.operands[event.index()] = operand;
         let name = builder.names.conditions.name(condition);
         let change = format!("took a wake from `{name}` that no notify explains for a timeout");
-        repairs.push(Repair { event: Some(origins[event]), change });
+        repairs.push(Repair { event: Some(causes[event]), change });
     }
 }
 
@@ -318,8 +319,8 @@ impl<'a> Repairer<'a> {
                 }
                 Breach::BelowZero(semaphore) => return Err(Declaration::Start(semaphore)),
                 other => {
-                    let origin = |other| if other == next { id } else { self.output.origin(other) };
-                    let reason = other.explain(id, self.names, origin).reason;
+                    let cause = |other| if other == next { id } else { self.output.cause(other) };
+                    let reason = other.explain(id, self.names, cause).reason;
                     self.drop_event(id, &reason);
                     return Ok(());
                 }
@@ -338,7 +339,8 @@ impl Repairer<'_> {
             operand: self.columns.operands[index],
             site: self.columns.sites[index],
             value: self.values.get(id),
-            origin: id,
+            cause: id,
+            is_kept: true,
         });
     }
 
@@ -346,7 +348,7 @@ impl Repairer<'_> {
     fn made_up(&self, id: EventId, thread: ThreadId, op: Op) -> Outgoing {
         let (code, operand) = op.encode();
         let site = self.columns.sites[id.index()];
-        Outgoing { thread, code, operand, site, value: None, origin: id }
+        Outgoing { thread, code, operand, site, value: None, cause: id, is_kept: false }
     }
 
     /// Adds an event that was not there before `id`; false if it cannot happen.

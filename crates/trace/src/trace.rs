@@ -7,6 +7,7 @@ use crate::flow::Flow;
 use crate::mend::{self, Repair};
 use crate::names::Names;
 use crate::op::{BarrierId, EventId, SemaphoreId, ThreadId};
+use crate::origins::Origins;
 use crate::program::Program;
 use crate::views::Views;
 
@@ -21,6 +22,7 @@ pub struct Trace {
     pub(crate) columns: Columns,
     pub(crate) values: Values,
     pub(crate) declared: Declared,
+    pub(crate) origins: Option<Origins>,
     pub(crate) flow: Option<Flow>,
     pub(crate) program: Option<Program>,
     pub(crate) repairs: Vec<Repair>,
@@ -113,6 +115,12 @@ impl Trace {
         &self.declared
     }
 
+    /// Where in the recorded program the events come from, where that is known of any.
+    #[must_use]
+    pub const fn origins(&self) -> Option<&Origins> {
+        self.origins.as_ref()
+    }
+
     /// Data and control dependence, where they were recorded.
     #[must_use]
     pub const fn flow(&self) -> Option<&Flow> {
@@ -155,6 +163,7 @@ impl PartialEq for Trace {
             && self.has_values() == other.has_values()
             && (!self.has_values() || ids().all(|id| self.value(id) == other.value(id)))
             && self.declared == other.declared
+            && self.origins == other.origins
             && self.flow == other.flow
             && self.program == other.program
     }

@@ -77,7 +77,7 @@ pub(super) fn read_declarations<I: Id>(
     Ok(pairs)
 }
 
-fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
+pub(super) fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -85,7 +85,7 @@ fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-fn take_varint(bytes: &mut &[u8]) -> Result<u64, String> {
+pub(super) fn take_varint(bytes: &mut &[u8]) -> Result<u64, String> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first().ok_or("a number is cut off")?;

@@ -3,11 +3,14 @@
 use std::io::{ErrorKind, Read};
 
 use reweave_base::Id;
-use reweave_trace::{BarrierId, Columns, EventId, NameKind, OpCode, SemaphoreId, TraceBuilder};
+use reweave_trace::{
+    BarrierId, CodeId, Columns, EventId, NameKind, OpCode, Origin, SemaphoreId, TraceBuilder,
+};
 
 use super::column::Unpacker;
 use super::frame::{self, Frame};
-use super::{BLOCK_EVENTS_MAX, MAGIC, NAMES_BYTES_MAX, Tag, VERSION, names};
+use super::origins::Coder;
+use super::{BLOCK_EVENTS_MAX, MAGIC, NAMES_BYTES_MAX, Tag, VERSION, names, origins};
 use crate::{Place, ReadErrorKind, ReadOptions};
 
 /// Reads the events of a file into a builder.
@@ -61,6 +64,8 @@ struct Reader {
     values: Vec<u64>,
     starts: Vec<(SemaphoreId, u32)>,
     parties: Vec<(BarrierId, u32)>,
+    /// The columns of where the events come from.
+    origins: [Vec<u32>; 2],
     blocks_count: u64,
 }
 
@@ -75,6 +80,7 @@ impl Reader {
             values: Vec::new(),
             starts: Vec::new(),
             parties: Vec::new(),
+            origins: [Vec::new(), Vec::new()],
             blocks_count: 0,
         })
     }
@@ -95,11 +101,15 @@ impl Reader {
                 return expect_nothing(source, byte);
             }
             let known = NameKind::ALL.map(|kind| self.builder.names().count(kind));
+            let tables = self.builder.origins();
+            let (modules_count, codes_count) = (tables.modules().len(), tables.codes().len());
             if let Err(reason) = self.read_block(&payload) {
                 // Names of a block that is not kept are not kept either.
                 for (kind, known) in NameKind::ALL.into_iter().zip(known) {
                     self.builder.names().truncate(kind, known);
                 }
+                let events_count = self.builder.len();
+                self.builder.origins().truncate(modules_count, codes_count, events_count);
                 return Err(broken(0, reason));
             }
             byte += 5 + payload.len() as u64 + 8;
@@ -136,16 +146,16 @@ impl Reader {
         self.values.clear();
         self.starts.clear();
         self.parties.clear();
-        let mut seen = [false; 128];
+        self.origins.iter_mut().for_each(Vec::clear);
+        let mut seen = [false; 256];
         while !rest.is_empty() {
             let (head, after) = rest.split_at_checked(6).ok_or("a section without a head")?;
             let length = u32::from_le_bytes(head[2..].try_into().expect("four bytes")) as usize;
             let (body, after) = after.split_at_checked(length).ok_or("a section is cut off")?;
             let tag = Tag::from_byte(head[0]);
             let tag = tag.ok_or_else(|| format!("a section of unknown kind {}", head[0]))?;
-            if let Some(seen) = seen.get_mut(head[0] as usize)
-                && std::mem::replace(seen, true)
-            {
+            let has_come = std::mem::replace(&mut seen[head[0] as usize], true);
+            if has_come && tag != Tag::Optional {
                 return Err("a section comes twice in a block".into());
             }
             self.read_section(tag, head[1], body, count)?;
@@ -168,10 +178,20 @@ impl Reader {
             Tag::Operands => &mut self.block.operands,
             Tag::Sites => &mut self.block.sites,
             Tag::Known => &mut self.known,
+            Tag::Origins => &mut self.origins[0],
+            Tag::Occurrences => &mut self.origins[1],
             Tag::Values => {
                 return unpacker.unpack_wide(form, body, count, &mut self.values);
             }
             Tag::Optional => return Ok(()),
+            Tag::Modules | Tag::Addresses => {
+                let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
+                let known = self.builder.origins();
+                return match tag {
+                    Tag::Modules => origins::read_modules(known, bytes),
+                    _ => origins::read_codes(known, bytes),
+                };
+            }
             Tag::Names(_) | Tag::Starts | Tag::Parties => {
                 let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
                 let names = self.builder.names();
@@ -206,6 +226,7 @@ impl Reader {
         if self.parties.iter().any(|&(_, parties)| parties == 0) {
             return Err("a barrier for no parties".into());
         }
+        add_origins(&mut self.builder, block, &self.origins)?;
         for &(semaphore, start) in &self.starts {
             self.builder.declare_start(semaphore, start);
         }
@@ -222,6 +243,32 @@ impl Reader {
         self.blocks_count += 1;
         Ok(())
     }
+}
+
+/// Says of the events of `block`, which come next, where they come from, by their two columns.
+fn add_origins(
+    builder: &mut TraceBuilder,
+    block: &Columns,
+    [codes, occurrences]: &[Vec<u32>; 2],
+) -> Result<(), String> {
+    if codes.len() != occurrences.len() {
+        return Err("code addresses without the column of their occurrences".into());
+    }
+    if codes.is_empty() {
+        return Ok(());
+    }
+    let start = builder.len();
+    let known = builder.origins();
+    let mut coder = Coder::new();
+    for (place, (&code, &occurrence)) in codes.iter().zip(occurrences).enumerate() {
+        let read = coder.decode(block, place, [code, occurrence]);
+        let Some((number, occurrence)) = read else { continue };
+        let code = CodeId::from_number(number);
+        let code = code.filter(|code| code.index() < known.codes().len());
+        let code = code.ok_or("an event from a code address that is not there")?;
+        known.set(EventId::from_index(start + place), Origin { code, occurrence });
+    }
+    Ok(())
 }
 
 fn io(byte: u64, error: std::io::Error) -> Failure {

@@ -3,9 +3,12 @@
 use std::io::{self, Write};
 
 use reweave_base::Id;
-use reweave_trace::{BarrierId, Columns, Declared, EventId, NameKind, Names, SemaphoreId, Trace};
+use reweave_trace::{
+    BarrierId, Columns, Declared, EventId, NameKind, Names, Origins, SemaphoreId, Trace,
+};
 
 use super::column::{Packed, Packer};
+use super::origins::{Coder, Written};
 use super::{BLOCK_EVENTS_MAX, MAGIC, NAMES_BYTES_GOAL, NAMES_BYTES_MAX, Tag, VERSION};
 use super::{frame, names};
 
@@ -26,7 +29,9 @@ pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
         let columns = trace.columns().copied(start..end);
         let values: Option<&dyn Fn(usize) -> Option<i64>> =
             if trace.has_values() { Some(&values) } else { None };
-        writer.block(trace.names(), trace.declared(), &columns, values)?;
+        let start_id = EventId::from_index(start);
+        let origins = trace.origins().map(|origins| BlockOrigins { origins, start: start_id });
+        writer.block_with_origins(trace.names(), trace.declared(), &columns, values, origins)?;
         start = end;
     }
     writer.finish(trace.names(), trace.declared())?;
@@ -37,6 +42,16 @@ fn unsupported(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, reason)
 }
 
+/// Where the events of a block come from.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockOrigins<'a> {
+    /// All files and code addresses so far, which only ever grow in number from block to block,
+    /// and the origins of events.
+    pub origins: &'a Origins,
+    /// Which of the events in `origins` is the first of the block.
+    pub start: EventId,
+}
+
 /// Writes a trace as it comes, a block at a time: what a recorder needs, which has no trace yet.
 ///
 /// Whatever was written is readable after a crash, up to the last whole block.
@@ -45,6 +60,7 @@ pub struct Writer<W> {
     packer: Packer,
     /// How many names of each kind are written.
     written: [usize; NameKind::ALL.len()],
+    origins_written: Written,
     events_count: u64,
     blocks_count: u64,
 }
@@ -62,6 +78,7 @@ impl<W: Write> Writer<W> {
             out,
             packer: Packer::new()?,
             written: [0; NameKind::ALL.len()],
+            origins_written: Written::default(),
             events_count: 0,
             blocks_count: 0,
         })
@@ -85,6 +102,24 @@ impl<W: Write> Writer<W> {
         columns: &Columns,
         values: Option<&dyn Fn(usize) -> Option<i64>>,
     ) -> io::Result<()> {
+        self.block_with_origins(names, declared, columns, values, None)
+    }
+
+    /// The same as [`block`](Self::block), with where the events come from.
+    ///
+    /// # Errors
+    /// As there, or if the path of a file is longer than the format can carry.
+    ///
+    /// # Panics
+    /// If there are too many events.
+    pub fn block_with_origins(
+        &mut self,
+        names: &Names,
+        declared: &Declared,
+        columns: &Columns,
+        values: Option<&dyn Fn(usize) -> Option<i64>>,
+        origins: Option<BlockOrigins<'_>>,
+    ) -> io::Result<()> {
         assert!(columns.len() <= BLOCK_EVENTS_MAX, "a block holds so many events at most");
         let mut payload = self.new_names(names, declared, columns.len(), &needed(columns))?;
         let codes = columns.codes.iter().map(|code| u64::from(code.byte())).collect();
@@ -100,6 +135,9 @@ impl<W: Write> Writer<W> {
         }
         if let Some(values) = values {
             self.values(&mut payload, columns.len(), values)?;
+        }
+        if let Some(origins) = origins {
+            self.origins(&mut payload, columns, origins)?;
         }
         self.events_count += columns.len() as u64;
         self.frame(&payload)
@@ -216,6 +254,42 @@ impl<W: Write> Writer<W> {
         let values: Vec<u64> = (0..count).map(|place| value(place).unwrap_or(0) as u64).collect();
         push_section(payload, Tag::Known, &self.packer.pack(&known)?);
         push_section(payload, Tag::Values, &self.packer.pack(&values)?);
+        Ok(())
+    }
+
+    /// Adds to a block of `columns` where its events come from. Where new code addresses are many,
+    /// blocks without events bring the first of them.
+    fn origins(
+        &mut self,
+        payload: &mut Vec<u8>,
+        columns: &Columns,
+        BlockOrigins { origins, start }: BlockOrigins<'_>,
+    ) -> io::Result<()> {
+        let too_long = || unsupported("the path of a file with code is too long for `.rwt`");
+        let mut pieces = self.origins_written.rest(origins).ok_or_else(too_long)?;
+        let last = pieces.pop().unwrap_or_default();
+        for piece in pieces {
+            let mut before = 0_u32.to_le_bytes().to_vec();
+            self.bytes(&mut before, Tag::Modules, &piece.modules)?;
+            self.bytes(&mut before, Tag::Addresses, &piece.codes)?;
+            self.frame(&before)?;
+        }
+        self.bytes(payload, Tag::Modules, &last.modules)?;
+        self.bytes(payload, Tag::Addresses, &last.codes)?;
+        let mut coder = Coder::new();
+        let [mut codes, mut occurrences] = [Vec::new(), Vec::new()];
+        let mut is_known = false;
+        for place in 0..columns.len() {
+            let origin = origins.get(EventId::from_index(start.index() + place));
+            is_known |= origin.is_some();
+            let [code, occurrence] = coder.encode(columns, place, origin);
+            codes.push(u64::from(code));
+            occurrences.push(u64::from(occurrence));
+        }
+        if is_known {
+            push_section(payload, Tag::Origins, &self.packer.pack(&codes)?);
+            push_section(payload, Tag::Occurrences, &self.packer.pack(&occurrences)?);
+        }
         Ok(())
     }
 

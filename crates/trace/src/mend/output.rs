@@ -14,7 +14,19 @@ pub(super) struct Outgoing {
     pub(super) site: u32,
     pub(super) value: Option<i64>,
     /// The event that it was, or for whose sake it was put in.
-    pub(super) origin: EventId,
+    pub(super) cause: EventId,
+    /// Whether it is that event.
+    pub(super) is_kept: bool,
+}
+
+/// Events after mending.
+pub(super) struct Mended {
+    pub(super) columns: Columns,
+    pub(super) values: Values,
+    /// The event that each was, or for whose sake it was put in.
+    pub(super) causes: IndexVec<EventId, EventId>,
+    /// The event that each was; none if it was put in.
+    pub(super) kept: IndexVec<EventId, Option<EventId>>,
 }
 
 /// The events so far.
@@ -34,8 +46,8 @@ impl Output {
     }
 
     /// The event that the one at `id` was, or for whose sake it was put in.
-    pub(super) fn origin(&self, id: EventId) -> EventId {
-        self.events[id.index()].origin
+    pub(super) fn cause(&self, id: EventId) -> EventId {
+        self.events[id.index()].cause
     }
 
     /// Adds `event` at the end.
@@ -68,13 +80,14 @@ impl Output {
     }
 
     /// All events in their order, and where each came from.
-    pub(super) fn finish(mut self) -> (Columns, Values, IndexVec<EventId, EventId>) {
+    pub(super) fn finish(mut self) -> Mended {
         self.earlier.sort_by_key(|&(place, _)| place);
         let mut earlier = self.earlier.into_iter().peekable();
         let (mut columns, mut values) = (Columns::default(), Values::default());
-        let mut origins = IndexVec::new();
+        let (mut causes, mut kept) = (IndexVec::new(), IndexVec::new());
         let mut emit = |event: Outgoing| {
-            origins.push(event.origin);
+            causes.push(event.cause);
+            kept.push(event.is_kept.then_some(event.cause));
             let id = EventId::from_index(columns.len());
             let thread = event.thread.index() as u32;
             columns.push(thread, event.code, event.operand, event.site);
@@ -91,6 +104,6 @@ impl Output {
         for (_, put_in) in earlier {
             emit(put_in);
         }
-        (columns, values, origins)
+        Mended { columns, values, causes, kept }
     }
 }
