@@ -1,0 +1,74 @@
+//! The definition, a byte at a time: which cells there are, and which of them are kept.
+//!
+//! For tests. Every question goes through all events.
+
+use reweave_runtime::wire::Event;
+
+use super::blocks::Blocks;
+use super::{Access, GRANULE};
+
+/// A cell that an access covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cell {
+    /// Its first byte.
+    pub begin: u64,
+    /// The byte after its last.
+    pub end: u64,
+    /// The place of the first access to its granule in its lifetime.
+    pub lifetime: usize,
+}
+
+/// The cells that the access at `place` in `events` covers, as far as their granules are kept, by
+/// address.
+#[must_use]
+pub fn cells_of(events: &[(u32, Event)], place: usize) -> Vec<Cell> {
+    let Some(access) = Access::of(&events[place].1) else { return Vec::new() };
+    let mut cells = Vec::new();
+    let mut begin = access.start;
+    while begin < access.end {
+        let granule = begin / GRANULE;
+        let others = accesses_of_lifetime(events, place, granule);
+        let is_border = |byte: u64| {
+            byte.is_multiple_of(GRANULE)
+                || others.iter().any(|(_, _, other)| other.start == byte || other.end == byte)
+        };
+        let end = (begin + 1..).find(|&byte| is_border(byte)).expect("a granule ends");
+        let (lifetime, first, _) = others[0];
+        let is_shared = others.iter().any(|&(_, thread, _)| thread != first);
+        if is_shared && others.iter().any(|(_, _, other)| other.writes) {
+            cells.push(Cell { begin, end, lifetime });
+        }
+        begin = end;
+    }
+    cells
+}
+
+/// All accesses to `granule` in the lifetime in which it is at `place`, with their places and
+/// threads.
+fn accesses_of_lifetime(
+    events: &[(u32, Event)],
+    place: usize,
+    granule: u64,
+) -> Vec<(usize, u32, Access)> {
+    let mut blocks = Blocks::default();
+    let mut lifetime = Vec::new();
+    for (at, (thread, event)) in events.iter().enumerate() {
+        if let Some(change) = blocks.step(event) {
+            let mut touched = change.lost.iter().chain(&change.released).chain(&change.born);
+            let ends = touched.any(|block| {
+                (block.start / GRANULE..=(block.end - 1) / GRANULE).contains(&granule)
+            });
+            match (ends, at > place) {
+                (true, true) => break,
+                (true, false) => lifetime.clear(),
+                (false, _) => {}
+            }
+        }
+        if let Some(access) = Access::of(event)
+            && (access.start / GRANULE..=(access.end - 1) / GRANULE).contains(&granule)
+        {
+            lifetime.push((at, *thread, access));
+        }
+    }
+    lifetime
+}

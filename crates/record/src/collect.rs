@@ -1,0 +1,395 @@
+//! Draining the rings of recorded processes while they run.
+//!
+//! The collector owns the directory in which processes announce themselves. It looks for new ones,
+//! reads what they wrote, puts the events of free-running threads in an order that synchronisation
+//! allows, and appends them to a spool, one for each process. What a process wrote is in memory
+//! that outlives it, so it is read to the last event however the process ended.
+//!
+//! Free-running threads number their events of synchronisation. An event without a number can be
+//! taken at once: it belongs after its thread's last numbered one, and that is all that is known. A
+//! numbered event waits until all smaller numbers were taken. Numbers that a dying process gave out
+//! and never wrote are passed over at the end.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use reweave_base::FxHashSet;
+use reweave_runtime::link::{Reader, Session};
+use reweave_runtime::shared::{Mode, Settings};
+use reweave_runtime::wire::{Event, Kind};
+use tempfile::TempDir;
+
+use crate::spool;
+
+/// Events that are taken from a ring before the next is looked at.
+const BATCH_EVENTS: u32 = 16_384;
+
+/// Where memory that outlives a process is found.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Sees every event as it is drained, with the number of its thread.
+pub type Tap<'a> = dyn FnMut(u32, &Event) + 'a;
+
+/// What one process recorded.
+#[derive(Debug)]
+pub struct Recording {
+    /// The process.
+    pub pid: u64,
+    /// How many events it logged.
+    pub events: u64,
+    /// How many threads it had.
+    pub threads: u32,
+    /// Whether accesses to memory were among the events.
+    pub has_accesses: bool,
+    /// How often a thread ran unseen for long.
+    pub evictions: u32,
+    /// Where its events are kept.
+    pub spool: PathBuf,
+    /// Its memory map, each time that it changed.
+    pub maps: Vec<String>,
+    /// Whether words were found that are no event.
+    pub is_damaged: bool,
+    /// How it was recorded.
+    pub mode: Mode,
+}
+
+/// Reads what recorded processes write.
+pub struct Collector {
+    directory: TempDir,
+    spools: PathBuf,
+    seen: FxHashSet<PathBuf>,
+    processes: Vec<Process>,
+    limit: u64,
+    drained: u64,
+    is_stopped: bool,
+}
+
+struct Process {
+    session: Session,
+    /// The path of its files, without what tells them apart.
+    prefix: PathBuf,
+    mode: Mode,
+    rings: Vec<Option<Reader>>,
+    /// Rings that were not there yet when they were looked for.
+    missing: VecDeque<usize>,
+    /// The thread whose events are read, in `serial` recordings.
+    current: u32,
+    /// The next number, in `free` recordings.
+    number: u64,
+    writer: spool::Writer<BufWriter<File>>,
+    spool: PathBuf,
+    events: u64,
+    has_accesses: bool,
+}
+
+impl Collector {
+    /// A directory for processes to announce themselves in, with `settings` for them and, where
+    /// there is one, the words of a plan; spools go to the directory `spools`.
+    ///
+    /// # Errors
+    /// If the directory or its files cannot be made.
+    pub fn new(
+        settings: &Settings,
+        plan: Option<&[u64]>,
+        spools: &Path,
+        limit: u64,
+    ) -> io::Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        let directory = builder.prefix("reweave-");
+        let directory = directory.tempdir_in(SHARED_MEMORY).or_else(|_| directory.tempdir())?;
+        let bytes = |words: &[u64]| -> Vec<u8> {
+            words.iter().flat_map(|word| word.to_le_bytes()).collect()
+        };
+        fs::write(directory.path().join("settings"), bytes(&settings.encode()))?;
+        if let Some(plan) = plan {
+            let mut words = vec![plan.len() as u64];
+            words.extend_from_slice(plan);
+            fs::write(directory.path().join("plan"), bytes(&words))?;
+        }
+        Ok(Self {
+            directory,
+            spools: spools.to_path_buf(),
+            seen: FxHashSet::default(),
+            processes: Vec::new(),
+            limit,
+            drained: 0,
+            is_stopped: false,
+        })
+    }
+
+    /// The directory, which the program is told by an environment variable.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// How many events were read.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.drained
+    }
+
+    /// Whether as many events were read as are wanted.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.drained >= self.limit
+    }
+
+    /// Looks for new processes and reads what all have written; says how many events that were.
+    ///
+    /// # Errors
+    /// If a spool cannot be written.
+    pub fn poll(&mut self, tap: &mut Tap<'_>) -> io::Result<u64> {
+        self.look_for_processes()?;
+        let before = self.drained;
+        for process in &mut self.processes {
+            let room = self.limit.saturating_sub(self.drained);
+            self.drained += process.drain(room, false, tap)?;
+        }
+        if self.is_full() {
+            self.stop();
+        }
+        Ok(self.drained - before)
+    }
+
+    /// Sleeps until there may be something to read.
+    pub fn wait(&self) {
+        match self.processes.last() {
+            Some(process) => process.session.listen(2),
+            None => std::thread::sleep(std::time::Duration::from_millis(1)),
+        }
+    }
+
+    /// Makes all processes record nothing more.
+    pub fn stop(&mut self) {
+        if !self.is_stopped {
+            self.processes.iter().for_each(|process| process.session.stop());
+            self.is_stopped = true;
+        }
+    }
+
+    /// What became of the plan in the first process that says so.
+    #[must_use]
+    pub fn outcome(&self) -> Option<(u64, Vec<u64>)> {
+        let outcomes = self.processes.iter().map(|process| process.session.outcome());
+        let mut outcomes = outcomes.filter(|(what, _)| *what != 0);
+        outcomes.next()
+    }
+
+    /// Reads the rest, once the program has ended, and closes the spools.
+    ///
+    /// # Errors
+    /// If a spool cannot be written.
+    pub fn finish(mut self, tap: &mut Tap<'_>) -> io::Result<Vec<Recording>> {
+        self.look_for_processes()?;
+        let mut recordings = Vec::new();
+        for mut process in self.processes {
+            while self.drained < self.limit {
+                let count = process.drain(self.limit - self.drained, true, tap)?;
+                self.drained += count;
+                if count == 0 {
+                    break;
+                }
+            }
+            process.session.stop();
+            recordings.push(process.finish()?);
+        }
+        Ok(recordings)
+    }
+
+    fn look_for_processes(&mut self) -> io::Result<()> {
+        for entry in fs::read_dir(self.directory.path())? {
+            let path = entry?.path();
+            let is_head = path.extension().is_some_and(|extension| extension == "head");
+            if !is_head || self.seen.contains(&path) {
+                continue;
+            }
+            // A session that is not set up yet, or never will be, is looked at again.
+            if let Ok(Some(session)) = Session::open(&path) {
+                if self.is_stopped {
+                    session.stop();
+                }
+                let spool = self.spools.join(format!("{}.spool", self.processes.len()));
+                self.processes.push(Process::new(session, path.with_extension(""), spool)?);
+                self.seen.insert(path);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Process {
+    fn new(session: Session, prefix: PathBuf, spool: PathBuf) -> io::Result<Self> {
+        let is_free = session.header().mode.load(Ordering::Relaxed) == Mode::Free as u64;
+        let mode = if is_free { Mode::Free } else { Mode::Serial };
+        let file = BufWriter::new(File::create(&spool)?);
+        let rings = if is_free { Vec::new() } else { vec![Some(session.ring())] };
+        Ok(Self {
+            session,
+            prefix,
+            mode,
+            rings,
+            missing: VecDeque::new(),
+            current: 0,
+            number: 0,
+            writer: spool::Writer::new(file)?,
+            spool,
+            events: 0,
+            has_accesses: false,
+        })
+    }
+
+    /// Reads what is there, at most `room` events; at the end also past numbers that never came.
+    fn drain(&mut self, room: u64, is_over: bool, tap: &mut Tap<'_>) -> io::Result<u64> {
+        match self.mode {
+            Mode::Serial => self.drain_serial(room, tap),
+            Mode::Free => self.drain_free(room, is_over, tap),
+        }
+    }
+
+    fn drain_serial(&mut self, room: u64, tap: &mut Tap<'_>) -> io::Result<u64> {
+        let Some(Some(ring)) = self.rings.first_mut() else { return Ok(0) };
+        let mut count = 0;
+        loop {
+            ring.refresh();
+            let mut batch = 0;
+            while batch < BATCH_EVENTS && count < room {
+                let Some((event, words)) = ring.peek() else { break };
+                ring.pass(words);
+                batch += 1;
+                if event.kind == Kind::Switch {
+                    self.current = event.address as u32;
+                    continue;
+                }
+                count += 1;
+                self.has_accesses |= event.kind.is_plain();
+                tap(self.current, &event);
+                self.writer.push(self.current, &event)?;
+            }
+            ring.release();
+            if batch < BATCH_EVENTS {
+                break;
+            }
+        }
+        self.events += count;
+        Ok(count)
+    }
+
+    fn drain_free(&mut self, room: u64, is_over: bool, tap: &mut Tap<'_>) -> io::Result<u64> {
+        self.open_rings();
+        let mut total = 0;
+        loop {
+            let mut count = 0;
+            for thread in 0..self.rings.len() {
+                count += self.drain_thread(thread, room - total - count, tap)?;
+            }
+            total += count;
+            if count == 0 && !(is_over && self.skip_numbers()) {
+                break;
+            }
+        }
+        self.close_rings();
+        self.events += total;
+        Ok(total)
+    }
+
+    /// Takes the events of one thread, up to a number whose turn has not come.
+    fn drain_thread(&mut self, thread: usize, room: u64, tap: &mut Tap<'_>) -> io::Result<u64> {
+        let Some(ring) = &mut self.rings[thread] else { return Ok(0) };
+        ring.refresh();
+        let mut count = 0;
+        while count < room.min(u64::from(BATCH_EVENTS)) {
+            let Some((event, words)) = ring.peek() else { break };
+            if let Some(number) = event.number {
+                if number > self.number {
+                    break;
+                }
+                self.number += 1;
+            }
+            ring.pass(words);
+            count += 1;
+            self.has_accesses |= event.kind.is_plain();
+            tap(thread as u32, &event);
+            self.writer.push(thread as u32, &event)?;
+        }
+        if count > 0 {
+            ring.release();
+        }
+        Ok(count)
+    }
+
+    /// Goes on with the smallest number that was written; false if none was.
+    fn skip_numbers(&mut self) -> bool {
+        let numbers = self.rings.iter_mut().flatten().filter_map(|ring| {
+            ring.refresh();
+            ring.peek().and_then(|(event, _)| event.number)
+        });
+        match numbers.min() {
+            Some(number) if number > self.number => {
+                self.number = number;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn open_rings(&mut self) {
+        let threads = self.session.header().threads.load(Ordering::Acquire) as usize;
+        while self.rings.len() < threads.min(1 << 20) {
+            self.missing.push_back(self.rings.len());
+            self.rings.push(None);
+        }
+        for _ in 0..self.missing.len() {
+            let Some(thread) = self.missing.pop_front() else { break };
+            match self.session.thread_ring(&self.ring_path(thread)) {
+                Ok(ring) => self.rings[thread] = Some(ring),
+                Err(_) => self.missing.push_back(thread),
+            }
+        }
+    }
+
+    fn ring_path(&self, thread: usize) -> PathBuf {
+        suffixed(&self.prefix, &format!(".t{thread}"))
+    }
+
+    fn close_rings(&mut self) {
+        for thread in 0..self.rings.len() {
+            if self.rings[thread].as_ref().is_some_and(Reader::is_over) {
+                self.rings[thread] = None;
+                // What cannot be removed now goes with the directory.
+                let _ = fs::remove_file(self.ring_path(thread));
+            }
+        }
+    }
+
+    fn finish(self) -> io::Result<Recording> {
+        let header = self.session.header();
+        let maps = (0..header.maps.load(Ordering::Acquire).min(1 << 16)).map(|number| {
+            let path = suffixed(&self.prefix, &format!(".maps{number}"));
+            fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        });
+        let maps = maps.map(Result::unwrap_or_default).collect();
+        let recording = Recording {
+            pid: header.pid.load(Ordering::Relaxed),
+            events: self.events,
+            threads: header.threads.load(Ordering::Relaxed),
+            has_accesses: self.has_accesses,
+            evictions: header.evictions.load(Ordering::Relaxed),
+            spool: self.spool,
+            maps,
+            is_damaged: self.rings.iter().flatten().any(Reader::is_damaged),
+            mode: self.mode,
+        };
+        self.writer.finish()?;
+        Ok(recording)
+    }
+}
+
+fn suffixed(path: &Path, suffix: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(suffix);
+    PathBuf::from(path)
+}

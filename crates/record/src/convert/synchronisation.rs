@@ -1,0 +1,288 @@
+//! Locks, conditions, barriers, semaphores, threads, atomic blocks.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use reweave_base::FxHashMap;
+use reweave_runtime::wire::{Event, Kind, flag};
+use reweave_trace::{BarrierId, ConditionId, LockId, MemoryOrder, Op, SemaphoreId, VarId};
+
+use super::memory::memory_order;
+use super::naming::{Things, at_offset, fresh, legal};
+use super::pass::{Current, Pass};
+use super::rules::Hold;
+
+/// What a thread that waits on a condition gave back for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    condition: ConditionId,
+    released: Option<(LockId, Hold)>,
+}
+
+/// What lives at which address.
+pub(super) struct Objects {
+    locks: Things<LockId>,
+    conditions: Things<ConditionId>,
+    barriers: Things<BarrierId>,
+    semaphores: Things<SemaphoreId>,
+    once: BTreeMap<u64, VarId>,
+    once_count: u32,
+    parks: FxHashMap<u32, SemaphoreId>,
+}
+
+impl Objects {
+    pub(super) fn new() -> Self {
+        Self {
+            locks: Things::new("lock"),
+            conditions: Things::new("condition"),
+            barriers: Things::new("barrier"),
+            semaphores: Things::new("semaphore"),
+            once: BTreeMap::new(),
+            once_count: 0,
+            parks: FxHashMap::default(),
+        }
+    }
+
+    /// The memory from `start` to `end` is another now.
+    pub(super) fn end_within(&mut self, start: u64, end: u64) {
+        self.locks.end_within(start, end);
+        self.conditions.end_within(start, end);
+        self.barriers.end_within(start, end);
+        self.semaphores.end_within(start, end);
+        while let Some((&address, _)) = self.once.range(start..end).next() {
+            self.once.remove(&address);
+        }
+    }
+}
+
+impl Pass<'_> {
+    pub(super) fn synchronise(&mut self, current: &mut Current) -> io::Result<()> {
+        let event = current.event;
+        let address = event.address;
+        let op = match event.kind {
+            Kind::Fence => Op::Fence(memory_order(event.order)),
+            Kind::LockRequest => Op::Request(self.lock(address)),
+            Kind::Lock => return self.take_lock(current),
+            Kind::Unlock => return self.give_lock_back(current),
+            Kind::LockInit | Kind::LockDestroy => {
+                self.change_lock(&event);
+                return Ok(());
+            }
+            Kind::Fork if self.preview.fork_fails(current.place) => return Ok(()),
+            Kind::Fork => Op::Fork(self.thread_id(address as u32)),
+            Kind::Join => Op::Join(self.thread_id(address as u32)),
+            Kind::Wait => return self.wait(current),
+            Kind::Wake => return self.wake(current),
+            Kind::Signal => Op::Notify(self.condition(address)),
+            Kind::Broadcast => Op::NotifyAll(self.condition(address)),
+            Kind::BarrierInit => {
+                self.objects.barriers.begin(address, event.extra, None);
+                return Ok(());
+            }
+            Kind::BarrierArrive => Op::Arrive(self.barrier(address)),
+            Kind::BarrierDepart => Op::Depart(self.barrier(address)),
+            Kind::SemaphoreInit => {
+                self.objects.semaphores.begin(address, event.extra, None);
+                return Ok(());
+            }
+            Kind::SemaphorePost => Op::Post(self.semaphore(address)),
+            Kind::SemaphoreTake => Op::Take(self.semaphore(address)),
+            Kind::Unpark => Op::Post(self.park(address as u32)),
+            Kind::Park => Op::Take(self.park(current.number)),
+            Kind::OnceDone => Op::AtomicUpdate(self.once(address), MemoryOrder::AcqRel),
+            Kind::BlockBegin | Kind::BlockEnd => return self.cross_block(current),
+            _ => return Ok(()),
+        };
+        self.emit(current, op, None)?;
+        Ok(())
+    }
+
+    fn lock(&mut self, address: u64) -> LockId {
+        self.objects.locks.id(address, &mut self.sink.names().locks, self.symbols).0
+    }
+
+    fn condition(&mut self, address: u64) -> ConditionId {
+        self.objects.conditions.id(address, &mut self.sink.names().conditions, self.symbols).0
+    }
+
+    fn barrier(&mut self, address: u64) -> BarrierId {
+        let names = &mut self.sink.names().barriers;
+        let (barrier, parties) = self.objects.barriers.id(address, names, self.symbols);
+        let parties = parties.and_then(|parties| u32::try_from(parties).ok());
+        if let Some(parties) = parties.filter(|&parties| parties > 0) {
+            self.sink.declare_parties(barrier, parties);
+            self.rules.declare_parties(barrier, parties);
+        }
+        barrier
+    }
+
+    fn semaphore(&mut self, address: u64) -> SemaphoreId {
+        let names = &mut self.sink.names().semaphores;
+        let (semaphore, start) = self.objects.semaphores.id(address, names, self.symbols);
+        if let Some(start) = start.and_then(|start| u32::try_from(start).ok()) {
+            self.sink.declare_start(semaphore, start);
+            self.rules.declare_start(semaphore, start);
+        }
+        semaphore
+    }
+
+    /// The semaphore that stands for the token on which the thread numbered `number` parks.
+    fn park(&mut self, number: u32) -> SemaphoreId {
+        if let Some(&park) = self.objects.parks.get(&number) {
+            return park;
+        }
+        let thread = self.thread_id(number);
+        let names = self.sink.names();
+        let name = format!("park({})", names.threads.name(thread));
+        let park = names.semaphores.intern(&name);
+        self.sink.declare_start(park, 0);
+        self.rules.declare_start(park, 0);
+        self.objects.parks.insert(number, park);
+        park
+    }
+
+    fn once(&mut self, address: u64) -> VarId {
+        if let Some(&once) = self.objects.once.get(&address) {
+            return once;
+        }
+        let base = match self.symbols.data(address) {
+            Some((name, offset)) => format!("once({})", at_offset(&name, offset)),
+            None => {
+                self.objects.once_count += 1;
+                format!("once#{}", self.objects.once_count)
+            }
+        };
+        let once = fresh(&mut self.sink.names().vars, self.memory.var_uses(), &base);
+        self.objects.once.insert(address, once);
+        once
+    }
+
+    fn change_lock(&mut self, event: &Event) {
+        let locks = &mut self.objects.locks;
+        if event.kind == Kind::LockDestroy {
+            return locks.end(event.address);
+        }
+        match locks.at(event.address) {
+            // Set up again without an end in between: sections before and after may exclude each
+            // other, so it stays the same lock.
+            Some(lock) => lock.flags = Some(event.flags),
+            None => locks.begin(event.address, None, Some(event.flags)),
+        }
+    }
+
+    fn take_lock(&mut self, current: &mut Current) -> io::Result<()> {
+        let event = current.event;
+        let lock = self.lock(event.address);
+        let thread = self.thread_id(current.number);
+        if event.flags & flag::SHARED != 0 {
+            self.emit(current, Op::AcquireShared(lock), None)?;
+            return Ok(());
+        }
+        let flags = self.objects.locks.at(event.address).and_then(|lock| lock.flags);
+        let can_nest = (flags.unwrap_or(flag::RECURSIVE) | event.flags) & flag::RECURSIVE != 0;
+        if !can_nest && self.rules.hold(thread, lock) == Some(Hold::Exclusive) {
+            self.refuse("second acquire of a lock that does not nest");
+            return Ok(());
+        }
+        self.emit(current, Op::Acquire(lock), None)?;
+        Ok(())
+    }
+
+    fn give_lock_back(&mut self, current: &mut Current) -> io::Result<()> {
+        let lock = self.lock(current.event.address);
+        let thread = self.thread_id(current.number);
+        let op = match self.rules.hold(thread, lock) {
+            Some(Hold::Exclusive) | None => Op::Release(lock),
+            Some(Hold::Shared) => Op::ReleaseShared(lock),
+        };
+        self.emit(current, op, None)?;
+        Ok(())
+    }
+
+    fn wait(&mut self, current: &mut Current) -> io::Result<()> {
+        let event = current.event;
+        let condition = self.condition(event.address);
+        let thread = self.thread_id(current.number);
+        let mut released = None;
+        if let Some(address) = event.extra {
+            let lock = self.lock(address);
+            let hold = self.rules.hold(thread, lock);
+            let op = match hold {
+                Some(Hold::Exclusive) | None => Op::Release(lock),
+                Some(Hold::Shared) => Op::ReleaseShared(lock),
+            };
+            if self.emit(current, op, None)? {
+                released = hold.map(|hold| (lock, hold));
+            }
+        }
+        self.emit(current, Op::Wait(condition), None)?;
+        self.threads[current.thread].waiting = Some(Waiting { condition, released });
+        Ok(())
+    }
+
+    fn wake(&mut self, current: &mut Current) -> io::Result<()> {
+        let event = current.event;
+        let thread = self.thread_id(current.number);
+        let waiting = self.threads[current.thread].waiting.take();
+        // The condition that it began to wait on, though its memory may be another's by now.
+        let condition = match waiting {
+            Some(waiting) => waiting.condition,
+            None => self.condition(event.address),
+        };
+        let is_waiting = self.rules.waits_on(thread) == Some(condition);
+        if is_waiting {
+            let timed_out = event.flags & flag::TIMED_OUT != 0;
+            let wakes = !timed_out && self.try_emit(current, Op::Wake(condition), None)?.is_ok();
+            if !wakes {
+                self.summary.spurious_wakes += u64::from(!timed_out);
+                self.emit(current, Op::Timeout(condition), None)?;
+            }
+        } else {
+            self.refuse("wake without a wait");
+        }
+        let released = waiting.and_then(|waiting| waiting.released);
+        let (lock, hold) = match (released, event.extra) {
+            (Some(released), _) => released,
+            (None, Some(address)) => (self.lock(address), Hold::Exclusive),
+            (None, None) => return Ok(()),
+        };
+        // It holds the lock now. Where it did not give it back, it may have had it all along.
+        let may_hold = !is_waiting || released.is_none();
+        if may_hold && self.rules.hold(thread, lock).is_some() {
+            return Ok(());
+        }
+        let op = match hold {
+            Hold::Exclusive => Op::Acquire(lock),
+            Hold::Shared => Op::AcquireShared(lock),
+        };
+        self.emit(current, op, None)?;
+        Ok(())
+    }
+
+    fn cross_block(&mut self, current: &mut Current) -> io::Result<()> {
+        if current.event.kind == Kind::BlockEnd {
+            match self.threads[current.thread].blocks.pop() {
+                Some(block) => _ = self.emit(current, Op::End(block), None)?,
+                None => self.refuse("end of a block that did not begin"),
+            }
+            return Ok(());
+        }
+        let name = block_name(&current.event);
+        let block = self.sink.names().blocks.intern(&name);
+        if self.emit(current, Op::Begin(block), None)? {
+            self.threads[current.thread].blocks.push(block);
+        }
+        Ok(())
+    }
+}
+
+/// The name of an atomic block that begins: sixteen bytes, the rest zeros.
+fn block_name(event: &Event) -> String {
+    let words = [event.extra.unwrap_or(0), event.value.unwrap_or(0)].map(u64::to_le_bytes);
+    let bytes = words.concat();
+    let length = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    match length {
+        0 => "atomic".into(),
+        _ => legal(&String::from_utf8_lossy(&bytes[..length])),
+    }
+}

@@ -1,0 +1,60 @@
+//! From what a process recorded to a trace with names.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::Path;
+use std::rc::Rc;
+
+use crate::collect::Recording;
+use crate::convert::{self, FileSink, Summary, convert};
+use crate::lift::Lifted;
+use crate::spool::Reader;
+use crate::symbols::Symbols;
+
+/// The names of a process, for both who rewrites its events and who converts them.
+struct Shared(Rc<RefCell<Symbols>>);
+
+impl convert::Symbols for Shared {
+    fn site(&mut self, code: u64, stack: &[u64]) -> String {
+        self.0.borrow_mut().site(code, stack)
+    }
+
+    fn data(&mut self, address: u64) -> Option<(String, u64)> {
+        self.0.borrow_mut().data(address)
+    }
+
+    fn maps(&mut self, number: u64) {
+        self.0.borrow_mut().select(number);
+    }
+
+    fn origin(&mut self, code: u64) -> Option<(String, u64)> {
+        let mut symbols = self.0.borrow_mut();
+        symbols.origin(code).map(|(path, offset)| (path.to_owned(), offset))
+    }
+
+    fn build_id(&mut self, path: &str) -> String {
+        self.0.borrow_mut().build_id(path).unwrap_or_default().to_owned()
+    }
+}
+
+/// Writes the trace of `recording` to `out`; source files below `base` are named relative to it.
+///
+/// # Errors
+/// If the recording cannot be read or the trace cannot be written.
+pub fn write_trace(recording: &Recording, base: &Path, out: &mut dyn Write) -> io::Result<Summary> {
+    let mut symbols = Symbols::new(base);
+    for (number, text) in (0..).zip(&recording.maps) {
+        symbols.add_map(number, text);
+    }
+    let symbols = Rc::new(RefCell::new(symbols));
+    let open = || {
+        symbols.borrow_mut().select(0);
+        let reader = Reader::new(BufReader::new(File::open(&recording.spool)?))?;
+        Ok(Lifted::new(reader, Rc::clone(&symbols)))
+    };
+    let mut sink = FileSink::new(BufWriter::new(out))?;
+    let summary = convert(open, &mut Shared(Rc::clone(&symbols)), &mut sink)?;
+    sink.finish()?.flush()?;
+    Ok(summary)
+}

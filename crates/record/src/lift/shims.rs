@@ -1,0 +1,437 @@
+//! Shims around the functions of Rust's standard library that order threads and are not seen.
+//!
+//! The prebuilt standard library is one object file without instrumentation. What of it is generic
+//! or `#[inline]` is compiled into the program and seen; what is not, is in that object file and is
+//! called from the program by name. The functions below are all of those that order threads, as of
+//! Rust 1.95; `mpsc` has none of its own beside parking. The linker redirects the program's calls of
+//! `NAME` to `__wrap_NAME`, given here, and calls of `__real_NAME` to the function itself. Calls
+//! within the object file are not redirected: `Barrier::wait` is told as a whole, without the lock
+//! in it.
+//!
+//! Each shim calls, before or after the function or both,
+//!
+//! ```text
+//! extern "C" fn reweave_std_event(what: u32, object: usize, code: usize, extra: usize)
+//! ```
+//!
+//! with a number of [`what`], the address of the thing, the address to which the shim returns, and a
+//! second address where there is one, else 0. The log of the runtime so has sections inside the real
+//! ones: requests and releases before, takes after.
+//!
+//! All argument registers are as they were when the function starts and all result registers as it
+//! left them when the shim returns. Stacks are aligned and described by call frame information, so
+//! that a panic unwinds through a shim; what comes after the function is then not told. Of the
+//! functions here that may panic (`Once`, when its function panics or did before; a `RwLock` with too
+//! many readers) only the first matters, and [`Lifter`](super::Lifter) makes up for it.
+//!
+//! What the linker must do: wrap calls from other object files and no others, as GNU ld does. LLVM's
+//! linker, which `rustc` takes by default, also wraps the calls within an object file; with it locks
+//! of the standard library's own, such as that of `stdout`, would be seen to be taken and never given
+//! back. So programs with shims are linked with [`LINK_ARGUMENTS`]. Link-time optimisation across
+//! crates binds calls before any linker sees them: it must be off (`lto = "off"`) or, as by default,
+//! within crates.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use object::read::archive::ArchiveFile;
+use object::{Object, ObjectSymbol};
+use reweave_base::FxHashMap;
+
+use crate::symbols::readable;
+
+/// What `reweave_std_event` is told, and what the runtime logs for it.
+pub mod what {
+    /// About to wait for the mutex at `object`: `LockRequest`.
+    pub const MUTEX_REQUEST: u32 = 1;
+    /// The mutex at `object` was taken: `Lock`.
+    pub const MUTEX_TAKEN: u32 = 2;
+    /// About to wait for the shared mode of the lock at `object`: `LockRequest` with `SHARED`.
+    pub const READ_REQUEST: u32 = 3;
+    /// The lock at `object` was taken in shared mode: `Lock` with `SHARED`.
+    pub const READ_TAKEN: u32 = 4;
+    /// About to wait for the exclusive mode of the lock at `object`: `LockRequest`.
+    pub const WRITE_REQUEST: u32 = 5;
+    /// The lock at `object` was taken in exclusive mode: `Lock`.
+    pub const WRITE_TAKEN: u32 = 6;
+    /// About to wait on the condition at `object`, giving back the mutex `extra`: `Wait`.
+    pub const CONDITION_WAIT: u32 = 7;
+    /// The wait on `object` is over and the mutex `extra` taken again: `Wake`.
+    pub const CONDITION_WAKE: u32 = 8;
+    /// The same after its time had passed: `Wake` with `TIMED_OUT`.
+    pub const CONDITION_TIMED_OUT: u32 = 9;
+    /// About to wake one waiter of the condition at `object`: `Signal`.
+    pub const NOTIFY_ONE: u32 = 10;
+    /// About to wake all waiters of the condition at `object`: `Broadcast`.
+    pub const NOTIFY_ALL: u32 = 11;
+    /// The function of the `Once` at `object` starts: `OnceDone` of order 4 (both).
+    pub const ONCE_RUNS: u32 = 12;
+    /// That function has ended and the `Once` is about to be done: `OnceDone` of order 3 (release).
+    pub const ONCE_ENDS: u32 = 13;
+    /// The `Once` at `object` was found done, perhaps after waiting: `OnceDone` of order 2 (acquire).
+    pub const ONCE_FOUND: u32 = 14;
+    /// The thread returned from parking: `Park`; `object` is where the thread's own data start.
+    pub const PARKED: u32 = 15;
+    /// A thread of a scope has ended: `AtomicUpdate` of order 3 (release), of 1 byte (size 0), with
+    /// no values. `object` is marked with [`APART`](crate::lift::APART) and is no memory.
+    pub const SCOPE_LEAVE: u32 = 16;
+    /// About to wait at a barrier: `AtomicUpdate` of order 4 (both), of 1 byte, with no values.
+    /// `object` is marked with [`APART`](crate::lift::APART) and is no memory.
+    pub const BARRIER_ARRIVE: u32 = 17;
+    /// The barrier let the thread go: `AtomicLoad` of order 2 (acquire), of 1 byte, with no value;
+    /// `object` as in [`BARRIER_ARRIVE`].
+    pub const BARRIER_DEPART: u32 = 18;
+}
+
+/// The arguments of `rustc` that make it link with a linker that wraps as shims need it.
+pub const LINK_ARGUMENTS: [&str; 2] = ["-Clinker-features=-lld", "-Clink-arg=-fuse-ld=bfd"];
+
+/// The function that shims call.
+pub const EVENT_FUNCTION: &str = "reweave_std_event";
+
+/// The function of the standard library that gives the handle of the current thread.
+const CURRENT: &str = "std::thread::current::current";
+
+/// Functions to be redirected, and what they are redirected to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shims {
+    /// The symbols that the linker wraps.
+    pub wraps: Vec<String>,
+    /// The shims, for the assembler.
+    pub assembly: String,
+    /// Functions that this standard library does not have. If there are any it is of another
+    /// version than ours, and what they did is not seen.
+    pub missing: Vec<&'static str>,
+}
+
+/// Where a shim finds the thing that an event is about.
+#[derive(Clone, Copy)]
+enum Thing {
+    /// The first argument.
+    First,
+    /// What the first argument points to.
+    Pointed,
+    /// The first argument, marked as apart from memory.
+    Apart,
+    /// The handle of the current thread.
+    Current,
+}
+
+/// What a shim does around the function.
+#[derive(Clone, Copy)]
+enum Shape {
+    /// Tells one event before and another after, if any.
+    Around(Option<u32>, Thing, Option<u32>),
+    /// A wait on a condition, and whether its result says that it did not time out.
+    Wait { is_timed: bool },
+    /// Runs a function of the program within.
+    Once,
+}
+
+/// The functions and their shims.
+const TABLE: [(&str, Shape); 17] = {
+    use Shape::{Around, Once, Wait};
+    use Thing::{Apart, Current, First, Pointed};
+    [
+        (
+            "std::sys::sync::mutex::futex::Mutex::lock_contended",
+            Around(Some(what::MUTEX_REQUEST), First, Some(what::MUTEX_TAKEN)),
+        ),
+        (
+            "std::sys::sync::rwlock::futex::RwLock::read_contended",
+            Around(Some(what::READ_REQUEST), First, Some(what::READ_TAKEN)),
+        ),
+        (
+            "std::sys::sync::rwlock::futex::RwLock::write_contended",
+            Around(Some(what::WRITE_REQUEST), First, Some(what::WRITE_TAKEN)),
+        ),
+        ("std::sys::sync::condvar::futex::Condvar::wait", Wait { is_timed: false }),
+        ("std::sys::sync::condvar::futex::Condvar::wait_timeout", Wait { is_timed: true }),
+        (
+            "std::sync::poison::condvar::Condvar::notify_one",
+            Around(Some(what::NOTIFY_ONE), First, None),
+        ),
+        (
+            "std::sync::poison::condvar::Condvar::notify_all",
+            Around(Some(what::NOTIFY_ALL), First, None),
+        ),
+        ("std::sys::sync::once::futex::Once::call", Once),
+        ("std::sync::once::Once::wait", Around(None, First, Some(what::ONCE_FOUND))),
+        ("std::sync::once::Once::wait_force", Around(None, First, Some(what::ONCE_FOUND))),
+        ("std::thread::thread::Thread::park", Around(None, Pointed, Some(what::PARKED))),
+        ("std::thread::thread::Thread::park_timeout", Around(None, Pointed, Some(what::PARKED))),
+        ("std::thread::functions::park", Around(None, Current, Some(what::PARKED))),
+        ("std::thread::functions::park_timeout", Around(None, Current, Some(what::PARKED))),
+        ("std::thread::functions::park_timeout_ms", Around(None, Current, Some(what::PARKED))),
+        (
+            "std::thread::scoped::ScopeData::decrement_num_running_threads",
+            Around(Some(what::SCOPE_LEAVE), Apart, None),
+        ),
+        (
+            "std::sync::barrier::Barrier::wait",
+            Around(Some(what::BARRIER_ARRIVE), Apart, Some(what::BARRIER_DEPART)),
+        ),
+    ]
+};
+
+/// The shims for a standard library that defines the functions `symbols`, by their mangled names.
+pub fn shims<'a>(symbols: impl IntoIterator<Item = &'a str>) -> Shims {
+    let mut wanted: FxHashMap<&str, Option<&str>> = FxHashMap::default();
+    wanted.extend(TABLE.iter().map(|(name, _)| (*name, None)));
+    wanted.insert(CURRENT, None);
+    for symbol in symbols {
+        if let Some(found) = wanted.get_mut(readable(symbol).as_str()) {
+            *found = Some(symbol);
+        }
+    }
+    let current = wanted.get(CURRENT).copied().flatten();
+    let mut shims = Shims { assembly: String::from(HEAD), ..Shims::default() };
+    for (name, shape) in &TABLE {
+        let symbol = wanted.get(name).copied().flatten();
+        let text = symbol.and_then(|symbol| shim(symbol, *shape, current));
+        match (symbol, text) {
+            (Some(symbol), Some(text)) => {
+                shims.wraps.push(symbol.to_owned());
+                shims.assembly.push_str(&text);
+            }
+            _ => shims.missing.push(name),
+        }
+    }
+    if shims.wraps.is_empty() {
+        shims.assembly.clear();
+    }
+    shims
+}
+
+/// The file with the functions of the standard library for `target`, below what
+/// `rustc --print sysroot` says.
+#[must_use]
+pub fn find_library(sysroot: &Path, target: &str) -> Option<PathBuf> {
+    let folder = sysroot.join("lib/rustlib").join(target).join("lib");
+    let paths = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_library = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.strip_prefix("libstd-").is_some_and(|rest| rest.ends_with(".rlib"))
+    };
+    paths.filter(is_library).min()
+}
+
+/// The global functions that the library or object at `path` defines, by their mangled names.
+///
+/// # Errors
+/// If the file cannot be read. What in it is no object has no functions.
+pub fn library_symbols(path: &Path) -> io::Result<Vec<String>> {
+    let bytes = fs::read(path)?;
+    let mut names = Vec::new();
+    match ArchiveFile::parse(&*bytes) {
+        Ok(archive) => {
+            for member in archive.members().flatten() {
+                add_symbols(member.data(&*bytes).unwrap_or_default(), &mut names);
+            }
+        }
+        Err(_) => add_symbols(&bytes, &mut names),
+    }
+    Ok(names)
+}
+
+fn add_symbols(bytes: &[u8], names: &mut Vec<String>) {
+    let Ok(object) = object::File::parse(bytes) else { return };
+    for symbol in object.symbols().chain(object.dynamic_symbols()) {
+        if symbol.is_global() && symbol.is_definition() {
+            names.extend(symbol.name().map(str::to_owned));
+        }
+    }
+}
+
+/// What stands before the shims: the table through which `Once` calls back. Its entries are those
+/// of a `dyn FnMut`: drop, size, alignment, `call_once`, `call_mut`.
+const HEAD: &str = r#"	.text
+	.p2align 4
+	.type	.Lreweave_once_run, @function
+.Lreweave_once_run:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	subq	$16, %rsp
+	movq	%rdi, -8(%rbp)
+	movq	%rsi, -16(%rbp)
+	movq	24(%rdi), %rdx
+	movq	16(%rdi), %rsi
+	movl	$12, %edi
+	xorl	%ecx, %ecx
+	call	reweave_std_event@PLT
+	movq	-8(%rbp), %rax
+	movq	-16(%rbp), %rsi
+	movq	(%rax), %rdi
+	movq	8(%rax), %rax
+	call	*32(%rax)
+	movq	-8(%rbp), %rax
+	movq	24(%rax), %rdx
+	movq	16(%rax), %rsi
+	movl	$13, %edi
+	xorl	%ecx, %ecx
+	call	reweave_std_event@PLT
+	leave
+	.cfi_def_cfa %rsp, 8
+	ret
+	.cfi_endproc
+	.size	.Lreweave_once_run, .-.Lreweave_once_run
+	.section	.data.rel.ro, "aw", @progbits
+	.p2align 3
+.Lreweave_once_table:
+	.quad	0, 32, 8, .Lreweave_once_run, .Lreweave_once_run
+	.section	.note.GNU-stack, "", @progbits
+	.text
+"#;
+
+/// The frame of a shim, below its base: arguments at -8 to -48, the thing at -56, results at -64 and
+/// -72, and the block that `Once` gets in place of its function at -112 to -88.
+const OPENING: &str = "	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	subq	$112, %rsp
+";
+
+const SAVE_ARGUMENTS: &str = "	movq	%rdi, -8(%rbp)
+	movq	%rsi, -16(%rbp)
+	movq	%rdx, -24(%rbp)
+	movq	%rcx, -32(%rbp)
+	movq	%r8, -40(%rbp)
+	movq	%r9, -48(%rbp)
+";
+
+const LOAD_ARGUMENTS: &str = "	movq	-8(%rbp), %rdi
+	movq	-16(%rbp), %rsi
+	movq	-24(%rbp), %rdx
+	movq	-32(%rbp), %rcx
+	movq	-40(%rbp), %r8
+	movq	-48(%rbp), %r9
+";
+
+const SAVE_RESULTS: &str = "	movq	%rax, -64(%rbp)
+	movq	%rdx, -72(%rbp)
+";
+
+const CLOSING: &str = "	movq	-64(%rbp), %rax
+	movq	-72(%rbp), %rdx
+	leave
+	.cfi_def_cfa %rsp, 8
+	ret
+";
+
+/// The shim of `symbol`; none if it would need the current thread and `current` is not there.
+fn shim(symbol: &str, shape: Shape, current: Option<&str>) -> Option<String> {
+    let body = match shape {
+        Shape::Around(before, thing, after) => around(symbol, before, thing, after, current)?,
+        Shape::Wait { is_timed } => wait(symbol, is_timed),
+        Shape::Once => once(symbol),
+    };
+    let name = format!("__wrap_{symbol}");
+    Some(format!(
+        "	.p2align 4\n	.globl	{name}\n	.type	{name}, @function\n{name}:\n	.cfi_startproc\n\
+         {OPENING}{SAVE_ARGUMENTS}{body}{CLOSING}	.cfi_endproc\n	.size	{name}, .-{name}\n"
+    ))
+}
+
+/// Tells the event `what` of the thing in the frame; `extra` is an operand.
+fn tell(what: u32, extra: &str) -> String {
+    format!(
+        "	movl	${what}, %edi\n	movq	-56(%rbp), %rsi\n	movq	8(%rbp), %rdx\n\
+         	{extra}\n	call	{EVENT_FUNCTION}@PLT\n"
+    )
+}
+
+/// Nothing as the second address of an event.
+const NO_EXTRA: &str = "xorl	%ecx, %ecx";
+
+/// The mutex of a wait, which is its second argument.
+const MUTEX_EXTRA: &str = "movq	-16(%rbp), %rcx";
+
+fn call_real(symbol: &str) -> String {
+    format!("{LOAD_ARGUMENTS}	call	__real_{symbol}@PLT\n{SAVE_RESULTS}")
+}
+
+fn around(
+    symbol: &str,
+    before: Option<u32>,
+    thing: Thing,
+    after: Option<u32>,
+    current: Option<&str>,
+) -> Option<String> {
+    let mut body = String::new();
+    match thing {
+        Thing::First => body.push_str("	movq	%rdi, -56(%rbp)\n"),
+        Thing::Pointed => body.push_str("	movq	(%rdi), %rax\n	movq	%rax, -56(%rbp)\n"),
+        Thing::Apart => {
+            body.push_str("	movq	%rdi, %rax\n	btsq	$47, %rax\n	movq	%rax, -56(%rbp)\n");
+        }
+        // The handle counts as a reference, which is given back at once: the thread has its own.
+        Thing::Current => {
+            let current = current?;
+            let _ = write!(body, "	call	{current}@PLT\n	movq	%rax, -56(%rbp)\n	lock decq	(%rax)\n");
+        }
+    }
+    body.extend(before.map(|what| tell(what, NO_EXTRA)));
+    body.push_str(&call_real(symbol));
+    body.extend(after.map(|what| tell(what, NO_EXTRA)));
+    Some(body)
+}
+
+fn wait(symbol: &str, is_timed: bool) -> String {
+    let mut body = String::from("	movq	%rdi, -56(%rbp)\n");
+    body.push_str(&tell(what::CONDITION_WAIT, MUTEX_EXTRA));
+    body.push_str(&call_real(symbol));
+    if !is_timed {
+        body.push_str(&tell(what::CONDITION_WAKE, MUTEX_EXTRA));
+        return body;
+    }
+    // The result is false if the time had passed.
+    let (woken, late) = (what::CONDITION_WAKE, what::CONDITION_TIMED_OUT);
+    let _ = write!(
+        body,
+        "	movl	${woken}, %edi\n	movl	${late}, %ecx\n	testb	$1, %al\n	cmovzl	%ecx, %edi\n\
+         	movq	-56(%rbp), %rsi\n	movq	8(%rbp), %rdx\n	{MUTEX_EXTRA}\n\
+         	call	{EVENT_FUNCTION}@PLT\n"
+    );
+    body
+}
+
+/// Puts a function of ours in the place of the program's, which tells before and after it.
+fn once(symbol: &str) -> String {
+    let found = tell(what::ONCE_FOUND, NO_EXTRA);
+    format!(
+        "	movq	%rdi, -56(%rbp)\n	movq	8(%rbp), %rax\n	movq	%rdx, -112(%rbp)\n\
+         	movq	%rcx, -104(%rbp)\n	movq	%rdi, -96(%rbp)\n	movq	%rax, -88(%rbp)\n\
+         	leaq	-112(%rbp), %rdx\n	leaq	.Lreweave_once_table(%rip), %rcx\n\
+         	call	__real_{symbol}@PLT\n{SAVE_RESULTS}{found}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_through_which_once_calls_tells_its_numbers() {
+        assert!(HEAD.contains(&format!("movl\t${}, %edi", what::ONCE_RUNS)));
+        assert!(HEAD.contains(&format!("movl\t${}, %edi", what::ONCE_ENDS)));
+    }
+
+    #[test]
+    fn what_a_library_lacks_is_named() {
+        let none = shims([]);
+        assert_eq!((none.wraps.len(), none.missing.len()), (0, TABLE.len()));
+        assert_eq!(none.assembly, "");
+        let symbol = "_ZN3std3sys4sync5mutex5futex5Mutex14lock_contended17h0123456789abcdefE";
+        let one = shims(["main", symbol]);
+        assert_eq!(one.wraps, [symbol]);
+        assert_eq!(one.missing.len(), TABLE.len() - 1);
+    }
+}

@@ -1,0 +1,226 @@
+//! Whether what is written is well-formed, whatever was seen.
+
+use proptest::prelude::*;
+use reweave_base::FxHashMap;
+use reweave_runtime::wire::{Event, Kind, flag};
+
+use super::roles::Role;
+use super::{APART, Lifter, order};
+
+const CODE: u64 = 0x5555;
+
+fn update(address: u64, order: u8, value: u64, stored: u64) -> Event {
+    let event = Event::new(Kind::AtomicUpdate, address, CODE);
+    Event { order, value: Some(value), extra: Some(stored), ..event }
+}
+
+/// What a program's thread does with a lock.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Take,
+    TakeShared,
+    Give,
+    GiveShared,
+    Downgrade,
+    TakeSlowly,
+}
+
+const STEPS: [Step; 6] =
+    [Step::Take, Step::TakeShared, Step::Give, Step::GiveShared, Step::Downgrade, Step::TakeSlowly];
+
+fn lift(steps: &[(u32, u64, Step)]) -> Vec<(u32, Event)> {
+    let mut lifter = Lifter::new();
+    let mut lifted = Vec::new();
+    let mut out = |thread, event| lifted.push((thread, event));
+    for &(thread, lock, step) in steps {
+        let acquire = update(lock, order::ACQUIRE, 0, 1);
+        let release = update(lock, order::RELEASE, 1, 0);
+        match step {
+            Step::Take => lifter.atomic(Role::Take, thread, acquire, &mut out),
+            Step::TakeShared => lifter.atomic(Role::TakeShared, thread, acquire, &mut out),
+            Step::Give => lifter.atomic(Role::Give, thread, release, &mut out),
+            Step::GiveShared => lifter.atomic(Role::GiveShared, thread, release, &mut out),
+            Step::Downgrade => lifter.atomic(Role::Downgrade, thread, release, &mut out),
+            Step::TakeSlowly => {
+                let event = Event::new(Kind::Lock, lock, CODE);
+                lifter.slow(Role::Take, thread, event, &mut out);
+            }
+        }
+    }
+    lifted
+}
+
+/// The definition: at no moment has a lock an exclusive holder and any other, and who gives back
+/// holds. Says how many events of the program's own are left.
+#[track_caller]
+fn check_well_formed(events: &[(u32, Event)]) -> usize {
+    let mut holders: FxHashMap<u64, Vec<(u32, bool)>> = FxHashMap::default();
+    for (thread, event) in events {
+        let hold = (*thread, event.flags & flag::SHARED != 0);
+        let held = holders.entry(event.address).or_default();
+        match event.kind {
+            Kind::Lock => {
+                assert!(held.iter().all(|other| other.1 && hold.1), "{event:?} among {held:?}");
+                held.push(hold);
+            }
+            Kind::Unlock => {
+                let place = held.iter().position(|other| *other == hold);
+                held.remove(place.expect("who gives back holds"));
+            }
+            _ => assert_eq!(event.kind, Kind::Nothing),
+        }
+    }
+    events.iter().filter(|(_, event)| event.code == CODE).count()
+}
+
+#[test]
+fn sections_never_overlap_on_any_short_stream() {
+    let choices: Vec<(u32, u64, Step)> =
+        (0..2).flat_map(|thread| STEPS.map(|step| (thread, 8, step))).collect();
+    for length in 1..=4_u32 {
+        for number in 0..choices.len().pow(length) {
+            let place = |index| number / choices.len().pow(index) % choices.len();
+            let steps: Vec<_> = (0..length).map(|index| choices[place(index)]).collect();
+            assert_eq!(check_well_formed(&lift(&steps)), steps.len());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(reweave_testkit::soak::config(300))]
+
+    #[test]
+    fn sections_never_overlap_on_drawn_streams(
+        steps in prop::collection::vec((0..4_u32, 1..4_u64, prop::sample::select(&STEPS[..])), 0..200)
+    ) {
+        prop_assert_eq!(check_well_formed(&lift(&steps)), steps.len());
+    }
+
+    #[test]
+    fn of_a_correct_program_nothing_is_left_out_or_made_up(
+        choices in prop::collection::vec((0..4_u32, 0..3_usize), 0..200)
+    ) {
+        // One lock; who may not go on is left out, as a lock does it.
+        let (mut writer, mut readers, mut steps) = (None, Vec::new(), Vec::new());
+        for (thread, choice) in choices {
+            let step = if writer == Some(thread) {
+                writer = None;
+                Step::Give
+            } else if let Some(place) = readers.iter().position(|reader| *reader == thread) {
+                readers.remove(place);
+                Step::GiveShared
+            } else if choice == 0 && writer.is_none() {
+                readers.push(thread);
+                Step::TakeShared
+            } else if writer.is_none() && readers.is_empty() {
+                writer = Some(thread);
+                if choice == 1 { Step::Take } else { Step::TakeSlowly }
+            } else {
+                continue;
+            };
+            steps.push((thread, 8, step));
+        }
+        let lifted = lift(&steps);
+        prop_assert_eq!(lifted.len(), steps.len());
+        prop_assert!(lifted.iter().all(|(_, event)| event.kind != Kind::Nothing));
+    }
+}
+
+/// The one event that an atomic access in a function of `role` becomes.
+#[track_caller]
+fn check(role: Role, event: Event, kind: Kind) {
+    let mut lifted = Vec::new();
+    Lifter::new().atomic(role, 1, event, &mut |_, event| lifted.push(event));
+    assert_eq!(lifted.iter().map(|event| event.kind).collect::<Vec<_>>(), [kind], "{event:?}");
+    assert_eq!((lifted[0].code, lifted[0].stored), (event.code, event.stored));
+}
+
+#[test]
+fn an_attempt_that_fails_means_nothing() {
+    let failed = Event { kind: Kind::AtomicFailed, stored: Some(3), ..update(8, 0, 1, 1) };
+    let load = Event { kind: Kind::AtomicLoad, ..failed };
+    for role in [Role::Take, Role::TryTake, Role::TakeShared, Role::TryTakeShared, Role::Inner] {
+        check(role, failed, Kind::Nothing);
+        check(role, load, Kind::Nothing);
+    }
+    // The slow path of a mutex, where it is seen: the mark of contention takes a free mutex only.
+    check(Role::Take, update(8, order::ACQUIRE, 1, 2), Kind::Nothing);
+    check(Role::Take, update(8, order::ACQUIRE, 0, 2), Kind::Lock);
+    // Those of a lock for readers: bits that say who waits, a second reader, a writer before others.
+    check(Role::Take, update(8, order::RELAXED, 1 << 30, 3 << 30), Kind::Nothing);
+    check(Role::TakeShared, update(8, order::ACQUIRE, 1, 2), Kind::Lock);
+    check(Role::Take, update(8, order::ACQUIRE, 1 << 31, 1 << 31 | 0x3fff_ffff), Kind::Lock);
+    // What the program does itself stays.
+    check(Role::Other, failed, Kind::AtomicFailed);
+    check(Role::Other, update(8, order::ACQUIRE, 0, 1), Kind::AtomicUpdate);
+}
+
+#[test]
+fn a_scope_sees_its_threads_end() {
+    let mut lifter = Lifter::new();
+    let mut lifted = Vec::new();
+    let mut out = |thread, event: Event| lifted.push((thread, event.kind, event.address));
+    let load = |address, value| Event {
+        kind: Kind::AtomicLoad,
+        value: Some(value),
+        ..update(address, order::ACQUIRE, 0, 0)
+    };
+    lifter.atomic(Role::ScopeCheck, 1, load(0x1018, 1), &mut out);
+    let end = Event { value: None, extra: None, ..update(0x1010 | APART, order::RELEASE, 0, 0) };
+    lifter.atomic(Role::Other, 2, end, &mut out);
+    lifter.atomic(Role::ScopeCheck, 1, load(0x1018, 1), &mut out);
+    lifter.atomic(Role::ScopeCheck, 1, load(0x1018, 0), &mut out);
+    lifter.atomic(Role::ScopeCheck, 1, load(0x1028, 0), &mut out);
+    let apart = 0x1010 | APART;
+    let expected = [
+        (1, Kind::AtomicLoad, 0x1018),
+        (2, Kind::AtomicUpdate, apart),
+        (1, Kind::Nothing, 0x1018),
+        (1, Kind::AtomicLoad, apart),
+        (1, Kind::AtomicLoad, 0x1028),
+    ];
+    assert_eq!(lifted, expected);
+}
+
+#[test]
+fn a_token_is_taken_where_it_was_given() {
+    let mut lifter = Lifter::new();
+    let mut lifted = Vec::new();
+    let mut out = |thread, event: Event| lifted.push((thread, event.kind, event.address));
+    let park = |start| Event::new(Kind::Park, start, CODE);
+    lifter.park(1, park(0x1000), &mut out);
+    lifter.atomic(Role::Unpark, 2, update(0x1028, order::RELEASE, 0, 1), &mut out);
+    lifter.park(1, park(0x1000), &mut out);
+    lifter.atomic(Role::Unpark, 2, update(0x1068, order::RELEASE, 0, 1), &mut out);
+    lifter.park(3, park(0x1040), &mut out);
+    lifter.park(4, park(0x1060), &mut out);
+    let expected = [
+        (1, Kind::Nothing, 0x1000),
+        (2, Kind::AtomicUpdate, 0x1028),
+        (1, Kind::AtomicUpdate, 0x1028),
+        (2, Kind::AtomicUpdate, 0x1068),
+        (3, Kind::AtomicUpdate, 0x1068),
+        (4, Kind::Nothing, 0x1060),
+    ];
+    assert_eq!(lifted, expected);
+}
+
+#[test]
+fn a_run_that_panicked_is_seen_by_the_next() {
+    let mut lifter = Lifter::new();
+    let mut lifted = Vec::new();
+    let mut out = |thread, event: Event| lifted.push((thread, event.kind, event.order));
+    let once = |order| Event { order, ..Event::new(Kind::OnceDone, 8, CODE) };
+    lifter.once(1, once(order::BOTH), &mut out);
+    lifter.once(2, once(order::BOTH), &mut out);
+    lifter.once(2, once(order::RELEASE), &mut out);
+    lifter.once(3, once(order::ACQUIRE), &mut out);
+    let expected = [
+        (1, Kind::AtomicUpdate, order::ACQUIRE),
+        (1, Kind::AtomicUpdate, order::RELEASE),
+        (2, Kind::AtomicUpdate, order::ACQUIRE),
+        (2, Kind::AtomicUpdate, order::RELEASE),
+        (3, Kind::AtomicLoad, order::ACQUIRE),
+    ];
+    assert_eq!(lifted, expected);
+}

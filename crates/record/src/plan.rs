@@ -1,0 +1,356 @@
+//! From a schedule of a trace to a plan that makes the recorded program run it.
+//!
+//! A schedule is a sequence of events. What replay can wait for is coarser: that a thread logs its
+//! k-th event at a code address. So the events are put in the order of the schedule, those that the
+//! program logs as one are brought together ([`groups`]), runs of one thread become one step that
+//! ends with the last of them, and the goal says what must hold after the last step. Events without
+//! an origin are passed over: their thread stops a little earlier than the schedule says. So are
+//! requests for locks, which do nothing: a thread that would stop after one stops before it, where
+//! it cannot have taken the lock.
+//!
+//! Threads are named by who created them and when, code addresses by file and offset; nothing in a
+//! plan depends on where things lay in memory.
+//!
+//! Linear in the events that the schedule runs, but for switches in the middle of what is logged as
+//! one, each of which costs as many events as lie between.
+
+mod commute;
+mod groups;
+
+use reweave_base::{FxHashMap, Id, IndexVec};
+use reweave_runtime::plan::Parts;
+pub use reweave_runtime::plan::{Code, GoalKind, Pair, Thread, Waypoint};
+use reweave_trace::{
+    CodeId, EventId, Goal, ModuleId, Op, Origin, Origins, Reordering, ThreadId, Trace,
+};
+
+use groups::Order;
+
+/// Why a schedule cannot be replayed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// The trace has no origins at all.
+    #[error(
+        "the trace does not say where in the program its events come from; record the program \
+         again with `reweave record`"
+    )]
+    NoOrigins,
+    /// An event that must be waited for has no origin.
+    #[error("event {} does not say where in the program it comes from", .0.number())]
+    NoOrigin(EventId),
+    /// The schedule switches threads in the middle of what the program does in one step.
+    #[error(
+        "the schedule switches threads in the middle of what the program does in one step, before \
+         event {}: it cannot be replayed at this granularity",
+        .0.number()
+    )]
+    Split(EventId),
+    /// A thread that nobody was seen to create.
+    #[error("nobody was seen to create thread `{0}`, so it cannot be found again in another run")]
+    UnknownThread(String),
+}
+
+/// What came of one attempt to replay a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The goal was seen to hold.
+    Confirmed {
+        /// What was seen, for people; a fragment.
+        details: String,
+    },
+    /// It was not. That does not mean that it cannot be.
+    NotConfirmed {
+        /// Why, for people; a fragment.
+        reason: String,
+    },
+}
+
+/// How a recorded program is made to run a schedule; see [`reweave_runtime::plan`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The threads, the main thread first, parents before children.
+    pub threads: Vec<Thread>,
+    /// The paths of the files that code addresses are in.
+    pub modules: Vec<String>,
+    /// The code addresses.
+    pub codes: Vec<Code>,
+    /// The steps, in this order.
+    pub steps: Vec<Waypoint>,
+    /// What is to hold after them.
+    pub goal_kind: GoalKind,
+    /// Of which moments.
+    pub goals: Vec<Waypoint>,
+    /// Which accesses must overlap.
+    pub pairs: Vec<Pair>,
+    /// The event of the trace that each step ends with.
+    pub step_events: Vec<EventId>,
+    /// The event of the trace that each goal speaks of.
+    pub goal_events: Vec<EventId>,
+}
+
+impl Plan {
+    /// The plan that makes the program of `trace` run `reordering`, and looks whether `goal` holds.
+    ///
+    /// # Errors
+    /// If the trace does not tell enough, or the schedule is finer than what can be waited for.
+    pub fn of(trace: &Trace, reordering: &Reordering, goal: &Goal) -> Result<Self, PlanError> {
+        let origins = trace.origins().ok_or(PlanError::NoOrigins)?;
+        let target = Target::of(trace, goal);
+        let order = Order::of(trace, origins, reordering).grouped(&target)?;
+        let mut maker = Maker::new(trace, origins);
+        maker.steps(&order, &target)?;
+        maker.goals(&target)?;
+        Ok(maker.plan)
+    }
+
+    /// The plan in the words that the runtime reads.
+    #[must_use]
+    pub fn words(&self) -> Vec<u64> {
+        let modules: Vec<&[u8]> = self.modules.iter().map(String::as_bytes).collect();
+        let parts = Parts {
+            threads: &self.threads,
+            modules: &modules,
+            codes: &self.codes,
+            steps: &self.steps,
+            goal_kind: self.goal_kind,
+            goals: &self.goals,
+            pairs: &self.pairs,
+        };
+        let mut words = Vec::new();
+        parts.encode(&mut |word| words.push(word));
+        words
+    }
+}
+
+/// What a goal asks of replay.
+#[derive(Debug)]
+struct Target {
+    kind: GoalKind,
+    /// What must not have happened at the end: what threads are to stand before, and more.
+    ahead: Vec<EventId>,
+    /// What threads are to stand before.
+    goals: Vec<EventId>,
+    /// What must have happened.
+    behind: Vec<EventId>,
+    /// Which of `goals`, or of what happened, access the same variable.
+    pairs: Vec<[EventId; 2]>,
+}
+
+impl Target {
+    fn of(trace: &Trace, goal: &Goal) -> Self {
+        let mut target = Self {
+            kind: GoalKind::Passed,
+            ahead: Vec::new(),
+            goals: Vec::new(),
+            behind: Vec::new(),
+            pairs: Vec::new(),
+        };
+        match goal {
+            Goal::Race(first, second) => {
+                target.kind = GoalKind::Together;
+                target.goals = vec![*first, *second];
+                target.pairs = vec![[*first, *second]];
+            }
+            Goal::Enabled(events) => {
+                target.kind = GoalKind::Together;
+                target.goals.clone_from(events);
+            }
+            Goal::Deadlock(events) => {
+                target.kind = GoalKind::Blocked;
+                target.goals.clone_from(events);
+            }
+            Goal::Order { chain, absent, .. } => {
+                target.ahead.clone_from(absent);
+                target.behind.clone_from(chain);
+                target.pairs = conflicts(trace, chain);
+            }
+            Goal::Sees { read, write, .. } => {
+                target.behind = write.iter().copied().chain([*read]).collect();
+                target.pairs = write.iter().map(|&write| [write, *read]).collect();
+            }
+            Goal::Reaches(events) => target.behind.clone_from(events),
+            Goal::Leaves { var, write } => {
+                let mut writes = trace.accesses(*var).iter().copied();
+                let observed = writes.rfind(|&event| trace.event(event).op.is_write());
+                let other = observed.filter(|observed| observed != write);
+                target.behind = other.into_iter().chain([*write]).collect();
+                target.pairs = other.map(|other| [other, *write]).into_iter().collect();
+            }
+        }
+        target.ahead.extend(&target.goals);
+        target
+    }
+}
+
+/// The pairs of `chain` that access one variable from different threads, one of them writing.
+fn conflicts(trace: &Trace, chain: &[EventId]) -> Vec<[EventId; 2]> {
+    let conflict = |&[first, second]: &[EventId; 2]| {
+        let [first, second] = [first, second].map(|event| trace.event(event));
+        let is_same = first.op.var().is_some() && first.op.var() == second.op.var();
+        first.thread != second.thread && is_same && (first.op.is_write() || second.op.is_write())
+    };
+    let pairs = chain.iter().enumerate();
+    let pairs = pairs.flat_map(|(at, &first)| chain[at + 1..].iter().map(move |&it| [first, it]));
+    pairs.filter(conflict).collect()
+}
+
+/// Whether replay can wait for `event`, and for what.
+fn waypoint_of(trace: &Trace, origins: &Origins, event: EventId) -> Option<Origin> {
+    match trace.event(event).op {
+        Op::Request(_) => None,
+        _ => origins.get(event),
+    }
+}
+
+struct Maker<'a> {
+    trace: &'a Trace,
+    origins: &'a Origins,
+    /// The entry of each thread in the table.
+    entries: IndexVec<ThreadId, Option<u32>>,
+    codes: FxHashMap<CodeId, u32>,
+    modules: FxHashMap<ModuleId, u32>,
+    plan: Plan,
+}
+
+impl<'a> Maker<'a> {
+    fn new(trace: &'a Trace, origins: &'a Origins) -> Self {
+        let (threads, entries) = threads(trace);
+        let plan = Plan {
+            threads,
+            modules: Vec::new(),
+            codes: Vec::new(),
+            steps: Vec::new(),
+            goal_kind: GoalKind::Passed,
+            goals: Vec::new(),
+            pairs: Vec::new(),
+            step_events: Vec::new(),
+            goal_events: Vec::new(),
+        };
+        let (codes, modules) = (FxHashMap::default(), FxHashMap::default());
+        Self { trace, origins, entries, codes, modules, plan }
+    }
+
+    /// Makes the steps: what comes in a row in one thread is one, but ends where an access of a pair
+    /// does, so that it is known when that happens.
+    fn steps(&mut self, order: &[EventId], target: &Target) -> Result<(), PlanError> {
+        let mut marked = match target.kind {
+            GoalKind::Passed => target.pairs.concat(),
+            GoalKind::Together | GoalKind::Blocked => Vec::new(),
+        };
+        marked.sort_unstable();
+        let mut places: FxHashMap<EventId, u32> = FxHashMap::default();
+        let mut last: Option<(ThreadId, Origin)> = None;
+        let mut is_closed = true;
+        for &event in order {
+            let Some(origin) = waypoint_of(self.trace, self.origins, event) else { continue };
+            let thread = self.trace.event(event).thread;
+            let is_same = last == Some((thread, origin));
+            let goes_on = last.is_some_and(|(before, _)| before == thread) && !is_closed;
+            if !is_same && goes_on {
+                self.plan.steps.pop();
+                self.plan.step_events.pop();
+            }
+            if !is_same {
+                let waypoint = self.waypoint(thread, origin)?;
+                self.plan.steps.push(waypoint);
+                self.plan.step_events.push(event);
+                is_closed = false;
+            }
+            if let Some(step) = self.plan.step_events.last_mut() {
+                *step = event;
+            }
+            if marked.binary_search(&event).is_ok() {
+                places.insert(event, self.plan.steps.len() as u32 - 1);
+                is_closed = true;
+            }
+            last = Some((thread, origin));
+        }
+        if let Some(&lost) = marked.iter().find(|event| !places.contains_key(event)) {
+            return Err(PlanError::NoOrigin(lost));
+        }
+        if target.kind == GoalKind::Passed {
+            let pair = |pair: &[EventId; 2]| {
+                let [first, second] = pair.map(|event| places[&event]);
+                Pair { first, second }
+            };
+            self.plan.pairs = target.pairs.iter().map(pair).collect();
+        }
+        Ok(())
+    }
+
+    fn goals(&mut self, target: &Target) -> Result<(), PlanError> {
+        self.plan.goal_kind = target.kind;
+        for &event in &target.goals {
+            let origin = self.origins.get(event).ok_or(PlanError::NoOrigin(event))?;
+            let mut waypoint = self.waypoint(self.trace.event(event).thread, origin)?;
+            // What is logged when a lock is taken comes right after its request, from one place.
+            if let Op::Request(_) = self.trace.event(event).op {
+                waypoint.occurrence = waypoint.occurrence.saturating_add(1);
+            }
+            self.plan.goals.push(waypoint);
+            self.plan.goal_events.push(event);
+        }
+        if target.kind == GoalKind::Together {
+            let place = |event: EventId| target.goals.iter().position(|&goal| goal == event);
+            let pair = |&[first, second]: &[EventId; 2]| {
+                let (first, second) = (place(first)? as u32, place(second)? as u32);
+                Some(Pair { first, second })
+            };
+            self.plan.pairs = target.pairs.iter().filter_map(pair).collect();
+        }
+        Ok(())
+    }
+
+    fn waypoint(&mut self, thread: ThreadId, origin: Origin) -> Result<Waypoint, PlanError> {
+        let Some(entry) = self.entries[thread] else {
+            let name = self.trace.names().threads.name(thread);
+            return Err(PlanError::UnknownThread(name.to_owned()));
+        };
+        let code = self.code(origin.code);
+        Ok(Waypoint { thread: entry, code, occurrence: origin.occurrence })
+    }
+
+    /// The number of `code` in the plan, which gets it if it does not have it yet.
+    fn code(&mut self, code: CodeId) -> u32 {
+        if let Some(&number) = self.codes.get(&code) {
+            return number;
+        }
+        let reweave_trace::Code { module, offset } = self.origins.codes()[code];
+        let plan = &mut self.plan;
+        let module = *self.modules.entry(module).or_insert_with(|| {
+            plan.modules.push(self.origins.modules()[module].path.clone());
+            plan.modules.len() as u32 - 1
+        });
+        plan.codes.push(Code { module, offset });
+        let number = plan.codes.len() as u32 - 1;
+        self.codes.insert(code, number);
+        number
+    }
+}
+
+/// The thread that was there first and all that were created by a thread of the table, and the entry
+/// of each thread that is there.
+fn threads(trace: &Trace) -> (Vec<Thread>, IndexVec<ThreadId, Option<u32>>) {
+    let mut entries = IndexVec::from_elem(None, trace.names().threads.len());
+    let mut threads = vec![Thread::default()];
+    let mut children = vec![0_u32];
+    if let Some(&main) = trace.columns().threads.first() {
+        entries[ThreadId::from_index(main as usize)] = Some(0);
+    }
+    // A fork comes after that of its own thread, so parents come first.
+    for (_, event) in trace.events() {
+        let Op::Fork(child) = event.op else { continue };
+        let Some(parent) = entries[event.thread] else { continue };
+        let count = &mut children[parent as usize];
+        threads.push(Thread { parent, child: *count });
+        *count += 1;
+        children.push(0);
+        entries[child] = Some(threads.len() as u32 - 1);
+    }
+    (threads, entries)
+}
+
+#[cfg(test)]
+mod simulate;
+#[cfg(test)]
+mod tests;

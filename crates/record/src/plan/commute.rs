@@ -1,0 +1,90 @@
+//! Which events of different threads may change places without anybody noticing.
+
+use reweave_trace::{ConditionId, EventId, LockId, Op, Trace, VarId};
+
+/// What an operation has to do with, as far as other threads can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Footprint {
+    /// Nothing that others touch.
+    Own,
+    /// A variable.
+    Var { var: VarId, writes: bool },
+    /// A lock.
+    Lock(LockId),
+    /// Who waits on a condition.
+    Condition(ConditionId),
+    /// What is not looked into.
+    Anything,
+}
+
+const fn footprint(op: Op) -> Footprint {
+    match op {
+        Op::Read(var) | Op::LooseRead(var) | Op::AtomicRead(var, _) => {
+            Footprint::Var { var, writes: false }
+        }
+        Op::Write(var) | Op::AtomicWrite(var, _) | Op::AtomicUpdate(var, _) => {
+            Footprint::Var { var, writes: true }
+        }
+        Op::Acquire(lock)
+        | Op::Release(lock)
+        | Op::AcquireShared(lock)
+        | Op::ReleaseShared(lock) => Footprint::Lock(lock),
+        Op::Wait(condition)
+        | Op::Timeout(condition)
+        | Op::Notify(condition)
+        | Op::NotifyAll(condition) => Footprint::Condition(condition),
+        // Whoever was woken no longer waits from the notify on, whenever it goes on.
+        Op::Wake(_) => Footprint::Own,
+        Op::Fence(_) | Op::Request(_) | Op::Begin(_) | Op::End(_) | Op::Branch | Op::Let(_) => {
+            Footprint::Own
+        }
+        Op::Fork(_)
+        | Op::Join(_)
+        | Op::Arrive(_)
+        | Op::Depart(_)
+        | Op::Post(_)
+        | Op::Take(_)
+        | Op::Alloc(_)
+        | Op::Free(_) => Footprint::Anything,
+    }
+}
+
+/// What `event` has to do with. A wait may begin with the release before it, which then is what
+/// others can tell.
+fn footprints(trace: &Trace, event: EventId) -> [Footprint; 2] {
+    let op = trace.event(event).op;
+    let of_wait = |wait: EventId| trace.signals().stay(wait).map(|stay| stay.begin);
+    match op {
+        Op::Wait(_) if of_wait(event) != Some(event) => [Footprint::Own; 2],
+        Op::Release(_) | Op::ReleaseShared(_) => {
+            let thread = trace.event(event).thread;
+            let next = trace.thread_events(thread).get(trace.position(event) as usize + 1);
+            let begun = next.filter(|&&next| of_wait(next) == Some(event));
+            let begun = begun.map_or(Footprint::Own, |&wait| footprint(trace.event(wait).op));
+            [footprint(op), begun]
+        }
+        _ => [footprint(op); 2],
+    }
+}
+
+/// Whether `left` and `right`, of different threads, may change places. No if in doubt.
+pub(super) fn commute(trace: &Trace, left: EventId, right: EventId) -> bool {
+    let rights = footprints(trace, right);
+    let mut lefts = footprints(trace, left).into_iter();
+    lefts.all(|left| rights.into_iter().all(|right| are_apart(left, right)))
+}
+
+fn are_apart(left: Footprint, right: Footprint) -> bool {
+    match (left, right) {
+        (Footprint::Anything, _) | (_, Footprint::Anything) => false,
+        (Footprint::Var { var, writes }, Footprint::Var { var: other, writes: too }) => {
+            var != other || !(writes || too)
+        }
+        (Footprint::Lock(lock), Footprint::Lock(other)) => lock != other,
+        (Footprint::Condition(condition), Footprint::Condition(other)) => condition != other,
+        (
+            Footprint::Own | Footprint::Var { .. } | Footprint::Lock(_) | Footprint::Condition(_),
+            Footprint::Own | Footprint::Var { .. } | Footprint::Lock(_) | Footprint::Condition(_),
+        ) => true,
+    }
+}

@@ -1,0 +1,99 @@
+//! Making a program follow a plan, and saying what came of it.
+
+use std::io;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use reweave_runtime::plan::GoalKind;
+use reweave_runtime::shared::{Mode, outcome};
+
+use crate::collect::Collector;
+use crate::plan::{Outcome, Plan};
+use crate::run::{self, Options, Wish};
+
+/// How long nothing may move before a plan is given up.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long a program may go on after it is known what became of the plan.
+const AFTERWARDS: Duration = Duration::from_secs(2);
+
+/// Runs `command` under `plan`, for `time` at most.
+///
+/// # Errors
+/// If the program cannot be started.
+pub fn replay(command: &mut Command, plan: &Plan, time: Duration) -> io::Result<Outcome> {
+    let options = Options { mode: Mode::Serial, values: false, seed: 1, limit: u64::MAX };
+    let spools = tempfile::tempdir()?;
+    let settings = options.settings(true, PATIENCE.min(time));
+    let words = plan.words();
+    let collector = Collector::new(&settings, Some(&words), spools.path(), u64::MAX)?;
+    let start = Instant::now();
+    let mut known: Option<Instant> = None;
+    let mut wish = |collector: &Collector| {
+        let Some((what, _)) = collector.outcome() else {
+            return if start.elapsed() > time { Wish::Kill } else { Wish::GoOn };
+        };
+        let since = *known.get_or_insert_with(Instant::now);
+        // A deadlock does not end, and the rest of the program is not what was asked for.
+        let is_stuck = plan.goal_kind == GoalKind::Blocked && what == outcome::CONFIRMED;
+        if is_stuck || since.elapsed() > AFTERWARDS { Wish::Kill } else { Wish::GoOn }
+    };
+    let run = run::run(command, collector, &mut |_, _| {}, &mut wish)?;
+    Ok(match run.outcome {
+        Some((what, words)) => told(plan, what, &words),
+        None if run.recordings.is_empty() => not_confirmed(
+            "the program did not load the recorder; was it built with `reweave cc`?".to_owned(),
+        ),
+        None if run.was_ended => {
+            not_confirmed(format!("the program took longer than {} s", time.as_secs()))
+        }
+        None => not_confirmed(format!("the program ended ({}) before that", run.status)),
+    })
+}
+
+const fn not_confirmed(reason: String) -> Outcome {
+    Outcome::NotConfirmed { reason }
+}
+
+/// What the runtime wrote, in words for people.
+fn told(plan: &Plan, what: u64, words: &[u64]) -> Outcome {
+    let word = |place: usize| words.get(place).copied().unwrap_or(0);
+    let step = || match plan.step_events.get(word(0) as usize) {
+        Some(event) => format!("event {}", event.number()),
+        None => "the end of the schedule".to_owned(),
+    };
+    match what {
+        outcome::CONFIRMED => Outcome::Confirmed { details: seen(plan, words) },
+        outcome::APART => not_confirmed(format!(
+            "the accesses were reached together, but at addresses {:#x} and {:#x}",
+            word(0),
+            word(1)
+        )),
+        outcome::STALLED if word(3) != 0 => not_confirmed(format!(
+            "on the way to {}, its thread waited for a lock that no thread gave back",
+            step()
+        )),
+        outcome::STALLED if word(2) == 0 => {
+            not_confirmed(format!("the thread of {} was not created in time", step()))
+        }
+        outcome::STALLED => not_confirmed(format!("the thread of {} did not get there", step())),
+        outcome::ENDED => not_confirmed(format!("the thread of {} ended before it", step())),
+        outcome::TAKEN => not_confirmed("a lock that was to be taken was free".to_owned()),
+        _ => not_confirmed("the runtime could not follow the plan".to_owned()),
+    }
+}
+
+/// What was seen when a plan was confirmed; a fragment.
+fn seen(plan: &Plan, words: &[u64]) -> String {
+    match plan.goal_kind {
+        GoalKind::Together => {
+            let address = words.first().copied().unwrap_or(0);
+            format!("the threads stood before their accesses to {address:#x} at the same time")
+        }
+        GoalKind::Blocked => {
+            let count = words.len() / 3;
+            format!("{count} threads waited for each other's locks, in a circle")
+        }
+        GoalKind::Passed => "the program went through the whole schedule".to_owned(),
+    }
+}

@@ -1,0 +1,132 @@
+//! Running a program under the recorder.
+
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use reweave_runtime::link;
+use reweave_runtime::shared::{DIRECTORY_VARIABLE, Mode, Settings};
+
+use crate::collect::{Collector, Recording, Tap};
+
+/// How long a program that is asked to end has before it is made to.
+const GRACE: Duration = Duration::from_secs(5);
+
+const TERMINATE: u32 = 15;
+
+/// How a program is recorded.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// One thread at a time, or all in parallel.
+    pub mode: Mode,
+    /// Whether values of accesses are kept.
+    pub values: bool,
+    /// The seed of the moments at which threads take over from each other.
+    pub seed: u64,
+    /// The most events that are kept.
+    pub limit: u64,
+}
+
+impl Options {
+    /// What the runtime is told; `replay` says that there is a plan.
+    #[must_use]
+    pub fn settings(&self, replay: bool, patience: Duration) -> Settings {
+        let ring_words = match self.mode {
+            Mode::Serial => 1 << 17,
+            Mode::Free => 1 << 15,
+        };
+        Settings {
+            mode: self.mode,
+            values: self.values,
+            seed: self.seed,
+            turn_max: 8192,
+            ring_words,
+            collector: u64::from(std::process::id()),
+            replay,
+            patience_ms: patience.as_millis() as u64,
+        }
+    }
+}
+
+/// What the caller wants while the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Go on.
+    GoOn,
+    /// Ask the program to end.
+    End,
+    /// End the program at once.
+    Kill,
+}
+
+/// How a run went.
+#[derive(Debug)]
+pub struct Run {
+    /// How the program ended.
+    pub status: ExitStatus,
+    /// Whether we ended it.
+    pub was_ended: bool,
+    /// What became of a plan.
+    pub outcome: Option<(u64, Vec<u64>)>,
+    /// What each process recorded.
+    pub recordings: Vec<Recording>,
+}
+
+/// Runs `command` and reads what it records, until it ends, is full, or `wish` says so.
+///
+/// # Errors
+/// If the program cannot be started or a spool cannot be written.
+pub fn run(
+    command: &mut Command,
+    mut collector: Collector,
+    tap: &mut Tap<'_>,
+    wish: &mut dyn FnMut(&Collector) -> Wish,
+) -> io::Result<Run> {
+    command.env(DIRECTORY_VARIABLE, collector.directory());
+    let mut child = command.spawn()?;
+    let mut ending: Option<Instant> = None;
+    let status = loop {
+        let drained = collector.poll(tap)?;
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        match wish(&collector) {
+            Wish::Kill => {
+                ending.get_or_insert_with(Instant::now);
+                child.kill()?;
+            }
+            Wish::GoOn if !collector.is_full() && ending.is_none() => {}
+            Wish::GoOn | Wish::End => end(&mut child, &mut ending)?,
+        }
+        if drained == 0 {
+            collector.wait();
+        }
+    };
+    let outcome = collector.outcome();
+    let recordings = collector.finish(tap)?;
+    Ok(Run { status, was_ended: ending.is_some(), outcome, recordings })
+}
+
+/// Asks the program to end, and makes it end when it has had its time.
+fn end(child: &mut Child, since: &mut Option<Instant>) -> io::Result<()> {
+    match since {
+        None => {
+            let _ = link::signal(child.id(), TERMINATE);
+            *since = Some(Instant::now());
+            Ok(())
+        }
+        Some(since) if since.elapsed() > GRACE => child.kill(),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Runs `program` recorded, with its spools in `spools`: what tests and benchmarks need.
+///
+/// # Errors
+/// As [`run`].
+pub fn record(command: &mut Command, options: &Options, spools: &Path) -> io::Result<Run> {
+    let settings = options.settings(false, Duration::ZERO);
+    let collector = Collector::new(&settings, None, spools, options.limit)?;
+    run(command, collector, &mut |_, _| {}, &mut |_| Wish::GoOn)
+}

@@ -1,0 +1,425 @@
+//! `cargo reweave build|run|test`: cargo with an environment in which what it builds is recorded.
+//!
+//! The compiler's thread sanitizer is not stable, but the compilers that are have it: a variable
+//! opens it. The standard library comes compiled without it, which is safe, since its hooks change
+//! nothing (`--build-std` compiles it too). A target is always named, which keeps build scripts and
+//! procedural macros as they are, and the build has a folder of its own, which leaves ordinary
+//! builds valid. C code in dependencies is built as ever: its accesses are not seen, its threads
+//! and locks are.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{Invocation, Linkage, RUNNER, ToolchainError, answer, link, std_shims};
+use crate::unpack::{Runtime, plain_path, unpack};
+
+/// The one target whose programs can be recorded.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// The variable with the runner of that target.
+const RUNNER_VARIABLE: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
+
+/// Where the user stands, for the runner: cargo runs tests elsewhere.
+const FOLDER_VARIABLE: &str = "REWEAVE_CARGO_FOLDER";
+
+/// Where the user wants the trace.
+const OUTPUT_VARIABLE: &str = "REWEAVE_CARGO_OUTPUT";
+
+/// What separates flags in the variables that allow spaces in them.
+const SEPARATOR: &str = "\u{1f}";
+
+/// A call of `cargo reweave`.
+#[derive(Clone, Debug)]
+pub struct CargoRequest {
+    /// The arguments after `cargo reweave`.
+    pub arguments: Vec<OsString>,
+    /// The path of this command, for cargo to run programs through.
+    pub own: PathBuf,
+    /// Where the user stands.
+    pub folder: PathBuf,
+}
+
+/// The call of cargo to make.
+///
+/// # Errors
+/// If the arguments ask for what cannot be recorded, a tool is missing, or the runtime cannot be
+/// unpacked.
+pub fn cargo(request: &CargoRequest) -> Result<Invocation, ToolchainError> {
+    let asked = Asked::parse(&request.arguments)?;
+    let runtime = unpack()?;
+    let tools = Tools::of_environment();
+    let compiler = Compiler::ask(&tools)?;
+    if asked.builds_std && !compiler.has_source() {
+        let said = "`--build-std` needs the source of the standard library: \
+                    rustup component add rust-src";
+        return Err(ToolchainError::Usage(said.to_owned()));
+    }
+    let flags = compiler.flags(&asked, &runtime)?;
+    let mut call = Invocation::new(&tools.cargo, Vec::new());
+    call.environment.push(("RUSTC_BOOTSTRAP".into(), Some("1".into())));
+    set_profiles(&mut call);
+    set_flags(&mut call, &tools, &flags);
+    set_doc_flags(&mut call, &flags);
+    set_runner(&mut call, request, &asked)?;
+    call.arguments.push(asked.command.clone());
+    if asked.target.is_none() {
+        call.arguments.extend(["--target", TARGET].map(OsString::from));
+    }
+    if !asked.has_folder
+        && let Some(folder) = tools.target_folder(&asked)
+    {
+        call.arguments.push("--target-dir".into());
+        call.arguments.push(folder.join("reweave").into());
+    }
+    if asked.builds_std {
+        call.arguments.push("-Zbuild-std".into());
+    }
+    call.arguments.extend(asked.rest);
+    Ok(call)
+}
+
+/// What the user asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Asked {
+    command: OsString,
+    builds_std: bool,
+    output: Option<OsString>,
+    target: Option<OsString>,
+    manifest: Option<OsString>,
+    has_folder: bool,
+    /// Everything that is cargo's.
+    rest: Vec<OsString>,
+}
+
+impl Asked {
+    /// Takes our own options, which may stand before or after the command of cargo, out of the
+    /// arguments. Those of the program follow `--` and are not looked at.
+    fn parse(arguments: &[OsString]) -> Result<Self, ToolchainError> {
+        const COMMANDS: [&str; 7] = ["build", "b", "run", "r", "test", "t", "bench"];
+        let usage = |text: String| ToolchainError::Usage(text);
+        let mut asked = Self::default();
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            let (name, joined) = split(argument);
+            let value = || joined.clone().or_else(|| rest.clone().next().cloned());
+            match name {
+                Some("--") => {
+                    asked.rest.push(argument.clone());
+                    asked.rest.extend(rest.by_ref().cloned());
+                    break;
+                }
+                Some("--build-std") => {
+                    asked.builds_std = true;
+                    continue;
+                }
+                Some("-o" | "--output") => {
+                    asked.output = value();
+                    if asked.output.is_none() {
+                        return Err(usage("`-o` needs the name of a trace".to_owned()));
+                    }
+                    if joined.is_none() {
+                        rest.next();
+                    }
+                    continue;
+                }
+                Some("--target") => asked.target = value(),
+                Some("--manifest-path") => asked.manifest = value(),
+                Some("--target-dir") => asked.has_folder = true,
+                Some(name) if asked.command.is_empty() && !name.starts_with('-') => {
+                    if !COMMANDS.contains(&name) {
+                        let known = "build, run, test or bench";
+                        let text = format!("`cargo reweave` knows {known}, not `{name}`");
+                        return Err(usage(text));
+                    }
+                    asked.command.clone_from(argument);
+                    continue;
+                }
+                _ => {}
+            }
+            asked.rest.push(argument.clone());
+        }
+        if asked.command.is_empty() {
+            return Err(usage("`cargo reweave` needs build, run, test or bench".to_owned()));
+        }
+        match &asked.target {
+            Some(target) if target != TARGET => {
+                let found = target.display();
+                Err(usage(format!("recording needs the target {TARGET}, found {found}")))
+            }
+            _ => Ok(asked),
+        }
+    }
+}
+
+/// An option apart from the value that is joined to it by `=`.
+fn split(argument: &OsStr) -> (Option<&str>, Option<OsString>) {
+    match argument.to_str() {
+        Some(text) if text.starts_with("--") => match text.split_once('=') {
+            Some((name, value)) => (Some(name), Some(value.into())),
+            None => (Some(text), None),
+        },
+        text => (text, None),
+    }
+}
+
+/// The tools of the toolchain in use.
+struct Tools {
+    cargo: OsString,
+    rustc: OsString,
+}
+
+impl Tools {
+    fn of_environment() -> Self {
+        let tool = |variable: &str, name: &str| {
+            std::env::var_os(variable).unwrap_or_else(|| OsString::from(name))
+        };
+        Self { cargo: tool("CARGO", "cargo"), rustc: tool("RUSTC", "rustc") }
+    }
+
+    /// The folder for what is built, if there is a project; if not, cargo will say so.
+    fn target_folder(&self, asked: &Asked) -> Option<PathBuf> {
+        let mut command = Command::new(&self.cargo);
+        command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
+        if let Some(manifest) = &asked.manifest {
+            command.arg("--manifest-path").arg(manifest);
+        }
+        let said = answer(command).ok()?.stdout;
+        let metadata: Value = serde_json::from_slice(&said).ok()?;
+        metadata["target_directory"].as_str().map(PathBuf::from)
+    }
+
+    /// A table of cargo's configuration; null if there is none.
+    fn configuration(&self, name: &str) -> Value {
+        let mut command = Command::new(&self.cargo);
+        command.env("RUSTC_BOOTSTRAP", "1");
+        command.args(["-Zunstable-options", "config", "get", "--format", "json-value", name]);
+        let said = answer(command).map(|output| output.stdout).unwrap_or_default();
+        serde_json::from_slice(&said).unwrap_or_default()
+    }
+}
+
+/// What the Rust compiler says of itself.
+struct Compiler {
+    version: String,
+    source: PathBuf,
+    /// Whether it refuses to combine code with and without the sanitizer unless told.
+    checks_mixing: bool,
+}
+
+impl Compiler {
+    fn ask(tools: &Tools) -> Result<Self, ToolchainError> {
+        let ask = |arguments: &[&str]| {
+            let mut command = Command::new(&tools.rustc);
+            command.env("RUSTC_BOOTSTRAP", "1").args(arguments);
+            let output = answer(command)?;
+            let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            Ok::<_, ToolchainError>((output.status.success(), said))
+        };
+        let (_, version) = ask(&["-vV"])?;
+        let (_, root) = ask(&["--print", "sysroot"])?;
+        let mixing = ["-Cunsafe-allow-abi-mismatch=sanitizer", "--print", "cfg"];
+        let (checks_mixing, _) = ask(&mixing)?;
+        let source = Path::new(&root).join("lib/rustlib/src/rust/library/Cargo.lock");
+        Ok(Self { version, source, checks_mixing })
+    }
+
+    fn has_source(&self) -> bool {
+        self.source.is_file()
+    }
+
+    /// The flags for what is recorded. They bring the runtime before everything that is linked.
+    fn flags(&self, asked: &Asked, runtime: &Runtime) -> Result<Vec<OsString>, ToolchainError> {
+        let mut flags = ["-Zsanitizer=thread", "-Zexternal-clangrt"].map(OsString::from).to_vec();
+        let mut linked = Vec::new();
+        if !asked.builds_std {
+            if self.checks_mixing {
+                flags.push("-Cunsafe-allow-abi-mismatch=sanitizer".into());
+            }
+            linked = std_shims(&self.version).link_arguments()?;
+        }
+        let additions = link::additions(link::Product::Dynamic, Linkage::Dynamic, runtime);
+        let words = additions.first.into_iter().flat_map(|word| ["-Xlinker".into(), word]);
+        for word in words.chain(linked) {
+            let mut flag = OsString::from("-Zpre-link-arg=");
+            flag.push(word);
+            flags.push(flag);
+        }
+        Ok(flags)
+    }
+}
+
+/// Keeps what names lines of code, also where the profile would drop it.
+fn set_profiles(call: &mut Invocation) {
+    let settings = [
+        ("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only"),
+        ("CARGO_PROFILE_RELEASE_STRIP", "none"),
+        ("CARGO_PROFILE_RELEASE_SPLIT_DEBUGINFO", "off"),
+        ("CARGO_PROFILE_DEV_STRIP", "none"),
+        ("CARGO_PROFILE_DEV_SPLIT_DEBUGINFO", "off"),
+    ];
+    for (name, value) in settings {
+        if std::env::var_os(name).is_none() {
+            call.environment.push((name.into(), Some(value.into())));
+        }
+    }
+}
+
+/// The user's own flags in a variable, in the order in which cargo looks for them.
+fn flags_of_environment(encoded: &str, plain: &str) -> Option<Vec<String>> {
+    if let Ok(flags) = std::env::var(encoded) {
+        let flags = flags.split(SEPARATOR).filter(|flag| !flag.is_empty());
+        return Some(flags.map(str::to_owned).collect());
+    }
+    let flags = std::env::var(plain).ok()?;
+    Some(flags.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Adds the flags to the user's own, wherever those are: cargo uses only one of the places.
+fn set_flags(call: &mut Invocation, tools: &Tools, flags: &[OsString]) {
+    let own = flags_of_environment("CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS");
+    let targets = if own.is_none() { tools.configuration("target") } else { Value::Null };
+    let are_of_target = targets
+        .as_object()
+        .is_some_and(|targets| targets.values().any(|target| !target["rustflags"].is_null()));
+    if !are_of_target {
+        let own = own
+            .or_else(|| flags_of_environment("", "CARGO_BUILD_RUSTFLAGS"))
+            .unwrap_or_else(|| words(&tools.configuration("build.rustflags")));
+        set_encoded(call, "CARGO_ENCODED_RUSTFLAGS", &own, flags);
+        return;
+    }
+    // Some may depend on the target's properties, so it is left to cargo to join them.
+    let texts = flags.iter().map(|flag| Value::from(flag.to_string_lossy().into_owned()));
+    let list = Value::Array(texts.collect());
+    call.arguments.push("--config".into());
+    call.arguments.push(format!("target.{TARGET}.rustflags={list}").into());
+}
+
+/// The words of a setting that is either a list or a text.
+fn words(setting: &Value) -> Vec<String> {
+    match setting {
+        Value::Array(list) => list.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Value::String(text) => text.split_whitespace().map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Examples in documentation link with what was built, so they need the same flags.
+fn set_doc_flags(call: &mut Invocation, flags: &[OsString]) {
+    let own = flags_of_environment("CARGO_ENCODED_RUSTDOCFLAGS", "RUSTDOCFLAGS");
+    set_encoded(call, "CARGO_ENCODED_RUSTDOCFLAGS", &own.unwrap_or_default(), flags);
+}
+
+fn set_encoded(call: &mut Invocation, name: &str, own: &[String], flags: &[OsString]) {
+    let own = own.iter().map(OsString::from);
+    let all: Vec<OsString> = own.chain(flags.iter().cloned()).collect();
+    call.environment.push((name.into(), Some(all.join(OsStr::new(SEPARATOR)))));
+}
+
+/// Makes cargo run programs through the recorder.
+fn set_runner(
+    call: &mut Invocation,
+    request: &CargoRequest,
+    asked: &Asked,
+) -> Result<(), ToolchainError> {
+    let mut runner = plain_path(&request.own, char::is_whitespace)?.into_os_string();
+    runner.push(format!(" {RUNNER}"));
+    let folder = request.folder.clone().into_os_string();
+    let output = asked.output.as_ref().map(|output| request.folder.join(output).into_os_string());
+    call.environment.push((RUNNER_VARIABLE.into(), Some(runner)));
+    call.environment.push((FOLDER_VARIABLE.into(), Some(folder)));
+    call.environment.push((OUTPUT_VARIABLE.into(), output));
+    Ok(())
+}
+
+/// What to run when cargo asks for a program: the recorder `own` with it.
+///
+/// # Errors
+/// If no program is named.
+pub fn runner(own: &Path, arguments: &[OsString]) -> Result<Invocation, ToolchainError> {
+    let [program, rest @ ..] = arguments else {
+        return Err(ToolchainError::Usage("no program to run".to_owned()));
+    };
+    let folder = std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from).unwrap_or_default();
+    let output = std::env::var_os(OUTPUT_VARIABLE).map(PathBuf::from);
+    let name = trace_name(Path::new(program));
+    let mut call = if name == "rust_out.rwt" {
+        // An example in documentation: there are many, all of this name.
+        Invocation::new(program, rest.to_vec())
+    } else {
+        let trace = match output {
+            Some(output) if output.is_dir() => output.join(name),
+            Some(output) => output,
+            None => folder.join(name),
+        };
+        let mut words = ["record", "-o"].map(OsString::from).to_vec();
+        words.extend([trace.into_os_string(), "--".into()]);
+        words.extend_from_slice(arguments);
+        Invocation::new(own, words)
+    };
+    call.environment.push((FOLDER_VARIABLE.into(), None));
+    call.environment.push((OUTPUT_VARIABLE.into(), None));
+    Ok(call)
+}
+
+/// The name of the trace of a program, without the number that cargo adds to tests.
+fn trace_name(program: &Path) -> String {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let is_number = |text: &str| text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let plain = match name.rsplit_once('-') {
+        Some((plain, number)) if is_number(number) => plain,
+        _ => &name,
+    };
+    format!("{plain}.rwt")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    fn parse(line: &str) -> Result<Asked, String> {
+        Asked::parse(&arguments(line)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn our_own_options_are_taken_out_and_the_others_are_left() {
+        let asked = parse("-o x.rwt test --build-std --release -p a -- -o y --build-std").unwrap();
+        assert_eq!(asked.command, "test");
+        assert_eq!(asked.output, Some("x.rwt".into()));
+        assert!(asked.builds_std && !asked.has_folder);
+        assert_eq!(asked.rest, arguments("--release -p a -- -o y --build-std"));
+        let asked = parse("run --output=z --target-dir=t --manifest-path a/Cargo.toml").unwrap();
+        assert_eq!(asked.output, Some("z".into()));
+        assert_eq!(asked.manifest, Some("a/Cargo.toml".into()));
+        assert!(asked.has_folder);
+        assert_eq!(asked.rest, arguments("--target-dir=t --manifest-path a/Cargo.toml"));
+        assert_eq!(parse("-v run --bin b").unwrap().rest, arguments("-v --bin b"));
+    }
+
+    #[test]
+    fn what_cannot_be_recorded_is_refused() {
+        let error = |line: &str| parse(line).unwrap_err();
+        assert!(error("").contains("needs build, run, test"));
+        assert!(error("publish").contains("not `publish`"));
+        assert!(error("run -o").contains("needs the name"));
+        assert!(error("build --target wasm32-unknown-unknown").contains("found wasm32"));
+        assert!(parse(&format!("build --target={TARGET}")).is_ok());
+    }
+
+    #[test]
+    fn a_trace_is_named_after_its_program() {
+        let check = |program: &str, expected: &str| {
+            assert_eq!(trace_name(Path::new(program)), expected);
+        };
+        check("target/debug/bank", "bank.rwt");
+        check("target/debug/deps/bank-0123456789abcdef", "bank.rwt");
+        check("target/debug/bank-account", "bank-account.rwt");
+    }
+}

@@ -1,0 +1,133 @@
+//! Shared memory is found and cut as the definition says.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use proptest::prelude::*;
+use reweave_base::FxHashMap;
+use reweave_record::cells::reference::{Cell, cells_of};
+use reweave_record::cells::{Access, Blocks, Cells, GRANULE, Survey};
+use reweave_runtime::wire::{Event, Kind};
+use reweave_testkit::soak;
+
+type Logged = (u32, Event);
+
+fn survey(events: &[Logged]) -> Cells {
+    let mut survey = Survey::new();
+    for (thread, event) in events {
+        survey.step(*thread, event);
+    }
+    survey.finish()
+}
+
+/// Every access covers the cells of the definition, and the same lifetimes are told the same.
+#[track_caller]
+fn check(events: &[Logged]) {
+    let mut cells = survey(events);
+    let mut blocks = Blocks::default();
+    let mut first: FxHashMap<u32, usize> = FxHashMap::default();
+    for (place, (_, event)) in events.iter().enumerate() {
+        blocks.step(event);
+        let Some(access) = Access::of(event) else { continue };
+        let mut found = Vec::new();
+        for (granule, from, to) in access.granules() {
+            let Some(of) = cells.lifetime_at(granule, blocks.time()) else { continue };
+            let lifetime = *first.entry(of).or_insert(place);
+            for (begin, end) in cells.lifetimes()[of as usize].cells(from, to) {
+                let at = |byte: u8| granule * GRANULE + u64::from(byte);
+                found.push(Cell { begin: at(begin), end: at(end), lifetime });
+            }
+        }
+        assert_eq!(found, cells_of(events, place), "event {place} of {events:?}");
+    }
+}
+
+fn sized(kind: Kind, address: u64, size: u8) -> Event {
+    Event { size, ..Event::new(kind, address, 1) }
+}
+
+fn with_extra(kind: Kind, address: u64, extra: u64) -> Event {
+    Event { extra: Some(extra), ..Event::new(kind, address, 1) }
+}
+
+#[test]
+fn all_streams_of_four_events_are_cut_as_defined() {
+    let mut alphabet = Vec::new();
+    for thread in 0..2 {
+        for event in [
+            sized(Kind::Read, 64, 0),
+            sized(Kind::Write, 64, 3),
+            sized(Kind::Write, 66, 1),
+            sized(Kind::AtomicLoad, 68, 2),
+            sized(Kind::Write, 70, 2),
+            with_extra(Kind::ReadRange, 65, 20),
+        ] {
+            alphabet.push((thread, event));
+        }
+    }
+    alphabet.push((0, with_extra(Kind::Alloc, 64, 12)));
+    alphabet.push((1, with_extra(Kind::Free, 64, 0)));
+    let count = alphabet.len();
+    for number in 0..count.pow(4) {
+        let digit = |place: u32| alphabet[number / count.pow(place) % count];
+        check(&[digit(0), digit(1), digit(2), digit(3)]);
+    }
+}
+
+#[test]
+fn memory_of_one_thread_or_never_written_is_dropped() {
+    let write = sized(Kind::Write, 8, 3);
+    let read = sized(Kind::Read, 16, 3);
+    assert!(survey(&[(1, write), (1, write), (1, read), (2, read)]).lifetimes().is_empty());
+    assert_eq!(survey(&[(1, write), (2, sized(Kind::Read, 8, 0))]).lifetimes().len(), 1);
+}
+
+#[test]
+fn reused_memory_is_another_lifetime() {
+    let alloc = with_extra(Kind::Alloc, 4096, 16);
+    let free = with_extra(Kind::Free, 4096, 0);
+    let write = sized(Kind::Write, 4096, 3);
+    let shared = [(0, alloc), (0, write), (1, write), (0, free)];
+    let local = [(0, alloc), (0, write), (0, free)];
+    let cells = survey(&[&shared[..], &local, &shared].concat());
+    assert_eq!(cells.lifetimes().len(), 2);
+    assert!(cells.keeps_block(0) && !cells.keeps_block(2) && cells.keeps_block(4));
+}
+
+#[test]
+fn a_huge_block_costs_no_more_than_what_was_touched() {
+    let alloc = with_extra(Kind::Alloc, 4096, 1 << 46);
+    let write = sized(Kind::Write, 1 << 40, 3);
+    let cells = survey(&[(0, alloc), (0, write), (1, write), (0, alloc), (0, write)]);
+    assert_eq!(cells.lifetimes().len(), 1);
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let address = 4080..4120_u64;
+    let kinds = prop::sample::select(vec![
+        Kind::Read,
+        Kind::Write,
+        Kind::AtomicLoad,
+        Kind::AtomicUpdate,
+        Kind::AtomicFailed,
+    ]);
+    let block = (prop::sample::select(vec![4080, 4088, 4096, 4104, 4100]), 0..40_u64);
+    prop_oneof![
+        6 => (kinds, address.clone(), 0..4_u8)
+            .prop_map(|(kind, address, size)| sized(kind, address, size)),
+        1 => (any::<bool>(), address, 0..30_u64).prop_map(|(writes, address, length)| {
+            let kind = if writes { Kind::WriteRange } else { Kind::ReadRange };
+            with_extra(kind, address, length)
+        }),
+        1 => block.clone().prop_map(|(address, size)| with_extra(Kind::Alloc, address, size)),
+        1 => block.prop_map(|(address, _)| with_extra(Kind::Free, address, 0)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(soak::config(512))]
+
+    #[test]
+    fn memory_is_cut_as_defined(events in prop::collection::vec((0..3_u32, event()), 0..40)) {
+        check(&events);
+    }
+}
