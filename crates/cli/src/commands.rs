@@ -1,7 +1,10 @@
 //! The subcommands, one module each.
 
 pub(crate) mod atomicity;
+pub(crate) mod cargo;
+pub(crate) mod cc;
 pub(crate) mod check;
+pub(crate) mod confirm;
 pub(crate) mod convert;
 pub(crate) mod deadlocks;
 pub(crate) mod demo;
@@ -12,8 +15,10 @@ pub(crate) mod fmt;
 pub(crate) mod generate;
 pub(crate) mod intervals;
 pub(crate) mod list;
+mod lookup;
 pub(crate) mod ndseq;
 pub(crate) mod races;
+pub(crate) mod record;
 pub(crate) mod run;
 pub(crate) mod states;
 pub(crate) mod stats;

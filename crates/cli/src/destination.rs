@@ -89,6 +89,22 @@ impl Destination {
         }
     }
 
+    /// Writes bytes, of which nothing is left behind if that fails.
+    pub(crate) fn write_bytes(
+        self,
+        bytes: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        match self {
+            Self::StandardOutput => bytes(&mut io::stdout().lock()),
+            Self::Device(path) => bytes(&mut File::options().write(true).open(&path)?),
+            Self::File { target, folder } => {
+                let mut file = File::create(folder.path().join(FILE))?;
+                bytes(&mut file).with_context(|| target.display().to_string())?;
+                commit(&target, folder)
+            }
+        }
+    }
+
     /// Writes `trace`; nothing is left behind if it is interrupted.
     pub(crate) fn write_trace(
         self,

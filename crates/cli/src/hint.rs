@@ -1,7 +1,7 @@
 //! A word to those who ask for a command that is to come.
 
 /// Commands that are to come.
-const PLANNED: &[&str] = &["cc", "c++", "record", "confirm"];
+const PLANNED: &[&str] = &[];
 
 /// What to say to someone who asks for the unknown command `name`, if it is known to us.
 pub(crate) fn of_command(name: &str) -> Option<String> {

@@ -50,7 +50,28 @@ enum Command {
     Convert(commands::convert::Args),
     Generate(commands::generate::Args),
     Fmt(commands::fmt::Args),
+    Record(commands::record::Args),
+    Confirm(commands::confirm::Args),
+    Cc(commands::cc::CArgs),
+    #[command(name = "c++")]
+    CPlusPlus(commands::cc::CPlusPlusArgs),
+    #[command(hide = true)]
+    Cargo(commands::cargo::Args),
+    #[command(name = reweave_record::toolchain::WRAPPER, hide = true)]
+    Step(commands::cc::StepArgs),
+    #[command(name = reweave_record::toolchain::RUNNER, hide = true)]
+    Program(commands::cc::StepArgs),
     List(commands::list::Args),
+}
+
+impl Command {
+    /// Whether the process becomes another program, which listens for Ctrl-C in its own way.
+    const fn becomes_another(&self) -> bool {
+        matches!(
+            self,
+            Self::Cc(_) | Self::CPlusPlus(_) | Self::Cargo(_) | Self::Step(_) | Self::Program(_)
+        )
+    }
 }
 
 fn main() -> ExitCode {
@@ -63,7 +84,9 @@ fn main() -> ExitCode {
                 None => error.exit(),
             }
         });
-        interrupt::listen();
+        if !arguments.command.becomes_another() {
+            interrupt::listen();
+        }
         match arguments.command {
             Command::Demo(args) => commands::demo::run(&args),
             Command::Check(args) => commands::check::run(&args),
@@ -80,6 +103,13 @@ fn main() -> ExitCode {
             Command::Convert(args) => commands::convert::run(&args),
             Command::Generate(args) => commands::generate::run(&args),
             Command::Fmt(args) => commands::fmt::run(&args),
+            Command::Record(args) => commands::record::run(&args),
+            Command::Confirm(args) => commands::confirm::run(&args),
+            Command::Cc(args) => commands::cc::run_c(&args),
+            Command::CPlusPlus(args) => commands::cc::run_cplusplus(&args),
+            Command::Cargo(args) => commands::cargo::run(&args),
+            Command::Step(args) => commands::cc::run_step(&args),
+            Command::Program(args) => commands::cargo::run_program(&args),
             Command::List(args) => commands::list::run(&args),
         }
     })

@@ -6,6 +6,7 @@ use reweave_analysis::{Finding, Reported};
 use reweave_trace::Trace;
 
 use crate::alternatives::Choices;
+use crate::confirmation;
 use crate::left_out::{accounts, counters};
 use crate::shown::{markup, prose};
 use crate::site::Site;
@@ -95,7 +96,7 @@ fn anchor(at: usize, id: &str) -> String {
 }
 
 fn section(out: &mut dyn Write, at: usize, examined: &Examined<'_>) -> io::Result<()> {
-    let Examined { path, trace, outcome } = examined;
+    let Examined { path, trace, outcome, .. } = examined;
     writeln!(out, "<section>\n<h2>{}</h2>", markup(title(path)))?;
     let names = trace.names();
     let sizes = [
@@ -126,6 +127,9 @@ fn section(out: &mut dyn Write, at: usize, examined: &Examined<'_>) -> io::Resul
         writeln!(out, "<article id=\"{}\">", anchor(at, &reported.id))?;
         head(out, trace, reported)?;
         evidence(out, trace, &reported.finding, Extent::BRIEF)?;
+        if let Some(replayed) = examined.replayed(&reported.id) {
+            confirmation::write_html(out, replayed)?;
+        }
         foot(out, reported)?;
         writeln!(out, "</article>")?;
     }

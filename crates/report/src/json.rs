@@ -16,6 +16,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::alternatives::writer;
+use crate::confirmation::ReplayedEntry;
 use crate::explain::{Explanation, Side, SideEvent};
 use crate::layout::Layout;
 use crate::left_out::untried;
@@ -52,13 +53,13 @@ struct Document<'a> {
 }
 
 struct Findings<'a> {
-    trace: &'a Trace,
+    examined: Examined<'a>,
     all: &'a [Reported],
 }
 
 impl Serialize for Findings<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.all.iter().map(|reported| entry(self.trace, reported)))
+        serializer.collect_seq(self.all.iter().map(|reported| entry(&self.examined, reported)))
     }
 }
 
@@ -113,6 +114,8 @@ struct FindingEntry<'a> {
     sites: Vec<SiteEntry<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<WitnessEntry<'a>>,
+    #[serde(flatten)]
+    replayed: Option<ReplayedEntry<'a>>,
 }
 
 /// What a finding of some kind has besides.
@@ -285,14 +288,14 @@ pub(crate) fn write_json(
 }
 
 fn document<'a>(examined: &Examined<'a>) -> Document<'a> {
-    let Examined { path, trace, outcome } = *examined;
+    let Examined { path, trace, outcome, .. } = *examined;
     let lists = outcome.witnesses.as_slice();
     Document {
         schema: SCHEMA,
         trace: trace_entry(path, trace),
         repaired: trace.repairs().iter().map(ToString::to_string).collect(),
         settings: SettingsEntry::of(&outcome.settings),
-        findings: Findings { trace, all: &outcome.findings },
+        findings: Findings { examined: *examined, all: &outcome.findings },
         unshown: outcome.unshown_count(),
         untried: untried(outcome),
         coverage: outcome.coverage.iter().map(coverage_entry).collect(),
@@ -309,11 +312,23 @@ pub(crate) fn write_explanation(
 ) -> io::Result<()> {
     let all = std::slice::from_ref(explanation.reported);
     let document = Document {
-        findings: Findings { trace: examined.trace, all },
+        findings: Findings { examined: *examined, all },
         explanation: Some(explanation_entry(explanation)),
         witnesses: None,
         ..document(examined)
     };
+    write_json(out, &document, usize::MAX)
+}
+
+/// Writes the report on `reported` alone, one of the findings of `examined`.
+pub(crate) fn write_one(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    reported: &Reported,
+) -> io::Result<()> {
+    let all = std::slice::from_ref(reported);
+    let findings = Findings { examined: *examined, all };
+    let document = Document { findings, witnesses: None, ..document(examined) };
     write_json(out, &document, usize::MAX)
 }
 
@@ -342,8 +357,9 @@ pub(crate) fn trace_entry<'a>(path: &'a str, trace: &Trace) -> TraceEntry<'a> {
     }
 }
 
-fn entry<'a>(trace: &'a Trace, reported: &'a Reported) -> FindingEntry<'a> {
+fn entry<'a>(examined: &Examined<'a>, reported: &'a Reported) -> FindingEntry<'a> {
     let Reported { id, fingerprint, finding } = reported;
+    let trace = examined.trace;
     FindingEntry {
         id,
         fingerprint: fingerprint.to_string(),
@@ -356,6 +372,7 @@ fn entry<'a>(trace: &'a Trace, reported: &'a Reported) -> FindingEntry<'a> {
         detail: detail_entry(trace, finding),
         sites: finding.events.iter().map(|&event| site_entry(trace, event)).collect(),
         witness: finding.evidence.proof().map(|proof| witness_entry(trace, proof)),
+        replayed: examined.replayed(id).map(ReplayedEntry::of),
     }
 }
 

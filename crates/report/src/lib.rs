@@ -5,6 +5,7 @@
 //! shows names as they are and does nothing they say.
 
 mod alternatives;
+mod confirmation;
 mod cycle;
 mod explain;
 mod graph;
@@ -26,6 +27,7 @@ use reweave_trace::{After, EventId, Goal, Trace};
 
 use schedule::{observed, sees};
 
+pub use confirmation::{Confirmation, Replayed, confirmation_json, confirmation_text};
 pub use cycle::{cycle_json, cycle_text};
 pub use explain::{explanation_html, explanation_json, explanation_text};
 pub use graph::{graph_dot, graph_svg};
@@ -45,6 +47,8 @@ pub struct Examined<'a> {
     pub trace: &'a Trace,
     /// What was found.
     pub outcome: &'a Outcome,
+    /// What came of replaying findings; empty if none was replayed.
+    pub confirmations: &'a [Confirmation],
 }
 
 /// Up to so many reads that may see another write are told of one by one.

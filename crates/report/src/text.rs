@@ -7,6 +7,7 @@ use reweave_analysis::{Coverage, Finding, Guarantee, Kind, Outcome, Reported};
 use reweave_trace::{EventId, Trace};
 
 use crate::alternatives::{Choices, variable};
+use crate::confirmation;
 use crate::left_out::{accounts, counters};
 use crate::shown::{LINE_MAX, clipped, shown, wrapped};
 use crate::site::Site;
@@ -17,8 +18,8 @@ use crate::{Examined, GAP_HINT, counted, heading, instances_note, remarks, title
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
-const GOOD: Style = AnsiColor::Green.on_default();
-const WARN: Style = AnsiColor::Yellow.on_default();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
 
 /// More findings than these are listed once more, in a line each.
 const UNLISTED_MAX: usize = 10;
@@ -48,7 +49,7 @@ pub fn text(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
 }
 
 fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
-    let Examined { path, trace, outcome } = examined;
+    let Examined { path, trace, outcome, .. } = examined;
     writeln!(out, "{BOLD}{}{BOLD:#}: {}", shown(title(path)), size(trace))?;
     let repairs = trace.repairs();
     if !repairs.is_empty() {
@@ -61,6 +62,9 @@ fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
     for reported in &outcome.findings {
         writeln!(out)?;
         finding(out, trace, reported)?;
+        if let Some(replayed) = examined.replayed(&reported.id) {
+            confirmation::write_text(out, replayed)?;
+        }
     }
     writeln!(out)?;
     if outcome.findings.len() > UNLISTED_MAX {

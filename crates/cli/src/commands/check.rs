@@ -1,7 +1,9 @@
 //! `check`: everything that can go wrong.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
+use super::confirm::{self, Replaying};
 use super::examine::{self, Options, Selection};
 
 /// Find what can go wrong: findings grouped by code location, worst first.
@@ -16,9 +18,23 @@ pub(crate) struct Args {
     selection: Selection,
     #[command(flatten)]
     options: Options,
+    /// Replay each witnessed finding in the program that CMD runs, and say which happened
+    #[arg(long, requires = "command")]
+    confirm: bool,
+    #[command(flatten)]
+    replaying: Replaying,
+    /// With `--confirm`: the program that the trace was recorded from, and its arguments
+    #[arg(last = true, value_name = "CMD", requires = "confirm")]
+    command: Vec<OsString>,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    examine::run(&args.options, &args.selection.analyses()?, |_| {})
+    let analyses = args.selection.analyses()?;
+    if !args.confirm {
+        return examine::run(&args.options, &analyses, |_| {});
+    }
+    examine::run_confirmed(&args.options, &analyses, |trace, outcome| {
+        confirm::all(trace, outcome, args.replaying, &args.command)
+    })
 }

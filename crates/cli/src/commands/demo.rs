@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let name = "hidden.std";
     let trace = reweave_format::read_from(HIDDEN.as_bytes(), name, &ReadOptions::default())?.trace;
     let (usual, found) = (check(&trace, USUAL)?, check(&trace, "")?);
-    let examined = Examined { path: name, trace: &trace, outcome: &found };
+    let examined = Examined { path: name, trace: &trace, outcome: &found, confirmations: &[] };
     let page = |out: &mut dyn Write| reweave_report::html(out, &[examined]);
     if args.output == Path::new("-") {
         // Standard output is the page, so the story goes where the notes go.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reweave_analysis::{Analysis, Outcome, Settings};
-use reweave_report::Examined;
+use reweave_report::{Confirmation, Examined};
 use reweave_trace::Trace;
 
 use crate::destination::Destination;
@@ -128,6 +128,19 @@ pub(crate) fn run(
     run_chosen(options, |_| Ok(analyses.iter().map(boxed).collect()), adjust)
 }
 
+/// The same on the one trace of `options`, with what `confirm` says of what was found.
+pub(crate) fn run_confirmed(
+    options: &Options,
+    analyses: &[&'static dyn Analysis],
+    confirm: impl Fn(&Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>,
+) -> anyhow::Result<ExitCode> {
+    let count = options.traces.len();
+    anyhow::ensure!(count == 1, "`--confirm` takes the trace of one program, found {count}");
+    let boxed = |&analysis: &&'static dyn Analysis| -> Box<dyn Analysis> { Box::new(analysis) };
+    let choose = |_: &Trace| Ok(analyses.iter().map(boxed).collect());
+    run_all(options, &choose, |_| {}, &confirm)
+}
+
 /// Runs on each trace of `options` the analyses that `choose` chooses for it, with what `adjust`
 /// adds to the settings.
 pub(crate) fn run_chosen(
@@ -135,11 +148,34 @@ pub(crate) fn run_chosen(
     choose: impl Fn(&Trace) -> anyhow::Result<Vec<Box<dyn Analysis>>>,
     adjust: impl FnOnce(&mut Settings),
 ) -> anyhow::Result<ExitCode> {
+    run_all(options, &choose, adjust, &|_, _| Ok(Vec::new()))
+}
+
+/// Which analyses to run on a trace.
+type Choose<'a> = &'a dyn Fn(&Trace) -> anyhow::Result<Vec<Box<dyn Analysis>>>;
+
+/// What came of replaying what was found in a trace.
+type Confirm<'a> = &'a dyn Fn(&Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>;
+
+/// A trace, what was found in it, and what came of replaying that.
+struct Done {
+    path: String,
+    trace: Trace,
+    outcome: Outcome,
+    confirmations: Vec<Confirmation>,
+}
+
+fn run_all(
+    options: &Options,
+    choose: Choose<'_>,
+    adjust: impl FnOnce(&mut Settings),
+    confirm: Confirm<'_>,
+) -> anyhow::Result<ExitCode> {
     input::check_names(&options.traces)?;
     let destination = Destination::prepare(options.printing.output.as_deref())?;
     let mut settings = options.search.settings();
     adjust(&mut settings);
-    let mut examined: Vec<(String, Trace, Outcome)> = Vec::new();
+    let mut examined: Vec<Done> = Vec::new();
     let mut failures = Vec::new();
     for path in &options.traces {
         let not_examined = || say(&format!("{}: not examined: interrupted", input::name(path)));
@@ -168,22 +204,44 @@ pub(crate) fn run_chosen(
                 continue;
             }
         };
-        let analyses: Vec<&dyn Analysis> = analyses.iter().map(Box::as_ref).collect();
-        interrupt::keep();
-        let bar = Bar::new("analysing", Some(trace.len() as u64));
-        let outcome = reweave_catalog::run(&trace, &analyses, &settings, &bar);
-        drop(bar);
-        examined.push((path.display().to_string(), trace, outcome));
+        let outcome = analysed(&trace, &analyses, &settings);
+        // What cannot be replayed is reported all the same.
+        let confirmations = confirm(&trace, &outcome).unwrap_or_else(|error| {
+            failures.push(error);
+            Vec::new()
+        });
+        examined.push(Done { path: path.display().to_string(), trace, outcome, confirmations });
     }
-    let views: Vec<Examined<'_>> =
-        examined.iter().map(|(path, trace, outcome)| Examined { path, trace, outcome }).collect();
-    // Where nothing could be read there is no report, and an old one stays as it is.
-    if !views.is_empty() {
-        let (format, is_list) = (options.printing.format, options.traces.len() > 1);
-        destination.write(|out| format.write(out, &views, is_list))?;
-    }
-    let code = exit::of_search(examined.iter().map(|(_, _, outcome)| outcome));
+    write_report(options, destination, &examined)?;
+    let code = exit::of_search(examined.iter().map(|done| &done.outcome));
     Ok(exit::after(&failures, code))
+}
+
+fn analysed(trace: &Trace, analyses: &[Box<dyn Analysis>], settings: &Settings) -> Outcome {
+    let analyses: Vec<&dyn Analysis> = analyses.iter().map(Box::as_ref).collect();
+    interrupt::keep();
+    let bar = Bar::new("analysing", Some(trace.len() as u64));
+    reweave_catalog::run(trace, &analyses, settings, &bar)
+}
+
+fn write_report(
+    options: &Options,
+    destination: Destination,
+    examined: &[Done],
+) -> anyhow::Result<()> {
+    let views = examined.iter().map(|done| Examined {
+        path: &done.path,
+        trace: &done.trace,
+        outcome: &done.outcome,
+        confirmations: &done.confirmations,
+    });
+    let views: Vec<Examined<'_>> = views.collect();
+    // Where nothing could be read there is no report, and an old one stays as it is.
+    if examined.is_empty() {
+        return Ok(());
+    }
+    let (format, is_list) = (options.printing.format, options.traces.len() > 1);
+    destination.write(|out| format.write(out, &views, is_list))
 }
 
 /// How many threads may work unless said.

@@ -160,3 +160,28 @@ fn a_device_is_written_to_and_not_replaced() {
     folder.run(&["check", "-o", "/dev/null", "race.std"]).expect(66);
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
+
+#[test]
+fn what_cannot_be_replayed_is_reported_as_not_confirmed_with_the_reason() {
+    let folder = Folder::with("race.std", RACE);
+    let ran = folder.run(&["check", "race.std", "--confirm", "--", "./race", "--fast"]).expect(66);
+    assert!(ran.out().contains("\n  not confirmed\n"), "{}", ran.out());
+    assert!(ran.out().contains("This does not mean that it cannot happen."), "{}", ran.out());
+    let arguments = ["check", "--confirm", "--format", "json", "race.std", "--", "./race"];
+    let report = folder.run(&arguments).expect(66).json();
+    let finding = &report["findings"][0];
+    let reason = finding["not_confirmed"]["reason"].as_str().expect("a reason is given");
+    assert!(reason.contains("reweave record"), "{reason}");
+    assert!(finding.get("confirmed").is_none());
+    folder.put("clean.std", CLEAN);
+    folder.run(&["check", "clean.std", "--confirm", "--", "./race"]).expect(0);
+}
+
+#[test]
+fn findings_are_confirmed_in_the_program_of_one_trace() {
+    let folder = Folder::with("race.std", RACE);
+    let two = folder.run(&["check", "race.std", "race.std", "--confirm", "--", "./race"]).expect(2);
+    assert!(two.err().contains("one program"), "{}", two.err());
+    folder.run(&["check", "race.std", "--confirm"]).expect(2);
+    folder.run(&["check", "race.std", "--", "./race"]).expect(2);
+}

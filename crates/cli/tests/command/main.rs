@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod book;
+mod cc;
 mod check;
 mod convert;
 mod demo;
@@ -117,7 +118,7 @@ impl Ran {
 }
 
 /// Every command.
-pub(crate) const COMMANDS: [&str; 16] = [
+pub(crate) const COMMANDS: [&str; 18] = [
     "demo",
     "check",
     "races",
@@ -131,6 +132,8 @@ pub(crate) const COMMANDS: [&str; 16] = [
     "convert",
     "generate",
     "fmt",
+    "cc",
+    "c++",
     "run",
     "ndseq",
     "list",

@@ -156,7 +156,12 @@ impl Report<'_> {
     fn examined(&self) -> Vec<Examined<'_>> {
         let watched = self.made.watched.iter();
         watched
-            .map(|Watched { name, trace, outcome }| Examined { path: name, trace, outcome })
+            .map(|Watched { name, trace, outcome }| Examined {
+                path: name,
+                trace,
+                outcome,
+                confirmations: &[],
+            })
             .collect()
     }
 

@@ -1,0 +1,40 @@
+//! `cargo reweave`: hands its arguments to the `reweave` beside it.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+/// The exit code where nothing could be run, as for bad input elsewhere.
+const NOT_RUN: u8 = 2;
+
+fn main() -> ExitCode {
+    // Cargo passes on the name under which it was asked for us.
+    let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == "reweave") {
+        arguments.remove(0);
+    }
+    let name = format!("reweave{}", std::env::consts::EXE_SUFFIX);
+    let beside = std::env::current_exe().ok().map(|own| own.with_file_name(&name));
+    let program = beside.filter(|file| file.is_file()).unwrap_or_else(|| PathBuf::from(&name));
+    let mut command = Command::new(&program);
+    command.arg("cargo").args(arguments);
+    let error = match run(&mut command) {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    let place = program.display();
+    _ = writeln!(std::io::stderr(), "cargo-reweave: cannot run `{place}`: {error}");
+    ExitCode::from(NOT_RUN)
+}
+
+#[cfg(unix)]
+fn run(command: &mut Command) -> std::io::Result<ExitCode> {
+    Err(std::os::unix::process::CommandExt::exec(command))
+}
+
+#[cfg(not(unix))]
+fn run(command: &mut Command) -> std::io::Result<ExitCode> {
+    let code = command.status()?.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}

@@ -1,0 +1,152 @@
+//! `confirm`: a finding made to happen in the program that it was found in.
+
+use std::ffi::OsString;
+use std::os::fd::AsFd as _;
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use reweave_analysis::{Guarantee, Outcome, Reported};
+use reweave_record::plan::{self, Plan};
+use reweave_report::{Confirmation, Examined, Replayed};
+use reweave_trace::Trace;
+use reweave_workflows::confirm::confirm;
+
+use super::lookup::{Found, Wanted};
+use crate::destination::Destination;
+use crate::{exit, interrupt};
+
+/// Replay a finding in the real program until it happens.
+///
+/// Runs CMD, whose run the trace was recorded from, and holds its threads back so that they follow
+/// the schedule of the finding. Says `confirmed` if it was seen to happen, and else `not confirmed`
+/// with the reason, which does not mean that it cannot happen. Exits with 66 if it is confirmed, and 0
+/// if not. The same options as for `check` give the same findings, and these their ids.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reweave confirm bank.rwt R1 -- ./bank 10")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    wanted: Wanted,
+    #[command(flatten)]
+    replaying: Replaying,
+    /// How to print what came of it
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// The program, built as it was when the trace was recorded, and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// How a verdict is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// for people
+    #[default]
+    Text,
+    /// for programs
+    Json,
+}
+
+/// How hard to try.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Replaying {
+    /// How often to replay a finding; as long as it has not happened up to three times
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    attempts: u32,
+    /// How many seconds one replay may take
+    #[arg(long, value_name = "SECS", default_value_t = 60,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let Found { path, trace, outcome, reported } = args.wanted.find()?;
+    let confirmation = one(&trace, &reported, args.replaying, &args.command)?;
+    let is_confirmed = matches!(confirmation.replayed, Replayed::Confirmed { .. });
+    let confirmations = [confirmation];
+    let examined =
+        Examined { path: &path, trace: &trace, outcome: &outcome, confirmations: &confirmations };
+    Destination::StandardOutput.write(|out| match args.format {
+        Format::Text => reweave_report::confirmation_text(out, &examined, &reported),
+        Format::Json => reweave_report::confirmation_json(out, &examined, &reported),
+    })?;
+    Ok(if is_confirmed { exit::found() } else { ExitCode::SUCCESS })
+}
+
+/// Replays every finding of `outcome` that is witnessed, as long as nobody interrupts.
+pub(crate) fn all(
+    trace: &Trace,
+    outcome: &Outcome,
+    replaying: Replaying,
+    command: &[OsString],
+) -> anyhow::Result<Vec<Confirmation>> {
+    let is_witnessed = |reported: &&Reported| reported.finding.guarantee() == Guarantee::Witnessed;
+    let witnessed = outcome.findings.iter().filter(is_witnessed);
+    let witnessed = witnessed.take_while(|_| !interrupt::is_asked());
+    witnessed.map(|reported| one(trace, reported, replaying, command)).collect()
+}
+
+/// Replays one finding.
+fn one(
+    trace: &Trace,
+    reported: &Reported,
+    replaying: Replaying,
+    command: &[OsString],
+) -> anyhow::Result<Confirmation> {
+    let time = Duration::from_secs(replaying.timeout);
+    let mut attempt = |plan: &Plan, _: u32| replay(command, plan, time);
+    let verdict = confirm(trace, &reported.finding, replaying.attempts, &mut attempt)?;
+    let replayed = match verdict.is_confirmed() {
+        true => Replayed::Confirmed {
+            times: verdict.confirmed,
+            attempts: verdict.attempts,
+            details: verdict.details.unwrap_or_default(),
+        },
+        false => Replayed::NotConfirmed { reason: verdict.reason() },
+    };
+    Ok(Confirmation { id: reported.id.clone(), replayed })
+}
+
+/// Runs `words` once under `plan`, for `time` at most. What the program prints goes to standard
+/// error: standard output is for the report.
+///
+/// # Errors
+/// If the program cannot be started or followed.
+fn replay(words: &[OsString], plan: &Plan, time: Duration) -> anyhow::Result<plan::Outcome> {
+    let mut command = super::record::program(words)?;
+    command.stdin(Stdio::null());
+    if let Ok(own) = std::io::stderr().as_fd().try_clone_to_owned() {
+        command.stdout(own);
+    }
+    reweave_record::replay::replay(&mut command, plan, time)
+        .with_context(|| format!("cannot run `{}`", command.get_program().display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn what_comes_after_two_dashes_is_the_program_with_its_options() {
+        let words = ["confirm", "a.rwt", "R1", "--attempts", "5", "--", "./bank", "--format", "x"];
+        let Args { replaying, command, format, .. } = Line::try_parse_from(words).unwrap().args;
+        assert_eq!((replaying.attempts, replaying.timeout, format), (5, 60, Format::Text));
+        assert_eq!(command, ["./bank", "--format", "x"]);
+    }
+
+    #[test]
+    fn a_program_must_be_given() {
+        for words in [&["confirm", "a.rwt", "R1"][..], &["confirm", "a.rwt", "R1", "--"]] {
+            assert!(Line::try_parse_from(words).is_err(), "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! One finding found again: by its name in a report, with the options that the report was made with.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::ValueEnum as _;
+use reweave_analysis::{Analysis, Outcome, Reported, Settings};
+use reweave_report::SCHEMA;
+use reweave_states::analyses::FIND;
+use reweave_trace::Trace;
+use serde_json::Value;
+
+use super::examine::{Search, Selection};
+use super::states::{OrderName, Question};
+use crate::exit::say;
+use crate::watch::Bar;
+use crate::{input, interrupt};
+
+/// How many names an error lists.
+const NAMES_MAX: usize = 20;
+
+/// How many letters of a fingerprint are enough, if they are unique.
+const PREFIX_MIN: usize = 4;
+
+/// Options that a report tells of.
+const RECORDED: [&str; 10] = [
+    "only",
+    "with",
+    "all",
+    "limit",
+    "budget",
+    "window",
+    "values",
+    "final_reads",
+    "predicates",
+    "order",
+];
+
+/// Which finding of which trace, and how it was found.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Wanted {
+    /// The trace that it was found in; `-` is standard input
+    trace: PathBuf,
+    /// What `check` calls it: its id, such as `R1`, or its fingerprint or the start of it
+    id: String,
+    /// Look the finding up in this JSON report, and run the analysis that made it as it ran then
+    #[arg(long, value_name = "REPORT", conflicts_with_all = RECORDED)]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    selection: Selection,
+    /// With `--only races.cp`: look only at accesses less than this many events apart
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    window: Option<u32>,
+    /// Of nondeterminism: let go of writes that would give the read the same value
+    #[arg(long)]
+    values: bool,
+    /// Of nondeterminism: take every variable to be read once more when the run ends
+    #[arg(long)]
+    final_reads: bool,
+    /// Of global states: what `states find` was asked for; may be given several times
+    #[arg(
+        long = "predicate",
+        value_name = "EXPR",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["only", "with"]
+    )]
+    predicates: Vec<String>,
+    /// Of global states: which order they are of, as for `states find`
+    #[arg(long, value_enum, requires = "predicates")]
+    order: Option<OrderName>,
+    #[command(flatten)]
+    search: Search,
+}
+
+/// A finding, and what it was found in.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// Where the trace came from.
+    pub(crate) path: String,
+    /// The trace.
+    pub(crate) trace: Trace,
+    /// All that was found.
+    pub(crate) outcome: Outcome,
+    /// The finding.
+    pub(crate) reported: Reported,
+}
+
+impl Wanted {
+    /// Reads the trace, looks again as was looked before, and picks the finding.
+    pub(crate) fn find(&self) -> anyhow::Result<Found> {
+        let recorded = self.from.as_deref().map(|report| Recorded::find(report, self));
+        let recorded = recorded.transpose()?;
+        let settings = self.settings(recorded.as_ref());
+        let question = match &recorded {
+            Some(recorded) => recorded.question()?,
+            None if self.predicates.is_empty() => None,
+            None => Some(Question {
+                predicates: self.predicates.clone(),
+                order: self.order.unwrap_or(OrderName::Kept),
+                online: false,
+            }),
+        };
+        let mut analyses: Vec<&dyn Analysis> = match (&recorded, &question) {
+            (_, Some(_)) => Vec::new(),
+            (Some(recorded), None) => vec![recorded.analysis()?],
+            (None, None) => self.selection.analyses()?,
+        };
+        let trace = input::read(&self.trace, self.search.repair)?.trace;
+        let find = question.map(|question| question.analysis(&trace)).transpose();
+        let find = find.with_context(|| input::name(&self.trace))?;
+        analyses.extend(find.iter().map(|find| find as &dyn Analysis));
+        interrupt::keep();
+        let bar = Bar::new("analysing", Some(trace.len() as u64));
+        let outcome = reweave_catalog::run(&trace, &analyses, &settings, &bar);
+        drop(bar);
+        let reported = match &recorded {
+            Some(recorded) => recorded.found_again(&outcome, self)?,
+            None => named(&outcome, &self.id)?,
+        };
+        Ok(Found { path: self.trace.display().to_string(), trace, outcome, reported })
+    }
+
+    /// How hard was looked: as the report says, or as is asked for.
+    fn settings(&self, recorded: Option<&Recorded>) -> Settings {
+        let asked = self.search.settings();
+        match recorded {
+            Some(recorded) => Settings { threads: asked.threads, ..recorded.settings },
+            None => Settings {
+                window: self.window,
+                differing_values: self.values,
+                final_reads: self.final_reads,
+                ..asked
+            },
+        }
+    }
+}
+
+/// The finding of `outcome` that is called `id`.
+fn named(outcome: &Outcome, id: &str) -> anyhow::Result<Reported> {
+    let findings = outcome.findings.iter();
+    let names: Vec<Name> = findings
+        .map(|it| Name { id: it.id.clone(), fingerprint: it.fingerprint.to_string() })
+        .collect();
+    match position(&names, id) {
+        Ok(at) => Ok(outcome.findings[at].clone()),
+        Err(error) => {
+            let hint = match id.starts_with(['P', 'p']) {
+                true => {
+                    "; states are explained with the `--predicate` that found them, or `--from` a report"
+                }
+                false => "",
+            };
+            anyhow::bail!("{error}{}{hint}", unsearched(outcome))
+        }
+    }
+}
+
+/// What to add to the news that a finding is not there.
+fn unsearched(outcome: &Outcome) -> &'static str {
+    if outcome.is_complete() { "" } else { "; not everything was searched" }
+}
+
+/// What a finding is called.
+struct Name {
+    id: String,
+    fingerprint: String,
+}
+
+/// Which of `names` is `wanted`: by its id, or by its fingerprint or a start of it that no other has.
+fn position(names: &[Name], wanted: &str) -> anyhow::Result<usize> {
+    if let Some(at) = names.iter().position(|name| name.id.eq_ignore_ascii_case(wanted)) {
+        return Ok(at);
+    }
+    let start = wanted.to_ascii_lowercase();
+    let is_meant = |name: &Name| start.len() >= PREFIX_MIN && name.fingerprint.starts_with(&start);
+    let meant: Vec<usize> = (0..names.len()).filter(|&at| is_meant(&names[at])).collect();
+    match meant[..] {
+        [at] => Ok(at),
+        [] if names.is_empty() => {
+            anyhow::bail!("no finding is called `{wanted}`: nothing was found")
+        }
+        [] => anyhow::bail!("no finding is called `{wanted}`: there is {}", listed(names.iter())),
+        _ => {
+            let meant = meant.iter().map(|&at| &names[at]);
+            anyhow::bail!(
+                "`{wanted}` is the start of several fingerprints: those of {}",
+                listed(meant)
+            )
+        }
+    }
+}
+
+/// The ids of `names`, as far as a line has room.
+fn listed<'a>(names: impl ExactSizeIterator<Item = &'a Name>) -> String {
+    let more = names.len().saturating_sub(NAMES_MAX);
+    let ids: Vec<&str> = names.take(NAMES_MAX).map(|name| name.id.as_str()).collect();
+    match more {
+        0 => ids.join(", "),
+        _ => format!("{} and {more} more", ids.join(", ")),
+    }
+}
+
+/// A finding as a report tells of it.
+struct Recorded {
+    id: String,
+    fingerprint: String,
+    analysis: String,
+    events: Vec<u64>,
+    /// The predicate that a state meets and the order that it is of, where it tells of a state.
+    state: Option<[String; 2]>,
+    /// How hard was looked.
+    settings: Settings,
+}
+
+impl Recorded {
+    /// The finding of the report in the file `report` that `args` asks for.
+    fn find(report: &Path, args: &Wanted) -> anyhow::Result<Self> {
+        let wrong = |reason: String| anyhow::anyhow!("{}: {reason}", report.display());
+        let text =
+            std::fs::read(report).map_err(|error| wrong(format!("cannot read it: {error}")))?;
+        let parsed: Value = serde_json::from_slice(&text)
+            .map_err(|error| wrong(format!("expected a report in JSON: {error}")))?;
+        let document = document(&parsed, &args.trace).map_err(wrong)?;
+        let settings = reweave_report::recorded_settings(document)
+            .map_err(|error| wrong(format!("expected `settings` of a search: {error}")))?;
+        let Some(findings) = document["findings"].as_array() else {
+            return Err(wrong("expected `findings`, a list".to_owned()));
+        };
+        let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or("").to_owned();
+        let name = |it: &Value| Name { id: text(it, "id"), fingerprint: text(it, "fingerprint") };
+        let names: Vec<Name> = findings.iter().map(name).collect();
+        let at = position(&names, &args.id).map_err(|error| wrong(error.to_string()))?;
+        let (finding, Name { id, fingerprint }) = (&findings[at], name(&findings[at]));
+        let events = finding["events"].as_array().map_or(&[][..], Vec::as_slice);
+        Ok(Self {
+            id,
+            fingerprint,
+            analysis: text(finding, "analysis"),
+            events: events.iter().filter_map(Value::as_u64).collect(),
+            state: finding
+                .get("predicate")
+                .map(|_| [text(finding, "predicate"), text(finding, "order")]),
+            settings,
+        })
+    }
+
+    /// What was asked for, if it was found by a search for states.
+    fn question(&self) -> anyhow::Result<Option<Question>> {
+        let Some([predicate, order]) = &self.state else { return Ok(None) };
+        if self.analysis != FIND {
+            return Ok(None);
+        }
+        let known = OrderName::from_str(order, false);
+        let Ok(order) = known else {
+            anyhow::bail!("the report names `{order}`, an order that is not known");
+        };
+        Ok(Some(Question { predicates: vec![predicate.clone()], order, online: false }))
+    }
+
+    /// The analysis that made it.
+    fn analysis(&self) -> anyhow::Result<&'static dyn Analysis> {
+        let name = &self.analysis;
+        let found = reweave_catalog::analyses().find(|it| it.info().name == name.as_str());
+        found.ok_or_else(|| {
+            anyhow::anyhow!("the report names `{name}`, an analysis that is not known")
+        })
+    }
+
+    /// The finding of `outcome` that has the same fingerprint, if possible of the same events.
+    fn found_again(&self, outcome: &Outcome, args: &Wanted) -> anyhow::Result<Reported> {
+        let same = || {
+            let findings = outcome.findings.iter();
+            findings.filter(|reported| reported.fingerprint.to_string() == self.fingerprint)
+        };
+        let numbers = |reported: &Reported| -> Vec<u64> {
+            reported.finding.events.iter().map(|event| u64::from(event.number())).collect()
+        };
+        let exactly = same().find(|reported| numbers(reported) == self.events);
+        let Some(found) = exactly.or_else(|| same().next()) else {
+            anyhow::bail!(
+                "{}: {} does not find {} ({}) any more{}",
+                input::name(&args.trace),
+                self.analysis,
+                self.id,
+                self.fingerprint,
+                unsearched(outcome)
+            );
+        };
+        if exactly.is_none() {
+            say(&format!(
+                "{}: this is another instance at the code locations of {} in the report",
+                input::name(&args.trace),
+                self.id
+            ));
+        }
+        Ok(Reported { id: self.id.clone(), ..found.clone() })
+    }
+}
+
+/// The report on `trace` that `parsed` is, or that is among those which it lists.
+fn document<'a>(parsed: &'a Value, trace: &Path) -> Result<&'a Value, String> {
+    let path = trace.display().to_string();
+    let document = match parsed.as_array().map(Vec::as_slice) {
+        None => parsed,
+        Some([only]) => only,
+        Some(several) => several
+            .iter()
+            .find(|document| document["trace"]["path"] == path.as_str())
+            .ok_or_else(|| format!("it has no report on `{path}`"))?,
+    };
+    match document["schema"].as_str() {
+        Some(SCHEMA) => Ok(document),
+        Some(other) => Err(format!("expected a report of schema `{SCHEMA}`, found `{other}`")),
+        None => Err(format!("expected a report of schema `{SCHEMA}`, found another kind of JSON")),
+    }
+}

@@ -1,0 +1,202 @@
+//! `record`: run a program once and record it.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus};
+
+use anyhow::Context as _;
+use reweave_record::attach::{Attachment, attach};
+use reweave_record::collect::{Collector, Recording};
+use reweave_record::convert::Summary;
+use reweave_record::gather::write_trace;
+use reweave_record::run::{self, Options, Run, Wish};
+use reweave_record::shared::Mode;
+use reweave_record::unpack::unpack;
+
+use crate::destination::Destination;
+use crate::exit::say;
+use crate::interrupt;
+
+/// Run a program once and record it.
+///
+/// A program that was built with `reweave cc`, `reweave c++` or `cargo reweave` is recorded whole, and so is
+/// one that was built with gcc's -fsanitize=thread. Of any other, threads and locks are seen, which is
+/// enough for deadlocks. By default one thread runs at a time, and the order and the values of all
+/// accesses are exact. Ends as the program does, with its status.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reweave cc -pthread bank.c -o bank\n  reweave record -- ./bank 10\n  \
+                        reweave check bank.rwt")]
+pub(crate) struct Args {
+    /// The trace to write; PROGRAM.rwt unless said otherwise
+    #[arg(short, long, value_name = "TRACE")]
+    output: Option<PathBuf>,
+    /// How threads run while they are recorded
+    #[arg(long, value_enum, default_value_t)]
+    mode: How,
+    /// The seed of the moments at which threads take over from each other
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// End the recording, and the program, after this many events
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Do not record the values of accesses
+    #[arg(long)]
+    no_values: bool,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// How threads run while they are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum How {
+    /// one at a time: order and values are exact
+    #[default]
+    Serial,
+    /// in parallel: the order of synchronisation is exact
+    Free,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let path = args.output.clone().unwrap_or_else(|| default_output(&args.command));
+    let destination = Destination::prepare(Some(&path))?;
+    interrupt::keep();
+    let (mut command, attachment) = prepare(&args.command)?;
+    let options = Options {
+        mode: match args.mode {
+            How::Serial => Mode::Serial,
+            How::Free => Mode::Free,
+        },
+        values: !args.no_values,
+        seed: args.seed,
+        limit: args.limit.unwrap_or(u64::MAX),
+    };
+    let spools = spools(&path)?;
+    let run = start(&mut command, &options, spools.path())?;
+    let recording = choose(&run, attachment)?;
+    let base = std::env::current_dir().context("the current folder is unknown")?;
+    let mut summary = Summary::default();
+    destination.write_bytes(|out: &mut dyn Write| {
+        summary = write_trace(recording, &base, out)?;
+        check(&summary)
+    })?;
+    tell(&path, recording, &summary, &run, options.limit);
+    Ok(status(&run))
+}
+
+/// The command that runs `words` with the runtime in it.
+pub(super) fn program(words: &[OsString]) -> anyhow::Result<Command> {
+    prepare(words).map(|(command, _)| command)
+}
+
+fn prepare(words: &[OsString]) -> anyhow::Result<(Command, Attachment)> {
+    let (program, arguments) = words.split_first().context("no program was given")?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let attachment = attach(&mut command, &unpack()?);
+    anyhow::ensure!(
+        attachment != Attachment::None,
+        "`{}` is a static program without the recorder in it; build it with `reweave cc -static`",
+        program.display()
+    );
+    Ok((command, attachment))
+}
+
+/// The trace that is written where nothing else is said.
+fn default_output(words: &[OsString]) -> PathBuf {
+    let program = words.first().map(Path::new).and_then(Path::file_name);
+    let mut name = program.map_or_else(|| OsString::from("recorded"), OsString::from);
+    name.push(".rwt");
+    PathBuf::from(name)
+}
+
+/// A folder for what is recorded before it becomes a trace, beside the trace.
+fn spools(path: &Path) -> anyhow::Result<tempfile::TempDir> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let folder = tempfile::Builder::new().prefix(".reweave-").tempdir_in(parent);
+    folder.with_context(|| format!("cannot write to {}", parent.display()))
+}
+
+fn start(command: &mut Command, options: &Options, spools: &Path) -> anyhow::Result<Run> {
+    let settings = options.settings(false, std::time::Duration::ZERO);
+    let collector = Collector::new(&settings, None, spools, options.limit)
+        .context("cannot set up a recording")?;
+    let mut wish = |_: &Collector| if interrupt::is_asked() { Wish::End } else { Wish::GoOn };
+    run::run(command, collector, &mut |_, _| {}, &mut wish)
+        .with_context(|| format!("cannot record `{}`", command.get_program().display()))
+}
+
+/// The process whose trace is written: the one with most threads, of these with most events.
+fn choose(run: &Run, attachment: Attachment) -> anyhow::Result<&Recording> {
+    let recordings = run.recordings.iter();
+    let chosen = recordings.max_by_key(|it| (it.threads > 1, it.has_accesses, it.threads, it.events));
+    let chosen = chosen.context(
+        "the program never loaded the recorder: it may be static, or start with more rights than \
+         you have; build it with `reweave cc`",
+    )?;
+    if !chosen.has_accesses && attachment == Attachment::Preloaded {
+        say("reweave: only threads and locks were seen, no accesses to memory: the program was not \
+             built with `reweave cc`");
+    }
+    if run.recordings.len() > 1 {
+        let others = run.recordings.len() - 1;
+        say(&format!("reweave: process {} is kept, of {others} others nothing", chosen.pid));
+    }
+    Ok(chosen)
+}
+
+/// Refuses what cannot be trusted.
+fn check(summary: &Summary) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        summary.unforked.is_empty(),
+        "{} threads ran that nobody was seen to create, so the order of events is not known: is the \
+         recorder linked after the C library?",
+        summary.unforked.len()
+    );
+    Ok(())
+}
+
+fn tell(path: &Path, recording: &Recording, summary: &Summary, run: &Run, limit: u64) {
+    if recording.events >= limit {
+        say(&format!("reweave: ended after {limit} events, as asked"));
+    } else if let Some(signal) = run.status.signal() {
+        say(&format!("reweave: the program was ended by signal {signal}"));
+    }
+    for (what, count) in &summary.impossible {
+        say(&format!("reweave: left out {count} that cannot have happened: {what}"));
+    }
+    if summary.escaped > 0 {
+        say(&format!(
+            "reweave: {} times a thread slept in a call that is not known to wait; others ran on",
+            summary.escaped
+        ));
+    }
+    if recording.is_damaged {
+        say("reweave: the program wrote over what it had recorded; the trace ends there");
+    }
+    say(&format!(
+        "reweave: {} of {} events of {} threads kept in {}",
+        summary.events,
+        summary.recorded,
+        summary.threads,
+        path.display()
+    ));
+}
+
+/// The program's own status; that of a program which we ended for being full is no failure.
+fn status(run: &Run) -> ExitCode {
+    if run.was_ended && !interrupt::is_asked() {
+        return ExitCode::SUCCESS;
+    }
+    ExitCode::from(code(run.status))
+}
+
+/// What a shell would say of `status`.
+fn code(status: ExitStatus) -> u8 {
+    let signal = || status.signal().map(|signal| 128 + signal);
+    status.code().or_else(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

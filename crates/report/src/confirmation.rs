@@ -1,0 +1,138 @@
+//! Whether a finding was seen to happen when its schedule was replayed in the real program.
+//!
+//! A finding is confirmed or not confirmed; that it cannot happen is never said, since a replay that
+//! fails does not show that.
+
+use std::io::{self, Write};
+
+use reweave_analysis::Reported;
+use serde::Serialize;
+
+use crate::shown::{LINE_MAX, markup, shown, wrapped};
+use crate::text::{BOLD, GOOD, WARN, head, size};
+use crate::{Examined, json, title};
+
+/// What is said wherever a finding is said not to be confirmed.
+const CAVEAT: &str = "This does not mean that it cannot happen.";
+
+/// What came of replaying a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confirmation {
+    /// The finding's name in the report, such as `R1`.
+    pub id: String,
+    /// What was seen.
+    pub replayed: Replayed,
+}
+
+/// What replays of a finding saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replayed {
+    /// It happened.
+    Confirmed {
+        /// In so many replays.
+        times: u32,
+        /// Of so many.
+        attempts: u32,
+        /// What was seen; may be empty.
+        details: String,
+    },
+    /// It was not seen to happen, or could not be replayed.
+    NotConfirmed {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl<'a> Examined<'a> {
+    /// What came of replaying the finding called `id`, if it was replayed.
+    pub(crate) fn replayed(&self, id: &str) -> Option<&'a Replayed> {
+        let mut all = self.confirmations.iter();
+        all.find(|confirmation| confirmation.id == id).map(|confirmation| &confirmation.replayed)
+    }
+}
+
+/// What a JSON report says of it.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ReplayedEntry<'a> {
+    Confirmed { times: u32, attempts: u32 },
+    NotConfirmed { reason: &'a str },
+}
+
+impl<'a> ReplayedEntry<'a> {
+    pub(crate) fn of(replayed: &'a Replayed) -> Self {
+        match replayed {
+            Replayed::Confirmed { times, attempts, .. } => {
+                Self::Confirmed { times: *times, attempts: *attempts }
+            }
+            Replayed::NotConfirmed { reason } => Self::NotConfirmed { reason },
+        }
+    }
+}
+
+/// Writes a line or two on what replays saw.
+pub(crate) fn write_text(out: &mut dyn Write, replayed: &Replayed) -> io::Result<()> {
+    match replayed {
+        Replayed::Confirmed { times, attempts, details } => {
+            writeln!(out, "  {GOOD}confirmed: {times} of {attempts}{GOOD:#}")?;
+            write_wrapped(out, details)
+        }
+        Replayed::NotConfirmed { reason } => {
+            let reason = reason.trim_end_matches('.');
+            writeln!(out, "  {WARN}not confirmed{WARN:#}")?;
+            write_wrapped(out, &format!("{reason}. {CAVEAT}"))
+        }
+    }
+}
+
+fn write_wrapped(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    for line in wrapped(&shown(text), LINE_MAX).iter().filter(|line| !line.is_empty()) {
+        writeln!(out, "    {line}")?;
+    }
+    Ok(())
+}
+
+/// Writes a paragraph on what replays saw.
+pub(crate) fn write_html(out: &mut dyn Write, replayed: &Replayed) -> io::Result<()> {
+    match replayed {
+        Replayed::Confirmed { times, attempts, details } => {
+            let details = markup(details);
+            let start =
+                format!("<strong class=\"guarantee\">confirmed: {times} of {attempts}</strong>");
+            writeln!(out, "<p>{}</p>", [start, details].join(" ").trim_end())
+        }
+        Replayed::NotConfirmed { reason } => {
+            let reason = markup(reason.trim_end_matches('.'));
+            writeln!(out, "<p><strong>not confirmed</strong>: {reason}. {CAVEAT}</p>")
+        }
+    }
+}
+
+/// Writes what `reported` is, one of the findings of `examined`, and what came of replaying it, with
+/// colours; the caller strips them where they are not wanted.
+///
+/// # Errors
+/// If `out` fails.
+pub fn confirmation_text(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    reported: &Reported,
+) -> io::Result<()> {
+    let Examined { path, trace, .. } = examined;
+    writeln!(out, "{BOLD}{}{BOLD:#}: {}\n", shown(title(path)), size(trace))?;
+    head(out, trace, reported)?;
+    examined.replayed(&reported.id).map_or(Ok(()), |replayed| write_text(out, replayed))
+}
+
+/// Writes the report on `reported` alone, one of the findings of `examined`, with what came of
+/// replaying it.
+///
+/// # Errors
+/// If `out` fails.
+pub fn confirmation_json(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    reported: &Reported,
+) -> io::Result<()> {
+    json::write_one(out, examined, reported)
+}

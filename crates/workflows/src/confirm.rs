@@ -1,0 +1,188 @@
+//! Confirming a finding: its schedule is replayed in the program that the trace is of, until it is
+//! seen to happen.
+//!
+//! A plan is made of the schedule and handed to whoever can run the program under it, several times
+//! if need be: what a program does between the events of a trace differs from run to run.
+//!
+//! Promised: a finding is called confirmed only if a replay saw it happen. One that is not confirmed
+//! may still happen: the program may have got other input, or the replay have lost its way.
+
+use reweave_analysis::Finding;
+use reweave_record::plan::{Outcome, Plan};
+use reweave_trace::Trace;
+
+/// Up to how many attempts are made unless more are asked for.
+pub const ATTEMPTS_MAX: u32 = 3;
+
+/// What came of the attempts to confirm a finding.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// How many attempts saw it happen.
+    pub confirmed: u32,
+    /// How many there were.
+    pub attempts: u32,
+    /// What the first of those that saw it saw.
+    pub details: Option<String>,
+    /// Why the others did not see it, or why there were none; each reason once.
+    pub reasons: Vec<String>,
+}
+
+impl Verdict {
+    /// Whether an attempt saw it happen.
+    #[must_use]
+    pub const fn is_confirmed(&self) -> bool {
+        self.confirmed > 0
+    }
+
+    /// Why not all attempts saw it.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        self.reasons.join("; ")
+    }
+
+    /// The verdict on what cannot be replayed.
+    fn refused(reason: String) -> Self {
+        Self { reasons: vec![reason], ..Self::default() }
+    }
+
+    fn add(&mut self, outcome: Outcome) {
+        self.attempts += 1;
+        match outcome {
+            Outcome::Confirmed { details } => {
+                self.confirmed += 1;
+                self.details.get_or_insert(details);
+            }
+            Outcome::NotConfirmed { reason } if !self.reasons.contains(&reason) => {
+                self.reasons.push(reason);
+            }
+            Outcome::NotConfirmed { .. } => {}
+        }
+    }
+}
+
+/// Has the schedule of `finding`, which was found in `trace`, replayed by `replay`, which is given
+/// the plan and the number of the attempt, counted from 0. There are `attempts` of them, and more up
+/// to [`ATTEMPTS_MAX`] as long as none saw it happen.
+///
+/// # Errors
+/// If `replay` cannot so much as try.
+pub fn confirm<E>(
+    trace: &Trace,
+    finding: &Finding,
+    attempts: u32,
+    replay: &mut dyn FnMut(&Plan, u32) -> Result<Outcome, E>,
+) -> Result<Verdict, E> {
+    let Some(proof) = finding.evidence.proof() else {
+        let reason = "no schedule proves it, so there is none to replay";
+        return Ok(Verdict::refused(reason.to_owned()));
+    };
+    let plan = match Plan::of(trace, proof.reordering(), proof.goal()) {
+        Ok(plan) => plan,
+        Err(error) => return Ok(Verdict::refused(error.to_string())),
+    };
+    let mut verdict = Verdict::default();
+    while verdict.attempts < attempts || !verdict.is_confirmed() && verdict.attempts < ATTEMPTS_MAX
+    {
+        let outcome = replay(&plan, verdict.attempts)?;
+        verdict.add(outcome);
+    }
+    Ok(verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+    use reweave_analysis::{Detail, Evidence, Kind, Subject};
+    use reweave_trace::{Code, Goal, Module, Op, Origin, Reordering, TraceBuilder};
+
+    /// Two writes without order, by a thread and one that it created.
+    fn racing(has_origins: bool) -> Trace {
+        let mut builder = TraceBuilder::new();
+        let module = builder.origins().add_module(Module::default());
+        let code = builder.origins().add_code(Code { module, offset: 7 });
+        let [main, other] = ["main", "other"].map(|name| builder.thread(name));
+        let (var, site) = (builder.var("x"), builder.site("a.c:1"));
+        let events = [(main, Op::Fork(other)), (main, Op::Write(var)), (other, Op::Write(var))];
+        for (thread, op) in events {
+            builder.push(thread, op, site);
+            if has_origins {
+                let occurrence = u32::from(thread == main && op == Op::Write(var));
+                builder.origin(Origin { code, occurrence });
+            }
+        }
+        builder.finish().unwrap()
+    }
+
+    fn race(trace: &Trace, is_proven: bool) -> Finding {
+        let [fork, first, second] = [1, 2, 3].map(|number| trace.numbered(number).unwrap());
+        let subject = Subject::new(trace);
+        let proof = subject.prove(Reordering::explicit(vec![fork]), Goal::Race(first, second));
+        Finding {
+            analysis: "races.exact",
+            kind: Kind::Race,
+            events: vec![first, second],
+            message: String::new(),
+            count: 1,
+            evidence: match is_proven {
+                true => Evidence::Schedule(proof.unwrap()),
+                false => Evidence::Unordered,
+            },
+            detail: Detail::None,
+        }
+    }
+
+    /// The verdict where the attempts go as `outcomes` says: seen or not.
+    fn verdict(attempts: u32, outcomes: &[bool]) -> Verdict {
+        let trace = racing(true);
+        let mut fake = |plan: &Plan, attempt: u32| -> Result<Outcome, Infallible> {
+            assert_eq!((plan.steps.len(), plan.goals.len()), (1, 2));
+            Ok(match outcomes[attempt as usize] {
+                true => Outcome::Confirmed { details: format!("attempt {attempt}") },
+                false => Outcome::NotConfirmed { reason: "it timed out".to_owned() },
+            })
+        };
+        confirm(&trace, &race(&trace, true), attempts, &mut fake).unwrap()
+    }
+
+    #[test]
+    fn one_attempt_that_sees_it_is_enough() {
+        let verdict = verdict(1, &[true]);
+        assert_eq!((verdict.confirmed, verdict.attempts), (1, 1));
+        assert_eq!(verdict.details.as_deref(), Some("attempt 0"));
+    }
+
+    #[test]
+    fn attempts_go_on_while_none_saw_it() {
+        let verdict = |attempts, outcomes| {
+            let verdict = verdict(attempts, outcomes);
+            (verdict.confirmed, verdict.attempts, verdict.reasons.len())
+        };
+        assert_eq!(verdict(1, &[false, true]), (1, 2, 1));
+        assert_eq!(verdict(1, &[false; 3]), (0, 3, 1));
+        assert_eq!(verdict(4, &[true, false, true, false]), (2, 4, 1));
+        assert_eq!(verdict(4, &[false; 4]), (0, 4, 1));
+    }
+
+    #[test]
+    fn what_cannot_be_replayed_is_not_attempted_and_the_reason_is_said() {
+        let refused = |has_origins: bool, is_proven: bool| {
+            let trace = racing(has_origins);
+            let mut never = |_: &Plan, _: u32| -> Result<Outcome, String> { Err("tried".into()) };
+            let finding = race(&trace, is_proven);
+            let verdict = confirm(&trace, &finding, 1, &mut never).unwrap();
+            assert_eq!((verdict.attempts, verdict.is_confirmed()), (0, false));
+            verdict.reason()
+        };
+        assert!(refused(true, false).contains("no schedule proves it"));
+        assert!(refused(false, true).contains("reweave record"));
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_started_is_an_error() {
+        let trace = racing(true);
+        let mut broken = |_: &Plan, _: u32| Err("no such file");
+        assert_eq!(confirm(&trace, &race(&trace, true), 1, &mut broken), Err("no such file"));
+    }
+}
