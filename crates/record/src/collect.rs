@@ -30,7 +30,7 @@ const BATCH_EVENTS: u32 = 16_384;
 /// Where memory that outlives a process is found.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Sees every event as it is drained, with the number of its thread.
+/// Sees every event as it is drained, with the number of its thread; runs as they are written.
 pub type Tap<'a> = dyn FnMut(u32, &Event) + 'a;
 
 /// What one process recorded.
@@ -64,6 +64,8 @@ pub struct Collector {
     processes: Vec<Process>,
     limit: u64,
     drained: u64,
+    /// Whether the limit is reached with what the program counted and did not write yet.
+    will_be_full: bool,
     is_stopped: bool,
 }
 
@@ -79,10 +81,37 @@ struct Process {
     current: u32,
     /// The next number, in `free` recordings.
     number: u64,
-    writer: spool::Writer<BufWriter<File>>,
+    output: Output,
     spool: PathBuf,
     events: u64,
+}
+
+/// Where the events of a process go.
+struct Output {
+    writer: spool::Writer<BufWriter<File>>,
     has_accesses: bool,
+}
+
+impl Output {
+    /// Keeps `event`, or as much of a run as there is room for; says how many events that were.
+    #[inline]
+    fn push(
+        &mut self,
+        thread: u32,
+        mut event: Event,
+        room: u64,
+        tap: &mut Tap<'_>,
+    ) -> io::Result<u64> {
+        let mut count = 1;
+        if event.kind == Kind::Run {
+            event.address = event.address.min(room);
+            count = event.address;
+        }
+        self.has_accesses |= event.kind.is_plain();
+        tap(thread, &event);
+        self.writer.push(thread, &event)?;
+        Ok(count)
+    }
 }
 
 impl Collector {
@@ -116,6 +145,7 @@ impl Collector {
             processes: Vec::new(),
             limit,
             drained: 0,
+            will_be_full: false,
             is_stopped: false,
         })
     }
@@ -135,7 +165,7 @@ impl Collector {
     /// Whether as many events were read as are wanted.
     #[must_use]
     pub const fn is_full(&self) -> bool {
-        self.drained >= self.limit
+        self.drained >= self.limit || self.will_be_full
     }
 
     /// Looks for new processes and reads what all have written; says how many events that were.
@@ -149,6 +179,8 @@ impl Collector {
             let room = self.limit.saturating_sub(self.drained);
             self.drained += process.drain(room, false, tap)?;
         }
+        let unwritten: u64 = self.processes.iter().map(Process::unwritten).sum();
+        self.will_be_full = self.drained + unwritten >= self.limit;
         if self.is_full() {
             self.stop();
         }
@@ -194,6 +226,7 @@ impl Collector {
                     break;
                 }
             }
+            self.drained += process.drain_unwritten(self.limit - self.drained, tap)?;
             process.session.stop();
             recordings.push(process.finish()?);
         }
@@ -235,10 +268,9 @@ impl Process {
             missing: VecDeque::new(),
             current: 0,
             number: 0,
-            writer: spool::Writer::new(file)?,
+            output: Output { writer: spool::Writer::new(file)?, has_accesses: false },
             spool,
             events: 0,
-            has_accesses: false,
         })
     }
 
@@ -264,10 +296,7 @@ impl Process {
                     self.current = event.address as u32;
                     continue;
                 }
-                count += 1;
-                self.has_accesses |= event.kind.is_plain();
-                tap(self.current, &event);
-                self.writer.push(self.current, &event)?;
+                count += self.output.push(self.current, event, room - count, tap)?;
             }
             ring.release();
             if batch < BATCH_EVENTS {
@@ -310,10 +339,7 @@ impl Process {
                 self.number += 1;
             }
             ring.pass(words);
-            count += 1;
-            self.has_accesses |= event.kind.is_plain();
-            tap(thread as u32, &event);
-            self.writer.push(thread as u32, &event)?;
+            count += self.output.push(thread as u32, event, room - count, tap)?;
         }
         if count > 0 {
             ring.release();
@@ -334,6 +360,26 @@ impl Process {
             }
             _ => false,
         }
+    }
+
+    /// How many accesses were counted and not written yet.
+    fn unwritten(&self) -> u64 {
+        self.rings.iter().flatten().map(Reader::unwritten).sum()
+    }
+
+    /// Takes what was counted and will never be written.
+    fn drain_unwritten(&mut self, room: u64, tap: &mut Tap<'_>) -> io::Result<u64> {
+        let mut total = 0;
+        for (thread, ring) in (0..).zip(&self.rings) {
+            let count = ring.as_ref().map_or(0, Reader::unwritten);
+            if count > 0 {
+                let thread = if self.mode == Mode::Serial { self.current } else { thread };
+                let run = Event::new(Kind::Run, count, 0);
+                total += self.output.push(thread, run, room - total, tap)?;
+            }
+        }
+        self.events += total;
+        Ok(total)
     }
 
     fn open_rings(&mut self) {
@@ -376,14 +422,14 @@ impl Process {
             pid: header.pid.load(Ordering::Relaxed),
             events: self.events,
             threads: header.threads.load(Ordering::Relaxed),
-            has_accesses: self.has_accesses,
+            has_accesses: self.output.has_accesses,
             evictions: header.evictions.load(Ordering::Relaxed),
             spool: self.spool,
             maps,
             is_damaged: self.rings.iter().flatten().any(Reader::is_damaged),
             mode: self.mode,
         };
-        self.writer.finish()?;
+        self.output.writer.finish()?;
         Ok(recording)
     }
 }

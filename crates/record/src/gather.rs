@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use crate::collect::Recording;
 use crate::convert::{self, FileSink, Summary, convert};
+use crate::expand::Expanded;
 use crate::lift::Lifted;
 use crate::spool::Reader;
 use crate::symbols::Symbols;
@@ -51,7 +52,7 @@ pub fn write_trace(recording: &Recording, base: &Path, out: &mut dyn Write) -> i
     let open = || {
         symbols.borrow_mut().select(0);
         let reader = Reader::new(BufReader::new(File::open(&recording.spool)?))?;
-        Ok(Lifted::new(reader, Rc::clone(&symbols)))
+        Ok(Lifted::new(Expanded::new(reader), Rc::clone(&symbols)))
     };
     let mut sink = FileSink::new(BufWriter::new(out))?;
     let summary = convert(open, &mut Shared(Rc::clone(&symbols)), &mut sink)?;

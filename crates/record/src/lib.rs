@@ -9,6 +9,7 @@ pub mod attach;
 pub mod cells;
 pub mod collect;
 pub mod convert;
+pub mod expand;
 pub mod gather;
 pub mod lift;
 pub mod plan;

@@ -24,7 +24,9 @@
 #[cfg(not(reweave_export))]
 pub mod link;
 pub mod plan;
+pub mod predict;
 pub mod shared;
+pub mod std_events;
 pub mod wire;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

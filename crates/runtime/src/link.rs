@@ -188,6 +188,16 @@ impl Reader {
         }
     }
 
+    /// How many accesses were as expected since the last event: they will be told by a run, or
+    /// were the last that the program did.
+    #[must_use]
+    pub fn unwritten(&self) -> u64 {
+        let ring = self.ring();
+        let run = ring.run.load(Ordering::Acquire);
+        let is_current = run >> 32 == ring.head.load(Ordering::Acquire) & u64::from(u32::MAX);
+        if is_current { run & u64::from(u32::MAX) } else { 0 }
+    }
+
     /// Whether the writer has ended and all of it is read.
     #[must_use]
     pub fn is_over(&self) -> bool {

@@ -8,13 +8,14 @@ use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use crate::doors::program;
+use crate::predict;
 use crate::shared::{RING_HEADER_BYTES, Ring, file_bytes};
 use crate::thread::{self, Thread};
 use crate::wire::{ADDRESS_MASK, EVENT_WORDS_MAX, Kind, shift};
 use crate::{process, replay, sys, turn};
 
-/// The most words that an event takes.
-const EVENT_WORDS: u64 = EVENT_WORDS_MAX as u64;
+/// The most words that an event takes, with the run before it.
+const EVENT_WORDS: u64 = EVENT_WORDS_MAX as u64 + 1;
 
 /// Where a thread's events go.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +26,6 @@ pub(crate) struct Buffer {
     head: u64,
     limit: u64,
     ring: *const Ring,
-    /// Whether values are told.
-    pub(crate) values: bool,
     /// Whether events of synchronisation are numbered.
     pub(crate) numbered: bool,
 }
@@ -39,7 +38,6 @@ impl Buffer {
             head: 0,
             limit: 0,
             ring: ptr::null(),
-            values: false,
             numbered: false,
         }
     }
@@ -73,7 +71,7 @@ impl Buffer {
 
     /// Writes `count` words; the reader sees all of them or none.
     unsafe fn put(&mut self, words: &[u64; 6], count: usize) {
-        if self.head > self.limit && !self.make_room() {
+        if !self.end_run() {
             return;
         }
         let place = self.place();
@@ -95,6 +93,28 @@ impl Buffer {
     unsafe fn publish(&mut self, count: u64) {
         self.head += count;
         (*self.ring).head.store(self.head, Ordering::Release);
+        (*self.ring).run.store(self.head << 32, Ordering::Relaxed);
+    }
+
+    /// Makes room for an event, and writes how many accesses were as expected before it; false when
+    /// nothing is recorded any more.
+    #[inline]
+    unsafe fn end_run(&mut self) -> bool {
+        if self.head > self.limit && !self.make_room() {
+            return false;
+        }
+        let count = (*self.ring).run.load(Ordering::Relaxed) & u64::from(u32::MAX);
+        if count > 0 {
+            let word = count | (Kind::Run as u64) << shift::KIND;
+            (*self.place()).store(word, Ordering::Relaxed);
+            self.publish(1);
+        }
+        true
+    }
+
+    /// Where accesses that are as expected are counted.
+    pub(crate) unsafe fn run(&self) -> *mut u64 {
+        (*self.ring).run.as_ptr()
     }
 
     /// Waits until there is room for an event; false when nothing is recorded any more.
@@ -218,7 +238,7 @@ impl Entry {
             (number, shift::NUMBER),
             (take_stored(thread), shift::STORED),
             (more.extra, shift::EXTRA),
-            (more.value.filter(|_| (*buffer).values || !kind.is_plain()), shift::VALUE),
+            (more.value, shift::VALUE),
         ];
         for (word, shift) in optional {
             if let Some(word) = word {
@@ -253,7 +273,22 @@ unsafe fn take_stored(thread: *mut Thread) -> Option<u64> {
         return None;
     }
     (*thread).pending = 0;
-    Some(load(address, (*thread).pending_size))
+    let value = load(address, (*thread).pending_size);
+    remember(thread, address, (*thread).pending_size, value);
+    Some(value)
+}
+
+/// Remembers that `value` was seen in the `1 << size` bytes at `address`.
+#[inline(always)]
+unsafe fn remember(thread: *mut Thread, address: u64, size: u32, value: u64) {
+    *(*thread).memories.add(predict::memory_of(address)) = predict::mark(address, size, value);
+}
+
+/// Whether the `1 << size` bytes at `address` are what was last seen there.
+#[inline(always)]
+unsafe fn is_as_remembered(thread: *mut Thread, address: u64, size: u32) -> bool {
+    let mark = *(*thread).memories.add(predict::memory_of(address));
+    mark == predict::mark(address, size, load(address, size))
 }
 
 /// The `1 << size` bytes at `address`, as a number.
@@ -289,7 +324,8 @@ pub(crate) unsafe fn switch(thread: *mut Thread, escaped: bool) {
 
 /// Logs a plain access of `1 << size` bytes at `address` by code at `code`.
 ///
-/// All that can go wrong leaves by a tail call, so that the common way needs no stack.
+/// An access that is as expected is only counted. All that can go otherwise leaves by a tail call,
+/// so that the common way needs no stack.
 #[inline(always)]
 pub(crate) unsafe fn access(kind: Kind, size: u32, address: u64, code: u64) {
     let thread = thread::current();
@@ -302,34 +338,55 @@ pub(crate) unsafe fn access(kind: Kind, size: u32, address: u64, code: u64) {
     (*thread).depth = 1;
     compiler_fence(Ordering::SeqCst);
     (*thread).quantum -= 1;
-    let buffer = (*thread).buffer;
-    if (*thread).quantum < 0 || (*buffer).head > (*buffer).limit {
+    let slot = (*thread).expected;
+    let is_expected = (*slot).key == predict::key(kind, size, code) && (*slot).address == address;
+    if (*thread).quantum < 0 || !is_expected {
         return attended(thread, kind, size, address, code);
     }
-    write_access(thread, kind, size, address, code);
+    if !(*thread).memories.is_null() {
+        let pending = (*thread).pending;
+        let is_known =
+            pending == 0 || is_as_remembered(thread, pending, (*thread).pending_size);
+        let is_seen = !matches!(kind, Kind::Read) || is_as_remembered(thread, address, size);
+        if !is_known || !is_seen {
+            return attended(thread, kind, size, address, code);
+        }
+        (*thread).pending = if matches!(kind, Kind::Read) { 0 } else { address };
+        (*thread).pending_size = size;
+    }
+    (*slot).address = address.wrapping_add((*slot).stride);
+    (*thread).previous = slot;
+    (*thread).expected = (*thread).slots.add((*slot).follow as usize);
+    *(*thread).run += 1;
     compiler_fence(Ordering::SeqCst);
     (*thread).depth = 0;
 }
 
-/// Writes an access to a ring that has room for it.
-#[inline(always)]
+/// Writes an access to a ring that has room for it, and learns from it.
 unsafe fn write_access(thread: *mut Thread, kind: Kind, size: u32, address: u64, code: u64) {
     let buffer = (*thread).buffer;
+    let key = predict::key(kind, size, code);
+    let slot = (*thread).slots.add(predict::slot_of(key));
+    (*slot).learn(key, address);
+    (*(*thread).previous).follow = slot.offset_from((*thread).slots) as u64;
+    (*thread).previous = slot;
+    (*thread).expected = (*thread).slots.add((*slot).follow as usize);
     let mut first = address | (kind as u64) << shift::KIND | u64::from(size) << shift::SIZE;
     let place = (*buffer).place();
     (*place.add(1)).store(code, Ordering::Relaxed);
     let mut count = 2;
-    if (*buffer).values {
-        if (*thread).pending != 0 {
+    if !(*thread).memories.is_null() {
+        if let Some(stored) = take_stored(thread) {
             first |= 1 << shift::STORED;
-            (*place.add(2)).store(load((*thread).pending, (*thread).pending_size), Ordering::Relaxed);
+            (*place.add(2)).store(stored, Ordering::Relaxed);
             count = 3;
         }
         if matches!(kind, Kind::Read) {
+            let value = load(address, size);
+            remember(thread, address, size, value);
             first |= 1 << shift::VALUE;
-            (*place.add(count)).store(load(address, size), Ordering::Relaxed);
+            (*place.add(count)).store(value, Ordering::Relaxed);
             count += 1;
-            (*thread).pending = 0;
         } else {
             (*thread).pending = address;
             (*thread).pending_size = size;
@@ -361,8 +418,7 @@ unsafe fn attended(thread: *mut Thread, kind: Kind, size: u32, address: u64, cod
         if replay::is_on() {
             replay::before(thread, code, [address, 1 << size], kind);
         }
-        let buffer = (*thread).buffer;
-        if (*buffer).head <= (*buffer).limit || (*buffer).make_room() {
+        if (*(*thread).buffer).end_run() {
             write_access(thread, kind, size, address, code);
         }
         if replay::is_on() {

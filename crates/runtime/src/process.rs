@@ -5,6 +5,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::log::{Buffer, Entry};
+use crate::predict::{MEMORIES, SLOTS, Slot};
 use crate::shared::{
     DIRECTORY_VARIABLE, HEADER_BYTES, Header, MAGIC, Mode, RING_HEADER_BYTES, SETTINGS_WORDS,
     Settings, file_bytes,
@@ -29,6 +30,7 @@ static PREFIX: Global<[u8; PATH_MAX]> = Global(core::cell::UnsafeCell::new([0; P
 static PREFIX_LENGTH: AtomicU32 = AtomicU32::new(0);
 static DIRECTORY_LENGTH: AtomicU32 = AtomicU32::new(0);
 static COLLECTOR: AtomicU32 = AtomicU32::new(0);
+static MEMORY: AtomicPtr<u64> = AtomicPtr::new(ptr::null_mut());
 static PATIENCE_MS: AtomicU64 = AtomicU64::new(0);
 static SESSIONS: AtomicU32 = AtomicU32::new(0);
 
@@ -153,7 +155,9 @@ unsafe fn open_session() -> Option<()> {
     let buffer = &mut *SHARED_BUFFER.0.get();
     *buffer = Buffer::new();
     buffer.open(place.add(HEADER_BYTES), settings.ring_words);
-    buffer.values = settings.values && settings.mode == Mode::Serial;
+    let keeps_values = settings.values && settings.mode == Mode::Serial && !settings.replay;
+    let memories = if keeps_values { sys::allocate(MEMORIES * 8)? } else { ptr::null_mut() };
+    MEMORY.store(memories.cast(), Ordering::Relaxed);
     sys::membarrier_register();
     turn::start(settings.mode == Mode::Serial, settings.seed, settings.turn_max);
     replay::start(settings.replay);
@@ -264,6 +268,9 @@ pub(crate) unsafe fn begin(thread: *mut Thread, code: u64) {
     } else if !open_ring(thread) {
         return;
     }
+    if !expect_nothing(thread) {
+        return;
+    }
     thread::set_current(thread);
     replay::begin(thread);
     (*thread).attention.store(u32::from(replay::is_on()), Ordering::Relaxed);
@@ -276,6 +283,23 @@ pub(crate) unsafe fn begin(thread: *mut Thread, code: u64) {
     } else if let Some((place, length)) = crate::doors::thread::stack() {
         entry.log_extra(Kind::Alloc, place, length);
     }
+}
+
+/// Forgets what the block's last thread did, so that nothing is expected of this one.
+unsafe fn expect_nothing(thread: *mut Thread) -> bool {
+    const BYTES: usize = SLOTS * size_of::<Slot>();
+    if (*thread).slots.is_null() {
+        match sys::allocate(BYTES) {
+            Some(place) => (*thread).slots = place.cast(),
+            None => return false,
+        }
+    } else {
+        crate::doors::memory::fill((*thread).slots as usize, 0, BYTES);
+    }
+    ((*thread).previous, (*thread).expected) = ((*thread).slots, (*thread).slots);
+    (*thread).memories = MEMORY.load(Ordering::Relaxed);
+    (*thread).run = (*(*thread).buffer).run();
+    true
 }
 
 /// A ring of the thread's own.

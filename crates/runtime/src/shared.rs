@@ -173,8 +173,12 @@ impl Default for Outcome {
 pub struct Ring {
     /// Words written.
     pub head: AtomicU64,
+    /// Accesses that were as expected since the last word was written: their number in the low
+    /// half, the low half of `head` at that moment in the other. They count only as long as the two
+    /// heads agree, so that a program that dies between two stores is not misunderstood.
+    pub run: AtomicU64,
     /// Keeps the writer's line apart from the reader's.
-    pub apart: [u64; 7],
+    pub apart: [u64; 6],
     /// Words read.
     pub tail: AtomicU64,
     /// Whether the writer sleeps until words are read.

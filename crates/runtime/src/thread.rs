@@ -9,6 +9,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::log::Buffer;
+use crate::predict::Slot;
 use crate::sys;
 
 global_asm!(
@@ -39,14 +40,24 @@ pub(crate) struct Thread {
     pub(crate) attention: AtomicU32,
     /// Accesses left until the turn is handed on.
     pub(crate) quantum: i64,
-    /// Where events go.
-    pub(crate) buffer: *mut Buffer,
+    /// Where the access that is expected next is remembered.
+    pub(crate) expected: *mut Slot,
+    /// Where accesses that are as expected are counted.
+    pub(crate) run: *mut u64,
+    /// What was last seen at addresses, if values are recorded; else null.
+    pub(crate) memories: *mut u64,
     /// Where the last plain write went, if what it stored is to be told; else 0.
     pub(crate) pending: u64,
     /// The binary logarithm of the bytes that it stored.
     pub(crate) pending_size: u32,
     /// The thread's number, in order of creation.
     pub(crate) number: u32,
+    /// Where the last access is remembered.
+    pub(crate) previous: *mut Slot,
+    /// What the thread expects.
+    pub(crate) slots: *mut Slot,
+    /// Where events go.
+    pub(crate) buffer: *mut Buffer,
     /// 1 when it is this thread's turn; threads sleep on it.
     pub(crate) granted: AtomicU32,
     /// Whether the turn was taken from the thread while it ran unseen.
@@ -103,6 +114,11 @@ impl Thread {
             depth,
             attention: AtomicU32::new(0),
             quantum: 0,
+            expected: ptr::null_mut(),
+            run: ptr::null_mut(),
+            memories: ptr::null_mut(),
+            previous: ptr::null_mut(),
+            slots: ptr::null_mut(),
             buffer: ptr::null_mut(),
             pending: 0,
             pending_size: 0,
@@ -240,10 +256,10 @@ pub(crate) fn create() -> Option<*mut Thread> {
         unsafe {
             while !thread.is_null() {
                 if (*thread).life.load(Ordering::Acquire) & life::USED == 0 {
-                    let (sibling, own, occurrences) =
-                        ((*thread).sibling, (*thread).own, (*thread).occurrences);
+                    let (sibling, slots, occurrences) =
+                        ((*thread).sibling, (*thread).slots, (*thread).occurrences);
                     *thread = Thread::new(0);
-                    ((*thread).sibling, (*thread).own) = (sibling, own);
+                    ((*thread).sibling, (*thread).slots) = (sibling, slots);
                     (*thread).occurrences = occurrences;
                     return Some(thread);
                 }

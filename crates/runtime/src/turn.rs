@@ -85,7 +85,8 @@ pub(crate) fn random(bound: u64) -> u64 {
 
 unsafe fn draw(thread: *mut Thread) {
     if !is_serial() {
-        (*thread).quantum = i64::MAX / 2;
+        // Not for ever: runs of accesses are counted in 32 bits.
+        (*thread).quantum = 1 << 30;
         return;
     }
     let grown = ((*(*thread).buffer).written() >> 7).max(TURN_FIRST);
@@ -147,6 +148,8 @@ unsafe fn rejoin(thread: *mut Thread) {
     let was_evicted = LOCK.with(|| {
         let was = (*thread).evicted.swap(0, Ordering::AcqRel) != 0;
         if was {
+            // Others have run since: what it wrote last may no longer be there.
+            (*thread).pending = 0;
             enqueue(thread);
             hand_on_if_free();
         }

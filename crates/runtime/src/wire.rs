@@ -1,6 +1,6 @@
 //! What a recorded program says of itself: the words of an event, as they stand in a ring.
 //!
-//! An event is two words (one for [`Kind::Enter`] and [`Kind::Leave`]), then up to four more that
+//! An event is two words (one for [`Kind::Enter`], [`Kind::Leave`] and [`Kind::Run`]), then up to four more that
 //! its first word announces:
 //!
 //! ```text
@@ -162,6 +162,8 @@ kinds! {
     Park,
     /// Nothing but the `stored` of the thread's last plain write.
     Stored,
+    /// `address` accesses that were as expected; see [`crate::predict`]. One word.
+    Run,
 }
 
 impl Kind {
@@ -175,7 +177,7 @@ impl Kind {
     #[inline]
     #[must_use]
     pub const fn is_one_word(self) -> bool {
-        matches!(self, Self::Enter | Self::Leave)
+        matches!(self, Self::Enter | Self::Leave | Self::Run)
     }
 
     /// Whether the event is a plain access to memory.

@@ -14,6 +14,7 @@ use super::rules::{Impossible, Rules};
 use super::sink::{Converted, Sink};
 use super::stacks::{Context, Contexts, Stack};
 use super::synchronisation::{Objects, Waiting};
+use crate::lift::Count;
 use crate::spool::Stream;
 
 /// What is known of a thread.
@@ -122,8 +123,14 @@ impl Pass<'_> {
             _ => {}
         }
         let logged = state.logged.entry(event.code).or_default();
-        let occurrence = *logged;
-        *logged = logged.saturating_add(1);
+        let occurrence = match Count::of(&event) {
+            Count::One => {
+                *logged = logged.saturating_add(1);
+                *logged - 1
+            }
+            Count::WithLast => logged.saturating_sub(1),
+            Count::WithNext => *logged,
+        };
         let mut current =
             Current { event, thread, number, place, occurrence, site: None, origin: None };
         self.convert(&mut current, ahead)
@@ -137,6 +144,7 @@ impl Pass<'_> {
         match current.event.kind {
             Kind::Nothing
             | Kind::Stored
+            | Kind::Run
             | Kind::Switch
             | Kind::Begin
             | Kind::End
