@@ -281,12 +281,8 @@ impl<'a> Maker<'a> {
     fn goals(&mut self, target: &Target) -> Result<(), PlanError> {
         self.plan.goal_kind = target.kind;
         for &event in &target.goals {
-            let origin = self.origins.get(event).ok_or(PlanError::NoOrigin(event))?;
-            let mut waypoint = self.waypoint(self.trace.event(event).thread, origin)?;
-            // What is logged when a lock is taken comes right after its request, from one place.
-            if let Op::Request(_) = self.trace.event(event).op {
-                waypoint.occurrence = waypoint.occurrence.saturating_add(1);
-            }
+            let origin = self.goal_origin(event).ok_or(PlanError::NoOrigin(event))?;
+            let waypoint = self.waypoint(self.trace.event(event).thread, origin)?;
             self.plan.goals.push(waypoint);
             self.plan.goal_events.push(event);
         }
@@ -299,6 +295,23 @@ impl<'a> Maker<'a> {
             self.plan.pairs = target.pairs.iter().filter_map(pair).collect();
         }
         Ok(())
+    }
+
+    /// The origin of `event`; of a request, that of the acquire which comes next. Where it never came
+    /// it would have been logged right after the request, from the same place.
+    fn goal_origin(&self, event: EventId) -> Option<Origin> {
+        let origin = self.origins.get(event)?;
+        let Op::Request(lock) = self.trace.event(event).op else { return Some(origin) };
+        let events = self.trace.thread_events(self.trace.event(event).thread);
+        let next = events.get(self.trace.position(event) as usize + 1).copied();
+        let acquire = next.filter(|&next| {
+            let op = self.trace.event(next).op;
+            op == Op::Acquire(lock) || op == Op::AcquireShared(lock)
+        });
+        match acquire {
+            Some(acquire) => self.origins.get(acquire),
+            None => Some(Origin { occurrence: origin.occurrence.saturating_add(1), ..origin }),
+        }
     }
 
     fn waypoint(&mut self, thread: ThreadId, origin: Origin) -> Result<Waypoint, PlanError> {

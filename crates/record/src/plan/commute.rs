@@ -88,3 +88,38 @@ fn are_apart(left: Footprint, right: Footprint) -> bool {
         ) => true,
     }
 }
+
+/// Whether a thread that comes to `op` may have to wait there for others.
+pub(super) const fn may_wait(op: Op) -> bool {
+    match op {
+        Op::Acquire(_)
+        | Op::AcquireShared(_)
+        | Op::Join(_)
+        | Op::Wake(_)
+        | Op::Timeout(_)
+        | Op::Depart(_)
+        | Op::Take(_) => true,
+        Op::Read(_)
+        | Op::Write(_)
+        | Op::LooseRead(_)
+        | Op::AtomicRead(..)
+        | Op::AtomicWrite(..)
+        | Op::AtomicUpdate(..)
+        | Op::Fence(_)
+        | Op::Release(_)
+        | Op::ReleaseShared(_)
+        | Op::Request(_)
+        | Op::Fork(_)
+        | Op::Wait(_)
+        | Op::Notify(_)
+        | Op::NotifyAll(_)
+        | Op::Arrive(_)
+        | Op::Post(_)
+        | Op::Alloc(_)
+        | Op::Free(_)
+        | Op::Begin(_)
+        | Op::End(_)
+        | Op::Branch
+        | Op::Let(_) => false,
+    }
+}

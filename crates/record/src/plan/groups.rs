@@ -4,14 +4,15 @@
 //! takes it again: all events of a thread with the same origin happen at once. Where a schedule runs
 //! others between them, the later ones are moved up or the earlier ones down, past events with which
 //! they commute; each move gives a schedule that does the same. Where a schedule ends in between, the
-//! rest is done too, or none of it, if nobody would notice. Else the schedule is refused.
+//! rest is done too, or none of it, if nobody would notice; a rest that may have to wait for others is
+//! not done. Else the schedule is refused.
 
 use std::ops::RangeInclusive;
 
 use reweave_base::IndexVec;
 use reweave_trace::{EventId, Origin, Origins, Reordering, ThreadId, Trace};
 
-use super::commute::commute;
+use super::commute::{commute, may_wait};
 use super::{PlanError, Target};
 
 /// Events in the order in which they are to happen.
@@ -160,7 +161,10 @@ impl<'a> Order<'a> {
         let others =
             || self.events[group.last + 1..].iter().filter(|&&it| self.thread_of(it) != thread);
         let passes = |event: EventId| others().all(|&other| commute(self.trace, event, other));
-        let may_happen = rest.iter().all(|event| !target.ahead.contains(event) && passes(*event));
+        let may_happen = rest.iter().all(|&event| {
+            let waits = may_wait(self.trace.event(event).op);
+            !target.ahead.contains(&event) && !waits && passes(event)
+        });
         if may_happen {
             return Ok(());
         }

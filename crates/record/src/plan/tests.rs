@@ -175,13 +175,11 @@ fn a_deadlock_is_threads_that_wait_and_requests_are_no_steps() {
             Blocked []
         "#]],
     );
-    // A thread that is at its request is at the acquire that comes from the same place.
-    let plan = Plan::of(
-        &trace,
-        &Reordering::explicit(events(&[1, 2, 3, 8])),
-        &Goal::Deadlock(events(&[4, 9])),
-    );
-    assert_eq!(plan.unwrap().goals[0].occurrence, 1);
+    // A thread that is at its request is to wait for the acquire that comes next.
+    let at_request = Goal::Deadlock(events(&[4, 9]));
+    let plan = Plan::of(&trace, &Reordering::explicit(events(&[1, 2, 3, 8])), &at_request).unwrap();
+    let goal = plan.goals[0];
+    assert_eq!((plan.codes[goal.code as usize].offset, goal.occurrence), (10, 0));
 }
 
 #[test]
@@ -449,6 +447,47 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_thread_that_woke_and_cannot_take_its_lock_again_has_not_woken_for_replay() {
+    // t1 wakes while t2 has the lock, which is as far as the schedule goes.
+    let trace = drawn(
+        "
+        main      t1        t2
+        fork(t1)
+        fork(t2)
+                  acq(m)
+                  rel(m)
+                  wait(c)
+        notify(c)
+                  wake(c)
+                  acq(m)
+                  rel(m)
+                            acq(m)
+                            w(x)
+        w(x)
+        ",
+        &[5, 8],
+    );
+    let [first, second] = [11, 12].map(|number| trace.numbered(number).unwrap());
+    check(
+        &trace,
+        &Reordering::explicit(events(&[1, 2, 3, 4, 5, 10, 6, 7])),
+        &Goal::Race(first, second),
+        &expect![[r#"
+            thread 0: 0 of 0
+            thread 1: 0 of 0
+            thread 2: 1 of 0
+            run 0 /bin/bank+4 #0  main|fork(t2)
+            run 1 /bin/bank+8 #0  t1|wait(c)
+            run 2 /bin/bank+20 #0  t2|acq(m)
+            run 0 /bin/bank+12 #0  main|notify(c)
+            then 2 /bin/bank+22 #0  t2|w(x)
+            then 0 /bin/bank+24 #0  main|w(x)
+            Together [[0, 1]]
+        "#]],
+    );
 }
 
 /// Every operation, all threads but the first created by another.
