@@ -3,9 +3,10 @@
 //! A trace speaks of variables, a program of overlapping accesses to bytes. Memory is looked at in
 //! *granules*, aligned words of eight bytes, each from one allocation or release of it to the next:
 //! a *lifetime*. Within a lifetime the cells of a granule are the coarsest pieces whose borders
-//! include the borders of every access. A lifetime is *kept* when at least two threads accessed
-//! the granule and at least one of them wrote; everything else is of no interest to any analysis
-//! and is dropped.
+//! include the borders of every access. A lifetime is *kept* when two threads contend for the granule:
+//! two of their accesses, of which one writes, are not ordered by forks, joins and the order within
+//! threads. What is only handed over so, from those who initialise to those who work to those who
+//! gather, is accessed in the same order by every run, and no analysis can tell whether it is there.
 //!
 //! [`Survey`] finds this in one pass over a recording; [`Cells`] is its answer. A lifetime is told
 //! by when it was, counted in allocations and releases, so whoever asks needs to count these and
@@ -15,6 +16,7 @@
 //! costs one look into a table.
 
 mod blocks;
+mod hand_over;
 #[doc(hidden)]
 pub mod reference;
 mod survey;

@@ -42,7 +42,9 @@ use reweave_base::FxHashSet;
 
 use crate::spool::{Ending, Stream};
 
+pub(crate) use memory::part;
 pub use naming::Symbols;
+pub(crate) use naming::at_offset;
 pub use sink::{Converted, FileSink, Sink};
 
 /// What became of a recording.
@@ -52,7 +54,7 @@ pub struct Summary {
     pub events: u64,
     /// Events of the recording.
     pub recorded: u64,
-    /// Accesses to memory that only one thread used or that nobody wrote: left out.
+    /// Accesses to memory that threads do not contend for: left out.
     pub local_accesses: u64,
     /// What was left out because it cannot have happened, and how often.
     pub impossible: BTreeMap<&'static str, u64>,
@@ -77,16 +79,18 @@ pub struct Summary {
     pub ending: Option<Ending>,
 }
 
-/// Converts the recording that `open` opens from its beginning, as often as it is called.
+/// Converts the recording that `open` opens from its beginning, as often as it is called. With
+/// `keeps_all`, accesses to memory that nobody contends for are kept too.
 ///
 /// # Errors
 /// If the recording cannot be read or the trace cannot be written.
 pub fn convert<S: Stream>(
     mut open: impl FnMut() -> io::Result<S>,
+    keeps_all: bool,
     symbols: &mut dyn Symbols,
     sink: &mut dyn Sink,
 ) -> io::Result<Summary> {
-    let mut preview = preview::Preview::of(&mut open()?)?;
+    let mut preview = preview::Preview::of(&mut open()?, keeps_all)?;
     let loose = match preview.is_free {
         true => order::loose_cells(&mut open()?, &mut preview.cells)?,
         false => FxHashSet::default(),

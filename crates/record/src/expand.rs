@@ -185,3 +185,6 @@ impl<S: Stream> Stream for Expanded<S> {
         self.inner.ending()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,10 +40,16 @@ impl convert::Symbols for Shared {
 }
 
 /// Writes the trace of `recording` to `out`; source files below `base` are named relative to it.
+/// With `keeps_all`, accesses to memory that threads do not contend for are kept too.
 ///
 /// # Errors
 /// If the recording cannot be read or the trace cannot be written.
-pub fn write_trace(recording: &Recording, base: &Path, out: &mut dyn Write) -> io::Result<Summary> {
+pub fn write_trace(
+    recording: &Recording,
+    base: &Path,
+    keeps_all: bool,
+    out: &mut dyn Write,
+) -> io::Result<Summary> {
     let mut symbols = Symbols::new(base);
     for (number, text) in (0..).zip(&recording.maps) {
         symbols.add_map(number, text);
@@ -55,7 +61,7 @@ pub fn write_trace(recording: &Recording, base: &Path, out: &mut dyn Write) -> i
         Ok(Lifted::new(Expanded::new(reader), Rc::clone(&symbols)))
     };
     let mut sink = FileSink::new(BufWriter::new(out))?;
-    let summary = convert(open, &mut Shared(Rc::clone(&symbols)), &mut sink)?;
+    let summary = convert(open, keeps_all, &mut Shared(Rc::clone(&symbols)), &mut sink)?;
     sink.finish()?.flush()?;
     Ok(summary)
 }

@@ -132,6 +132,7 @@ fn waits_are_woken_by_notifies_and_by_nothing_else() {
             (0, on(Kind::Unlock, "m")),
         ],
         expect![[r#"
+            main|req(m)|a.c:9
             main|acq(m)|a.c:9
             main|rel(m)|a.c:9
             main|wait(ready)|a.c:9
@@ -172,15 +173,45 @@ fn a_lock_is_given_back_in_the_mode_in_which_it_was_taken() {
             (0, on(Kind::Unlock, "m")),
         ],
         expect![[r#"
+            main|req(m)|a.c:9
             main|racq(m)|a.c:9
+            T1|req(m)|a.c:9
             T1|racq(m)|a.c:9
             main|rrel(m)|a.c:9
             T1|rrel(m)|a.c:9
+            main|req(m)|a.c:9
             main|acq(m)|a.c:9
+            main|req(m)|a.c:9
             main|acq(m)|a.c:9
             main|rel(m)|a.c:9
             main|rel(m)|a.c:9
             not forked: [1]
+        "#]],
+    );
+}
+
+#[test]
+fn who_tries_or_waits_for_a_while_only_is_not_said_to_ask() {
+    let (request, lock) = (on(Kind::LockRequest, "m"), on(Kind::Lock, "m"));
+    check(
+        &[
+            (0, flagged(lock, flag::TRY)),
+            (0, on(Kind::Unlock, "m")),
+            (0, flagged(request, flag::TRY)),
+            (0, flagged(lock, flag::TRY)),
+            (0, on(Kind::Unlock, "m")),
+            (0, request),
+            (0, lock),
+            (0, on(Kind::Unlock, "m")),
+        ],
+        expect![[r#"
+            main|acq(m)|a.c:9
+            main|rel(m)|a.c:9
+            main|acq(m)|a.c:9
+            main|rel(m)|a.c:9
+            main|req(m)|a.c:9
+            main|acq(m)|a.c:9
+            main|rel(m)|a.c:9
         "#]],
     );
 }
@@ -201,12 +232,15 @@ fn what_cannot_have_happened_is_left_out_and_counted() {
             (1, on(Kind::Lock, "m")),
         ],
         expect![[r#"
+            main|req(m)|a.c:9
             main|acq(m)|a.c:9
-            main|fork(T1)|a.c:3
+            T1|req(m)|a.c:9
+            main|req(m)|a.c:9
             main|join(T1)|a.c:3
             left out 1: acquire of a lock that another thread holds
             left out 1: end of a block that did not begin
-            left out 1: of a thread that was joined
+            left out 1: fork of a thread that ran before
+            left out 2: of a thread that was joined
             left out 2: release of a lock that its thread does not hold
             left out 1: second acquire of a lock that does not nest
         "#]],
@@ -254,19 +288,23 @@ fn a_new_life_is_another_name() {
         &[&life[..], &life, &destroyed, &destroyed].concat(),
         expect![[r#"
             main|alloc(block#1)|a.c:3
+            main|req(lock#1)|a.c:3
             main|acq(lock#1)|a.c:3
             main|w(block#1+8)|a.c:7
             main|rel(lock#1)|a.c:3
             T1|w(block#1+8)|a.c:7
             main|free(block#1)|a.c:3
             main|alloc(block#2)|a.c:3
+            main|req(lock#2)|a.c:3
             main|acq(lock#2)|a.c:3
             main|w(block#2+8)|a.c:7
             main|rel(lock#2)|a.c:3
             T1|w(block#2+8)|a.c:7
             main|free(block#2)|a.c:3
+            main|req(m)|a.c:9
             main|acq(m)|a.c:9
             main|rel(m)|a.c:9
+            main|req(m'2)|a.c:9
             main|acq(m'2)|a.c:9
             main|rel(m'2)|a.c:9
             not forked: [1]
@@ -281,8 +319,11 @@ fn names_that_no_format_carries_are_changed() {
     check(
         &[&events[..], &more].concat(),
         expect![[r#"
+            main|req(b!r)|a.c:9
             main|acq(b!r)|a.c:9
+            main|req(free_slots)|a.c:9
             main|acq(free_slots)|a.c:9
+            main|req(_)|a.c:9
             main|acq(_)|a.c:9
             main|w(memory#1)|a.c:7
             T1|w(memory#1+4)|a.c:7
@@ -404,11 +445,13 @@ fn reads_whose_order_is_not_known_have_no_known_writer() {
         ],
         expect![[r#"
             main|fork(T1)|a.c:3
+            T1|req(m)|a.c:9
             T1|acq(m)|a.c:9
             T1|w(counter)|a.c:7
             T1|w(ready)|a.c:7
             T1|rel(m)|a.c:9
             main|r?(ready)|a.c:7
+            main|req(m)|a.c:9
             main|acq(m)|a.c:9
             main|r(counter)|a.c:7
             main|rel(m)|a.c:9

@@ -12,7 +12,7 @@ use reweave_testkit::soak;
 type Logged = (u32, Event);
 
 fn survey(events: &[Logged]) -> Cells {
-    let mut survey = Survey::new();
+    let mut survey = Survey::new(false);
     for (thread, event) in events {
         survey.step(*thread, event);
     }

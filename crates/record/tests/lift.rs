@@ -318,30 +318,16 @@ fn parse(line: &str) -> (u32, Event) {
     (thread, event)
 }
 
-/// What the table in `shims::what` says.
+/// What the runtime logs when a shim calls it.
 fn of_shim(what: u32, address: u64, code: u64, extra: u64) -> Event {
-    use shims::what::*;
-    let (kind, order, flags) = match what {
-        MUTEX_REQUEST | WRITE_REQUEST => (Kind::LockRequest, 0, 0),
-        READ_REQUEST => (Kind::LockRequest, 0, flag::SHARED),
-        MUTEX_TAKEN | WRITE_TAKEN => (Kind::Lock, 0, 0),
-        READ_TAKEN => (Kind::Lock, 0, flag::SHARED),
-        CONDITION_WAIT => (Kind::Wait, 0, 0),
-        CONDITION_WAKE => (Kind::Wake, 0, 0),
-        CONDITION_TIMED_OUT => (Kind::Wake, 0, flag::TIMED_OUT),
-        NOTIFY_ONE => (Kind::Signal, 0, 0),
-        NOTIFY_ALL => (Kind::Broadcast, 0, 0),
-        ONCE_RUNS => (Kind::OnceDone, 4, 0),
-        ONCE_ENDS => (Kind::OnceDone, 3, 0),
-        ONCE_FOUND => (Kind::OnceDone, 2, 0),
-        PARKED => (Kind::Park, 0, 0),
-        SCOPE_LEAVE => (Kind::AtomicUpdate, 3, 0),
-        BARRIER_ARRIVE => (Kind::AtomicUpdate, 4, 0),
-        BARRIER_DEPART => (Kind::AtomicLoad, 2, 0),
-        _ => panic!("no event {what}"),
-    };
-    let extra = matches!(kind, Kind::Wait | Kind::Wake).then_some(extra);
-    Event { order, flags, extra, ..Event::new(kind, address, code) }
+    let logged = shims::what::logged(what).unwrap();
+    let extra = logged.has_extra.then_some(extra);
+    Event {
+        order: logged.order,
+        flags: logged.flags,
+        extra,
+        ..Event::new(logged.kind, address, code)
+    }
 }
 
 type Clock = FxHashMap<u32, u64>;

@@ -2,7 +2,7 @@
 //!
 //! For tests. Every question goes through all events.
 
-use reweave_runtime::wire::Event;
+use reweave_runtime::wire::{Event, Kind};
 
 use super::blocks::Blocks;
 use super::{Access, GRANULE};
@@ -33,14 +33,43 @@ pub fn cells_of(events: &[(u32, Event)], place: usize) -> Vec<Cell> {
                 || others.iter().any(|(_, _, other)| other.start == byte || other.end == byte)
         };
         let end = (begin + 1..).find(|&byte| is_border(byte)).expect("a granule ends");
-        let (lifetime, first, _) = others[0];
-        let is_shared = others.iter().any(|&(_, thread, _)| thread != first);
-        if is_shared && others.iter().any(|(_, _, other)| other.writes) {
+        let (lifetime, ..) = others[0];
+        let is_contended = others.iter().enumerate().any(|(place, first)| {
+            others[place + 1..].iter().any(|second| {
+                (first.2.writes || second.2.writes) && !is_ordered(events, first.0, second.0)
+            })
+        });
+        if is_contended {
             cells.push(Cell { begin, end, lifetime });
         }
         begin = end;
     }
     cells
+}
+
+/// Whether the event at `first` comes before that at `second` in every run: there is a way from one
+/// to the other along threads, from forks to what they begin, and from ends to joins.
+fn is_ordered(events: &[(u32, Event)], first: usize, second: usize) -> bool {
+    let mut reached = vec![false; events.len()];
+    reached[first] = true;
+    for place in first + 1..=second {
+        let (thread, event) = &events[place];
+        let comes_after = |&before: &usize| {
+            let (other, fork) = &events[before];
+            let is_forked = fork.kind == Kind::Fork && fork.address as u32 == *thread && {
+                // Only the first fork of a thread begins it, and only if it had not run before.
+                let known = events[..before].iter().any(|(of, event)| {
+                    let names = matches!(event.kind, Kind::Fork | Kind::Join);
+                    of == thread || names && event.address as u32 == *thread
+                });
+                !known && other != thread
+            };
+            let is_joined = event.kind == Kind::Join && event.address as u32 == *other;
+            reached[before] && (other == thread || is_forked || is_joined)
+        };
+        reached[place] = (first..place).any(|before| comes_after(&before));
+    }
+    reached[second]
 }
 
 /// All accesses to `granule` in the lifetime in which it is at `place`, with their places and

@@ -4,6 +4,7 @@ use reweave_base::FxHashMap;
 use reweave_runtime::wire::Event;
 
 use super::blocks::{Block, Blocks, Change};
+use super::hand_over::{Last, Segments, Sets};
 use super::{Access, Cells, GRANULE, Lifetime, PAGE_GRANULES, split};
 
 /// What is known of a granule in its present lifetime.
@@ -11,11 +12,10 @@ use super::{Access, Cells, GRANULE, Lifetime, PAGE_GRANULES, split};
 struct Granule {
     /// The time of the first access.
     start: u64,
-    /// The thread that accessed it, plus one; 0 if none did yet.
-    thread: u32,
+    last: Last,
     cuts: u8,
-    is_shared: bool,
-    is_written: bool,
+    is_known: bool,
+    is_kept: bool,
 }
 
 struct Page {
@@ -33,13 +33,16 @@ pub struct Survey {
     blocks: Blocks,
     lifetimes: Vec<Lifetime>,
     kept_blocks: Vec<u64>,
+    segments: Segments,
+    sets: Sets,
+    keeps_all: bool,
 }
 
 impl Survey {
-    /// Nothing was seen yet.
+    /// Nothing was seen yet; `keeps_all` asks for every lifetime, contended or not.
     #[must_use]
-    pub fn new() -> Self {
-        Self { last: (u64::MAX, 0), ..Self::default() }
+    pub fn new(keeps_all: bool) -> Self {
+        Self { last: (u64::MAX, 0), keeps_all, ..Self::default() }
     }
 
     /// Takes note of the next event.
@@ -51,27 +54,32 @@ impl Survey {
             }
         } else if let Some(change) = self.blocks.step(event) {
             self.end_lifetimes(&change);
+        } else {
+            self.segments.step(thread, event);
         }
     }
 
     #[inline]
     fn access(&mut self, thread: u32, granule: u64, (from, to): (u8, u8), writes: bool) {
         let time = self.blocks.time();
+        let segment = self.segments.of(thread);
         let (page, place) = split(granule);
-        let known = &mut self.page(page)[place];
-        let thread = thread.wrapping_add(1);
-        if known.thread == 0 {
-            known.start = time;
-            known.thread = thread;
+        let page = self.page(page);
+        let mut known = self.pages[page].granules[place];
+        if !known.is_known {
+            known = Granule { start: time, is_known: true, is_kept: self.keeps_all, ..known };
         }
-        known.is_shared |= known.thread != thread;
-        known.is_written |= writes;
+        if !known.is_kept {
+            let (segments, sets) = (&self.segments, &mut self.sets);
+            known.is_kept = !known.last.is_ordered(segments, sets, segment, writes);
+        }
         // The border after the last byte of a granule is no cut in it.
         known.cuts |= (1_u32 << from | 1_u32 << to) as u8;
+        self.pages[page].granules[place] = known;
     }
 
     #[inline]
-    fn page(&mut self, number: u64) -> &mut [Granule; PAGE_GRANULES] {
+    fn page(&mut self, number: u64) -> usize {
         if self.last.0 != number {
             let pages = &mut self.pages;
             let place = *self.places.entry(number).or_insert_with(|| {
@@ -81,7 +89,7 @@ impl Survey {
             });
             self.last = (number, place);
         }
-        &mut self.pages[self.last.1].granules
+        self.last.1
     }
 
     fn end_lifetimes(&mut self, change: &Change) {
@@ -144,6 +152,5 @@ impl Survey {
 
 /// The lifetime of `granule`, of which so much is known, if it is to be kept.
 fn kept(known: Granule, granule: u64, end: u64) -> Option<Lifetime> {
-    let is_kept = known.is_shared && known.is_written;
-    is_kept.then_some(Lifetime { granule, start: known.start, end, cuts: known.cuts | 1 })
+    known.is_kept.then_some(Lifetime { granule, start: known.start, end, cuts: known.cuts | 1 })
 }

@@ -56,7 +56,7 @@ pub(super) fn memory_order(order: u8) -> MemoryOrder {
 }
 
 /// The part of `value`, which was accessed from `start` on, in the bytes from `begin` to `end`.
-fn part(value: u64, start: u64, begin: u64, end: u64) -> i64 {
+pub(crate) fn part(value: u64, start: u64, begin: u64, end: u64) -> i64 {
     let shifted = value >> (8 * (begin - start));
     let bits = 8 * (end - begin);
     let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };

@@ -60,7 +60,7 @@ pub(super) fn legal_site(text: &str) -> String {
 }
 
 /// `name`, or `name+offset`.
-pub(super) fn at_offset(name: &str, offset: u64) -> String {
+pub(crate) fn at_offset(name: &str, offset: u64) -> String {
     match offset {
         0 => legal(name),
         _ => format!("{}+{offset}", legal(name)),

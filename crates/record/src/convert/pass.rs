@@ -25,6 +25,8 @@ pub(super) struct Thread {
     /// How many events it logged, by code address.
     logged: FxHashMap<u64, u32>,
     pub(super) waiting: Option<Waiting>,
+    /// The lock that it asked for last, until it has one.
+    pub(super) asked: Option<reweave_trace::LockId>,
     /// The atomic blocks that it is in, the last begun last.
     pub(super) blocks: Vec<reweave_trace::BlockId>,
 }

@@ -41,9 +41,9 @@ struct Seen {
 }
 
 impl Preview {
-    pub(super) fn of(stream: &mut dyn Stream) -> io::Result<Self> {
+    pub(super) fn of(stream: &mut dyn Stream, keeps_all: bool) -> io::Result<Self> {
         let mut preview = Self::default();
-        let mut survey = Survey::new();
+        let mut survey = Survey::new(keeps_all);
         let mut threads: FxHashMap<u32, Seen> = FxHashMap::default();
         let mut place = 0;
         while let Some((thread, event)) = stream.next_event()? {

@@ -61,7 +61,13 @@ impl Pass<'_> {
         let address = event.address;
         let op = match event.kind {
             Kind::Fence => Op::Fence(memory_order(event.order)),
-            Kind::LockRequest => Op::Request(self.lock(address)),
+            // Who tries, or waits for a time only, is not said to ask: nothing keeps it for ever.
+            Kind::LockRequest if event.flags & flag::TRY != 0 => return Ok(()),
+            Kind::LockRequest => {
+                let lock = self.lock(address);
+                self.threads[current.thread].asked = Some(lock);
+                Op::Request(lock)
+            }
             Kind::Lock => return self.take_lock(current),
             Kind::Unlock => return self.give_lock_back(current),
             Kind::LockInit | Kind::LockDestroy => {
@@ -174,6 +180,11 @@ impl Pass<'_> {
         let event = current.event;
         let lock = self.lock(event.address);
         let thread = self.thread_id(current.number);
+        // A lock that is no more than a word is taken without a call that would have said so.
+        let was_asked_for = self.threads[current.thread].asked.take() == Some(lock);
+        if !was_asked_for && event.flags & flag::TRY == 0 {
+            self.emit(current, Op::Request(lock), None)?;
+        }
         if event.flags & flag::SHARED != 0 {
             self.emit(current, Op::AcquireShared(lock), None)?;
             return Ok(());
