@@ -58,6 +58,17 @@ pub(crate) struct Replaying {
     #[arg(long, value_name = "SECS", default_value_t = 60,
           value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
+    /// Whether what the program prints is nobody's business
+    #[arg(skip)]
+    is_quiet: bool,
+}
+
+impl Replaying {
+    /// As long as it has not happened up to three times, each for `time` at most; what the program
+    /// prints is dropped.
+    pub(crate) const fn quiet(time: Duration) -> Self {
+        Self { attempts: 1, timeout: time.as_secs(), is_quiet: true }
+    }
 }
 
 /// Runs the command.
@@ -96,7 +107,7 @@ fn one(
     command: &[OsString],
 ) -> anyhow::Result<Confirmation> {
     let time = Duration::from_secs(replaying.timeout);
-    let mut attempt = |plan: &Plan, _: u32| replay(command, plan, time);
+    let mut attempt = |plan: &Plan, _: u32| replay(command, plan, time, replaying.is_quiet);
     let verdict = confirm(trace, &reported.finding, replaying.attempts, &mut attempt)?;
     let replayed = match verdict.is_confirmed() {
         true => Replayed::Confirmed {
@@ -110,14 +121,21 @@ fn one(
 }
 
 /// Runs `words` once under `plan`, for `time` at most. What the program prints goes to standard
-/// error: standard output is for the report.
+/// error, since standard output is for the report, or nowhere if it is to be quiet.
 ///
 /// # Errors
 /// If the program cannot be started or followed.
-fn replay(words: &[OsString], plan: &Plan, time: Duration) -> anyhow::Result<plan::Outcome> {
+fn replay(
+    words: &[OsString],
+    plan: &Plan,
+    time: Duration,
+    is_quiet: bool,
+) -> anyhow::Result<plan::Outcome> {
     let mut command = super::record::program(words)?;
     command.stdin(Stdio::null());
-    if let Ok(own) = std::io::stderr().as_fd().try_clone_to_owned() {
+    if is_quiet {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+    } else if let Ok(own) = std::io::stderr().as_fd().try_clone_to_owned() {
         command.stdout(own);
     }
     reweave_record::replay::replay(&mut command, plan, time)

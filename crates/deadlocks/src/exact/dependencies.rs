@@ -2,8 +2,10 @@
 //!
 //! A dependency is a thread, the locks it holds, the lock it asks for and the code location; all
 //! acquires that agree in these are its instances. Only the outermost acquire of a lock in a mode
-//! can block, and a thread's last event if it requests a lock that the thread never got. Locks
-//! that one thread alone uses can neither block nor guard anybody and are left out.
+//! can block, and a thread's last event if it requests a lock that the thread never got. In a trace
+//! that says where in the program events come from, an acquire that was not requested is one that
+//! would not have waited. Locks that one thread alone uses can neither block nor guard anybody and
+//! are left out.
 //!
 //! Costs the nesting depth for each nested section.
 
@@ -86,7 +88,7 @@ impl Dependencies {
             is_whole: true,
         };
         for (_, section) in trace.sections().entries() {
-            if section.outer.is_some() {
+            if section.outer.is_some() && may_wait(trace, section.acquire) {
                 builder.add(section.acquire, section.thread, section.lock, section.mode);
             }
         }
@@ -107,6 +109,16 @@ impl Dependencies {
     pub(super) fn holding(&self, dependency: DependencyId) -> &Holding {
         &self.holdings[self.all[dependency].holding]
     }
+}
+
+/// Whether the thread would have waited at `acquire` for the lock: a recorder of programs, which
+/// knows the origins of events, says so by a request. Who wakes takes its lock again and waits for it.
+fn may_wait(trace: &Trace, acquire: EventId) -> bool {
+    let before = trace.position(acquire).checked_sub(1);
+    let events = trace.thread_events(trace.event(acquire).thread);
+    let before = before.map(|place| trace.event(events[place as usize]).op);
+    trace.origins().is_none()
+        || matches!(before, Some(Op::Request(_) | Op::Wake(_) | Op::Timeout(_)))
 }
 
 /// The requests that are the last event of their thread.

@@ -50,11 +50,18 @@ fn cycles(trace: &Trace) -> Vec<Vec<EventId>> {
     cycles
 }
 
-/// Whether a thread may be stuck with `event` as its next: an acquire, or a last request.
+/// Whether a thread may be stuck with `event` as its next: an acquire, in a trace that has origins
+/// one that was asked for or that ends a wait, or a last request.
 fn may_block(trace: &Trace, event: EventId) -> bool {
     let happening = trace.event(event);
     match happening.op {
-        Op::Acquire(_) | Op::AcquireShared(_) => true,
+        Op::Acquire(_) | Op::AcquireShared(_) if trace.origins().is_none() => true,
+        Op::Acquire(_) | Op::AcquireShared(_) => {
+            let mut before = trace.thread_events(happening.thread).iter().rev();
+            before.find(|&&it| it < event).is_some_and(|&it| {
+                matches!(trace.event(it).op, Op::Request(_) | Op::Wake(_) | Op::Timeout(_))
+            })
+        }
         Op::Request(_) => trace.thread_events(happening.thread).last() == Some(&event),
         _ => false,
     }

@@ -9,7 +9,7 @@ use reweave_deadlocks::exact::{ExactDeadlocks, Reach};
 use reweave_testkit::corpus;
 use reweave_trace::{Op, Trace, TraceBuilder};
 
-use super::{examine, grouped, run, sets, ungrouped};
+use super::{examine, grouped, run, sets, ungrouped, with_origins};
 
 /// The messages of the findings in the figure, then what was counted.
 #[track_caller]
@@ -183,6 +183,30 @@ fn a_run_that_did_deadlock_is_told_of() {
             t1 holds `a` and waits for `b` at location 4, t2 holds `b` and waits for `c` at location 5, t3 holds `c` and waits for `a` at location 6 (x1)
             deadlocks 1, patterns 1, candidates 1, refuted 0, unknown 0, complete"#]],
     );
+}
+
+#[test]
+fn an_attempt_to_take_a_lock_does_not_wait() {
+    let figure = "
+t1      t2
+req(l)
+acq(l)
+acq(m)
+rel(m)
+rel(l)
+        req(m)
+        acq(m)
+        req(l)
+        acq(l)
+        rel(l)
+        rel(m)
+";
+    let tried = reweave_testkit::trace(figure);
+    // Where nothing is known of the program, an acquire without a request may be one that waits.
+    assert_eq!(sets(&tried, Reach::Every), [[3, 9]]);
+    assert!(sets(&with_origins(&tried), Reach::Every).is_empty());
+    let asked = reweave_testkit::trace(&figure.replace("\nacq(m)\n", "\nreq(m)\nacq(m)\n"));
+    assert_eq!(sets(&with_origins(&asked), Reach::Every), [[4, 10]]);
 }
 
 #[test]

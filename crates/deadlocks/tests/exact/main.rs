@@ -15,7 +15,8 @@ use reweave_deadlocks::exact::{Deadlock, Deadlocks, ExactDeadlocks, Reach, deadl
 use reweave_reorder::{Budget, Engine, Query, Solver};
 use reweave_testkit::{Scope, Shape, corpus, draw, oracle, soak, traces};
 use reweave_trace::{
-    BarrierId, Checker, EventId, Goal, Op, OpKind, SemaphoreId, Trace, TraceBuilder,
+    BarrierId, Checker, Code, EventId, Goal, Module, Op, OpKind, Origin, SemaphoreId, Trace,
+    TraceBuilder,
 };
 
 /// How many states an oracle may visit.
@@ -69,6 +70,19 @@ fn at_one_location(trace: &Trace) -> Trace {
     for (at, &parties) in trace.declared().parties.iter().enumerate() {
         let barrier = BarrierId::from_index(at);
         parties.into_iter().for_each(|parties| builder.declare_parties(barrier, parties));
+    }
+    builder.finish().expect("the events are well formed")
+}
+
+/// The same trace as a recorder of programs gives it, which says which acquires would have waited.
+fn with_origins(trace: &Trace) -> Trace {
+    let mut builder = TraceBuilder::new();
+    *builder.names() = trace.names().clone();
+    let module = builder.origins().add_module(Module::default());
+    let code = builder.origins().add_code(Code { module, offset: 1 });
+    for (occurrence, (_, event)) in (0..).zip(trace.events()) {
+        builder.push(event.thread, event.op, event.site);
+        builder.origin(Origin { code, occurrence });
     }
     builder.finish().expect("the events are well formed")
 }
@@ -247,6 +261,44 @@ fn every_small_trace_has_exactly_the_deadlocks_of_all_reorderings() {
         });
     }
     assert!(count > 200, "only {count} traces have a deadlock");
+}
+
+/// How what is found differs from the definition where the trace says which acquires would wait.
+fn fault_of_attempts(trace: &Trace) -> String {
+    let recorded = with_origins(trace);
+    let every = examine(&recorded, Reach::Every, &ungrouped());
+    let found: BTreeSet<Vec<EventId>> = every.found.iter().map(Deadlock::blocked).collect();
+    let wrong = refusal(&recorded, &every.found).or_else(|| {
+        let expected = reference::deadlocks(&recorded, STATES_MAX)?;
+        (found != expected).then(|| format!("{found:?}, not {expected:?} by the reference"))
+    });
+    wrong.map(|wrong| format!("{wrong}\n{}", draw(trace))).unwrap_or_default()
+}
+
+#[test]
+fn every_small_trace_with_attempts_has_exactly_the_deadlocks_of_the_definition() {
+    const KINDS: [OpKind; 3] = [OpKind::Acquire, OpKind::Release, OpKind::Request];
+    let (mut all, mut without_attempts) = (0, 0);
+    Scope::of(&KINDS).things(2).events(6).for_each(|trace| {
+        all += sets(trace, Reach::Every).len();
+        without_attempts += sets(&with_origins(trace), Reach::Every).len();
+        assert_eq!(fault_of_attempts(trace), "");
+    });
+    assert!(0 < without_attempts && without_attempts < all, "{without_attempts} of {all}");
+}
+
+proptest! {
+    #![proptest_config(soak::config(250))]
+
+    #[test]
+    fn attempts_among_acquires_that_wait(trace in traces(MIXED)) {
+        prop_assert_eq!(fault_of_attempts(&trace), "");
+    }
+
+    #[test]
+    fn attempts_in_crowded_traces(trace in traces(CROWDED)) {
+        prop_assert_eq!(fault_of_attempts(&trace), "");
+    }
 }
 
 macro_rules! exactly_the_deadlocks {

@@ -87,7 +87,7 @@ fn check_deadlock(replay: &Replay<'_>, events: &[EventId]) -> Result<(), Refusal
         let next = events[(at + 1) % events.len()];
         let holder = replay.trace().event(next).thread;
         let blocked = replay.blocks(holder, replay.trace().event(event).op);
-        require(blocked, event, Rule::NotBlocked)?;
+        require(blocked && replay.waits(event), event, Rule::NotBlocked)?;
     }
     Ok(())
 }

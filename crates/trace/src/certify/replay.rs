@@ -147,6 +147,22 @@ impl<'a> Replay<'a> {
         is_owner || matches!(op, Op::Acquire(_)) && shared.contains_key(&thread)
     }
 
+    /// Whether the thread of `event`, an acquire or a request, would have waited there. Where the
+    /// trace says where in the program events come from, an acquire that was neither requested nor
+    /// ends a wait was an attempt, which gives up at once or after a time.
+    pub(super) fn waits(&self, event: EventId) -> bool {
+        let happening = self.trace.event(event);
+        if self.trace.origins().is_none() || matches!(happening.op, Op::Request(_)) {
+            return true;
+        }
+        let before = self.position(event).checked_sub(1);
+        let row = self.tables.threads.row(happening.thread);
+        before.is_some_and(|place| {
+            let op = self.trace.event(row[place as usize]).op;
+            matches!(op, Op::Request(_) | Op::Wake(_) | Op::Timeout(_))
+        })
+    }
+
     /// How many events of `thread` happened.
     pub(super) fn done(&self, thread: ThreadId) -> u32 {
         self.base.count(thread) + self.steps[thread].len() as u32
