@@ -16,12 +16,19 @@
 //! the atomic accesses that it is.
 //!
 //! An event that comes to mean nothing is still there, as [`Kind::Nothing`] with its code address and
-//! what the last plain write stored; an event that is added has the code address 0. So the events of
-//! a code address keep their count.
+//! what the last plain write stored; an event that is added has the code address 0, and so have those
+//! of slow paths. So the events of a code address keep the count that they have in a run in which no
+//! lock is waited for (`attempts`).
 //!
-//! The cost: one to five look-ups for an atomic access, none for another event.
+//! What the C library accesses on behalf of the prebuilt standard library is left out (`prebuilt`):
+//! the locks around it are not seen.
+//!
+//! The cost: one to five look-ups for an atomic access, one for an access to a range, none for
+//! another event.
 
+mod attempts;
 mod holders;
+mod prebuilt;
 mod roles;
 pub mod shims;
 #[cfg(test)]
@@ -37,8 +44,11 @@ use reweave_runtime::wire::{Event, Kind, flag};
 
 use crate::spool::Stream;
 use crate::symbols::Symbols;
+use attempts::Attempts;
+pub use attempts::Count;
 use holders::{Given, Locks};
-use roles::{Role, Roles};
+use prebuilt::Prebuilt;
+use roles::{How, Role, Roles};
 
 /// Memory orders as compilers number them.
 mod order {
@@ -47,6 +57,9 @@ mod order {
     pub(super) const RELEASE: u8 = 3;
     pub(super) const BOTH: u8 = 4;
 }
+
+/// Where locks count their holders; above are the marks of those who wait.
+const HOLDERS: u64 = (1 << 30) - 1;
 
 /// The binary logarithm of the bytes of a futex.
 const FUTEX_SIZE: u8 = 2;
@@ -60,14 +73,15 @@ const SCOPE_BYTES: u64 = 24;
 /// The bytes in which the token of a thread lies, with the counts of references before it.
 const THREAD_BYTES: u64 = 64;
 
-/// Set in the addresses of things that have no memory of their own. No program has such addresses.
-pub const APART: u64 = 1 << 47;
+pub use reweave_runtime::std_events::APART;
 
 /// Rewrites the events of a recording one by one. See the [module](self).
 #[derive(Default)]
 pub struct Lifter {
     roles: Roles,
+    prebuilt: Prebuilt,
     locks: Locks,
+    attempts: Attempts,
     /// The return addresses of the functions that each thread is in, the innermost last.
     stacks: FxHashMap<u32, Vec<u64>>,
     /// Scopes whose threads were seen to end, marked with [`APART`].
@@ -108,9 +122,12 @@ impl Lifter {
                 let role = self.role(symbols, thread, event.code);
                 return self.atomic(role, thread, event, out);
             }
-            Kind::Lock | Kind::Unlock | Kind::Wait | Kind::Wake => {
+            Kind::LockRequest | Kind::Lock | Kind::Unlock | Kind::Wait | Kind::Wake => {
                 let role = self.role(symbols, thread, event.code);
                 return self.slow(role, thread, event, out);
+            }
+            Kind::ReadRange | Kind::WriteRange if self.prebuilt.holds(symbols, event.code) => {
+                return out(thread, nothing(&event));
             }
             Kind::OnceDone => return self.once(thread, event, out),
             Kind::Park => return self.park(thread, event, out),
@@ -129,16 +146,8 @@ impl Lifter {
         let is_update = event.kind == Kind::AtomicUpdate;
         match role {
             Role::Other | Role::Condition => self.unlifted(thread, event, out),
-            Role::Take | Role::TryTake | Role::TakeShared | Role::TryTakeShared => {
-                let is_shared = matches!(role, Role::TakeShared | Role::TryTakeShared);
-                if !(is_update && takes(&event, is_shared)) {
-                    return out(thread, nothing(&event));
-                }
-                let tries = matches!(role, Role::TryTake | Role::TryTakeShared);
-                let mut lock = told(Kind::Lock, &event);
-                lock.flags = if tries { flag::TRY } else { 0 };
-                self.take(thread, lock, is_shared, out);
-            }
+            Role::Take(how) => self.try_to_take(how, false, thread, event, out),
+            Role::TakeShared(how) => self.try_to_take(how, true, thread, event, out),
             Role::Give | Role::GiveShared if is_update => {
                 let unlock = told(Kind::Unlock, &event);
                 self.give(thread, unlock, role == Role::GiveShared, out);
@@ -149,9 +158,8 @@ impl Lifter {
                     Event { number: event.number, ..Event::new(Kind::Lock, event.address, 0) };
                 self.take(thread, lock, true, out);
             }
-            Role::Give | Role::GiveShared | Role::Downgrade | Role::Inner => {
-                out(thread, nothing(&event));
-            }
+            Role::Give | Role::GiveShared | Role::Downgrade => out(thread, nothing(&event)),
+            Role::Inner => out(thread, uncounted(nothing(&event))),
             // A `Once` found undone orders nothing, and what is then done is logged by shims.
             Role::OnceCheck if event.value.is_some_and(|value| value != ONCE_COMPLETE) => {
                 out(thread, nothing(&event));
@@ -166,8 +174,46 @@ impl Lifter {
         }
     }
 
+    /// An atomic access in a function that takes a lock.
+    fn try_to_take(
+        &mut self,
+        how: How,
+        is_shared: bool,
+        thread: u32,
+        event: Event,
+        out: &mut impl FnMut(u32, Event),
+    ) {
+        let is_update = event.kind == Kind::AtomicUpdate;
+        let succeeded = is_update && takes(&event, is_shared);
+        match how {
+            How::Fast if event.kind == Kind::AtomicLoad => {
+                self.attempts.look(thread, event.address, event.code);
+            }
+            How::Fast => self.attempts.try_it(thread, event.address, event.code, succeeded),
+            How::Slowly | How::AtOnce => {}
+        }
+        match (how, succeeded) {
+            (How::Slowly, false) => return out(thread, uncounted(nothing(&event))),
+            (How::Fast | How::AtOnce, false) => return out(thread, nothing(&event)),
+            (How::Fast | How::Slowly | How::AtOnce, true) => {}
+        }
+        let mut lock = told(Kind::Lock, &event);
+        match how {
+            How::Fast => {}
+            How::Slowly => self.attempts.place(thread, &mut lock, true),
+            How::AtOnce => lock.flags = flag::TRY,
+        }
+        self.take(thread, lock, is_shared, out);
+    }
+
     /// An atomic access of the program's own, or of a shim.
     fn unlifted(&mut self, thread: u32, event: Event, out: &mut impl FnMut(u32, Event)) {
+        // A lock is touched by its own functions only, also where the optimiser took their names.
+        if let Some(is_shared) = self.locks.mode(thread, event.address)
+            && gives(&event, is_shared)
+        {
+            return self.give(thread, told(Kind::Unlock, &event), is_shared, out);
+        }
         if event.address & APART != 0 && event.order == order::RELEASE {
             // The end of a thread of a scope. What overlaps with it is a scope that is no more.
             let near = event.address.saturating_sub(SCOPE_BYTES - 1)..event.address + SCOPE_BYTES;
@@ -198,11 +244,24 @@ impl Lifter {
     }
 
     /// An event of a lock that was logged as such: by a shim, or for a lock of the C library.
-    fn slow(&mut self, role: Role, thread: u32, event: Event, out: &mut impl FnMut(u32, Event)) {
+    fn slow(
+        &mut self,
+        role: Role,
+        thread: u32,
+        mut event: Event,
+        out: &mut impl FnMut(u32, Event),
+    ) {
         let is_ours = !matches!(role, Role::Other);
         let is_shared = event.flags & flag::SHARED != 0;
         match event.kind {
-            Kind::Lock if is_ours => self.take(thread, event, is_shared, out),
+            Kind::LockRequest if is_ours => {
+                self.attempts.place(thread, &mut event, false);
+                out(thread, event);
+            }
+            Kind::Lock if is_ours => {
+                self.attempts.place(thread, &mut event, true);
+                self.take(thread, event, is_shared, out);
+            }
             Kind::Unlock if is_ours => self.give(thread, event, is_shared, out),
             Kind::Wait if is_ours => {
                 self.locks.give(thread, event.extra.unwrap_or(0), false);
@@ -299,10 +358,16 @@ impl Lifter {
 /// the exclusive mode it saw the lock free. A mutex that is waited for is marked by swapping the mark
 /// in, which takes it only if it was free.
 fn takes(event: &Event, is_shared: bool) -> bool {
-    /// Where locks count their holders; above are the marks of those who wait.
-    const HOLDERS: u64 = (1 << 30) - 1;
     let is_free = event.value.is_none_or(|seen| seen & HOLDERS == 0);
     event.order != order::RELAXED && (is_shared || is_free)
+}
+
+/// Whether an access to a lock that its thread holds gives it back.
+fn gives(event: &Event, is_shared: bool) -> bool {
+    let (Some(seen), Some(stored)) = (event.value, event.extra) else { return false };
+    let is_release = matches!(event.order, order::RELEASE | order::BOTH);
+    let is_less = if is_shared { stored == seen.wrapping_sub(1) } else { stored & HOLDERS == 0 };
+    event.kind == Kind::AtomicUpdate && is_release && is_less
 }
 
 /// The event as another kind, without what only an access has.
@@ -314,6 +379,11 @@ fn told(kind: Kind, event: &Event) -> Event {
 /// The event when it means nothing.
 fn nothing(event: &Event) -> Event {
     told(Kind::Nothing, event)
+}
+
+/// The event as one that is not counted.
+const fn uncounted(event: Event) -> Event {
+    Event { code: 0, ..event }
 }
 
 /// Tells that a lock was given back, just before `event`.

@@ -27,7 +27,7 @@ use std::process::Command;
 
 pub use cargo::{CargoRequest, cargo, runner};
 pub use compiler::{CompilerRequest, Language, compile};
-pub use shims::{Shims, std_shims};
+pub use shims::std_shims;
 pub use wrapper::wrap;
 
 use crate::unpack::UnpackError;
@@ -74,11 +74,14 @@ pub struct Invocation {
     pub arguments: Vec<OsString>,
     /// Variables to set, or to remove.
     pub environment: Vec<(OsString, Option<OsString>)>,
+    /// What the user should know beforehand.
+    pub warnings: Vec<String>,
 }
 
 impl Invocation {
     fn new(program: impl Into<OsString>, arguments: Vec<OsString>) -> Self {
-        Self { program: program.into(), arguments, environment: Vec::new() }
+        let (environment, warnings) = (Vec::new(), Vec::new());
+        Self { program: program.into(), arguments, environment, warnings }
     }
 
     /// The command that does it.

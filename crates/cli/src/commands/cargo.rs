@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use reweave_record::toolchain::{self, CargoRequest};
 
 use super::cc::{StepArgs, become_it, own_path};
+use crate::exit::say;
 
 /// Build a Cargo project to be recorded, and record its programs and tests.
 ///
@@ -39,7 +40,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         own: own_path()?,
         folder: std::env::current_dir().context("the current folder is unknown")?,
     };
-    become_it(&toolchain::cargo(&request)?)
+    let call = toolchain::cargo(&request)?;
+    for warning in &call.warnings {
+        say(&format!("reweave: {warning}"));
+    }
+    become_it(&call)
 }
 
 /// Runs a program that cargo has built.

@@ -56,6 +56,16 @@ impl Locks {
         holders.exclusive = Some(thread);
     }
 
+    /// Whether `thread` holds `lock`, and if so, whether it shares it.
+    pub(super) fn mode(&self, thread: u32, lock: u64) -> Option<bool> {
+        let holders = self.holders.get(&lock)?;
+        let shares = || holders.shared.iter().any(|(sharer, _)| *sharer == thread);
+        match holders.exclusive {
+            Some(holder) => (holder == thread).then_some(false),
+            None => shares().then_some(true),
+        }
+    }
+
     /// Notes that `thread` gives `lock` back, and says whether it was known to hold it.
     pub(super) fn give(&mut self, thread: u32, lock: u64, is_shared: bool) -> bool {
         let Some(holders) = self.holders.get_mut(&lock) else { return false };

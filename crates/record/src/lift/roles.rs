@@ -17,14 +17,10 @@ const CALLS_MAX: usize = 8;
 pub(super) enum Role {
     /// Nothing of ours.
     Other,
-    /// `Mutex::lock`, fast or slow, or another function that takes the lock at the address.
-    Take,
-    /// The same, without waiting.
-    TryTake,
-    /// Takes the lock in shared mode.
-    TakeShared,
-    /// The same, without waiting.
-    TryTakeShared,
+    /// Takes the lock at the address.
+    Take(How),
+    /// Takes it in shared mode.
+    TakeShared(How),
     /// Gives the lock back.
     Give,
     /// Gives back the shared mode.
@@ -41,6 +37,17 @@ pub(super) enum Role {
     ScopeCheck,
     /// Within `Condvar::wait` and its kin.
     Condition,
+}
+
+/// How a function takes a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// Tries, and calls another to wait if that fails.
+    Fast,
+    /// Waits.
+    Slowly,
+    /// Tries, and gives up if that fails.
+    AtOnce,
 }
 
 /// What the frames of one address say.
@@ -85,18 +92,21 @@ fn is_wrapper(function: &str) -> bool {
 fn role_of(function: &str) -> Role {
     if let Some(name) = function.strip_prefix("std::sys::sync::mutex::futex::Mutex::") {
         return match name {
-            "lock" | "lock_contended" => Role::Take,
-            "try_lock" => Role::TryTake,
+            "lock" => Role::Take(How::Fast),
+            "lock_contended" => Role::Take(How::Slowly),
+            "try_lock" => Role::Take(How::AtOnce),
             "unlock" => Role::Give,
             _ => Role::Inner,
         };
     }
     if let Some(name) = function.strip_prefix("std::sys::sync::rwlock::futex::RwLock::") {
         return match name {
-            "read" | "read_contended" => Role::TakeShared,
-            "try_read" => Role::TryTakeShared,
-            "write" | "write_contended" => Role::Take,
-            "try_write" => Role::TryTake,
+            "read" => Role::TakeShared(How::Fast),
+            "read_contended" => Role::TakeShared(How::Slowly),
+            "try_read" => Role::TakeShared(How::AtOnce),
+            "write" => Role::Take(How::Fast),
+            "write_contended" => Role::Take(How::Slowly),
+            "try_write" => Role::Take(How::AtOnce),
             "read_unlock" => Role::GiveShared,
             "write_unlock" => Role::Give,
             "downgrade" => Role::Downgrade,

@@ -24,6 +24,10 @@
 //! functions here that may panic (`Once`, when its function panics or did before; a `RwLock` with too
 //! many readers) only the first matters, and [`Lifter`](super::Lifter) makes up for it.
 //!
+//! Not seen: locks that the standard library keeps for itself and hands out, such as that of
+//! `io::stdout().lock()`. A program that guards memory of its own by one of these seems to race. All
+//! of it is seen where the standard library is built with the program.
+//!
 //! What the linker must do: wrap calls from other object files and no others, as GNU ld does. LLVM's
 //! linker, which `rustc` takes by default, also wraps the calls within an object file; with it locks
 //! of the standard library's own, such as that of `stdout`, would be seen to be taken and never given
@@ -42,48 +46,8 @@ use reweave_base::FxHashMap;
 
 use crate::symbols::readable;
 
-/// What `reweave_std_event` is told, and what the runtime logs for it.
-pub mod what {
-    /// About to wait for the mutex at `object`: `LockRequest`.
-    pub const MUTEX_REQUEST: u32 = 1;
-    /// The mutex at `object` was taken: `Lock`.
-    pub const MUTEX_TAKEN: u32 = 2;
-    /// About to wait for the shared mode of the lock at `object`: `LockRequest` with `SHARED`.
-    pub const READ_REQUEST: u32 = 3;
-    /// The lock at `object` was taken in shared mode: `Lock` with `SHARED`.
-    pub const READ_TAKEN: u32 = 4;
-    /// About to wait for the exclusive mode of the lock at `object`: `LockRequest`.
-    pub const WRITE_REQUEST: u32 = 5;
-    /// The lock at `object` was taken in exclusive mode: `Lock`.
-    pub const WRITE_TAKEN: u32 = 6;
-    /// About to wait on the condition at `object`, giving back the mutex `extra`: `Wait`.
-    pub const CONDITION_WAIT: u32 = 7;
-    /// The wait on `object` is over and the mutex `extra` taken again: `Wake`.
-    pub const CONDITION_WAKE: u32 = 8;
-    /// The same after its time had passed: `Wake` with `TIMED_OUT`.
-    pub const CONDITION_TIMED_OUT: u32 = 9;
-    /// About to wake one waiter of the condition at `object`: `Signal`.
-    pub const NOTIFY_ONE: u32 = 10;
-    /// About to wake all waiters of the condition at `object`: `Broadcast`.
-    pub const NOTIFY_ALL: u32 = 11;
-    /// The function of the `Once` at `object` starts: `OnceDone` of order 4 (both).
-    pub const ONCE_RUNS: u32 = 12;
-    /// That function has ended and the `Once` is about to be done: `OnceDone` of order 3 (release).
-    pub const ONCE_ENDS: u32 = 13;
-    /// The `Once` at `object` was found done, perhaps after waiting: `OnceDone` of order 2 (acquire).
-    pub const ONCE_FOUND: u32 = 14;
-    /// The thread returned from parking: `Park`; `object` is where the thread's own data start.
-    pub const PARKED: u32 = 15;
-    /// A thread of a scope has ended: `AtomicUpdate` of order 3 (release), of 1 byte (size 0), with
-    /// no values. `object` is marked with [`APART`](crate::lift::APART) and is no memory.
-    pub const SCOPE_LEAVE: u32 = 16;
-    /// About to wait at a barrier: `AtomicUpdate` of order 4 (both), of 1 byte, with no values.
-    /// `object` is marked with [`APART`](crate::lift::APART) and is no memory.
-    pub const BARRIER_ARRIVE: u32 = 17;
-    /// The barrier let the thread go: `AtomicLoad` of order 2 (acquire), of 1 byte, with no value;
-    /// `object` as in [`BARRIER_ARRIVE`].
-    pub const BARRIER_DEPART: u32 = 18;
-}
+/// What `reweave_std_event` is told.
+pub use reweave_runtime::std_events as what;
 
 /// The arguments of `rustc` that make it link with a linker that wraps as shims need it.
 pub const LINK_ARGUMENTS: [&str; 2] = ["-Clinker-features=-lld", "-Clink-arg=-fuse-ld=bfd"];
@@ -247,83 +211,83 @@ fn add_symbols(bytes: &[u8], names: &mut Vec<String>) {
 
 /// What stands before the shims: the table through which `Once` calls back. Its entries are those
 /// of a `dyn FnMut`: drop, size, alignment, `call_once`, `call_mut`.
-const HEAD: &str = r#"	.text
-	.p2align 4
-	.type	.Lreweave_once_run, @function
+const HEAD: &str = r#"    .text
+    .p2align 4
+    .type    .Lreweave_once_run, @function
 .Lreweave_once_run:
-	.cfi_startproc
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	subq	$16, %rsp
-	movq	%rdi, -8(%rbp)
-	movq	%rsi, -16(%rbp)
-	movq	24(%rdi), %rdx
-	movq	16(%rdi), %rsi
-	movl	$12, %edi
-	xorl	%ecx, %ecx
-	call	reweave_std_event@PLT
-	movq	-8(%rbp), %rax
-	movq	-16(%rbp), %rsi
-	movq	(%rax), %rdi
-	movq	8(%rax), %rax
-	call	*32(%rax)
-	movq	-8(%rbp), %rax
-	movq	24(%rax), %rdx
-	movq	16(%rax), %rsi
-	movl	$13, %edi
-	xorl	%ecx, %ecx
-	call	reweave_std_event@PLT
-	leave
-	.cfi_def_cfa %rsp, 8
-	ret
-	.cfi_endproc
-	.size	.Lreweave_once_run, .-.Lreweave_once_run
-	.section	.data.rel.ro, "aw", @progbits
-	.p2align 3
+    .cfi_startproc
+    pushq    %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
+    movq    %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    subq    $16, %rsp
+    movq    %rdi, -8(%rbp)
+    movq    %rsi, -16(%rbp)
+    movq    24(%rdi), %rdx
+    movq    16(%rdi), %rsi
+    movl    $12, %edi
+    xorl    %ecx, %ecx
+    call    reweave_std_event@PLT
+    movq    -8(%rbp), %rax
+    movq    -16(%rbp), %rsi
+    movq    (%rax), %rdi
+    movq    8(%rax), %rax
+    call    *32(%rax)
+    movq    -8(%rbp), %rax
+    movq    24(%rax), %rdx
+    movq    16(%rax), %rsi
+    movl    $13, %edi
+    xorl    %ecx, %ecx
+    call    reweave_std_event@PLT
+    leave
+    .cfi_def_cfa %rsp, 8
+    ret
+    .cfi_endproc
+    .size    .Lreweave_once_run, .-.Lreweave_once_run
+    .section    .data.rel.ro, "aw", @progbits
+    .p2align 3
 .Lreweave_once_table:
-	.quad	0, 32, 8, .Lreweave_once_run, .Lreweave_once_run
-	.section	.note.GNU-stack, "", @progbits
-	.text
+    .quad    0, 32, 8, .Lreweave_once_run, .Lreweave_once_run
+    .section    .note.GNU-stack, "", @progbits
+    .text
 "#;
 
 /// The frame of a shim, below its base: arguments at -8 to -48, the thing at -56, results at -64 and
 /// -72, and the block that `Once` gets in place of its function at -112 to -88.
-const OPENING: &str = "	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	subq	$112, %rsp
+const OPENING: &str = "    pushq    %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
+    movq    %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    subq    $112, %rsp
 ";
 
-const SAVE_ARGUMENTS: &str = "	movq	%rdi, -8(%rbp)
-	movq	%rsi, -16(%rbp)
-	movq	%rdx, -24(%rbp)
-	movq	%rcx, -32(%rbp)
-	movq	%r8, -40(%rbp)
-	movq	%r9, -48(%rbp)
+const SAVE_ARGUMENTS: &str = "    movq    %rdi, -8(%rbp)
+    movq    %rsi, -16(%rbp)
+    movq    %rdx, -24(%rbp)
+    movq    %rcx, -32(%rbp)
+    movq    %r8, -40(%rbp)
+    movq    %r9, -48(%rbp)
 ";
 
-const LOAD_ARGUMENTS: &str = "	movq	-8(%rbp), %rdi
-	movq	-16(%rbp), %rsi
-	movq	-24(%rbp), %rdx
-	movq	-32(%rbp), %rcx
-	movq	-40(%rbp), %r8
-	movq	-48(%rbp), %r9
+const LOAD_ARGUMENTS: &str = "    movq    -8(%rbp), %rdi
+    movq    -16(%rbp), %rsi
+    movq    -24(%rbp), %rdx
+    movq    -32(%rbp), %rcx
+    movq    -40(%rbp), %r8
+    movq    -48(%rbp), %r9
 ";
 
-const SAVE_RESULTS: &str = "	movq	%rax, -64(%rbp)
-	movq	%rdx, -72(%rbp)
+const SAVE_RESULTS: &str = "    movq    %rax, -64(%rbp)
+    movq    %rdx, -72(%rbp)
 ";
 
-const CLOSING: &str = "	movq	-64(%rbp), %rax
-	movq	-72(%rbp), %rdx
-	leave
-	.cfi_def_cfa %rsp, 8
-	ret
+const CLOSING: &str = "    movq    -64(%rbp), %rax
+    movq    -72(%rbp), %rdx
+    leave
+    .cfi_def_cfa %rsp, 8
+    ret
 ";
 
 /// The shim of `symbol`; none if it would need the current thread and `current` is not there.
@@ -335,27 +299,27 @@ fn shim(symbol: &str, shape: Shape, current: Option<&str>) -> Option<String> {
     };
     let name = format!("__wrap_{symbol}");
     Some(format!(
-        "	.p2align 4\n	.globl	{name}\n	.type	{name}, @function\n{name}:\n	.cfi_startproc\n\
-         {OPENING}{SAVE_ARGUMENTS}{body}{CLOSING}	.cfi_endproc\n	.size	{name}, .-{name}\n"
+        "    .p2align 4\n    .globl    {name}\n    .type    {name}, @function\n{name}:\n    .cfi_startproc\n\
+         {OPENING}{SAVE_ARGUMENTS}{body}{CLOSING}    .cfi_endproc\n    .size    {name}, .-{name}\n"
     ))
 }
 
 /// Tells the event `what` of the thing in the frame; `extra` is an operand.
 fn tell(what: u32, extra: &str) -> String {
     format!(
-        "	movl	${what}, %edi\n	movq	-56(%rbp), %rsi\n	movq	8(%rbp), %rdx\n\
-         	{extra}\n	call	{EVENT_FUNCTION}@PLT\n"
+        "    movl    ${what}, %edi\n    movq    -56(%rbp), %rsi\n    movq    8(%rbp), %rdx\n\
+             {extra}\n    call    {EVENT_FUNCTION}@PLT\n"
     )
 }
 
 /// Nothing as the second address of an event.
-const NO_EXTRA: &str = "xorl	%ecx, %ecx";
+const NO_EXTRA: &str = "xorl    %ecx, %ecx";
 
 /// The mutex of a wait, which is its second argument.
-const MUTEX_EXTRA: &str = "movq	-16(%rbp), %rcx";
+const MUTEX_EXTRA: &str = "movq    -16(%rbp), %rcx";
 
 fn call_real(symbol: &str) -> String {
-    format!("{LOAD_ARGUMENTS}	call	__real_{symbol}@PLT\n{SAVE_RESULTS}")
+    format!("{LOAD_ARGUMENTS}    call    __real_{symbol}@PLT\n{SAVE_RESULTS}")
 }
 
 fn around(
@@ -367,15 +331,20 @@ fn around(
 ) -> Option<String> {
     let mut body = String::new();
     match thing {
-        Thing::First => body.push_str("	movq	%rdi, -56(%rbp)\n"),
-        Thing::Pointed => body.push_str("	movq	(%rdi), %rax\n	movq	%rax, -56(%rbp)\n"),
+        Thing::First => body.push_str("    movq    %rdi, -56(%rbp)\n"),
+        Thing::Pointed => body.push_str("    movq    (%rdi), %rax\n    movq    %rax, -56(%rbp)\n"),
         Thing::Apart => {
-            body.push_str("	movq	%rdi, %rax\n	btsq	$47, %rax\n	movq	%rax, -56(%rbp)\n");
+            body.push_str(
+                "    movq    %rdi, %rax\n    btsq    $47, %rax\n    movq    %rax, -56(%rbp)\n",
+            );
         }
         // The handle counts as a reference, which is given back at once: the thread has its own.
         Thing::Current => {
             let current = current?;
-            let _ = write!(body, "	call	{current}@PLT\n	movq	%rax, -56(%rbp)\n	lock decq	(%rax)\n");
+            let _ = write!(
+                body,
+                "    call    {current}@PLT\n    movq    %rax, -56(%rbp)\n    lock decq    (%rax)\n"
+            );
         }
     }
     body.extend(before.map(|what| tell(what, NO_EXTRA)));
@@ -385,7 +354,7 @@ fn around(
 }
 
 fn wait(symbol: &str, is_timed: bool) -> String {
-    let mut body = String::from("	movq	%rdi, -56(%rbp)\n");
+    let mut body = String::from("    movq    %rdi, -56(%rbp)\n");
     body.push_str(&tell(what::CONDITION_WAIT, MUTEX_EXTRA));
     body.push_str(&call_real(symbol));
     if !is_timed {
@@ -396,9 +365,9 @@ fn wait(symbol: &str, is_timed: bool) -> String {
     let (woken, late) = (what::CONDITION_WAKE, what::CONDITION_TIMED_OUT);
     let _ = write!(
         body,
-        "	movl	${woken}, %edi\n	movl	${late}, %ecx\n	testb	$1, %al\n	cmovzl	%ecx, %edi\n\
-         	movq	-56(%rbp), %rsi\n	movq	8(%rbp), %rdx\n	{MUTEX_EXTRA}\n\
-         	call	{EVENT_FUNCTION}@PLT\n"
+        "    movl    ${woken}, %edi\n    movl    ${late}, %ecx\n    testb    $1, %al\n    cmovzl    %ecx, %edi\n\
+             movq    -56(%rbp), %rsi\n    movq    8(%rbp), %rdx\n    {MUTEX_EXTRA}\n\
+             call    {EVENT_FUNCTION}@PLT\n"
     );
     body
 }
@@ -407,10 +376,10 @@ fn wait(symbol: &str, is_timed: bool) -> String {
 fn once(symbol: &str) -> String {
     let found = tell(what::ONCE_FOUND, NO_EXTRA);
     format!(
-        "	movq	%rdi, -56(%rbp)\n	movq	8(%rbp), %rax\n	movq	%rdx, -112(%rbp)\n\
-         	movq	%rcx, -104(%rbp)\n	movq	%rdi, -96(%rbp)\n	movq	%rax, -88(%rbp)\n\
-         	leaq	-112(%rbp), %rdx\n	leaq	.Lreweave_once_table(%rip), %rcx\n\
-         	call	__real_{symbol}@PLT\n{SAVE_RESULTS}{found}"
+        "    movq    %rdi, -56(%rbp)\n    movq    8(%rbp), %rax\n    movq    %rdx, -112(%rbp)\n\
+             movq    %rcx, -104(%rbp)\n    movq    %rdi, -96(%rbp)\n    movq    %rax, -88(%rbp)\n\
+             leaq    -112(%rbp), %rdx\n    leaq    .Lreweave_once_table(%rip), %rcx\n\
+             call    __real_{symbol}@PLT\n{SAVE_RESULTS}{found}"
     )
 }
 

@@ -4,10 +4,12 @@ use proptest::prelude::*;
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind, flag};
 
-use super::roles::Role;
-use super::{APART, Lifter, order};
+use super::roles::{How, Role};
+use super::{APART, Count, Lifter, order};
 
 const CODE: u64 = 0x5555;
+
+const TAKE: Role = Role::Take(How::Fast);
 
 fn update(address: u64, order: u8, value: u64, stored: u64) -> Event {
     let event = Event::new(Kind::AtomicUpdate, address, CODE);
@@ -36,14 +38,16 @@ fn lift(steps: &[(u32, u64, Step)]) -> Vec<(u32, Event)> {
         let acquire = update(lock, order::ACQUIRE, 0, 1);
         let release = update(lock, order::RELEASE, 1, 0);
         match step {
-            Step::Take => lifter.atomic(Role::Take, thread, acquire, &mut out),
-            Step::TakeShared => lifter.atomic(Role::TakeShared, thread, acquire, &mut out),
+            Step::Take => lifter.atomic(TAKE, thread, acquire, &mut out),
+            Step::TakeShared => {
+                lifter.atomic(Role::TakeShared(How::Fast), thread, acquire, &mut out);
+            }
             Step::Give => lifter.atomic(Role::Give, thread, release, &mut out),
             Step::GiveShared => lifter.atomic(Role::GiveShared, thread, release, &mut out),
             Step::Downgrade => lifter.atomic(Role::Downgrade, thread, release, &mut out),
             Step::TakeSlowly => {
                 let event = Event::new(Kind::Lock, lock, CODE);
-                lifter.slow(Role::Take, thread, event, &mut out);
+                lifter.slow(TAKE, thread, event, &mut out);
             }
         }
     }
@@ -139,20 +143,90 @@ fn check(role: Role, event: Event, kind: Kind) {
 fn an_attempt_that_fails_means_nothing() {
     let failed = Event { kind: Kind::AtomicFailed, stored: Some(3), ..update(8, 0, 1, 1) };
     let load = Event { kind: Kind::AtomicLoad, ..failed };
-    for role in [Role::Take, Role::TryTake, Role::TakeShared, Role::TryTakeShared, Role::Inner] {
-        check(role, failed, Kind::Nothing);
-        check(role, load, Kind::Nothing);
+    for how in [How::Fast, How::AtOnce] {
+        for role in [Role::Take(how), Role::TakeShared(how)] {
+            check(role, failed, Kind::Nothing);
+            check(role, load, Kind::Nothing);
+        }
     }
     // The slow path of a mutex, where it is seen: the mark of contention takes a free mutex only.
-    check(Role::Take, update(8, order::ACQUIRE, 1, 2), Kind::Nothing);
-    check(Role::Take, update(8, order::ACQUIRE, 0, 2), Kind::Lock);
+    check(TAKE, update(8, order::ACQUIRE, 1, 2), Kind::Nothing);
+    check(TAKE, update(8, order::ACQUIRE, 0, 2), Kind::Lock);
     // Those of a lock for readers: bits that say who waits, a second reader, a writer before others.
-    check(Role::Take, update(8, order::RELAXED, 1 << 30, 3 << 30), Kind::Nothing);
-    check(Role::TakeShared, update(8, order::ACQUIRE, 1, 2), Kind::Lock);
-    check(Role::Take, update(8, order::ACQUIRE, 1 << 31, 1 << 31 | 0x3fff_ffff), Kind::Lock);
+    check(TAKE, update(8, order::RELAXED, 1 << 30, 3 << 30), Kind::Nothing);
+    check(Role::TakeShared(How::Fast), update(8, order::ACQUIRE, 1, 2), Kind::Lock);
+    check(TAKE, update(8, order::ACQUIRE, 1 << 31, 1 << 31 | 0x3fff_ffff), Kind::Lock);
     // What the program does itself stays.
     check(Role::Other, failed, Kind::AtomicFailed);
     check(Role::Other, update(8, order::ACQUIRE, 0, 1), Kind::AtomicUpdate);
+}
+
+/// What a slow take comes to, in a thread that did `before` to the lock: its code address, how it
+/// counts there, and those of the request.
+fn slow_take(shims: bool, before: &[(Kind, u64)]) -> Vec<(Kind, u64, Count)> {
+    let mut lifter = Lifter::new();
+    let mut lifted = Vec::new();
+    let mut out = |_, event: Event| lifted.push((event.kind, event.code, Count::of(&event)));
+    let access = |kind, code| Event { kind, code, ..update(8, order::ACQUIRE, 0, 1) };
+    for &(kind, code) in before {
+        lifter.atomic(Role::TakeShared(How::Fast), 1, access(kind, code), &mut out);
+        if kind == Kind::AtomicUpdate {
+            let give = Event { code: 9, ..update(8, order::RELEASE, 1, 0) };
+            lifter.atomic(Role::GiveShared, 1, give, &mut out);
+        }
+    }
+    let role = Role::TakeShared(How::Slowly);
+    if shims {
+        lifter.slow(role, 1, Event::new(Kind::LockRequest, 8, CODE), &mut out);
+        lifter.slow(role, 1, Event::new(Kind::Lock, 8, CODE), &mut out);
+    } else {
+        lifter.atomic(role, 1, access(Kind::AtomicLoad, CODE), &mut out);
+        lifter.atomic(role, 1, access(Kind::AtomicUpdate, CODE), &mut out);
+    }
+    lifted.split_off(lifted.len() - 2)
+}
+
+#[test]
+fn a_lock_is_taken_slowly_where_it_was_tried() {
+    use Kind::{AtomicFailed, AtomicLoad, AtomicUpdate, Lock, LockRequest, Nothing};
+    let failed = [(AtomicLoad, 1), (AtomicFailed, 2)];
+    let with_last = Count::WithLast;
+    assert_eq!(slow_take(true, &failed), [(LockRequest, 2, with_last), (Lock, 2, with_last)]);
+    assert_eq!(slow_take(false, &failed), [(Nothing, 0, Count::One), (Lock, 2, with_last)]);
+    // Not tried, since a look told that it is held; where it is tried was seen before.
+    let looked = [(AtomicLoad, 1), (AtomicUpdate, 2), (AtomicLoad, 1)];
+    let expected = [(LockRequest, 2, Count::WithNext), (Lock, 2, Count::One)];
+    assert_eq!(slow_take(true, &looked), expected);
+    assert_eq!(slow_take(false, &looked), [(Nothing, 0, Count::One), (Lock, 2, Count::One)]);
+    // Where it is tried was never seen.
+    let expected = [(LockRequest, CODE, Count::One), (Lock, 0, Count::One)];
+    assert_eq!(slow_take(true, &[(AtomicLoad, 1)]), expected);
+    assert_eq!(slow_take(true, &[(AtomicLoad, 1), (AtomicLoad, 3)]), expected);
+}
+
+#[test]
+fn a_lock_that_is_held_is_given_back_even_where_no_name_says_so() {
+    let writer = (1 << 30) - 1;
+    // How it was taken, what was found and stored, in which order, and whether that gives it back.
+    let cases = [
+        (TAKE, 1, 0, order::RELEASE, true),
+        (TAKE, 2, 0, order::RELEASE, true),
+        (TAKE, writer | 1 << 30, 1 << 30, order::RELEASE, true),
+        (TAKE, 1, 2, order::ACQUIRE, false),
+        (TAKE, 1, 0, order::RELAXED, false),
+        (Role::TakeShared(How::Fast), 3, 2, order::RELEASE, true),
+        (Role::TakeShared(How::Fast), 3, 4, order::RELEASE, false),
+    ];
+    for (role, seen, stored, order, gives) in cases {
+        let mut lifter = Lifter::new();
+        let mut lifted = Vec::new();
+        let mut out = |_, event: Event| lifted.push(event.kind);
+        lifter.atomic(role, 1, update(8, order::ACQUIRE, 0, 1), &mut out);
+        lifter.atomic(Role::Other, 2, update(8, order, seen, stored), &mut out);
+        lifter.atomic(Role::Other, 1, update(8, order, seen, stored), &mut out);
+        let last = if gives { Kind::Unlock } else { Kind::AtomicUpdate };
+        assert_eq!(lifted, [Kind::Lock, Kind::AtomicUpdate, last], "{seen:x} {stored:x}");
+    }
 }
 
 #[test]

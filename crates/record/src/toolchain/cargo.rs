@@ -6,6 +6,10 @@
 //! procedural macros as they are, and the build has a folder of its own, which leaves ordinary
 //! builds valid. C code in dependencies is built as ever: its accesses are not seen, its threads
 //! and locks are.
+//!
+//! Locks of the standard library are seen through shims at link time ([`std_shims`]), for which
+//! calls must still be calls when the linker comes: link-time optimisation is off whatever the
+//! profile says.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -13,7 +17,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{Invocation, Linkage, RUNNER, ToolchainError, answer, link, std_shims};
+use super::{Invocation, Linkage, RUNNER, ToolchainError, answer, link, shims, std_shims};
+use crate::lift::shims::LINK_ARGUMENTS;
 use crate::unpack::{Runtime, plain_path, unpack};
 
 /// The one target whose programs can be recorded.
@@ -27,6 +32,9 @@ const FOLDER_VARIABLE: &str = "REWEAVE_CARGO_FOLDER";
 
 /// Where the user wants the trace.
 const OUTPUT_VARIABLE: &str = "REWEAVE_CARGO_OUTPUT";
+
+/// The flag that allows to combine code with and without the sanitizer.
+const ALLOW_MIXING: &str = "-Cunsafe-allow-abi-mismatch=sanitizer";
 
 /// What separates flags in the variables that allow spaces in them.
 const SEPARATOR: &str = "\u{1f}";
@@ -57,10 +65,11 @@ pub fn cargo(request: &CargoRequest) -> Result<Invocation, ToolchainError> {
                     rustup component add rust-src";
         return Err(ToolchainError::Usage(said.to_owned()));
     }
-    let flags = compiler.flags(&asked, &runtime)?;
+    shims::check_driver()?;
     let mut call = Invocation::new(&tools.cargo, Vec::new());
+    let flags = compiler.flags(&asked, &runtime, &mut call.warnings)?;
     call.environment.push(("RUSTC_BOOTSTRAP".into(), Some("1".into())));
-    set_profiles(&mut call);
+    set_profiles(&mut call, &asked);
     set_flags(&mut call, &tools, &flags);
     set_doc_flags(&mut call, &flags);
     set_runner(&mut call, request, &asked)?;
@@ -89,6 +98,7 @@ struct Asked {
     output: Option<OsString>,
     target: Option<OsString>,
     manifest: Option<OsString>,
+    profile: Option<OsString>,
     has_folder: bool,
     /// Everything that is cargo's.
     rest: Vec<OsString>,
@@ -127,6 +137,7 @@ impl Asked {
                 }
                 Some("--target") => asked.target = value(),
                 Some("--manifest-path") => asked.manifest = value(),
+                Some("--profile") => asked.profile = value(),
                 Some("--target-dir") => asked.has_folder = true,
                 Some(name) if asked.command.is_empty() && !name.starts_with('-') => {
                     if !COMMANDS.contains(&name) {
@@ -203,10 +214,13 @@ impl Tools {
 
 /// What the Rust compiler says of itself.
 struct Compiler {
-    version: String,
-    source: PathBuf,
+    sysroot: PathBuf,
     /// Whether it refuses to combine code with and without the sanitizer unless told.
     checks_mixing: bool,
+    /// Whether it brings a linker of its own, unless told not to.
+    has_linker: bool,
+    /// Whether it knows the options of [`APART`], which its optimiser may rename at any time.
+    can_keep_apart: bool,
 }
 
 impl Compiler {
@@ -218,27 +232,38 @@ impl Compiler {
             let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
             Ok::<_, ToolchainError>((output.status.success(), said))
         };
-        let (_, version) = ask(&["-vV"])?;
         let (_, root) = ask(&["--print", "sysroot"])?;
-        let mixing = ["-Cunsafe-allow-abi-mismatch=sanitizer", "--print", "cfg"];
-        let (checks_mixing, _) = ask(&mixing)?;
-        let source = Path::new(&root).join("lib/rustlib/src/rust/library/Cargo.lock");
-        Ok(Self { version, source, checks_mixing })
+        let (checks_mixing, _) = ask(&[ALLOW_MIXING, "--print", "cfg"])?;
+        let (has_linker, _) = ask(&[LINK_ARGUMENTS[0], "--print", "cfg"])?;
+        let (can_keep_apart, _) = ask(&[&APART[..], &["--print", "cfg"]].concat())?;
+        Ok(Self { sysroot: PathBuf::from(root), checks_mixing, has_linker, can_keep_apart })
     }
 
     fn has_source(&self) -> bool {
-        self.source.is_file()
+        self.sysroot.join("lib/rustlib/src/rust/library/Cargo.lock").is_file()
     }
 
     /// The flags for what is recorded. They bring the runtime before everything that is linked.
-    fn flags(&self, asked: &Asked, runtime: &Runtime) -> Result<Vec<OsString>, ToolchainError> {
-        let mut flags = ["-Zsanitizer=thread", "-Zexternal-clangrt"].map(OsString::from).to_vec();
+    fn flags(
+        &self,
+        asked: &Asked,
+        runtime: &Runtime,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<OsString>, ToolchainError> {
+        let mut flags = INSTRUMENTS.map(OsString::from).to_vec();
+        if self.can_keep_apart {
+            flags.extend(APART.map(OsString::from));
+        }
         let mut linked = Vec::new();
         if !asked.builds_std {
             if self.checks_mixing {
-                flags.push("-Cunsafe-allow-abi-mismatch=sanitizer".into());
+                flags.push(ALLOW_MIXING.into());
             }
-            linked = std_shims(&self.version).link_arguments()?;
+            let shims = std_shims(&self.sysroot, TARGET);
+            warnings.extend(shims::warning(&shims));
+            linked = shims::link_arguments(&shims)?;
+            let choices = &LINK_ARGUMENTS[usize::from(!self.has_linker)..];
+            flags.extend(choices.iter().map(OsString::from));
         }
         let additions = link::additions(link::Product::Dynamic, Linkage::Dynamic, runtime);
         let words = additions.first.into_iter().flat_map(|word| ["-Xlinker".into(), word]);
@@ -251,19 +276,34 @@ impl Compiler {
     }
 }
 
-/// Keeps what names lines of code, also where the profile would drop it.
-fn set_profiles(call: &mut Invocation) {
-    let settings = [
-        ("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only"),
-        ("CARGO_PROFILE_RELEASE_STRIP", "none"),
-        ("CARGO_PROFILE_RELEASE_SPLIT_DEBUGINFO", "off"),
-        ("CARGO_PROFILE_DEV_STRIP", "none"),
-        ("CARGO_PROFILE_DEV_SPLIT_DEBUGINFO", "off"),
-    ];
-    for (name, value) in settings {
-        if std::env::var_os(name).is_none() {
-            call.environment.push((name.into(), Some(value.into())));
-        }
+/// What makes rustc instrument code and bring no runtime of its own. Without the third option, reads
+/// of what is written right after, as in `count += 1`, would not be seen. The others keep what names
+/// code whatever the profile says: locks of the standard library are told by the whole names of
+/// functions, which tables of lines alone do not have.
+const INSTRUMENTS: [&str; 6] = [
+    "-Zsanitizer=thread",
+    "-Zexternal-clangrt",
+    "-Cllvm-args=-tsan-instrument-read-before-write=1",
+    "-Cdebuginfo=limited",
+    "-Cstrip=none",
+    "-Csplit-debuginfo=off",
+];
+
+/// What keeps the optimiser from merging code of several functions into one place, which has no name
+/// then: the end of a guard in both arms of a `Result` would be no longer seen to be one.
+const APART: [&str; 3] = [
+    "-Cllvm-args=-simplifycfg-sink-common=false",
+    "-Cllvm-args=-simplifycfg-hoist-common=false",
+    "-Cllvm-args=-enable-tail-merge=0",
+];
+
+/// Switches link-time optimisation off, which the compiler's flags cannot: cargo builds what is to be
+/// optimised at link time in another way.
+fn set_profiles(call: &mut Invocation, asked: &Asked) {
+    let own = asked.profile.as_ref().map(|profile| profile.to_string_lossy().into_owned());
+    for profile in ["dev", "release", "test", "bench"].into_iter().chain(own.as_deref()) {
+        let name = profile.to_uppercase().replace('-', "_");
+        call.environment.push((format!("CARGO_PROFILE_{name}_LTO").into(), Some("off".into())));
     }
 }
 

@@ -190,7 +190,7 @@ impl Call<'_> {
         if jobs.compiles {
             arguments.extend(self.for_compiling(runtime));
             if self.instruments() {
-                arguments.extend(["-Xclang", "-fsanitize=thread"].map(OsString::from));
+                arguments.extend(CLANG_INSTRUMENTS.map(OsString::from));
             }
         }
         arguments.extend(to_linker(additions.first));
@@ -219,6 +219,12 @@ impl Call<'_> {
         Ok(jobs::parse(&answer(command)?.stderr))
     }
 }
+
+/// What makes clang instrument a source. Without the second option it leaves out reads of what is
+/// written right after, as in `count++`: it would seem to be written blindly, and schedules would be
+/// found in which the read sees something else.
+const CLANG_INSTRUMENTS: [&str; 4] =
+    ["-Xclang", "-fsanitize=thread", "-mllvm", "-tsan-instrument-read-before-write=1"];
 
 /// Whether the call certainly compiles and does nothing else. A `-c` behind an argument that takes
 /// the next one as it is may mean anything, and so may inputs that are not sources.

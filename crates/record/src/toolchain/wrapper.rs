@@ -22,7 +22,7 @@ pub fn wrap(arguments: &[OsString]) -> Result<Invocation, ToolchainError> {
     };
     let linkage = Linkage::from_name(linkage).unwrap_or_default();
     let step = match Step::of(Path::new(program)) {
-        Step::Compile if instruments == "on" => compiled(rest),
+        Step::Compile if instruments == "on" => compiled(Path::new(program), rest),
         Step::Link => linked(rest, linkage, &unpack()?),
         Step::Compile | Step::Other => rest.to_vec(),
     };
@@ -46,9 +46,18 @@ impl Step {
     }
 }
 
-fn compiled(arguments: &[OsString]) -> Vec<OsString> {
+/// The compilers proper for C and its kin.
+const C_FAMILY: [&str; 4] = ["cc1", "cc1plus", "cc1obj", "cc1objplus"];
+
+/// What gcc would do itself, where it does not instrument, if the amount is small and known.
+const CALLED: [&str; 3] = ["-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"];
+
+fn compiled(program: &Path, arguments: &[OsString]) -> Vec<OsString> {
     let mut step = arguments.to_vec();
     step.push("-fsanitize=thread".into());
+    if program.file_name().is_some_and(|name| C_FAMILY.iter().any(|compiler| name == *compiler)) {
+        step.extend(CALLED.map(OsString::from));
+    }
     if optimises_while_linking(arguments) {
         // What optimises while linking would not know that it has to instrument.
         step.push("-fno-lto".into());
@@ -82,10 +91,12 @@ mod tests {
 
     #[test]
     fn the_compiler_proper_instruments_unless_told_not_to() {
-        check("on dynamic /x/cc1 a.c -o a.s", "/x/cc1 a.c -o a.s -fsanitize=thread");
-        check("on static /x/cc1plus -flto=auto a.cc", {
-            "/x/cc1plus -flto=auto a.cc -fsanitize=thread -fno-lto"
-        });
+        let called = CALLED.join(" ");
+        let instruments = format!("/x/cc1 a.c -o a.s -fsanitize=thread {called}");
+        check("on dynamic /x/cc1 a.c -o a.s", &instruments);
+        let instruments = format!("/x/cc1plus -flto=auto a.cc -fsanitize=thread {called} -fno-lto");
+        check("on static /x/cc1plus -flto=auto a.cc", &instruments);
+        check("on dynamic /x/f951 a.f", "/x/f951 a.f -fsanitize=thread");
         check("off dynamic /x/cc1 -fno-sanitize=thread a.c", "/x/cc1 -fno-sanitize=thread a.c");
     }
 

@@ -1,52 +1,44 @@
 //! What Rust's standard library does where no compiler looks: told by shims at link time.
 //!
-//! The numbers are those of the recorder's `lift::shims::what`, and so is what is logged for each.
+//! Where threads run freely, an atomic access is made and logged as one step, but code that is not
+//! seen can go on in between: it takes a lock before it is logged that another thread gave it back.
+//! So what is told after such code has run waits until steps under way at its address are over.
 
+use crate::hooks::atomic;
 use crate::log::{self, More};
-use crate::wire::{Kind, flag};
+use crate::std_events::{Logged, logged};
+use crate::wire::Kind;
 use crate::{replay, turn};
 
-const ACQUIRE: u32 = 2;
-const RELEASE: u32 = 3;
-const BOTH: u32 = 4;
+/// The bytes in which the parking token of a thread lies.
+const THREAD_BYTES: usize = 64;
 
 /// Called by a shim: `what` happened to the thing at `object`, in code that returns to `code`.
 #[cfg_attr(reweave_export, unsafe(no_mangle))]
 unsafe extern "C" fn reweave_std_event(what: u32, object: usize, code: usize, extra: usize) {
+    let Some(Logged { kind, order, flags, has_extra }) = logged(what) else { return };
     let Some(entry) = log::enter(code as u64) else { return };
-    let object = object as u64;
-    let plain = More::default();
-    let shared = More { flags: flag::SHARED, ..plain };
-    let mutex = More { extra: Some(extra as u64), ..plain };
-    let ordered = |order: u32| More { order, ..plain };
-    let (kind, more) = match what {
-        1 | 5 => (Kind::LockRequest, plain),
-        2 | 6 => (Kind::Lock, plain),
-        3 => (Kind::LockRequest, shared),
-        4 => (Kind::Lock, shared),
-        7 => (Kind::Wait, mutex),
-        8 => (Kind::Wake, mutex),
-        9 => (Kind::Wake, More { flags: flag::TIMED_OUT, ..mutex }),
-        10 => (Kind::Signal, plain),
-        11 => (Kind::Broadcast, plain),
-        12 => (Kind::OnceDone, ordered(BOTH)),
-        13 => (Kind::OnceDone, ordered(RELEASE)),
-        14 => (Kind::OnceDone, ordered(ACQUIRE)),
-        15 => (Kind::Park, plain),
-        16 => (Kind::AtomicUpdate, ordered(RELEASE)),
-        17 => (Kind::AtomicUpdate, ordered(BOTH)),
-        18 => (Kind::AtomicLoad, ordered(ACQUIRE)),
-        _ => return,
-    };
     let thread = entry.thread;
-    if kind == Kind::Lock {
-        (*thread).wants = 0;
+    match kind {
+        Kind::Lock => {
+            (*thread).wants = 0;
+            atomic::await_steps(object, 1);
+        }
+        Kind::Wake => {
+            atomic::await_steps(extra, 1);
+            replay::took(thread, extra as u64);
+        }
+        Kind::Wait => replay::gave(thread, extra as u64),
+        Kind::Park => atomic::await_steps(object, THREAD_BYTES),
+        _ => {}
     }
-    entry.log_more(kind, object, more);
+    let extra = has_extra.then_some(extra as u64);
+    let more = More { order: u32::from(order), flags, extra, ..More::default() };
+    entry.log_more(kind, object as u64, more);
     if kind == Kind::LockRequest {
         // The function that follows waits by itself; it is called because the lock is taken.
         turn::settle(thread);
-        ((*thread).wants, (*thread).wants_at) = (object, entry.code);
+        ((*thread).wants, (*thread).wants_at) = (object as u64, entry.code);
         replay::blocked(thread);
     }
 }

@@ -1,0 +1,93 @@
+//! What Rust's standard library does where no compiler looks, as numbers.
+//!
+//! Shims around functions of the standard library tell the runtime such a number, and the runtime
+//! logs what [`logged`] says. The numbers stand in the assembly of the shims, so they are the same
+//! for who writes it and who is called by it.
+
+use crate::wire::{Kind, flag};
+
+/// About to wait for the mutex at `object`.
+pub const MUTEX_REQUEST: u32 = 1;
+/// The mutex at `object` was taken.
+pub const MUTEX_TAKEN: u32 = 2;
+/// About to wait for the shared mode of the lock at `object`.
+pub const READ_REQUEST: u32 = 3;
+/// The lock at `object` was taken in shared mode.
+pub const READ_TAKEN: u32 = 4;
+/// About to wait for the exclusive mode of the lock at `object`.
+pub const WRITE_REQUEST: u32 = 5;
+/// The lock at `object` was taken in exclusive mode.
+pub const WRITE_TAKEN: u32 = 6;
+/// About to wait on the condition at `object`, giving back the mutex `extra`.
+pub const CONDITION_WAIT: u32 = 7;
+/// The wait on `object` is over and the mutex `extra` taken again.
+pub const CONDITION_WAKE: u32 = 8;
+/// The same after its time had passed.
+pub const CONDITION_TIMED_OUT: u32 = 9;
+/// About to wake one waiter of the condition at `object`.
+pub const NOTIFY_ONE: u32 = 10;
+/// About to wake all waiters of the condition at `object`.
+pub const NOTIFY_ALL: u32 = 11;
+/// The function of the `Once` at `object` starts.
+pub const ONCE_RUNS: u32 = 12;
+/// That function has ended and the `Once` is about to be done.
+pub const ONCE_ENDS: u32 = 13;
+/// The `Once` at `object` was found done, perhaps after waiting.
+pub const ONCE_FOUND: u32 = 14;
+/// The thread returned from parking; `object` is where the thread's own data start.
+pub const PARKED: u32 = 15;
+/// A thread of a scope has ended; `object` is marked with [`APART`].
+pub const SCOPE_LEAVE: u32 = 16;
+/// About to wait at a barrier; `object` is marked with [`APART`].
+pub const BARRIER_ARRIVE: u32 = 17;
+/// The barrier let the thread go; `object` as in [`BARRIER_ARRIVE`].
+pub const BARRIER_DEPART: u32 = 18;
+
+/// Set in the addresses of things that have no memory of their own. No program has such addresses.
+pub const APART: u64 = 1 << 47;
+
+/// Memory orders as compilers number them.
+mod order {
+    pub(super) const ACQUIRE: u8 = 2;
+    pub(super) const RELEASE: u8 = 3;
+    pub(super) const BOTH: u8 = 4;
+}
+
+/// The event that is logged for a number. Atomic accesses are of one byte and have no values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Logged {
+    /// What it is.
+    pub kind: Kind,
+    /// The memory order of an atomic access, or which part of a [`Kind::OnceDone`] it is.
+    pub order: u8,
+    /// See [`flag`].
+    pub flags: u16,
+    /// Whether the second address belongs to it.
+    pub has_extra: bool,
+}
+
+/// What is logged when `what` happened; nothing for a number without meaning.
+#[must_use]
+pub const fn logged(what: u32) -> Option<Logged> {
+    let (kind, order, flags) = match what {
+        MUTEX_REQUEST | WRITE_REQUEST => (Kind::LockRequest, 0, 0),
+        MUTEX_TAKEN | WRITE_TAKEN => (Kind::Lock, 0, 0),
+        READ_REQUEST => (Kind::LockRequest, 0, flag::SHARED),
+        READ_TAKEN => (Kind::Lock, 0, flag::SHARED),
+        CONDITION_WAIT => (Kind::Wait, 0, 0),
+        CONDITION_WAKE => (Kind::Wake, 0, 0),
+        CONDITION_TIMED_OUT => (Kind::Wake, 0, flag::TIMED_OUT),
+        NOTIFY_ONE => (Kind::Signal, 0, 0),
+        NOTIFY_ALL => (Kind::Broadcast, 0, 0),
+        ONCE_RUNS => (Kind::OnceDone, order::BOTH, 0),
+        ONCE_ENDS => (Kind::OnceDone, order::RELEASE, 0),
+        ONCE_FOUND => (Kind::OnceDone, order::ACQUIRE, 0),
+        PARKED => (Kind::Park, 0, 0),
+        SCOPE_LEAVE => (Kind::AtomicUpdate, order::RELEASE, 0),
+        BARRIER_ARRIVE => (Kind::AtomicUpdate, order::BOTH, 0),
+        BARRIER_DEPART => (Kind::AtomicLoad, order::ACQUIRE, 0),
+        _ => return None,
+    };
+    let has_extra = matches!(kind, Kind::Wait | Kind::Wake);
+    Some(Logged { kind, order, flags, has_extra })
+}
