@@ -31,7 +31,21 @@ const BATCH_EVENTS: u32 = 16_384;
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Sees every event as it is drained, with the number of its thread; runs as they are written.
+/// Before the events of another process than the last, it sees an [announcement](announced).
 pub type Tap<'a> = dyn FnMut(u32, &Event) + 'a;
+
+/// The process whose events come next, by its place among all, if `event` says so.
+#[must_use]
+pub fn announced(event: &Event) -> Option<usize> {
+    (event.kind == Kind::Switch).then_some(event.address as usize)
+}
+
+/// The file in `directory` with the memory map `number` of the process that `announcement` is of.
+#[must_use]
+pub fn map_file(directory: &Path, announcement: &Event, number: u64) -> PathBuf {
+    let [pid, session] = [announcement.extra, announcement.value].map(Option::unwrap_or_default);
+    directory.join(format!("s{pid}.{session}.maps{number}"))
+}
 
 /// What one process recorded.
 #[derive(Debug)]
@@ -67,6 +81,8 @@ pub struct Collector {
     /// Whether the limit is reached with what the program counted and did not write yet.
     will_be_full: bool,
     is_stopped: bool,
+    /// The process that was announced last.
+    announced: Option<usize>,
 }
 
 struct Process {
@@ -147,6 +163,7 @@ impl Collector {
             drained: 0,
             will_be_full: false,
             is_stopped: false,
+            announced: None,
         })
     }
 
@@ -175,8 +192,9 @@ impl Collector {
     pub fn poll(&mut self, tap: &mut Tap<'_>) -> io::Result<u64> {
         self.look_for_processes()?;
         let before = self.drained;
-        for process in &mut self.processes {
+        for (place, process) in self.processes.iter_mut().enumerate() {
             let room = self.limit.saturating_sub(self.drained);
+            process.announce(place, &mut self.announced, tap);
             self.drained += process.drain(room, false, tap)?;
         }
         let unwritten: u64 = self.processes.iter().map(Process::unwritten).sum();
@@ -203,6 +221,12 @@ impl Collector {
         }
     }
 
+    /// The memory map of the process at `place`, each time that it changed.
+    #[must_use]
+    pub fn maps(&self, place: usize) -> Vec<String> {
+        self.processes.get(place).map_or_else(Vec::new, Process::maps)
+    }
+
     /// What became of the plan in the first process that says so.
     #[must_use]
     pub fn outcome(&self) -> Option<(u64, Vec<u64>)> {
@@ -218,7 +242,8 @@ impl Collector {
     pub fn finish(mut self, tap: &mut Tap<'_>) -> io::Result<Vec<Recording>> {
         self.look_for_processes()?;
         let mut recordings = Vec::new();
-        for mut process in self.processes {
+        for (place, mut process) in self.processes.into_iter().enumerate() {
+            process.announce(place, &mut self.announced, tap);
             while self.drained < self.limit {
                 let count = process.drain(self.limit - self.drained, true, tap)?;
                 self.drained += count;
@@ -272,6 +297,27 @@ impl Process {
             spool,
             events: 0,
         })
+    }
+
+    /// Says that its events come next, unless that was said last.
+    fn announce(&self, place: usize, last: &mut Option<usize>, tap: &mut Tap<'_>) {
+        if last.replace(place) == Some(place) {
+            return;
+        }
+        let name = self.prefix.file_name().and_then(|name| name.to_str());
+        let session = name.and_then(|name| name.rsplit_once('.')?.1.parse().ok());
+        let pid = Some(self.session.header().pid.load(Ordering::Relaxed));
+        let event = Event::new(Kind::Switch, place as u64, 0);
+        tap(u32::MAX, &Event { extra: pid, value: session, ..event });
+    }
+
+    fn maps(&self) -> Vec<String> {
+        let count = self.session.header().maps.load(Ordering::Acquire).min(1 << 16);
+        let maps = (0..count).map(|number| {
+            let path = suffixed(&self.prefix, &format!(".maps{number}"));
+            fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        });
+        maps.map(Result::unwrap_or_default).collect()
     }
 
     /// Reads what is there, at most `room` events; at the end also past numbers that never came.
@@ -413,11 +459,7 @@ impl Process {
 
     fn finish(self) -> io::Result<Recording> {
         let header = self.session.header();
-        let maps = (0..header.maps.load(Ordering::Acquire).min(1 << 16)).map(|number| {
-            let path = suffixed(&self.prefix, &format!(".maps{number}"));
-            fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        });
-        let maps = maps.map(Result::unwrap_or_default).collect();
+        let maps = self.maps();
         let recording = Recording {
             pid: header.pid.load(Ordering::Relaxed),
             events: self.events,

@@ -187,6 +187,22 @@ impl Symbols {
         Some((name.to_owned(), offset))
     }
 
+    /// Where the global variable is that the trace calls `name`.
+    pub fn address_of(&mut self, name: &str) -> Option<u64> {
+        let segments = self.maps.get(&self.selected)?.writable();
+        for (module, shown) in segments {
+            let module = &mut self.modules[module];
+            let Some(bias) = module.bias(&shown) else { continue };
+            let Some(address) = module.address_of(name) else { continue };
+            let address = address.wrapping_add(bias);
+            let is_it = |(_, offset): (String, u64)| offset == 0;
+            if self.data(address).is_some_and(is_it) {
+                return Some(address);
+            }
+        }
+        None
+    }
+
     /// The module of `code` and the address that `code` has in its file: the same in every run of
     /// the same file, wherever it is loaded.
     pub fn origin(&mut self, code: u64) -> Option<(&str, u64)> {

@@ -37,6 +37,7 @@ mod range;
 mod reduce;
 pub mod reference;
 mod resolve;
+pub mod running;
 mod steps;
 mod syntax;
 

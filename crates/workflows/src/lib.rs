@@ -11,3 +11,4 @@ pub mod inference;
 pub mod ranges;
 pub mod runs;
 pub mod specification;
+pub mod watch;

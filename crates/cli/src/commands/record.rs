@@ -1,5 +1,7 @@
 //! `record`: run a program once and record it.
 
+mod following;
+
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt as _;
@@ -11,10 +13,11 @@ use reweave_record::attach::{Attachment, attach};
 use reweave_record::collect::{Collector, Recording};
 use reweave_record::convert::Summary;
 use reweave_record::gather::write_trace;
-use reweave_record::run::{self, Options, Run, Wish};
+use reweave_record::run::{Options, Run};
 use reweave_record::shared::Mode;
 use reweave_record::unpack::unpack;
 
+use self::following::{Followed, Following};
 use crate::destination::Destination;
 use crate::exit::say;
 use crate::interrupt;
@@ -26,8 +29,10 @@ use crate::interrupt;
 /// enough for deadlocks. By default one thread runs at a time, and the order and the values of all
 /// accesses are exact. Ends as the program does, with its status.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  reweave cc -pthread bank.c -o bank\n  reweave record -- ./bank 10\n  \
-                        reweave check bank.rwt")]
+#[command(
+    after_help = "Example:\n  reweave cc -pthread bank.c -o bank\n  reweave record -- ./bank 10\n  \
+                        reweave check bank.rwt"
+)]
 pub(crate) struct Args {
     /// The trace to write; PROGRAM.rwt unless said otherwise
     #[arg(short, long, value_name = "TRACE")]
@@ -44,6 +49,11 @@ pub(crate) struct Args {
     /// Do not record the values of accesses
     #[arg(long)]
     no_values: bool,
+    /// Keep accesses to memory that threads do not contend for, too
+    #[arg(long)]
+    all_memory: bool,
+    #[command(flatten)]
+    following: Following,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -74,17 +84,23 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         seed: args.seed,
         limit: args.limit.unwrap_or(u64::MAX),
     };
+    let questions = args.following.questions(options.mode == Mode::Serial && options.values)?;
     let spools = spools(&path)?;
-    let run = start(&mut command, &options, spools.path())?;
-    let recording = choose(&run, attachment)?;
+    let settings = options.settings(false, std::time::Duration::ZERO);
+    let collector = Collector::new(&settings, None, spools.path(), options.limit)
+        .context("cannot set up a recording")?;
+    let followed = args.following.run(&mut command, collector, questions)?;
+    followed.tell();
+    let run = &followed.run;
+    let recording = choose(run, attachment)?;
     let base = std::env::current_dir().context("the current folder is unknown")?;
     let mut summary = Summary::default();
     destination.write_bytes(|out: &mut dyn Write| {
-        summary = write_trace(recording, &base, out)?;
+        summary = write_trace(recording, &base, args.all_memory, out)?;
         check(&summary)
     })?;
-    tell(&path, recording, &summary, &run, options.limit);
-    Ok(status(&run))
+    tell(&path, recording, &summary, run, options.limit);
+    Ok(status(&followed))
 }
 
 /// The command that runs `words` with the runtime in it.
@@ -100,6 +116,12 @@ fn prepare(words: &[OsString]) -> anyhow::Result<(Command, Attachment)> {
     anyhow::ensure!(
         attachment != Attachment::None,
         "`{}` is a static program without the recorder in it; build it with `reweave cc -static`",
+        program.display()
+    );
+    anyhow::ensure!(
+        attachment != Attachment::Occupied,
+        "`{}` has the thread sanitizer inside; build it with `reweave cc`, or with the sanitizer as a \
+         shared library (gcc's default)",
         program.display()
     );
     Ok((command, attachment))
@@ -121,26 +143,20 @@ fn spools(path: &Path) -> anyhow::Result<tempfile::TempDir> {
     folder.with_context(|| format!("cannot write to {}", parent.display()))
 }
 
-fn start(command: &mut Command, options: &Options, spools: &Path) -> anyhow::Result<Run> {
-    let settings = options.settings(false, std::time::Duration::ZERO);
-    let collector = Collector::new(&settings, None, spools, options.limit)
-        .context("cannot set up a recording")?;
-    let mut wish = |_: &Collector| if interrupt::is_asked() { Wish::End } else { Wish::GoOn };
-    run::run(command, collector, &mut |_, _| {}, &mut wish)
-        .with_context(|| format!("cannot record `{}`", command.get_program().display()))
-}
-
 /// The process whose trace is written: the one with most threads, of these with most events.
 fn choose(run: &Run, attachment: Attachment) -> anyhow::Result<&Recording> {
     let recordings = run.recordings.iter();
-    let chosen = recordings.max_by_key(|it| (it.threads > 1, it.has_accesses, it.threads, it.events));
+    let chosen =
+        recordings.max_by_key(|it| (it.threads > 1, it.has_accesses, it.threads, it.events));
     let chosen = chosen.context(
         "the program never loaded the recorder: it may be static, or start with more rights than \
          you have; build it with `reweave cc`",
     )?;
     if !chosen.has_accesses && attachment == Attachment::Preloaded {
-        say("reweave: only threads and locks were seen, no accesses to memory: the program was not \
-             built with `reweave cc`");
+        say(
+            "reweave: only threads and locks were seen, no accesses to memory: the program was not \
+             built with `reweave cc`",
+        );
     }
     if run.recordings.len() > 1 {
         let others = run.recordings.len() - 1;
@@ -188,11 +204,11 @@ fn tell(path: &Path, recording: &Recording, summary: &Summary, run: &Run, limit:
 }
 
 /// The program's own status; that of a program which we ended for being full is no failure.
-fn status(run: &Run) -> ExitCode {
-    if run.was_ended && !interrupt::is_asked() {
+fn status(followed: &Followed) -> ExitCode {
+    if followed.run.was_ended && !followed.was_stalled && !interrupt::is_asked() {
         return ExitCode::SUCCESS;
     }
-    ExitCode::from(code(run.status))
+    ExitCode::from(code(followed.run.status))
 }
 
 /// What a shell would say of `status`.

@@ -68,6 +68,16 @@ impl Map {
         Some((*segment, segment.rest_of.map_or(*segment, |id| self.segments[id])))
     }
 
+    /// The segments of files that may be written: the module and the segment that shows it.
+    pub(super) fn writable(&self) -> Vec<(ModuleId, Segment)> {
+        let segments = self.segments.as_slice().iter().filter(|segment| segment.is_writable);
+        let shown = |segment: &Segment| {
+            let shown = segment.rest_of.map_or(*segment, |id| self.segments[id]);
+            segment.module.map(|module| (module, shown))
+        };
+        segments.filter_map(shown).collect()
+    }
+
     /// The modules with code, in the order of their addresses.
     pub(super) fn code_modules(&self) -> impl Iterator<Item = ModuleId> {
         let code = self.segments.as_slice().iter().filter(|segment| segment.is_executable);

@@ -139,6 +139,14 @@ impl Module {
         let path = self.is_file.then_some(self.path.as_str());
         self.globals.get(|| Globals::read(Path::new(path?)))?.find(probe)
     }
+
+    /// The address, in the file, of the global whose name without blanks is `name`.
+    pub(super) fn address_of(&mut self, name: &str) -> Option<u64> {
+        let path = self.is_file.then_some(self.path.as_str());
+        let globals = self.globals.get(|| Globals::read(Path::new(path?)))?;
+        let is_it = |own: &str| own == name || own.replace(char::is_whitespace, "_") == name;
+        globals.entries.iter().find(|(_, _, own)| is_it(own)).map(|(address, ..)| *address)
+    }
 }
 
 /// Calls `then` with the object file at `path`.

@@ -107,14 +107,14 @@ mod tests {
 
     #[track_caller]
     fn check_file(raw: &str, expected: &str, is_library: bool) {
-        assert_eq!(source_file(raw, Path::new("/home/me/bank")), (expected.to_owned(), is_library));
+        assert_eq!(source_file(raw, Path::new("/src/me/bank")), (expected.to_owned(), is_library));
     }
 
     #[test]
     fn files_below_the_base_are_relative_to_it() {
-        check_file("/home/me/bank/src/./main.c", "src/main.c", false);
-        check_file("/home/me/bank/build/../src/main.c", "src/main.c", false);
-        check_file("/home/me/banks/main.c", "/home/me/banks/main.c", false);
+        check_file("/src/me/bank/src/./main.c", "src/main.c", false);
+        check_file("/src/me/bank/build/../src/main.c", "src/main.c", false);
+        check_file("/src/me/banks/main.c", "/src/me/banks/main.c", false);
         check_file("main.c", "main.c", false);
     }
 
@@ -128,7 +128,7 @@ mod tests {
         );
         check_file("/opt/r/lib/rustlib/src/rust/library/core/src/a.rs", "core/src/a.rs", true);
         check_file("/usr/include/c++/12/mutex", "/usr/include/c++/12/mutex", true);
-        check_file("/home/me/bank/core/src/a.rs", "core/src/a.rs", false);
+        check_file("/src/me/bank/core/src/a.rs", "core/src/a.rs", false);
     }
 
     #[test]

@@ -114,6 +114,11 @@ pub enum PredicateErrorKind {
     },
     /// It has more than [`PARTS_MAX`] parts, each thread gone through.
     TooLarge,
+    /// It asks what is not known before the run is over.
+    TooEarly {
+        /// What it asks.
+        what: &'static str,
+    },
 }
 
 /// What things of `kind` are called.
@@ -175,6 +180,9 @@ impl Display for PredicateErrorKind {
                 f,
                 "with every thread gone through, the predicate has more than {PARTS_MAX} parts"
             ),
+            Self::TooEarly { what } => {
+                write!(f, "it cannot be told while the program runs {what}")
+            }
         }
     }
 }
@@ -220,6 +228,9 @@ impl PredicateErrorKind {
             )),
             Self::BoundTwice { .. } => Some("give the inner one another name".into()),
             Self::TooLarge => Some("name the threads that matter".into()),
+            Self::TooEarly { .. } => {
+                Some("ask for it afterwards, with `reweave states find` and the trace".into())
+            }
         }
     }
 }

@@ -1,0 +1,328 @@
+//! What comes before what, while the program runs.
+//!
+//! The order is the one that every cut of a trace keeps (`order::poset::KeptOrder`), told from the
+//! events of the recording instead of those of the trace: locks, threads, conditions, barriers,
+//! semaphores, what is done once; each read after the write that it saw; the birth of memory before
+//! its end. Things live at addresses, and what was at an address before is another thing, as in
+//! [`crate::convert`]. Promised: of followed events, one comes before another exactly if it does in
+//! the trace that the recording becomes, unless the recording holds what cannot have happened.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use reweave_base::FxHashMap;
+use reweave_runtime::wire::{Event, Kind, flag};
+
+use super::clock::{Clock, meet};
+use super::memory::Memory;
+use crate::cells::{Access, Block, Blocks};
+
+/// The most things that are followed at once.
+const THINGS_MAX: usize = 1 << 18;
+
+/// Counts what is followed at the moment at which it happens, in the clock of its thread.
+pub(super) trait Ticks {
+    /// `thread` makes `access`, which writes, by `event`.
+    fn write(&mut self, thread: u32, event: &Event, access: Access, clock: &mut Clock);
+
+    /// `thread` takes, or gives back, the lock at `address` by `event`.
+    fn lock(&mut self, thread: u32, event: &Event, address: u64, takes: bool, clock: &mut Clock);
+}
+
+/// How a thread holds a lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    Exclusive,
+    Shared,
+}
+
+/// What the releases of a lock hand on, and who holds it.
+#[derive(Default)]
+struct Lock {
+    exclusive: Clock,
+    shared: Clock,
+    owner: Option<u32>,
+    depth: u32,
+    readers: Vec<u32>,
+}
+
+impl Lock {
+    fn hold(&self, thread: u32) -> Option<Hold> {
+        if self.owner == Some(thread) {
+            return Some(Hold::Exclusive);
+        }
+        self.readers.contains(&thread).then_some(Hold::Shared)
+    }
+
+    /// Whether `thread` can take it so.
+    fn take(&mut self, thread: u32, hold: Hold) -> bool {
+        let is_owned = self.owner.is_some_and(|owner| owner != thread);
+        match hold {
+            _ if is_owned => return false,
+            Hold::Exclusive if self.readers.iter().any(|&reader| reader != thread) => return false,
+            Hold::Exclusive => {
+                self.owner = Some(thread);
+                self.depth += 1;
+            }
+            Hold::Shared => self.readers.push(thread),
+        }
+        true
+    }
+
+    fn give(&mut self, thread: u32, hold: Hold) {
+        match hold {
+            Hold::Exclusive => {
+                self.depth = self.depth.saturating_sub(1);
+                if self.depth == 0 {
+                    self.owner = None;
+                }
+            }
+            Hold::Shared => {
+                if let Some(place) = self.readers.iter().position(|&reader| reader == thread) {
+                    self.readers.swap_remove(place);
+                }
+            }
+        }
+    }
+}
+
+/// Posts that nothing took yet, the oldest first, with how many are alike.
+type Posts = VecDeque<(Clock, u64)>;
+
+/// A thread that waits on a condition, and the lock that it gave back for it.
+struct Waiting {
+    condition: u64,
+    released: Option<(u64, Hold)>,
+}
+
+/// The clocks of a running program.
+#[derive(Default)]
+pub(super) struct Order {
+    threads: FxHashMap<u32, Clock>,
+    locks: BTreeMap<u64, Lock>,
+    conditions: BTreeMap<u64, Clock>,
+    barriers: BTreeMap<u64, Clock>,
+    once: BTreeMap<u64, Clock>,
+    semaphores: BTreeMap<u64, Posts>,
+    parks: FxHashMap<u32, Posts>,
+    waits: FxHashMap<u32, Waiting>,
+    blocks: Blocks,
+    /// Of live blocks, by the time of their allocation.
+    births: FxHashMap<u64, Clock>,
+    memory: Memory,
+}
+
+impl Order {
+    /// Whether there is more than is followed, so that the order may lack something from now on.
+    pub(super) fn is_full(&self) -> bool {
+        let things = self.locks.len() + self.conditions.len() + self.semaphores.len();
+        self.memory.is_full || things + self.threads.len() + self.once.len() > THINGS_MAX
+    }
+
+    /// Takes the next event; `ticks` counts what is followed.
+    pub(super) fn step(&mut self, thread: u32, event: &Event, ticks: &mut impl Ticks) {
+        if let Some(access) = Access::of(event) {
+            return self.access(thread, event, access, ticks);
+        }
+        let address = event.address;
+        match event.kind {
+            Kind::Lock => {
+                let is_shared = event.flags & flag::SHARED != 0;
+                let hold = if is_shared { Hold::Shared } else { Hold::Exclusive };
+                self.take(thread, event, address, hold, ticks);
+            }
+            Kind::Unlock => {
+                let hold = self.locks.get(&address).and_then(|lock| lock.hold(thread));
+                if let Some(hold) = hold {
+                    self.give(thread, event, address, hold, ticks);
+                }
+            }
+            Kind::LockDestroy => _ = self.locks.remove(&address),
+            Kind::Fork => {
+                let clock = self.clock(thread).clone();
+                self.clock(address as u32).join(&clock);
+            }
+            Kind::ForkFailed => _ = self.threads.remove(&(address as u32)),
+            Kind::Join => {
+                let ended = self.threads.remove(&(address as u32)).unwrap_or_default();
+                self.clock(thread).join(&ended);
+            }
+            Kind::Wait => self.wait(thread, event, ticks),
+            Kind::Wake => self.wake(thread, event, ticks),
+            Kind::Alloc | Kind::Free => self.change_blocks(thread, event),
+            _ => self.meet(thread, event),
+        }
+    }
+
+    /// Takes an event of a thing at which threads meet.
+    fn meet(&mut self, thread: u32, event: &Event) {
+        let address = event.address;
+        let clock = self.threads.entry(thread).or_default();
+        match event.kind {
+            Kind::Signal | Kind::Broadcast => {
+                meet(self.conditions.entry(address).or_default(), clock);
+            }
+            Kind::BarrierInit => _ = self.barriers.remove(&address),
+            Kind::BarrierArrive | Kind::BarrierDepart => {
+                meet(self.barriers.entry(address).or_default(), clock);
+            }
+            Kind::OnceDone => meet(self.once.entry(address).or_default(), clock),
+            Kind::SemaphoreInit => _ = self.semaphores.remove(&address),
+            Kind::SemaphorePost => post(self.semaphores.entry(address).or_default(), clock),
+            Kind::SemaphoreTake => take(self.semaphores.entry(address).or_default(), clock),
+            Kind::Unpark => post(self.parks.entry(address as u32).or_default(), clock),
+            Kind::Park => take(self.parks.entry(thread).or_default(), clock),
+            // All others order nothing.
+            _ => {}
+        }
+    }
+
+    fn clock(&mut self, thread: u32) -> &mut Clock {
+        self.threads.entry(thread).or_default()
+    }
+
+    #[inline]
+    fn access(&mut self, thread: u32, event: &Event, access: Access, ticks: &mut impl Ticks) {
+        let clock = self.threads.entry(thread).or_default();
+        if !access.writes || event.kind == Kind::AtomicUpdate {
+            self.memory.read(thread, access, clock);
+        }
+        if access.writes {
+            ticks.write(thread, event, access, clock);
+            self.memory.write(thread, access, clock);
+        }
+    }
+
+    fn take(
+        &mut self,
+        thread: u32,
+        event: &Event,
+        address: u64,
+        hold: Hold,
+        ticks: &mut impl Ticks,
+    ) {
+        let lock = self.locks.entry(address).or_default();
+        if !lock.take(thread, hold) {
+            return;
+        }
+        let clock = self.threads.entry(thread).or_default();
+        clock.join(&lock.exclusive);
+        if hold == Hold::Exclusive {
+            clock.join(&lock.shared);
+        }
+        ticks.lock(thread, event, address, true, clock);
+    }
+
+    fn give(
+        &mut self,
+        thread: u32,
+        event: &Event,
+        address: u64,
+        hold: Hold,
+        ticks: &mut impl Ticks,
+    ) {
+        let lock = self.locks.entry(address).or_default();
+        lock.give(thread, hold);
+        let clock = self.threads.entry(thread).or_default();
+        ticks.lock(thread, event, address, false, clock);
+        match hold {
+            Hold::Exclusive => {
+                lock.exclusive.clone_from(clock);
+                lock.shared = Clock::default();
+            }
+            Hold::Shared => lock.shared.join(clock),
+        }
+    }
+
+    fn meet_condition(&mut self, thread: u32, condition: u64) {
+        let clock = self.threads.entry(thread).or_default();
+        meet(self.conditions.entry(condition).or_default(), clock);
+    }
+
+    fn wait(&mut self, thread: u32, event: &Event, ticks: &mut impl Ticks) {
+        let held = event.extra.and_then(|address| {
+            let hold = self.locks.get(&address)?.hold(thread)?;
+            Some((address, hold))
+        });
+        // The wait begins with the release, so that nothing comes in between.
+        self.meet_condition(thread, event.address);
+        if let Some((address, hold)) = held {
+            self.give(thread, event, address, hold, ticks);
+        }
+        self.meet_condition(thread, event.address);
+        self.waits.insert(thread, Waiting { condition: event.address, released: held });
+    }
+
+    fn wake(&mut self, thread: u32, event: &Event, ticks: &mut impl Ticks) {
+        let waiting = self.waits.remove(&thread);
+        if let Some(waiting) = &waiting {
+            self.meet_condition(thread, waiting.condition);
+        }
+        let released = waiting.and_then(|waiting| waiting.released);
+        let (address, hold) = match (released, event.extra) {
+            (Some(released), _) => released,
+            (None, Some(address)) => (address, Hold::Exclusive),
+            (None, None) => return,
+        };
+        let holds = self.locks.get(&address).is_some_and(|lock| lock.hold(thread).is_some());
+        if released.is_some() || !holds {
+            self.take(thread, event, address, hold, ticks);
+        }
+    }
+
+    /// Memory is allocated or released: what was at its addresses is no more.
+    fn change_blocks(&mut self, thread: u32, event: &Event) {
+        let Some(change) = self.blocks.step(event) else { return };
+        for block in &change.lost {
+            self.births.remove(&block.time);
+            self.end(*block);
+        }
+        if let Some(block) = change.released {
+            let was_shared = self.end(block);
+            let birth = self.births.remove(&block.time);
+            // The trace speaks only of blocks that were shared.
+            if let Some(birth) = birth.filter(|_| was_shared) {
+                self.clock(thread).join(&birth);
+            }
+        }
+        if let Some(block) = change.born {
+            self.end(block);
+            let clock = self.clock(thread).clone();
+            if !clock.is_empty() {
+                self.births.insert(block.time, clock);
+            }
+        }
+    }
+
+    /// Forgets what was in `block`; says whether several threads shared some of it.
+    fn end(&mut self, block: Block) -> bool {
+        fn drop_within<T>(things: &mut BTreeMap<u64, T>, block: Block) {
+            while let Some((&address, _)) = things.range(block.start..block.end).next() {
+                things.remove(&address);
+            }
+        }
+        drop_within(&mut self.locks, block);
+        drop_within(&mut self.conditions, block);
+        drop_within(&mut self.barriers, block);
+        drop_within(&mut self.once, block);
+        drop_within(&mut self.semaphores, block);
+        self.memory.forget(block)
+    }
+}
+
+fn post(posts: &mut Posts, clock: &Clock) {
+    match posts.back_mut() {
+        // A semaphore that is posted for ever and never taken needs no memory.
+        Some((last, count)) if last.covers(clock) && clock.covers(last) => *count += 1,
+        _ => posts.push_back((clock.clone(), 1)),
+    }
+}
+
+/// The oldest post is taken; if there is none, a token of the start.
+fn take(posts: &mut Posts, clock: &mut Clock) {
+    let Some((posted, count)) = posts.front_mut() else { return };
+    clock.join(posted);
+    *count -= 1;
+    if *count == 0 {
+        posts.pop_front();
+    }
+}
