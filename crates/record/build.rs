@@ -74,7 +74,7 @@ fn compiler(sources: &Path) -> Command {
     let mut command = Command::new(variable("RUSTC"));
     command.arg(sources.join("src/lib.rs"));
     command.args(["--edition", "2024", "--crate-name", "reweave_rt", "--cfg", "reweave_export"]);
-    command.args(["--check-cfg", "cfg(reweave_export,reweave_static)"]);
+    command.args(["--check-cfg", "cfg(reweave_export,reweave_static,test)"]);
     command.args(["-Copt-level=3", "-Cpanic=abort", "-Ccodegen-units=1", "-Clto=fat"]);
     command.args(["-Cdebuginfo=0", "-Crelocation-model=pic", "--cap-lints=warn"]);
     // Exceptions and cancellation of the program pass through the runtime.

@@ -28,17 +28,21 @@ pub enum Attachment {
     Preloaded,
     /// It cannot: the program is static and was built without it.
     None,
+    /// It cannot: the program has the sanitizer's own runtime inside.
+    Occupied,
 }
 
 /// A symbol that only our runtime defines.
 const MARK: &[u8] = b"reweave_atomic_begin";
+/// A symbol that every runtime of the sanitizer defines.
+const SANITIZER_MARK: &[u8] = b"__tsan_init";
 
 /// Makes `command` load the runtime, and says how.
 pub fn attach(command: &mut Command, runtime: &Runtime) -> Attachment {
     let program = find(command.get_program());
     let attachment = program.as_deref().map_or(Attachment::Preloaded, of_file);
     match attachment {
-        Attachment::Linked | Attachment::None => {}
+        Attachment::Linked | Attachment::None | Attachment::Occupied => {}
         Attachment::Swapped => prepend(command, "LD_LIBRARY_PATH", &runtime.swap()),
         Attachment::Preloaded => {
             prepend(command, "LD_LIBRARY_PATH", &runtime.swap());
@@ -74,13 +78,15 @@ pub fn of_file(path: &Path) -> Attachment {
     let Ok(file) = ElfFile64::<Endianness>::parse(&*bytes) else { return Attachment::Preloaded };
     let needed = needed(&file);
     let needs = |name: &str| needed.iter().any(|it| it.starts_with(name.as_bytes()));
-    let defines = |mut symbols: object::read::elf::ElfSymbolIterator<'_, '_, _>| {
-        symbols.any(|symbol| {
-            symbol.is_definition() && symbol.name_bytes().is_ok_and(|name| name == MARK)
+    let defines = |mark: &[u8]| {
+        file.dynamic_symbols().chain(file.symbols()).any(|symbol| {
+            symbol.is_definition() && symbol.name_bytes().is_ok_and(|name| name == mark)
         })
     };
-    if needs("libreweave_rt.so") || defines(file.dynamic_symbols()) || defines(file.symbols()) {
+    if needs("libreweave_rt.so") || defines(MARK) {
         Attachment::Linked
+    } else if defines(SANITIZER_MARK) {
+        Attachment::Occupied
     } else if needs("libtsan.so") {
         Attachment::Swapped
     } else if needed.is_empty() && file.elf_program_headers().iter().all(is_not_interpreter) {

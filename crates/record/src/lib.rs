@@ -12,6 +12,7 @@ pub mod convert;
 pub mod expand;
 pub mod gather;
 pub mod lift;
+pub mod live;
 pub mod plan;
 pub mod replay;
 pub mod run;
@@ -20,4 +21,4 @@ pub mod symbols;
 pub mod toolchain;
 pub mod unpack;
 
-pub use reweave_runtime::shared;
+pub use reweave_runtime::{shared, wire};

@@ -300,7 +300,7 @@ impl<'a> Maker<'a> {
     /// The origin of `event`; of a request, that of the acquire which comes next. Where it never came
     /// it would have been logged right after the request, from the same place.
     fn goal_origin(&self, event: EventId) -> Option<Origin> {
-        let origin = self.origins.get(event)?;
+        let Some(origin) = self.origins.get(event) else { return self.request_origin(event) };
         let Op::Request(lock) = self.trace.event(event).op else { return Some(origin) };
         let events = self.trace.thread_events(self.trace.event(event).thread);
         let next = events.get(self.trace.position(event) as usize + 1).copied();
@@ -312,6 +312,15 @@ impl<'a> Maker<'a> {
             Some(acquire) => self.origins.get(acquire),
             None => Some(Origin { occurrence: origin.occurrence.saturating_add(1), ..origin }),
         }
+    }
+
+    /// The origin of the request just before `event`, if there is one.
+    fn request_origin(&self, event: EventId) -> Option<Origin> {
+        let events = self.trace.thread_events(self.trace.event(event).thread);
+        let before = (self.trace.position(event) as usize).checked_sub(1)?;
+        let request = *events.get(before)?;
+        let is_request = matches!(self.trace.event(request).op, Op::Request(_));
+        is_request.then(|| self.origins.get(request)).flatten()
     }
 
     fn waypoint(&mut self, thread: ThreadId, origin: Origin) -> Result<Waypoint, PlanError> {

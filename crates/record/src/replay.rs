@@ -1,18 +1,24 @@
 //! Making a program follow a plan, and saying what came of it.
 
+use std::cell::RefCell;
 use std::io;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reweave_runtime::plan::GoalKind;
 use reweave_runtime::shared::{Mode, outcome};
+use reweave_runtime::wire::Event;
 
 use crate::collect::Collector;
+use crate::live::stall::Watchdog;
 use crate::plan::{Outcome, Plan};
 use crate::run::{self, Options, Wish};
 
 /// How long nothing may move before a plan is given up.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long nothing happens before it is looked at whether threads wait for each other.
+const STILLNESS: Duration = Duration::from_secs(2);
 
 /// How long a program may go on after it is known what became of the plan.
 const AFTERWARDS: Duration = Duration::from_secs(2);
@@ -29,7 +35,11 @@ pub fn replay(command: &mut Command, plan: &Plan, time: Duration) -> io::Result<
     let collector = Collector::new(&settings, Some(&words), spools.path(), u64::MAX)?;
     let start = Instant::now();
     let mut known: Option<Instant> = None;
+    let base = std::env::current_dir().unwrap_or_default();
+    let watchdog = RefCell::new(Watchdog::new(STILLNESS));
+    let mut stall: Option<String> = None;
     let mut wish = |collector: &Collector| {
+        stall = watchdog.borrow_mut().look(collector, &base).or(stall.take());
         let Some((what, _)) = collector.outcome() else {
             return if start.elapsed() > time { Wish::Kill } else { Wish::GoOn };
         };
@@ -38,8 +48,9 @@ pub fn replay(command: &mut Command, plan: &Plan, time: Duration) -> io::Result<
         let is_stuck = plan.goal_kind == GoalKind::Blocked && what == outcome::CONFIRMED;
         if is_stuck || since.elapsed() > AFTERWARDS { Wish::Kill } else { Wish::GoOn }
     };
-    let run = run::run(command, collector, &mut |_, _| {}, &mut wish)?;
-    Ok(match run.outcome {
+    let mut tap = |thread: u32, event: &Event| watchdog.borrow_mut().step(thread, event);
+    let run = run::run(command, collector, &mut tap, &mut wish)?;
+    let outcome = match run.outcome {
         Some((what, words)) => told(plan, what, &words),
         None if run.recordings.is_empty() => not_confirmed(
             "the program did not load the recorder; was it built with `reweave cc`?".to_owned(),
@@ -48,6 +59,12 @@ pub fn replay(command: &mut Command, plan: &Plan, time: Duration) -> io::Result<
             not_confirmed(format!("the program took longer than {} s", time.as_secs()))
         }
         None => not_confirmed(format!("the program ended ({}) before that", run.status)),
+    };
+    Ok(match (outcome, stall) {
+        (Outcome::NotConfirmed { reason }, Some(stall)) => {
+            not_confirmed(format!("{reason}; {stall}"))
+        }
+        (outcome, _) => outcome,
     })
 }
 

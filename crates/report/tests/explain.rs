@@ -588,8 +588,7 @@ fn names_in_an_explanation_do_nothing() {
 fn an_explanation_in_json_is_a_report_on_one_finding_with_both_orders() {
     let trace = total_trace();
     let outcome = outcome(&trace, total(&trace, Vec::new()));
-    let examined =
-        Examined { path: "run.std", trace: &trace, outcome: &outcome, confirmations: &[] };
+    let examined = Examined { path: "a.std", trace: &trace, outcome: &outcome, confirmations: &[] };
     let found = &outcome.findings[0];
     let text = written(|out| reweave_report::explanation_json(out, &examined, found));
     let parsed: Value = serde_json::from_str(&text).unwrap();

@@ -5,7 +5,7 @@
 //! logged after they were taken and before they are given back, so that two sections of one lock
 //! never overlap in the log; what may wait gives its turn to others meanwhile.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 
 use crate::log::{Entry, More};
 use crate::thread::Thread;
@@ -191,10 +191,51 @@ pub(crate) use enter_or;
 
 /// Makes a call that may wait, while others run.
 pub(crate) unsafe fn outside<R>(thread: *mut Thread, call: impl FnOnce() -> R) -> R {
+    outside_or(thread, call, &mut || {})
+}
+
+/// Makes a call that may wait, while others run; what is `left` to do is done if the thread is
+/// cancelled meanwhile.
+unsafe fn outside_or<R>(
+    thread: *mut Thread,
+    call: impl FnOnce() -> R,
+    mut left: &mut dyn FnMut(),
+) -> R {
     turn::give(thread);
+    let mut cancelled = Cancelled { thread, left: &raw mut left };
+    let mut cleanup = [0; 4];
+    _pthread_cleanup_push(&raw mut cleanup, on_cancel, (&raw mut cancelled).cast());
     let result = call();
+    _pthread_cleanup_pop(&raw mut cleanup, 0);
     turn::take(thread);
     result
+}
+
+// The form of these that needs no help from a compiler. What they are given stays on the stack while
+// the frames of a cancelled thread are left one by one.
+unsafe extern "C" {
+    fn _pthread_cleanup_push(
+        buffer: *mut [usize; 4],
+        routine: unsafe extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+    );
+    fn _pthread_cleanup_pop(buffer: *mut [usize; 4], execute: c_int);
+}
+
+/// A thread that is cancelled while it waits.
+struct Cancelled<'a> {
+    thread: *mut Thread,
+    left: *mut &'a mut dyn FnMut(),
+}
+
+/// Leaves the runtime for good, so that what cleans up after the thread is recorded. The C library
+/// also calls this when a handler of a signal jumps away from the wait.
+unsafe extern "C" fn on_cancel(cancelled: *mut c_void) {
+    let cancelled = cancelled.cast::<Cancelled<'_>>();
+    let thread = (*cancelled).thread;
+    turn::ensure(thread);
+    (*(*cancelled).left)();
+    (*thread).depth = 0;
 }
 
 /// Takes a lock: `attempt` tries and answers [`BUSY`] if it is taken, `wait` waits for it.
@@ -242,10 +283,15 @@ pub(crate) unsafe fn wait_on(
     wait: impl FnOnce() -> c_int,
 ) -> c_int {
     entry.log_extra(Kind::Wait, condition as u64, mutex as u64);
-    let result = outside(entry.thread, wait);
-    let flags = if result == timed_out { flag::TIMED_OUT } else { 0 };
-    let more = More { flags, extra: Some(mutex as u64), ..More::default() };
-    entry.log_more(Kind::Wake, condition as u64, more);
+    replay::gave(entry.thread, mutex as u64);
+    let woken = |flags| {
+        replay::took(entry.thread, mutex as u64);
+        let more = More { flags, extra: Some(mutex as u64), ..More::default() };
+        entry.log_more(Kind::Wake, condition as u64, more);
+    };
+    // A thread that is cancelled has the mutex again, though nobody woke it.
+    let result = outside_or(entry.thread, wait, &mut || woken(flag::TIMED_OUT));
+    woken(if result == timed_out { flag::TIMED_OUT } else { 0 });
     result
 }
 

@@ -1,4 +1,4 @@
 //! Hooks: what compilers call before every access to memory, and instead of every atomic one.
 
 mod access;
-mod atomic;
+pub(crate) mod atomic;

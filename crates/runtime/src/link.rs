@@ -159,9 +159,8 @@ impl Reader {
             return None;
         }
         // SAFETY: the words follow the ring's counters in the same mapping, `mask + 1` of them.
-        let words = unsafe {
-            self.mapping.place.add(self.offset + RING_HEADER_BYTES).cast::<AtomicU64>()
-        };
+        let words =
+            unsafe { self.mapping.place.add(self.offset + RING_HEADER_BYTES).cast::<AtomicU64>() };
         let word = |place: usize| {
             let index = self.position.wrapping_add(place as u64) & self.mask;
             // SAFETY: as above.

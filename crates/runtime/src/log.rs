@@ -306,8 +306,7 @@ pub(crate) unsafe fn load(address: u64, size: u32) -> u64 {
 /// Tells what the last write of `thread` stored before others run.
 pub(crate) unsafe fn flush(thread: *mut Thread) {
     if let Some(stored) = take_stored(thread) {
-        let words =
-            [(Kind::Stored as u64) << shift::KIND | 1 << shift::STORED, 0, stored, 0, 0, 0];
+        let words = [(Kind::Stored as u64) << shift::KIND | 1 << shift::STORED, 0, stored, 0, 0, 0];
         (*(*thread).buffer).put(&words, 3);
     }
 }
@@ -345,8 +344,7 @@ pub(crate) unsafe fn access(kind: Kind, size: u32, address: u64, code: u64) {
     }
     if !(*thread).memories.is_null() {
         let pending = (*thread).pending;
-        let is_known =
-            pending == 0 || is_as_remembered(thread, pending, (*thread).pending_size);
+        let is_known = pending == 0 || is_as_remembered(thread, pending, (*thread).pending_size);
         let is_seen = !matches!(kind, Kind::Read) || is_as_remembered(thread, address, size);
         if !is_known || !is_seen {
             return attended(thread, kind, size, address, code);
@@ -412,8 +410,7 @@ unsafe fn hindered(thread: *mut Thread, kind: Kind, size: u32, address: u64, cod
 #[cold]
 #[inline(never)]
 unsafe fn attended(thread: *mut Thread, kind: Kind, size: u32, address: u64, code: u64) {
-    let is_due =
-        (*thread).attention.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
+    let is_due = (*thread).attention.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
     if !is_due || turn::attend(thread) {
         if replay::is_on() {
             replay::before(thread, code, [address, 1 << size], kind);

@@ -18,6 +18,9 @@ use crate::{replay, turn};
 /// Paths are at most this long, with their end.
 const PATH_MAX: usize = 512;
 
+/// How many programs one process is followed through, each of which it exchanged for the next.
+const EXCHANGES_MAX: u32 = 1000;
+
 struct Global<T>(core::cell::UnsafeCell<T>);
 
 // SAFETY: written while the process has one thread, or by the thread that has the turn.
@@ -69,9 +72,14 @@ unsafe fn variable<'a>(mut environment: *const *const c_char, name: &[u8]) -> Op
 }
 
 /// A path made of pieces, ending in a zero byte.
-struct Path([u8; PATH_MAX], usize);
+pub(crate) struct Path([u8; PATH_MAX], usize);
 
 impl Path {
+    /// A path that starts with `text`.
+    pub(crate) fn from(text: &[u8]) -> Self {
+        Self([0; PATH_MAX], 0).text(text)
+    }
+
     unsafe fn new(length: u32) -> Self {
         let mut bytes = [0; PATH_MAX];
         let length = length as usize;
@@ -79,7 +87,8 @@ impl Path {
         Self(bytes, length)
     }
 
-    fn text(mut self, text: &[u8]) -> Self {
+    /// The path with `text` after it, as much of it as there is room for.
+    pub(crate) fn text(mut self, text: &[u8]) -> Self {
         let room = PATH_MAX - 1 - self.1;
         let text = &text[..text.len().min(room)];
         self.0[self.1..self.1 + text.len()].copy_from_slice(text);
@@ -87,7 +96,8 @@ impl Path {
         self
     }
 
-    fn number(self, number: u32) -> Self {
+    /// The path with the digits of `number` after it.
+    pub(crate) fn number(self, number: u32) -> Self {
         let mut digits = [0; 10];
         let mut start = digits.len();
         let mut rest = number;
@@ -103,7 +113,7 @@ impl Path {
     }
 
     /// The path with its zero byte.
-    fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.0[..=self.1]
     }
 }
@@ -132,14 +142,22 @@ unsafe fn read_settings() -> Option<Settings> {
 unsafe fn open_session() -> Option<()> {
     let settings = read_settings()?;
     let directory = DIRECTORY_LENGTH.load(Ordering::Relaxed);
-    let session = Path::new(directory)
-        .text(b"/s")
-        .number(sys::getpid())
-        .text(b".")
-        .number(SESSIONS.fetch_add(1, Ordering::Relaxed));
-    (*PREFIX.0.get()) = session.0;
-    PREFIX_LENGTH.store(session.1 as u32, Ordering::Relaxed);
-    let file = File::create(session.text(b".head").bytes())?;
+    let mut tries = 0;
+    let file = loop {
+        let session = Path::new(directory)
+            .text(b"/s")
+            .number(sys::getpid())
+            .text(b".")
+            .number(SESSIONS.fetch_add(1, Ordering::Relaxed));
+        (*PREFIX.0.get()) = session.0;
+        PREFIX_LENGTH.store(session.1 as u32, Ordering::Relaxed);
+        // What this process ran before, and exchanged for this program, has taken numbers too.
+        match File::create(session.text(b".head").bytes()) {
+            Some(file) => break file,
+            None if tries < EXCHANGES_MAX => tries += 1,
+            None => return None,
+        }
+    };
     let length = file_bytes(HEADER_BYTES, settings.ring_words);
     if !file.set_length(length) {
         return None;
@@ -262,6 +280,7 @@ pub(crate) unsafe fn expect_thread() -> Option<*mut Thread> {
 /// Makes the running thread `thread` and logs that it begins.
 pub(crate) unsafe fn begin(thread: *mut Thread, code: u64) {
     (*thread).depth = 1;
+    (*thread).task = sys::gettid();
     thread::set_current(thread::off());
     if turn::is_serial() {
         (*thread).buffer = SHARED_BUFFER.0.get();
@@ -326,6 +345,7 @@ pub(crate) unsafe fn end(thread: *mut Thread) {
     (*thread).depth = 1;
     turn::ensure(thread);
     let entry = Entry { thread, code: 0 };
+    crate::doors::mutex::give_back_robust(&entry);
     if (*thread).number != 0
         && let Some((place, length)) = crate::doors::thread::stack()
     {
@@ -364,6 +384,7 @@ pub(crate) unsafe fn restart_in_child() {
     IS_ON.store(false, Ordering::Release);
     HEADER.store(ptr::null_mut(), Ordering::Release);
     thread::forget_all();
+    crate::hooks::atomic::reset();
     thread::set_current(thread::off());
     open_session();
 }
@@ -373,8 +394,7 @@ pub(crate) unsafe fn note_maps(entry: &Entry) {
     let Some(header) = header() else { return };
     let number = header.maps.load(Ordering::Relaxed);
     let path = Path::new(PREFIX_LENGTH.load(Ordering::Relaxed)).text(b".maps").number(number);
-    let (Some(from), Some(to)) =
-        (File::open(b"/proc/self/maps\0"), File::create(path.bytes()))
+    let (Some(from), Some(to)) = (File::open(b"/proc/self/maps\0"), File::create(path.bytes()))
     else {
         return;
     };

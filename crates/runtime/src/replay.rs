@@ -37,6 +37,10 @@ static PLAN: Global<Option<Plan<'static>>> = Global(UnsafeCell::new(None));
 static PLACES: Global<Places> =
     Global(UnsafeCell::new(Places { steps: core::ptr::null_mut(), goals: core::ptr::null_mut() }));
 
+/// Whether the thread of the current step waits for something that is no event of the plan, such as
+/// the end of another thread; those that the plan has nothing more to say of may run meanwhile.
+static LOOSE: AtomicBool = AtomicBool::new(false);
+
 /// Where the accesses of steps and of goals went: an address and a length each.
 struct Places {
     steps: *mut [u64; 2],
@@ -49,6 +53,7 @@ pub(crate) unsafe fn start(is_wanted: bool) {
     DONE.store(false, Ordering::Relaxed);
     STEP.store(0, Ordering::Relaxed);
     ARRIVED.store(0, Ordering::Relaxed);
+    LOOSE.store(false, Ordering::Relaxed);
     if !is_wanted {
         return;
     }
@@ -136,6 +141,23 @@ pub(crate) unsafe fn may_run(thread: *mut Thread) -> bool {
     }
 }
 
+/// Whether `thread` may run although the plan waits for another: that one does not come, and the
+/// plan has nothing more to say of this one.
+pub(crate) unsafe fn may_run_loose(thread: *mut Thread) -> bool {
+    let Some(plan) = plan().filter(|_| LOOSE.load(Ordering::Relaxed)) else { return false };
+    let entry = (*thread).entry;
+    let next = STEP.load(Ordering::Relaxed) as usize;
+    let steps = (next..plan.steps_count()).filter_map(|place| plan.step(place));
+    let goals = (0..plan.goals_count()).filter_map(|place| plan.goal(place));
+    let mut later = steps.chain(goals);
+    !later.any(|waypoint| waypoint.thread == entry)
+}
+
+/// Says whether the thread of the current step is awaited in vain.
+pub(crate) fn set_loose(is_loose: bool) {
+    LOOSE.store(is_loose, Ordering::Relaxed);
+}
+
 /// Whether `thread` is about to log the event of `waypoint`, at the plan's code `code`.
 unsafe fn is_it(thread: *mut Thread, code: Option<u32>, waypoint: Waypoint) -> bool {
     waypoint.thread == (*thread).entry
@@ -161,8 +183,13 @@ pub(crate) unsafe fn before(thread: *mut Thread, code: u64, place: [u64; 2], kin
             settle_goal();
             turn::pass(thread);
         }
-        GoalKind::Blocked if kind == Kind::Lock => {
+        GoalKind::Blocked if matches!(kind, Kind::Lock | Kind::AtomicUpdate) => {
             finish(outcome::TAKEN, &[u64::from(goal.thread), code, place[0]]);
+        }
+        // A lock that is no more than a word, and is taken: the thread will wait for it.
+        GoalKind::Blocked if kind == Kind::AtomicFailed => {
+            ((*thread).wants, (*thread).wants_at) = (place[0], code);
+            blocked(thread);
         }
         GoalKind::Blocked | GoalKind::Passed => {}
     }
@@ -187,12 +214,28 @@ pub(crate) unsafe fn logged(thread: *mut Thread, code: u64, place: [u64; 2], kin
     }
 }
 
-/// `thread` stored `value` at `address` by an atomic update, which may have taken a lock or given
-/// one back: locks that are no more than a word are zero when they are free.
-pub(crate) unsafe fn updated(thread: *mut Thread, address: u64, value: u64) {
+/// `thread` found `seen` at `address` and stored `stored` by an atomic update, which may have taken
+/// a lock that is no more than a word, or given one back.
+pub(crate) unsafe fn updated(thread: *mut Thread, address: u64, seen: u64, stored: u64) {
     if is_on() {
-        let kind = if value == 0 { Kind::Unlock } else { Kind::Lock };
-        owners::note_word(thread, address, kind);
+        if (*thread).wants == address && owners::is_free(seen) {
+            (*thread).wants = 0;
+        }
+        owners::note_word(thread, address, seen, stored);
+    }
+}
+
+/// `thread` gives `lock` back while it waits on a condition.
+pub(crate) unsafe fn gave(thread: *mut Thread, lock: u64) {
+    if is_on() {
+        owners::note(thread, lock, Kind::Unlock);
+    }
+}
+
+/// `thread` has `lock` again after it waited on a condition.
+pub(crate) unsafe fn took(thread: *mut Thread, lock: u64) {
+    if is_on() {
+        owners::note(thread, lock, Kind::Lock);
     }
 }
 
@@ -236,8 +279,7 @@ pub(crate) unsafe fn blocked(thread: *mut Thread) {
         return;
     }
     let arrived = ARRIVED.load(Ordering::Relaxed);
-    let is_next =
-        plan.goal(arrived as usize).is_some_and(|goal| goal.thread == (*thread).entry);
+    let is_next = plan.goal(arrived as usize).is_some_and(|goal| goal.thread == (*thread).entry);
     if is_next {
         ARRIVED.store(arrived + 1, Ordering::Relaxed);
     }

@@ -13,9 +13,11 @@ const SCHED_YIELD: usize = 24;
 const GETPID: usize = 39;
 const KILL: usize = 62;
 const FTRUNCATE: usize = 77;
+const GETTID: usize = 186;
 const FUTEX: usize = 202;
 const CLOCK_GETTIME: usize = 228;
 const EXIT_GROUP: usize = 231;
+const GET_ROBUST_LIST: usize = 274;
 const MEMBARRIER: usize = 324;
 
 /// A time as the kernel takes it.
@@ -80,6 +82,33 @@ pub(crate) fn now() -> u64 {
         call(CLOCK_GETTIME, [1, &raw mut time as usize, 0, 0, 0, 0]);
     }
     time.seconds as u64 * 1_000_000_000 + time.nanoseconds as u64
+}
+
+/// Nanoseconds for which the thread `task` of this process has run.
+pub(crate) fn run_time(task: u32) -> u64 {
+    const PER_THREAD_SCHEDULED: usize = 6;
+    let clock = !(task as usize) << 3 | PER_THREAD_SCHEDULED;
+    let mut time = Timespec::default();
+    // SAFETY: the kernel writes the time, which lives on.
+    unsafe {
+        call(CLOCK_GETTIME, [clock, &raw mut time as usize, 0, 0, 0, 0]);
+    }
+    time.seconds as u64 * 1_000_000_000 + time.nanoseconds as u64
+}
+
+pub(crate) fn gettid() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { call(GETTID, [0; 6]) as u32 }
+}
+
+/// Where the kernel finds the locks that the running thread must not keep when it ends: the head of
+/// a list, each element of which points to the next.
+pub(crate) fn robust_list() -> Option<*const usize> {
+    let (mut head, mut length) = (0_usize, 0_usize);
+    let arguments = [0, &raw mut head as usize, &raw mut length as usize, 0, 0, 0];
+    // SAFETY: the kernel writes both, which live on.
+    let result = unsafe { call(GET_ROBUST_LIST, arguments) };
+    (result == 0 && head != 0).then_some(head as *const usize)
 }
 
 pub(crate) fn sched_yield() {

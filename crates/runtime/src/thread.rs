@@ -58,6 +58,8 @@ pub(crate) struct Thread {
     pub(crate) slots: *mut Slot,
     /// Where events go.
     pub(crate) buffer: *mut Buffer,
+    /// The number by which the kernel knows it.
+    pub(crate) task: u32,
     /// 1 when it is this thread's turn; threads sleep on it.
     pub(crate) granted: AtomicU32,
     /// Whether the turn was taken from the thread while it ran unseen.
@@ -123,6 +125,7 @@ impl Thread {
             pending: 0,
             pending_size: 0,
             number: 0,
+            task: 0,
             granted: AtomicU32::new(0),
             evicted: AtomicU32::new(0),
             next: ptr::null_mut(),
@@ -265,7 +268,8 @@ pub(crate) fn create() -> Option<*mut Thread> {
                 }
                 thread = (*thread).sibling;
             }
-            let thread = sys::allocate(size_of::<Thread>().next_multiple_of(4096))?.cast::<Thread>();
+            let thread =
+                sys::allocate(size_of::<Thread>().next_multiple_of(4096))?.cast::<Thread>();
             *thread = Thread::new(0);
             (*thread).sibling = first;
             ALL.store(thread, Ordering::Release);

@@ -9,7 +9,9 @@
 //! A thread can sleep in a call that we do not know. Those that wait for a turn look at the clock:
 //! when nothing was logged for a while and the thread with the turn is not in the runtime, the
 //! turn is taken from it; it queues up again when it next comes by. Whether it is in the runtime is
-//! read after a barrier on all cores, so that hooks need none.
+//! read after a barrier on all cores, so that hooks need none. A thread that neither sleeps nor has
+//! run since keeps its turn: it may have been stopped, or have lost its core, between a hook and the
+//! access that the hook announced.
 //!
 //! In `free` recordings all of this is passed over.
 
@@ -22,8 +24,14 @@ use crate::{log, process, replay, sys};
 /// How long nothing may be logged before the turn is taken away.
 const UNSEEN_NS: u64 = 100_000_000;
 
+/// How long the thread of a step may stay away before others go on.
+const AWAITED_NS: u64 = 5_000_000;
+
 /// Milliseconds after which a waiting thread looks whether anything moves.
 const LOOK_MS: u64 = 50;
+
+/// The same while a plan is followed: its threads wait for each other all the time.
+const LOOK_REPLAY_MS: u64 = 5;
 
 /// The longest turn at the start of a run, in accesses.
 const TURN_FIRST: u64 = 32;
@@ -40,6 +48,8 @@ static LOGGED: AtomicU32 = AtomicU32::new(0);
 /// What had happened when somebody last looked, and when that was.
 static SEEN: AtomicU64 = AtomicU64::new(0);
 static SEEN_AT: AtomicU64 = AtomicU64::new(0);
+/// How long the thread with the turn had run by then.
+static RUN_TIME: AtomicU64 = AtomicU64::new(0);
 static SWITCHES: AtomicU64 = AtomicU64::new(0);
 
 /// Starts taking turns, none of which is taken yet.
@@ -129,18 +139,57 @@ pub(crate) unsafe fn settle(thread: *mut Thread) {
     if (*thread).evicted.load(Ordering::Acquire) != 0 {
         rejoin(thread);
     }
-    if (*thread).must_hand_on {
+    if (*thread).must_hand_on || is_in_the_way(thread) {
         (*thread).must_hand_on = false;
         pass(thread);
     }
 }
 
-/// Makes sure that `thread` has the turn, wherever it was when it was told to end.
+/// Whether `thread` runs only because the thread that the plan waits for did not come, and it has
+/// come now.
+unsafe fn is_in_the_way(thread: *mut Thread) -> bool {
+    if !replay::is_on() || replay::is_done() || replay::may_run(thread) {
+        return false;
+    }
+    LOCK.with(|| !wanted_by_plan().is_null())
+}
+
+/// The thread in the queue that the plan waits for, or null.
+unsafe fn wanted_by_plan() -> *mut Thread {
+    let mut thread = QUEUE.load(Ordering::Relaxed);
+    while !thread.is_null() && !replay::may_run(thread) {
+        thread = (*thread).next;
+    }
+    thread
+}
+
+/// Makes sure that `thread` has the turn, wherever it was when it was told to end or jumped away:
+/// it may have the turn, wait for it, or have given it up.
 pub(crate) unsafe fn ensure(thread: *mut Thread) {
     settle(thread);
-    if is_serial() && HOLDER.load(Ordering::Relaxed) != thread {
-        take(thread);
+    if !is_serial() {
+        return;
     }
+    LOCK.with(|| {
+        if HOLDER.load(Ordering::Relaxed) == thread {
+            (*thread).granted.store(1, Ordering::Release);
+            return;
+        }
+        (*thread).evicted.store(0, Ordering::Relaxed);
+        if !is_queued(thread) {
+            enqueue(thread);
+        }
+        hand_on_if_free();
+    });
+    wait(thread, false);
+}
+
+unsafe fn is_queued(thread: *mut Thread) -> bool {
+    let mut queued = QUEUE.load(Ordering::Relaxed);
+    while !queued.is_null() && queued != thread {
+        queued = (*queued).next;
+    }
+    !queued.is_null()
 }
 
 /// Comes back after the turn was taken away, unless that was called off.
@@ -174,14 +223,9 @@ pub(crate) unsafe fn pass(thread: *mut Thread) {
             return false;
         }
         HOLDER.store(ptr::null_mut(), Ordering::Relaxed);
-        if replay::is_on() {
-            enqueue(thread);
-            hand_on_if_free();
-        } else {
-            // Others first: the thread itself is not among those to draw from.
-            hand_on_if_free();
-            enqueue(thread);
-        }
+        // It is in the queue before anybody else runs: who runs next may look for it at once.
+        enqueue(thread);
+        hand_on_if_free();
         true
     });
     if handed {
@@ -222,7 +266,8 @@ unsafe fn wait(thread: *mut Thread, escaped: bool) {
         if !is_serial() {
             return;
         }
-        sys::futex_wait(&(*thread).granted, 0, LOOK_MS);
+        let is_replayed = replay::is_on() && !replay::is_done();
+        sys::futex_wait(&(*thread).granted, 0, if is_replayed { LOOK_REPLAY_MS } else { LOOK_MS });
         if (*thread).granted.load(Ordering::Acquire) == 0 {
             look();
         }
@@ -277,14 +322,21 @@ unsafe fn set_holder(thread: *mut Thread) {
 
 unsafe fn choose() -> *mut Thread {
     if replay::is_on() && !replay::is_done() {
-        let mut thread = QUEUE.load(Ordering::Relaxed);
-        while !thread.is_null() && !replay::may_run(thread) {
-            thread = (*thread).next;
+        let mut thread = wanted_by_plan();
+        if thread.is_null() {
+            thread = QUEUE.load(Ordering::Relaxed);
+            while !thread.is_null() && !replay::may_run_loose(thread) {
+                thread = (*thread).next;
+            }
+        } else {
+            replay::set_loose(false);
         }
         return thread;
     }
-    let mut index = random(u64::from(WAITING.load(Ordering::Relaxed)));
+    let waiting = u64::from(WAITING.load(Ordering::Relaxed));
     let mut thread = QUEUE.load(Ordering::Relaxed);
+    // Who came last may just have handed its turn on: others first, if there are any.
+    let mut index = if waiting > 1 { 1 + random(waiting - 1) } else { 0 };
     while index > 0 && !thread.is_null() {
         thread = (*thread).next;
         index -= 1;
@@ -315,6 +367,9 @@ unsafe fn look() {
         let now = sys::now();
         if SEEN.swap(seen, Ordering::Relaxed) != seen {
             SEEN_AT.store(now, Ordering::Relaxed);
+            if !holder.is_null() {
+                RUN_TIME.store(sys::run_time((*holder).task), Ordering::Relaxed);
+            }
             return;
         }
         let idle = now.saturating_sub(SEEN_AT.load(Ordering::Relaxed));
@@ -323,14 +378,37 @@ unsafe fn look() {
                 replay::stalled();
                 SEEN_AT.store(now, Ordering::Relaxed);
                 hand_on_if_free();
+            } else if holder.is_null() && idle > AWAITED_NS {
+                replay::set_loose(true);
+                hand_on_if_free();
             }
         } else if idle > UNSEEN_NS && !holder.is_null() {
-            SEEN_AT.store(now, Ordering::Relaxed);
-            evict(holder);
+            if is_past_its_access(holder) {
+                SEEN_AT.store(now, Ordering::Relaxed);
+                evict(holder);
+            }
         } else if holder.is_null() {
             hand_on_if_free();
         }
     });
+}
+
+/// Whether what `holder` logged last has surely happened: it has run for long since then, or sleeps
+/// in the kernel. Where the kernel does not say, it is taken to sleep.
+unsafe fn is_past_its_access(holder: *mut Thread) -> bool {
+    const SLEEPING: u8 = b'S';
+    let task = (*holder).task;
+    let has_run = sys::run_time(task).saturating_sub(RUN_TIME.load(Ordering::Relaxed));
+    if has_run > UNSEEN_NS {
+        return true;
+    }
+    let path = process::Path::from(b"/proc/self/task/").number(task).text(b"/stat");
+    let Some(file) = sys::File::open(path.bytes()) else { return true };
+    let mut text = [0; 256];
+    let count = file.read(&mut text);
+    // The name before it is in brackets and may hold anything.
+    let name_end = text[..count].iter().rposition(|&byte| byte == b')');
+    name_end.is_none_or(|end| text.get(end + 2) == Some(&SLEEPING))
 }
 
 /// Takes the turn from `holder` if it is not in the runtime.

@@ -13,7 +13,7 @@ use reweave_base::IndexVec;
 use reweave_trace::{EventId, Origin, Origins, Reordering, ThreadId, Trace};
 
 use super::commute::{commute, may_wait};
-use super::{PlanError, Target};
+use super::{PlanError, Target, waypoint_of};
 
 /// Events in the order in which they are to happen.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl<'a> Order<'a> {
             if at > 0 && self.thread_of(self.events[at - 1]) != thread {
                 run_start = at;
             }
-            let Some(origin) = self.origins.get(event) else { continue };
+            let Some(origin) = self.origin(event) else { continue };
             match self.open[thread].filter(|group| group.origin == origin) {
                 None => self.open[thread] = Some(Group { origin, first: at, last: at }),
                 Some(group) if group.first >= run_start => {
@@ -76,6 +76,10 @@ impl<'a> Order<'a> {
             self.finish(thread, target)?;
         }
         Ok(self.events)
+    }
+
+    fn origin(&self, event: EventId) -> Option<Origin> {
+        waypoint_of(self.trace, self.origins, event)
     }
 
     fn thread_of(&self, event: EventId) -> ThreadId {
@@ -191,10 +195,9 @@ impl<'a> Order<'a> {
         let last = last.copied().find(|&event| self.thread_of(event) == thread);
         let done = last.map_or(0, |last| self.trace.position(last) as usize + 1);
         let ahead = self.trace.thread_events(thread)[done..].iter().copied();
-        let is_near =
-            |event: &EventId| self.origins.get(*event).is_none_or(|it| it == group.origin);
+        let is_near = |event: &EventId| self.origin(*event).is_none_or(|it| it == group.origin);
         let mut rest: Vec<EventId> = ahead.take_while(is_near).collect();
-        while rest.last().is_some_and(|&event| self.origins.get(event).is_none()) {
+        while rest.last().is_some_and(|&event| self.origin(event).is_none()) {
             rest.pop();
         }
         rest

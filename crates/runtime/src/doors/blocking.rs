@@ -10,17 +10,21 @@ use crate::log::Entry;
 use crate::turn;
 use crate::wire::Kind;
 
-/// Lets others run.
+/// Lets others run, also those that are on their way to wait for a turn.
 pub(crate) unsafe fn yield_turn(entry: &Entry) {
     if turn::is_serial() {
         turn::pass(entry.thread);
-    } else {
-        crate::sys::sched_yield();
     }
+    crate::sys::sched_yield();
 }
 
 /// Makes a call that fills at most `length` bytes at `buffer` and says how many it filled.
-unsafe fn filling(entry: &Entry, buffer: usize, length: usize, call: impl FnOnce() -> isize) -> isize {
+unsafe fn filling(
+    entry: &Entry,
+    buffer: usize,
+    length: usize,
+    call: impl FnOnce() -> isize,
+) -> isize {
     let result = outside(entry.thread, call);
     let filled = usize::try_from(result).unwrap_or(0).min(length);
     if filled > 0 {
@@ -30,7 +34,12 @@ unsafe fn filling(entry: &Entry, buffer: usize, length: usize, call: impl FnOnce
 }
 
 /// Makes a call that takes `length` bytes from `buffer`.
-unsafe fn taking(entry: &Entry, buffer: usize, length: usize, call: impl FnOnce() -> isize) -> isize {
+unsafe fn taking(
+    entry: &Entry,
+    buffer: usize,
+    length: usize,
+    call: impl FnOnce() -> isize,
+) -> isize {
     if length > 0 {
         entry.log_extra(Kind::ReadRange, buffer as u64, length as u64);
     }

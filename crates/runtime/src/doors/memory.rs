@@ -190,7 +190,8 @@ doors! {
         place: usize, length: usize, protection: c_int, flags: c_int, file: c_int, offset: c_long,
     ) -> usize {
         let call = || real::mmap(place, length, protection, flags, file, offset);
-        let entry = enter_or!(call());
+        // What was written last is told before something else is in its place.
+        let entry = enter_or!(call()).flushed();
         let result = call();
         if result != FAILED {
             allocated(&entry, result, length);
@@ -216,6 +217,11 @@ doors! {
         result
     }
 
+    fn shmdt(place: usize) -> c_int {
+        drop(enter_or!(real::shmdt(place)).flushed());
+        real::shmdt(place)
+    }
+
     fn mprotect(place: usize, length: usize, protection: c_int) -> c_int {
         // What was written last is told before it can no longer be read.
         drop(enter_or!(real::mprotect(place, length, protection)).flushed());
@@ -235,6 +241,34 @@ doors! {
     }
 
     fn memset(to: usize, byte: c_int, count: usize) -> usize {
+        log_copy(thread::caller(), to, None, count);
+        fill(to, byte, count);
+        to
+    }
+
+    // What these become where the compiler knows how much room there is.
+    fn __memcpy_chk(to: usize, from: usize, count: usize, room: usize) -> usize {
+        if room < count {
+            return real::__memcpy_chk(to, from, count, room);
+        }
+        log_copy(thread::caller(), to, Some(from), count);
+        copy(to, from, count);
+        to
+    }
+
+    fn __memmove_chk(to: usize, from: usize, count: usize, room: usize) -> usize {
+        if room < count {
+            return real::__memmove_chk(to, from, count, room);
+        }
+        log_copy(thread::caller(), to, Some(from), count);
+        copy_either(to, from, count);
+        to
+    }
+
+    fn __memset_chk(to: usize, byte: c_int, count: usize, room: usize) -> usize {
+        if room < count {
+            return real::__memset_chk(to, byte, count, room);
+        }
         log_copy(thread::caller(), to, None, count);
         fill(to, byte, count);
         to

@@ -3,7 +3,8 @@
 use core::ffi::c_int;
 
 use super::{BUSY, acquire, acquired, doors, enter_or, release};
-use crate::log::More;
+use crate::log::{Entry, More};
+use crate::sys;
 use crate::wire::{Kind, flag};
 
 unsafe extern "C" {
@@ -18,6 +19,25 @@ unsafe fn flags_of(attributes: usize) -> u16 {
         pthread_mutexattr_gettype(attributes, &raw mut kind);
     }
     if kind == RECURSIVE { flag::RECURSIVE } else { 0 }
+}
+
+/// Logs that the kernel gives back the robust mutexes which the running thread holds at its end.
+pub(crate) unsafe fn give_back_robust(entry: &Entry) {
+    /// More than this are not followed: the list may be damaged.
+    const FOLLOWED_MAX: usize = 1 << 20;
+    let Some(head) = sys::robust_list() else { return };
+    let to_lock = *head.add(1);
+    let mut at = *head;
+    for _ in 0..FOLLOWED_MAX {
+        // The lowest bit says of what kind the mutex is.
+        let element = at & !1;
+        if element == 0 || element == head as usize {
+            return;
+        }
+        // The lock word is the first of a mutex.
+        release(entry, element.wrapping_add(to_lock));
+        at = *(element as *const usize);
+    }
 }
 
 doors! {
@@ -82,7 +102,7 @@ doors! {
         let wait = || {
             // Yielding, since the one that has the lock may need this core to get its turn.
             while real::pthread_spin_trylock(lock) == BUSY {
-                crate::sys::sched_yield();
+                sys::sched_yield();
             }
             0
         };

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::doors;
 use crate::log::{self, Entry};
-use crate::{process, replay, thread};
+use crate::{process, replay, thread, turn};
 
 /// A program or library in memory, as the loader describes it.
 #[repr(C)]
@@ -14,10 +14,23 @@ pub(crate) struct LoadedObject {
     pub(crate) address: u64,
     /// Its path; empty for the program itself.
     pub(crate) name: *const c_char,
-    headers: usize,
-    headers_count: u16,
+    pub(crate) headers: *const ProgramHeader,
+    pub(crate) headers_count: u16,
     adds: u64,
     subs: u64,
+}
+
+/// A part of a program or library, as its file describes it.
+#[repr(C)]
+pub(crate) struct ProgramHeader {
+    pub(crate) kind: u32,
+    pub(crate) flags: u32,
+    pub(crate) offset: u64,
+    pub(crate) address: u64,
+    physical_address: u64,
+    pub(crate) file_bytes: u64,
+    pub(crate) memory_bytes: u64,
+    alignment: u64,
 }
 
 unsafe extern "C" {
@@ -139,19 +152,64 @@ doors! {
         }
         result
     }
+
+    fn longjmp(place: usize, value: c_int) -> () {
+        leave_runtime();
+        real::longjmp(place, value);
+    }
+
+    fn _longjmp(place: usize, value: c_int) -> () {
+        leave_runtime();
+        real::_longjmp(place, value);
+    }
+
+    fn siglongjmp(place: usize, value: c_int) -> () {
+        leave_runtime();
+        real::siglongjmp(place, value);
+    }
+
+    fn __longjmp_chk(place: usize, value: c_int) -> () {
+        leave_runtime();
+        real::__longjmp_chk(place, value);
+    }
 }
+
+/// Leaves the runtime for good: a handler of a signal that came while the thread waited, or while a
+/// hook looked at memory that is not there, does not return to it.
+unsafe fn leave_runtime() {
+    let thread = thread::current();
+    if thread.is_null() || thread == thread::off() || (*thread).depth == 0 {
+        return;
+    }
+    (*thread).pending = 0;
+    turn::ensure(thread);
+    (*thread).depth = 0;
+}
+
+#[cfg(not(reweave_static))]
+mod extents;
 
 /// Doors that a static program does not have.
 #[cfg(not(reweave_static))]
 mod dynamic {
     use core::ffi::c_int;
 
+    use super::extents::Extents;
     use crate::doors::{doors, enter_or, outside};
+    use crate::thread;
 
     doors! {
         fn dlclose(object: usize) -> c_int {
-            drop(enter_or!(real::dlclose(object)).flushed());
-            real::dlclose(object)
+            let code = thread::caller();
+            let entry = enter_or!(real::dlclose(object)).flushed();
+            let before = Extents::now();
+            // Destructors of the object run recorded.
+            drop(entry);
+            let result = real::dlclose(object);
+            if let Some(before) = before {
+                before.end_what_is_gone(code);
+            }
+            result
         }
 
         fn getaddrinfo(node: usize, service: usize, hints: usize, result: usize) -> c_int {

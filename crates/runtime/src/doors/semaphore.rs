@@ -7,6 +7,10 @@ use crate::log::Entry;
 use crate::turn;
 use crate::wire::Kind;
 
+unsafe extern "C" {
+    fn __errno_location() -> *mut c_int;
+}
+
 /// Takes a unit by `attempt` or, if there is none, by `wait`.
 unsafe fn take(
     entry: &Entry,
@@ -14,7 +18,14 @@ unsafe fn take(
     attempt: impl FnOnce() -> c_int,
     wait: impl FnOnce() -> c_int,
 ) -> c_int {
-    let mut result = if turn::is_serial() { attempt() } else { -1 };
+    let mut result = -1;
+    if turn::is_serial() {
+        let error = __errno_location();
+        let before = *error;
+        result = attempt();
+        // That it failed is nothing that the program asked about.
+        *error = before;
+    }
     if result != 0 {
         result = outside(entry.thread, wait);
     }

@@ -40,6 +40,7 @@ unsafe extern "C" {
         size: *mut usize,
     ) -> c_int;
     fn pthread_attr_destroy(attributes: *mut Attributes) -> c_int;
+    fn pthread_attr_getdetachstate(attributes: usize, state: *mut c_int) -> c_int;
 }
 
 #[repr(C, align(8))]
@@ -85,12 +86,17 @@ pub(crate) unsafe fn stack() -> Option<(u64, u64)> {
     (result == 0).then_some((address as u64, size as u64))
 }
 
+/// Whether nobody can join a thread that is created with `attributes`.
+unsafe fn is_detached(attributes: usize) -> bool {
+    const DETACHED: c_int = 1;
+    let mut state = 0;
+    attributes != 0
+        && pthread_attr_getdetachstate(attributes, &raw mut state) == 0
+        && state == DETACHED
+}
+
 /// Announces a thread that will run `routine`.
-pub(crate) unsafe fn prepare(
-    entry: &Entry,
-    routine: usize,
-    argument: usize,
-) -> Option<*mut Start> {
+pub(crate) unsafe fn prepare(entry: &Entry, routine: usize, argument: usize) -> Option<*mut Start> {
     let child = process::expect_thread()?;
     let start = sys::allocate(START_BYTES)?.cast::<Start>();
     *start = Start { routine, argument, thread: child };
@@ -180,6 +186,9 @@ doors! {
             return real::pthread_create(handle, attributes, routine, argument);
         };
         let trampoline = run as *const () as usize;
+        if is_detached(attributes) {
+            thread::mark((*start).thread, life::RELEASED);
+        }
         let result = real::pthread_create(handle, attributes, trampoline, start as usize);
         created(&entry, start, result == 0, handle);
         result

@@ -16,6 +16,11 @@ use crate::{replay, turn};
 
 static LOCKS: [Spin; 64] = [const { Spin::new() }; 64];
 
+/// Forgets who held the locks, in a child process that has only the thread that forked.
+pub(crate) fn reset() {
+    LOCKS.iter().for_each(Spin::reset);
+}
+
 /// Runs `body`, which executes and logs an operation at `address`, as one step.
 #[inline]
 fn one_step<R>(address: usize, body: impl FnOnce() -> R) -> R {
@@ -23,6 +28,16 @@ fn one_step<R>(address: usize, body: impl FnOnce() -> R) -> R {
         return body();
     }
     LOCKS[(address >> 3) % LOCKS.len()].with(body)
+}
+
+/// Waits until no operation that is under way on the `length` bytes at `address` is still to be
+/// logged.
+pub(crate) fn await_steps(address: usize, length: usize) {
+    if !turn::is_serial() {
+        for word in address >> 3..=(address + length - 1) >> 3 {
+            LOCKS[word % LOCKS.len()].with(|| ());
+        }
+    }
 }
 
 /// What an atomic operation did.
@@ -44,7 +59,7 @@ unsafe fn log_atomic(entry: &Entry, address: usize, size: u32, order: c_int, don
     };
     entry.log_more(done.kind, address as u64, more);
     if stores {
-        replay::updated(entry.thread, address as u64, done.stored);
+        replay::updated(entry.thread, address as u64, done.seen, done.stored);
     }
 }
 
@@ -210,32 +225,72 @@ unsafe fn compare_exchange(
 }
 
 atomics!(
-    AtomicU8, u8, 0, __tsan_atomic8_load, __tsan_atomic8_store,
-    __tsan_atomic8_compare_exchange_strong, __tsan_atomic8_compare_exchange_weak,
-    __tsan_atomic8_compare_exchange_val, __tsan_atomic8_exchange, __tsan_atomic8_fetch_add,
-    __tsan_atomic8_fetch_sub, __tsan_atomic8_fetch_and, __tsan_atomic8_fetch_or,
-    __tsan_atomic8_fetch_xor, __tsan_atomic8_fetch_nand
+    AtomicU8,
+    u8,
+    0,
+    __tsan_atomic8_load,
+    __tsan_atomic8_store,
+    __tsan_atomic8_compare_exchange_strong,
+    __tsan_atomic8_compare_exchange_weak,
+    __tsan_atomic8_compare_exchange_val,
+    __tsan_atomic8_exchange,
+    __tsan_atomic8_fetch_add,
+    __tsan_atomic8_fetch_sub,
+    __tsan_atomic8_fetch_and,
+    __tsan_atomic8_fetch_or,
+    __tsan_atomic8_fetch_xor,
+    __tsan_atomic8_fetch_nand
 );
 atomics!(
-    AtomicU16, u16, 1, __tsan_atomic16_load, __tsan_atomic16_store,
-    __tsan_atomic16_compare_exchange_strong, __tsan_atomic16_compare_exchange_weak,
-    __tsan_atomic16_compare_exchange_val, __tsan_atomic16_exchange, __tsan_atomic16_fetch_add,
-    __tsan_atomic16_fetch_sub, __tsan_atomic16_fetch_and, __tsan_atomic16_fetch_or,
-    __tsan_atomic16_fetch_xor, __tsan_atomic16_fetch_nand
+    AtomicU16,
+    u16,
+    1,
+    __tsan_atomic16_load,
+    __tsan_atomic16_store,
+    __tsan_atomic16_compare_exchange_strong,
+    __tsan_atomic16_compare_exchange_weak,
+    __tsan_atomic16_compare_exchange_val,
+    __tsan_atomic16_exchange,
+    __tsan_atomic16_fetch_add,
+    __tsan_atomic16_fetch_sub,
+    __tsan_atomic16_fetch_and,
+    __tsan_atomic16_fetch_or,
+    __tsan_atomic16_fetch_xor,
+    __tsan_atomic16_fetch_nand
 );
 atomics!(
-    AtomicU32, u32, 2, __tsan_atomic32_load, __tsan_atomic32_store,
-    __tsan_atomic32_compare_exchange_strong, __tsan_atomic32_compare_exchange_weak,
-    __tsan_atomic32_compare_exchange_val, __tsan_atomic32_exchange, __tsan_atomic32_fetch_add,
-    __tsan_atomic32_fetch_sub, __tsan_atomic32_fetch_and, __tsan_atomic32_fetch_or,
-    __tsan_atomic32_fetch_xor, __tsan_atomic32_fetch_nand
+    AtomicU32,
+    u32,
+    2,
+    __tsan_atomic32_load,
+    __tsan_atomic32_store,
+    __tsan_atomic32_compare_exchange_strong,
+    __tsan_atomic32_compare_exchange_weak,
+    __tsan_atomic32_compare_exchange_val,
+    __tsan_atomic32_exchange,
+    __tsan_atomic32_fetch_add,
+    __tsan_atomic32_fetch_sub,
+    __tsan_atomic32_fetch_and,
+    __tsan_atomic32_fetch_or,
+    __tsan_atomic32_fetch_xor,
+    __tsan_atomic32_fetch_nand
 );
 atomics!(
-    AtomicU64, u64, 3, __tsan_atomic64_load, __tsan_atomic64_store,
-    __tsan_atomic64_compare_exchange_strong, __tsan_atomic64_compare_exchange_weak,
-    __tsan_atomic64_compare_exchange_val, __tsan_atomic64_exchange, __tsan_atomic64_fetch_add,
-    __tsan_atomic64_fetch_sub, __tsan_atomic64_fetch_and, __tsan_atomic64_fetch_or,
-    __tsan_atomic64_fetch_xor, __tsan_atomic64_fetch_nand
+    AtomicU64,
+    u64,
+    3,
+    __tsan_atomic64_load,
+    __tsan_atomic64_store,
+    __tsan_atomic64_compare_exchange_strong,
+    __tsan_atomic64_compare_exchange_weak,
+    __tsan_atomic64_compare_exchange_val,
+    __tsan_atomic64_exchange,
+    __tsan_atomic64_fetch_add,
+    __tsan_atomic64_fetch_sub,
+    __tsan_atomic64_fetch_and,
+    __tsan_atomic64_fetch_or,
+    __tsan_atomic64_fetch_xor,
+    __tsan_atomic64_fetch_nand
 );
 
 mod wide;

@@ -30,11 +30,11 @@ pub(super) unsafe fn resolve(plan: &Plan<'_>) {
 
 unsafe extern "C" fn visit(object: *const LoadedObject, _: usize, plan: *mut c_void) -> c_int {
     let plan = &*plan.cast::<Plan<'_>>();
-    let mut own = [0_u8; 512];
-    let mut name = CStr::from_ptr((*object).name).to_bytes();
-    if name.is_empty() {
-        name = executable(&mut own);
-    }
+    let mut buffer = [0_u8; 512];
+    let name = match CStr::from_ptr((*object).name) {
+        own if own.is_empty() => link(c"/proc/self/exe", &mut buffer),
+        library => file(library, &mut buffer),
+    };
     for module in 0..plan.modules_count() {
         let is_it = plan.module(module).is_some_and(|path| is_same(path, name));
         if is_it {
@@ -50,12 +50,37 @@ unsafe extern "C" fn visit(object: *const LoadedObject, _: usize, plan: *mut c_v
     0
 }
 
-/// The path of the running program.
-fn executable(buffer: &mut [u8; 512]) -> &[u8] {
+/// The path of the file that `name` leads to, since a plan has the names of files and a library is
+/// mostly loaded by that of a link to it; `name` itself if it leads nowhere.
+fn file<'a>(name: &'a CStr, buffer: &'a mut [u8; 512]) -> &'a [u8] {
+    const OPEN: usize = 2;
+    const CLOSE: usize = 3;
+    const PATH_ONLY_AND_CLOSE_ON_EXEC: usize = 0x20_0000 | 0x8_0000;
+    let arguments = [name.as_ptr() as usize, PATH_ONLY_AND_CLOSE_ON_EXEC, 0, 0, 0, 0];
+    // SAFETY: the name ends with a zero.
+    let descriptor = unsafe { sys::call(OPEN, arguments) };
+    let Ok(descriptor) = usize::try_from(descriptor) else { return name.to_bytes() };
+    let mut path = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
+    let mut digits = 1;
+    while descriptor >= 10_usize.pow(digits) {
+        digits += 1;
+    }
+    let mut rest = descriptor;
+    for place in (0..digits as usize).rev() {
+        path[14 + place] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    let path = CStr::from_bytes_until_nul(&path).unwrap_or(c"");
+    let found = link(path, buffer);
+    // SAFETY: the descriptor is ours.
+    unsafe { sys::call(CLOSE, [descriptor, 0, 0, 0, 0, 0]) };
+    if found.is_empty() { name.to_bytes() } else { found }
+}
+
+/// Where the link at `path` leads; empty if nowhere.
+fn link<'a>(path: &CStr, buffer: &'a mut [u8; 512]) -> &'a [u8] {
     const READLINK: usize = 89;
-    let path = c"/proc/self/exe";
-    let arguments =
-        [path.as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0];
+    let arguments = [path.as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0];
     // SAFETY: the kernel writes at most the buffer's length.
     let length = unsafe { sys::call(READLINK, arguments) };
     &buffer[..usize::try_from(length).unwrap_or(0).min(512)]

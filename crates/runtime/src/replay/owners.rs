@@ -66,11 +66,22 @@ pub(super) unsafe fn note(thread: *mut Thread, lock: u64, kind: Kind) {
     }
 }
 
-/// Notes what an atomic update of `thread` did to a word that may be a lock.
-pub(super) unsafe fn note_word(thread: *mut Thread, word: u64, kind: Kind) {
-    if let Some(slot) = slot(word) {
+/// Whether a word that is a lock says that nobody holds it. Those of Rust's standard library count
+/// their holders below the marks of those who wait.
+pub(super) const fn is_free(word: u64) -> bool {
+    const HOLDERS: u64 = (1 << 30) - 1;
+    word & HOLDERS == 0
+}
+
+/// Notes what an atomic update of `thread` from `seen` to `stored` did to a word that may be a lock.
+/// Of several that share a lock the first is known, until it gives it back.
+pub(super) unsafe fn note_word(thread: *mut Thread, word: u64, seen: u64, stored: u64) {
+    let Some(slot) = slot(word) else { return };
+    if is_free(stored) || (*slot).owner == thread && stored == seen.wrapping_sub(1) {
+        (*slot).owner = core::ptr::null_mut();
+    } else if is_free(seen) {
         (*slot).depth = 1;
-        (*slot).owner = if kind == Kind::Lock { thread } else { core::ptr::null_mut() };
+        (*slot).owner = thread;
     }
 }
 

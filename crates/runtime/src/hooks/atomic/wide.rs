@@ -26,11 +26,16 @@ unsafe fn swap_if(address: *mut u128, expected: u128, value: u128) -> u128 {
     u128::from(low) | u128::from(high) << 64
 }
 
-unsafe fn log_halves(entry: &Entry, address: *mut u128, order: c_int, kind: Kind, values: [u128; 2]) {
+unsafe fn log_halves(
+    entry: &Entry,
+    address: *mut u128,
+    order: c_int,
+    kind: Kind,
+    values: [u128; 2],
+) {
     let [seen, stored] = values;
     for (offset, shift) in [(0, 0), (8, 64)] {
-        let done =
-            Done { kind, seen: (seen >> shift) as u64, stored: (stored >> shift) as u64 };
+        let done = Done { kind, seen: (seen >> shift) as u64, stored: (stored >> shift) as u64 };
         log_atomic(entry, address as usize + offset, 3, order, &done);
     }
 }
