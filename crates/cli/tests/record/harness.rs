@@ -1,0 +1,202 @@
+//! Programs in C and C++, built and recorded in a folder of their own.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use reweave_format::ReadOptions;
+use reweave_trace::Trace;
+use tempfile::TempDir;
+
+/// Whether a tool is there; if not, or if this system cannot record, says why a test is skipped.
+#[allow(clippy::print_stderr, reason = "whoever runs the tests must see what was not tried")]
+pub(crate) fn has(tool: &str) -> bool {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
+        eprintln!("skipped: recording needs Linux on x86-64");
+        return false;
+    }
+    let mut command = Command::new(tool);
+    let starts = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if starts.is_err() {
+        eprintln!("skipped: no {tool}");
+    }
+    starts.is_ok()
+}
+
+/// The compilers that are there, for sources with this extension.
+pub(crate) fn compilers(extension: &str) -> Vec<&'static str> {
+    let names = if extension == "c" { ["gcc", "clang"] } else { ["g++", "clang++"] };
+    names.into_iter().filter(|name| has(name)).collect()
+}
+
+/// How a run ended, and what it printed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Behaviour {
+    pub(crate) code: Option<i32>,
+    pub(crate) printed: String,
+}
+
+impl Behaviour {
+    /// As a shell tells it: a program that a signal ended has 128 and the signal's number.
+    pub(crate) fn of(output: &Output) -> Self {
+        use std::os::unix::process::ExitStatusExt as _;
+        let signal = output.status.signal().map(|signal| signal + 128);
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        Self { code: output.status.code().or(signal), printed }
+    }
+}
+
+/// A folder with sources, programs and traces.
+pub(crate) struct Workshop(TempDir);
+
+impl Workshop {
+    /// A folder that holds the sources `names`.
+    pub(crate) fn with(names: &[&str]) -> Self {
+        let folder = Self(TempDir::new().expect("there is room for a folder"));
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/programs");
+        for name in names {
+            fs::copy(sources.join(name), folder.path(name)).expect("the source is there");
+        }
+        folder
+    }
+
+    /// A folder with the program in the source `name`, built by the first compiler that is there;
+    /// nothing if none is.
+    pub(crate) fn built(name: &str) -> Option<Self> {
+        let extension = Path::new(name).extension()?.to_str()?;
+        let compiler = compilers(extension).first().copied()?;
+        let folder = Self::with(&[name]);
+        folder.build(name, compiler, &["-O1"]);
+        Some(folder)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, content: &str) {
+        fs::write(self.path(name), content).expect("the folder can be written to");
+    }
+
+    /// A command that runs in the folder.
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.0.path()).env("REWEAVE_CACHE", self.path("cache"));
+        for name in ["REWEAVE_RUNTIME", "REWEAVE_RECORD", "REWEAVE_CC", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    pub(crate) fn reweave(&self, arguments: &[&str]) -> Output {
+        let mut command = self.command(env!("CARGO_BIN_EXE_reweave"));
+        command.args(arguments).output().expect("the command starts")
+    }
+
+    /// Builds the source `name` for recording, as a program or library of its name without the
+    /// extension. An option that our command knows goes before the compiler.
+    #[track_caller]
+    pub(crate) fn build(&self, name: &str, compiler: &str, options: &[&str]) {
+        let (stem, extension) = name.split_once('.').expect("a source has an extension");
+        let (ours, theirs) = match options {
+            ["--runtime", how, rest @ ..] => (vec!["--runtime", *how], rest),
+            options => (vec![], options),
+        };
+        let command = if extension == "c" { "cc" } else { "c++" };
+        let usual = ["-g", "-w", "-pthread", name, "-o", stem];
+        let words = [&[command][..], &ours, &[compiler], &usual, theirs, &["-lm", "-ldl"]].concat();
+        let built = self.reweave(&words);
+        assert!(built.status.success(), "{words:?}: {}", String::from_utf8_lossy(&built.stderr));
+    }
+
+    /// Builds the source `name` as the compiler does without us.
+    #[track_caller]
+    pub(crate) fn build_plain(&self, name: &str, compiler: &str, output: &str, options: &[&str]) {
+        let mut command = self.command(compiler);
+        command.args(["-g", "-w", "-O1", "-pthread", name, "-o", output]).args(options);
+        let built = command.args(["-lm", "-ldl"]).output().expect("the compiler starts");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    }
+
+    /// Runs a program of the folder as it is.
+    pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Behaviour {
+        let mut command = self.command(self.path(program));
+        Behaviour::of(&command.args(arguments).output().expect("the program starts"))
+    }
+
+    /// Records a program of the folder to `run.rwt`, with all accesses.
+    pub(crate) fn record(&self, options: &[&str], words: &[&str]) -> Recorded {
+        let program = format!("./{}", words[0]);
+        let usual = ["record", "--all-memory", "-o", "run.rwt"];
+        let words = [&usual, options, &["--", &program], &words[1..]].concat();
+        let output = self.reweave(&words);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let read = reweave_format::read(&self.path("run.rwt"), &ReadOptions::default());
+        let trace = read.unwrap_or_else(|error| panic!("{words:?}: {error}; {said}")).trace;
+        Recorded { behaviour: Behaviour::of(&output), said, trace }
+    }
+
+    /// What `check` finds in `run.rwt`: the kinds, sorted.
+    #[track_caller]
+    pub(crate) fn findings(&self) -> Vec<String> {
+        let output = self.reweave(&["check", "run.rwt", "--format", "json"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {said}"));
+        let findings = report["findings"].as_array().expect("a report has findings");
+        let kind = |finding: &serde_json::Value| finding["kind"].as_str().map(str::to_owned);
+        let mut kinds: Vec<String> = findings.iter().filter_map(kind).collect();
+        kinds.sort();
+        kinds
+    }
+}
+
+/// A recorded run. Whatever could be read is a trace that is well formed.
+pub(crate) struct Recorded {
+    pub(crate) behaviour: Behaviour,
+    pub(crate) said: String,
+    pub(crate) trace: Trace,
+}
+
+impl Recorded {
+    /// What each thread did, in order, by lines of the source: values after the operations, except
+    /// addresses. What happens in code of others is left out.
+    pub(crate) fn by_thread(&self) -> String {
+        let mut text = String::new();
+        for (thread, name) in self.trace.names().threads.entries() {
+            let mut line_before = "";
+            let mut is_first = true;
+            for (id, event) in self.trace.events().filter(|(_, event)| event.thread == thread) {
+                let location = self.trace.names().location(event.site);
+                let line = match location.rsplit_once(':') {
+                    Some((file, line)) if !file.starts_with('/') => line,
+                    None if location.is_empty() => "-",
+                    _ => continue,
+                };
+                if std::mem::take(&mut is_first) {
+                    write!(text, "{name}").expect("text can be written");
+                }
+                if line != line_before {
+                    write!(text, "\n  {line}:").expect("text can be written");
+                }
+                line_before = line;
+                write!(text, " {}", self.trace.names().spell(event.op))
+                    .expect("text can be written");
+                let value = self.trace.value(id).filter(|value| value.unsigned_abs() < 1 << 40);
+                if let Some(value) = value {
+                    write!(text, "={value}").expect("text can be written");
+                }
+            }
+            text.push_str(if is_first { "" } else { "\n" });
+        }
+        text
+    }
+
+    /// Whether nothing that was recorded contradicted the rest, and no thread ran unseen.
+    #[track_caller]
+    pub(crate) fn must_be_whole(&self) {
+        assert!(!self.said.contains("left out"), "{}", self.said);
+        assert!(!self.said.contains("slept in a call"), "{}", self.said);
+    }
+}

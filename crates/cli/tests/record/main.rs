@@ -1,0 +1,19 @@
+//! Real programs: built, recorded, checked and replayed by the command as a user would do it.
+//!
+//! What is not there, such as a compiler, is named on standard error, and the test passes.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "helpers of tests fail as tests do, and say what was skipped"
+)]
+
+mod attachments;
+mod examples;
+mod exits;
+mod harness;
+mod programs;
+mod rust;
+mod sizes;
+mod values;
+mod watch;

@@ -1,0 +1,7 @@
+// A library whose name comes from outside.
+int result;
+
+
+void work(void) {
+    result += STEP;
+}

@@ -1,0 +1,68 @@
+//! In `serial` recordings every read returns what was last written, by the trace itself.
+
+use reweave_base::IndexVec;
+use reweave_testkit::soak;
+use reweave_trace::{Op, Trace, VarId};
+
+use super::harness::{Workshop, compilers};
+
+/// How many reads there are whose value is known, and how many of these contradict the last write,
+/// or if there was none, the last read.
+fn contradictions(trace: &Trace) -> (u64, u64) {
+    let mut last: IndexVec<VarId, Option<i64>> =
+        IndexVec::from_elem(None, trace.names().vars.len());
+    let (mut reads, mut wrong) = (0, 0);
+    for (id, event) in trace.events() {
+        let value = trace.value(id);
+        match event.op {
+            Op::Read(var) | Op::AtomicRead(var, _) => {
+                let Some(value) = value else { continue };
+                reads += 1;
+                wrong += u64::from(last[var].is_some_and(|expected| expected != value));
+                last[var] = Some(value);
+            }
+            // A write whose value is not known leaves the next read free.
+            Op::Write(var) | Op::AtomicWrite(var, _) | Op::AtomicUpdate(var, _) => {
+                last[var] = value;
+            }
+            _ => {}
+        }
+    }
+    (reads, wrong)
+}
+
+#[test]
+fn every_read_returns_the_last_write() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["racy.c"]);
+        let rounds = (15_000 * u64::from(soak::multiplier())).to_string();
+        for (level, seed) in [("-O0", "1"), ("-O2", "2"), ("-O2", "3")] {
+            folder.build("racy.c", compiler, &[level]);
+            let recorded = folder.record(&["--seed", seed], &["racy", &rounds]);
+            recorded.must_be_whole();
+            let (reads, wrong) = contradictions(&recorded.trace);
+            assert!(reads > 500_000, "{reads} reads by {compiler} {level}");
+            assert_eq!(wrong, 0, "of {reads} reads by {compiler} {level}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn values_are_told_of_copies_and_reused_memory() {
+    for name in ["memory.c", "loads.c", "lives.c", "contended.c", "atomics.c"] {
+        let Some(folder) = Workshop::built(name) else { return };
+        let (stem, _) = name.split_once('.').expect("a source has an extension");
+        let (_, wrong) = contradictions(&folder.record(&[], &[stem]).trace);
+        assert_eq!(wrong, 0, "{name}");
+    }
+}
+
+#[test]
+fn another_seed_is_another_run() {
+    let Some(folder) = Workshop::built("racy.c") else { return };
+    let run = |seed| folder.record(&["--seed", seed], &["racy", "300"]).trace;
+    let order = |trace: &Trace| -> Vec<usize> {
+        trace.events().map(|(_, event)| reweave_base::Id::index(event.thread)).collect()
+    };
+    assert_ne!(order(&run("1")), order(&run("2")));
+}

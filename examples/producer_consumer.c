@@ -1,0 +1,59 @@
+/* Two producers, one consumer, and an index that nobody guards.
+ *
+ * Wrong: the semaphores count free places and items, which is enough for one producer. Two of them
+ * share `tail`: both can put an item into the same place, and one item is lost.
+ * An ordinary run: the producers deliver at different times, and every item arrives.
+ * reweave: a race between the line that reads `tail` and the line that moves it on.
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { PLACES = 4, ITEMS = 4 };
+
+static sem_t free_places, items;
+static int buffer[PLACES];
+static int head, tail;
+
+static void put(int item) {
+    sem_wait(&free_places);
+    buffer[tail % PLACES] = item;
+    tail++;
+    sem_post(&items);
+}
+
+static int take(void) {
+    sem_wait(&items);
+    int item = buffer[head++ % PLACES];
+    sem_post(&free_places);
+    return item;
+}
+
+static void *produce(void *first) {
+    usleep(*(int *)first * 2000);
+    for (int i = 0; i < ITEMS / 2; i++)
+        put(*(int *)first + i);
+    return NULL;
+}
+
+static void *consume(void *sum) {
+    for (int i = 0; i < ITEMS; i++)
+        *(int *)sum += take();
+    return NULL;
+}
+
+int main(void) {
+    int low = 1, high = 10, sum = 0;
+    pthread_t one, two, consumer;
+    sem_init(&free_places, 0, PLACES);
+    sem_init(&items, 0, 0);
+    pthread_create(&consumer, NULL, consume, &sum);
+    pthread_create(&one, NULL, produce, &low);
+    pthread_create(&two, NULL, produce, &high);
+    pthread_join(one, NULL);
+    pthread_join(two, NULL);
+    pthread_join(consumer, NULL);
+    printf("sum %d\n", sum);
+    return 0;
+}
