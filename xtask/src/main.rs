@@ -32,6 +32,9 @@ enum Command {
     Tables(tables::Args),
     /// Check the links of all documents and build the book.
     Book,
+    /// Run a program recorded, for `tables recording`.
+    #[command(hide = true)]
+    RecordOnly { mode: String, program: std::path::PathBuf },
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -42,5 +45,6 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Soak(args) => soak::run(&root, &args),
         Command::Tables(args) => tables::run(&root, &args),
         Command::Book => book::run(&root),
+        Command::RecordOnly { mode, program } => tables::recording::record_only(&mode, &program),
     }
 }

@@ -9,6 +9,7 @@ mod formats;
 mod growth;
 mod intervals;
 mod ndseq;
+pub(crate) mod recording;
 mod states;
 
 use std::fmt::{self, Display, Formatter};
@@ -54,6 +55,8 @@ enum Name {
     Intervals,
     /// Where `if (*)` must stand in rebuilt programs, beside the paper's numbers.
     Ndseq,
+    /// What it costs to record programs, next to gcc's thread sanitizer.
+    Recording,
     /// How long going through global states takes, and finding races by it, beside the paper's
     /// numbers.
     States,
@@ -74,6 +77,10 @@ pub(crate) fn run(root: &Path, args: &Args) -> anyhow::Result<ExitCode> {
         }
         Name::Ndseq => {
             vec![("ndseq.md", ndseq::table(&Tree::load(root)?, with_times, args.full)?)]
+        }
+        Name::Recording => {
+            ensure!(with_times, "times mean nothing here: build with `cargo run --release`");
+            vec![("recording.md", recording::table()?)]
         }
         Name::States => {
             let states = states::States::measure(with_times, args.full)?;

@@ -1,0 +1,184 @@
+//! What does it cost to record a program?
+//!
+//! Three programs in C, each as it is, under gcc's thread sanitizer, and recorded in both modes: CPU
+//! time of the program and of the recorder together, taken in turns so that a busy machine is
+//! unfair to none, the least of several.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use reweave_record::run::{Options, record};
+use reweave_record::shared::Mode;
+use reweave_record::unpack::{Runtime, unpack};
+
+use super::machine;
+
+const PROGRAMS: [(&str, &str); 3] = [
+    ("locks", include_str!("recording/locks.c")),
+    ("memory", include_str!("recording/memory.c")),
+    ("queue", include_str!("recording/queue.c")),
+];
+
+const TRIES: usize = 5;
+
+const HEAD: &str = "\
+# Recording
+
+What it costs to record three programs, next to gcc's thread sanitizer: seconds of CPU time, of the program and of the recorder
+together, and in brackets how many times that of the plain program. All are compiled by gcc with -O1; in each round all ways are
+taken in turn, and the least of five is shown. Made by `cargo run --release -p xtask -- tables recording --write`.
+
+- `locks`: four threads take one lock half a million times each
+- `memory`: two threads multiply matrices of 400 by 400 numbers that look random
+- `queue`: two threads hand 200 000 numbers each to two others through a buffer
+- `off`: built to be recorded, and run as it is
+- `free`: threads run in parallel; `serial`: one at a time, with the values of all accesses; `inside`: with the runtime linked into
+  the program, not beside it
+- `bytes`: on disk, for each event, in `serial` recordings
+
+";
+
+/// A way to run a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Plain,
+    Sanitized,
+    Off,
+    Recorded(Mode),
+    RecordedInside(Mode),
+}
+
+const WAYS: [(Way, &str); 7] = [
+    (Way::Plain, "plain"),
+    (Way::Sanitized, "sanitizer"),
+    (Way::Off, "off"),
+    (Way::Recorded(Mode::Free), "free"),
+    (Way::RecordedInside(Mode::Free), "free, inside"),
+    (Way::Recorded(Mode::Serial), "serial"),
+    (Way::RecordedInside(Mode::Serial), "serial, inside"),
+];
+
+/// The table.
+pub(super) fn table() -> anyhow::Result<String> {
+    let folder = tempfile::tempdir()?;
+    let runtime = unpack()?;
+    let mut table = String::from(HEAD);
+    writeln!(table, "Measured on: {}.\n", machine())?;
+    let names: Vec<&str> = WAYS.iter().map(|(_, name)| *name).collect();
+    writeln!(table, "| program | events | {} | bytes |", names.join(" | "))?;
+    writeln!(table, "| --- | ---: | {} ---: |", "---: | ".repeat(WAYS.len()))?;
+    for (name, source) in PROGRAMS {
+        build(folder.path(), name, source, &runtime)?;
+        let mut least = [Duration::MAX; WAYS.len()];
+        for _ in 0..TRIES {
+            for (place, (way, _)) in WAYS.iter().enumerate() {
+                least[place] = least[place].min(time(folder.path(), name, *way)?);
+            }
+        }
+        let (events, bytes) = size(folder.path(), name)?;
+        let plain = least[0].as_secs_f64();
+        let shown = least.map(|time| {
+            let seconds = time.as_secs_f64();
+            format!("{seconds:.3} ({:.1})", seconds / plain)
+        });
+        let each = bytes as f64 / events as f64;
+        writeln!(table, "| {name} | {events} | {} | {each:.3} |", shown.join(" | "))?;
+    }
+    Ok(table)
+}
+
+/// Builds a program in every way that is needed.
+fn build(folder: &Path, name: &str, source: &str, runtime: &Runtime) -> anyhow::Result<()> {
+    let path = |ending: &str| folder.join(format!("{name}{ending}"));
+    fs::write(path(".c"), source)?;
+    let gcc = |arguments: &[&str], files: &[PathBuf], out: &Path| {
+        let mut command = Command::new("gcc");
+        command.args(["-O1", "-g", "-pthread"]).args(arguments).args(files).arg("-o").arg(out);
+        let status = command.status().context("this table needs gcc")?;
+        ensure!(status.success(), "gcc does not build {name}");
+        Ok(())
+    };
+    let sanitize = "-fsanitize=thread";
+    gcc(&[], &[path(".c")], &path(".plain"))?;
+    gcc(&[sanitize], &[path(".c")], &path(".sanitized"))?;
+    gcc(&[sanitize, "-c"], &[path(".c")], &path(".o"))?;
+    let beside = format!("-Wl,-rpath,{}", runtime.folder().display());
+    gcc(&[&beside], &[runtime.shared(), path(".o")], &path(".beside"))?;
+    gcc(&["-rdynamic"], &[path(".o"), runtime.object()], &path(".inside"))
+}
+
+/// The CPU time that running a program in one way takes.
+fn time(folder: &Path, name: &str, way: Way) -> anyhow::Result<Duration> {
+    let program = |ending: &str| folder.join(format!("{name}{ending}")).into_os_string();
+    let own = std::env::current_exe()?.into_os_string();
+    let recorded = |mode: Mode, ending: &str| {
+        let mode = if mode == Mode::Free { "free" } else { "serial" };
+        vec![own.clone(), "record-only".into(), mode.into(), program(ending)]
+    };
+    let words = match way {
+        Way::Plain => vec![program(".plain")],
+        Way::Sanitized => vec![program(".sanitized")],
+        Way::Off => vec![program(".beside")],
+        Way::Recorded(mode) => recorded(mode, ".beside"),
+        Way::RecordedInside(mode) => recorded(mode, ".inside"),
+    };
+    // The shell tells the times of what it ran; nothing else does without system calls of our own.
+    let script = "\"$@\" > /dev/null && times";
+    let output = Command::new("sh").args(["-c", script, "sh"]).args(words).output()?;
+    ensure!(output.status.success(), "{name} failed: {}", String::from_utf8_lossy(&output.stderr));
+    let times = String::from_utf8_lossy(&output.stdout).into_owned();
+    let children = times.lines().last().context("the shell told no times")?;
+    children.split_whitespace().map(parse).sum()
+}
+
+/// A time as shells write it, such as `1m2.500s`.
+fn parse(text: &str) -> anyhow::Result<Duration> {
+    let Some((minutes, seconds)) = text.trim_end_matches('s').split_once('m') else {
+        bail!("not a time: {text}");
+    };
+    let seconds: f64 = seconds.replace(',', ".").parse()?;
+    let minutes: u64 = minutes.parse()?;
+    Ok(Duration::from_secs(60 * minutes) + Duration::from_secs_f64(seconds))
+}
+
+/// How many events a serial recording has, and how many bytes.
+fn size(folder: &Path, name: &str) -> anyhow::Result<(u64, u64)> {
+    let program = folder.join(format!("{name}.beside"));
+    let spools = tempfile::tempdir()?;
+    let run = record(
+        Command::new(program).stdout(std::process::Stdio::null()),
+        &serial(),
+        spools.path(),
+    )?;
+    let recording = run.recordings.first().context("nothing was recorded")?;
+    Ok((recording.events, fs::metadata(&recording.spool)?.len()))
+}
+
+const fn serial() -> Options {
+    Options { mode: Mode::Serial, values: true, seed: 1, limit: u64::MAX }
+}
+
+/// Runs a program recorded and throws away what was recorded: what is measured.
+pub(crate) fn record_only(mode: &str, program: &Path) -> anyhow::Result<ExitCode> {
+    let mode = if mode == "free" { Mode::Free } else { Mode::Serial };
+    let spools = tempfile::tempdir()?;
+    let run = record(&mut Command::new(program), &Options { mode, ..serial() }, spools.path())?;
+    ensure!(run.status.success() && !run.recordings.is_empty(), "nothing was recorded");
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_shells_are_read() {
+        assert_eq!(parse("1m2.500s").unwrap(), Duration::from_millis(62_500));
+        assert_eq!(parse("0m0.000000s").unwrap(), Duration::ZERO);
+        assert!(parse("soon").is_err());
+    }
+}
