@@ -72,6 +72,8 @@ fn copy(from: &Path, to: &Path) {
 /// The compiler with what all products share.
 fn compiler(sources: &Path) -> Command {
     let mut command = Command::new(variable("RUSTC"));
+    // Parts are left in the current folder for a moment; another build must not find them there.
+    command.current_dir(variable("OUT_DIR"));
     command.arg(sources.join("src/lib.rs"));
     command.args(["--edition", "2024", "--crate-name", "reweave_rt", "--cfg", "reweave_export"]);
     command.args(["--check-cfg", "cfg(reweave_export,reweave_static,test)"]);

@@ -123,6 +123,8 @@ fn role_of(function: &str) -> Role {
     match function.split("::<").next().unwrap_or(function) {
         "std::sys::sync::once::futex::Once::is_completed" => Role::OnceCheck,
         "std::sys::sync::thread_parking::futex::Parker::unpark" => Role::Unpark,
+        // Looks once more before it sleeps, and orders nothing.
+        "std::sys::pal::unix::futex::futex_wait" => Role::Inner,
         "std::thread::scoped::scope" => Role::ScopeCheck,
         _ => Role::Other,
     }

@@ -389,8 +389,8 @@ mod tests {
 
     #[test]
     fn the_table_through_which_once_calls_tells_its_numbers() {
-        assert!(HEAD.contains(&format!("movl\t${}, %edi", what::ONCE_RUNS)));
-        assert!(HEAD.contains(&format!("movl\t${}, %edi", what::ONCE_ENDS)));
+        assert!(HEAD.contains(&format!("movl    ${}, %edi", what::ONCE_RUNS)));
+        assert!(HEAD.contains(&format!("movl    ${}, %edi", what::ONCE_ENDS)));
     }
 
     #[test]

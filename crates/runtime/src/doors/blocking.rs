@@ -5,6 +5,7 @@
 
 use core::ffi::{c_int, c_long, c_uint};
 
+use super::program::log_range;
 use super::{doors, enter_or, outside};
 use crate::log::Entry;
 use crate::turn;
@@ -27,9 +28,7 @@ unsafe fn filling(
 ) -> isize {
     let result = outside(entry.thread, call);
     let filled = usize::try_from(result).unwrap_or(0).min(length);
-    if filled > 0 {
-        entry.log_extra(Kind::WriteRange, buffer as u64, filled as u64);
-    }
+    log_range(entry, Kind::WriteRange, buffer, filled);
     result
 }
 
@@ -40,9 +39,7 @@ unsafe fn taking(
     length: usize,
     call: impl FnOnce() -> isize,
 ) -> isize {
-    if length > 0 {
-        entry.log_extra(Kind::ReadRange, buffer as u64, length as u64);
-    }
+    log_range(entry, Kind::ReadRange, buffer, length);
     outside(entry.thread, call)
 }
 

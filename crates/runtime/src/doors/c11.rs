@@ -26,7 +26,7 @@ fn c11(result: c_int) -> c_int {
 doors! {
     fn thrd_create(handle: usize, routine: usize, argument: usize) -> c_int {
         let entry = enter_or!(real::thrd_create(handle, routine, argument));
-        let Some(start) = threads::prepare(&entry, routine, argument) else {
+        let Some(start) = threads::prepare(&entry, handle, routine, argument) else {
             drop(entry);
             return real::thrd_create(handle, routine, argument);
         };
@@ -36,9 +36,9 @@ doors! {
         result
     }
 
-    fn thrd_join(thread: u64, status: usize) -> c_int {
+    fn thrd_join(thread: u64, status: *mut c_int) -> c_int {
         let entry = enter_or!(real::thrd_join(thread, status));
-        threads::join(&entry, thread, || real::thrd_join(thread, status))
+        threads::join(&entry, thread, status, || real::thrd_join(thread, status))
     }
 
     fn thrd_detach(thread: u64) -> c_int {

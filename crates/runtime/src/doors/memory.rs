@@ -3,6 +3,7 @@
 use core::arch::asm;
 use core::ffi::{c_int, c_long};
 
+use super::program::log_range;
 use super::{doors, enter_or};
 use crate::log::{self, Entry};
 use crate::thread;
@@ -103,9 +104,9 @@ pub(crate) unsafe fn log_copy(code: u64, to: usize, from: Option<usize>, count: 
     }
     if let Some(entry) = log::enter(code) {
         if let Some(from) = from {
-            entry.log_extra(Kind::ReadRange, from as u64, count as u64);
+            log_range(&entry, Kind::ReadRange, from, count);
         }
-        entry.log_extra(Kind::WriteRange, to as u64, count as u64);
+        log_range(&entry, Kind::WriteRange, to, count);
     }
 }
 

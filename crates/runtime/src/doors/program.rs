@@ -1,10 +1,11 @@
 //! The program as a whole: libraries that it loads, processes that it starts, blocks that it marks.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::doors;
 use crate::log::{self, Entry};
+use crate::wire::Kind;
 use crate::{process, replay, thread, turn};
 
 /// A program or library in memory, as the loader describes it.
@@ -93,7 +94,19 @@ unsafe extern "C" fn __tsan_init() {
     )
 }
 
+/// Whether any code is instrumented. Where none is, the few accesses that doors know of are not
+/// told: without the atomic accesses around them they would seem to race.
+static IS_INSTRUMENTED: AtomicBool = AtomicBool::new(false);
+
+/// Logs that a function of the C library accesses `length` bytes from `address`.
+pub(crate) unsafe fn log_range(entry: &Entry, kind: Kind, address: usize, length: usize) {
+    if length > 0 && IS_INSTRUMENTED.load(Ordering::Relaxed) {
+        entry.log_extra(kind, address as u64, length as u64);
+    }
+}
+
 unsafe extern "C" fn object_starts() {
+    IS_INSTRUMENTED.store(true, Ordering::Relaxed);
     let current = thread::current();
     // Before the start there is no thread to speak for.
     if !current.is_null()

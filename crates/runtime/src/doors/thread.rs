@@ -9,6 +9,7 @@
 use core::ffi::{c_int, c_uint};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use super::program::log_range;
 use super::{doors, enter_or, outside};
 use crate::log::Entry;
 use crate::thread::{self, Thread, life};
@@ -95,12 +96,19 @@ unsafe fn is_detached(attributes: usize) -> bool {
         && state == DETACHED
 }
 
-/// Announces a thread that will run `routine`.
-pub(crate) unsafe fn prepare(entry: &Entry, routine: usize, argument: usize) -> Option<*mut Start> {
+/// Announces a thread that will run `routine` and whose handle goes to `handle`.
+pub(crate) unsafe fn prepare(
+    entry: &Entry,
+    handle: usize,
+    routine: usize,
+    argument: usize,
+) -> Option<*mut Start> {
     let child = process::expect_thread()?;
     let start = sys::allocate(START_BYTES)?.cast::<Start>();
     *start = Start { routine, argument, thread: child };
     (*child).entry = replay::child_entry(entry.thread);
+    // The C library writes the handle before the thread starts.
+    log_range(entry, Kind::WriteRange, handle, size_of::<u64>());
     entry.log(Kind::Fork, u64::from((*child).number));
     (*entry.thread).forks += 1;
     Some(start)
@@ -156,8 +164,13 @@ unsafe fn find(handle: u64) -> Option<*mut Thread> {
     found
 }
 
-/// Joins the thread with `handle` by `call`.
-pub(crate) unsafe fn join(entry: &Entry, handle: u64, call: impl FnOnce() -> c_int) -> c_int {
+/// Joins the thread with `handle` by `call`, which writes what it answered to `status`.
+pub(crate) unsafe fn join<T>(
+    entry: &Entry,
+    handle: u64,
+    status: *mut T,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
     let before = find(handle);
     let result = outside(entry.thread, call);
     // A thread that had not run yet when we looked has told its handle by now.
@@ -166,6 +179,9 @@ pub(crate) unsafe fn join(entry: &Entry, handle: u64, call: impl FnOnce() -> c_i
     {
         entry.log(Kind::Join, u64::from((*child).number));
         thread::mark(child, life::RELEASED);
+    }
+    if result == 0 && !status.is_null() {
+        log_range(entry, Kind::WriteRange, status as usize, size_of::<T>());
     }
     result
 }
@@ -181,7 +197,7 @@ pub(crate) unsafe fn detach(entry: &Entry, handle: u64) {
 doors! {
     fn pthread_create(handle: usize, attributes: usize, routine: usize, argument: usize) -> c_int {
         let entry = enter_or!(real::pthread_create(handle, attributes, routine, argument));
-        let Some(start) = prepare(&entry, routine, argument) else {
+        let Some(start) = prepare(&entry, handle, routine, argument) else {
             drop(entry);
             return real::pthread_create(handle, attributes, routine, argument);
         };
@@ -194,24 +210,24 @@ doors! {
         result
     }
 
-    fn pthread_join(thread: u64, status: usize) -> c_int {
+    fn pthread_join(thread: u64, status: *mut usize) -> c_int {
         let entry = enter_or!(real::pthread_join(thread, status));
-        join(&entry, thread, || real::pthread_join(thread, status))
+        join(&entry, thread, status, || real::pthread_join(thread, status))
     }
 
-    fn pthread_tryjoin_np(thread: u64, status: usize) -> c_int {
+    fn pthread_tryjoin_np(thread: u64, status: *mut usize) -> c_int {
         let entry = enter_or!(real::pthread_tryjoin_np(thread, status));
-        join(&entry, thread, || real::pthread_tryjoin_np(thread, status))
+        join(&entry, thread, status, || real::pthread_tryjoin_np(thread, status))
     }
 
-    fn pthread_timedjoin_np(thread: u64, status: usize, until: usize) -> c_int {
+    fn pthread_timedjoin_np(thread: u64, status: *mut usize, until: usize) -> c_int {
         let entry = enter_or!(real::pthread_timedjoin_np(thread, status, until));
-        join(&entry, thread, || real::pthread_timedjoin_np(thread, status, until))
+        join(&entry, thread, status, || real::pthread_timedjoin_np(thread, status, until))
     }
 
-    fn pthread_clockjoin_np(thread: u64, status: usize, clock: c_int, until: usize) -> c_int {
+    fn pthread_clockjoin_np(thread: u64, status: *mut usize, clock: c_int, until: usize) -> c_int {
         let entry = enter_or!(real::pthread_clockjoin_np(thread, status, clock, until));
-        join(&entry, thread, || real::pthread_clockjoin_np(thread, status, clock, until))
+        join(&entry, thread, status, || real::pthread_clockjoin_np(thread, status, clock, until))
     }
 
     fn pthread_detach(thread: u64) -> c_int {

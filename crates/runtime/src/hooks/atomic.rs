@@ -166,6 +166,7 @@ macro_rules! atomics {
                     },
                 ) as $int;
                 if seen != before {
+                    log::access(Kind::Write, $size, expected as u64, thread::caller());
                     expected.write(seen);
                 }
                 c_int::from(seen == before)

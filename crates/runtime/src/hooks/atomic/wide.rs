@@ -103,6 +103,9 @@ atomic_hook!(
         let before = expected.read();
         let seen = compare(address, before, value, order, failure);
         if seen != before {
+            if let Some(entry) = log::enter(thread::caller()) {
+                entry.log_extra(Kind::WriteRange, expected as u64, 16);
+            }
             expected.write(seen);
         }
         c_int::from(seen == before)
