@@ -118,7 +118,7 @@ impl Ran {
 }
 
 /// Every command.
-pub(crate) const COMMANDS: [&str; 18] = [
+pub(crate) const COMMANDS: [&str; 20] = [
     "demo",
     "check",
     "races",
@@ -128,6 +128,8 @@ pub(crate) const COMMANDS: [&str; 18] = [
     "states",
     "intervals",
     "explain",
+    "record",
+    "confirm",
     "stats",
     "convert",
     "generate",

@@ -37,12 +37,9 @@ fn bad_usage_exits_with_2() {
 }
 
 #[test]
-fn a_command_of_another_version_is_told_of() {
+fn what_looks_at_programs_is_named_where_traces_are_looked_at() {
     let folder = Folder::new();
     let said = |arguments: &[&str]| folder.run(arguments).expect(2).err();
-    for name in ["record", "confirm"] {
-        assert!(said(&[name, "x"]).contains(&format!("`{name}` is not in this version")));
-    }
     for name in ["ndseq", "intervals"] {
         let text = said(&["check", "--with", name, "x"]);
         assert!(text.contains(&format!("`{name}` looks at programs")));

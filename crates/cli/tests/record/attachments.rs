@@ -37,6 +37,22 @@ fn deadlocks_of_a_program_that_was_not_built_for_us() {
     confirms_deadlock(&folder, "plain");
 }
 
+/// Without its atomic accesses, what is copied and read by calls would seem to race.
+#[test]
+fn of_a_program_that_was_not_built_for_us_no_access_is_told() {
+    if !has("gcc") {
+        return;
+    }
+    let folder = Workshop::with(&["memory.c", "blocking.c"]);
+    for name in ["memory.c", "blocking.c"] {
+        folder.build_plain(name, "gcc", "plain", &["-fno-builtin"]);
+        let recorded = folder.record_all(&[], &["plain"]);
+        recorded.must_be_whole();
+        assert!(recorded.said.contains("only threads and locks were seen"), "{}", recorded.said);
+        assert_eq!(recorded.trace.names().vars.len(), 0, "{name}");
+    }
+}
+
 #[test]
 fn a_program_with_gccs_sanitizer_is_recorded_whole() {
     if !has("gcc") {

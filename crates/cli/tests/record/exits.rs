@@ -20,7 +20,7 @@ fn alike(name: &str, cases: &[&[&str]]) -> Vec<(String, Recorded)> {
         let expected = folder.run("plain", arguments);
         assert_eq!(folder.run(stem, arguments), expected, "{name} {arguments:?}");
         for mode in MODES {
-            let recorded = folder.record(&["--mode", mode], &[&[stem], arguments].concat());
+            let recorded = folder.record_all(&["--mode", mode], &[&[stem], arguments].concat());
             let what = format!("{name} {arguments:?} {mode}");
             assert_eq!(recorded.behaviour, expected, "{what}: {}", recorded.said);
             all.push((what, recorded));

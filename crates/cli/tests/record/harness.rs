@@ -1,12 +1,14 @@
 //! Programs in C and C++, built and recorded in a folder of their own.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use reweave_base::IndexVec;
 use reweave_format::ReadOptions;
-use reweave_trace::Trace;
+use reweave_trace::{Op, ThreadId, Trace, VarId};
 use tempfile::TempDir;
 
 /// Whether a tool is there; if not, or if this system cannot record, says why a test is skipped.
@@ -28,6 +30,11 @@ pub(crate) fn has(tool: &str) -> bool {
 pub(crate) fn compilers(extension: &str) -> Vec<&'static str> {
     let names = if extension == "c" { ["gcc", "clang"] } else { ["g++", "clang++"] };
     names.into_iter().filter(|name| has(name)).collect()
+}
+
+/// The option that names the standard of a language.
+fn standard(extension: &str) -> &'static str {
+    if extension == "c" { "-std=gnu11" } else { "-std=gnu++17" }
 }
 
 /// How a run ended, and what it printed.
@@ -104,7 +111,7 @@ impl Workshop {
             options => (vec![], options),
         };
         let command = if extension == "c" { "cc" } else { "c++" };
-        let usual = ["-g", "-w", "-pthread", name, "-o", stem];
+        let usual = ["-g", "-w", standard(extension), "-pthread", name, "-o", stem];
         let words = [&[command][..], &ours, &[compiler], &usual, theirs, &["-lm", "-ldl"]].concat();
         let built = self.reweave(&words);
         assert!(built.status.success(), "{words:?}: {}", String::from_utf8_lossy(&built.stderr));
@@ -114,7 +121,9 @@ impl Workshop {
     #[track_caller]
     pub(crate) fn build_plain(&self, name: &str, compiler: &str, output: &str, options: &[&str]) {
         let mut command = self.command(compiler);
-        command.args(["-g", "-w", "-O1", "-pthread", name, "-o", output]).args(options);
+        let (_, extension) = name.split_once('.').expect("a source has an extension");
+        command.args(["-g", "-w", "-O1", standard(extension), "-pthread", name, "-o", output]);
+        command.args(options);
         let built = command.args(["-lm", "-ldl"]).output().expect("the compiler starts");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     }
@@ -126,9 +135,14 @@ impl Workshop {
     }
 
     /// Records a program of the folder to `run.rwt`, with all accesses.
+    pub(crate) fn record_all(&self, options: &[&str], words: &[&str]) -> Recorded {
+        self.record(&[&["--all-memory"], options].concat(), words)
+    }
+
+    /// Records a program of the folder to `run.rwt`.
     pub(crate) fn record(&self, options: &[&str], words: &[&str]) -> Recorded {
         let program = format!("./{}", words[0]);
-        let usual = ["record", "--all-memory", "-o", "run.rwt"];
+        let usual = ["record", "-o", "run.rwt"];
         let words = [&usual, options, &["--", &program], &words[1..]].concat();
         let output = self.reweave(&words);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -161,36 +175,61 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     /// What each thread did, in order, by lines of the source: values after the operations, except
-    /// addresses. What happens in code of others is left out.
+    /// addresses. What happens in code of others is left out, and memory that one thread has for
+    /// itself.
     pub(crate) fn by_thread(&self) -> String {
+        let names = self.trace.names();
+        let shared = self.shared_variables();
+        let is_kept = |op: Op| match op {
+            Op::Alloc(object) | Op::Free(object) => {
+                let own = format!("{}+", names.objects.name(object));
+                shared.iter().any(|name| name.starts_with(&own))
+            }
+            op => op.var().is_none_or(|var| shared.contains(names.vars.name(var))),
+        };
         let mut text = String::new();
-        for (thread, name) in self.trace.names().threads.entries() {
-            let mut line_before = "";
-            let mut is_first = true;
+        let mut threads: Vec<(ThreadId, &str)> = names.threads.entries().collect();
+        threads.sort_by_key(|&(_, name)| (name != "main", name.len(), name));
+        for (thread, name) in threads {
+            let mut line_before = None;
+            text.push_str(name);
             for (id, event) in self.trace.events().filter(|(_, event)| event.thread == thread) {
-                let location = self.trace.names().location(event.site);
-                let line = match location.rsplit_once(':') {
-                    Some((file, line)) if !file.starts_with('/') => line,
-                    None if location.is_empty() => "-",
+                let location = names.location(event.site);
+                let line = match (names.line(event.site), location.is_empty()) {
+                    (Some(line), _) if !location.starts_with('/') => line.to_string(),
+                    (None, true) => "-".to_owned(),
                     _ => continue,
                 };
-                if std::mem::take(&mut is_first) {
-                    write!(text, "{name}").expect("text can be written");
+                if !is_kept(event.op) {
+                    continue;
                 }
-                if line != line_before {
+                if line_before.as_ref() != Some(&line) {
                     write!(text, "\n  {line}:").expect("text can be written");
+                    line_before = Some(line);
                 }
-                line_before = line;
-                write!(text, " {}", self.trace.names().spell(event.op))
-                    .expect("text can be written");
+                write!(text, " {}", names.spell(event.op)).expect("text can be written");
                 let value = self.trace.value(id).filter(|value| value.unsigned_abs() < 1 << 40);
                 if let Some(value) = value {
                     write!(text, "={value}").expect("text can be written");
                 }
             }
-            text.push_str(if is_first { "" } else { "\n" });
+            text.push('\n');
         }
         text
+    }
+
+    /// The names of variables that several threads access.
+    fn shared_variables(&self) -> BTreeSet<&str> {
+        let mut first: IndexVec<VarId, Option<ThreadId>> =
+            IndexVec::from_elem(None, self.trace.names().vars.len());
+        let mut shared = BTreeSet::new();
+        for (_, event) in self.trace.events() {
+            let Some(var) = event.op.var() else { continue };
+            if *first[var].get_or_insert(event.thread) != event.thread {
+                shared.insert(self.trace.names().vars.name(var));
+            }
+        }
+        shared
     }
 
     /// Whether nothing that was recorded contradicted the rest, and no thread ran unseen.

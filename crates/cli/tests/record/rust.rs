@@ -256,19 +256,19 @@ fn check_fault(words: &[&str], printed: &str, id: &str, places: [&str; 2]) {
 
 #[test]
 fn a_race_that_a_lock_hides_is_found_and_confirmed() {
-    let places = ["src/bin/race.rs:15", "src/bin/race.rs:21"];
+    let places = ["src/bin/race.rs:24", "src/bin/race.rs:33"];
     check_fault(&["race"], "2\n", "R1", places);
 }
 
 #[test]
 fn a_race_is_confirmed_though_the_lock_was_waited_for_when_it_was_recorded() {
-    let places = ["src/bin/race.rs:15", "src/bin/race.rs:21"];
+    let places = ["src/bin/race.rs:24", "src/bin/race.rs:33"];
     check_fault(&["race", "waits"], "2\n", "R1", places);
 }
 
 #[test]
 fn a_deadlock_is_found_and_confirmed() {
-    let places = ["src/bin/deadlock.rs:28", "src/bin/deadlock.rs:36"];
+    let places = ["src/bin/deadlock.rs:37", "src/bin/deadlock.rs:48"];
     check_fault(&["deadlock"], "8 2\n", "D1", places);
 }
 
@@ -371,10 +371,11 @@ fn with_a_standard_library_of_its_own_all_is_the_same() {
             let check = project.reweave(&["check", "std.rwt"]);
             assert!(check.status.success(), "{mode}: {}", text(&check.stdout));
             for (name, id) in [("race", "R1"), ("deadlock", "D1")] {
-                let program = program(name);
-                project.reweave(&["record", "--mode", mode, "-o", "std.rwt", "--", &program]);
-                let confirm = ["confirm", "--attempts", "20", "std.rwt", id, "--", &program];
-                let said = text(&project.reweave(&confirm).stdout);
+                let words = ["--", &program(name)];
+                let record = ["record", "--mode", mode, "-o", "std.rwt"];
+                project.reweave(&[&record[..], &words].concat());
+                let confirm = ["confirm", "--attempts", "20", "std.rwt", id];
+                let said = text(&project.reweave(&[&confirm[..], &words].concat()).stdout);
                 assert!(said.contains("confirmed: 20 of 20"), "{name} {mode}: {said}");
             }
         }

@@ -14,7 +14,7 @@ fn many_threads_at_once_and_one_after_the_other() {
     for mode in ["serial", "free"] {
         for [width, rounds] in [["200", "1"], ["1", "2000"], ["8", "50"]] {
             let count: usize = width.parse::<usize>().unwrap() * rounds.parse::<usize>().unwrap();
-            let recorded = folder.record(&["--mode", mode], &["many", width, rounds]);
+            let recorded = folder.record_all(&["--mode", mode], &["many", width, rounds]);
             recorded.must_be_whole();
             assert_eq!(recorded.behaviour.printed, format!("{count}\n"));
             assert_eq!(recorded.trace.names().threads.len(), count + 1);
@@ -35,7 +35,8 @@ fn code_that_is_loaded_and_unloaded_is_named_right() {
             std::fs::rename(folder.path("loaded"), folder.path(&format!("lib{step}.so"))).unwrap();
         }
         for mode in ["serial", "free"] {
-            let recorded = folder.record(&["--mode", mode], &["loads", "./lib1.so", "./lib2.so"]);
+            let recorded =
+                folder.record_all(&["--mode", mode], &["loads", "./lib1.so", "./lib2.so"]);
             recorded.must_be_whole();
             assert_eq!(recorded.behaviour.printed, "2\n4\n");
             let names = recorded.trace.names();
@@ -54,7 +55,7 @@ fn code_that_is_loaded_and_unloaded_is_named_right() {
 fn a_recording_ends_at_its_limit() {
     let Some(folder) = Workshop::built("endless.c") else { return };
     for mode in ["serial", "free"] {
-        let recorded = folder.record(&["--mode", mode, "--limit", "20000"], &["endless"]);
+        let recorded = folder.record_all(&["--mode", mode, "--limit", "20000"], &["endless"]);
         let expected = Behaviour { code: Some(0), printed: "running\n".into() };
         assert_eq!(recorded.behaviour, expected, "{}", recorded.said);
         assert!(recorded.said.contains("ended after 20000 events, as asked"), "{}", recorded.said);

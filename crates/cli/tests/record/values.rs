@@ -38,7 +38,7 @@ fn every_read_returns_the_last_write() {
         let rounds = (15_000 * u64::from(soak::multiplier())).to_string();
         for (level, seed) in [("-O0", "1"), ("-O2", "2"), ("-O2", "3")] {
             folder.build("racy.c", compiler, &[level]);
-            let recorded = folder.record(&["--seed", seed], &["racy", &rounds]);
+            let recorded = folder.record_all(&["--seed", seed], &["racy", &rounds]);
             recorded.must_be_whole();
             let (reads, wrong) = contradictions(&recorded.trace);
             assert!(reads > 500_000, "{reads} reads by {compiler} {level}");
@@ -52,7 +52,7 @@ fn values_are_told_of_copies_and_reused_memory() {
     for name in ["memory.c", "loads.c", "lives.c", "contended.c", "atomics.c"] {
         let Some(folder) = Workshop::built(name) else { return };
         let (stem, _) = name.split_once('.').expect("a source has an extension");
-        let (_, wrong) = contradictions(&folder.record(&[], &[stem]).trace);
+        let (_, wrong) = contradictions(&folder.record_all(&[], &[stem]).trace);
         assert_eq!(wrong, 0, "{name}");
     }
 }
@@ -60,7 +60,7 @@ fn values_are_told_of_copies_and_reused_memory() {
 #[test]
 fn another_seed_is_another_run() {
     let Some(folder) = Workshop::built("racy.c") else { return };
-    let run = |seed| folder.record(&["--seed", seed], &["racy", "300"]).trace;
+    let run = |seed| folder.record_all(&["--seed", seed], &["racy", "300"]).trace;
     let order = |trace: &Trace| -> Vec<usize> {
         trace.events().map(|(_, event)| reweave_base::Id::index(event.thread)).collect()
     };

@@ -11,8 +11,8 @@ static void *count(void *unused) {
 
 int main(void) {
     pthread_t thread;
-    pthread_create(&thread, 0, count, 0);
     printf("running\n");
     fflush(stdout);
+    pthread_create(&thread, 0, count, 0);
     count(0);
 }

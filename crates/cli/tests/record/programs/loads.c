@@ -1,5 +1,5 @@
-// Loads a library, runs it in two threads, unloads it and loads another: the libraries are the
-// arguments, each of which has a function `work`.
+// Loads a library, runs it in two threads, one after the other, unloads it and loads another. The
+// libraries are the arguments; each has a function `work`.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -18,8 +18,10 @@ int main(int count, char **arguments) {
             return 1;
         }
         void *work = dlsym(library, "work");
-        for (int thread = 0; thread < 2; thread++) pthread_create(&threads[thread], 0, run, work);
-        for (int thread = 0; thread < 2; thread++) pthread_join(threads[thread], 0);
+        for (int thread = 0; thread < 2; thread++) {
+            pthread_create(&threads[thread], 0, run, work);
+            pthread_join(threads[thread], 0);
+        }
         printf("%d\n", *(int *)dlsym(library, "result"));
         dlclose(library);
     }

@@ -66,7 +66,8 @@ fn poisoned() -> u64 {
     });
     assert!(ended.join().is_err());
     let second = Arc::clone(&lock);
-    let third = thread::spawn(move || *second.lock().unwrap_or_else(|poison| poison.into_inner()) += 1);
+    let third =
+        thread::spawn(move || *second.lock().unwrap_or_else(|poison| poison.into_inner()) += 1);
     third.join().unwrap();
     assert!(lock.is_poisoned());
     let value = *lock.lock().unwrap_err().into_inner();
