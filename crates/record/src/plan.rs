@@ -2,7 +2,7 @@
 //!
 //! A schedule is a sequence of events. What replay can wait for is coarser: that a thread logs its
 //! k-th event at a code address. So the events are put in the order of the schedule, those that the
-//! program logs as one are brought together ([`groups`]), runs of one thread become one step that
+//! program logs as one are brought together (`groups`), runs of one thread become one step that
 //! ends with the last of them, and the goal says what must hold after the last step. Events without
 //! an origin are passed over: their thread stops a little earlier than the schedule says. So are
 //! requests for locks, which do nothing: a thread that would stop after one stops before it, where

@@ -1,11 +1,11 @@
 //! What is linked into a recorded program.
 //!
-//! The compiler's thread-sanitizer interface calls us before every access to memory ([`hooks`]),
-//! and we stand in front of the C library's threads, locks, memory and blocking calls ([`doors`]).
+//! The compiler's thread-sanitizer interface calls us before every access to memory (`hooks`),
+//! and we stand in front of the C library's threads, locks, memory and blocking calls (`doors`).
 //! What happens is written to rings in memory that the recorder shares ([`shared`], [`wire`]) and
 //! drains while the program runs; nothing is lost when the program dies, since the pages are not
 //! its own. By default one thread runs at a time and hands its turn on at random moments
-//! ([`turn`]); a plan can decide instead who runs until when ([`replay`]).
+//! (`turn`); a plan can decide instead who runs until when (`replay`).
 //!
 //! The crate is built twice. As an ordinary library, with no symbol exported, it gives the recorder
 //! [`wire`], [`plan`] and [`link`]. With `--cfg reweave_export` it is what goes into programs: no

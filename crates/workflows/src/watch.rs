@@ -11,7 +11,7 @@
 //!
 //! Memory is bounded, however long the program runs: so many events wait for the worker, and so many
 //! steps are held for states to come. So is time: a number of states to begin with, and some for each
-//! step ([`thrift`]). When the worker does not keep up, the collector waits for it, its ring fills, and
+//! step (`thrift`). When the worker does not keep up, the collector waits for it, its ring fills, and
 //! the program waits in turn: it is slowed to the speed of the search, and nothing is lost.
 
 #[cfg(test)]
