@@ -61,11 +61,11 @@ fn a_state_is_told_while_the_program_runs() {
     let mut recorder = bench.command(&words).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(recorder.stderr.take().unwrap()).lines();
     let told = lines.next().unwrap().unwrap();
-    assert_eq!(
-        told,
-        "reweave: a state can be reached that meets x == 1 && y == 0: x = 1 (T1, halves.c:13), \
-         y = 0 (at the start)"
-    );
+    // Whether the other thread has been there already is up to the run.
+    let state = "reweave: a state can be reached that meets x == 1 && y == 0: \
+                 x = 1 (T1, halves.c:13), y = 0 (";
+    assert!(told.starts_with(state), "{told}");
+    assert!(told.ends_with("at the start)") || told.ends_with("T2, halves.c:23)"), "{told}");
     assert!(recorder.try_wait().unwrap().is_none(), "it still runs");
     let ended = Command::new("kill").args(["-INT", &recorder.id().to_string()]).status().unwrap();
     assert!(ended.success());
