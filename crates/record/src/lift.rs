@@ -42,7 +42,7 @@ use std::rc::Rc;
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind, flag};
 
-use crate::spool::Stream;
+use crate::spool::{Ending, Stream};
 use crate::symbols::Symbols;
 use attempts::Attempts;
 pub use attempts::Count;
@@ -216,7 +216,8 @@ impl Lifter {
         }
         if event.address & APART != 0 && event.order == order::RELEASE {
             // The end of a thread of a scope. What overlaps with it is a scope that is no more.
-            let near = event.address.saturating_sub(SCOPE_BYTES - 1)..event.address + SCOPE_BYTES;
+            let start = event.address.saturating_sub(SCOPE_BYTES - 1);
+            let near = start..event.address.saturating_add(SCOPE_BYTES);
             let gone: Vec<u64> = self.scopes.range(near).copied().collect();
             gone.iter().for_each(|scope| {
                 self.scopes.remove(scope);
@@ -344,7 +345,9 @@ impl Lifter {
         let start = event.address;
         let mut tokens = self.tokens.range(start..start.saturating_add(THREAD_BYTES));
         let token = match self.token_offset {
-            Some(offset) => Some(start + offset).filter(|token| self.tokens.contains(token)),
+            Some(offset) => {
+                start.checked_add(offset).filter(|token| self.tokens.contains(token))
+            }
             None => tokens.next_back().copied(),
         };
         let Some(token) = token else { return out(thread, nothing(&event)) };
@@ -422,5 +425,9 @@ impl<S: Stream> Stream for Lifted<S> {
         let mut keep = |thread, event| ready.push_back((thread, event));
         self.lifter.rewrite(&mut symbols, thread, event, &mut keep);
         Ok(self.ready.pop_front())
+    }
+
+    fn ending(&self) -> Option<Ending> {
+        self.inner.ending()
     }
 }

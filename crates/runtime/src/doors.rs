@@ -6,8 +6,9 @@
 //! never overlap in the log; what may wait gives its turn to others meanwhile.
 
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::{Ordering, compiler_fence};
 
-use crate::log::{Entry, More};
+use crate::log::{self, Entry, More};
 use crate::thread::Thread;
 use crate::wire::{Kind, flag};
 use crate::{replay, turn};
@@ -15,6 +16,7 @@ use crate::{replay, turn};
 pub(crate) mod barrier;
 pub(crate) mod blocking;
 pub(crate) mod c11;
+pub(crate) mod channel;
 pub(crate) mod condition;
 pub(crate) mod futex;
 pub(crate) mod guard;
@@ -211,6 +213,19 @@ unsafe fn outside_or<R>(
     result
 }
 
+/// Makes a call that should not wait, without giving the turn to others. The thread is not in the
+/// runtime meanwhile, so the turn can be taken from it if it does wait.
+pub(crate) unsafe fn inside<R>(thread: *mut Thread, call: impl FnOnce() -> R) -> R {
+    log::flush(thread);
+    compiler_fence(Ordering::SeqCst);
+    (*thread).depth = 0;
+    let result = call();
+    (*thread).depth = 1;
+    compiler_fence(Ordering::SeqCst);
+    turn::settle(thread);
+    result
+}
+
 // The form of these that needs no help from a compiler. What they are given stays on the stack while
 // the frames of a cancelled thread are left one by one.
 unsafe extern "C" {
@@ -306,6 +321,10 @@ mod tests {
             blocking::NAMES,
             blocking::waiting::NAMES,
             c11::NAMES,
+            channel::NAMES,
+            channel::descriptors::NAMES,
+            channel::polling::NAMES,
+            channel::streams::NAMES,
             condition::NAMES,
             futex::NAMES,
             guard::NAMES,

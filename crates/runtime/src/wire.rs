@@ -52,6 +52,72 @@ pub mod flag {
     pub const SHARED: u16 = 8;
 }
 
+/// What is in the kernel and orders those who use it. A channel has an address that memory cannot have.
+pub mod channel {
+    /// The bit that no address of a program has.
+    const OUTSIDE: u64 = 1 << 47;
+    const KIND: u32 = 28;
+
+    /// What a channel is called, by the number of its kind.
+    const NAMES: [&str; 9] = [
+        "pipe",
+        "socket",
+        "eventfd",
+        "epoll",
+        "message_queue",
+        "semaphore_set",
+        "connections",
+        "file_locks",
+        "signal",
+    ];
+
+    /// A pipe.
+    pub const PIPE: u32 = 0;
+    /// A pair of sockets; number 0 stands for all that are not told apart.
+    pub const SOCKET: u32 = 1;
+    /// A counter of events.
+    pub const COUNTER: u32 = 2;
+    /// A set of descriptors that are polled together.
+    pub const POLL: u32 = 3;
+    /// A queue of messages.
+    pub const QUEUE: u32 = 4;
+    /// Semaphores of System V.
+    pub const SEMAPHORES: u32 = 5;
+    /// What `connect` hands to `accept`.
+    pub const CONNECTIONS: u32 = 6;
+    /// Locks of files.
+    pub const LOCKS: u32 = 7;
+    /// The signal of this number.
+    pub const SIGNAL: u32 = 8;
+
+    /// The channel `number` of `kind`.
+    #[must_use]
+    pub const fn id(kind: u32, number: u32) -> u32 {
+        kind << KIND | (number & ((1 << KIND) - 1))
+    }
+
+    /// What kind of channel `id` is.
+    #[must_use]
+    pub const fn kind(id: u32) -> u32 {
+        id >> KIND
+    }
+
+    /// The address under which events speak of the channel `id`.
+    #[must_use]
+    pub const fn address(id: u32) -> u64 {
+        OUTSIDE | id as u64
+    }
+
+    /// The word for the channel at `address`, and its number unless there is only one of the kind.
+    #[must_use]
+    pub fn name(address: u64) -> (&'static str, Option<u32>) {
+        let id = address as u32;
+        let word = NAMES.get(kind(id) as usize).copied().unwrap_or("channel");
+        let number = id & ((1 << KIND) - 1);
+        (word, (!matches!(kind(id), CONNECTIONS | LOCKS)).then_some(number))
+    }
+}
+
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// What an event is.
@@ -160,6 +226,11 @@ kinds! {
     Unpark,
     /// The thread took its parking token, waiting for it if need be.
     Park,
+    /// About to hand something to the channel `address`, as `write` to a pipe does; see [`channel`].
+    Send,
+    /// Something was taken from the channel `address`; with the flag `TRY`, it was only looked
+    /// whether there is something.
+    Receive,
     /// Nothing but the `stored` of the thread's last plain write.
     Stored,
     /// `address` accesses that were as expected; see [`crate::predict`]. One word.

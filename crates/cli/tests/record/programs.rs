@@ -532,3 +532,21 @@ fn so_is_one_in_cpp() {
         check_mixed("standard.cpp", &[], compiler);
     }
 }
+
+#[test]
+fn what_is_handed_over_in_the_kernel_does_not_race() {
+    for compiler in compilers("c") {
+        check_mixed("channels.c", &[], compiler);
+    }
+}
+
+#[test]
+fn what_a_pipe_does_not_order_races() {
+    let Some(folder) = Workshop::built("late.c") else { return };
+    folder.record(&[], &["late"]).must_be_whole();
+    assert_eq!(folder.findings(), ["race"]);
+    let confirmed = folder.reweave(&["confirm", "run.rwt", "R1", "--", "./late"]);
+    let said = String::from_utf8_lossy(&confirmed.stdout).into_owned();
+    assert!(said.contains("confirmed"), "{said}");
+    assert!(!said.contains("not confirmed"), "{said}");
+}

@@ -198,7 +198,9 @@ impl Pass<'_> {
             | Kind::BlockEnd
             | Kind::OnceDone
             | Kind::Unpark
-            | Kind::Park => self.synchronise(current),
+            | Kind::Park
+            | Kind::Send
+            | Kind::Receive => self.synchronise(current),
         }
     }
 

@@ -1,10 +1,10 @@
-//! Locks, conditions, barriers, semaphores, threads, atomic blocks.
+//! Locks, conditions, barriers, semaphores, threads, channels, atomic blocks.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use reweave_base::FxHashMap;
-use reweave_runtime::wire::{Event, Kind, flag};
+use reweave_runtime::wire::{Event, Kind, channel, flag};
 use reweave_trace::{BarrierId, ConditionId, LockId, MemoryOrder, Op, SemaphoreId, VarId};
 
 use super::memory::memory_order;
@@ -28,6 +28,15 @@ pub(super) struct Objects {
     once: BTreeMap<u64, VarId>,
     once_count: u32,
     parks: FxHashMap<u32, SemaphoreId>,
+    channels: FxHashMap<u64, Channel>,
+    channel_counts: FxHashMap<&'static str, u32>,
+}
+
+/// A channel in the kernel: what was handed to it, and what was taken from it.
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    sent: VarId,
+    taken: VarId,
 }
 
 impl Objects {
@@ -40,6 +49,8 @@ impl Objects {
             once: BTreeMap::new(),
             once_count: 0,
             parks: FxHashMap::default(),
+            channels: FxHashMap::default(),
+            channel_counts: FxHashMap::default(),
         }
     }
 
@@ -96,6 +107,9 @@ impl Pass<'_> {
             Kind::Unpark => Op::Post(self.park(address as u32)),
             Kind::Park => Op::Take(self.park(current.number)),
             Kind::OnceDone => Op::AtomicUpdate(self.once(address), MemoryOrder::AcqRel),
+            // Who hands over comes after those who did before: what comes out depends on it.
+            Kind::Send => Op::AtomicUpdate(self.channel(address).sent, MemoryOrder::Release),
+            Kind::Receive => return self.receive(current),
             Kind::BlockBegin | Kind::BlockEnd => return self.cross_block(current),
             _ => return Ok(()),
         };
@@ -161,6 +175,37 @@ impl Pass<'_> {
         let once = fresh(&mut self.sink.names().vars, self.memory.var_uses(), &base);
         self.objects.once.insert(address, once);
         once
+    }
+
+    /// The variables that stand for the channel at `address`.
+    fn channel(&mut self, address: u64) -> Channel {
+        if let Some(&channel) = self.objects.channels.get(&address) {
+            return channel;
+        }
+        let name = match channel::name(address) {
+            (word, Some(_)) => {
+                let count = self.objects.channel_counts.entry(word).or_default();
+                *count += 1;
+                format!("{word}#{count}")
+            }
+            (word, None) => word.to_owned(),
+        };
+        let vars = &mut self.sink.names().vars;
+        let sent = fresh(vars, self.memory.var_uses(), &name);
+        let taken = fresh(vars, self.memory.var_uses(), &format!("{name}.taken"));
+        let channel = Channel { sent, taken };
+        self.objects.channels.insert(address, channel);
+        channel
+    }
+
+    /// What is taken out is what was handed over last and before; who takes first gets the first.
+    fn receive(&mut self, current: &mut Current) -> io::Result<()> {
+        let channel = self.channel(current.event.address);
+        self.emit(current, Op::AtomicRead(channel.sent, MemoryOrder::Acquire), None)?;
+        if current.event.flags & flag::TRY == 0 {
+            self.emit(current, Op::AtomicUpdate(channel.taken, MemoryOrder::Relaxed), None)?;
+        }
+        Ok(())
     }
 
     fn change_lock(&mut self, event: &Event) {

@@ -60,6 +60,8 @@ struct Own {
 
 impl Own {
     fn read(path: &Path) -> Option<Self> {
+        // Devices can be mapped too, and some of them have no end.
+        fs::metadata(path).ok()?.is_file().then_some(())?;
         let bytes = fs::read(path).ok()?;
         let object = object::File::parse(&*bytes).ok()?;
         let section = |id: gimli::SectionId| {
@@ -141,5 +143,10 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_read_has_no_units() {
         assert!(Own::read(Path::new("/nowhere/at/all")).is_none());
+    }
+
+    #[test]
+    fn a_device_without_an_end_is_not_read() {
+        assert!(Own::read(Path::new("/dev/zero")).is_none());
     }
 }

@@ -1,11 +1,17 @@
 //! Whether what is written is well-formed, whatever was seen.
 
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
 use proptest::prelude::*;
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind, flag};
 
 use super::roles::{How, Role};
-use super::{APART, Count, Lifter, order};
+use super::{APART, Count, Lifted, Lifter, order};
+use crate::spool::{Ending, Reader, Stream as _};
+use crate::symbols::Symbols;
 
 const CODE: u64 = 0x5555;
 
@@ -297,4 +303,34 @@ fn a_run_that_panicked_is_seen_by_the_next() {
         (3, Kind::AtomicLoad, order::ACQUIRE),
     ];
     assert_eq!(lifted, expected);
+}
+
+#[test]
+fn addresses_at_the_end_of_all_are_addresses() {
+    let mut lifter = Lifter::new();
+    let mut lifted = Vec::new();
+    let mut out = |_, event: Event| lifted.push((event.kind, event.address));
+    let end = Event { value: None, extra: None, ..update(u64::MAX, order::RELEASE, 0, 0) };
+    lifter.atomic(Role::Other, 1, end, &mut out);
+    lifter.atomic(Role::Unpark, 1, update(0x1028, order::RELEASE, 0, 1), &mut out);
+    for start in [0x1000, u64::MAX] {
+        lifter.park(2, Event::new(Kind::Park, start, CODE), &mut out);
+    }
+    let expected = [
+        (Kind::AtomicUpdate, u64::MAX),
+        (Kind::AtomicUpdate, 0x1028),
+        (Kind::AtomicUpdate, 0x1028),
+        (Kind::Nothing, u64::MAX),
+    ];
+    assert_eq!(lifted, expected);
+}
+
+#[test]
+fn how_a_recording_ended_is_known_behind_the_lift_too() {
+    let cut = crate::spool::framed(&[], &[], 0);
+    let reader = Reader::new(&cut[..cut.len() - 1]).unwrap();
+    let symbols = Symbols::new(Path::new("/nowhere"));
+    let mut lifted = Lifted::new(reader, Rc::new(RefCell::new(symbols)));
+    assert!(lifted.next_event().unwrap().is_none());
+    assert!(matches!(lifted.ending(), Some(Ending::Broken(_))), "{:?}", lifted.ending());
 }

@@ -2,7 +2,7 @@
 //!
 //! The order is the one that every cut of a trace keeps (`order::poset::KeptOrder`), told from the
 //! events of the recording instead of those of the trace: locks, threads, conditions, barriers,
-//! semaphores, what is done once; each read after the write that it saw; the birth of memory before
+//! semaphores, channels, what is done once; each read after the write that it saw; the birth of memory before
 //! its end. Things live at addresses, and what was at an address before is another thing, as in
 //! [`crate::convert`]. Promised: of followed events, one comes before another exactly if it does in
 //! the trace that the recording becomes, unless the recording holds what cannot have happened.
@@ -88,6 +88,13 @@ impl Lock {
 /// Posts that nothing took yet, the oldest first, with how many are alike.
 type Posts = VecDeque<(Clock, u64)>;
 
+/// What was handed to a channel in the kernel, and what was taken from it.
+#[derive(Default)]
+struct Channel {
+    sent: Clock,
+    taken: Clock,
+}
+
 /// A thread that waits on a condition, and the lock that it gave back for it.
 struct Waiting {
     condition: u64,
@@ -104,6 +111,7 @@ pub(super) struct Order {
     once: BTreeMap<u64, Clock>,
     semaphores: BTreeMap<u64, Posts>,
     parks: FxHashMap<u32, Posts>,
+    channels: FxHashMap<u64, Channel>,
     waits: FxHashMap<u32, Waiting>,
     blocks: Blocks,
     /// Of live blocks, by the time of their allocation.
@@ -115,7 +123,8 @@ impl Order {
     /// Whether there is more than is followed, so that the order may lack something from now on.
     pub(super) fn is_full(&self) -> bool {
         let things = self.locks.len() + self.conditions.len() + self.semaphores.len();
-        self.memory.is_full || things + self.threads.len() + self.once.len() > THINGS_MAX
+        let more = self.threads.len() + self.once.len() + self.channels.len();
+        self.memory.is_full || things + more > THINGS_MAX
     }
 
     /// Takes the next event; `ticks` counts what is followed.
@@ -171,6 +180,14 @@ impl Order {
             Kind::SemaphoreTake => take(self.semaphores.entry(address).or_default(), clock),
             Kind::Unpark => post(self.parks.entry(address as u32).or_default(), clock),
             Kind::Park => take(self.parks.entry(thread).or_default(), clock),
+            Kind::Send => meet(&mut self.channels.entry(address).or_default().sent, clock),
+            Kind::Receive => {
+                let channel = self.channels.entry(address).or_default();
+                clock.join(&channel.sent);
+                if event.flags & flag::TRY == 0 {
+                    meet(&mut channel.taken, clock);
+                }
+            }
             // All others order nothing.
             _ => {}
         }

@@ -16,7 +16,7 @@ use reweave_record::lift::Lifted;
 use reweave_record::live::Follower;
 use reweave_record::spool::Stream;
 use reweave_record::symbols::Symbols;
-use reweave_record::wire::{Event, Kind, flag};
+use reweave_record::wire::{Event, Kind, channel, flag};
 use reweave_states::find::find;
 use reweave_states::predicate::Predicate;
 use reweave_states::predicate::running::Running;
@@ -94,6 +94,8 @@ enum Act {
     Wake,
     Post,
     TakeToken,
+    Send,
+    Receive { takes: bool },
     Allocate { block: u64 },
     Free { block: u64 },
     WriteBlock { block: u64 },
@@ -116,6 +118,8 @@ fn act() -> impl Strategy<Value = Act> {
         2 => Just(Act::Wake),
         1 => Just(Act::Post),
         1 => Just(Act::TakeToken),
+        2 => Just(Act::Send),
+        2 => any::<bool>().prop_map(|takes| Act::Receive { takes }),
         1 => (0..2_u64).prop_map(|block| Act::Allocate { block }),
         1 => (0..2_u64).prop_map(|block| Act::Free { block }),
         2 => (0..2_u64).prop_map(|block| Act::WriteBlock { block }),
@@ -166,6 +170,11 @@ fn events(acts: &[(u32, Act)]) -> Vec<(u32, Event)> {
             Act::Wake => Event { extra: Some(address(3)), ..new(Kind::Wake, address(5)) },
             Act::Post => new(Kind::SemaphorePost, address(6)),
             Act::TakeToken => new(Kind::SemaphoreTake, address(6)),
+            Act::Send => new(Kind::Send, channel::address(1)),
+            Act::Receive { takes } => {
+                let flags = if *takes { 0 } else { flag::TRY };
+                Event { flags, ..new(Kind::Receive, channel::address(1)) }
+            }
             Act::Allocate { block } => {
                 Event { extra: Some(16), ..new(Kind::Alloc, 0x9000 + block * 64) }
             }

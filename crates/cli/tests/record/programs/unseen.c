@@ -1,7 +1,9 @@
+#define _GNU_SOURCE
 // A thread waits in a call that nobody stands before, for what `main` does after it has counted.
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int ends[2];
@@ -9,12 +11,11 @@ static sem_t begun;
 volatile int counter;
 
 static void *wait_unseen(void *unused) {
-    FILE *file = fdopen(ends[0], "r");
+    char byte = 0;
     sem_post(&begun);
     counter++;
-    int byte = getc(file);
+    syscall(SYS_read, ends[0], &byte, 1);
     counter++;
-    fclose(file);
     return byte == 'x' ? 0 : unused;
 }
 
