@@ -3,14 +3,16 @@
 //! The runtime does not write accesses that are as it expects; see [`reweave_runtime::predict`]. The
 //! same tables, fed with the same events, say here what they were.
 //!
-//! Promised: the stream is as if the runtime had written every access, and no [`Kind::Run`] is left
+//! Nor does it write that a lock was asked for which was free; that is told again too.
+//!
+//! Promised: the stream is as if the runtime had written every event, and no [`Kind::Run`] is left
 //! in it. A damaged recording gives other accesses, and never more than its runs say.
 
 use std::io;
 
 use reweave_base::FxHashMap;
 use reweave_runtime::predict::{self, MEMORIES, SLOTS, Slot};
-use reweave_runtime::wire::{ADDRESS_MASK, Event, Kind, shift};
+use reweave_runtime::wire::{ADDRESS_MASK, Event, Kind, flag, shift};
 
 use crate::spool::{Ending, Stream};
 
@@ -69,6 +71,8 @@ pub struct Expander {
     threads: FxHashMap<u32, Thread>,
     memories: Box<[Memory]>,
     run: Option<(u32, u64)>,
+    /// A lock that was taken, after what was told last.
+    taken: Option<(u32, Event)>,
 }
 
 impl Expander {
@@ -78,8 +82,8 @@ impl Expander {
         Self::default()
     }
 
-    /// Takes the next event of the recording. Where it is a run, nothing comes back, and
-    /// [`Expander::next_of_run`] gives its events.
+    /// Takes the next event of the recording. Where it is a run, nothing comes back. Then
+    /// [`Expander::next_told`] gives the events that follow.
     pub fn take(&mut self, thread: u32, mut event: Event) -> Option<Event> {
         if event.kind == Kind::Run {
             self.run = Some((thread, event.address));
@@ -109,11 +113,19 @@ impl Expander {
             }
             state.note_write(&event);
         }
+        if event.kind == Kind::Lock && event.flags & flag::ASKED != 0 {
+            event.flags &= !flag::ASKED;
+            self.taken = Some((thread, Event { stored: None, ..event }));
+            event.kind = Kind::LockRequest;
+        }
         Some(event)
     }
 
-    /// The next event of the run that was taken last.
-    pub fn next_of_run(&mut self) -> Option<(u32, Event)> {
+    /// The next event that what was taken last stands for.
+    pub fn next_told(&mut self) -> Option<(u32, Event)> {
+        if self.taken.is_some() {
+            return self.taken.take();
+        }
         let (thread, left) = self.run?;
         if left == 0 {
             self.run = None;
@@ -171,7 +183,7 @@ impl<S: Stream> Expanded<S> {
 impl<S: Stream> Stream for Expanded<S> {
     fn next_event(&mut self) -> io::Result<Option<(u32, Event)>> {
         loop {
-            if let Some(event) = self.expander.next_of_run() {
+            if let Some(event) = self.expander.next_told() {
                 return Ok(Some(event));
             }
             let Some((thread, event)) = self.inner.next_event()? else { return Ok(None) };

@@ -70,8 +70,13 @@ const ONCE_COMPLETE: u64 = 0;
 /// The bytes in which the counters of a scope lie.
 const SCOPE_BYTES: u64 = 24;
 
+/// How many locks the library keeps for itself: of standard input, output and error.
+const OWN_MAX: usize = 3;
+
 /// The bytes in which the token of a thread lies, with the counts of references before it.
 const THREAD_BYTES: u64 = 64;
+
+use reweave_runtime::std_events::OWN_BYTES;
 
 pub use reweave_runtime::std_events::APART;
 
@@ -92,6 +97,9 @@ pub struct Lifter {
     token_offset: Option<u64>,
     /// Who is running the function of a `Once`.
     runners: FxHashMap<u64, u32>,
+    /// Where that starts in which the library has the locks that it keeps for itself, which are there
+    /// for good.
+    own: Vec<u64>,
 }
 
 impl Lifter {
@@ -122,11 +130,20 @@ impl Lifter {
                 let role = self.role(symbols, thread, event.code);
                 return self.atomic(role, thread, event, out);
             }
+            Kind::LockRequest | Kind::Lock if event.address & APART != 0 => {
+                return self.own(thread, event, out);
+            }
             Kind::LockRequest | Kind::Lock | Kind::Unlock | Kind::Wait | Kind::Wake => {
                 let role = self.role(symbols, thread, event.code);
                 return self.slow(role, thread, event, out);
             }
             Kind::ReadRange | Kind::WriteRange if self.prebuilt.holds(symbols, event.code) => {
+                return out(thread, nothing(&event));
+            }
+            // Who has such a lock and how many times is changed where it is seen and where it is not.
+            Kind::Read | Kind::Write | Kind::AtomicStore
+                if self.own_at(event.address).is_some() =>
+            {
                 return out(thread, nothing(&event));
             }
             Kind::OnceDone => return self.once(thread, event, out),
@@ -149,7 +166,7 @@ impl Lifter {
             Role::Take(how) => self.try_to_take(how, false, thread, event, out),
             Role::TakeShared(how) => self.try_to_take(how, true, thread, event, out),
             Role::Give | Role::GiveShared if is_update => {
-                let unlock = told(Kind::Unlock, &event);
+                let unlock = self.unlock(thread, &event);
                 self.give(thread, unlock, role == Role::GiveShared, out);
             }
             Role::Downgrade if is_update && event.order != order::RELAXED => {
@@ -209,10 +226,11 @@ impl Lifter {
     /// An atomic access of the program's own, or of a shim.
     fn unlifted(&mut self, thread: u32, event: Event, out: &mut impl FnMut(u32, Event)) {
         // A lock is touched by its own functions only, also where the optimiser took their names.
-        if let Some(is_shared) = self.locks.mode(thread, event.address)
+        let unlock = self.unlock(thread, &event);
+        if let Some(is_shared) = self.locks.mode(thread, unlock.address)
             && gives(&event, is_shared)
         {
-            return self.give(thread, told(Kind::Unlock, &event), is_shared, out);
+            return self.give(thread, unlock, is_shared, out);
         }
         if event.address & APART != 0 && event.order == order::RELEASE {
             // The end of a thread of a scope. What overlaps with it is a scope that is no more.
@@ -275,6 +293,39 @@ impl Lifter {
             }
             _ => out(thread, event),
         }
+    }
+
+    /// A lock that the library keeps for itself is asked for or taken. Who has it already gets it
+    /// again without waiting, and gives it back only once.
+    fn own(&mut self, thread: u32, event: Event, out: &mut impl FnMut(u32, Event)) {
+        let event = Event { address: event.address & !APART, ..event };
+        if self.locks.mode(thread, event.address).is_some() {
+            return out(thread, nothing(&event));
+        }
+        let is_known = self.own.contains(&event.address);
+        if !is_known && self.own.len() == OWN_MAX {
+            return out(thread, nothing(&event));
+        }
+        if event.kind == Kind::LockRequest {
+            return out(thread, event);
+        }
+        if !is_known {
+            self.own.push(event.address);
+        }
+        self.take(thread, event, false, out);
+    }
+
+    /// The lock that the library keeps for itself among the bytes at `address`, by where it starts.
+    fn own_at(&self, address: u64) -> Option<u64> {
+        self.own.iter().copied().find(|own| address.wrapping_sub(*own) < OWN_BYTES)
+    }
+
+    /// That `event`, an update of a word, gives back the lock there: one that is told by where it
+    /// starts if `thread` has it, else the word itself.
+    fn unlock(&self, thread: u32, event: &Event) -> Event {
+        let own = self.own_at(event.address);
+        let own = own.filter(|&own| self.locks.mode(thread, own).is_some());
+        Event { address: own.unwrap_or(event.address), ..told(Kind::Unlock, event) }
     }
 
     fn take(
@@ -345,9 +396,7 @@ impl Lifter {
         let start = event.address;
         let mut tokens = self.tokens.range(start..start.saturating_add(THREAD_BYTES));
         let token = match self.token_offset {
-            Some(offset) => {
-                start.checked_add(offset).filter(|token| self.tokens.contains(token))
-            }
+            Some(offset) => start.checked_add(offset).filter(|token| self.tokens.contains(token)),
             None => tokens.next_back().copied(),
         };
         let Some(token) = token else { return out(thread, nothing(&event)) };

@@ -106,13 +106,11 @@ impl Follower {
         if self.is_cut_short {
             return;
         }
-        match self.expander.take(thread, event) {
-            Some(event) => self.lift(thread, event),
-            None => {
-                while let Some((thread, event)) = self.expander.next_of_run() {
-                    self.lift(thread, event);
-                }
-            }
+        if let Some(event) = self.expander.take(thread, event) {
+            self.lift(thread, event);
+        }
+        while let Some((thread, event)) = self.expander.next_told() {
+            self.lift(thread, event);
         }
         if self.followed.is_full || self.order.is_full() {
             self.is_cut_short = true;

@@ -40,7 +40,7 @@ impl Options {
             mode: self.mode,
             values: self.values,
             seed: self.seed,
-            turn_max: 8192,
+            turn_max: 1 << 16,
             ring_words,
             collector: u64::from(std::process::id()),
             replay,

@@ -253,32 +253,43 @@ unsafe extern "C" fn on_cancel(cancelled: *mut c_void) {
     (*thread).depth = 0;
 }
 
-/// Takes a lock: `attempt` tries and answers [`BUSY`] if it is taken, `wait` waits for it.
+/// Takes a lock: `attempt` tries and answers [`BUSY`] if it is taken, `wait` waits for it. That it was
+/// asked for is an event of its own only if it was taken, or a plan counts events.
 pub(crate) unsafe fn acquire(
     entry: &Entry,
     lock: usize,
     flags: u16,
-    attempt: impl FnOnce() -> c_int,
+    attempt: impl Fn() -> c_int,
     wait: impl FnOnce() -> c_int,
 ) -> c_int {
-    let lock = lock as u64;
     let thread = entry.thread;
-    entry.log_more(Kind::LockRequest, lock, More { flags, ..More::default() });
+    let mut result = if replay::is_on() { BUSY } else { attempt() };
+    if is_taken(result) {
+        return acquired(entry, lock, flags | flag::ASKED, result);
+    }
+    entry.log_more(Kind::LockRequest, lock as u64, More { flags, ..More::default() });
     // A request has no effect, so a step that ends with it ends now.
     turn::settle(thread);
-    let mut result = if turn::is_serial() { attempt() } else { BUSY };
+    if replay::is_on() {
+        result = attempt();
+    }
     if result == BUSY {
-        ((*thread).wants, (*thread).wants_at) = (lock, entry.code);
+        ((*thread).wants, (*thread).wants_at) = (lock as u64, entry.code);
         replay::blocked(thread);
         result = outside(thread, wait);
         (*thread).wants = 0;
     }
-    acquired(entry, lock as usize, flags, result)
+    acquired(entry, lock, flags, result)
+}
+
+/// Whether `result` says that the caller has the lock.
+const fn is_taken(result: c_int) -> bool {
+    matches!(result, 0 | OWNER_DEAD)
 }
 
 /// Logs that a lock was taken if `result` says so.
 pub(crate) unsafe fn acquired(entry: &Entry, lock: usize, flags: u16, result: c_int) -> c_int {
-    if result == 0 || result == OWNER_DEAD {
+    if is_taken(result) {
         entry.log_more(Kind::Lock, lock as u64, More { flags, ..More::default() });
     }
     result

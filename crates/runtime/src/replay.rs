@@ -232,6 +232,11 @@ pub(crate) unsafe fn gave(thread: *mut Thread, lock: u64) {
     }
 }
 
+/// Whether a thread other than `thread` was seen to take `lock` and not to give it back.
+pub(crate) unsafe fn is_held_by_another(thread: *mut Thread, lock: u64) -> bool {
+    is_on() && owners::of(lock).is_some_and(|owner| owner != thread)
+}
+
 /// `thread` has `lock` again after it waited on a condition.
 pub(crate) unsafe fn took(thread: *mut Thread, lock: u64) {
     if is_on() {

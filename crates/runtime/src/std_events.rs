@@ -42,9 +42,18 @@ pub const SCOPE_LEAVE: u32 = 16;
 pub const BARRIER_ARRIVE: u32 = 17;
 /// The barrier let the thread go; `object` as in [`BARRIER_ARRIVE`].
 pub const BARRIER_DEPART: u32 = 18;
+/// About to take a lock that the library keeps for itself; `object`, marked with [`APART`], is where
+/// that starts which has the lock among its first [`OWN_BYTES`].
+pub const OWN_REQUEST: u32 = 19;
+/// That lock was taken, perhaps once more by who has it; `object` as in [`OWN_REQUEST`].
+pub const OWN_TAKEN: u32 = 20;
 
 /// Set in the addresses of things that have no memory of their own. No program has such addresses.
 pub const APART: u64 = 1 << 47;
+
+/// The bytes in which a lock lies that the library keeps for itself: a word, with who has it and how
+/// many times, or with whether it is poisoned. What it guards comes behind.
+pub const OWN_BYTES: u64 = 16;
 
 /// Memory orders as compilers number them.
 mod order {
@@ -70,8 +79,8 @@ pub struct Logged {
 #[must_use]
 pub const fn logged(what: u32) -> Option<Logged> {
     let (kind, order, flags) = match what {
-        MUTEX_REQUEST | WRITE_REQUEST => (Kind::LockRequest, 0, 0),
-        MUTEX_TAKEN | WRITE_TAKEN => (Kind::Lock, 0, 0),
+        MUTEX_REQUEST | WRITE_REQUEST | OWN_REQUEST => (Kind::LockRequest, 0, 0),
+        MUTEX_TAKEN | WRITE_TAKEN | OWN_TAKEN => (Kind::Lock, 0, 0),
         READ_REQUEST => (Kind::LockRequest, 0, flag::SHARED),
         READ_TAKEN => (Kind::Lock, 0, flag::SHARED),
         CONDITION_WAIT => (Kind::Wait, 0, 0),

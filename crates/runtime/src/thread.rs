@@ -40,6 +40,8 @@ pub(crate) struct Thread {
     pub(crate) attention: AtomicU32,
     /// Accesses left until the turn is handed on.
     pub(crate) quantum: i64,
+    /// What that was when it was drawn.
+    pub(crate) drawn: i64,
     /// Where the access that is expected next is remembered.
     pub(crate) expected: *mut Slot,
     /// Where accesses that are as expected are counted.
@@ -116,6 +118,7 @@ impl Thread {
             depth,
             attention: AtomicU32::new(0),
             quantum: 0,
+            drawn: 0,
             expected: ptr::null_mut(),
             run: ptr::null_mut(),
             memories: ptr::null_mut(),

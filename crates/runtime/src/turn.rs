@@ -36,6 +36,9 @@ const LOOK_REPLAY_MS: u64 = 5;
 /// The longest turn at the start of a run, in accesses.
 const TURN_FIRST: u64 = 32;
 
+/// The binary logarithm of how many times longer a run is than the longest turn in it.
+const TURN_GROWTH: u32 = 9;
+
 static LOCK: Spin = Spin::new();
 static IS_SERIAL: AtomicBool = AtomicBool::new(false);
 static HOLDER: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
@@ -50,6 +53,8 @@ static SEEN: AtomicU64 = AtomicU64::new(0);
 static SEEN_AT: AtomicU64 = AtomicU64::new(0);
 /// How long the thread with the turn had run by then.
 static RUN_TIME: AtomicU64 = AtomicU64::new(0);
+/// How many accesses all turns so far were worth.
+static USED: AtomicU64 = AtomicU64::new(0);
 static SWITCHES: AtomicU64 = AtomicU64::new(0);
 
 /// Starts taking turns, none of which is taken yet.
@@ -62,6 +67,7 @@ pub(crate) fn start(is_serial: bool, seed: u64, turn_max: u64) {
     RANDOM.store(seed ^ 0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
     TURN_MAX.store(turn_max, Ordering::Relaxed);
     LOGGED.store(0, Ordering::Relaxed);
+    USED.store(0, Ordering::Relaxed);
     SEEN_AT.store(sys::now(), Ordering::Relaxed);
 }
 
@@ -99,9 +105,12 @@ unsafe fn draw(thread: *mut Thread) {
         (*thread).quantum = 1 << 30;
         return;
     }
-    let grown = ((*(*thread).buffer).written() >> 7).max(TURN_FIRST);
-    let bound = grown.min(TURN_MAX.load(Ordering::Relaxed));
-    (*thread).quantum = random(bound) as i64;
+    let used = ((*thread).drawn - (*thread).quantum).max(0) as u64;
+    let used = USED.load(Ordering::Relaxed).wrapping_add(used);
+    USED.store(used, Ordering::Relaxed);
+    let bound = (used >> TURN_GROWTH).max(TURN_FIRST).min(TURN_MAX.load(Ordering::Relaxed));
+    (*thread).drawn = random(bound) as i64;
+    (*thread).quantum = (*thread).drawn;
 }
 
 /// What a hook does when there is more to do than to log: false when the thread is not recorded

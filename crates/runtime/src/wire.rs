@@ -50,6 +50,8 @@ pub mod flag {
     pub const RECURSIVE: u16 = 4;
     /// A lock in shared mode.
     pub const SHARED: u16 = 8;
+    /// A lock that was free when it was asked for: a [`super::Kind::LockRequest`] comes before it.
+    pub const ASKED: u16 = 16;
 }
 
 /// What is in the kernel and orders those who use it. A channel has an address that memory cannot have.
@@ -157,7 +159,7 @@ kinds! {
     Fence,
     /// The thread is about to wait for the lock at `address`; flag `SHARED` for shared mode.
     LockRequest,
-    /// The lock at `address` was taken; flags `SHARED`, `TRY`.
+    /// The lock at `address` was taken; flags `SHARED`, `TRY`, `ASKED`.
     Lock,
     /// The lock at `address` is about to be given back, in the mode in which it was taken.
     Unlock,

@@ -216,5 +216,17 @@ fn every_short_sequence_expands_to_what_happened() {
 fn a_run_before_anything_is_known_does_no_harm() {
     let mut expander = Expander::new();
     assert_eq!(expander.take(7, Event::new(Kind::Run, 3, 0)), None);
-    assert_eq!(std::iter::from_fn(|| expander.next_of_run()).count(), 3);
+    assert_eq!(std::iter::from_fn(|| expander.next_told()).count(), 3);
+}
+
+#[test]
+fn a_lock_that_was_free_was_asked_for() {
+    let lock = |kind, flags, stored| Event { flags, stored, ..Event::new(kind, 16, 100) };
+    let mut expander = Expander::new();
+    let taken = lock(Kind::Lock, flag::ASKED | flag::SHARED, Some(7));
+    let told = [expander.take(2, taken).map(|event| (2, event)), expander.next_told()];
+    let expected =
+        [lock(Kind::LockRequest, flag::SHARED, Some(7)), lock(Kind::Lock, flag::SHARED, None)];
+    assert_eq!(told, expected.map(|event| Some((2, event))));
+    assert_eq!(expander.next_told(), None);
 }

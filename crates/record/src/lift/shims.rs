@@ -24,9 +24,16 @@
 //! functions here that may panic (`Once`, when its function panics or did before; a `RwLock` with too
 //! many readers) only the first matters, and [`Lifter`](super::Lifter) makes up for it.
 //!
-//! Not seen: locks that the standard library keeps for itself and hands out, such as that of
-//! `io::stdout().lock()`. A program that guards memory of its own by one of these seems to race. All
-//! of it is seen where the standard library is built with the program.
+//! The locks that the standard library keeps for itself and hands out are those of standard input,
+//! output and error. They are taken by functions here and given back in the program, by a guard.
+//! Where in the thing that has the lock its word lies is not known before it is first given back, so
+//! they are told by where the thing starts. Those of output and error may be taken again by who has
+//! them, and then only the last guard gives back.
+//!
+//! Not seen: what the library takes and gives back by itself while code of the program runs. That is
+//! `println!` and its kin, which hold the lock of the output while values format themselves. A
+//! program whose `Display` changes memory that nothing else guards seems to race. All of it is seen
+//! where the standard library is built with the program.
 //!
 //! What the linker must do: wrap calls from other object files and no others, as GNU ld does. LLVM's
 //! linker, which `rustc` takes by default, also wraps the calls within an object file; with it locks
@@ -79,6 +86,8 @@ enum Thing {
     Pointed,
     /// The first argument, marked as apart from memory.
     Apart,
+    /// What the first argument points to, marked as apart from memory.
+    PointedApart,
     /// The handle of the current thread.
     Current,
 }
@@ -95,9 +104,12 @@ enum Shape {
 }
 
 /// The functions and their shims.
-const TABLE: [(&str, Shape); 17] = {
+const TABLE: [(&str, Shape); 21] = {
     use Shape::{Around, Once, Wait};
-    use Thing::{Apart, Current, First, Pointed};
+    use Thing::{Apart, Current, First, Pointed, PointedApart};
+    const fn own(thing: Thing) -> Shape {
+        Around(Some(what::OWN_REQUEST), thing, Some(what::OWN_TAKEN))
+    }
     [
         (
             "std::sys::sync::mutex::futex::Mutex::lock_contended",
@@ -137,6 +149,12 @@ const TABLE: [(&str, Shape); 17] = {
             "std::sync::barrier::Barrier::wait",
             Around(Some(what::BARRIER_ARRIVE), Apart, Some(what::BARRIER_DEPART)),
         ),
+        // These are handles, a pointer each. What takes the lock is given a pointer to the handle,
+        // but for `lines`, which is given the handle itself.
+        ("std::io::stdio::Stdout::lock", own(PointedApart)),
+        ("std::io::stdio::Stderr::lock", own(PointedApart)),
+        ("std::io::stdio::Stdin::lock", own(PointedApart)),
+        ("std::io::stdio::Stdin::lines", own(Apart)),
     ]
 };
 
@@ -333,9 +351,11 @@ fn around(
     match thing {
         Thing::First => body.push_str("    movq    %rdi, -56(%rbp)\n"),
         Thing::Pointed => body.push_str("    movq    (%rdi), %rax\n    movq    %rax, -56(%rbp)\n"),
-        Thing::Apart => {
-            body.push_str(
-                "    movq    %rdi, %rax\n    btsq    $47, %rax\n    movq    %rax, -56(%rbp)\n",
+        Thing::Apart | Thing::PointedApart => {
+            let source = if matches!(thing, Thing::Apart) { "%rdi" } else { "(%rdi)" };
+            let _ = write!(
+                body,
+                "    movq    {source}, %rax\n    btsq    $47, %rax\n    movq    %rax, -56(%rbp)\n"
             );
         }
         // The handle counts as a reference, which is given back at once: the thread has its own.

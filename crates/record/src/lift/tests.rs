@@ -31,10 +31,18 @@ enum Step {
     GiveShared,
     Downgrade,
     TakeSlowly,
+    TakeOwn,
 }
 
-const STEPS: [Step; 6] =
-    [Step::Take, Step::TakeShared, Step::Give, Step::GiveShared, Step::Downgrade, Step::TakeSlowly];
+const STEPS: [Step; 7] = [
+    Step::Take,
+    Step::TakeShared,
+    Step::Give,
+    Step::GiveShared,
+    Step::Downgrade,
+    Step::TakeSlowly,
+    Step::TakeOwn,
+];
 
 fn lift(steps: &[(u32, u64, Step)]) -> Vec<(u32, Event)> {
     let mut lifter = Lifter::new();
@@ -54,6 +62,10 @@ fn lift(steps: &[(u32, u64, Step)]) -> Vec<(u32, Event)> {
             Step::TakeSlowly => {
                 let event = Event::new(Kind::Lock, lock, CODE);
                 lifter.slow(TAKE, thread, event, &mut out);
+            }
+            Step::TakeOwn => {
+                let event = Event::new(Kind::Lock, lock | APART, CODE);
+                lifter.own(thread, event, &mut out);
             }
         }
     }
@@ -134,6 +146,55 @@ proptest! {
         prop_assert_eq!(lifted.len(), steps.len());
         prop_assert!(lifted.iter().all(|(_, event)| event.kind != Kind::Nothing));
     }
+}
+
+/// What a thread does with a lock that the library keeps for itself, which starts at 64 and has its
+/// word at 72, and what comes of it.
+#[track_caller]
+fn check_own(steps: &[(u32, Kind)], expected: &[(u32, Kind)]) {
+    let mut lifter = Lifter::new();
+    let mut lifted = Vec::new();
+    let mut out = |thread, event: Event| lifted.push((thread, event.address, event.kind));
+    for &(thread, kind) in steps {
+        match kind {
+            Kind::Unlock => {
+                lifter.atomic(Role::Give, thread, update(72, order::RELEASE, 1, 0), &mut out);
+            }
+            kind => lifter.own(thread, Event::new(kind, 64 | APART, CODE), &mut out),
+        }
+    }
+    let told: Vec<_> = lifted.iter().filter(|(.., kind)| *kind != Kind::Nothing).collect();
+    assert!(told.iter().all(|(_, address, _)| *address == 64), "{told:?}");
+    let told: Vec<_> = told.iter().map(|(thread, _, kind)| (*thread, *kind)).collect();
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_lock_that_the_library_keeps_is_given_back_by_its_word() {
+    use Kind::{Lock, LockRequest, Unlock};
+    let turns =
+        [(1, LockRequest), (1, Lock), (2, LockRequest), (1, Unlock), (2, Lock), (2, Unlock)];
+    check_own(&turns, &turns);
+    // Who has it gets it again, and the last guard gives it back.
+    let again = [(1, LockRequest), (1, Lock), (1, LockRequest), (1, Lock), (1, Unlock)];
+    check_own(&again, &[(1, LockRequest), (1, Lock), (1, Unlock)]);
+    // Given back where it was not seen, or never taken.
+    check_own(&[(1, Lock), (2, Lock)], &[(1, Lock), (1, Unlock), (2, Lock)]);
+    check_own(&[(1, Lock), (1, Unlock), (1, Lock)], &[(1, Lock), (1, Unlock), (1, Lock)]);
+}
+
+#[test]
+fn who_has_a_lock_that_the_library_keeps_is_no_variable() {
+    let (mut lifter, mut lifted) = (Lifter::new(), Vec::new());
+    let mut symbols = Symbols::new(Path::new("nowhere"));
+    let mut out = |_, event: Event| lifted.push(event.kind);
+    lifter.own(1, Event::new(Kind::Lock, 64 | APART, CODE), &mut out);
+    for (kind, address) in
+        [(Kind::Read, 76), (Kind::Write, 79), (Kind::AtomicStore, 64), (Kind::Write, 80)]
+    {
+        lifter.rewrite(&mut symbols, 1, Event::new(kind, address, CODE), &mut out);
+    }
+    assert_eq!(lifted, [Kind::Lock, Kind::Nothing, Kind::Nothing, Kind::Nothing, Kind::Write]);
 }
 
 /// The one event that an atomic access in a function of `role` becomes.

@@ -2,8 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// How deep the names of C++ may nest before they are left as they are.
-const CPP_RECURSION_MAX: u32 = 128;
+/// How deep the names of C++ may nest before they are left as they are. Names that no compiler makes
+/// can take time that grows exponentially with it; all names of large libraries need less.
+const CPP_RECURSION_MAX: u32 = 96;
 
 /// The readable form of the symbol `raw`; itself if it is not mangled.
 pub(super) fn demangle(raw: &str) -> String {

@@ -6,7 +6,7 @@
 
 use crate::hooks::atomic;
 use crate::log::{self, More};
-use crate::std_events::{Logged, logged};
+use crate::std_events::{APART, Logged, OWN_BYTES, logged};
 use crate::wire::Kind;
 use crate::{replay, turn};
 
@@ -19,10 +19,12 @@ unsafe extern "C" fn reweave_std_event(what: u32, object: usize, code: usize, ex
     let Some(Logged { kind, order, flags, has_extra }) = logged(what) else { return };
     let Some(entry) = log::enter(code as u64) else { return };
     let thread = entry.thread;
+    let is_own = object & APART as usize != 0;
     match kind {
         Kind::Lock => {
             (*thread).wants = 0;
-            atomic::await_steps(object, 1);
+            let length = if is_own { OWN_BYTES as usize } else { 1 };
+            atomic::await_steps(object & !(APART as usize), length);
         }
         Kind::Wake => {
             atomic::await_steps(extra, 1);
@@ -36,9 +38,12 @@ unsafe extern "C" fn reweave_std_event(what: u32, object: usize, code: usize, ex
     let more = More { order: u32::from(order), flags, extra, ..More::default() };
     entry.log_more(kind, object as u64, more);
     if kind == Kind::LockRequest {
-        // The function that follows waits by itself; it is called because the lock is taken.
+        // The function that follows waits by itself. It is called because the lock is taken, or, if
+        // it is one that the library keeps for itself, whether it is or not.
         turn::settle(thread);
-        ((*thread).wants, (*thread).wants_at) = (object as u64, entry.code);
-        replay::blocked(thread);
+        if !is_own || replay::is_held_by_another(thread, object as u64) {
+            ((*thread).wants, (*thread).wants_at) = (object as u64, entry.code);
+            replay::blocked(thread);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::std_events::{APART, OWN_BYTES};
 use crate::sys;
 use crate::thread::Thread;
 use crate::wire::Kind;
@@ -27,6 +28,13 @@ pub(super) fn start() -> Option<()> {
 
 /// The slot of `lock`, new if there was none; none if the table is full.
 unsafe fn slot(lock: u64) -> Option<*mut Slot> {
+    let slot = find(lock)?;
+    (*slot).lock = lock;
+    Some(slot)
+}
+
+/// The slot that `lock` has or would get.
+unsafe fn find(lock: u64) -> Option<*mut Slot> {
     let table = TABLE.load(Ordering::Acquire);
     if table.is_null() {
         return None;
@@ -35,11 +43,16 @@ unsafe fn slot(lock: u64) -> Option<*mut Slot> {
     for step in 0..LOCKS {
         let slot = table.add((start as usize + step) % LOCKS);
         if (*slot).lock == lock || (*slot).lock == 0 {
-            (*slot).lock = lock;
             return Some(slot);
         }
     }
     None
+}
+
+/// Who holds `lock`, if that is known.
+pub(super) unsafe fn of(lock: u64) -> Option<*mut Thread> {
+    let slot = find(lock)?;
+    ((*slot).lock == lock && !(*slot).owner.is_null()).then_some((*slot).owner)
 }
 
 /// Notes what an event of `thread` did to a lock.
@@ -76,12 +89,30 @@ pub(super) const fn is_free(word: u64) -> bool {
 /// Notes what an atomic update of `thread` from `seen` to `stored` did to a word that may be a lock.
 /// Of several that share a lock the first is known, until it gives it back.
 pub(super) unsafe fn note_word(thread: *mut Thread, word: u64, seen: u64, stored: u64) {
+    if is_free(stored) {
+        note_own(thread, word);
+    }
     let Some(slot) = slot(word) else { return };
     if is_free(stored) || (*slot).owner == thread && stored == seen.wrapping_sub(1) {
         (*slot).owner = core::ptr::null_mut();
     } else if is_free(seen) {
         (*slot).depth = 1;
         (*slot).owner = thread;
+    }
+}
+
+/// Notes that `thread` freed `word`, which may be that of a lock that Rust's standard library keeps
+/// for itself: of such a lock only the surroundings are known.
+unsafe fn note_own(thread: *mut Thread, word: u64) {
+    const ALIGNMENT: u64 = 8;
+    let last = word & !(ALIGNMENT - 1);
+    for back in (0..OWN_BYTES).step_by(ALIGNMENT as usize) {
+        let lock = last.wrapping_sub(back) | APART;
+        if of(lock) == Some(thread)
+            && let Some(slot) = slot(lock)
+        {
+            (*slot).owner = core::ptr::null_mut();
+        }
     }
 }
 
