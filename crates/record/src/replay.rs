@@ -77,7 +77,7 @@ fn told(plan: &Plan, what: u64, words: &[u64]) -> Outcome {
     let word = |place: usize| words.get(place).copied().unwrap_or(0);
     let step = || match plan.step_events.get(word(0) as usize) {
         Some(event) => format!("event {}", event.number()),
-        None => "the end of the schedule".to_owned(),
+        None => "what comes after the schedule".to_owned(),
     };
     match what {
         outcome::CONFIRMED => Outcome::Confirmed { details: seen(plan, words) },

@@ -274,8 +274,11 @@ pub(crate) unsafe fn acquire(
         result = attempt();
     }
     if result == BUSY {
-        ((*thread).wants, (*thread).wants_at) = (lock as u64, entry.code);
-        replay::blocked(thread);
+        // Who waits for a time only is in no deadlock.
+        if flags & flag::TRY == 0 {
+            ((*thread).wants, (*thread).wants_at) = (lock as u64, entry.code);
+            replay::blocked(thread);
+        }
         result = outside(thread, wait);
         (*thread).wants = 0;
     }

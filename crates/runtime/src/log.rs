@@ -331,15 +331,17 @@ pub(crate) unsafe fn access(kind: Kind, size: u32, address: u64, code: u64) {
     if thread.is_null() {
         return begin_unseen(kind, size, address, code);
     }
-    if (*thread).depth != 0 || (*thread).attention.load(Ordering::Relaxed) != 0 {
-        return hindered(thread, kind, size, address, code);
+    if (*thread).depth != 0 {
+        return;
     }
     (*thread).depth = 1;
+    // Only then: whoever takes the turn away asks for attention, then looks whether we are in here.
     compiler_fence(Ordering::SeqCst);
     (*thread).quantum -= 1;
+    let is_due = (*thread).attention.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
     let slot = (*thread).expected;
     let is_expected = (*slot).key == predict::key(kind, size, code) && (*slot).address == address;
-    if (*thread).quantum < 0 || !is_expected {
+    if is_due || !is_expected {
         return attended(thread, kind, size, address, code);
     }
     if !(*thread).memories.is_null() {
@@ -392,18 +394,6 @@ unsafe fn write_access(thread: *mut Thread, kind: Kind, size: u32, address: u64,
     }
     (*place).store(first, Ordering::Relaxed);
     (*buffer).publish(count as u64);
-}
-
-/// An access while the runtime is at work, or there is more to do than to log it.
-#[cold]
-#[inline(never)]
-unsafe fn hindered(thread: *mut Thread, kind: Kind, size: u32, address: u64, code: u64) {
-    if (*thread).depth == 0 {
-        (*thread).depth = 1;
-        compiler_fence(Ordering::SeqCst);
-        (*thread).quantum -= 1;
-        attended(thread, kind, size, address, code);
-    }
 }
 
 /// An access for which there is more to do than to log it.

@@ -289,9 +289,19 @@ pub(crate) unsafe fn blocked(thread: *mut Thread) {
         ARRIVED.store(arrived + 1, Ordering::Relaxed);
     }
     let mut words = [0; OUTCOME_WORDS - 1];
-    if let Some(count) = owners::cycle(thread, &mut words) {
+    if let Some(count) = owners::cycle(thread, &mut words)
+        && is_predicted(plan, &words[..count])
+    {
         finish(outcome::CONFIRMED, &words[..count]);
     }
+}
+
+/// Whether the threads of a circle, three words each, are those of the goal.
+fn is_predicted(plan: &Plan<'_>, circle: &[u64]) -> bool {
+    let goals = || (0..plan.goals_count()).filter_map(|place| plan.goal(place));
+    let mut waiting = circle.iter().step_by(3);
+    circle.len() / 3 == plan.goals_count()
+        && waiting.all(|&entry| goals().any(|goal| u64::from(goal.thread) == entry))
 }
 
 /// `thread` will do nothing more.

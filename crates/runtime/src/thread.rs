@@ -8,6 +8,7 @@ use core::arch::{asm, global_asm};
 use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::doors::once::Once;
 use crate::log::Buffer;
 use crate::predict::Slot;
 use crate::sys;
@@ -86,8 +87,8 @@ pub(crate) struct Thread {
     pub(crate) wants_at: u64,
     /// How many events it logged at each code address of the plan.
     pub(crate) occurrences: *mut u32,
-    /// The routine that `pthread_once` is to run, and whether it did.
-    pub(crate) once: usize,
+    /// What `pthread_once` is to do, and whether it did.
+    pub(crate) once: Once,
     /// How many times the end of the thread was put off, so that it comes last.
     pub(crate) end_delays: u32,
     /// Its own buffer, in `free` recordings.
@@ -141,7 +142,7 @@ impl Thread {
             wants: 0,
             wants_at: 0,
             occurrences: ptr::null_mut(),
-            once: 0,
+            once: Once::NOTHING,
             end_delays: 0,
             own: Buffer::new(),
         }

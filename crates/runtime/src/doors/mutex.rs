@@ -1,6 +1,7 @@
 //! Mutexes and spin locks.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_uint};
+use core::ptr;
 
 use super::{BUSY, acquire, acquired, doors, enter_or, release};
 use crate::log::{Entry, More};
@@ -40,6 +41,25 @@ pub(crate) unsafe fn give_back_robust(entry: &Entry) {
     }
 }
 
+/// A mutex as the C library keeps it.
+#[repr(C)]
+struct Mutex {
+    lock: c_int,
+    count: c_uint,
+    owner: u32,
+    users: c_uint,
+    kind: c_int,
+}
+
+/// Whether the C library says to the running thread that it has `mutex` already, and neither waits
+/// nor takes it again.
+unsafe fn is_refused(mutex: usize) -> bool {
+    const KIND: c_int = 3;
+    const CHECKS: c_int = 2;
+    let mutex = mutex as *const Mutex;
+    (*mutex).kind & KIND == CHECKS && ptr::read_volatile(&raw const (*mutex).owner) == sys::gettid()
+}
+
 doors! {
     fn pthread_mutex_init(mutex: usize, attributes: usize) -> c_int {
         let entry = enter_or!(real::pthread_mutex_init(mutex, attributes));
@@ -56,6 +76,9 @@ doors! {
 
     fn pthread_mutex_lock(mutex: usize) -> c_int {
         let entry = enter_or!(real::pthread_mutex_lock(mutex));
+        if is_refused(mutex) {
+            return real::pthread_mutex_lock(mutex);
+        }
         let attempt = || real::pthread_mutex_trylock(mutex);
         acquire(&entry, mutex, 0, attempt, || real::pthread_mutex_lock(mutex))
     }
@@ -67,6 +90,9 @@ doors! {
 
     fn pthread_mutex_timedlock(mutex: usize, until: usize) -> c_int {
         let entry = enter_or!(real::pthread_mutex_timedlock(mutex, until));
+        if is_refused(mutex) {
+            return real::pthread_mutex_timedlock(mutex, until);
+        }
         let attempt = || real::pthread_mutex_trylock(mutex);
         acquire(&entry, mutex, flag::TRY, attempt, || real::pthread_mutex_timedlock(mutex, until))
     }

@@ -1,10 +1,11 @@
 //! What is done once: by `pthread_once`, `call_once`.
 //!
-//! Whoever ran the routine stores to the control word, with release; whoever found it done loads
-//! from it, with acquire. The routine itself is the program's code: it runs recorded, with the turn,
+//! Whoever ran the routine stores to the control word, with release, before anybody can find it done;
+//! whoever found it done loads from it, with acquire. The routine itself is the program's code: it runs recorded, with the turn,
 //! as if it had been called directly; so an exception that leaves it finds everything in order.
 
 use core::ffi::c_int;
+use core::mem::ManuallyDrop;
 
 use super::{doors, enter_or};
 use crate::log::{Entry, More};
@@ -14,14 +15,28 @@ use crate::{thread, turn};
 const ACQUIRE: u32 = 2;
 const RELEASE: u32 = 3;
 
+/// What a thread is about to do once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Once {
+    /// What is to be run; 0 once it was.
+    routine: usize,
+    control: usize,
+    code: u64,
+}
+
+impl Once {
+    pub(crate) const NOTHING: Self = Self { routine: 0, control: 0, code: 0 };
+}
+
 /// Runs the routine that the running thread was about to run once.
 unsafe extern "C" fn run() {
     let thread = thread::current();
-    if thread.is_null() || (*thread).once == 0 {
+    if thread.is_null() || (*thread).once.routine == 0 {
         return;
     }
-    let routine: unsafe extern "C" fn() = core::mem::transmute((*thread).once);
-    (*thread).once = 0;
+    let Once { routine, control, code } = (*thread).once;
+    let routine: unsafe extern "C" fn() = core::mem::transmute(routine);
+    (*thread).once.routine = 0;
     turn::take(thread);
     (*thread).depth = 0;
     routine();
@@ -29,8 +44,15 @@ unsafe extern "C" fn run() {
     if thread::current() == thread {
         (*thread).depth = 1;
         turn::settle(thread);
+        // The runtime is not left here, but by whoever called us.
+        let entry = ManuallyDrop::new(Entry { thread, code });
+        log_access(&entry, Kind::AtomicStore, control, RELEASE);
         turn::give(thread);
     }
+}
+
+unsafe fn log_access(entry: &Entry, kind: Kind, control: usize, order: u32) {
+    entry.log_more(kind, control as u64, More { order, size: 2, ..More::default() });
 }
 
 /// Does `routine` once, by `call`, which runs what it is given unless that was done before.
@@ -43,15 +65,15 @@ unsafe fn once(
     let thread = entry.thread;
     // Routines can nest: the one around this is put back afterwards.
     let outer = (*thread).once;
-    (*thread).once = routine;
+    (*thread).once = Once { routine, control, code: entry.code };
     turn::give(thread);
     let result = call(run as *const () as usize);
     turn::take(thread);
-    let did = (*thread).once == 0;
+    let was_done_before = (*thread).once.routine != 0;
     (*thread).once = outer;
-    let (kind, order) =
-        if did { (Kind::AtomicStore, RELEASE) } else { (Kind::AtomicLoad, ACQUIRE) };
-    entry.log_more(kind, control as u64, More { order, size: 2, ..More::default() });
+    if was_done_before {
+        log_access(&entry, Kind::AtomicLoad, control, ACQUIRE);
+    }
     result
 }
 

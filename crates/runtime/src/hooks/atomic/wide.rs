@@ -11,13 +11,14 @@ use crate::wire::Kind;
 /// What was at `address`, which becomes `value` if it was `expected`.
 unsafe fn swap_if(address: *mut u128, expected: u128, value: u128) -> u128 {
     let (mut low, mut high) = (expected as u64, (expected >> 64) as u64);
-    // The register that the instruction wants for the low half is not ours to name.
+    // The register that the instruction wants for the low half is not ours to name; the others are
+    // named so that none of them is that one.
     asm!(
-        "xchg {low_value}, rbx",
-        "lock cmpxchg16b [{address}]",
-        "mov rbx, {low_value}",
-        low_value = inout(reg) value as u64 => _,
-        address = in(reg) address,
+        "xchg rsi, rbx",
+        "lock cmpxchg16b [rdi]",
+        "mov rbx, rsi",
+        inout("rsi") value as u64 => _,
+        in("rdi") address,
         in("rcx") (value >> 64) as u64,
         inout("rax") low,
         inout("rdx") high,
