@@ -2,7 +2,7 @@
 //!
 //! Randomised tests read `REWEAVE_SOAK` and try so many times their usual number of cases, in
 //! release mode; those that name no number of their own follow `PROPTEST_CASES`. With `--fuzz`,
-//! every fuzz target runs too.
+//! every fuzz target runs too, from the files in `fuzz/seeds` that it has.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -24,6 +24,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS")]
     fuzz: Option<u64>,
 }
+
+/// Libraries that ask for more memory than there is must be told so, as without a sanitizer.
+const ALLOCATION: &str = "allocator_may_return_null=1:max_allocation_size_mb=1024";
 
 /// One program to run.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,34 +72,41 @@ fn check_fuzz_tools() -> anyhow::Result<()> {
 
 fn steps(tree: &Tree, args: &Args) -> Vec<Step> {
     let mut arguments: Vec<String> = ["test", "--release"].map(String::from).into();
-    for package in packages_with_properties(tree) {
+    for package in packages_to_soak(tree) {
         arguments.extend(["--package".into(), package]);
     }
     let settings =
         vec![("PROPTEST_CASES", args.cases.to_string()), ("REWEAVE_SOAK", args.times.to_string())];
     let mut steps = vec![Step { arguments, settings }];
     if let Some(seconds) = args.fuzz {
-        steps.extend(fuzz_targets(tree).map(|target| Step {
-            arguments: vec![
-                "+nightly".into(),
-                "fuzz".into(),
-                "run".into(),
-                target.into(),
-                "--".into(),
-                format!("-max_total_time={seconds}"),
-            ],
-            settings: Vec::new(),
+        steps.extend(fuzz_targets(tree).map(|target| {
+            let words = ["+nightly", "fuzz", "run", target, "--"].map(String::from);
+            let limit = format!("-max_total_time={seconds}");
+            let arguments = words.into_iter().chain([limit]).chain(seeds(tree, target)).collect();
+            Step { arguments, settings: vec![("ASAN_OPTIONS", ALLOCATION.into())] }
         }));
     }
     steps
 }
 
-/// The packages whose manifest asks for proptest.
-fn packages_with_properties(tree: &Tree) -> impl Iterator<Item = String> {
-    tree.manifests().filter_map(|(name, _, text)| {
-        let asks = text.lines().any(|line| line.starts_with("proptest"));
-        asks.then(|| format!("reweave-{name}"))
+/// The packages whose manifest asks for proptest, or whose tests ask how long to run.
+fn packages_to_soak(tree: &Tree) -> impl Iterator<Item = String> {
+    tree.manifests().filter_map(|(name, path, text)| {
+        let folder = path.strip_suffix("Cargo.toml")?;
+        let asks = |(source, text): (&str, &str)| {
+            source.starts_with(folder) && name != "xtask" && text.contains("soak::")
+        };
+        let has_properties = text.lines().any(|line| line.starts_with("proptest"));
+        (has_properties || tree.sources().any(asks)).then(|| format!("reweave-{name}"))
     })
+}
+
+/// What tells `target` the files to start from, where there are any.
+fn seeds(tree: &Tree, target: &str) -> Option<String> {
+    let folder = format!("fuzz/seeds/{target}/");
+    let files = tree.files().map(|(path, _)| path).filter(|path| path.starts_with(&folder));
+    let files: Vec<&str> = files.collect();
+    (!files.is_empty()).then(|| format!("-seed_inputs={}", files.join(",")))
 }
 
 fn fuzz_targets(tree: &Tree) -> impl Iterator<Item = &str> {
@@ -111,8 +121,13 @@ mod tests {
     fn tree() -> Tree {
         Tree::from([
             ("crates/base/Cargo.toml", "[dependencies]\n"),
+            ("crates/base/src/lib.rs", ""),
+            ("crates/cli/Cargo.toml", "[dependencies]\n"),
+            ("crates/cli/tests/record.rs", "for seed in 0..soak::cases(3) {}"),
             ("crates/order/Cargo.toml", "[dev-dependencies]\nproptest.workspace = true\n"),
             ("fuzz/fuzz_targets/rwt.rs", ""),
+            ("fuzz/seeds/std_text/a", ""),
+            ("fuzz/seeds/std_text/b", ""),
             ("fuzz/fuzz_targets/std_text.rs", ""),
         ])
     }
@@ -122,9 +137,10 @@ mod tests {
     }
 
     #[test]
-    fn only_crates_with_properties_are_tested() {
+    fn only_crates_whose_tests_can_run_for_longer_are_tested() {
         let args = Args { times: 3, cases: 7, fuzz: None };
-        assert_eq!(commands(&args), ["test --release --package reweave-order"]);
+        let command = "test --release --package reweave-cli --package reweave-order";
+        assert_eq!(commands(&args), [command]);
         let settings = &steps(&tree(), &args)[0].settings;
         assert_eq!(settings[0], ("PROPTEST_CASES", "7".into()));
         assert_eq!(settings[1], ("REWEAVE_SOAK", "3".into()));
@@ -133,11 +149,12 @@ mod tests {
     #[test]
     fn every_fuzz_target_runs_when_asked_for() {
         let args = Args { times: 3, cases: 7, fuzz: Some(60) };
+        let seeds = "-seed_inputs=fuzz/seeds/std_text/a,fuzz/seeds/std_text/b";
         assert_eq!(
             commands(&args)[1..],
             [
-                "+nightly fuzz run rwt -- -max_total_time=60",
-                "+nightly fuzz run std_text -- -max_total_time=60",
+                "+nightly fuzz run rwt -- -max_total_time=60".to_owned(),
+                format!("+nightly fuzz run std_text -- -max_total_time=60 {seeds}"),
             ]
         );
     }

@@ -8,6 +8,10 @@ fn old_finds_stay_mended() {
     let mut count = 0;
     for entry in std::fs::read_dir(folder).expect("the folder of old finds is there") {
         let path = entry.expect("the folder can be listed").path();
+        // What was found in other readers than those of traces is in folders.
+        if path.is_dir() {
+            continue;
+        }
         let bytes = std::fs::read(&path).expect("the file can be read");
         robust::check_bytes(&bytes);
         count += 1;

@@ -59,6 +59,10 @@ fn left_out(trace: &Trace, format: Format) -> Vec<&'static str> {
         ("the starts of semaphores and the parties of barriers", is_plain && has_declared),
         ("the flow layer", trace.flow().is_some()),
         ("the program layer", trace.program().is_some()),
+        (
+            "the origins of events (without them `reweave confirm` cannot replay anything)",
+            format != Format::Rwt && trace.origins().is_some(),
+        ),
     ];
     candidates.into_iter().filter(|&(_, is_lost)| is_lost).map(|(what, _)| what).collect()
 }
@@ -66,7 +70,7 @@ fn left_out(trace: &Trace, format: Format) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reweave_trace::{Flow, Op, TraceBuilder};
+    use reweave_trace::{Code, Flow, Module, Op, Origin, TraceBuilder};
 
     #[test]
     fn what_a_format_does_not_carry_is_known() {
@@ -90,5 +94,22 @@ mod tests {
         builder.set_flow(Flow::default());
         let trace = builder.finish().unwrap();
         assert_eq!(left_out(&trace, Format::JsonLines), ["the flow layer"]);
+    }
+
+    #[test]
+    fn only_our_own_format_carries_the_origins_that_confirming_needs() {
+        let mut builder = TraceBuilder::new();
+        let (thread, var, site) = (builder.thread("T1"), builder.var("x"), builder.site("a.c:1"));
+        builder.push(thread, Op::Write(var), site);
+        let origins = builder.origins();
+        let module = origins.add_module(Module::default());
+        let code = origins.add_code(Code { module, offset: 7 });
+        builder.origin(Origin { code, occurrence: 0 });
+        let trace = builder.finish().unwrap();
+        for format in [Format::Std, Format::Columns, Format::JsonLines] {
+            let lost = left_out(&trace, format);
+            assert!(matches!(lost[..], [what] if what.contains("confirm")), "{format:?}: {lost:?}");
+        }
+        assert_eq!(left_out(&trace, Format::Rwt).len(), 0);
     }
 }
