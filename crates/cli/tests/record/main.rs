@@ -12,6 +12,7 @@ mod attachments;
 mod examples;
 mod exits;
 mod harness;
+mod ordered;
 mod programs;
 mod rust;
 mod sizes;

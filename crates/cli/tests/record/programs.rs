@@ -499,7 +499,7 @@ fn locks_made_of_futexes_keep_what_they_protect_apart() {
 /// Builds one program that uses everything with all ways of linking and levels of optimisation, and
 /// records it.
 #[track_caller]
-fn check_mixed(name: &str, arguments: &[&str], compiler: &str) {
+pub(crate) fn check_mixed(name: &str, arguments: &[&str], compiler: &str) {
     let folder = Workshop::with(&[name]);
     let (stem, _) = name.split_once('.').expect("a source has an extension");
     folder.build_plain(name, compiler, "plain", &[]);
@@ -530,72 +530,5 @@ fn a_program_that_uses_everything_is_clean_however_it_is_built() {
 fn so_is_one_in_cpp() {
     for compiler in compilers("cpp") {
         check_mixed("standard.cpp", &[], compiler);
-    }
-}
-
-#[test]
-fn what_is_handed_over_in_the_kernel_does_not_race() {
-    for compiler in compilers("c") {
-        check_mixed("channels.c", &[], compiler);
-    }
-}
-
-#[test]
-fn what_a_pipe_does_not_order_races() {
-    let Some(folder) = Workshop::built("late.c") else { return };
-    folder.record(&[], &["late"]).must_be_whole();
-    assert_eq!(folder.findings(), ["race"]);
-    let said = confirmation(&folder, "R1", &["./late"]);
-    assert!(said.contains("  confirmed: 1 of 1\n"), "{said}");
-}
-
-/// What is said when the finding `id` of `run.rwt` is replayed by the command `words`.
-fn confirmation(folder: &Workshop, id: &str, words: &[&str]) -> String {
-    let output = folder.reweave(&[&["confirm", "run.rwt", id, "--"], words].concat());
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-#[test]
-fn a_deadlock_in_which_somebody_does_not_wait_is_not_confirmed() {
-    let Some(folder) = Workshop::built("patient.c") else { return };
-    folder.record(&[], &["patient"]).must_be_whole();
-    assert_eq!(folder.findings(), ["deadlock"]);
-    let said = confirmation(&folder, "D1", &["./patient"]);
-    assert!(said.contains("  confirmed: 1 of 1\n"), "{said}");
-    for manner in ["timed", "checked"] {
-        let said = confirmation(&folder, "D1", &["./patient", manner]);
-        assert!(said.contains("  not confirmed\n"), "{manner}: {said}");
-    }
-    for manner in ["timed", "checked"] {
-        folder.record(&[], &["patient", manner]).must_be_whole();
-        assert_eq!(folder.findings(), [] as [&str; 0], "{manner}");
-    }
-}
-
-#[test]
-fn what_was_set_up_once_does_not_race() {
-    let Some(folder) = Workshop::built("once_only.c") else { return };
-    for seed in 1..=12 {
-        for mode in ["serial", "free"] {
-            let options = ["--mode", mode, "--seed", &seed.to_string()];
-            folder.record(&options, &["once_only"]).must_be_whole();
-            assert_eq!(folder.findings(), [] as [&str; 0], "{options:?}");
-        }
-    }
-}
-
-#[test]
-fn every_operation_on_sixteen_bytes_does_what_it_says() {
-    for compiler in compilers("c") {
-        let folder = Workshop::with(&["wide_operations.c"]);
-        for level in ["-O0", "-O2"] {
-            folder.build("wide_operations.c", compiler, &[level, "-mcx16"]);
-            let right = "2 1\n";
-            assert_eq!(folder.run("wide_operations", &[]).printed, right, "{compiler} {level}");
-            let recorded = folder.record(&[], &["wide_operations"]);
-            assert_eq!(recorded.behaviour.printed, right, "{compiler} {level}");
-            recorded.must_be_whole();
-            assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {level}");
-        }
     }
 }

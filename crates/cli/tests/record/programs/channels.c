@@ -24,7 +24,7 @@ enum { BOXES = 18 };
 static int box[BOXES], total;
 static int plain[2], vectors[2], pair[2], polled[2], selected[2], closed[2], streams[2], copied[2];
 static int counter, waker, set, listener, port, queue, semaphores;
-static char path[] = "/tmp/reweave-channels-XXXXXX";
+static char path[] = "channels-XXXXXX";
 
 static void put(int which) { box[which] = which + 1; }
 static void take(int which) { total += box[which]; }
