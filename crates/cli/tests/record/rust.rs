@@ -116,6 +116,7 @@ impl Project {
             ("src/bin/sound.rs", include_str!("rust/sound.rs")),
             ("src/bin/race.rs", include_str!("rust/race.rs")),
             ("src/bin/deadlock.rs", include_str!("rust/deadlock.rs")),
+            ("src/bin/streams.rs", include_str!("rust/streams.rs")),
             ("macros/Cargo.toml", MACROS_MANIFEST),
             ("macros/src/lib.rs", MACROS),
         ];
@@ -270,6 +271,18 @@ fn a_race_is_confirmed_though_the_lock_was_waited_for_when_it_was_recorded() {
 fn a_deadlock_is_found_and_confirmed() {
     let places = ["src/bin/deadlock.rs:37", "src/bin/deadlock.rs:48"];
     check_fault(&["deadlock"], "8 2\n", "D1", places);
+}
+
+#[test]
+fn the_lock_of_the_output_is_one_that_can_hide_a_race() {
+    let places = ["src/bin/streams.rs:33", "src/bin/streams.rs:39"];
+    check_fault(&["streams", "race"], "2\n", "R1", places);
+}
+
+#[test]
+fn the_lock_of_the_output_is_one_that_can_deadlock() {
+    let places = ["src/bin/streams.rs:46", "src/bin/streams.rs:52"];
+    check_fault(&["streams", "deadlock"], "2\n", "D1", places);
 }
 
 #[test]

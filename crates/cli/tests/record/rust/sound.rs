@@ -1,7 +1,8 @@
 //! Shares memory under every kind of synchronisation of the standard library, and without a race.
 
 use std::cell::{Cell, UnsafeCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::io::{self, BufRead, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{
@@ -330,8 +331,52 @@ fn locals() -> u64 {
     sum + *GIVEN_BACK.lock().unwrap()
 }
 
+/// Under the locks of the standard streams, which the library keeps for itself.
+fn streams() -> u64 {
+    static CELLS: [Shared; 3] = [const { Shared::new() }; 3];
+    let run = |round: u64| {
+        let mut output = io::stdout().lock();
+        CELLS[0].add(1);
+        drop(io::stdout().lock());
+        print!("");
+        CELLS[0].add(1);
+        output.flush().unwrap();
+        linger();
+        // A guard that is not known as one.
+        let mut errors: Box<dyn Write> = Box::new(io::stderr().lock());
+        CELLS[1].add(CELLS[0].get());
+        errors.write_all(b"").unwrap();
+        drop((errors, output));
+        if round % 2 == 0 {
+            let mut lines = io::stdin().lines();
+            CELLS[2].add(1);
+            assert!(lines.next().is_none());
+        } else {
+            let mut input = io::stdin().lock();
+            CELLS[2].add(1);
+            input.read_line(&mut String::new()).unwrap();
+            linger();
+            CELLS[2].get();
+        }
+    };
+    thread::scope(|scope| {
+        for thread in 0..3 {
+            scope.spawn(move || (0..3).for_each(|round| run(thread + round)));
+        }
+        scope.spawn(|| {
+            let leave = || {
+                let _output = io::stdout().lock();
+                CELLS[0].add(1);
+                resume_unwind(Box::new(()));
+            };
+            assert!(catch_unwind(leave).is_err());
+        });
+    });
+    CELLS[0].get() + CELLS[2].get()
+}
+
 fn main() -> ExitCode {
-    let topics: [(&str, fn() -> u64); 11] = [
+    let topics: [(&str, fn() -> u64); 12] = [
         ("mutex", mutex),
         ("poisoned", poisoned),
         ("rwlock", rwlock),
@@ -343,6 +388,7 @@ fn main() -> ExitCode {
         ("scopes", scopes),
         ("references", references),
         ("locals", locals),
+        ("streams", streams),
     ];
     let asked = std::env::args().nth(1);
     for (name, topic) in topics {
