@@ -1,8 +1,8 @@
 //! Which memory do threads share, and into what must it be cut so that no access covers a part?
 //!
 //! A trace speaks of variables, a program of overlapping accesses to bytes. Memory is looked at in
-//! *granules*, aligned words of eight bytes, each from one allocation or release of it to the next:
-//! a *lifetime*. Within a lifetime the cells of a granule are the coarsest pieces whose borders
+//! *granules*, aligned words of eight bytes, each from one allocation or release of some of it to the
+//! next: a *lifetime*. Within a lifetime the cells of a granule are the coarsest pieces whose borders
 //! include the borders of every access. A lifetime is *kept* when two threads contend for the granule:
 //! two of their accesses, of which one writes, are not ordered by forks, joins and the order within
 //! threads. What is only handed over so, from those who initialise to those who work to those who
@@ -12,8 +12,9 @@
 //! by when it was, counted in allocations and releases, so whoever asks needs to count these and
 //! nothing more.
 //!
-//! Sixteen bytes per granule that the program touched, and a number per kept lifetime. An access
-//! costs one look into a table.
+//! Sixteen bytes per granule that the program touched, where pages were not always touched as a
+//! whole in the same way, and 32 per kept lifetime. An access costs one look into a table, a long one
+//! a look for every page.
 
 mod blocks;
 mod hand_over;
@@ -24,13 +25,14 @@ mod survey;
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind};
 
-pub use blocks::{Block, Blocks};
+pub use blocks::{Block, Blocks, Change};
 pub use survey::Survey;
 
 /// The bytes of a granule.
 pub const GRANULE: u64 = 8;
 
 const PAGE_GRANULES: usize = 512;
+const PAGE_BYTES: u64 = PAGE_GRANULES as u64 * GRANULE;
 
 /// No access is longer than this; the rest of one that says so is left out.
 const ACCESS_BYTES_MAX: u64 = 1 << 32;
@@ -69,6 +71,20 @@ impl Access {
         let start = event.address;
         let end = start.saturating_add(length);
         (start < end).then_some(Self { start, end, writes, is_atomic })
+    }
+
+    /// Its parts in each page of granules, by address.
+    pub fn parts(self) -> impl Iterator<Item = Self> {
+        (self.start / PAGE_BYTES..=(self.end - 1) / PAGE_BYTES).map(move |page| {
+            let start = self.start.max(page * PAGE_BYTES);
+            let end = (page * PAGE_BYTES).saturating_add(PAGE_BYTES).min(self.end);
+            Self { start, end, ..self }
+        })
+    }
+
+    /// Whether a part is all of its page.
+    const fn is_page(self) -> bool {
+        self.end - self.start == PAGE_BYTES
     }
 
     /// The granules it touches, by number, with the bytes of each that it covers.
@@ -148,6 +164,12 @@ impl Cells {
     #[must_use]
     pub fn keeps_block(&self, time: u64) -> bool {
         self.blocks.binary_search(&time).is_ok()
+    }
+
+    /// Whether `part` of an access may be of a kept lifetime.
+    pub(crate) fn may_keep(&self, part: Access) -> bool {
+        // Where there is little to do, asking costs as much.
+        !part.is_page() || self.pages.contains_key(&(part.start / PAGE_BYTES))
     }
 
     /// The lifetime of `granule` after `time` allocations and releases, by its place among

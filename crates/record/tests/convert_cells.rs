@@ -22,6 +22,12 @@ fn survey(events: &[Logged]) -> Cells {
 /// Every access covers the cells of the definition, and the same lifetimes are told the same.
 #[track_caller]
 fn check(events: &[Logged]) {
+    check_accesses(events, 0..events.len());
+}
+
+/// As [`check`], for the accesses at `places` only.
+#[track_caller]
+fn check_accesses(events: &[Logged], places: std::ops::Range<usize>) {
     let mut cells = survey(events);
     let mut blocks = Blocks::default();
     let mut first: FxHashMap<u32, usize> = FxHashMap::default();
@@ -37,7 +43,9 @@ fn check(events: &[Logged]) {
                 found.push(Cell { begin: at(begin), end: at(end), lifetime });
             }
         }
-        assert_eq!(found, cells_of(events, place), "event {place} of {events:?}");
+        if places.contains(&place) {
+            assert_eq!(found, cells_of(events, place), "event {place} of {events:?}");
+        }
     }
 }
 
@@ -65,7 +73,9 @@ fn all_streams_of_four_events_are_cut_as_defined() {
         }
     }
     alphabet.push((0, with_extra(Kind::Alloc, 64, 12)));
+    alphabet.push((0, with_extra(Kind::Alloc, 72, 8)));
     alphabet.push((1, with_extra(Kind::Free, 64, 0)));
+    alphabet.push((1, with_extra(Kind::Free, 64, 8)));
     let count = alphabet.len();
     for number in 0..count.pow(4) {
         let digit = |place: u32| alphabet[number / count.pow(place) % count];
@@ -101,6 +111,65 @@ fn a_huge_block_costs_no_more_than_what_was_touched() {
     assert_eq!(cells.lifetimes().len(), 1);
 }
 
+#[test]
+fn a_huge_range_costs_no_more_than_its_pages() {
+    let fill = with_extra(Kind::WriteRange, 4096, 1 << 30);
+    let write = sized(Kind::Write, 1 << 20, 3);
+    let cells = survey(&[(0, fill), (0, fill), (1, write), (0, fill)]);
+    assert_eq!(cells.lifetimes().len(), 1);
+}
+
+#[test]
+fn what_is_left_of_a_block_lives_on() {
+    let alloc = with_extra(Kind::Alloc, 8192, 8192);
+    let release = with_extra(Kind::Free, 8192, 4096);
+    let over = with_extra(Kind::Alloc, 12288 + 64, 64);
+    let write = sized(Kind::Write, 12288, 3);
+    let cells = survey(&[(0, alloc), (0, write), (0, release), (0, over), (1, write)]);
+    let [lifetime] = cells.lifetimes() else { panic!("{:?}", cells.lifetimes()) };
+    assert_eq!((lifetime.start, lifetime.end), (1, u64::MAX));
+    assert!(cells.keeps_block(0) && !cells.keeps_block(2));
+}
+
+#[test]
+fn a_block_ends_with_its_last_piece() {
+    let mut blocks = Blocks::default();
+    let mut step = |kind, address, extra| {
+        let change = blocks.step(&with_extra(kind, address, extra)).unwrap();
+        (change.released, change.lost)
+    };
+    step(Kind::Alloc, 0, 100);
+    assert_eq!(step(Kind::Free, 40, 10), (vec![], vec![]));
+    assert_eq!(step(Kind::Alloc, 0, 20), (vec![], vec![]));
+    assert_eq!(step(Kind::Free, 50, 100), (vec![], vec![]));
+    // The block that was allocated there last is a smaller one.
+    assert_eq!(step(Kind::Free, 0, 0), (vec![2], vec![]));
+    assert_eq!(step(Kind::Free, 0, 0), (vec![0], vec![]));
+    assert_eq!(step(Kind::Free, 0, 0), (vec![], vec![]));
+    step(Kind::Alloc, 0, 100);
+    assert_eq!(step(Kind::Free, 0, 50), (vec![], vec![]));
+    assert_eq!(step(Kind::Alloc, 20, 80), (vec![], vec![7]));
+}
+
+#[test]
+fn a_page_that_is_touched_as_a_whole_and_in_parts_is_cut_as_defined() {
+    let page = with_extra(Kind::WriteRange, 4090, 4200);
+    let part = with_extra(Kind::WriteRange, 4096, 4096);
+    let word = sized(Kind::Write, 4100, 2);
+    let release = with_extra(Kind::Free, 4104, 16);
+    let alphabet: Vec<Logged> = [page, part, word, release]
+        .into_iter()
+        .flat_map(|event| [(0, event), (1, event)])
+        .collect();
+    let watched = [4096, 4100, 4104, 4120, 8184].map(|address| (0, sized(Kind::Read, address, 2)));
+    let count = alphabet.len();
+    for number in 0..count.pow(3) {
+        let digit = |place: u32| alphabet[number / count.pow(place) % count];
+        let events = [&[digit(0), digit(1), digit(2)][..], &watched].concat();
+        check_accesses(&events, 3..events.len());
+    }
+}
+
 fn event() -> impl Strategy<Value = Event> {
     let address = 4080..4120_u64;
     let kinds = prop::sample::select(vec![
@@ -119,7 +188,8 @@ fn event() -> impl Strategy<Value = Event> {
             with_extra(kind, address, length)
         }),
         1 => block.clone().prop_map(|(address, size)| with_extra(Kind::Alloc, address, size)),
-        1 => block.prop_map(|(address, _)| with_extra(Kind::Free, address, 0)),
+        1 => block.clone().prop_map(|(address, _)| with_extra(Kind::Free, address, 0)),
+        1 => block.prop_map(|(address, size)| with_extra(Kind::Free, address, size)),
     ]
 }
 

@@ -74,6 +74,9 @@ fn memory_event() -> impl Strategy<Value = Event> {
             Event { extra: Some(size), ..Event::new(Kind::Alloc, 0x8000 + 8 * place, 0) }
         }),
         1 => (0..4_u64).prop_map(|place| Event::new(Kind::Free, 0x8000 + 8 * place, 0)),
+        1 => (0..4_u64, 1..20_u64).prop_map(|(place, size)| {
+            Event { extra: Some(size), ..Event::new(Kind::Free, 0x8000 + 8 * place, 0) }
+        }),
     ]
 }
 

@@ -142,7 +142,7 @@ fn raise(clock: &mut Vec<u32>, thread: usize, count: u32) {
 
 /// The segments of the last accesses to a granule: 0 for none, else one more than the segment, or
 /// than a set of them with [`SET`] added.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Last {
     write: u32,
     reads: u32,

@@ -2,9 +2,10 @@
 //!
 //! For tests. Every question goes through all events.
 
+use std::collections::BTreeMap;
+
 use reweave_runtime::wire::{Event, Kind};
 
-use super::blocks::Blocks;
 use super::{Access, GRANULE};
 
 /// A cell that an access covers.
@@ -79,19 +80,14 @@ fn accesses_of_lifetime(
     place: usize,
     granule: u64,
 ) -> Vec<(usize, u32, Access)> {
-    let mut blocks = Blocks::default();
+    let mut owners = Owners::default();
     let mut lifetime = Vec::new();
     for (at, (thread, event)) in events.iter().enumerate() {
-        if let Some(change) = blocks.step(event) {
-            let mut touched = change.lost.iter().chain(&change.released).chain(&change.born);
-            let ends = touched.any(|block| {
-                (block.start / GRANULE..=(block.end - 1) / GRANULE).contains(&granule)
-            });
-            match (ends, at > place) {
-                (true, true) => break,
-                (true, false) => lifetime.clear(),
-                (false, _) => {}
-            }
+        let ends = owners.step(at, event).iter().any(|byte| byte / GRANULE == granule);
+        match (ends, at > place) {
+            (true, true) => break,
+            (true, false) => lifetime.clear(),
+            (false, _) => {}
         }
         if let Some(access) = Access::of(event)
             && (access.start / GRANULE..=(access.end - 1) / GRANULE).contains(&granule)
@@ -100,4 +96,36 @@ fn accesses_of_lifetime(
         }
     }
     lifetime
+}
+
+/// For each byte of allocated memory where it was allocated, and by which event.
+#[derive(Default)]
+struct Owners(BTreeMap<u64, (u64, usize)>);
+
+impl Owners {
+    /// Takes the event at `at`; gives the bytes that are others from now on.
+    fn step(&mut self, at: usize, event: &Event) -> Vec<u64> {
+        let length = event.extra.unwrap_or(0);
+        let range = event.address..event.address.saturating_add(length);
+        match event.kind {
+            Kind::Alloc => {
+                self.0.extend(range.clone().map(|byte| (byte, (event.address, at))));
+                range.collect()
+            }
+            // Of the blocks that were allocated there and of which something is left, the last.
+            Kind::Free if length == 0 => {
+                let blocks = self.0.values().filter(|(base, _)| *base == event.address);
+                let Some(&last) = blocks.max() else { return Vec::new() };
+                let owned = self.0.iter().filter(|&(_, owner)| *owner == last);
+                let bytes: Vec<u64> = owned.map(|(&byte, _)| byte).collect();
+                self.0.retain(|_, owner| *owner != last);
+                bytes
+            }
+            Kind::Free => {
+                self.0.retain(|byte, _| !range.contains(byte));
+                range.collect()
+            }
+            _ => Vec::new(),
+        }
+    }
 }

@@ -74,26 +74,43 @@ impl Pass<'_> {
         let time = self.memory.blocks.time();
         let mut value = None;
         let mut is_local = true;
-        for (granule, from, to) in access.granules() {
-            let Some(place) = self.preview.cells.lifetime_at(granule, time) else { continue };
-            if std::mem::take(&mut is_local) {
-                value = self.value(current, ahead)?;
+        for part in access.parts() {
+            if !self.preview.cells.may_keep(part) {
+                continue;
             }
-            let lifetime = self.preview.cells.lifetimes()[place as usize];
-            let base = granule * GRANULE;
-            for (begin, end) in lifetime.cells(from, to) {
-                let var = self.var(place, base, begin);
-                let is_loose = self.memory.loose.contains(&key(place, begin));
-                let op = op_of(&event, var, is_loose);
-                let (begin, end) = (base + u64::from(begin), base + u64::from(end));
-                let value = value.map(|value| part(value, access.start, begin, end));
-                let is_loose = matches!(op, Op::LooseRead(_));
-                if self.emit(current, op, value)? && is_loose {
-                    self.summary.loose_reads += 1;
+            for (granule, from, to) in part.granules() {
+                let Some(place) = self.preview.cells.lifetime_at(granule, time) else { continue };
+                if std::mem::take(&mut is_local) {
+                    value = self.value(current, ahead)?;
                 }
+                self.access_granule(current, access, (place, granule, from, to), value)?;
             }
         }
         self.summary.local_accesses += u64::from(is_local);
+        Ok(())
+    }
+
+    /// An access to the bytes from `from` to `to` of `granule`, in the lifetime at `place`.
+    fn access_granule(
+        &mut self,
+        current: &mut Current,
+        access: Access,
+        (place, granule, from, to): (u32, u64, u8, u8),
+        value: Option<u64>,
+    ) -> io::Result<()> {
+        let lifetime = self.preview.cells.lifetimes()[place as usize];
+        let base = granule * GRANULE;
+        for (begin, end) in lifetime.cells(from, to) {
+            let var = self.var(place, base, begin);
+            let is_loose = self.memory.loose.contains(&key(place, begin));
+            let op = op_of(&current.event, var, is_loose);
+            let (begin, end) = (base + u64::from(begin), base + u64::from(end));
+            let value = value.map(|value| part(value, access.start, begin, end));
+            let is_loose = matches!(op, Op::LooseRead(_));
+            if self.emit(current, op, value)? && is_loose {
+                self.summary.loose_reads += 1;
+            }
+        }
         Ok(())
     }
 
@@ -128,7 +145,7 @@ impl Pass<'_> {
             && let Some(&object) = self.memory.objects.get(&block.time)
         {
             let name = self.sink.names().objects.name(object);
-            return at_offset(name, address - block.start);
+            return at_offset(name, address - block.base);
         }
         if let Some((name, offset)) = self.symbols.data(address) {
             return at_offset(&name, offset);
@@ -141,16 +158,18 @@ impl Pass<'_> {
     /// An allocation or a release.
     pub(super) fn change_blocks(&mut self, current: &mut Current) -> io::Result<()> {
         let Some(change) = self.memory.blocks.step(&current.event) else { return Ok(()) };
-        for block in change.lost.iter().chain(&change.released).chain(&change.born) {
-            self.objects.end_within(block.start, block.end);
+        let pieces = change.ended.iter().map(|piece| (piece.start, piece.end));
+        for (start, end) in pieces.chain(change.range) {
+            self.objects.end_within(start, end);
         }
-        for block in &change.lost {
-            self.memory.objects.remove(&block.time);
+        for time in &change.lost {
+            self.memory.objects.remove(time);
         }
-        if let Some(block) = change.released
-            && let Some(object) = self.memory.objects.remove(&block.time)
-        {
-            self.emit(current, Op::Free(object), None)?;
+        // An object ends with the last piece of its block.
+        for time in &change.released {
+            if let Some(object) = self.memory.objects.remove(time) {
+                self.emit(current, Op::Free(object), None)?;
+            }
         }
         if let Some(block) = change.born
             && self.preview.cells.keeps_block(block.time)

@@ -28,11 +28,15 @@ pub(super) struct Objects {
     once: BTreeMap<u64, VarId>,
     once_count: u32,
     parks: FxHashMap<u32, SemaphoreId>,
-    channels: FxHashMap<u64, Channel>,
+    channels: BTreeMap<u64, Channel>,
     channel_counts: FxHashMap<&'static str, u32>,
 }
 
-/// A channel in the kernel: what was handed to it, and what was taken from it.
+/// No memory of a program has an address from here on; channels of the kernel do.
+const MEMORY_END: u64 = 1 << 47;
+
+/// A channel, in the kernel or declared for an address: what was handed to it, and what was taken
+/// from it.
 #[derive(Clone, Copy, Debug)]
 struct Channel {
     sent: VarId,
@@ -49,7 +53,7 @@ impl Objects {
             once: BTreeMap::new(),
             once_count: 0,
             parks: FxHashMap::default(),
-            channels: FxHashMap::default(),
+            channels: BTreeMap::new(),
             channel_counts: FxHashMap::default(),
         }
     }
@@ -62,6 +66,9 @@ impl Objects {
         self.semaphores.end_within(start, end);
         while let Some((&address, _)) = self.once.range(start..end).next() {
             self.once.remove(&address);
+        }
+        while let Some((&address, _)) = self.channels.range(start..end).next() {
+            self.channels.remove(&address);
         }
     }
 }
@@ -182,13 +189,19 @@ impl Pass<'_> {
         if let Some(&channel) = self.objects.channels.get(&address) {
             return channel;
         }
-        let name = match channel::name(address) {
-            (word, Some(_)) => {
+        // What a program declares of an address of its own is no channel of the kernel.
+        let is_declared = address < MEMORY_END;
+        let (word, number) =
+            if is_declared { ("declared", Some(0)) } else { channel::name(address) };
+        let data = if is_declared { self.symbols.data(address) } else { None };
+        let name = match (data, number) {
+            (Some((data, offset)), _) => format!("{word}({})", at_offset(&data, offset)),
+            (None, Some(_)) => {
                 let count = self.objects.channel_counts.entry(word).or_default();
                 *count += 1;
                 format!("{word}#{count}")
             }
-            (word, None) => word.to_owned(),
+            (None, None) => word.to_owned(),
         };
         let vars = &mut self.sink.names().vars;
         let sent = fresh(vars, self.memory.var_uses(), &name);

@@ -11,7 +11,7 @@
 use reweave_base::FxHashMap;
 
 use super::clock::Clock;
-use crate::cells::{Access, Block, GRANULE};
+use crate::cells::{Access, GRANULE};
 
 const PAGE_GRANULES: u64 = 512;
 
@@ -107,9 +107,9 @@ impl Memory {
         }
     }
 
-    /// Forgets the memory of `block`; says whether several threads shared some of it.
-    pub(super) fn forget(&mut self, block: Block) -> bool {
-        let granules = block.start / GRANULE..(block.end - 1) / GRANULE + 1;
+    /// Forgets the memory from `start` to `end`; says whether several threads shared some of it.
+    pub(super) fn forget(&mut self, start: u64, end: u64) -> bool {
+        let granules = start / GRANULE..(end - 1) / GRANULE + 1;
         let pages = granules.start / PAGE_GRANULES..(granules.end - 1) / PAGE_GRANULES + 1;
         let mut was_shared = false;
         let mut forget = |number: u64, page: &mut Box<[Granule]>| {

@@ -14,7 +14,7 @@ use reweave_runtime::wire::{Event, Kind, flag};
 
 use super::clock::{Clock, meet};
 use super::memory::Memory;
-use crate::cells::{Access, Block, Blocks};
+use crate::cells::{Access, Blocks};
 
 /// The most things that are followed at once.
 const THINGS_MAX: usize = 1 << 18;
@@ -111,11 +111,12 @@ pub(super) struct Order {
     once: BTreeMap<u64, Clock>,
     semaphores: BTreeMap<u64, Posts>,
     parks: FxHashMap<u32, Posts>,
-    channels: FxHashMap<u64, Channel>,
+    channels: BTreeMap<u64, Channel>,
     waits: FxHashMap<u32, Waiting>,
     blocks: Blocks,
-    /// Of live blocks, by the time of their allocation.
-    births: FxHashMap<u64, Clock>,
+    /// Of live blocks, by the time of their allocation: what came before it, and whether threads
+    /// shared a part that is over.
+    births: FxHashMap<u64, (Clock, bool)>,
     memory: Memory,
 }
 
@@ -289,40 +290,47 @@ impl Order {
     /// Memory is allocated or released: what was at its addresses is no more.
     fn change_blocks(&mut self, thread: u32, event: &Event) {
         let Some(change) = self.blocks.step(event) else { return };
-        for block in &change.lost {
-            self.births.remove(&block.time);
-            self.end(*block);
+        for piece in &change.ended {
+            let was_shared = self.end(piece.start, piece.end);
+            if let Some(birth) = self.births.get_mut(&piece.time) {
+                birth.1 |= was_shared;
+            }
         }
-        if let Some(block) = change.released {
-            let was_shared = self.end(block);
-            let birth = self.births.remove(&block.time);
+        if let Some((start, end)) = change.range {
+            self.end(start, end);
+        }
+        for time in &change.lost {
+            self.births.remove(time);
+        }
+        for time in &change.released {
             // The trace speaks only of blocks that were shared.
-            if let Some(birth) = birth.filter(|_| was_shared) {
+            if let Some((birth, true)) = self.births.remove(time) {
                 self.clock(thread).join(&birth);
             }
         }
         if let Some(block) = change.born {
-            self.end(block);
             let clock = self.clock(thread).clone();
             if !clock.is_empty() {
-                self.births.insert(block.time, clock);
+                self.births.insert(block.time, (clock, false));
             }
         }
     }
 
-    /// Forgets what was in `block`; says whether several threads shared some of it.
-    fn end(&mut self, block: Block) -> bool {
-        fn drop_within<T>(things: &mut BTreeMap<u64, T>, block: Block) {
-            while let Some((&address, _)) = things.range(block.start..block.end).next() {
+    /// Forgets what was in the memory from `start` to `end`; says whether several threads shared
+    /// some of it.
+    fn end(&mut self, start: u64, end: u64) -> bool {
+        fn drop_within<T>(things: &mut BTreeMap<u64, T>, start: u64, end: u64) {
+            while let Some((&address, _)) = things.range(start..end).next() {
                 things.remove(&address);
             }
         }
-        drop_within(&mut self.locks, block);
-        drop_within(&mut self.conditions, block);
-        drop_within(&mut self.barriers, block);
-        drop_within(&mut self.once, block);
-        drop_within(&mut self.semaphores, block);
-        self.memory.forget(block)
+        drop_within(&mut self.locks, start, end);
+        drop_within(&mut self.conditions, start, end);
+        drop_within(&mut self.barriers, start, end);
+        drop_within(&mut self.once, start, end);
+        drop_within(&mut self.semaphores, start, end);
+        drop_within(&mut self.channels, start, end);
+        self.memory.forget(start, end)
     }
 }
 

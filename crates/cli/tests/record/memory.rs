@@ -1,0 +1,65 @@
+//! Memory that ends in parts, memory that is touched in long ranges, and what programs themselves say
+//! of their synchronisation.
+
+use super::harness::{Recorded, Workshop, compilers, has};
+
+/// Records `words`, which must go well in every respect.
+#[track_caller]
+fn recorded(folder: &Workshop, options: &[&str], words: &[&str]) -> Recorded {
+    let recorded = folder.record(options, words);
+    assert_eq!(recorded.behaviour.code, Some(0), "{words:?}: {}", recorded.said);
+    recorded.must_be_whole();
+    recorded
+}
+
+/// A flag in memory that lives on stays the same variable, so what it orders stays ordered.
+#[test]
+fn what_is_left_of_a_mapping_or_a_block_lives_on() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["mappings.c"]);
+        folder.build("mappings.c", compiler, &["-O1"]);
+        for mode in ["serial", "free"] {
+            recorded(&folder, &["--mode", mode], &["mappings"]);
+            assert_eq!(folder.findings(), [""; 0], "{compiler}, {mode}");
+        }
+    }
+}
+
+/// Records the annotated program, which has no races but those that it is asked for and declares
+/// benign.
+#[track_caller]
+fn check_annotations(folder: &Workshop, program: &str) {
+    for mode in ["serial", "free"] {
+        recorded(folder, &["--mode", mode], &[program]);
+        assert_eq!(folder.findings(), [""; 0], "{mode}");
+    }
+    recorded(folder, &[], &[program, "races"]);
+    assert!(folder.findings().contains(&"race".to_owned()));
+}
+
+#[test]
+fn synchronisation_that_a_program_declares_is_seen() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["annotations.c"]);
+        for how in [&["-O1"][..], &["--runtime", "static", "-O1"]] {
+            folder.build("annotations.c", compiler, how);
+            check_annotations(&folder, "annotations");
+        }
+    }
+}
+
+#[test]
+fn what_a_program_with_gccs_sanitizer_declares_is_seen() {
+    if !has("gcc") {
+        return;
+    }
+    let folder = Workshop::with(&["annotations.c"]);
+    folder.put("a.c", "int main(void) { return 0; }");
+    let tried = folder.command("gcc").args(["-fsanitize=thread", "a.c", "-o", "a"]).output();
+    if !tried.unwrap().status.success() {
+        eprintln!("skipped: no libtsan");
+        return;
+    }
+    folder.build_plain("annotations.c", "gcc", "sanitized", &["-fsanitize=thread"]);
+    check_annotations(&folder, "sanitized");
+}
