@@ -1,0 +1,355 @@
+//! What programs tell a race detector themselves: the public interface of thread sanitizers.
+//!
+//! An order that the program declares (`__tsan_release`, `AnnotateHappensBefore` and what comes
+//! after it) is a channel at the address that it names, apart from the memory there: who acquires
+//! comes after all who released before. Locks that it announces are locks at their addresses.
+//! Between the calls that say that such a lock is being taken, its own accesses are recorded as all
+//! others; they can only add to the order.
+//!
+//! What asks for silence (races that are declared benign, stretches whose accesses are to be
+//! ignored) has no effect: such races are predicted as well. A fiber stays a part of the thread that
+//! runs it, which orders more than the fiber itself would; one that goes on in another thread comes
+//! after what it did before. Call stacks do not follow fibers.
+
+#![allow(non_snake_case, reason = "programs know these functions by their names")]
+
+use core::arch::{asm, global_asm};
+use core::ffi::{c_char, c_int, c_long, c_uint};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::log::{self, More};
+use crate::thread;
+use crate::wire::{Kind, channel, flag};
+
+/// Defines hooks that note where they were called from and go on to their bodies.
+macro_rules! annotations {
+    ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $body:block)*) => {
+        $(
+            #[unsafe(naked)]
+            #[cfg_attr(reweave_export, unsafe(no_mangle))]
+            unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
+                unsafe extern "C" fn body($($argument: $type),*) $(-> $result)? $body
+                core::arch::naked_asm!(
+                    "mov r10, [rsp]",
+                    "mov r11, qword ptr [rip + reweave_caller@GOTTPOFF]",
+                    "mov fs:[r11], r10",
+                    "jmp {}",
+                    sym body,
+                )
+            }
+        )*
+    };
+}
+
+/// Defines functions that do nothing and answer 0.
+macro_rules! silent {
+    ($($name:ident)*) => {
+        $(
+            #[cfg_attr(reweave_export, unsafe(no_mangle))]
+            unsafe extern "C" fn $name() -> usize {
+                0
+            }
+        )*
+    };
+}
+
+/// Says that what comes before is handed to those who acquire at `address`.
+unsafe fn release(address: u64) {
+    if let Some(entry) = log::enter(thread::caller()) {
+        entry.log(Kind::Send, address);
+    }
+}
+
+/// Says that what follows comes after all that was released at `address`.
+unsafe fn acquire(address: u64) {
+    if let Some(entry) = log::enter(thread::caller()) {
+        entry.log_more(Kind::Receive, address, More { flags: flag::TRY, ..More::default() });
+    }
+}
+
+/// Logs that something happened to the lock at `address`.
+unsafe fn log_lock(kind: Kind, address: usize, flags: u16) {
+    if let Some(entry) = log::enter(thread::caller()) {
+        entry.log_more(kind, address as u64, More { flags, ..More::default() });
+    }
+}
+
+/// How locks are announced.
+mod mutex {
+    pub(super) const WRITE_REENTRANT: u32 = 1 << 1;
+    pub(super) const READ_LOCK: u32 = 1 << 3;
+    pub(super) const TRY_LOCK: u32 = 1 << 4;
+    pub(super) const TRY_LOCK_FAILED: u32 = 1 << 5;
+    pub(super) const RECURSIVE_LOCK: u32 = 1 << 6;
+}
+
+/// The flags of an event about a lock that was announced with `flags`.
+const fn lock_flags(flags: c_uint) -> u16 {
+    let shared = if flags & mutex::READ_LOCK != 0 { flag::SHARED } else { 0 };
+    let tries = if flags & mutex::TRY_LOCK != 0 { flag::TRY } else { 0 };
+    let nests = flags & (mutex::WRITE_REENTRANT | mutex::RECURSIVE_LOCK) != 0;
+    shared | tries | if nests { flag::RECURSIVE } else { 0 }
+}
+
+annotations! {
+    __tsan_acquire(address: u64) {
+        acquire(address);
+    }
+
+    __tsan_release(address: u64) {
+        release(address);
+    }
+
+    AnnotateHappensBefore(_file: *const c_char, _line: c_int, address: u64) {
+        release(address);
+    }
+
+    AnnotateHappensAfter(_file: *const c_char, _line: c_int, address: u64) {
+        acquire(address);
+    }
+
+    WTFAnnotateHappensBefore(_file: *const c_char, _line: c_int, address: u64) {
+        release(address);
+    }
+
+    WTFAnnotateHappensAfter(_file: *const c_char, _line: c_int, address: u64) {
+        acquire(address);
+    }
+
+    __tsan_mutex_create(address: usize, flags: c_uint) {
+        log_lock(Kind::LockInit, address, lock_flags(flags) & flag::RECURSIVE);
+    }
+
+    __tsan_mutex_destroy(address: usize, _flags: c_uint) {
+        log_lock(Kind::LockDestroy, address, 0);
+    }
+
+    __tsan_mutex_pre_lock(address: usize, flags: c_uint) {
+        if flags & mutex::TRY_LOCK == 0 {
+            log_lock(Kind::LockRequest, address, lock_flags(flags));
+        }
+    }
+
+    __tsan_mutex_post_lock(address: usize, flags: c_uint, recursion: c_int) {
+        // Taken as often as it was given back at once.
+        let count = if flags & mutex::RECURSIVE_LOCK != 0 { recursion.max(1) } else { 1 };
+        if flags & mutex::TRY_LOCK_FAILED == 0 {
+            nesting::add(address, flags, count);
+            for _ in 0..count {
+                log_lock(Kind::Lock, address, lock_flags(flags));
+            }
+        }
+    }
+
+    __tsan_mutex_pre_unlock(address: usize, flags: c_uint) -> c_int {
+        let count = nesting::take(address, flags);
+        for _ in 0..count {
+            log_lock(Kind::Unlock, address, 0);
+        }
+        count
+    }
+
+    AnnotateRWLockCreate(_file: *const c_char, _line: c_int, lock: usize) {
+        log_lock(Kind::LockInit, lock, 0);
+    }
+
+    AnnotateRWLockCreateStatic(_file: *const c_char, _line: c_int, lock: usize) {
+        log_lock(Kind::LockInit, lock, 0);
+    }
+
+    AnnotateRWLockDestroy(_file: *const c_char, _line: c_int, lock: usize) {
+        log_lock(Kind::LockDestroy, lock, 0);
+    }
+
+    AnnotateRWLockAcquired(_file: *const c_char, _line: c_int, lock: usize, writes: c_long) {
+        log_lock(Kind::Lock, lock, if writes == 0 { flag::SHARED } else { 0 });
+    }
+
+    AnnotateRWLockReleased(_file: *const c_char, _line: c_int, lock: usize, _writes: c_long) {
+        log_lock(Kind::Unlock, lock, 0);
+    }
+
+    // Objects whose accesses are calls: of their first bytes.
+    __tsan_external_read(address: u64, code: u64, _tag: usize) {
+        log::access(Kind::Read, 0, address, code);
+    }
+
+    __tsan_external_write(address: u64, code: u64, _tag: usize) {
+        log::access(Kind::Write, 0, address, code);
+    }
+
+    __tsan_get_current_fiber() -> u64 {
+        current_fiber()
+    }
+
+    __tsan_create_fiber(_flags: c_uint) -> u64 {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        channel::address(channel::id(FIBER, COUNT.fetch_add(1, Ordering::Relaxed) | CREATED))
+    }
+
+    __tsan_switch_to_fiber(fiber: u64, _flags: c_uint) {
+        release(current_fiber());
+        set_fiber(fiber);
+        acquire(fiber);
+    }
+}
+
+silent! {
+    __tsan_mutex_post_unlock
+    __tsan_mutex_pre_signal
+    __tsan_mutex_post_signal
+    __tsan_mutex_pre_divert
+    __tsan_mutex_post_divert
+    __tsan_destroy_fiber
+    __tsan_set_fiber_name
+    __tsan_external_register_header
+    __tsan_external_assign_tag
+    __tsan_flush_memory
+    AnnotateIgnoreReadsBegin
+    AnnotateIgnoreReadsEnd
+    AnnotateIgnoreWritesBegin
+    AnnotateIgnoreWritesEnd
+    AnnotateIgnoreSyncBegin
+    AnnotateIgnoreSyncEnd
+    AnnotateBenignRace
+    AnnotateBenignRaceSized
+    WTFAnnotateBenignRaceSized
+    AnnotateExpectRace
+    AnnotateFlushExpectedRaces
+    AnnotateEnableRaceDetection
+    AnnotateFlushState
+    AnnotateNewMemory
+    AnnotateNoOp
+    AnnotateThreadName
+    AnnotateTraceMemory
+    AnnotateMemoryIsInitialized
+    AnnotateMemoryIsUninitialized
+    AnnotateMutexIsNotPHB
+    AnnotateMutexIsUsedAsCondVar
+    AnnotateCondVarSignal
+    AnnotateCondVarSignalAll
+    AnnotateCondVarWait
+    AnnotatePCQCreate
+    AnnotatePCQDestroy
+    AnnotatePCQGet
+    AnnotatePCQPut
+    AnnotatePublishMemoryRange
+    AnnotateUnpublishMemoryRange
+    RunningOnValgrind
+    ThreadSanitizerQuery
+    __sanitizer_print_stack_trace
+    __sanitizer_report_error_summary
+    __sanitizer_sandbox_on_notify
+    __sanitizer_set_death_callback
+    __sanitizer_set_report_fd
+    __sanitizer_set_report_path
+}
+
+/// Tags must not be null.
+#[cfg_attr(reweave_export, unsafe(no_mangle))]
+unsafe extern "C" fn __tsan_external_register_tag(_name: *const c_char) -> usize {
+    1
+}
+
+#[cfg_attr(reweave_export, unsafe(no_mangle))]
+unsafe extern "C" fn ValgrindSlowdown() -> f64 {
+    1.0
+}
+
+/// How often announced locks are held, for those who give them back all at once.
+///
+/// A lock has one place that it can be in. Whoever counts holds the lock, so only locks that share a
+/// place come into each other's way: one that finds it taken is not counted.
+mod nesting {
+    use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+
+    use super::{c_int, c_uint, mutex};
+
+    const RECURSIVE_UNLOCK: c_uint = 1 << 7;
+    const PLACES: usize = 1024;
+
+    static PLACE: [(AtomicUsize, AtomicI32); PLACES] =
+        [const { (AtomicUsize::new(0), AtomicI32::new(0)) }; PLACES];
+
+    fn place(address: usize) -> &'static (AtomicUsize, AtomicI32) {
+        &PLACE[(address >> 3).wrapping_mul(0x9e37_79b9) / 64 % PLACES]
+    }
+
+    /// The lock at `address` was taken `count` more times.
+    pub(super) fn add(address: usize, flags: c_uint, count: c_int) {
+        if flags & mutex::READ_LOCK != 0 {
+            return;
+        }
+        let (lock, held) = place(address);
+        let before = lock.compare_exchange(0, address, Ordering::AcqRel, Ordering::Acquire);
+        if before.is_ok() || before == Err(address) {
+            held.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    /// The lock at `address` is given back: how often.
+    pub(super) fn take(address: usize, flags: c_uint) -> c_int {
+        let (lock, held) = place(address);
+        if flags & mutex::READ_LOCK != 0 || lock.load(Ordering::Acquire) != address {
+            return 1;
+        }
+        let before = held.load(Ordering::Relaxed);
+        let count = if flags & RECURSIVE_UNLOCK != 0 { before.max(1) } else { 1 };
+        held.store((before - count).max(0), Ordering::Relaxed);
+        if before <= count {
+            lock.store(0, Ordering::Release);
+        }
+        count
+    }
+}
+
+/// The kind of channel by which a fiber comes after itself.
+const FIBER: u32 = 15;
+/// Sets created fibers apart from those that threads begin with.
+const CREATED: u32 = 1 << 27;
+
+global_asm!(
+    ".section .tbss.reweave,\"awT\",@nobits",
+    ".balign 8",
+    ".hidden reweave_fiber",
+    ".globl reweave_fiber",
+    ".type reweave_fiber,@object",
+    ".size reweave_fiber,8",
+    "reweave_fiber:",
+    ".zero 8",
+    ".text",
+);
+
+/// The fiber that runs: the one that was switched to last, or that with which the thread began.
+fn current_fiber() -> u64 {
+    let fiber: u64;
+    // SAFETY: reads a word of this thread's own storage.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + reweave_fiber@GOTTPOFF]",
+            "mov {0}, fs:[{0}]",
+            out(reg) fiber,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    if fiber != 0 {
+        return fiber;
+    }
+    let thread = thread::current();
+    // SAFETY: the block of a running thread stays.
+    let number = if thread.is_null() { 0 } else { unsafe { (*thread).number } };
+    channel::address(channel::id(FIBER, number & !CREATED))
+}
+
+fn set_fiber(fiber: u64) {
+    // SAFETY: writes a word of this thread's own storage.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + reweave_fiber@GOTTPOFF]",
+            "mov fs:[{0}], {1}",
+            out(reg) _,
+            in(reg) fiber,
+            options(nostack, preserves_flags),
+        );
+    }
+}
