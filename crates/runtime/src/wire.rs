@@ -61,7 +61,7 @@ pub mod channel {
     const KIND: u32 = 28;
 
     /// What a channel is called, by the number of its kind.
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 11] = [
         "pipe",
         "socket",
         "eventfd",
@@ -71,15 +71,18 @@ pub mod channel {
         "connections",
         "file_locks",
         "signal",
+        "other_processes",
+        "posix_queues",
     ];
 
-    /// A pipe.
+    /// A pipe, with a name in the file system or without.
     pub const PIPE: u32 = 0;
     /// A pair of sockets; number 0 stands for all that are not told apart.
     pub const SOCKET: u32 = 1;
     /// A counter of events.
     pub const COUNTER: u32 = 2;
-    /// A set of descriptors that are polled together.
+    /// A set of descriptors that are polled together; number 0 stands for whatever a set that cannot
+    /// name all that is in it may hold.
     pub const POLL: u32 = 3;
     /// A queue of messages.
     pub const QUEUE: u32 = 4;
@@ -91,11 +94,23 @@ pub mod channel {
     pub const LOCKS: u32 = 7;
     /// The signal of this number.
     pub const SIGNAL: u32 = 8;
+    /// What processes that the program started may take and give back by another way.
+    pub const PROCESSES: u32 = 9;
+    /// Queues of messages that have names.
+    pub const NAMED_QUEUES: u32 = 10;
+    /// A descriptor from which signals are read. It only leads to signals: no event speaks of it.
+    pub const SIGNAL_FILE: u32 = 11;
 
     /// The channel `number` of `kind`.
     #[must_use]
     pub const fn id(kind: u32, number: u32) -> u32 {
         kind << KIND | (number & ((1 << KIND) - 1))
+    }
+
+    /// Which channel of its kind `id` is.
+    #[must_use]
+    pub const fn number(id: u32) -> u32 {
+        id & ((1 << KIND) - 1)
     }
 
     /// What kind of channel `id` is.
@@ -115,8 +130,9 @@ pub mod channel {
     pub fn name(address: u64) -> (&'static str, Option<u32>) {
         let id = address as u32;
         let word = NAMES.get(kind(id) as usize).copied().unwrap_or("channel");
-        let number = id & ((1 << KIND) - 1);
-        (word, (!matches!(kind(id), CONNECTIONS | LOCKS)).then_some(number))
+        let number = number(id);
+        let is_single = matches!(kind(id), CONNECTIONS | LOCKS | PROCESSES | NAMED_QUEUES);
+        (word, (!is_single).then_some(number))
     }
 }
 

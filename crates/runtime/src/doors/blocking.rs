@@ -38,16 +38,9 @@ pub(crate) mod waiting {
         fn nanosleep(duration: usize, rest: usize) -> c_int;
         fn clock_nanosleep(clock: c_int, flags: c_int, duration: usize, rest: usize) -> c_int;
         fn pause() -> c_int;
-        fn wait(status: usize) -> c_int;
-        fn waitpid(process: c_int, status: usize, options: c_int) -> c_int;
-        fn wait3(status: usize, options: c_int, usage: usize) -> c_int;
-        fn wait4(process: c_int, status: usize, options: c_int, usage: usize) -> c_int;
-        fn waitid(kind: c_int, id: c_uint, information: usize, options: c_int) -> c_int;
         fn sigsuspend(mask: usize) -> c_int;
         fn lockf(file: c_int, command: c_int, length: c_long) -> c_int;
         fn fsync(file: c_int) -> c_int;
-        fn pclose(stream: usize) -> c_int;
-        fn system(command: usize) -> c_int;
     }
 }
 

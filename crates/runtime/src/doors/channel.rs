@@ -4,13 +4,17 @@
 //! So each descriptor that the program makes leads to a channel ([`crate::wire::channel`]), both
 //! ends of a pipe to the same; what the program was given from outside, such as its output, leads to
 //! none, since nobody in it reads the other end. A call that hands something over is logged before
-//! it is made and one that takes something after it, so that no order is missed. Sockets that are
-//! connected to each other by address are told apart by their two addresses; those that cannot be
-//! told apart share one channel, which orders more than it must and never less.
+//! it is made and one that takes something after it, so that no order is missed. Connections by TCP
+//! are told apart by their two addresses (`table`); all other sockets that were not made as a pair
+//! share one channel, which orders more than it must and never less. What may go through another
+//! process and come back by another way is in `children`, what is polled as a set in `sets`.
 //!
-//! What the kernel writes to memory is logged as the program's own write, once it is known how much
-//! that was; what it reads, as a read before the call. A descriptor that is ready is used without
-//! handing on the turn, so that what was seen is seen in its place.
+//! The bytes that the kernel puts into buffers, and the addresses, lengths and descriptors that it
+//! writes beside them, are logged as the program's own write, once it is known how much that was;
+//! the bytes that it takes, as a read before the call. What the kernel reads to know what it is
+//! asked for, and what it writes to the requests of `poll` and `select`, is not logged. A descriptor
+//! that is ready is used without handing on the turn, so that what was seen is seen in its place,
+//! unless the call may wait all the same.
 
 use core::ffi::{c_int, c_long, c_uint};
 
@@ -20,8 +24,16 @@ use crate::log::{Entry, More};
 use crate::wire::{Kind, channel, flag};
 use crate::{sys, turn};
 
+pub(crate) mod children;
 pub(crate) mod descriptors;
+pub(crate) mod files;
+pub(crate) mod formatted;
+pub(crate) mod messages;
+pub(crate) mod moving;
 pub(crate) mod polling;
+pub(crate) mod queues;
+mod sets;
+pub(crate) mod signals;
 pub(crate) mod streams;
 mod table;
 
@@ -42,24 +54,6 @@ pub(crate) struct Part {
     length: usize,
 }
 
-/// A message with its parts, as the kernel takes it.
-#[repr(C)]
-struct Message {
-    name: usize,
-    name_length: c_uint,
-    parts: *const Part,
-    parts_count: usize,
-}
-
-/// The parts of `message`.
-unsafe fn parts_of<'a>(message: usize) -> &'a [Part] {
-    let message = message as *const Message;
-    if message.is_null() {
-        return &[];
-    }
-    parts((*message).parts, (*message).parts_count)
-}
-
 unsafe fn parts<'a>(parts: *const Part, count: usize) -> &'a [Part] {
     const PARTS_MAX: usize = 1024;
     if parts.is_null() || count > PARTS_MAX {
@@ -70,17 +64,37 @@ unsafe fn parts<'a>(parts: *const Part, count: usize) -> &'a [Part] {
 
 /// Logs that something is about to be handed to `channel`.
 unsafe fn note_send(entry: &Entry, channel: Channel) {
-    if let Some(channel) = channel {
-        entry.log(Kind::Send, channel::address(channel));
+    let Some(id) = channel.filter(|&id| channel::kind(id) != channel::SIGNAL_FILE) else { return };
+    entry.log(Kind::Send, channel::address(id));
+    // Asked after it was logged: who makes these so looks at the channels afterwards.
+    if children::are_there() {
+        entry.log(Kind::Send, channel::address(children::ALL));
+    }
+    if sets::is_any_full() {
+        entry.log(Kind::Send, channel::address(sets::ANY));
     }
 }
 
 /// Logs that something was taken from `channel`, or only that it was looked at.
 unsafe fn note_receive(entry: &Entry, channel: Channel, takes: bool) {
-    if let Some(channel) = channel {
-        let flags = if takes { 0 } else { flag::TRY };
-        entry.log_more(Kind::Receive, channel::address(channel), More { flags, ..More::default() });
+    let Some(id) = channel else { return };
+    match channel::kind(id) {
+        channel::SIGNAL_FILE => signals::each_of(id, |id| log_receive(entry, id, false)),
+        channel::POLL => {
+            sets::look(entry, id);
+            log_receive(entry, id, takes);
+        }
+        _ => log_receive(entry, id, takes),
     }
+    if children::are_there() {
+        log_receive(entry, children::ALL, false);
+    }
+}
+
+/// Logs one event that takes from the channel `id`, or looks at it.
+unsafe fn log_receive(entry: &Entry, id: u32, takes: bool) {
+    let flags = if takes { 0 } else { flag::TRY };
+    entry.log_more(Kind::Receive, channel::address(id), More { flags, ..More::default() });
 }
 
 /// Logs what came of a call that took `result` bytes or messages from `channel`: something, the end,
@@ -108,6 +122,39 @@ unsafe fn when_ready<R>(entry: &Entry, file: c_int, events: u16, call: impl FnOn
     }
 }
 
+/// Whether `file` never keeps who writes to it waiting, however much that is.
+unsafe fn never_waits(file: c_int) -> bool {
+    const FCNTL: usize = 72;
+    const GET_FLAGS: usize = 3;
+    const NON_BLOCKING: isize = 0o4000;
+    let flags = sys::call(FCNTL, [file as usize, GET_FLAGS, 0, 0, 0, 0]);
+    (flags >= 0 && flags & NON_BLOCKING != 0)
+        || table::Status::of(file).is_some_and(|status| status.is_regular())
+}
+
+/// Logs that the first `length` bytes of `parts` were written.
+unsafe fn note_bytes(entry: &Entry, parts: &[Part], length: usize) {
+    let mut left = length;
+    for part in parts {
+        let filled = left.min(part.length);
+        log_range(entry, Kind::WriteRange, part.address, filled);
+        left -= filled;
+    }
+}
+
+/// Logs that a call filled `parts` from `channel`, as its `result` says.
+unsafe fn note_filled(entry: &Entry, channel: Channel, parts: &[Part], result: isize) {
+    let length = usize::try_from(result).unwrap_or(0);
+    let is_signals = |id: &u32| channel::kind(*id) == channel::SIGNAL_FILE;
+    match (channel.filter(is_signals), parts) {
+        (Some(_), &[part, ..]) if length > 0 => {
+            signals::note_read(entry, part.address, length.min(part.length));
+        }
+        _ => note_result(entry, channel, result),
+    }
+    note_bytes(entry, parts, length);
+}
+
 /// Makes a call that fills `parts` with what comes from `file` and says how many bytes it filled.
 unsafe fn filling(
     entry: &Entry,
@@ -117,13 +164,7 @@ unsafe fn filling(
 ) -> isize {
     let channel = table::of(file);
     let result = when_ready(entry, file, POLL_IN, call);
-    note_result(entry, channel, result);
-    let mut left = usize::try_from(result).unwrap_or(0);
-    for part in parts {
-        let filled = left.min(part.length);
-        log_range(entry, Kind::WriteRange, part.address, filled);
-        left -= filled;
-    }
+    note_filled(entry, channel, parts, result);
     result
 }
 
@@ -134,23 +175,19 @@ unsafe fn taking(
     parts: &[Part],
     call: impl FnOnce() -> isize,
 ) -> isize {
+    /// What is ready to be written to takes this much without a wait.
+    const AT_ONCE_MAX: usize = 4096;
+    let mut length = 0_usize;
     for part in parts {
         log_range(entry, Kind::ReadRange, part.address, part.length);
+        length = length.saturating_add(part.length);
     }
     note_send(entry, table::of(file));
-    // Whoever waits for a counter in a set of descriptors may never read it.
-    note_send(entry, table::poll_of(file));
-    when_ready(entry, file, POLL_OUT, call)
-}
-
-/// Makes a call on a channel without a descriptor, which may give, take or both.
-unsafe fn exchanging(entry: &Entry, id: u32, call: impl FnOnce() -> c_int) -> c_int {
-    note_send(entry, Some(id));
-    let result = outside(entry.thread, call);
-    if result >= 0 {
-        note_receive(entry, Some(id), true);
+    if length <= AT_ONCE_MAX || (turn::is_serial() && never_waits(file)) {
+        when_ready(entry, file, POLL_OUT, call)
+    } else {
+        outside(entry.thread, call)
     }
-    result
 }
 
 doors! {
@@ -183,24 +220,20 @@ doors! {
         filling(&entry, file, &[Part { address, length }], call)
     }
 
-    fn recv(socket: c_int, address: usize, length: usize, flags: c_int) -> isize {
-        let call = || real::recv(socket, address, length, flags);
-        let entry = enter_or!(call());
-        filling(&entry, socket, &[Part { address, length }], call)
-    }
-
-    fn recvfrom(
-        socket: c_int, address: usize, length: usize, flags: c_int, from: usize,
-        from_length: usize,
+    fn __pread_chk(
+        file: c_int, address: usize, length: usize, offset: c_long, room: usize,
     ) -> isize {
-        let call = || real::recvfrom(socket, address, length, flags, from, from_length);
+        let call = || real::__pread_chk(file, address, length, offset, room);
         let entry = enter_or!(call());
-        filling(&entry, socket, &[Part { address, length }], call)
+        filling(&entry, file, &[Part { address, length }], call)
     }
 
-    fn recvmsg(socket: c_int, message: usize, flags: c_int) -> isize {
-        let entry = enter_or!(real::recvmsg(socket, message, flags));
-        filling(&entry, socket, parts_of(message), || real::recvmsg(socket, message, flags))
+    fn __pread64_chk(
+        file: c_int, address: usize, length: usize, offset: c_long, room: usize,
+    ) -> isize {
+        let call = || real::__pread64_chk(file, address, length, offset, room);
+        let entry = enter_or!(call());
+        filling(&entry, file, &[Part { address, length }], call)
     }
 
     fn write(file: c_int, address: usize, length: usize) -> isize {
@@ -224,104 +257,5 @@ doors! {
         let call = || real::pwrite64(file, address, length, offset);
         let entry = enter_or!(call());
         taking(&entry, file, &[Part { address, length }], call)
-    }
-
-    fn send(socket: c_int, address: usize, length: usize, flags: c_int) -> isize {
-        let call = || real::send(socket, address, length, flags);
-        let entry = enter_or!(call());
-        taking(&entry, socket, &[Part { address, length }], call)
-    }
-
-    fn sendto(
-        socket: c_int, address: usize, length: usize, flags: c_int, to: usize,
-        to_length: c_uint,
-    ) -> isize {
-        let call = || real::sendto(socket, address, length, flags, to, to_length);
-        let entry = enter_or!(call());
-        taking(&entry, socket, &[Part { address, length }], call)
-    }
-
-    fn sendmsg(socket: c_int, message: usize, flags: c_int) -> isize {
-        let entry = enter_or!(real::sendmsg(socket, message, flags));
-        taking(&entry, socket, parts_of(message), || real::sendmsg(socket, message, flags))
-    }
-
-    fn msgsnd(queue: c_int, message: usize, size: usize, flags: c_int) -> c_int {
-        let entry = enter_or!(real::msgsnd(queue, message, size, flags));
-        note_send(&entry, Some(channel::id(channel::QUEUE, queue as u32)));
-        outside(entry.thread, || real::msgsnd(queue, message, size, flags))
-    }
-
-    fn msgrcv(
-        queue: c_int, message: usize, size: usize, kind: c_long, flags: c_int,
-    ) -> isize {
-        let call = || real::msgrcv(queue, message, size, kind, flags);
-        let entry = enter_or!(call());
-        let result = outside(entry.thread, call);
-        // The kind of the message stands before it.
-        let filled = usize::try_from(result).map_or(0, |length| length + size_of::<c_long>());
-        log_range(&entry, Kind::WriteRange, message, filled);
-        if result >= 0 {
-            note_receive(&entry, Some(channel::id(channel::QUEUE, queue as u32)), true);
-        }
-        result
-    }
-
-    fn semop(set: c_int, operations: usize, count: usize) -> c_int {
-        let entry = enter_or!(real::semop(set, operations, count));
-        let id = channel::id(channel::SEMAPHORES, set as u32);
-        exchanging(&entry, id, || real::semop(set, operations, count))
-    }
-
-    fn semtimedop(set: c_int, operations: usize, count: usize, timeout: usize) -> c_int {
-        let entry = enter_or!(real::semtimedop(set, operations, count, timeout));
-        let id = channel::id(channel::SEMAPHORES, set as u32);
-        exchanging(&entry, id, || real::semtimedop(set, operations, count, timeout))
-    }
-
-    fn flock(file: c_int, operation: c_int) -> c_int {
-        let entry = enter_or!(real::flock(file, operation));
-        exchanging(&entry, channel::id(channel::LOCKS, 0), || real::flock(file, operation))
-    }
-
-    fn kill(process: c_int, signal: c_int) -> c_int {
-        let entry = enter_or!(real::kill(process, signal)).flushed();
-        note_send(&entry, Some(channel::id(channel::SIGNAL, signal as u32)));
-        inside(entry.thread, || real::kill(process, signal))
-    }
-
-    fn pthread_kill(thread: u64, signal: c_int) -> c_int {
-        let entry = enter_or!(real::pthread_kill(thread, signal)).flushed();
-        note_send(&entry, Some(channel::id(channel::SIGNAL, signal as u32)));
-        inside(entry.thread, || real::pthread_kill(thread, signal))
-    }
-
-    fn sigwait(set: usize, signal: *mut c_int) -> c_int {
-        let entry = enter_or!(real::sigwait(set, signal));
-        let result = outside(entry.thread, || real::sigwait(set, signal));
-        if result == 0 && !signal.is_null() {
-            log_range(&entry, Kind::WriteRange, signal as usize, size_of::<c_int>());
-            note_receive(&entry, Some(channel::id(channel::SIGNAL, *signal as u32)), true);
-        }
-        result
-    }
-
-    fn sigwaitinfo(set: usize, information: usize) -> c_int {
-        let entry = enter_or!(real::sigwaitinfo(set, information));
-        let result = outside(entry.thread, || real::sigwaitinfo(set, information));
-        if result > 0 {
-            note_receive(&entry, Some(channel::id(channel::SIGNAL, result as u32)), true);
-        }
-        result
-    }
-
-    fn sigtimedwait(set: usize, information: usize, timeout: usize) -> c_int {
-        let call = || real::sigtimedwait(set, information, timeout);
-        let entry = enter_or!(call());
-        let result = outside(entry.thread, call);
-        if result > 0 {
-            note_receive(&entry, Some(channel::id(channel::SIGNAL, result as u32)), true);
-        }
-        result
     }
 }

@@ -21,7 +21,8 @@
 #include <unistd.h>
 
 enum { BOXES = 18 };
-static int box[BOXES], total;
+int box[BOXES];
+static int total;
 static int plain[2], vectors[2], pair[2], polled[2], selected[2], closed[2], streams[2], copied[2];
 static int counter, waker, set, listener, port, queue, semaphores;
 static char path[] = "channels-XXXXXX";

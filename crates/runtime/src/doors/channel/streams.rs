@@ -1,16 +1,32 @@
 //! Streams of the C library, which read and write descriptors without a call that we could see.
 //!
-//! What goes through the formatted functions is seen when the stream is flushed or closed.
+//! What `printf` and its like put into standard output is seen when that is flushed or closed; what
+//! writes to a stream that is named is seen at once (`formatted`).
 
+use super::super::{BUSY, acquire, acquired, release};
 use super::*;
+use crate::{log, thread};
 
 unsafe extern "C" {
     fn fileno(stream: usize) -> c_int;
 }
 
+/// The descriptor of `stream`, or -1.
+pub(super) unsafe fn file_of(stream: usize) -> c_int {
+    if stream == 0 {
+        return -1;
+    }
+    let error = __errno_location();
+    let before = *error;
+    let file = fileno(stream);
+    // That a stream in memory has none is nothing that the program asked about.
+    *error = before;
+    file
+}
+
 /// Where `stream` leads.
-unsafe fn channel_of(stream: usize) -> Channel {
-    if stream == 0 { None } else { table::of(fileno(stream)) }
+pub(super) unsafe fn channel_of(stream: usize) -> Channel {
+    table::of(file_of(stream))
 }
 
 /// Makes a call that reads from `stream`; `length` says how many bytes at `address` it filled.
@@ -46,6 +62,27 @@ unsafe fn writing<R>(
         Some(_) => outside(entry.thread, call),
         None => inside(entry.thread, call),
     }
+}
+
+/// Makes a call that reads a line from `stream` to memory that it finds at `line`, as much as it finds
+/// at `room`, and that it may change for other memory.
+unsafe fn getting_line(
+    entry: &Entry,
+    stream: usize,
+    (line, room): (*mut usize, usize),
+    call: impl FnOnce() -> isize,
+) -> isize {
+    let word = size_of::<usize>();
+    log_range(entry, Kind::ReadRange, line as usize, word);
+    log_range(entry, Kind::ReadRange, room, word);
+    let before = (*line, *(room as *const usize));
+    let filled = |read| (*line, usize::try_from(read + 1).unwrap_or(0));
+    let result = reading(entry, stream, call, filled);
+    if before != (*line, *(room as *const usize)) {
+        log_range(entry, Kind::WriteRange, line as usize, word);
+        log_range(entry, Kind::WriteRange, room, word);
+    }
+    result
 }
 
 /// The bytes of the text at `text` with its end.
@@ -84,13 +121,13 @@ doors! {
     fn getline(line: *mut usize, room: usize, stream: usize) -> isize {
         let entry = enter_or!(real::getline(line, room, stream));
         let call = || real::getline(line, room, stream);
-        reading(&entry, stream, call, |read| (*line, usize::try_from(read + 1).unwrap_or(0)))
+        getting_line(&entry, stream, (line, room), call)
     }
 
     fn getdelim(line: *mut usize, room: usize, end: c_int, stream: usize) -> isize {
         let call = || real::getdelim(line, room, end, stream);
         let entry = enter_or!(call());
-        reading(&entry, stream, call, |read| (*line, usize::try_from(read + 1).unwrap_or(0)))
+        getting_line(&entry, stream, (line, room), call)
     }
 
     fn fgetc(stream: usize) -> c_int {
@@ -129,11 +166,35 @@ doors! {
         writing(&entry, stream, 0, 0, || real::fflush(stream))
     }
 
+    fn flockfile(stream: usize) -> () {
+        let Some(entry) = log::enter(thread::caller()) else {
+            return real::flockfile(stream);
+        };
+        let attempt = || if real::ftrylockfile(stream) == 0 { 0 } else { BUSY };
+        let wait = || {
+            real::flockfile(stream);
+            0
+        };
+        acquire(&entry, stream, flag::RECURSIVE, attempt, wait);
+    }
+
+    fn ftrylockfile(stream: usize) -> c_int {
+        let entry = enter_or!(real::ftrylockfile(stream));
+        let flags = flag::TRY | flag::RECURSIVE;
+        acquired(&entry, stream, flags, real::ftrylockfile(stream))
+    }
+
+    fn funlockfile(stream: usize) -> () {
+        let Some(entry) = log::enter(thread::caller()) else {
+            return real::funlockfile(stream);
+        };
+        release(&entry, stream);
+        real::funlockfile(stream);
+    }
+
     fn fclose(stream: usize) -> c_int {
         let entry = enter_or!(real::fclose(stream));
-        if stream != 0 {
-            descriptors::close_channel(&entry, fileno(stream));
-        }
-        writing(&entry, 0, 0, 0, || real::fclose(stream))
+        let call = || writing(&entry, 0, 0, 0, || real::fclose(stream));
+        descriptors::closing(&entry, file_of(stream), call)
     }
 }
