@@ -222,9 +222,18 @@ impl Call<'_> {
 
 /// What makes clang instrument a source. Without the second option it leaves out reads of what is
 /// written right after, as in `count++`: it would seem to be written blindly, and schedules would be
-/// found in which the read sees something else.
-const CLANG_INSTRUMENTS: [&str; 4] =
-    ["-Xclang", "-fsanitize=thread", "-mllvm", "-tsan-instrument-read-before-write=1"];
+/// found in which the read sees something else. Without the last ones it compares in place what is
+/// short, after it has instrumented.
+const CLANG_INSTRUMENTS: [&str; 8] = [
+    "-Xclang",
+    "-fsanitize=thread",
+    "-mllvm",
+    "-tsan-instrument-read-before-write=1",
+    "-fno-builtin-memcmp",
+    "-fno-builtin-bcmp",
+    "-fno-builtin-strcmp",
+    "-fno-builtin-strncmp",
+];
 
 /// Whether the call certainly compiles and does nothing else. A `-c` behind an argument that takes
 /// the next one as it is may mean anything, and so may inputs that are not sources.

@@ -50,7 +50,25 @@ impl Step {
 const C_FAMILY: [&str; 4] = ["cc1", "cc1plus", "cc1obj", "cc1objplus"];
 
 /// What gcc would do itself, where it does not instrument, if the amount is small and known.
-const CALLED: [&str; 3] = ["-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"];
+const CALLED: [&str; 17] = [
+    "-fno-builtin-memcpy",
+    "-fno-builtin-memmove",
+    "-fno-builtin-memset",
+    "-fno-builtin-mempcpy",
+    "-fno-builtin-memcmp",
+    "-fno-builtin-bcmp",
+    "-fno-builtin-bcopy",
+    "-fno-builtin-bzero",
+    "-fno-builtin-strcpy",
+    "-fno-builtin-stpcpy",
+    "-fno-builtin-strncpy",
+    "-fno-builtin-strcat",
+    "-fno-builtin-strncat",
+    "-fno-builtin-strcmp",
+    "-fno-builtin-strncmp",
+    "-fno-builtin-sprintf",
+    "-fno-builtin-snprintf",
+];
 
 fn compiled(program: &Path, arguments: &[OsString]) -> Vec<OsString> {
     let mut step = arguments.to_vec();
