@@ -3,7 +3,9 @@
 //! The collector owns the directory in which processes announce themselves. It looks for new ones,
 //! reads what they wrote, puts the events of free-running threads in an order that synchronisation
 //! allows, and appends them to a spool, one for each process. What a process wrote is in memory
-//! that outlives it, so it is read to the last event however the process ended.
+//! that outlives it, so it is read to the last event however the process ended. That memory also
+//! outlives a collector that is killed: the next one gives it back. A collector keeps its settings
+//! locked as long as it lives, so which are left behind is certain.
 //!
 //! Free-running threads number their events of synchronisation. An event without a number can be
 //! taken at once: it belongs after its thread's last numbered one, and that is all that is known. A
@@ -12,13 +14,13 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use reweave_base::FxHashSet;
 use reweave_runtime::link::{Reader, Session};
-use reweave_runtime::shared::{Mode, Settings};
+use reweave_runtime::shared::{Mode, SETTINGS_WORDS, Settings};
 use reweave_runtime::wire::{Event, Kind};
 use tempfile::TempDir;
 
@@ -29,6 +31,12 @@ const BATCH_EVENTS: u32 = 16_384;
 
 /// Where memory that outlives a process is found.
 const SHARED_MEMORY: &str = "/dev/shm";
+
+/// How the names of directories of ours start.
+const PREFIX: &str = "reweave-";
+
+/// The file with the settings.
+const SETTINGS: &str = "settings";
 
 /// Sees every event as it is drained, with the number of its thread; runs as they are written.
 /// Before the events of another process than the last, it sees an [announcement](announced).
@@ -60,6 +68,8 @@ pub struct Recording {
     pub has_accesses: bool,
     /// How often a thread ran unseen for long.
     pub evictions: u32,
+    /// How many threads could not be recorded; with them, what the others did is not understood.
+    pub unrecorded: u32,
     /// Where its events are kept.
     pub spool: PathBuf,
     /// Its memory map, each time that it changed.
@@ -73,6 +83,8 @@ pub struct Recording {
 /// Reads what recorded processes write.
 pub struct Collector {
     directory: TempDir,
+    /// The settings, locked.
+    _settings: File,
     spools: PathBuf,
     seen: FxHashSet<PathBuf>,
     processes: Vec<Process>,
@@ -143,12 +155,19 @@ impl Collector {
         limit: u64,
     ) -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
-        let directory = builder.prefix("reweave-");
+        let directory = builder.prefix(PREFIX);
+        remove_leftovers(Path::new(SHARED_MEMORY));
         let directory = directory.tempdir_in(SHARED_MEMORY).or_else(|_| directory.tempdir())?;
         let bytes = |words: &[u64]| -> Vec<u8> {
             words.iter().flat_map(|word| word.to_le_bytes()).collect()
         };
-        fs::write(directory.path().join("settings"), bytes(&settings.encode()))?;
+        // They are locked before they are there, so that nobody finds them without an owner.
+        let unnamed = directory.path().join("settings.new");
+        let mut locked = File::create_new(&unnamed)?;
+        // Where files cannot be locked, the number of the process must do.
+        let _ = locked.try_lock();
+        locked.write_all(&bytes(&settings.encode()))?;
+        fs::rename(&unnamed, directory.path().join(SETTINGS))?;
         if let Some(plan) = plan {
             let mut words = vec![plan.len() as u64];
             words.extend_from_slice(plan);
@@ -156,6 +175,7 @@ impl Collector {
         }
         Ok(Self {
             directory,
+            _settings: locked,
             spools: spools.to_path_buf(),
             seen: FxHashSet::default(),
             processes: Vec::new(),
@@ -227,6 +247,17 @@ impl Collector {
         self.processes.get(place).map_or_else(Vec::new, Process::maps)
     }
 
+    /// How many processes wanted to be recorded and had no room for it.
+    fn unopened(&self) -> io::Result<u32> {
+        let mut count = 0;
+        for entry in fs::read_dir(self.directory.path())? {
+            let path = entry?.path();
+            let is_head = path.extension().is_some_and(|extension| extension == "head");
+            count += u32::from(is_head && !self.seen.contains(&path));
+        }
+        Ok(count)
+    }
+
     /// What became of the plan in the first process that says so.
     #[must_use]
     pub fn outcome(&self) -> Option<(u64, Vec<u64>)> {
@@ -235,12 +266,14 @@ impl Collector {
         outcomes.next()
     }
 
-    /// Reads the rest, once the program has ended, and closes the spools.
+    /// Reads the rest, once the program has ended, and closes the spools; says also how many
+    /// processes wanted to be recorded and had no room for it.
     ///
     /// # Errors
     /// If a spool cannot be written.
-    pub fn finish(mut self, tap: &mut Tap<'_>) -> io::Result<Vec<Recording>> {
+    pub fn finish(mut self, tap: &mut Tap<'_>) -> io::Result<(Vec<Recording>, u32)> {
         self.look_for_processes()?;
+        let unopened = self.unopened()?;
         let mut recordings = Vec::new();
         for (place, mut process) in self.processes.into_iter().enumerate() {
             process.announce(place, &mut self.announced, tap);
@@ -255,7 +288,7 @@ impl Collector {
             process.session.stop();
             recordings.push(process.finish()?);
         }
-        Ok(recordings)
+        Ok((recordings, unopened))
     }
 
     fn look_for_processes(&mut self) -> io::Result<()> {
@@ -466,6 +499,7 @@ impl Process {
             threads: header.threads.load(Ordering::Relaxed),
             has_accesses: self.output.has_accesses,
             evictions: header.evictions.load(Ordering::Relaxed),
+            unrecorded: header.unrecorded.load(Ordering::Relaxed),
             spool: self.spool,
             maps,
             is_damaged: self.rings.iter().flatten().any(Reader::is_damaged),
@@ -476,8 +510,81 @@ impl Process {
     }
 }
 
+/// Removes the directories in `folder` that belonged to collectors which are gone.
+fn remove_leftovers(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let is_ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX));
+        // A link is no directory.
+        if is_ours
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && is_left_behind(&entry.path())
+        {
+            // Another collector may be at it, too.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Whether `directory` holds settings of a collector that is gone: nobody has them locked, and there
+/// is no process of its number.
+fn is_left_behind(directory: &Path) -> bool {
+    let Ok(mut file) = File::open(directory.join(SETTINGS)) else { return false };
+    let mut bytes = [0; SETTINGS_WORDS * 8];
+    if file.try_lock().is_err() || file.read_exact(&mut bytes).is_err() {
+        return false;
+    }
+    let mut words = [0; SETTINGS_WORDS];
+    for (word, eight) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(*eight);
+    }
+    Settings::decode(&words)
+        .is_some_and(|settings| !Path::new(&format!("/proc/{}", settings.collector)).exists())
+}
+
 fn suffixed(path: &Path, suffix: &str) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push(suffix);
     PathBuf::from(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_dead_collector_left_behind_is_removed() {
+        let folder = TempDir::new().expect("there is room for a folder");
+        let mut settings = Settings {
+            mode: Mode::Serial,
+            values: true,
+            seed: 1,
+            turn_max: 1,
+            ring_words: 1 << 9,
+            collector: u64::from(u32::MAX),
+            replay: false,
+            patience_ms: 0,
+        };
+        let put = |name: &str, settings: &Settings| {
+            let path = folder.path().join(name);
+            fs::create_dir(&path).expect("the folder is new");
+            let bytes: Vec<u8> =
+                settings.encode().iter().flat_map(|word| word.to_le_bytes()).collect();
+            fs::write(path.join(SETTINGS), bytes).expect("the folder can be written to");
+            File::open(path.join(SETTINGS)).expect("the file is there")
+        };
+        put("reweave-dead", &settings);
+        put("someone-else", &settings);
+        let locked = put("reweave-locked", &settings);
+        locked.try_lock().expect("nobody else has it");
+        settings.collector = u64::from(std::process::id());
+        put("reweave-living", &settings);
+        fs::create_dir(folder.path().join("reweave-new")).expect("the folder is new");
+        remove_leftovers(folder.path());
+        let entries = fs::read_dir(folder.path()).expect("the folder is there").flatten();
+        let mut left: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["reweave-living", "reweave-locked", "reweave-new", "someone-else"]);
+    }
 }

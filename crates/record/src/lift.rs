@@ -466,6 +466,12 @@ impl<S: Stream> Stream for Lifted<S> {
             return Ok(Some(ready));
         }
         let Some((thread, event)) = self.inner.next_event()? else { return Ok(None) };
+        // Most events are plain accesses.
+        if matches!(event.kind, Kind::Read | Kind::Write)
+            && self.lifter.own_at(event.address).is_none()
+        {
+            return Ok(Some((thread, event)));
+        }
         let mut symbols = self.symbols.borrow_mut();
         if event.kind == Kind::Maps {
             symbols.select(event.address);

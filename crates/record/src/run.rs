@@ -71,6 +71,8 @@ pub struct Run {
     pub outcome: Option<(u64, Vec<u64>)>,
     /// What each process recorded.
     pub recordings: Vec<Recording>,
+    /// How many processes wanted to be recorded and had no room for it.
+    pub unopened: u32,
 }
 
 /// Runs `command` and reads what it records, until it ends, is full, or `wish` says so.
@@ -104,8 +106,8 @@ pub fn run(
         }
     };
     let outcome = collector.outcome();
-    let recordings = collector.finish(tap)?;
-    Ok(Run { status, was_ended: ending.is_some(), outcome, recordings })
+    let (recordings, unopened) = collector.finish(tap)?;
+    Ok(Run { status, was_ended: ending.is_some(), outcome, recordings, unopened })
 }
 
 /// Asks the program to end, and makes it end when it has had its time.

@@ -6,12 +6,14 @@
 //! never overlap in the log; what may wait gives its turn to others meanwhile.
 
 use core::ffi::{c_int, c_void};
+#[cfg(not(reweave_static))]
+use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::{Ordering, compiler_fence};
 
 use crate::log::{self, Entry, More};
 use crate::thread::Thread;
 use crate::wire::{Kind, flag};
-use crate::{replay, turn};
+use crate::{replay, sys, turn};
 
 pub(crate) mod barrier;
 pub(crate) mod blocking;
@@ -27,6 +29,7 @@ pub(crate) mod program;
 pub(crate) mod rwlock;
 pub(crate) mod semaphore;
 pub(crate) mod std_shims;
+pub(crate) mod text;
 pub(crate) mod thread;
 
 /// What the C library answers when a lock is taken.
@@ -109,12 +112,11 @@ macro_rules! doors {
             use super::*;
             $(
                 pub(super) unsafe fn $name($($argument: $type),*) -> $result {
-                    static FOUND: core::sync::atomic::AtomicUsize =
-                        core::sync::atomic::AtomicUsize::new(0);
-                    let name = concat!(stringify!($name), "\0");
-                    let found = $crate::doors::find(&FOUND, name.as_bytes());
+                    #[cfg_attr(reweave_export, used, unsafe(link_section = "reweave_doors"))]
+                    static WAY: $crate::doors::Way =
+                        $crate::doors::Way::to(concat!(stringify!($name), "\0"));
                     let function: unsafe extern "C" fn($($type),*) -> $result =
-                        core::mem::transmute(found);
+                        core::mem::transmute(WAY.find());
                     function($($argument),*)
                 }
             )*
@@ -158,26 +160,65 @@ unsafe extern "C" {
     fn dlvsym(handle: usize, name: *const u8, version: *const u8) -> usize;
 }
 
-/// The next definition of the function `name`, which ends in a zero byte; looked up once.
+/// The way to a function that we stand in front of.
 #[cfg(not(reweave_static))]
-pub(crate) unsafe fn find(found: &core::sync::atomic::AtomicUsize, name: &[u8]) -> usize {
-    use core::sync::atomic::Ordering;
-    const NEXT: usize = usize::MAX;
-    let address = found.load(Ordering::Relaxed);
-    if address != 0 {
-        return address;
+#[repr(C)]
+pub(crate) struct Way {
+    name: &'static str,
+    is_condition: bool,
+    found: AtomicUsize,
+}
+
+#[cfg(not(reweave_static))]
+impl Way {
+    /// The way to the next definition of the function `name`, which ends in a zero byte.
+    pub(crate) const fn to(name: &'static str) -> Self {
+        // Compared here, since a comparison made later could be by a function that we stand before.
+        let (all, first) = (name.as_bytes(), b"pthread_cond_");
+        let mut place = 0;
+        while place < first.len() && place < all.len() && all[place] == first[place] {
+            place += 1;
+        }
+        Self { name, is_condition: place == first.len(), found: AtomicUsize::new(0) }
     }
-    // The plain names of conditions lead to functions for an older layout.
-    let is_condition = name.starts_with(b"pthread_cond_");
-    let mut address = 0;
-    if is_condition {
-        address = dlvsym(NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr().cast());
+
+    /// Where it leads; looked up once.
+    pub(crate) unsafe fn find(&self) -> usize {
+        const NEXT: usize = usize::MAX;
+        let address = self.found.load(Ordering::Relaxed);
+        if address != 0 {
+            return address;
+        }
+        // The plain names of conditions lead to functions for an older layout.
+        let mut address = 0;
+        if self.is_condition {
+            address = dlvsym(NEXT, self.name.as_ptr(), c"GLIBC_2.3.2".as_ptr().cast());
+        }
+        if address == 0 {
+            address = dlsym(NEXT, self.name.as_ptr());
+        }
+        self.found.store(address, Ordering::Relaxed);
+        address
     }
-    if address == 0 {
-        address = dlsym(NEXT, name.as_ptr());
+}
+
+/// Finds all ways, while there is one thread: later, whoever looks for one may have to wait for a
+/// thread that loads a library, and that one for its turn.
+pub(crate) unsafe fn find_ways() {
+    #[cfg(all(reweave_export, not(reweave_static)))]
+    {
+        unsafe extern "C" {
+            #[link_name = "__start_reweave_doors"]
+            static FIRST: u64;
+            #[link_name = "__stop_reweave_doors"]
+            static END: u64;
+        }
+        let mut way = (&raw const FIRST).cast::<Way>();
+        while way < (&raw const END).cast() {
+            (*way).find();
+            way = way.add(1);
+        }
     }
-    found.store(address, Ordering::Relaxed);
-    address
 }
 
 /// Enters the runtime at a door, or goes straight to the real function.
@@ -191,13 +232,26 @@ macro_rules! enter_or {
 }
 pub(crate) use enter_or;
 
-/// Makes a call that may wait, while others run.
+/// Makes a call that may wait, while others run. Handlers of signals that come meanwhile are
+/// recorded.
 pub(crate) unsafe fn outside<R>(thread: *mut Thread, call: impl FnOnce() -> R) -> R {
+    // One that comes before the turn is given up is handled when it is.
+    let signals = turn::is_serial().then(sys::block_signals);
+    let call = || {
+        let was_away = turn::go_away(thread);
+        if let Some(signals) = signals {
+            sys::set_signals(signals);
+        }
+        let result = call();
+        turn::come_back(thread, was_away);
+        result
+    };
     outside_or(thread, call, &mut || {})
 }
 
 /// Makes a call that may wait, while others run; what is `left` to do is done if the thread is
-/// cancelled meanwhile.
+/// cancelled meanwhile. Handlers of signals that come are not recorded, since a thread that waits on
+/// a condition has no events.
 unsafe fn outside_or<R>(
     thread: *mut Thread,
     call: impl FnOnce() -> R,
@@ -226,6 +280,20 @@ pub(crate) unsafe fn inside<R>(thread: *mut Thread, call: impl FnOnce() -> R) ->
     result
 }
 
+/// Makes a call of the C library's that does not wait for another thread, unless that is in the
+/// library too and wants a turn: then the turn is taken from us. Nothing in it is recorded.
+pub(crate) unsafe fn in_library<R>(thread: *mut Thread, call: impl FnOnce() -> R) -> R {
+    log::flush(thread);
+    let was_in_library = (*thread).in_library;
+    (*thread).in_library = true;
+    compiler_fence(Ordering::SeqCst);
+    let result = call();
+    compiler_fence(Ordering::SeqCst);
+    (*thread).in_library = was_in_library;
+    turn::settle(thread);
+    result
+}
+
 // The form of these that needs no help from a compiler. What they are given stays on the stack while
 // the frames of a cancelled thread are left one by one.
 unsafe extern "C" {
@@ -248,6 +316,7 @@ struct Cancelled<'a> {
 unsafe extern "C" fn on_cancel(cancelled: *mut c_void) {
     let cancelled = cancelled.cast::<Cancelled<'_>>();
     let thread = (*cancelled).thread;
+    turn::come_back(thread, false);
     turn::ensure(thread);
     (*(*cancelled).left)();
     (*thread).depth = 0;
@@ -336,8 +405,18 @@ mod tests {
             blocking::waiting::NAMES,
             c11::NAMES,
             channel::NAMES,
+            channel::children::NAMES,
+            channel::children::VFORK,
+            channel::children::waiting::NAMES,
             channel::descriptors::NAMES,
+            channel::files::NAMES,
+            channel::files::as_streams::NAMES,
+            channel::formatted::NAMES,
+            channel::messages::NAMES,
+            channel::moving::NAMES,
             channel::polling::NAMES,
+            channel::queues::NAMES,
+            channel::signals::NAMES,
             channel::streams::NAMES,
             condition::NAMES,
             futex::NAMES,
@@ -348,6 +427,8 @@ mod tests {
             program::NAMES,
             rwlock::NAMES,
             semaphore::NAMES,
+            text::NAMES,
+            text::VARIADIC,
             thread::NAMES,
         ]
         .concat();

@@ -4,6 +4,7 @@ use core::ffi::{c_char, c_int};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use crate::doors::{self, program};
 use crate::log::{Buffer, Entry};
 use crate::predict::{MEMORIES, SLOTS, Slot};
 use crate::shared::{
@@ -55,6 +56,10 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
         if length + 64 < PATH_MAX {
             (&mut *PREFIX.0.get())[..length].copy_from_slice(directory);
             DIRECTORY_LENGTH.store(length as u32, Ordering::Relaxed);
+            doors::find_ways();
+            #[cfg(not(reweave_static))]
+            program::library::find();
+            program::arm_fork();
             open_session();
         }
     }
@@ -285,23 +290,32 @@ pub(crate) unsafe fn begin(thread: *mut Thread, code: u64) {
     if turn::is_serial() {
         (*thread).buffer = SHARED_BUFFER.0.get();
     } else if !open_ring(thread) {
-        return;
+        return go_unrecorded();
     }
     if !expect_nothing(thread) {
-        return;
+        return go_unrecorded();
     }
     thread::set_current(thread);
     replay::begin(thread);
     (*thread).attention.store(u32::from(replay::is_on()), Ordering::Relaxed);
-    crate::doors::thread::arm_end(thread);
+    doors::thread::arm_end(thread);
     turn::begin(thread);
     let entry = Entry { thread, code };
     entry.log(Kind::Begin, u64::from((*thread).number));
     if (*thread).number == 0 {
-        crate::doors::program::note_new_objects(&entry);
-    } else if let Some((place, length)) = crate::doors::thread::stack() {
+        program::note_new_objects(&entry);
+    } else if let Some((place, length)) = doors::in_library(thread, || doors::thread::stack()) {
         entry.log_extra(Kind::Alloc, place, length);
     }
+}
+
+/// The running thread cannot be recorded: without it the others cannot be understood.
+fn go_unrecorded() {
+    if let Some(header) = header() {
+        header.unrecorded.fetch_add(1, Ordering::Relaxed);
+        header.stop.store(1, Ordering::Release);
+    }
+    stop();
 }
 
 /// Forgets what the block's last thread did, so that nothing is expected of this one.
@@ -313,7 +327,7 @@ unsafe fn expect_nothing(thread: *mut Thread) -> bool {
             None => return false,
         }
     } else {
-        crate::doors::memory::fill((*thread).slots as usize, 0, BYTES);
+        doors::memory::fill((*thread).slots as usize, 0, BYTES);
     }
     ((*thread).previous, (*thread).expected) = ((*thread).slots, (*thread).slots);
     (*thread).memories = MEMORY.load(Ordering::Relaxed);
@@ -342,12 +356,12 @@ unsafe fn open_ring(thread: *mut Thread) -> bool {
 
 /// Ends the running thread's part in the recording.
 pub(crate) unsafe fn end(thread: *mut Thread) {
-    (*thread).depth = 1;
+    turn::come_back(thread, false);
     turn::ensure(thread);
     let entry = Entry { thread, code: 0 };
-    crate::doors::mutex::give_back_robust(&entry);
+    doors::mutex::give_back_robust(&entry);
     if (*thread).number != 0
-        && let Some((place, length)) = crate::doors::thread::stack()
+        && let Some((place, length)) = doors::in_library(thread, || doors::thread::stack())
     {
         entry.log_extra(Kind::Free, place, length);
     }
@@ -372,11 +386,25 @@ pub(crate) unsafe fn adopt() -> *mut Thread {
         thread::set_current(thread::off());
         return thread::off();
     }
+    if is_any_awaited() {
+        // This may be one of them, with a handler of a signal that came before it could begin.
+        return thread::off();
+    }
     thread::set_current(thread::off());
     if let Some(thread) = expect_thread() {
         begin(thread, 0);
     }
     thread::current()
+}
+
+/// Whether a thread was created that has not begun.
+unsafe fn is_any_awaited() -> bool {
+    let mut is_awaited = false;
+    thread::each(|thread| {
+        is_awaited = ptr::read_volatile(&raw const (*thread).task) == 0;
+        is_awaited
+    });
+    is_awaited
 }
 
 /// Starts anew in a child process, which has only the thread that forked.
@@ -387,6 +415,21 @@ pub(crate) unsafe fn restart_in_child() {
     crate::hooks::atomic::reset();
     thread::set_current(thread::off());
     open_session();
+}
+
+/// Records nothing in a child process, where `thread` goes on with what it did in the runtime.
+pub(crate) unsafe fn leave_child_alone(thread: *mut Thread) {
+    let words = header().map_or(0, |header| header.ring_words.load(Ordering::Relaxed));
+    IS_ON.store(false, Ordering::Release);
+    HEADER.store(ptr::null_mut(), Ordering::Release);
+    turn::start(false, 0, 1);
+    crate::hooks::atomic::reset();
+    thread::set_current(thread::off());
+    // What it still writes must not reach the ring, which is its parent's.
+    if let Some(place) = sys::allocate(file_bytes(0, words) * 2) {
+        (*(*thread).buffer).open(place, words.max(1));
+        (*thread).run = (*(*thread).buffer).run();
+    }
 }
 
 /// Copies the memory map for the recorder and says from when it holds.

@@ -150,8 +150,8 @@ pub struct Header {
     pub holder: AtomicU32,
     /// How often a turn was taken from a thread that ran unseen.
     pub evictions: AtomicU32,
-    /// Padding.
-    pub reserved: AtomicU32,
+    /// How many threads could not be recorded, for want of memory or of an open file.
+    pub unrecorded: AtomicU32,
     /// What became of the plan.
     pub outcome: Outcome,
 }

@@ -9,6 +9,7 @@ const OPEN: usize = 2;
 const CLOSE: usize = 3;
 const MMAP: usize = 9;
 const MUNMAP: usize = 11;
+const RT_SIGPROCMASK: usize = 14;
 const SCHED_YIELD: usize = 24;
 const GETPID: usize = 39;
 const KILL: usize = 62;
@@ -18,6 +19,8 @@ const FUTEX: usize = 202;
 const CLOCK_GETTIME: usize = 228;
 const EXIT_GROUP: usize = 231;
 const GET_ROBUST_LIST: usize = 274;
+const FALLOCATE: usize = 285;
+const PROCESS_VM_READV: usize = 310;
 const MEMBARRIER: usize = 324;
 
 /// A time as the kernel takes it.
@@ -109,6 +112,41 @@ pub(crate) fn robust_list() -> Option<*const usize> {
     // SAFETY: the kernel writes both, which live on.
     let result = unsafe { call(GET_ROBUST_LIST, arguments) };
     (result == 0 && head != 0).then_some(head as *const usize)
+}
+
+/// Keeps all signals from the running thread; says which were kept from it before.
+pub(crate) fn block_signals() -> u64 {
+    const BLOCK: usize = 0;
+    change_signals(BLOCK, u64::MAX)
+}
+
+/// Keeps just the signals of `set` from the running thread.
+pub(crate) fn set_signals(set: u64) {
+    const SET: usize = 2;
+    change_signals(SET, set);
+}
+
+fn change_signals(how: usize, set: u64) -> u64 {
+    let mut before = 0_u64;
+    let arguments =
+        [how, &raw const set as usize, &raw mut before as usize, size_of::<u64>(), 0, 0];
+    // SAFETY: the kernel reads one set and writes the other, both of which live on.
+    unsafe {
+        call(RT_SIGPROCMASK, arguments);
+    }
+    before
+}
+
+/// Whether the `length` bytes at `address`, at most 8, can be read.
+pub(crate) fn is_readable(address: u64, length: usize) -> bool {
+    let mut bytes = [0_u8; 8];
+    let length = length.min(bytes.len());
+    let to = [bytes.as_mut_ptr() as usize, length];
+    let from = [address as usize, length];
+    let [to, from] = [&raw const to as usize, &raw const from as usize];
+    // SAFETY: the kernel writes at most the buffer's length.
+    let read = unsafe { call(PROCESS_VM_READV, [getpid() as usize, to, 1, from, 1, 0]) };
+    read == length as isize
 }
 
 pub(crate) fn sched_yield() {
@@ -208,10 +246,24 @@ impl File {
         }
     }
 
-    /// Makes the file `length` bytes long, or says that it cannot.
+    /// Makes the file `length` bytes long, all of which there is room for, or says that it cannot.
+    /// Where the room is not kept, whoever writes to the file's memory later may be killed.
     pub(crate) fn set_length(&self, length: usize) -> bool {
+        const NO_SUCH_CALL: isize = -38;
+        const NOT_SUPPORTED: isize = -95;
+        // A signal would end the call with nothing done.
+        let signals = block_signals();
         // SAFETY: no memory is touched.
-        unsafe { call(FTRUNCATE, [self.0, length, 0, 0, 0, 0]) == 0 }
+        let result = unsafe { call(FALLOCATE, [self.0, 0, 0, length, 0, 0]) };
+        set_signals(signals);
+        match result {
+            0 => true,
+            // SAFETY: no memory is touched.
+            NO_SUCH_CALL | NOT_SUPPORTED => unsafe {
+                call(FTRUNCATE, [self.0, length, 0, 0, 0, 0]) == 0
+            },
+            _ => false,
+        }
     }
 
     /// Maps the first `length` bytes for reading, shared with other processes.

@@ -6,7 +6,7 @@
 
 use core::arch::{asm, global_asm};
 use core::ptr;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::doors::once::Once;
 use crate::log::Buffer;
@@ -67,6 +67,15 @@ pub(crate) struct Thread {
     pub(crate) granted: AtomicU32,
     /// Whether the turn was taken from the thread while it ran unseen.
     pub(crate) evicted: AtomicU32,
+    /// Whether it waits without a turn. Handlers of signals that come meanwhile run as its guests:
+    /// they take a turn, which is taken back when the thread sleeps again.
+    pub(crate) away: AtomicBool,
+    /// Whether it is in a call of the C library's from which the turn can be taken.
+    pub(crate) in_library: bool,
+    /// Whether such a guest has had the turn.
+    pub(crate) has_visited: bool,
+    /// Whether it is in the queue for a turn.
+    pub(crate) is_queued: bool,
     /// The next in the queue for a turn.
     pub(crate) next: *mut Self,
     /// The next in the list of all threads.
@@ -132,6 +141,10 @@ impl Thread {
             task: 0,
             granted: AtomicU32::new(0),
             evicted: AtomicU32::new(0),
+            away: AtomicBool::new(false),
+            has_visited: false,
+            is_queued: false,
+            in_library: false,
             next: ptr::null_mut(),
             sibling: ptr::null_mut(),
             handle: AtomicU64::new(0),
@@ -210,11 +223,22 @@ impl Spin {
         Self(AtomicU32::new(0))
     }
 
-    /// Runs `body` with the lock held.
+    /// Runs `body` with the lock held. No signal comes meanwhile: its handler might jump away, or
+    /// end the thread, and leave things half done and the lock taken for good.
     #[inline]
     pub(crate) fn with<R>(&self, body: impl FnOnce() -> R) -> R {
+        let signals = sys::block_signals();
+        let result = self.hold(1, body);
+        sys::set_signals(signals);
+        result
+    }
+
+    /// Runs `body` with the lock held by `owner`, which is not 0. If a handler of a signal jumps
+    /// away, [`Spin::let_go`] must be called.
+    #[inline]
+    pub(crate) fn hold<R>(&self, owner: u32, body: impl FnOnce() -> R) -> R {
         let mut tries = 0;
-        while self.0.swap(1, Ordering::Acquire) != 0 {
+        while self.0.compare_exchange(0, owner, Ordering::Acquire, Ordering::Relaxed).is_err() {
             tries += 1;
             if tries % 64 == 0 {
                 sys::sched_yield();
@@ -225,6 +249,14 @@ impl Spin {
         let result = body();
         self.0.store(0, Ordering::Release);
         result
+    }
+
+    /// Gives the lock back if `owner` holds it.
+    pub(crate) fn let_go(&self, owner: u32) {
+        // Nobody else makes it ours, or takes it from us.
+        if self.0.load(Ordering::Relaxed) == owner {
+            self.0.store(0, Ordering::Release);
+        }
     }
 
     /// Forgets who held it, in a process that has one thread.

@@ -13,16 +13,27 @@
 //! run since keeps its turn: it may have been stopped, or have lost its core, between a hook and the
 //! access that the hook announced.
 //!
+//! A thread that waits, for its turn or in a call that we know, has no turn. A handler of a signal
+//! that comes meanwhile takes one as its guest, and keeps it until the wait is over; if the kernel
+//! goes on with the wait instead, the turn is taken back as soon as somebody sees that the thread
+//! sleeps. A handler that interrupts a hook at work is not recorded.
+//!
+//! No signal comes while the lock is held, and what is logged is told before it is noted as told, so
+//! a handler that jumps away finds everything in order, or half done in a way that [`ensure`] mends.
+//!
 //! In `free` recordings all of this is passed over.
 
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 use crate::thread::{self, Spin, Thread};
 use crate::{log, process, replay, sys};
 
 /// How long nothing may be logged before the turn is taken away.
 const UNSEEN_NS: u64 = 100_000_000;
+
+/// How long a guest may be silent before it is seen whether its thread sleeps.
+const GUEST_NS: u64 = 1_000_000;
 
 /// How long the thread of a step may stay away before others go on.
 const AWAITED_NS: u64 = 5_000_000;
@@ -32,6 +43,9 @@ const LOOK_MS: u64 = 50;
 
 /// The same while a plan is followed: its threads wait for each other all the time.
 const LOOK_REPLAY_MS: u64 = 5;
+
+/// The same while a guest has the turn.
+const LOOK_GUEST_MS: u64 = 1;
 
 /// The longest turn at the start of a run, in accesses.
 const TURN_FIRST: u64 = 32;
@@ -123,11 +137,20 @@ pub(crate) unsafe fn attend(thread: *mut Thread) -> bool {
         thread::set_current(thread::off());
         return false;
     }
-    let keep = u32::from(replay::is_on());
+    let is_away = (*thread).away.load(Ordering::Relaxed);
+    if is_away && is_within_its_call() {
+        // The call in which the thread waits is at work, and none of the program's business.
+        (*thread).depth = 0;
+        return false;
+    }
+    let keep = u32::from(replay::is_on() || is_away);
     (*thread).attention.store(keep, Ordering::Relaxed);
     if !is_serial() {
         draw(thread);
         return true;
+    }
+    if is_away {
+        visit(thread);
     }
     settle(thread);
     if (*thread).quantum < 0 && (!replay::is_on() || replay::is_done()) {
@@ -172,38 +195,46 @@ unsafe fn wanted_by_plan() -> *mut Thread {
     thread
 }
 
+/// Whether the running thread, which waits in a call, is at a door because the C library called it.
+fn is_within_its_call() -> bool {
+    #[cfg(not(reweave_static))]
+    return crate::doors::program::library::has(thread::caller());
+    #[cfg(reweave_static)]
+    return false;
+}
+
+/// Takes a turn for a handler of a signal, while `thread` waits.
+unsafe fn visit(thread: *mut Thread) {
+    take_with(thread, Handlers::Ignored);
+    (*thread).has_visited = true;
+    // Somebody must see when the thread sleeps again.
+    let first = QUEUE.load(Ordering::Relaxed);
+    if !first.is_null() {
+        sys::futex_wake(&(*first).granted, 1);
+    }
+}
+
+/// Whether nobody but `thread` logs to its buffer.
+pub(crate) fn may_log(thread: *mut Thread) -> bool {
+    !is_serial() || HOLDER.load(Ordering::Relaxed) == thread
+}
+
 /// Makes sure that `thread` has the turn, wherever it was when it was told to end or jumped away:
 /// it may have the turn, wait for it, or have given it up.
 pub(crate) unsafe fn ensure(thread: *mut Thread) {
-    settle(thread);
     if !is_serial() {
         return;
     }
-    LOCK.with(|| {
-        if HOLDER.load(Ordering::Relaxed) == thread {
-            (*thread).granted.store(1, Ordering::Release);
-            return;
-        }
-        (*thread).evicted.store(0, Ordering::Relaxed);
-        if !is_queued(thread) {
-            enqueue(thread);
-        }
-        hand_on_if_free();
-    });
-    wait(thread, false);
-}
-
-unsafe fn is_queued(thread: *mut Thread) -> bool {
-    let mut queued = QUEUE.load(Ordering::Relaxed);
-    while !queued.is_null() && queued != thread {
-        queued = (*queued).next;
+    if (*thread).evicted.load(Ordering::Acquire) != 0 {
+        rejoin(thread);
     }
-    !queued.is_null()
+    LOCK.with(|| stand(thread));
+    wait(thread, false, Handlers::Ignored);
 }
 
 /// Comes back after the turn was taken away, unless that was called off.
 unsafe fn rejoin(thread: *mut Thread) {
-    let was_evicted = LOCK.with(|| {
+    let was_evicted = queue_up(thread, Handlers::Heard, || {
         let was = (*thread).evicted.swap(0, Ordering::AcqRel) != 0;
         if was {
             // Others have run since: what it wrote last may no longer be there.
@@ -214,7 +245,7 @@ unsafe fn rejoin(thread: *mut Thread) {
         was
     });
     if was_evicted {
-        wait(thread, true);
+        wait(thread, true, Handlers::Heard);
     }
 }
 
@@ -226,7 +257,7 @@ pub(crate) unsafe fn pass(thread: *mut Thread) {
         return;
     }
     log::flush(thread);
-    let handed = LOCK.with(|| {
+    let handed = queue_up(thread, Handlers::Heard, || {
         if WAITING.load(Ordering::Relaxed) == 0 && replay::may_run(thread) {
             draw(thread);
             return false;
@@ -238,7 +269,7 @@ pub(crate) unsafe fn pass(thread: *mut Thread) {
         true
     });
     if handed {
-        wait(thread, false);
+        wait(thread, false, Handlers::Heard);
     }
 }
 
@@ -256,51 +287,151 @@ pub(crate) unsafe fn give(thread: *mut Thread) {
     });
 }
 
-/// Waits for a turn.
+/// Leaves the runtime for a call that may wait, after the turn was given up; says whether the thread
+/// was away already.
+pub(crate) unsafe fn go_away(thread: *mut Thread) -> bool {
+    // In a static program the C library cannot be told from the handlers of the program.
+    if cfg!(reweave_static) {
+        return false;
+    }
+    let was_away = (*thread).away.swap(true, Ordering::Relaxed);
+    (*thread).attention.store(1, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    (*thread).depth = 0;
+    was_away
+}
+
+/// Comes back into the runtime, without a turn unless a handler of a signal took one.
+pub(crate) unsafe fn come_back(thread: *mut Thread, was_away: bool) {
+    (*thread).depth = 1;
+    compiler_fence(Ordering::SeqCst);
+    (*thread).away.store(was_away, Ordering::Relaxed);
+}
+
+/// Waits for a turn, unless a handler of a signal took one.
 pub(crate) unsafe fn take(thread: *mut Thread) {
+    take_with(thread, Handlers::Heard);
+}
+
+unsafe fn take_with(thread: *mut Thread, handlers: Handlers) {
     if !is_serial() {
         return;
     }
-    LOCK.with(|| {
-        (*thread).evicted.store(0, Ordering::Relaxed);
-        enqueue(thread);
-        hand_on_if_free();
+    if (*thread).evicted.load(Ordering::Acquire) != 0 {
+        rejoin(thread);
+    }
+    queue_up(thread, handlers, || {
+        stand(thread);
+        true
     });
-    wait(thread, false);
+    wait(thread, false, handlers);
+}
+
+/// Runs `body` with the lock held; says what it says: whether the thread waits for a turn now. If so,
+/// a signal that came meanwhile is handled as one that comes while it waits.
+unsafe fn queue_up(thread: *mut Thread, handlers: Handlers, body: impl FnOnce() -> bool) -> bool {
+    let mut was_away = None;
+    let waits = LOCK.with(|| {
+        let waits = body();
+        was_away = (waits && handlers == Handlers::Heard).then(|| go_away(thread));
+        waits
+    });
+    if let Some(was_away) = was_away {
+        come_back(thread, was_away);
+    }
+    waits
+}
+
+/// Whether handlers of signals that come while a thread waits for its turn are recorded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Handlers {
+    Heard,
+    Ignored,
 }
 
 /// Waits until `thread`, which is in the queue or has just left it, has the turn.
-unsafe fn wait(thread: *mut Thread, escaped: bool) {
+unsafe fn wait(thread: *mut Thread, escaped: bool, handlers: Handlers) {
     while (*thread).granted.swap(0, Ordering::Acquire) == 0 {
         if !is_serial() {
             return;
         }
-        let is_replayed = replay::is_on() && !replay::is_done();
-        sys::futex_wait(&(*thread).granted, 0, if is_replayed { LOOK_REPLAY_MS } else { LOOK_MS });
-        if (*thread).granted.load(Ordering::Acquire) == 0 {
-            look();
+        let was_away = (handlers == Handlers::Heard).then(|| go_away(thread));
+        if !is_granted(thread) && !(*thread).has_visited {
+            sys::futex_wait(&(*thread).granted, 0, look_after_ms());
+        }
+        if let Some(was_away) = was_away {
+            come_back(thread, was_away);
+        }
+        if !is_granted(thread) && !(*thread).has_visited {
+            queue_up(thread, handlers, || {
+                look();
+                true
+            });
+        }
+        if (*thread).has_visited {
+            stand_again(thread);
         }
     }
     if !is_serial() {
         return;
     }
     let number = (*thread).number + 1;
-    if LOGGED.swap(number, Ordering::Relaxed) != number || escaped {
+    if LOGGED.load(Ordering::Relaxed) != number || escaped {
         log::switch(thread, escaped);
+        compiler_fence(Ordering::SeqCst);
+        LOGGED.store(number, Ordering::Relaxed);
     }
     draw(thread);
+}
+
+/// Goes on to wait after a handler of a signal has had the turn, and may have it still.
+unsafe fn stand_again(thread: *mut Thread) {
+    (*thread).has_visited = false;
+    LOCK.with(|| stand(thread));
+}
+
+/// Makes sure that `thread` has the turn or is in the queue; call it with the lock held.
+unsafe fn stand(thread: *mut Thread) {
+    if HOLDER.load(Ordering::Relaxed) == thread {
+        (*thread).granted.store(1, Ordering::Release);
+        return;
+    }
+    (*thread).evicted.store(0, Ordering::Relaxed);
+    if !(*thread).is_queued {
+        enqueue(thread);
+    }
+    hand_on_if_free();
+}
+
+/// How long to sleep before looking whether anything moves.
+unsafe fn look_after_ms() -> u64 {
+    let holder = HOLDER.load(Ordering::Relaxed);
+    if is_guest(holder) {
+        LOOK_GUEST_MS
+    } else if replay::is_on() && !replay::is_done() {
+        LOOK_REPLAY_MS
+    } else {
+        LOOK_MS
+    }
+}
+
+/// Whether `holder` has its turn for a handler of a signal.
+unsafe fn is_guest(holder: *mut Thread) -> bool {
+    !holder.is_null() && (*holder).away.load(Ordering::Relaxed)
 }
 
 /// Says whose events follow, when the first thread starts.
 pub(crate) unsafe fn begin(thread: *mut Thread) {
     if is_serial() {
-        take(thread);
+        // Its first event comes first.
+        take_with(thread, Handlers::Ignored);
     } else {
         draw(thread);
     }
 }
 
 unsafe fn enqueue(thread: *mut Thread) {
+    (*thread).is_queued = true;
     (*thread).next = QUEUE.load(Ordering::Relaxed);
     QUEUE.store(thread, Ordering::Relaxed);
     WAITING.fetch_add(1, Ordering::Relaxed);
@@ -355,6 +486,7 @@ unsafe fn choose() -> *mut Thread {
 
 unsafe fn dequeue(thread: *mut Thread) {
     let mut link = QUEUE.load(Ordering::Relaxed);
+    (*thread).is_queued = false;
     WAITING.fetch_sub(1, Ordering::Relaxed);
     if link == thread {
         QUEUE.store((*thread).next, Ordering::Relaxed);
@@ -367,39 +499,40 @@ unsafe fn dequeue(thread: *mut Thread) {
 }
 
 /// Looks whether anything moves; if not, takes the turn from a thread that runs unseen, or gives
-/// up the plan.
+/// up the plan; call it with the lock held.
 #[cold]
 unsafe fn look() {
-    LOCK.with(|| {
-        let holder = HOLDER.load(Ordering::Relaxed);
-        let seen = process::words_written() ^ SWITCHES.load(Ordering::Relaxed) << 40;
-        let now = sys::now();
-        if SEEN.swap(seen, Ordering::Relaxed) != seen {
-            SEEN_AT.store(now, Ordering::Relaxed);
-            if !holder.is_null() {
-                RUN_TIME.store(sys::run_time((*holder).task), Ordering::Relaxed);
-            }
-            return;
+    let holder = HOLDER.load(Ordering::Relaxed);
+    let seen = process::words_written() ^ SWITCHES.load(Ordering::Relaxed) << 40;
+    let now = sys::now();
+    if SEEN.swap(seen, Ordering::Relaxed) != seen {
+        SEEN_AT.store(now, Ordering::Relaxed);
+        if !holder.is_null() {
+            RUN_TIME.store(sys::run_time((*holder).task), Ordering::Relaxed);
         }
-        let idle = now.saturating_sub(SEEN_AT.load(Ordering::Relaxed));
-        if replay::is_on() && !replay::is_done() {
-            if idle > process::patience_ns() {
-                replay::stalled();
-                SEEN_AT.store(now, Ordering::Relaxed);
-                hand_on_if_free();
-            } else if holder.is_null() && idle > AWAITED_NS {
-                replay::set_loose(true);
-                hand_on_if_free();
-            }
-        } else if idle > UNSEEN_NS && !holder.is_null() {
-            if is_past_its_access(holder) {
-                SEEN_AT.store(now, Ordering::Relaxed);
-                evict(holder);
-            }
-        } else if holder.is_null() {
+        return;
+    }
+    let idle = now.saturating_sub(SEEN_AT.load(Ordering::Relaxed));
+    if is_guest(holder) && idle > GUEST_NS && is_past_its_access(holder) {
+        SEEN_AT.store(now, Ordering::Relaxed);
+        dismiss(holder);
+    } else if replay::is_on() && !replay::is_done() {
+        if idle > process::patience_ns() {
+            replay::stalled();
+            SEEN_AT.store(now, Ordering::Relaxed);
+            hand_on_if_free();
+        } else if holder.is_null() && idle > AWAITED_NS {
+            replay::set_loose(true);
             hand_on_if_free();
         }
-    });
+    } else if idle > UNSEEN_NS && !holder.is_null() {
+        if is_past_its_access(holder) {
+            SEEN_AT.store(now, Ordering::Relaxed);
+            evict(holder);
+        }
+    } else if holder.is_null() {
+        hand_on_if_free();
+    }
 }
 
 /// Whether what `holder` logged last has surely happened: it has run for long since then, or sleeps
@@ -420,17 +553,40 @@ unsafe fn is_past_its_access(holder: *mut Thread) -> bool {
     name_end.is_none_or(|end| text.get(end + 2) == Some(&SLEEPING))
 }
 
+/// Whether `holder` was given the turn and has not noticed yet.
+unsafe fn is_granted(holder: *mut Thread) -> bool {
+    (*holder).granted.load(Ordering::Acquire) != 0
+}
+
 /// Takes the turn from `holder` if it is not in the runtime.
 unsafe fn evict(holder: *mut Thread) {
     (*holder).evicted.store(1, Ordering::SeqCst);
     (*holder).attention.store(1, Ordering::SeqCst);
     let is_certain = sys::membarrier();
     let depth = ptr::read_volatile(&raw const (*holder).depth);
-    if is_certain && depth == 0 {
+    let is_in_library = ptr::read_volatile(&raw const (*holder).in_library);
+    if is_certain && (depth == 0 || is_in_library) && !is_granted(holder) {
         process::count_eviction();
         HOLDER.store(ptr::null_mut(), Ordering::Relaxed);
         hand_on_if_free();
     } else {
         (*holder).evicted.store(0, Ordering::SeqCst);
     }
+}
+
+/// Takes the turn back that `guest` has for a handler of a signal, if it sleeps in its call again.
+unsafe fn dismiss(guest: *mut Thread) {
+    // What the handler does next sees that it is away, and queues up for the lock.
+    let is_certain = sys::membarrier();
+    let depth = ptr::read_volatile(&raw const (*guest).depth);
+    if !is_certain || depth != 0 || !is_guest(guest) || is_granted(guest) {
+        return;
+    }
+    // Its events are still those that are logged.
+    let pending = ((*guest).pending, 1 << (*guest).pending_size);
+    if pending.0 != 0 && sys::is_readable(pending.0, pending.1) {
+        log::flush(guest);
+    }
+    HOLDER.store(ptr::null_mut(), Ordering::Relaxed);
+    hand_on_if_free();
 }

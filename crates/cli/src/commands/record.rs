@@ -93,6 +93,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     followed.tell();
     let run = &followed.run;
     let recording = choose(run, attachment)?;
+    check_room(run, recording)?;
     let base = std::env::current_dir().context("the current folder is unknown")?;
     let mut summary = Summary::default();
     destination.write_bytes(|out: &mut dyn Write| {
@@ -148,10 +149,13 @@ fn choose(run: &Run, attachment: Attachment) -> anyhow::Result<&Recording> {
     let recordings = run.recordings.iter();
     let chosen =
         recordings.max_by_key(|it| (it.threads > 1, it.has_accesses, it.threads, it.events));
-    let chosen = chosen.context(
-        "the program never loaded the recorder: it may be static, or start with more rights than \
-         you have; build it with `reweave cc`",
-    )?;
+    let chosen = chosen.with_context(|| match run.unopened {
+        0 => {
+            "the program never loaded the recorder: it may be static, or start with more rights \
+             than you have; build it with `reweave cc`"
+        }
+        _ => "there is no room in /dev/shm for a recording; make room, or make it larger",
+    })?;
     if !chosen.has_accesses && attachment == Attachment::Preloaded {
         say(
             "reweave: only threads and locks were seen, no accesses to memory: the program was not \
@@ -165,16 +169,36 @@ fn choose(run: &Run, attachment: Attachment) -> anyhow::Result<&Recording> {
     Ok(chosen)
 }
 
+/// Refuses a recording that lacks a whole thread.
+fn check_room(run: &Run, recording: &Recording) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        recording.unrecorded == 0,
+        "{} threads could not be recorded, so the order of events is not known: /dev/shm is full, or \
+         the program may open no more files there; record with `--mode serial`, which needs one file",
+        recording.unrecorded
+    );
+    if run.unopened > 0 {
+        say(&format!("reweave: of {} other processes nothing is kept: no room", run.unopened));
+    }
+    Ok(())
+}
+
 /// Refuses what cannot be trusted.
 fn check(summary: &Summary) -> anyhow::Result<()> {
     anyhow::ensure!(
         summary.unforked.is_empty(),
-        "{} threads ran that nobody was seen to create, so the order of events is not known: is the \
-         recorder linked after the C library?",
+        "{} threads ran that nobody was seen to create, so the order of events is not known: the C \
+         library makes such threads itself, for timers and queues that notify by a thread \
+         (`SIGEV_THREAD`) and for `aio_read`, `aio_write` and `getaddrinfo_a`; so does a program that \
+         calls `clone`, or in which the recorder is linked after the C library",
         summary.unforked.len()
     );
     Ok(())
 }
+
+/// What can be left out of a recording without harm to what is said of the rest.
+const HARMLESS: [&str; 2] =
+    ["end of an object that is not live", "end of a block that did not begin"];
 
 fn tell(path: &Path, recording: &Recording, summary: &Summary, run: &Run, limit: u64) {
     if recording.events >= limit {
@@ -201,6 +225,12 @@ fn tell(path: &Path, recording: &Recording, summary: &Summary, run: &Run, limit:
         summary.threads,
         path.display()
     ));
+    if summary.impossible.keys().any(|what| !HARMLESS.contains(what)) {
+        say(
+            "reweave: warning: what was left out is synchronisation, so some that belongs to it may be \
+             missing; then findings are wrong, even with a schedule: `reweave confirm` tries them",
+        );
+    }
 }
 
 /// The program's own status; that of a program which we ended for being full is no failure.

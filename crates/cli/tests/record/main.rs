@@ -9,12 +9,15 @@
 )]
 
 mod attachments;
+mod channels;
 mod examples;
 mod exits;
 mod harness;
+mod memory;
 mod ordered;
 mod programs;
 mod rust;
+mod signals;
 mod sizes;
 mod values;
 mod watch;

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use super::blocking::yield_turn;
 use super::thread as threads;
-use super::{BUSY, acquire, acquired, doors, enter_or, outside, release, wait_on};
+use super::{BUSY, acquire, acquired, doors, enter_or, in_library, outside, release, wait_on};
 use crate::log::More;
 use crate::wire::{Kind, flag};
 
@@ -31,7 +31,8 @@ doors! {
             return real::thrd_create(handle, routine, argument);
         };
         let trampoline = threads::run_c11 as *const () as usize;
-        let result = real::thrd_create(handle, trampoline, start as usize);
+        let create = || real::thrd_create(handle, trampoline, start as usize);
+        let result = in_library(entry.thread, create);
         threads::created(&entry, start, result == C11_SUCCESS, handle);
         result
     }

@@ -54,10 +54,29 @@ struct Mutex {
 /// Whether the C library says to the running thread that it has `mutex` already, and neither waits
 /// nor takes it again.
 unsafe fn is_refused(mutex: usize) -> bool {
-    const KIND: c_int = 3;
-    const CHECKS: c_int = 2;
     let mutex = mutex as *const Mutex;
-    (*mutex).kind & KIND == CHECKS && ptr::read_volatile(&raw const (*mutex).owner) == sys::gettid()
+    (*mutex).kind & KIND == CHECKING && is_own(mutex)
+}
+
+/// Whether the C library says to the running thread that it does not have `mutex`, and does not give
+/// it back.
+unsafe fn is_anothers(mutex: usize) -> bool {
+    const ROBUST: c_int = 16;
+    let mutex = mutex as *const Mutex;
+    let kind = (*mutex).kind;
+    let is_checked = matches!(kind & KIND, CHECKING | RECURSIVE) || kind & ROBUST != 0;
+    is_checked && !is_own(mutex)
+}
+
+/// What of the kind of a mutex says whether it nests or checks.
+const KIND: c_int = 3;
+const CHECKING: c_int = 2;
+
+unsafe fn is_own(mutex: *const Mutex) -> bool {
+    /// Instead of the owner of a mutex whose last one died.
+    const INCONSISTENT: u32 = i32::MAX as u32;
+    let owner = ptr::read_volatile(&raw const (*mutex).owner);
+    owner == sys::gettid() || owner == INCONSISTENT
 }
 
 doors! {
@@ -106,7 +125,9 @@ doors! {
 
     fn pthread_mutex_unlock(mutex: usize) -> c_int {
         let entry = enter_or!(real::pthread_mutex_unlock(mutex));
-        release(&entry, mutex);
+        if !is_anothers(mutex) {
+            release(&entry, mutex);
+        }
         real::pthread_mutex_unlock(mutex)
     }
 

@@ -1,9 +1,10 @@
 //! The program as a whole: libraries that it loads, processes that it starts, blocks that it marks.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 use super::doors;
+use crate::hooks::atomic;
 use crate::log::{self, Entry};
 use crate::wire::Kind;
 use crate::{process, replay, thread, turn};
@@ -58,7 +59,7 @@ unsafe extern "C" fn count(object: *const LoadedObject, size: usize, adds: *mut 
 /// Notes the memory map if an object was loaded since it was last noted.
 pub(crate) unsafe fn note_new_objects(entry: &Entry) {
     let mut adds = 0_u64;
-    dl_iterate_phdr(count, (&raw mut adds).cast());
+    super::in_library(entry.thread, || dl_iterate_phdr(count, (&raw mut adds).cast()));
     // One more, so that a program that loads nothing is noted too.
     if LOADED.swap(adds + 1, Ordering::Relaxed) != adds + 1 {
         LOOKS.store(0, Ordering::Relaxed);
@@ -155,15 +156,11 @@ pub(crate) mod blocks {
 
 doors! {
     fn fork() -> c_int {
-        let Some(entry) = log::enter(thread::caller()) else {
-            return real::fork();
-        };
-        let result = real::fork();
-        if result == 0 {
-            core::mem::forget(entry);
-            process::restart_in_child();
+        // What the child must know of it is done by `on_fork`.
+        if let Some(entry) = log::enter(thread::caller()) {
+            drop(entry.flushed());
         }
-        result
+        real::fork()
     }
 
     fn longjmp(place: usize, value: c_int) -> () {
@@ -191,16 +188,69 @@ doors! {
 /// hook looked at memory that is not there, does not return to it.
 unsafe fn leave_runtime() {
     let thread = thread::current();
-    if thread.is_null() || thread == thread::off() || (*thread).depth == 0 {
+    if thread.is_null() || thread == thread::off() {
         return;
     }
-    (*thread).pending = 0;
+    let is_inside = (*thread).depth != 0;
+    if !is_inside && !(*thread).away.load(Ordering::Relaxed) {
+        return;
+    }
+    turn::come_back(thread, false);
+    if is_inside {
+        (*thread).pending = 0;
+        atomic::let_go(thread);
+        if turn::may_log(thread) {
+            restart_run(thread);
+        }
+    }
     turn::ensure(thread);
+    compiler_fence(Ordering::SeqCst);
     (*thread).depth = 0;
+}
+
+/// Counts anew if accesses were still counted that have been told: an event was written, and its
+/// writer jumped away before it had started to count again.
+unsafe fn restart_run(thread: *mut thread::Thread) {
+    let written = (*(*thread).buffer).written();
+    let run = (*thread).run;
+    if *run >> 32 != written & u64::from(u32::MAX) {
+        *run = written << 32;
+    }
+}
+
+unsafe extern "C" {
+    fn __register_atfork(
+        before: Option<unsafe extern "C" fn()>,
+        in_parent: Option<unsafe extern "C" fn()>,
+        in_child: Option<unsafe extern "C" fn()>,
+        object: *mut c_void,
+    ) -> c_int;
+}
+
+/// Makes sure that a child process is recorded on its own, by whatever function it was started.
+pub(crate) unsafe fn arm_fork() {
+    let before = super::channel::children::before_fork;
+    __register_atfork(Some(before), None, Some(on_fork), core::ptr::null_mut());
+}
+
+/// Called in a child process, which has only the thread that forked.
+unsafe extern "C" fn on_fork() {
+    let thread = thread::current();
+    if thread.is_null() || thread == thread::off() {
+        return;
+    }
+    // Frames below may be those of a hook or of a door, which go on as the thread that was.
+    if (*thread).depth == 0 && !(*thread).away.load(Ordering::Relaxed) {
+        process::restart_in_child();
+    } else {
+        process::leave_child_alone(thread);
+    }
 }
 
 #[cfg(not(reweave_static))]
 mod extents;
+#[cfg(not(reweave_static))]
+pub(crate) mod library;
 
 /// Doors that a static program does not have.
 #[cfg(not(reweave_static))]
@@ -208,14 +258,14 @@ mod dynamic {
     use core::ffi::c_int;
 
     use super::extents::Extents;
-    use crate::doors::{doors, enter_or, outside};
+    use crate::doors::{doors, enter_or, in_library, outside};
     use crate::thread;
 
     doors! {
         fn dlclose(object: usize) -> c_int {
             let code = thread::caller();
             let entry = enter_or!(real::dlclose(object)).flushed();
-            let before = Extents::now();
+            let before = in_library(entry.thread, || Extents::now());
             // Destructors of the object run recorded.
             drop(entry);
             let result = real::dlclose(object);
@@ -252,7 +302,8 @@ unsafe extern "C" fn dlopen(name: usize, flags: c_int) -> usize {
 
 #[cfg(not(reweave_static))]
 unsafe extern "C" fn opening() -> usize {
-    static FOUND: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
+    #[cfg_attr(reweave_export, used, unsafe(link_section = "reweave_doors"))]
+    static WAY: super::Way = super::Way::to("dlopen\0");
     LOOKS.store(LOOKS_AFTER_OPEN, Ordering::Relaxed);
-    super::find(&FOUND, b"dlopen\0")
+    WAY.find()
 }

@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_uint};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::program::log_range;
-use super::{doors, enter_or, outside};
+use super::{doors, enter_or, in_library, outside};
 use crate::log::Entry;
 use crate::thread::{self, Thread, life};
 use crate::wire::Kind;
@@ -27,8 +27,9 @@ pub(crate) struct Start {
 /// Bytes of a page that holds a [`Start`].
 const START_BYTES: usize = 4096;
 
-/// How often the end of a thread is put off: the C library makes four rounds.
-const END_DELAYS: u32 = 2;
+/// How often the end of a thread is put off: the C library makes four rounds, and what destructors do
+/// in the last one is not seen.
+const END_DELAYS: u32 = 3;
 
 unsafe extern "C" {
     fn pthread_key_create(key: *mut c_uint, destructor: usize) -> c_int;
@@ -205,7 +206,8 @@ doors! {
         if is_detached(attributes) {
             thread::mark((*start).thread, life::RELEASED);
         }
-        let result = real::pthread_create(handle, attributes, trampoline, start as usize);
+        let create = || real::pthread_create(handle, attributes, trampoline, start as usize);
+        let result = in_library(entry.thread, create);
         created(&entry, start, result == 0, handle);
         result
     }

@@ -10,7 +10,7 @@ use core::sync::atomic::{
 };
 
 use crate::log::{self, Entry, More};
-use crate::thread::{self, Spin};
+use crate::thread::{self, Spin, Thread};
 use crate::wire::Kind;
 use crate::{replay, turn};
 
@@ -21,21 +21,35 @@ pub(crate) fn reset() {
     LOCKS.iter().for_each(Spin::reset);
 }
 
+/// Gives back the locks that `thread` holds: it jumped away from what it held them for.
+pub(crate) unsafe fn let_go(thread: *mut Thread) {
+    LOCKS.iter().for_each(|lock| lock.let_go(owner(thread)));
+}
+
+/// As whom `thread` holds locks.
+#[inline]
+unsafe fn owner(thread: *mut Thread) -> u32 {
+    (*thread).task.max(1)
+}
+
 /// Runs `body`, which executes and logs an operation at `address`, as one step.
 #[inline]
-fn one_step<R>(address: usize, body: impl FnOnce() -> R) -> R {
+unsafe fn one_step<R>(address: usize, body: impl FnOnce() -> R) -> R {
     if turn::is_serial() {
         return body();
     }
-    LOCKS[(address >> 3) % LOCKS.len()].with(body)
+    // If there is no such memory, that is found out before others have to wait.
+    (address as *const u8).read_volatile();
+    LOCKS[(address >> 3) % LOCKS.len()].hold(owner(thread::current()), body)
 }
 
 /// Waits until no operation that is under way on the `length` bytes at `address` is still to be
 /// logged.
-pub(crate) fn await_steps(address: usize, length: usize) {
+pub(crate) unsafe fn await_steps(address: usize, length: usize) {
     if !turn::is_serial() {
+        let owner = owner(thread::current());
         for word in address >> 3..=(address + length - 1) >> 3 {
-            LOCKS[word % LOCKS.len()].with(|| ());
+            LOCKS[word % LOCKS.len()].hold(owner, || ());
         }
     }
 }

@@ -1,0 +1,71 @@
+//! Handlers of signals: what they do is recorded where it can be, and wherever they jump to, the
+//! program goes on. What cannot be recorded is refused, with the reason.
+
+use super::harness::{Behaviour, Workshop};
+
+const PROGRAM: &str = "handlers.c";
+const MODES: [&str; 2] = ["serial", "free"];
+
+/// Records the program in both modes, which must print `expected`; gives what `check` finds.
+#[track_caller]
+fn findings(case: &str, expected: &str) -> Vec<(&'static str, Vec<String>)> {
+    let Some(folder) = Workshop::built(PROGRAM) else { return Vec::new() };
+    let expected = Behaviour { code: Some(0), printed: expected.to_owned() };
+    let mut all = Vec::new();
+    for mode in MODES {
+        let recorded = folder.record(&["--mode", mode], &["handlers", case]);
+        assert_eq!(recorded.behaviour, expected, "{mode}: {}", recorded.said);
+        assert!(!recorded.said.contains("left out"), "{mode}: {}", recorded.said);
+        all.push((mode, folder.findings()));
+    }
+    all
+}
+
+/// Records the program in `mode`, which must run on while it is refused because of `reason`.
+#[track_caller]
+fn refuses(case: &str, mode: &str, printed: &str, reason: &str) {
+    let Some(folder) = Workshop::built(PROGRAM) else { return };
+    let words = ["record", "-o", "run.rwt", "--mode", mode, "--", "./handlers", case];
+    let output = folder.reweave(&words);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), printed, "{said}");
+    assert!(!output.status.success(), "{said}");
+    assert!(said.contains(reason), "{said}");
+    assert!(!folder.path("run.rwt").exists(), "nothing is written that cannot be trusted");
+}
+
+#[test]
+fn what_a_handler_does_while_its_thread_waits_is_recorded() {
+    for (mode, found) in findings("posts", "3 2\n") {
+        assert!(found.is_empty(), "{mode}: {found:?}");
+    }
+}
+
+#[test]
+fn a_handler_can_jump_away_from_the_runtime() {
+    findings("jumps", "1000\n");
+}
+
+#[test]
+fn a_handler_can_jump_away_from_an_atomic_access_that_faults() {
+    for (mode, found) in findings("faults", "recovered\n") {
+        assert!(found.is_empty(), "{mode}: {found:?}");
+    }
+}
+
+#[test]
+fn a_handler_can_fork_while_its_thread_waits() {
+    findings("splits", "7\n");
+}
+
+#[test]
+fn a_thread_that_cannot_be_recorded_is_not_passed_over() {
+    refuses("files", "free", "1\n", "could not be recorded");
+}
+
+#[test]
+fn threads_that_the_c_library_makes_are_named() {
+    for mode in MODES {
+        refuses("timer", mode, "ticked\n", "SIGEV_THREAD");
+    }
+}
