@@ -17,6 +17,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use reweave_base::FxHashSet;
 use reweave_runtime::link::{Reader, Session};
@@ -80,6 +81,9 @@ pub struct Recording {
     pub mode: Mode,
 }
 
+/// How often it is looked whether the program has started another process.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
 /// Reads what recorded processes write.
 pub struct Collector {
     directory: TempDir,
@@ -87,6 +91,8 @@ pub struct Collector {
     _settings: File,
     spools: PathBuf,
     seen: FxHashSet<PathBuf>,
+    /// When it was last looked for processes.
+    looked: Instant,
     processes: Vec<Process>,
     limit: u64,
     drained: u64,
@@ -178,6 +184,7 @@ impl Collector {
             _settings: locked,
             spools: spools.to_path_buf(),
             seen: FxHashSet::default(),
+            looked: Instant::now(),
             processes: Vec::new(),
             limit,
             drained: 0,
@@ -210,7 +217,10 @@ impl Collector {
     /// # Errors
     /// If a spool cannot be written.
     pub fn poll(&mut self, tap: &mut Tap<'_>) -> io::Result<u64> {
-        self.look_for_processes()?;
+        if self.processes.is_empty() || self.looked.elapsed() >= LOOK_EVERY {
+            self.look_for_processes()?;
+            self.looked = Instant::now();
+        }
         let before = self.drained;
         for (place, process) in self.processes.iter_mut().enumerate() {
             let room = self.limit.saturating_sub(self.drained);
@@ -229,7 +239,7 @@ impl Collector {
     pub fn wait(&self) {
         match self.processes.last() {
             Some(process) => process.session.listen(2),
-            None => std::thread::sleep(std::time::Duration::from_millis(1)),
+            None => std::thread::sleep(Duration::from_millis(1)),
         }
     }
 

@@ -8,7 +8,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use crate::doors::program;
-use crate::predict;
+use crate::predict::{self, Slot};
 use crate::shared::{RING_HEADER_BYTES, Ring, file_bytes};
 use crate::thread::{self, Thread};
 use crate::wire::{ADDRESS_MASK, EVENT_WORDS_MAX, Kind, shift};
@@ -344,22 +344,60 @@ pub(crate) unsafe fn access(kind: Kind, size: u32, address: u64, code: u64) {
     if is_due || !is_expected {
         return attended(thread, kind, size, address, code);
     }
-    if !(*thread).memories.is_null() {
-        let pending = (*thread).pending;
-        let is_known = pending == 0 || is_as_remembered(thread, pending, (*thread).pending_size);
-        let is_seen = !matches!(kind, Kind::Read) || is_as_remembered(thread, address, size);
-        if !is_known || !is_seen {
-            return attended(thread, kind, size, address, code);
-        }
-        (*thread).pending = if matches!(kind, Kind::Read) { 0 } else { address };
-        (*thread).pending_size = size;
+    if (*thread).memories.is_null() {
+        return count(thread, slot);
     }
-    (*slot).address = address.wrapping_add((*slot).stride);
+    // What else there is to do needs registers that this way does without.
+    match (kind, size) {
+        (Kind::Read, 0) => read_known::<0>(thread, slot, address, code),
+        (Kind::Read, 1) => read_known::<1>(thread, slot, address, code),
+        (Kind::Read, 2) => read_known::<2>(thread, slot, address, code),
+        (Kind::Read, _) => read_known::<3>(thread, slot, address, code),
+        _ => write_known(thread, slot, size, address, code),
+    }
+}
+
+/// Counts an access that is as `slot` expects.
+#[inline(always)]
+unsafe fn count(thread: *mut Thread, slot: *mut Slot) {
+    (*slot).address = (*slot).address.wrapping_add((*slot).stride);
     (*thread).previous = slot;
     (*thread).expected = (*thread).slots.add((*slot).follow as usize);
     *(*thread).run += 1;
     compiler_fence(Ordering::SeqCst);
     (*thread).depth = 0;
+}
+
+/// Whether what the last write stored, if it is still to be told, is what was there before.
+#[inline(always)]
+unsafe fn is_pending_known(thread: *mut Thread) -> bool {
+    let pending = (*thread).pending;
+    pending == 0 || is_as_remembered(thread, pending, (*thread).pending_size)
+}
+
+/// A read of `1 << SIZE` bytes that is where it was expected, and may be of what was last seen there.
+#[inline(never)]
+unsafe fn read_known<const SIZE: u32>(
+    thread: *mut Thread,
+    slot: *mut Slot,
+    address: u64,
+    code: u64,
+) {
+    if !is_pending_known(thread) || !is_as_remembered(thread, address, SIZE) {
+        return attended(thread, Kind::Read, SIZE, address, code);
+    }
+    (*thread).pending = 0;
+    count(thread, slot);
+}
+
+/// A write that is where it was expected.
+#[inline(never)]
+unsafe fn write_known(thread: *mut Thread, slot: *mut Slot, size: u32, address: u64, code: u64) {
+    if !is_pending_known(thread) {
+        return attended(thread, Kind::Write, size, address, code);
+    }
+    ((*thread).pending, (*thread).pending_size) = (address, size);
+    count(thread, slot);
 }
 
 /// Writes an access to a ring that has room for it, and learns from it.

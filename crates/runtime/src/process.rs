@@ -378,12 +378,10 @@ pub(crate) unsafe fn end(thread: *mut Thread) {
 #[cold]
 pub(crate) unsafe fn adopt() -> *mut Thread {
     if !is_on() {
-        // Before the start nobody is recorded; afterwards nobody is, ever.
-        if HEADER.load(Ordering::Acquire).is_null() && DIRECTORY_LENGTH.load(Ordering::Relaxed) == 0
-        {
-            return thread::off();
+        // Before the start nobody is recorded yet; afterwards nobody is, ever.
+        if STARTED.load(Ordering::Acquire) {
+            thread::set_current(thread::off());
         }
-        thread::set_current(thread::off());
         return thread::off();
     }
     if is_any_awaited() {

@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use reweave_record::gather::write_trace;
 use reweave_record::run::{Options, record};
 use reweave_record::shared::Mode;
 use reweave_record::unpack::{Runtime, unpack};
@@ -39,6 +40,7 @@ taken in turn, and the least of five is shown. Made by `cargo run --release -p x
 - `free`: threads run in parallel; `serial`: one at a time, with the values of all accesses; `inside`: with the runtime linked into
   the program, not beside it
 - `bytes`: on disk, for each event, in `serial` recordings
+- `trace`: what it takes afterwards to make the trace of a `serial` recording
 
 ";
 
@@ -69,8 +71,8 @@ pub(super) fn table() -> anyhow::Result<String> {
     let mut table = String::from(HEAD);
     writeln!(table, "Measured on: {}.\n", machine())?;
     let names: Vec<&str> = WAYS.iter().map(|(_, name)| *name).collect();
-    writeln!(table, "| program | events | {} | bytes |", names.join(" | "))?;
-    writeln!(table, "| --- | ---: | {} ---: |", "---: | ".repeat(WAYS.len()))?;
+    writeln!(table, "| program | events | {} | bytes | trace |", names.join(" | "))?;
+    writeln!(table, "| --- | ---: | {} ---: | ---: |", "---: | ".repeat(WAYS.len()))?;
     for (name, source) in PROGRAMS {
         build(folder.path(), name, source, &runtime)?;
         let mut least = [Duration::MAX; WAYS.len()];
@@ -79,14 +81,15 @@ pub(super) fn table() -> anyhow::Result<String> {
                 least[place] = least[place].min(time(folder.path(), name, *way)?);
             }
         }
-        let (events, bytes) = size(folder.path(), name)?;
+        let Recorded { events, bytes, conversion } = recorded(folder.path(), name)?;
         let plain = least[0].as_secs_f64();
         let shown = least.map(|time| {
             let seconds = time.as_secs_f64();
             format!("{seconds:.3} ({:.1})", seconds / plain)
         });
         let each = bytes as f64 / events as f64;
-        writeln!(table, "| {name} | {events} | {} | {each:.3} |", shown.join(" | "))?;
+        let trace = conversion.as_secs_f64();
+        writeln!(table, "| {name} | {events} | {} | {each:.3} | {trace:.2} |", shown.join(" | "))?;
     }
     Ok(table)
 }
@@ -107,7 +110,8 @@ fn build(folder: &Path, name: &str, source: &str, runtime: &Runtime) -> anyhow::
     gcc(&[sanitize], &[path(".c")], &path(".sanitized"))?;
     gcc(&[sanitize, "-c"], &[path(".c")], &path(".o"))?;
     let beside = format!("-Wl,-rpath,{}", runtime.folder().display());
-    gcc(&[&beside], &[runtime.shared(), path(".o")], &path(".beside"))?;
+    let needed = "-Wl,--no-as-needed";
+    gcc(&[needed, &beside], &[runtime.shared(), path(".o")], &path(".beside"))?;
     gcc(&["-rdynamic"], &[path(".o"), runtime.object()], &path(".inside"))
 }
 
@@ -145,8 +149,15 @@ fn parse(text: &str) -> anyhow::Result<Duration> {
     Ok(Duration::from_secs(60 * minutes) + Duration::from_secs_f64(seconds))
 }
 
-/// How many events a serial recording has, and how many bytes.
-fn size(folder: &Path, name: &str) -> anyhow::Result<(u64, u64)> {
+/// A serial recording.
+struct Recorded {
+    events: u64,
+    bytes: u64,
+    /// How long it takes to make its trace.
+    conversion: Duration,
+}
+
+fn recorded(folder: &Path, name: &str) -> anyhow::Result<Recorded> {
     let program = folder.join(format!("{name}.beside"));
     let spools = tempfile::tempdir()?;
     let run = record(
@@ -155,7 +166,10 @@ fn size(folder: &Path, name: &str) -> anyhow::Result<(u64, u64)> {
         spools.path(),
     )?;
     let recording = run.recordings.first().context("nothing was recorded")?;
-    Ok((recording.events, fs::metadata(&recording.spool)?.len()))
+    let start = Instant::now();
+    let summary = write_trace(recording, folder, false, &mut std::io::sink())?;
+    let bytes = fs::metadata(&recording.spool)?.len();
+    Ok(Recorded { events: summary.recorded, bytes, conversion: start.elapsed() })
 }
 
 const fn serial() -> Options {

@@ -25,9 +25,9 @@ use crate::interrupt;
 /// Run a program once and record it.
 ///
 /// A program that was built with `reweave cc`, `reweave c++` or `cargo reweave` is recorded whole, and so is
-/// one that was built with gcc's -fsanitize=thread. Of any other, threads and locks are seen, which is
-/// enough for deadlocks. By default one thread runs at a time, and the order and the values of all
-/// accesses are exact. Ends as the program does, with its status.
+/// one that was built with gcc's -fsanitize=thread. Of any other, threads and the C library's locks are
+/// seen, which is enough for their deadlocks. By default one thread runs at a time, and the order and the
+/// values of all accesses are exact. Ends as the program does, with its status.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  reweave cc -pthread bank.c -o bank\n  reweave record -- ./bank 10\n  \
@@ -158,8 +158,8 @@ fn choose(run: &Run, attachment: Attachment) -> anyhow::Result<&Recording> {
     })?;
     if !chosen.has_accesses && attachment == Attachment::Preloaded {
         say(
-            "reweave: only threads and locks were seen, no accesses to memory: the program was not \
-             built with `reweave cc`",
+            "reweave: only threads and the C library's locks were seen, no accesses to memory, so no \
+             race can be found: build the program with `reweave cc` or `cargo reweave build`",
         );
     }
     if run.recordings.len() > 1 {

@@ -34,7 +34,11 @@ fn deadlocks_of_a_program_that_was_not_built_for_us() {
     let folder = Workshop::with(&["abba.c"]);
     folder.build_plain("abba.c", "gcc", "plain", &[]);
     let recorded = record_alive(&folder, "plain");
-    assert!(recorded.said.contains("only threads and locks were seen"), "{}", recorded.said);
+    assert!(
+        recorded.said.contains("only threads and the C library's locks were seen"),
+        "{}",
+        recorded.said
+    );
     assert_eq!(recorded.trace.names().vars.len(), 0);
     confirms_deadlock(&folder, "plain");
 }
@@ -50,7 +54,11 @@ fn of_a_program_that_was_not_built_for_us_no_access_is_told() {
         folder.build_plain(name, "gcc", "plain", &["-fno-builtin"]);
         let recorded = folder.record_all(&[], &["plain"]);
         recorded.must_be_whole();
-        assert!(recorded.said.contains("only threads and locks were seen"), "{}", recorded.said);
+        assert!(
+            recorded.said.contains("only threads and the C library's locks were seen"),
+            "{}",
+            recorded.said
+        );
         // What the kernel carries is seen, since calls say so.
         let is_access = |op: Op| matches!(op, Op::Read(_) | Op::Write(_));
         let accesses = recorded.trace.events().filter(|(_, event)| is_access(event.op));

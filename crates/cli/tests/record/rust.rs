@@ -302,10 +302,10 @@ fn what_cargo_runs_is_recorded_and_ends_as_it_does() {
     let run = cargo(&["-o", "mine.rwt", "run", "--offline", "--bin", "sound", "--", "mutex"]);
     assert_eq!((run.status.code(), &*text(&run.stdout)), (Some(3), "mutex 18\n"));
     assert!(traces.join("mine.rwt").is_file());
-    let test = cargo(&["-o", ".", "test", "--offline", "--lib", "-p", "project"]);
+    let test = cargo(&["-o", "made/here", "test", "--offline", "--lib", "-p", "project"]);
     assert_eq!(test.status.code(), Some(0), "{}", text(&test.stderr));
     assert!(text(&test.stdout).contains("2 passed"), "{}", text(&test.stdout));
-    let trace = traces.join("project.rwt").display().to_string();
+    let trace = traces.join("made/here/project-test.rwt").display().to_string();
     let check = project.reweave(&["check", &trace]);
     assert!(check.status.success(), "{}", text(&check.stdout));
     let words = ["test", "--offline", "--lib", "-p", "project", "--", "--include-ignored"];

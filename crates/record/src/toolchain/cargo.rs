@@ -14,6 +14,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
@@ -32,6 +33,9 @@ const FOLDER_VARIABLE: &str = "REWEAVE_CARGO_FOLDER";
 
 /// Where the user wants the trace.
 const OUTPUT_VARIABLE: &str = "REWEAVE_CARGO_OUTPUT";
+
+/// When cargo was called, so that no trace of this call is written over.
+const STARTED_VARIABLE: &str = "REWEAVE_CARGO_STARTED";
 
 /// The flag that allows to combine code with and without the sanitizer.
 const ALLOW_MIXING: &str = "-Cunsafe-allow-abi-mismatch=sanitizer";
@@ -368,7 +372,15 @@ fn set_runner(
     let mut runner = plain_path(&request.own, char::is_whitespace)?.into_os_string();
     runner.push(format!(" {RUNNER}"));
     let folder = request.folder.clone().into_os_string();
-    let output = asked.output.as_ref().map(|output| request.folder.join(output).into_os_string());
+    let output = asked.output.as_ref().map(|output| request.folder.join(output));
+    if let Some(output) = output.as_ref().filter(|output| output.extension().is_none()) {
+        std::fs::create_dir_all(output).map_err(|error| {
+            ToolchainError::Usage(format!("cannot make the folder {}: {error}", output.display()))
+        })?;
+    }
+    let output = output.map(PathBuf::into_os_string);
+    let started = since_epoch(SystemTime::now()).as_nanos().to_string();
+    call.environment.push((STARTED_VARIABLE.into(), Some(started.into())));
     call.environment.push((RUNNER_VARIABLE.into(), Some(runner)));
     call.environment.push((FOLDER_VARIABLE.into(), Some(folder)));
     call.environment.push((OUTPUT_VARIABLE.into(), output));
@@ -395,6 +407,8 @@ pub fn runner(own: &Path, arguments: &[OsString]) -> Result<Invocation, Toolchai
             Some(output) => output,
             None => folder.join(name),
         };
+        let started = std::env::var(STARTED_VARIABLE).ok().and_then(|text| text.parse().ok());
+        let trace = started.map_or_else(|| trace.clone(), |started| unwritten(&trace, started));
         let mut words = ["record", "-o"].map(OsString::from).to_vec();
         words.extend([trace.into_os_string(), "--".into()]);
         words.extend_from_slice(arguments);
@@ -402,16 +416,38 @@ pub fn runner(own: &Path, arguments: &[OsString]) -> Result<Invocation, Toolchai
     };
     call.environment.push((FOLDER_VARIABLE.into(), None));
     call.environment.push((OUTPUT_VARIABLE.into(), None));
+    call.environment.push((STARTED_VARIABLE.into(), None));
     Ok(call)
 }
 
-/// The name of the trace of a program, without the number that cargo adds to tests.
+fn since_epoch(time: SystemTime) -> Duration {
+    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// `trace`, or a name like it if it was written after `started`, by another program of the same call
+/// of cargo.
+fn unwritten(trace: &Path, started: u128) -> PathBuf {
+    let is_written = |path: &Path| {
+        let written = std::fs::metadata(path).and_then(|file| file.modified());
+        written.is_ok_and(|time| since_epoch(time).as_nanos() >= started)
+    };
+    if !is_written(trace) {
+        return trace.to_owned();
+    }
+    let part = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    let (stem, extension) = (part(trace.file_stem()), part(trace.extension()));
+    let other = |number: u32| trace.with_file_name(format!("{stem}-{number}.{extension}"));
+    (2..).map(other).find(|path| !is_written(path)).unwrap_or_else(|| trace.to_owned())
+}
+
+/// The name of the trace of a program. Tests have a number from cargo, and often the name of what
+/// they test.
 fn trace_name(program: &Path) -> String {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let is_number = |text: &str| text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let plain = match name.rsplit_once('-') {
-        Some((plain, number)) if is_number(number) => plain,
-        _ => &name,
+        Some((plain, number)) if is_number(number) => format!("{plain}-test"),
+        _ => name.into_owned(),
     };
     format!("{plain}.rwt")
 }
@@ -454,12 +490,26 @@ mod tests {
     }
 
     #[test]
+    fn no_trace_of_one_call_of_cargo_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("bank-test.rwt");
+        let started = since_epoch(SystemTime::now()).as_nanos() - 1_000_000_000;
+        assert_eq!(unwritten(&trace, started), trace);
+        std::fs::write(&trace, "").unwrap();
+        let second = folder.path().join("bank-test-2.rwt");
+        assert_eq!(unwritten(&trace, started), second);
+        std::fs::write(&second, "").unwrap();
+        assert_eq!(unwritten(&trace, started), folder.path().join("bank-test-3.rwt"));
+        assert_eq!(unwritten(&trace, u128::MAX), trace, "of another call");
+    }
+
+    #[test]
     fn a_trace_is_named_after_its_program() {
         let check = |program: &str, expected: &str| {
             assert_eq!(trace_name(Path::new(program)), expected);
         };
         check("target/debug/bank", "bank.rwt");
-        check("target/debug/deps/bank-0123456789abcdef", "bank.rwt");
+        check("target/debug/deps/bank-0123456789abcdef", "bank-test.rwt");
         check("target/debug/bank-account", "bank-account.rwt");
     }
 }
