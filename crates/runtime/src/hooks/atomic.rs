@@ -32,10 +32,16 @@ unsafe fn owner(thread: *mut Thread) -> u32 {
     (*thread).task.max(1)
 }
 
-/// Runs `body`, which executes and logs an operation at `address`, as one step.
+/// Runs `body`, which executes and logs an operation on the `1 << size` bytes at `address`, as one
+/// step. A plan may want the thread to stand before it.
 #[inline]
-unsafe fn one_step<R>(address: usize, body: impl FnOnce() -> R) -> R {
+unsafe fn one_step<R>(entry: &Entry, address: usize, size: u32, body: impl FnOnce() -> R) -> R {
     if turn::is_serial() {
+        if replay::is_on() {
+            // What it will have been is not known yet, and does not matter to who stands before it.
+            let place = [address as u64, 1 << size];
+            replay::before(entry.thread, entry.code, place, Kind::AtomicLoad);
+        }
         return body();
     }
     // If there is no such memory, that is found out before others have to wait.
@@ -125,7 +131,7 @@ macro_rules! updates {
                     }
                 };
                 let Some(entry) = log::enter(thread::caller()) else { return execute() };
-                one_step(address as usize, || {
+                one_step(&entry, address as usize, $size, || {
                     let before = execute();
                     let stored = u64::from(apply(before, operand));
                     let done = Done { kind: Kind::AtomicUpdate, seen: u64::from(before), stored };
@@ -145,7 +151,7 @@ macro_rules! atomics {
             let Some(entry) = log::enter(thread::caller()) else {
                 return (*address).load(Ordering::SeqCst);
             };
-            one_step(address as usize, || {
+            one_step(&entry, address as usize, $size, || {
                 let seen = (*address).load(Ordering::SeqCst);
                 let done = Done { kind: Kind::AtomicLoad, seen: u64::from(seen), stored: 0 };
                 log_atomic(&entry, address as usize, $size, order, &done);
@@ -157,7 +163,7 @@ macro_rules! atomics {
             let Some(entry) = log::enter(thread::caller()) else {
                 return (*address).store(value, Ordering::SeqCst);
             };
-            one_step(address as usize, || {
+            one_step(&entry, address as usize, $size, || {
                 let done = Done { kind: Kind::AtomicStore, seen: 0, stored: u64::from(value) };
                 log_atomic(&entry, address as usize, $size, order, &done);
                 (*address).store(value, Ordering::SeqCst);
@@ -229,7 +235,7 @@ unsafe fn compare_exchange(
     execute: impl Fn() -> u64,
 ) -> u64 {
     let Some(entry) = log::enter(thread::caller()) else { return execute() };
-    one_step(address, || {
+    one_step(&entry, address, size, || {
         let seen = execute();
         let succeeded = seen == expected;
         let kind = if succeeded { Kind::AtomicUpdate } else { Kind::AtomicFailed };

@@ -60,7 +60,7 @@ unsafe fn logged_update(
     change: impl Fn(u128) -> u128,
 ) -> u128 {
     let Some(entry) = log::enter(thread::caller()) else { return update(address, change) };
-    one_step(address as usize, || {
+    one_step(&entry, address as usize, 4, || {
         let before = update(address, &change);
         log_halves(&entry, address, order, kind, [before, change(before)]);
         before
@@ -77,7 +77,7 @@ unsafe fn compare(
     let Some(entry) = log::enter(thread::caller()) else {
         return swap_if(address, expected, value);
     };
-    one_step(address as usize, || {
+    one_step(&entry, address as usize, 4, || {
         let seen = swap_if(address, expected, value);
         let (kind, order) = if seen == expected {
             (Kind::AtomicUpdate, order)
