@@ -89,7 +89,15 @@ pub fn run(
     let mut child = command.spawn()?;
     let mut ending: Option<Instant> = None;
     let status = loop {
-        let drained = collector.poll(tap)?;
+        let drained = match collector.poll(tap) {
+            Ok(drained) => drained,
+            Err(error) => {
+                // The program is none the worse for it: it goes on, and is not left alone.
+                collector.stop();
+                child.wait()?;
+                return Err(error);
+            }
+        };
         if let Some(status) = child.try_wait()? {
             break status;
         }
