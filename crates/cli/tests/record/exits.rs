@@ -123,3 +123,19 @@ fn a_program_that_is_stopped_for_a_while_loses_no_turn() {
     assert!(said.contains("of 5 threads kept"), "{said}");
     assert!(!said.contains("slept in a call"), "{said}");
 }
+
+#[test]
+fn locks_of_the_loader_and_of_allocators_keep_nobody_waiting() {
+    let Some(folder) = Workshop::built("loader.c") else { return };
+    for mode in MODES {
+        for seed in 1..=6 {
+            let mut command = folder.command("timeout");
+            command.args(["60", env!("CARGO_BIN_EXE_reweave"), "record", "-o", "run.rwt"]);
+            command.args(["--mode", mode, "--seed", &seed.to_string(), "--", "./loader"]);
+            let output = command.output().expect("the command starts");
+            let behaviour = Behaviour::of(&output);
+            assert_eq!((behaviour.code, &*behaviour.printed), (Some(0), "6\n"), "{mode} {seed}");
+            assert_eq!(folder.findings(), [] as [&str; 0], "{mode} {seed}");
+        }
+    }
+}

@@ -69,3 +69,14 @@ fn every_operation_on_sixteen_bytes_does_what_it_says() {
         }
     }
 }
+
+#[test]
+fn a_thread_is_joined_that_had_the_handle_when_it_was_asked_for() {
+    let Some(folder) = Workshop::built("reused.c") else { return };
+    for seed in 1..=6 {
+        let recorded = folder.record(&["--seed", &seed.to_string()], &["reused"]);
+        assert_eq!(recorded.behaviour.printed, "200 40\n");
+        recorded.must_be_whole();
+        assert_eq!(folder.findings(), [] as [&str; 0], "{seed}");
+    }
+}

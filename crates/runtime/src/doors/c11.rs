@@ -31,9 +31,10 @@ doors! {
             return real::thrd_create(handle, routine, argument);
         };
         let trampoline = threads::run_c11 as *const () as usize;
+        let child = threads::child_of(start);
         let create = || real::thrd_create(handle, trampoline, start as usize);
         let result = in_library(entry.thread, create);
-        threads::created(&entry, start, result == C11_SUCCESS, handle);
+        threads::created(&entry, child, start, result == C11_SUCCESS, handle);
         result
     }
 
@@ -43,8 +44,8 @@ doors! {
     }
 
     fn thrd_detach(thread: u64) -> c_int {
-        let entry = enter_or!(real::thrd_detach(thread));
-        threads::detach(&entry, thread);
+        let _entry = enter_or!(real::thrd_detach(thread));
+        threads::detach(thread);
         real::thrd_detach(thread)
     }
 

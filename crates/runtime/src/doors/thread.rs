@@ -115,17 +115,32 @@ pub(crate) unsafe fn prepare(
     Some(start)
 }
 
-/// Notes how the creation went; `handle` is where the C library put the new thread's handle.
-pub(crate) unsafe fn created(entry: &Entry, start: *mut Start, succeeded: bool, handle: usize) {
+/// Notes how the creation of the thread `number` went; `handle` is where the C library put its handle.
+pub(crate) unsafe fn created(
+    entry: &Entry,
+    (child, number): (*mut Thread, u32),
+    start: *mut Start,
+    succeeded: bool,
+    handle: usize,
+) {
     if succeeded {
-        // The block is looked up by its handle, which only the creator knows for certain.
-        let _ = handle;
+        // It tells its handle itself when it begins, but may be joined before. By now it may also
+        // have ended, and another have its block.
+        if (*child).number == number {
+            let handle = *(handle as *const u64);
+            let told = &(*child).handle;
+            _ = told.compare_exchange(0, handle, Ordering::AcqRel, Ordering::Relaxed);
+        }
         return;
     }
-    let child = (*start).thread;
-    entry.log(Kind::ForkFailed, u64::from((*child).number));
+    entry.log(Kind::ForkFailed, u64::from(number));
     sys::unmap(start.cast(), START_BYTES);
     thread::mark(child, life::ENDED | life::RELEASED);
+}
+
+/// The thread that `start` describes, and its number.
+pub(crate) unsafe fn child_of(start: *const Start) -> (*mut Thread, u32) {
+    ((*start).thread, (*(*start).thread).number)
 }
 
 /// Becomes the thread that `start` describes and says what to run.
@@ -152,15 +167,23 @@ pub(crate) unsafe extern "C" fn run_c11(start: *mut Start) -> c_int {
     routine(argument)
 }
 
-/// The thread with the handle `handle` that nobody has joined.
-unsafe fn find(handle: u64) -> Option<*mut Thread> {
-    let mut found = None;
+/// The threads with the handle `handle` of which it was not told that they were joined: the oldest,
+/// and the newest, which has the handle now. The others were joined, by who had no turn yet to tell.
+unsafe fn find(handle: u64) -> Option<(*mut Thread, *mut Thread)> {
+    let mut found: Option<(*mut Thread, *mut Thread)> = None;
     thread::each(|thread| {
         let state = (*thread).life.load(Ordering::Acquire);
         if (*thread).handle.load(Ordering::Acquire) == handle && state & life::RELEASED == 0 {
-            found = Some(thread);
+            let (mut oldest, mut newest) = found.unwrap_or((thread, thread));
+            if (*thread).number < (*oldest).number {
+                oldest = thread;
+            }
+            if (*thread).number > (*newest).number {
+                newest = thread;
+            }
+            found = Some((oldest, newest));
         }
-        found.is_some()
+        false
     });
     found
 }
@@ -172,11 +195,11 @@ pub(crate) unsafe fn join<T>(
     status: *mut T,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    let before = find(handle);
+    let before = find(handle).map(|(_, newest)| newest);
     let result = outside(entry.thread, call);
-    // A thread that had not run yet when we looked has told its handle by now.
+    // Where nobody had told the handle yet when we looked, somebody has by now.
     if result == 0
-        && let Some(child) = before.or_else(|| find(handle))
+        && let Some(child) = before.or_else(|| find(handle).map(|(oldest, _)| oldest))
     {
         entry.log(Kind::Join, u64::from((*child).number));
         thread::mark(child, life::RELEASED);
@@ -188,9 +211,8 @@ pub(crate) unsafe fn join<T>(
 }
 
 /// Notes that nobody will join the thread with `handle`.
-pub(crate) unsafe fn detach(entry: &Entry, handle: u64) {
-    let _ = entry;
-    if let Some(child) = find(handle) {
+pub(crate) unsafe fn detach(handle: u64) {
+    if let Some((_, child)) = find(handle) {
         thread::mark(child, life::RELEASED);
     }
 }
@@ -206,9 +228,10 @@ doors! {
         if is_detached(attributes) {
             thread::mark((*start).thread, life::RELEASED);
         }
+        let child = child_of(start);
         let create = || real::pthread_create(handle, attributes, trampoline, start as usize);
         let result = in_library(entry.thread, create);
-        created(&entry, start, result == 0, handle);
+        created(&entry, child, start, result == 0, handle);
         result
     }
 
@@ -233,8 +256,8 @@ doors! {
     }
 
     fn pthread_detach(thread: u64) -> c_int {
-        let entry = enter_or!(real::pthread_detach(thread));
-        detach(&entry, thread);
+        let _entry = enter_or!(real::pthread_detach(thread));
+        detach(thread);
         real::pthread_detach(thread)
     }
 }
