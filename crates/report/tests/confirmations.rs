@@ -32,7 +32,9 @@ fn check_replayed(replayed: Replayed, report: Report, expected: &Expect) {
     let said = render(&examined, report);
     let lines: Vec<&str> = said.lines().collect();
     let at = lines.iter().position(|line| line.contains("onfirmed")).expect("it says so");
-    expected.assert_eq(&(lines[at..(at + 3).min(lines.len())].join("\n") + "\n"));
+    // With a mark before each, so that what stands before the first is seen.
+    let marked = lines[at..].iter().take(3).map(|line| format!("|{line}\n"));
+    expected.assert_eq(&marked.collect::<String>());
 }
 
 fn seen() -> Replayed {
@@ -50,19 +52,19 @@ fn text_says_which_findings_happened_in_replays() {
         seen(),
         reweave_report::text,
         &expect![[r#"
-          confirmed: 3 of 3
-            T1 and T2 stood before <x>
-
-    "#]],
+            |  confirmed: 3 of 3
+            |    T1 and T2 stood before <x>
+            |
+        "#]],
     );
     check_replayed(
         unseen(),
         reweave_report::text,
         &expect![[r#"
-          not confirmed
-            T1 never came to a.c:1 in 60 seconds. This does not mean that it cannot happen.
-
-    "#]],
+            |  not confirmed
+            |    T1 never came to a.c:1 in 60 seconds. This does not mean that it cannot happen.
+            |
+        "#]],
     );
 }
 
@@ -72,19 +74,19 @@ fn pages_say_which_findings_happened_in_replays() {
         seen(),
         reweave_report::html,
         &expect![[r#"
-        <p><strong class="guarantee">confirmed: 3 of 3</strong> T1 and T2 stood before &lt;x&gt;</p>
-        <p class="soft">The independent checker accepted the schedule. Found by races.exact; fingerprint 87cb9f53d4f565ec.</p>
-        </article>
-    "#]],
+            |<p><strong class="guarantee">confirmed: 3 of 3</strong> T1 and T2 stood before &lt;x&gt;</p>
+            |<p class="soft">The independent checker accepted the schedule. Found by races.exact; fingerprint 87cb9f53d4f565ec.</p>
+            |</article>
+        "#]],
     );
     check_replayed(
         unseen(),
         reweave_report::html,
         &expect![[r#"
-        <p><strong>not confirmed</strong>: T1 never came to a.c:1 in 60 seconds. This does not mean that it cannot happen.</p>
-        <p class="soft">The independent checker accepted the schedule. Found by races.exact; fingerprint 87cb9f53d4f565ec.</p>
-        </article>
-    "#]],
+            |<p><strong>not confirmed</strong>: T1 never came to a.c:1 in 60 seconds. This does not mean that it cannot happen.</p>
+            |<p class="soft">The independent checker accepted the schedule. Found by races.exact; fingerprint 87cb9f53d4f565ec.</p>
+            |</article>
+        "#]],
     );
 }
 
@@ -94,19 +96,19 @@ fn json_says_which_findings_happened_in_replays() {
         seen(),
         reweave_report::json,
         &expect![[r#"
-              "confirmed": {
-                "times": 3,
-                "attempts": 3
-    "#]],
+            |      "confirmed": {
+            |        "times": 3,
+            |        "attempts": 3
+        "#]],
     );
     check_replayed(
         unseen(),
         reweave_report::json,
         &expect![[r#"
-              "not_confirmed": {
-                "reason": "T1 never came to a.c:1 in 60 seconds"
-              }
-    "#]],
+            |      "not_confirmed": {
+            |        "reason": "T1 never came to a.c:1 in 60 seconds"
+            |      }
+        "#]],
     );
 }
 
