@@ -80,3 +80,10 @@ fn a_thread_is_joined_that_had_the_handle_when_it_was_asked_for() {
         assert_eq!(folder.findings(), [] as [&str; 0], "{seed}");
     }
 }
+
+#[test]
+fn what_the_c_library_writes_is_seen() {
+    for compiler in compilers("c") {
+        check_mixed("texts.c", &[], compiler);
+    }
+}
