@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use reweave_format::{Compression, Format, Input, ReadError, ReadOptions, Reading};
+use reweave_report::Sources;
+use reweave_trace::Trace;
 
 use crate::exit::say;
 use crate::interrupt;
@@ -53,6 +55,22 @@ fn say_notes(path: &Path, reading: &Reading) {
     if let Some(more) = reading.notes.len().checked_sub(NOTES_MAX).filter(|&more| more > 0) {
         say(&format!("{}: and {more} more", name(path)));
     }
+}
+
+/// Where the code of the program behind `trace`, read from `path`, is looked for: in `folders`, here,
+/// and beside the trace.
+pub(crate) fn sources(path: &str, trace: &Trace, folders: &[PathBuf]) -> Sources {
+    let mut roots = folders.to_vec();
+    roots.push(PathBuf::from("."));
+    let file = Path::new(path);
+    if path != STANDARD {
+        roots.extend(
+            file.parent().filter(|folder| !folder.as_os_str().is_empty()).map(Path::to_owned),
+        );
+    }
+    // Only of a recorded run does the file tell when it was.
+    let facts = trace.origins().and_then(|_| std::fs::metadata(file).ok());
+    Sources::new(roots, facts.and_then(|facts| facts.modified().ok()))
 }
 
 /// Refuses `paths` that name standard input more than once.

@@ -8,15 +8,19 @@ mod alternatives;
 mod confirmation;
 mod cycle;
 mod explain;
+mod github;
 mod graph;
 mod html;
 mod json;
+mod junit;
 mod layout;
 mod left_out;
+mod sarif;
 mod schedule;
 mod settings;
 mod shown;
 mod site;
+mod sources;
 mod state;
 mod stats;
 mod table;
@@ -30,11 +34,15 @@ use schedule::{observed, sees};
 pub use confirmation::{Confirmation, Replayed, confirmation_json, confirmation_text};
 pub use cycle::{cycle_json, cycle_text};
 pub use explain::{explanation_html, explanation_json, explanation_text};
+pub use github::github;
 pub use graph::{graph_dot, graph_svg};
 pub use html::{html, page};
 pub use json::{SCHEMA, json, json_list};
+pub use junit::junit;
+pub use sarif::sarif;
 pub use settings::recorded_settings;
 pub use shown::{markup, shown};
+pub use sources::{Excerpt, Frame, Place, Sources};
 pub use stats::{Source, Stats, stats_json, stats_list_json, stats_text};
 pub use text::{summary, text};
 
@@ -49,6 +57,29 @@ pub struct Examined<'a> {
     pub outcome: &'a Outcome,
     /// What came of replaying findings; empty if none was replayed.
     pub confirmations: &'a [Confirmation],
+    /// Where the code is read that reports show.
+    pub sources: &'a Sources,
+    /// What was found and is not in `outcome`.
+    pub set_aside: SetAside,
+}
+
+impl<'a> Examined<'a> {
+    /// What was found in `trace`: nothing of it replayed or set aside, and shown without code.
+    #[must_use]
+    pub fn new(path: &'a str, trace: &'a Trace, outcome: &'a Outcome) -> Self {
+        static NONE: Sources = Sources::none();
+        let set_aside = SetAside::default();
+        Self { path, trace, outcome, confirmations: &[], sources: &NONE, set_aside }
+    }
+}
+
+/// How many findings were made that a report leaves out, since somebody said so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetAside {
+    /// They are in the baseline.
+    pub known: u64,
+    /// A suppression names them.
+    pub suppressed: u64,
 }
 
 /// Up to so many reads that may see another write are told of one by one.

@@ -23,12 +23,8 @@ fn check_replayed(replayed: Replayed, report: Report, expected: &Expect) {
     let analyses = reweave_catalog::select("races.exact", &[]).expect("there is such an analysis");
     let outcome = reweave_catalog::run(&trace, &analyses, &Settings::default(), &Quiet);
     let confirmations = [Confirmation { id: "R1".to_owned(), replayed }];
-    let examined = Examined {
-        path: "run.std",
-        trace: &trace,
-        outcome: &outcome,
-        confirmations: &confirmations,
-    };
+    let examined = Examined::new("run.std", &trace, &outcome);
+    let examined = Examined { confirmations: &confirmations, ..examined };
     let said = render(&examined, report);
     let lines: Vec<&str> = said.lines().collect();
     let at = lines.iter().position(|line| line.contains("onfirmed")).expect("it says so");
@@ -118,12 +114,8 @@ fn one_finding_and_what_came_of_it_can_be_told_alone() {
     let analyses = reweave_catalog::select("races.exact", &[]).expect("there is such an analysis");
     let outcome = reweave_catalog::run(&trace, &analyses, &Settings::default(), &Quiet);
     let confirmations = [Confirmation { id: "R1".to_owned(), replayed: unseen() }];
-    let examined = Examined {
-        path: "run.std",
-        trace: &trace,
-        outcome: &outcome,
-        confirmations: &confirmations,
-    };
+    let examined = Examined::new("run.std", &trace, &outcome);
+    let examined = Examined { confirmations: &confirmations, ..examined };
     let mut out = Vec::new();
     let first = &outcome.findings[0];
     reweave_report::confirmation_text(&mut out, &examined, first).expect("a vector takes anything");

@@ -107,12 +107,12 @@ fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
 type Report = fn(&mut dyn Write, &[Examined<'_>]) -> io::Result<()>;
 
 fn report(trace: &Trace, outcome: &Outcome, report: Report) -> String {
-    written(|out| report(out, &[Examined { path: "run.std", trace, outcome, confirmations: &[] }]))
+    written(|out| report(out, &[Examined::new("run.std", trace, outcome)]))
 }
 
 /// The explanation of the first finding.
 fn explained(trace: &Trace, outcome: &Outcome) -> String {
-    let examined = Examined { path: "run.std", trace, outcome, confirmations: &[] };
+    let examined = Examined::new("run.std", trace, outcome);
     written(|out| reweave_report::explanation_text(out, &examined, &outcome.findings[0]))
 }
 
@@ -221,8 +221,7 @@ fn nothing_is_said_of_races_where_nothing_is_known_of_them() {
         serde_json::from_str(&report(&trace, &outcome, reweave_report::json)).unwrap();
     let found = &parsed["findings"][0];
     assert_eq!((found.get("race_free"), found["alternatives"][0].get("race_free")), (None, None));
-    let examined =
-        Examined { path: "run.std", trace: &trace, outcome: &outcome, confirmations: &[] };
+    let examined = Examined::new("run.std", &trace, &outcome);
     let page =
         written(|out| reweave_report::explanation_html(out, &examined, &outcome.findings[0]));
     for said in [report(&trace, &outcome, reweave_report::text), explained(&trace, &outcome), page]
@@ -577,7 +576,7 @@ fn names_in_an_explanation_do_nothing() {
     assert!(!text.contains(['\u{1b}', '\u{7}']), "{text}");
     let analyses = reweave_catalog::select("races.hb", &[]).unwrap();
     let outcome = reweave_catalog::run(&trace, &analyses, &Default::default(), &Quiet);
-    let examined = Examined { path: "<p>", trace: &trace, outcome: &outcome, confirmations: &[] };
+    let examined = Examined::new("<p>", &trace, &outcome);
     let found = &outcome.findings[0];
     let page = written(|out| reweave_report::explanation_html(out, &examined, found));
     assert!(!page.contains("<b>") && !page.contains("<i>") && !page.contains("<p></"), "{page}");
@@ -588,7 +587,7 @@ fn names_in_an_explanation_do_nothing() {
 fn an_explanation_in_json_is_a_report_on_one_finding_with_both_orders() {
     let trace = total_trace();
     let outcome = outcome(&trace, total(&trace, Vec::new()));
-    let examined = Examined { path: "a.std", trace: &trace, outcome: &outcome, confirmations: &[] };
+    let examined = Examined::new("a.std", &trace, &outcome);
     let found = &outcome.findings[0];
     let text = written(|out| reweave_report::explanation_json(out, &examined, found));
     let parsed: Value = serde_json::from_str(&text).unwrap();

@@ -26,7 +26,7 @@ fn rendered_by(only: &str, trace: &Trace, all: bool, report: Report) -> String {
     let analyses = reweave_catalog::select(only, &[]).expect("there is such an analysis");
     let settings = Settings { all, ..Settings::default() };
     let outcome = reweave_catalog::run(trace, &analyses, &settings, &Quiet);
-    render(&Examined { path: "run.std", trace, outcome: &outcome, confirmations: &[] }, report)
+    render(&Examined::new("run.std", trace, &outcome), report)
 }
 
 fn render(examined: &Examined<'_>, report: Report) -> String {
@@ -224,12 +224,7 @@ fn names_in_text_do_nothing_to_the_terminal() {
     let mut out = Vec::new();
     let analyses = reweave_catalog::select("races.hb", &[]).unwrap();
     let outcome = reweave_catalog::run(&trace, &analyses, &Settings::default(), &Quiet);
-    let examined = Examined {
-        path: "\u{1b}]0;title\u{7}",
-        trace: &trace,
-        outcome: &outcome,
-        confirmations: &[],
-    };
+    let examined = Examined::new("\u{1b}]0;title\u{7}", &trace, &outcome);
     reweave_report::text(&mut out, &[examined]).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(!text.contains("\u{1b}[2J") && !text.contains("\u{1b}]0"), "{text:?}");
@@ -298,8 +293,7 @@ fn a_repaired_trace_is_said_to_be_one() {
     builder.push(thread, Op::Release(lock), site);
     let trace = builder.finish_mended().unwrap();
     let outcome = Outcome::default();
-    let examined =
-        Examined { path: "run.std", trace: &trace, outcome: &outcome, confirmations: &[] };
+    let examined = Examined::new("run.std", &trace, &outcome);
     let json: serde_json::Value =
         serde_json::from_str(&render(&examined, reweave_report::json)).unwrap();
     assert_eq!(json["repaired"].as_array().map(Vec::len), Some(trace.repairs().len()));

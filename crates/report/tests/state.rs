@@ -114,9 +114,7 @@ type Report = fn(&mut dyn Write, &[Examined<'_>]) -> io::Result<()>;
 
 fn report(trace: &Trace, state: GlobalState, report: Report) -> String {
     let outcome = outcome(trace, vec![finding(trace, state)]);
-    written(|out| {
-        report(out, &[Examined { path: "run.std", trace, outcome: &outcome, confirmations: &[] }])
-    })
+    written(|out| report(out, &[Examined::new("run.std", trace, &outcome)]))
 }
 
 /// The text on `state` alone, without what is said of the trace and of the analysis.
@@ -132,7 +130,7 @@ type Explain = fn(&mut dyn Write, &Examined<'_>, &Reported) -> io::Result<()>;
 
 fn explained(trace: &Trace, state: GlobalState, explain: Explain) -> String {
     let outcome = outcome(trace, vec![finding(trace, state)]);
-    let examined = Examined { path: "run.std", trace, outcome: &outcome, confirmations: &[] };
+    let examined = Examined::new("run.std", trace, &outcome);
     written(|out| explain(out, &examined, &outcome.findings[0]))
 }
 
@@ -540,8 +538,7 @@ fn a_long_list_of_findings_has_a_line_for_each_predicate() {
         Finding { count: 1 + u64::from(at), ..finding(&trace, GlobalState { modality, ..state }) }
     });
     let outcome = outcome(&trace, findings.collect());
-    let examined =
-        Examined { path: "run.std", trace: &trace, outcome: &outcome, confirmations: &[] };
+    let examined = Examined::new("run.std", &trace, &outcome);
     let text = written(|out| reweave_report::text(out, &[examined]));
     let list = &text[text.rfind("P1     ").expect("there is a list")..];
     expect![[r#"
@@ -581,8 +578,7 @@ fn a_cut_that_does_not_fit_the_trace_is_shown_as_far_as_it_goes() {
             detail: Detail::State(Box::new(state("true", cut, &[]))),
         };
         let outcome = outcome(&trace, vec![finding]);
-        let examined =
-            [Examined { path: "run.std", trace: &trace, outcome: &outcome, confirmations: &[] }];
+        let examined = [Examined::new("run.std", &trace, &outcome)];
         for kind in [reweave_report::text as Report, reweave_report::html, reweave_report::json] {
             assert!(written(|out| kind(out, &examined)).contains("P1"));
         }

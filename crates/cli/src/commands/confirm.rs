@@ -14,7 +14,7 @@ use reweave_workflows::confirm::confirm;
 
 use super::lookup::{Found, Wanted};
 use crate::destination::Destination;
-use crate::{exit, interrupt};
+use crate::{exit, input, interrupt};
 
 /// Replay a finding in the real program until it happens.
 ///
@@ -77,8 +77,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let confirmation = one(&trace, &reported, args.replaying, &args.command)?;
     let is_confirmed = matches!(confirmation.replayed, Replayed::Confirmed { .. });
     let confirmations = [confirmation];
-    let examined =
-        Examined { path: &path, trace: &trace, outcome: &outcome, confirmations: &confirmations };
+    let sources = input::sources(&path, &trace, &[]);
+    let examined = Examined::new(&path, &trace, &outcome);
+    let examined = Examined { confirmations: &confirmations, sources: &sources, ..examined };
     Destination::StandardOutput.write(|out| match args.format {
         Format::Text => reweave_report::confirmation_text(out, &examined, &reported),
         Format::Json => reweave_report::confirmation_json(out, &examined, &reported),

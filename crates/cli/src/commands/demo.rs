@@ -69,12 +69,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             bundled()?
         }
     };
-    let examined = Examined {
-        path: story.name,
-        trace: &story.trace,
-        outcome: &story.found,
-        confirmations: &story.confirmations,
-    };
+    let examined = Examined::new(story.name, &story.trace, &story.found);
+    let examined = Examined { confirmations: &story.confirmations, ..examined };
     let page = |out: &mut dyn Write| reweave_report::html(out, &[examined]);
     if args.output == Path::new("-") {
         // Standard output is the page, so the story goes where the notes go.

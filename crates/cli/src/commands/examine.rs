@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reweave_analysis::{Analysis, Outcome, Settings};
-use reweave_report::{Confirmation, Examined};
+use reweave_report::{Confirmation, Examined, SetAside, Sources};
 use reweave_trace::Trace;
 
 use crate::destination::Destination;
@@ -74,6 +74,9 @@ pub(crate) struct Printing {
     /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Look for the program's code in this folder too; may be given several times
+    #[arg(long = "source", value_name = "DIR")]
+    pub(crate) sources: Vec<PathBuf>,
 }
 
 impl Search {
@@ -99,6 +102,12 @@ pub(crate) enum ReportFormat {
     Json,
     /// a page that stands alone
     Html,
+    /// for code scanners: SARIF 2.1.0
+    Sarif,
+    /// for test runners: a failed test a finding
+    Junit,
+    /// annotations that a GitHub workflow shows beside the code
+    Github,
 }
 
 impl ReportFormat {
@@ -114,6 +123,9 @@ impl ReportFormat {
             Self::Json if is_list => reweave_report::json_list(out, examined),
             Self::Json => reweave_report::json(out, examined),
             Self::Html => reweave_report::html(out, examined),
+            Self::Sarif => reweave_report::sarif(out, examined),
+            Self::Junit => reweave_report::junit(out, examined),
+            Self::Github => reweave_report::github(out, examined),
         }
     }
 }
@@ -163,6 +175,8 @@ struct Done {
     trace: Trace,
     outcome: Outcome,
     confirmations: Vec<Confirmation>,
+    sources: Sources,
+    set_aside: SetAside,
 }
 
 fn run_all(
@@ -210,7 +224,10 @@ fn run_all(
             failures.push(error);
             Vec::new()
         });
-        examined.push(Done { path: path.display().to_string(), trace, outcome, confirmations });
+        let path = path.display().to_string();
+        let sources = input::sources(&path, &trace, &options.printing.sources);
+        let set_aside = SetAside::default();
+        examined.push(Done { path, trace, outcome, confirmations, sources, set_aside });
     }
     write_report(options, destination, &examined)?;
     let code = exit::of_search(examined.iter().map(|done| &done.outcome));
@@ -234,6 +251,8 @@ fn write_report(
         trace: &done.trace,
         outcome: &done.outcome,
         confirmations: &done.confirmations,
+        sources: &done.sources,
+        set_aside: done.set_aside,
     });
     let views: Vec<Examined<'_>> = views.collect();
     // Where nothing could be read there is no report, and an old one stays as it is.

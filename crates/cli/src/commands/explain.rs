@@ -7,6 +7,7 @@ use reweave_report::Examined;
 use super::examine::{Printing, ReportFormat};
 use super::lookup::{Found, Wanted};
 use crate::destination::Destination;
+use crate::input;
 
 /// Explain one finding: what it is, why it is a fault, and how it comes about.
 ///
@@ -25,11 +26,15 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.printing.output.as_deref())?;
     let Found { path, trace, outcome, reported } = args.wanted.find()?;
-    let examined = Examined { path: &path, trace: &trace, outcome: &outcome, confirmations: &[] };
+    let sources = input::sources(&path, &trace, &args.printing.sources);
+    let examined = Examined { sources: &sources, ..Examined::new(&path, &trace, &outcome) };
     destination.write(|out| match args.printing.format {
         ReportFormat::Text => reweave_report::explanation_text(out, &examined, &reported),
         ReportFormat::Json => reweave_report::explanation_json(out, &examined, &reported),
         ReportFormat::Html => reweave_report::explanation_html(out, &examined, &reported),
+        ReportFormat::Sarif => reweave_report::sarif(out, &[examined]),
+        ReportFormat::Junit => reweave_report::junit(out, &[examined]),
+        ReportFormat::Github => reweave_report::github(out, &[examined]),
     })?;
     Ok(ExitCode::SUCCESS)
 }

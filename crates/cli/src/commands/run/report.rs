@@ -156,12 +156,7 @@ impl Report<'_> {
     fn examined(&self) -> Vec<Examined<'_>> {
         let watched = self.made.watched.iter();
         watched
-            .map(|Watched { name, trace, outcome }| Examined {
-                path: name,
-                trace,
-                outcome,
-                confirmations: &[],
-            })
+            .map(|Watched { name, trace, outcome }| Examined::new(name, trace, outcome))
             .collect()
     }
 

@@ -1,0 +1,271 @@
+//! The code behind a location, to be shown beside what happened there.
+//!
+//! Locations come from traces, which may come from anywhere: only ordinary files that are called as
+//! source files are, and of bounded size, are ever read. What cannot be read is left out; a report
+//! never fails over it.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::counted;
+
+/// Larger files are not read.
+const FILE_BYTES_MAX: u64 = 8 << 20;
+
+/// No more files are read when so many bytes of them are held.
+const TOTAL_BYTES_MAX: u64 = 64 << 20;
+
+/// How many letters of a line are shown.
+const LINE_LETTERS_MAX: usize = 160;
+
+/// How the names of source files end.
+const EXTENSIONS: [&str; 30] = [
+    "C", "H", "S", "asm", "c", "c++", "cc", "cp", "cpp", "cu", "cxx", "def", "h", "h++", "hh",
+    "hpp", "hxx", "i", "ii", "inc", "inl", "ipp", "ixx", "m", "mm", "rs", "rw", "s", "tcc", "tpp",
+];
+
+/// A line of a file, as locations spell it: `bank.c:12` or `bank.c:12:5`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'t> {
+    /// The file, as the trace calls it.
+    pub file: &'t str,
+    /// The line, counted from 1.
+    pub line: u32,
+    /// The column, counted from 1, where it is told.
+    pub column: Option<u32>,
+}
+
+impl<'t> Place<'t> {
+    /// The place that `location` names; none if it is no line of a file.
+    #[must_use]
+    pub fn of(location: &'t str) -> Option<Self> {
+        let (rest, last) = location.trim().rsplit_once(':')?;
+        let last = number(last)?;
+        let inner = rest.rsplit_once(':').and_then(|(file, line)| Some((file, number(line)?)));
+        let (file, line, column) = match inner {
+            Some((file, line)) => (file, line, Some(last)),
+            None => (rest, last, None),
+        };
+        (!file.is_empty()).then_some(Self { file, line, column })
+    }
+}
+
+/// A positive number of digits alone.
+fn number(text: &str) -> Option<u32> {
+    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|&number| is_plain && number > 0)
+}
+
+/// A call that was active: `transfer (bank.c:12)`, as the stacks of recorded programs spell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'t> {
+    /// The function.
+    pub function: &'t str,
+    /// Where it was, if that is told; a file alone has no line.
+    pub location: Option<&'t str>,
+}
+
+impl<'t> Frame<'t> {
+    /// What `text` says; all of it is the function if it ends in no location.
+    #[must_use]
+    pub fn of(text: &'t str) -> Self {
+        let text = text.trim();
+        let split = text.strip_suffix(')').and_then(|inner| inner.rsplit_once(" ("));
+        match split.filter(|(function, _)| !function.trim().is_empty()) {
+            Some((function, location)) => Self { function, location: Some(location) },
+            None => Self { function: text, location: None },
+        }
+    }
+}
+
+/// Some lines of a source file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The number of the first line.
+    pub first: u32,
+    /// The lines, long ones cut; they may hold any characters.
+    pub lines: Vec<String>,
+    /// The number of the line that matters.
+    pub marked: u32,
+    /// What makes it doubtful, such as that the file was changed since.
+    pub doubt: Option<String>,
+}
+
+/// Where source files are looked for, and those that were read.
+#[derive(Debug)]
+pub struct Sources {
+    roots: Vec<PathBuf>,
+    recorded: Option<SystemTime>,
+    files: Mutex<Files>,
+}
+
+#[derive(Debug)]
+struct Files {
+    by_name: FxHashMap<String, Option<Arc<Source>>>,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Source {
+    lines: Vec<String>,
+    is_changed: bool,
+}
+
+impl Sources {
+    /// Files are looked for below each of `roots`, in this order. What was written after `recorded`
+    /// is shown with the remark that it may have changed.
+    #[must_use]
+    pub const fn new(roots: Vec<PathBuf>, recorded: Option<SystemTime>) -> Self {
+        let by_name = FxHashMap::with_hasher(FxBuildHasher);
+        Self { roots, recorded, files: Mutex::new(Files { by_name, bytes: 0 }) }
+    }
+
+    /// No code is shown.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self::new(Vec::new(), None)
+    }
+
+    /// The line of `location` with up to `around` lines before and after it; none if it names no
+    /// line of a source file, or one that cannot be read.
+    #[must_use]
+    pub fn excerpt(&self, location: &str, around: u32) -> Option<Excerpt> {
+        let place = Place::of(location)?;
+        let source = self.source(place.file)?;
+        let count = u32::try_from(source.lines.len()).ok()?;
+        if place.line > count {
+            return None;
+        }
+        let first = place.line.saturating_sub(around).max(1);
+        let last = place.line.saturating_add(around).min(count);
+        let lines = source.lines[first as usize - 1..last as usize].to_vec();
+        let doubt =
+            source.is_changed.then(|| "the file was changed after the run was recorded".to_owned());
+        Some(Excerpt { first, lines, marked: place.line, doubt })
+    }
+
+    /// Why there is no code to show for `location`, which names a line of a file; none if there is,
+    /// or if none is asked for.
+    #[must_use]
+    pub fn absence(&self, location: &str) -> Option<String> {
+        let place = Place::of(location).filter(|_| !self.roots.is_empty())?;
+        match self.source(place.file) {
+            None => Some(format!("`{}` is not to be read here", place.file)),
+            Some(source) if place.line as usize > source.lines.len() => {
+                let lines = counted(source.lines.len() as u64, "line");
+                Some(format!("`{}` has only {lines} now", place.file))
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn source(&self, name: &str) -> Option<Arc<Source>> {
+        if self.roots.is_empty() {
+            return None;
+        }
+        // What a thread that panicked leaves is a list of whole files all the same.
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = files.by_name.get(name) {
+            return known.clone();
+        }
+        let source = match files.bytes < TOTAL_BYTES_MAX {
+            true => self.candidates(name).iter().find_map(|path| self.read(path)),
+            false => None,
+        };
+        let source = source.map(|(source, bytes)| {
+            files.bytes += bytes;
+            Arc::new(source)
+        });
+        files.by_name.insert(name.to_owned(), source.clone());
+        source
+    }
+
+    /// Where the file called `name` may be: where it says, below the roots, and, if it was moved,
+    /// below the roots by ever shorter ends of its name.
+    fn candidates(&self, name: &str) -> Vec<PathBuf> {
+        let path = Path::new(name);
+        let is_source = path.extension().and_then(|end| end.to_str());
+        if !is_source.is_some_and(|end| EXTENSIONS.contains(&end)) {
+            return Vec::new();
+        }
+        if path.is_absolute() && path.is_file() {
+            return vec![path.to_owned()];
+        }
+        let parts: Vec<Component<'_>> =
+            path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
+        let ends = (0..parts.len()).map(|skipped| parts[skipped..].iter().collect::<PathBuf>());
+        let whole = (!path.is_absolute()).then(|| path.to_owned());
+        let ends: Vec<PathBuf> = whole.into_iter().chain(ends).collect();
+        ends.iter().flat_map(|end| self.roots.iter().map(move |root| root.join(end))).collect()
+    }
+
+    fn read(&self, path: &Path) -> Option<(Source, u64)> {
+        let facts = fs::metadata(path).ok().filter(|facts| facts.is_file())?;
+        if facts.len() > FILE_BYTES_MAX {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        // A file that grows while it is read is read no further.
+        File::open(path).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text.lines().map(|line| line.chars().take(LINE_LETTERS_MAX).collect());
+        let written = facts.modified().ok();
+        let is_changed = written.zip(self.recorded).is_some_and(|(written, then)| written > then);
+        Some((Source { lines: lines.collect(), is_changed }, bytes.len() as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locations_name_files_and_lines_or_nothing() {
+        let place = |file, line, column| Some(Place { file, line, column });
+        assert_eq!(Place::of("src/bank.c:12"), place("src/bank.c", 12, None));
+        assert_eq!(Place::of("bank.c:12:5"), place("bank.c", 12, Some(5)));
+        assert_eq!(Place::of(" a:b.c:7 "), place("a:b.c", 7, None));
+        for text in ["", "17", "bank.c", "bank.c:", "bank.c:0", "bank.c:x", ":4", "main+0x12"] {
+            assert_eq!(Place::of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn frames_name_functions_and_places() {
+        let frame = |function, location| Frame { function, location };
+        assert_eq!(Frame::of("main (bank.c:40)"), frame("main", Some("bank.c:40")));
+        assert_eq!(Frame::of("f(int) (a.cc:1)"), frame("f(int)", Some("a.cc:1")));
+        assert_eq!(Frame::of("libc.so.6+0x29d90"), frame("libc.so.6+0x29d90", None));
+    }
+
+    #[test]
+    fn a_moved_file_is_found_by_the_end_of_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("src")).unwrap();
+        fs::write(folder.path().join("src/a.c"), b"one\ntwo \xff\nthree\n").unwrap();
+        let sources = Sources::new(vec![folder.path().to_owned()], None);
+        let excerpt = sources.excerpt("/nowhere/src/a.c:2", 1).unwrap();
+        assert_eq!((excerpt.first, excerpt.marked), (1, 2));
+        assert_eq!(excerpt.lines, ["one", "two \u{fffd}", "three"]);
+        assert_eq!(sources.excerpt("src/a.c:4", 1), None);
+        assert_eq!(sources.absence("src/a.c:4").unwrap(), "`src/a.c` has only 3 lines now");
+        assert_eq!(sources.absence("b.c:4").unwrap(), "`b.c` is not to be read here");
+    }
+
+    #[test]
+    fn what_is_no_source_file_is_never_read() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("secret"), "hidden\n").unwrap();
+        fs::create_dir(folder.path().join("folder.c")).unwrap();
+        let sources = Sources::new(vec![folder.path().to_owned()], None);
+        for location in ["secret:1", "folder.c:1", "/etc/passwd:1"] {
+            assert_eq!(sources.excerpt(location, 1), None, "{location}");
+        }
+        assert_eq!(Sources::none().excerpt("sources.rs:1", 1), None);
+    }
+}
