@@ -14,28 +14,26 @@ use crate::spool::Reader;
 use crate::symbols::Symbols;
 
 /// The names of a process, for both who rewrites its events and who converts them.
-struct Shared(Rc<RefCell<Symbols>>);
-
-impl convert::Symbols for Shared {
+impl convert::Symbols for Rc<RefCell<Symbols>> {
     fn site(&mut self, code: u64, stack: &[u64]) -> String {
-        self.0.borrow_mut().site(code, stack)
+        self.borrow_mut().site(code, stack)
     }
 
     fn data(&mut self, address: u64) -> Option<(String, u64)> {
-        self.0.borrow_mut().data(address)
+        self.borrow_mut().data(address)
     }
 
     fn maps(&mut self, number: u64) {
-        self.0.borrow_mut().select(number);
+        self.borrow_mut().select(number);
     }
 
     fn origin(&mut self, code: u64) -> Option<(String, u64)> {
-        let mut symbols = self.0.borrow_mut();
+        let mut symbols = self.borrow_mut();
         symbols.origin(code).map(|(path, offset)| (path.to_owned(), offset))
     }
 
     fn build_id(&mut self, path: &str) -> String {
-        self.0.borrow_mut().build_id(path).unwrap_or_default().to_owned()
+        self.borrow_mut().build_id(path).unwrap_or_default().to_owned()
     }
 }
 
@@ -61,7 +59,7 @@ pub fn write_trace(
         Ok(Lifted::new(Expanded::new(reader), Rc::clone(&symbols)))
     };
     let mut sink = FileSink::new(BufWriter::new(out))?;
-    let summary = convert(open, keeps_all, &mut Shared(Rc::clone(&symbols)), &mut sink)?;
+    let summary = convert(open, keeps_all, &mut Rc::clone(&symbols), &mut sink)?;
     sink.finish()?.flush()?;
     Ok(summary)
 }

@@ -14,6 +14,8 @@ use reweave_trace::{Op, Trace, TraceBuilder};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::harness::{compilers, has};
+
 const LEVELS: [&str; 2] = ["-O0", "-O2"];
 
 /// What `examples/expected.json` says of a program.
@@ -186,30 +188,6 @@ fn found(report: &Value) -> Vec<(String, Vec<u64>)> {
         (finding["kind"].as_str().unwrap().to_owned(), lines)
     };
     report["findings"].as_array().unwrap().iter().map(finding).collect()
-}
-
-/// Whether a tool is there; if not, or if this system cannot record, says why a test is skipped.
-#[allow(clippy::print_stderr, reason = "whoever runs the tests must see what was not tried")]
-fn has(tool: &str) -> bool {
-    if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
-        eprintln!("skipped: recording needs Linux on x86-64");
-        return false;
-    }
-    let mut command = Command::new(tool);
-    let starts = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if starts.is_err() {
-        eprintln!("skipped: no {tool}");
-    }
-    starts.is_ok()
-}
-
-/// The compilers for a language that are there.
-fn compilers(language: &str) -> Vec<&'static str> {
-    let names = match language {
-        "c" => ["gcc", "clang"],
-        _ => ["g++", "clang++"],
-    };
-    names.into_iter().filter(|name| has(name)).collect()
 }
 
 /// Every compiler for a language with every level of optimisation.

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
+use crate::harness::has;
+
 const MANIFEST: &str = r#"[package]
 name = "project"
 version = "0.1.0"
@@ -90,21 +92,9 @@ fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// Whether a program starts.
-fn has(tool: &str) -> bool {
-    let mut command = Command::new(tool);
-    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok()
-}
-
 impl Project {
     fn make() -> Option<Self> {
-        if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
-            skip("recording needs Linux on x86-64");
-            return None;
-        }
-        if let Some(missing) = ["cargo", "rustc", "cc", "ld.bfd"].iter().find(|tool| !has(tool)) {
-            skip(&format!("no {missing}"));
+        if !["cargo", "rustc", "cc", "ld.bfd"].into_iter().all(has) {
             return None;
         }
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust");

@@ -6,6 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+use crate::harness::has;
+
 /// A folder for one test: a program, its traces, and the runtime.
 struct Bench {
     folder: TempDir,
@@ -15,8 +17,7 @@ struct Bench {
 impl Bench {
     /// Builds the program `name`; nothing if there is no compiler.
     fn new(name: &str) -> Option<Self> {
-        if Command::new("cc").arg("--version").output().is_err() {
-            eprintln!("skipped: no C compiler");
+        if !has("cc") {
             return None;
         }
         let folder = tempfile::tempdir().expect("a temporary folder");

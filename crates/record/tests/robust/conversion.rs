@@ -99,32 +99,6 @@ fn small_object() -> Vec<u8> {
     file
 }
 
-/// The names of the program, for the conversion.
-struct Names(Rc<RefCell<Symbols>>);
-
-impl convert::Symbols for Names {
-    fn site(&mut self, code: u64, stack: &[u64]) -> String {
-        self.0.borrow_mut().site(code, stack)
-    }
-
-    fn data(&mut self, address: u64) -> Option<(String, u64)> {
-        self.0.borrow_mut().data(address)
-    }
-
-    fn maps(&mut self, number: u64) {
-        self.0.borrow_mut().select(number);
-    }
-
-    fn origin(&mut self, code: u64) -> Option<(String, u64)> {
-        let mut symbols = self.0.borrow_mut();
-        symbols.origin(code).map(|(path, offset)| (path.to_owned(), offset))
-    }
-
-    fn build_id(&mut self, path: &str) -> String {
-        self.0.borrow_mut().build_id(path).unwrap_or_default().to_owned()
-    }
-}
-
 /// Lifts and converts the events that `bytes` stand for.
 pub fn check_conversion(bytes: &[u8]) {
     let mut events = events::from_bytes(bytes);
@@ -152,6 +126,6 @@ fn converted(events: &[Logged], keeps_all: bool, sink: &mut dyn convert::Sink) -
         symbols.borrow_mut().select(0);
         Ok(Lifted::new(Vec::from(events).into_iter(), Rc::clone(&symbols)))
     };
-    let mut names = Names(Rc::clone(&symbols));
+    let mut names = Rc::clone(&symbols);
     convert(open, keeps_all, &mut names, sink).expect("events in memory can be read")
 }

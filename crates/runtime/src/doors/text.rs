@@ -13,7 +13,7 @@ use crate::log::Entry;
 use crate::wire::Kind;
 
 /// The bytes of the text at `text`, without its end.
-unsafe fn length(text: usize) -> usize {
+pub(super) unsafe fn length(text: usize) -> usize {
     if text == 0 { 0 } else { length_within(text, usize::MAX) }
 }
 

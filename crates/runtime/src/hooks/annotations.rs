@@ -24,20 +24,7 @@ use crate::wire::{Kind, channel, flag};
 /// Defines hooks that note where they were called from and go on to their bodies.
 macro_rules! annotations {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $body:block)*) => {
-        $(
-            #[unsafe(naked)]
-            #[cfg_attr(reweave_export, unsafe(no_mangle))]
-            unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
-                unsafe extern "C" fn body($($argument: $type),*) $(-> $result)? $body
-                core::arch::naked_asm!(
-                    "mov r10, [rsp]",
-                    "mov r11, qword ptr [rip + reweave_caller@GOTTPOFF]",
-                    "mov fs:[r11], r10",
-                    "jmp {}",
-                    sym body,
-                )
-            }
-        )*
+        $(hook!($name, ($($argument: $type),*) $(-> $result)?, $body);)*
     };
 }
 

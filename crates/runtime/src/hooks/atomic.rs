@@ -83,24 +83,6 @@ unsafe fn log_atomic(entry: &Entry, address: usize, size: u32, order: c_int, don
     }
 }
 
-/// Defines a hook that notes where it was called from and goes on to its body.
-macro_rules! atomic_hook {
-    ($name:ident, ($($argument:ident: $type:ty),*) -> $result:ty, $body:block) => {
-        #[unsafe(naked)]
-        #[cfg_attr(reweave_export, unsafe(no_mangle))]
-        unsafe extern "C" fn $name($($argument: $type),*) -> $result {
-            unsafe extern "C" fn body($($argument: $type),*) -> $result $body
-            core::arch::naked_asm!(
-                "mov r10, [rsp]",
-                "mov r11, qword ptr [rip + reweave_caller@GOTTPOFF]",
-                "mov fs:[r11], r10",
-                "jmp {}",
-                sym body,
-            )
-        }
-    };
-}
-
 /// Defines a hook that is another one: on this machine no exchange fails without a reason.
 macro_rules! alias_hook {
     ($name:ident => $other:ident) => {
@@ -115,7 +97,7 @@ macro_rules! alias_hook {
 macro_rules! updates {
     ($atomic:ty, $int:ty, $size:literal, $($name:ident: |$before:ident, $operand:ident| $after:expr;)*) => {
         $(
-            atomic_hook!($name, (address: *const $atomic, operand: $int, order: c_int) -> $int, {
+            hook!($name, (address: *const $atomic, operand: $int, order: c_int) -> $int, {
                 let apply = |$before: $int, $operand: $int| -> $int { $after };
                 let execute = || {
                     let mut before = (*address).load(Ordering::SeqCst);
@@ -147,7 +129,7 @@ macro_rules! atomics {
     ($atomic:ty, $int:ty, $size:literal, $load:ident, $store:ident, $strong:ident, $weak:ident,
      $value:ident, $exchange:ident, $add:ident, $sub:ident, $and:ident, $or:ident, $xor:ident,
      $nand:ident) => {
-        atomic_hook!($load, (address: *const $atomic, order: c_int) -> $int, {
+        hook!($load, (address: *const $atomic, order: c_int) -> $int, {
             let Some(entry) = log::enter(thread::caller()) else {
                 return (*address).load(Ordering::SeqCst);
             };
@@ -159,7 +141,7 @@ macro_rules! atomics {
             })
         });
 
-        atomic_hook!($store, (address: *const $atomic, value: $int, order: c_int) -> (), {
+        hook!($store, (address: *const $atomic, value: $int, order: c_int) -> (), {
             let Some(entry) = log::enter(thread::caller()) else {
                 return (*address).store(value, Ordering::SeqCst);
             };
@@ -170,7 +152,7 @@ macro_rules! atomics {
             });
         });
 
-        atomic_hook!(
+        hook!(
             $strong,
             (address: *const $atomic, expected: *mut $int, value: $int, order: c_int,
              failure: c_int) -> c_int,
@@ -195,7 +177,7 @@ macro_rules! atomics {
 
         alias_hook!($weak => $strong);
 
-        atomic_hook!(
+        hook!(
             $value,
             (address: *const $atomic, before: $int, value: $int, order: c_int, failure: c_int)
                 -> $int,
@@ -316,13 +298,13 @@ atomics!(
 
 mod wide;
 
-atomic_hook!(__tsan_atomic_thread_fence, (order: c_int) -> (), {
+hook!(__tsan_atomic_thread_fence, (order: c_int) -> (), {
     fence(Ordering::SeqCst);
     if let Some(entry) = log::enter(thread::caller()) {
         entry.log_more(Kind::Fence, 0, More { order: order as u32 & 7, ..More::default() });
     }
 });
 
-atomic_hook!(__tsan_atomic_signal_fence, (_order: c_int) -> (), {
+hook!(__tsan_atomic_signal_fence, (_order: c_int) -> (), {
     compiler_fence(Ordering::SeqCst);
 });

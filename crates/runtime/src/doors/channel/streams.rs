@@ -3,6 +3,7 @@
 //! What `printf` and its like put into standard output is seen when that is flushed or closed; what
 //! writes to a stream that is named is seen at once (`formatted`).
 
+use super::super::text::length;
 use super::super::{BUSY, acquire, acquired, release};
 use super::*;
 use crate::{log, thread};
@@ -87,10 +88,7 @@ unsafe fn getting_line(
 
 /// The bytes of the text at `text` with its end.
 unsafe fn text_bytes(text: usize) -> usize {
-    match text {
-        0 => 0,
-        _ => core::ffi::CStr::from_ptr(text as *const _).count_bytes() + 1,
-    }
+    if text == 0 { 0 } else { length(text) + 1 }
 }
 
 doors! {

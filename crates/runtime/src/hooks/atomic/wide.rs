@@ -89,15 +89,15 @@ unsafe fn compare(
     })
 }
 
-atomic_hook!(__tsan_atomic128_load, (address: *mut u128, order: c_int) -> u128, {
+hook!(__tsan_atomic128_load, (address: *mut u128, order: c_int) -> u128, {
     logged_update(address, order, Kind::AtomicLoad, |before| before)
 });
 
-atomic_hook!(__tsan_atomic128_store, (address: *mut u128, value: u128, order: c_int) -> (), {
+hook!(__tsan_atomic128_store, (address: *mut u128, value: u128, order: c_int) -> (), {
     logged_update(address, order, Kind::AtomicStore, |_| value);
 });
 
-atomic_hook!(
+hook!(
     __tsan_atomic128_compare_exchange_strong,
     (address: *mut u128, expected: *mut u128, value: u128, order: c_int, failure: c_int) -> c_int,
     {
@@ -117,7 +117,7 @@ alias_hook!(
     __tsan_atomic128_compare_exchange_weak => __tsan_atomic128_compare_exchange_strong
 );
 
-atomic_hook!(
+hook!(
     __tsan_atomic128_compare_exchange_val,
     (address: *mut u128, before: u128, value: u128, order: c_int, failure: c_int) -> u128,
     { compare(address, before, value, order, failure) }
@@ -126,7 +126,7 @@ atomic_hook!(
 macro_rules! wide_updates {
     ($($name:ident: |$before:ident, $operand:ident| $after:expr;)*) => {
         $(
-            atomic_hook!($name, (address: *mut u128, operand: u128, order: c_int) -> u128, {
+            hook!($name, (address: *mut u128, operand: u128, order: c_int) -> u128, {
                 let apply = |$before: u128, $operand: u128| -> u128 { $after };
                 logged_update(address, order, Kind::AtomicUpdate, |before| apply(before, operand))
             });
