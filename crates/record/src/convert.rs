@@ -19,7 +19,7 @@
 //! | fork that failed | nothing |
 //! | allocation, release | `alloc`, `free` if a cell of the block is shared |
 //! | park, unpark | `take`, `post` of the semaphore `park(T)` |
-//! | send, receive | `arw.rel` of what a channel was sent; `ar.acq` of it, then `arw` of what was taken |
+//! | send, receive | `arw.rel` of what was sent; `ar.acq` of it, `arw` of what was taken |
 //! | done once | `arw.acqrel` of the variable `once(name)` |
 //! | futex calls | nothing |
 //!
