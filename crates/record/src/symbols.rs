@@ -150,7 +150,7 @@ impl Symbols {
     }
 
     /// The text of the site `code` reached through the calls `stack`, the innermost first: its
-    /// location, then a line for each frame behind it.
+    /// location, then a line for the function that this is in and for each frame behind it.
     ///
     /// Where `code` lies in a library altogether, the location is that of the innermost caller that
     /// does not: the line of a program that takes a lock, not the line of the lock's own code.
@@ -169,12 +169,12 @@ impl Symbols {
             let place = depth.and_then(|depth| frames().nth(depth)?.place());
             (place.unwrap_or_else(|| first.fallback.clone()), depth.unwrap_or(0))
         };
-        let mut text = location;
-        for frame in frames().skip(depth + 1) {
-            text.push(reweave_trace::FRAME_SEPARATOR);
-            text.push_str(&frame.text());
-        }
-        text
+        let lines = frames().skip(depth).map(Frame::text);
+        // Where only an address is known, it says no more the second time.
+        let is_said = |(at, line): &(usize, String)| *at == 0 && *line == location;
+        let lines = lines.enumerate().filter(|line| !is_said(line)).map(|(_, line)| line);
+        let parts: Vec<String> = std::iter::once(location.clone()).chain(lines).collect();
+        parts.join(reweave_trace::FRAME_SEPARATOR.encode_utf8(&mut [0; 4]))
     }
 
     /// The global variable at `address`, and how many bytes into it; nothing for the heap, stacks

@@ -9,7 +9,7 @@ use reweave_analysis::Reported;
 use serde::Serialize;
 
 use crate::shown::{LINE_MAX, markup, shown, wrapped};
-use crate::text::{BOLD, GOOD, WARN, head, size};
+use crate::text::{BOLD, CODE_AROUND, GOOD, Telling, WARN, head, size};
 use crate::{Examined, json, title};
 
 /// What is said wherever a finding is said not to be confirmed.
@@ -120,7 +120,7 @@ pub fn confirmation_text(
 ) -> io::Result<()> {
     let Examined { path, trace, .. } = examined;
     writeln!(out, "{BOLD}{}{BOLD:#}: {}\n", shown(title(path)), size(trace))?;
-    head(out, trace, reported)?;
+    head(out, examined, reported, &mut Telling::new(trace, CODE_AROUND))?;
     examined.replayed(&reported.id).map_or(Ok(()), |replayed| write_text(out, replayed))
 }
 

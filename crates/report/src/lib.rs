@@ -5,6 +5,7 @@
 //! shows names as they are and does nothing they say.
 
 mod alternatives;
+mod code;
 mod confirmation;
 mod cycle;
 mod explain;
@@ -15,12 +16,15 @@ mod json;
 mod junit;
 mod layout;
 mod left_out;
+mod legend;
+mod next;
 mod sarif;
 mod schedule;
 mod settings;
 mod shown;
 mod site;
 mod sources;
+mod stack;
 mod state;
 mod stats;
 mod table;

@@ -28,7 +28,7 @@ pub(crate) struct Extent {
 impl Extent {
     /// For one finding among others.
     pub(crate) const BRIEF: Self =
-        Self { steps_max: 6, whole_max: 40, whole_before_next_max: 0, ahead_max: 2 };
+        Self { steps_max: 6, whole_max: 40, whole_before_next_max: 20, ahead_max: 2 };
 
     /// For a finding that has the page to itself.
     pub(crate) const FULL: Self =

@@ -7,10 +7,13 @@ use reweave_analysis::{Coverage, Finding, Guarantee, Kind, Outcome, Reported};
 use reweave_trace::{EventId, Trace};
 
 use crate::alternatives::{Choices, variable};
+use crate::code::{self, Mark, Said};
 use crate::confirmation;
 use crate::left_out::{accounts, counters};
+use crate::legend::Legend;
+use crate::next;
 use crate::shown::{LINE_MAX, clipped, shown, wrapped};
-use crate::site::Site;
+use crate::site::{Site, brief_place, holding_since};
 use crate::state::{self, Known, Picture};
 use crate::table::{Extent, Row, Table};
 use crate::{Examined, GAP_HINT, counted, heading, instances_note, remarks, title};
@@ -24,7 +27,16 @@ pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
 /// More findings than these are listed once more, in a line each.
 const UNLISTED_MAX: usize = 10;
 
-/// How wide a thread's column and a location get in a table.
+/// How many lines of code are shown on each side of the one that matters.
+pub(crate) const CODE_AROUND: u32 = 1;
+
+/// The code of so many events of a finding is shown.
+const CODE_MAX: usize = 4;
+
+/// How many calls that led to an event are shown.
+const CALLERS_MAX: usize = 6;
+
+/// How wide a thread's column gets in a table.
 pub(crate) const CELL_MAX: usize = 32;
 
 /// How wide the column of steps is at least.
@@ -59,9 +71,10 @@ fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
             writeln!(out, "  {}", shown(&repair.to_string()))?;
         }
     }
+    let mut telling = Telling::new(trace, CODE_AROUND);
     for reported in &outcome.findings {
         writeln!(out)?;
-        finding(out, trace, reported)?;
+        finding(out, examined, reported, &mut telling)?;
         if let Some(replayed) = examined.replayed(&reported.id) {
             confirmation::write_text(out, replayed)?;
         }
@@ -79,7 +92,40 @@ fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
             writeln!(out, "  {sentence}")?;
         }
     }
-    writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome))
+    writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome))?;
+    match outcome.findings.first() {
+        Some(first) => write_next(out, examined, first),
+        None => Ok(()),
+    }
+}
+
+/// Writes the commands that tell more of `reported`, and that replay it.
+fn write_next(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    reported: &Reported,
+) -> io::Result<()> {
+    let commands = [next::explain(examined, reported), next::confirm(examined, reported)];
+    for (at, command) in commands.into_iter().flatten().enumerate() {
+        let word = if at == 0 { "next:" } else { "" };
+        writeln!(out, "{DIM}{word:5} {}{DIM:#}", shown(&command))?;
+    }
+    Ok(())
+}
+
+/// What is told once in a report, and how much of the code.
+#[derive(Debug)]
+pub(crate) struct Telling<'t> {
+    legend: Legend<'t>,
+    said: Said,
+    around: u32,
+}
+
+impl<'t> Telling<'t> {
+    /// Nothing is told yet of `trace`; code is shown with up to `around` lines on each side.
+    pub(crate) fn new(trace: &'t Trace, around: u32) -> Self {
+        Self { legend: Legend::new(trace), said: Said::default(), around }
+    }
 }
 
 pub(crate) fn size(trace: &Trace) -> String {
@@ -105,7 +151,7 @@ fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::
     }
     let sites = || finding.events.iter().map(|&event| Site::of(trace, event));
     let mut places: Vec<String> =
-        sites().map(|site| clipped(&site.place(), CELL_MAX)).filter(|it| !it.is_empty()).collect();
+        sites().map(|site| brief_place(site.location)).filter(|it| !it.is_empty()).collect();
     places.dedup();
     let mut ops: Vec<String> = sites().map(|site| clipped(&site.op, CELL_MAX)).collect();
     ops.dedup();
@@ -115,9 +161,14 @@ fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::
     writeln!(out, "{BAD}{id:<6}{BAD:#} {ops}{place}{places}, count {}", finding.count)
 }
 
-fn finding(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
-    head(out, trace, reported)?;
-    evidence(out, trace, &reported.finding, Extent::BRIEF)?;
+fn finding(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    reported: &Reported,
+    telling: &mut Telling<'_>,
+) -> io::Result<()> {
+    head(out, examined, reported, telling)?;
+    evidence(out, examined.trace, &reported.finding, Extent::BRIEF)?;
     writeln!(out, "  {DIM}{}{DIM:#}", reported.finding.guarantee().meaning())
 }
 
@@ -126,7 +177,7 @@ fn reading_line(trace: &Trace, finding: &Finding) -> Option<String> {
     let detail = finding.detail.nondeterminism()?;
     let spelled = |event: EventId| {
         let site = Site::of(trace, event);
-        let (op, place) = (clipped(&site.op, CELL_MAX), clipped(&site.place(), CELL_MAX));
+        let (op, place) = (clipped(&site.op, CELL_MAX), brief_place(site.location));
         if place.is_empty() { op } else { format!("{op} at {place}") }
     };
     let can = if finding.evidence.proof().is_some() { "can" } else { "might" };
@@ -143,7 +194,13 @@ fn reading_line(trace: &Trace, finding: &Finding) -> Option<String> {
 }
 
 /// Writes what a finding says, but for its schedule.
-pub(crate) fn head(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
+pub(crate) fn head(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    reported: &Reported,
+    telling: &mut Telling<'_>,
+) -> io::Result<()> {
+    let trace = examined.trace;
     let Reported { id, fingerprint, finding } = reported;
     let (kind, guarantee) = (finding.kind, finding.guarantee());
     let sure = match guarantee {
@@ -158,7 +215,7 @@ pub(crate) fn head(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> i
     writeln!(out, "  {}", shown(&finding.message))?;
     match finding.detail.state() {
         Some(state) => write_known(out, &Known::of(state))?,
-        None => write_sites(out, trace, finding)?,
+        None => write_sites(out, examined, finding, telling)?,
     }
     if let Some(choices) = Choices::of(trace, finding) {
         write_choices(out, &choices)?;
@@ -169,19 +226,60 @@ pub(crate) fn head(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> i
     Ok(())
 }
 
-/// Writes the events at fault, each with what its thread holds.
-fn write_sites(out: &mut dyn Write, trace: &Trace, finding: &Finding) -> io::Result<()> {
-    for &event in &finding.events {
-        let site = Site::of(trace, event);
-        let who = format!("event {}, {}: {}", site.number, site.thread, site.op);
-        let at = if site.place().is_empty() { "" } else { " at " };
-        let line = format!("{who}{at}{}, {}", site.place(), site.holding());
-        writeln!(out, "    {}", shown(&line))?;
-        for frame in site.stack {
-            writeln!(out, "      {DIM}from {}{DIM:#}", shown(frame.trim_end()))?;
+/// Writes the events at fault, each with what its thread holds, who called it and the code there;
+/// then who started the threads, and what made-up names mean.
+fn write_sites(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    finding: &Finding,
+    telling: &mut Telling<'_>,
+) -> io::Result<()> {
+    let Examined { trace, sources, .. } = *examined;
+    let sites: Vec<Site<'_>> = finding.events.iter().map(|&id| Site::of(trace, id)).collect();
+    let marks: Vec<Mark<'_>> = sites
+        .iter()
+        .take(CODE_MAX)
+        .map(|site| Mark { who: site.thread, location: site.location })
+        .collect();
+    let pieces = code::pieces(&marks);
+    for (at, (site, &event)) in sites.iter().zip(&finding.events).enumerate() {
+        write_site(out, trace, event, site)?;
+        // Code that several share comes after the last of them.
+        let ending = pieces.iter().filter(|piece| piece.last() == Some(&at));
+        for piece in ending {
+            code::write_piece(out, sources, &marks, piece, telling.around, &mut telling.said)?;
+        }
+    }
+    for line in [telling.legend.threads(finding), telling.legend.names(finding)] {
+        if let Some(line) = line {
+            writeln!(out, "  {DIM}{}{DIM:#}", shown(&line))?;
         }
     }
     Ok(())
+}
+
+/// Writes one event at fault, and who called it.
+fn write_site(
+    out: &mut dyn Write,
+    trace: &Trace,
+    event: EventId,
+    site: &Site<'_>,
+) -> io::Result<()> {
+    let who = format!("event {}, {}: {}", site.number, site.thread, site.op);
+    let at = if site.place().is_empty() { "" } else { " at " };
+    let function = site.function().map_or(String::new(), |name| format!(" in {name}"));
+    let holding = holding_since(trace, event);
+    let line = format!("{who}{at}{}{function}, {holding}", site.place());
+    writeln!(out, "    {}", shown(&line))?;
+    let callers = site.callers();
+    let told = if callers.len() <= CALLERS_MAX { callers.len() } else { CALLERS_MAX - 1 };
+    for frame in &callers[..told] {
+        writeln!(out, "      {DIM}from {}{DIM:#}", shown(frame))?;
+    }
+    match callers.len() - told {
+        0 => Ok(()),
+        more => writeln!(out, "      {DIM}and {more} more{DIM:#}"),
+    }
 }
 
 /// Writes what a predicate speaks of, and what that is in a state.
@@ -305,7 +403,7 @@ fn table_row(
         Row::Event { label, event, column } => (label, event, column),
     };
     let (op, location) = table.cell(event);
-    let (op, location) = (clipped(&op, CELL_MAX), clipped(&location, CELL_MAX));
+    let (op, location) = (clipped(&op, CELL_MAX), brief_place(&location));
     let style = if label.is_fault() { BAD } else { Style::new() };
     write!(
         out,

@@ -10,8 +10,11 @@ use super::sides::Mark;
 use super::{Explanation, Row, Side, Sides};
 use crate::shown::{LINE_MAX, clipped, shown, wrapped};
 use crate::table::Extent;
-use crate::text::{BAD, BOLD, CELL_MAX, DIM, evidence, head, size};
+use crate::text::{BAD, BOLD, CELL_MAX, DIM, Telling, evidence, head, size};
 use crate::{Examined, title};
+
+/// How many lines of code are shown on each side of the one that matters.
+const CODE_AROUND: u32 = 2;
 
 /// Writes what there is to say about `reported`, one of the findings of `examined`, with colours;
 /// the caller strips them where they are not wanted.
@@ -26,7 +29,7 @@ pub fn explanation_text(
     let Examined { path, trace, .. } = examined;
     let explanation = Explanation::of(trace, reported);
     writeln!(out, "{BOLD}{}{BOLD:#}: {}\n", shown(title(path)), size(trace))?;
-    head(out, trace, reported)?;
+    head(out, examined, reported, &mut Telling::new(trace, CODE_AROUND))?;
     writeln!(out, "\n{BOLD}{}{BOLD:#}", explanation.why_heading())?;
     for (at, paragraph) in explanation.why.iter().enumerate() {
         if at > 0 {

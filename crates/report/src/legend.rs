@@ -1,0 +1,133 @@
+//! What the names in a finding stand for: who started its threads, and what recorders call things
+//! that have no name in the program, such as `block#1`.
+
+use std::sync::OnceLock;
+
+use reweave_analysis::Finding;
+use reweave_base::IndexVec;
+use reweave_trace::{EventId, LockId, ObjectId, Op, ThreadId, Trace, VarId};
+
+use crate::site::{brief_place, place};
+
+/// How many threads and names are told of.
+const TOLD_MAX: usize = 4;
+
+/// Answers about the names of one trace.
+#[derive(Debug)]
+pub(crate) struct Legend<'t> {
+    trace: &'t Trace,
+    /// Where each object was born, found when it is first asked for.
+    births: OnceLock<IndexVec<ObjectId, Option<EventId>>>,
+}
+
+impl<'t> Legend<'t> {
+    pub(crate) const fn new(trace: &'t Trace) -> Self {
+        Self { trace, births: OnceLock::new() }
+    }
+
+    /// Where the threads of `finding` were started, in a sentence; none if no trace tells.
+    pub(crate) fn threads(&self, finding: &Finding) -> Option<String> {
+        let mut threads: Vec<ThreadId> =
+            finding.events.iter().map(|&event| self.trace.event(event).thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let names = &self.trace.names().threads;
+        let start = |thread: ThreadId| {
+            let fork = self.trace.lifetime(thread).fork?;
+            let event = self.trace.event(fork);
+            let at = brief_place(self.trace.names().location(event.site));
+            let at = if at.is_empty() { String::new() } else { format!(" at {at}") };
+            Some((names.name(thread), at, names.name(event.thread)))
+        };
+        let starts: Vec<_> = threads.into_iter().filter_map(start).take(TOLD_MAX).collect();
+        let parts = starts.iter().enumerate().map(|(at, (thread, place, by))| match at {
+            0 => format!("{thread} was started{place} by {by}"),
+            _ => format!("{thread}{place} by {by}"),
+        });
+        let parts: Vec<String> = parts.collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// What the names in `finding` mean that the recorder made up.
+    pub(crate) fn names(&self, finding: &Finding) -> Option<String> {
+        self.trace.origins()?;
+        let (mut vars, mut locks) = (Vec::new(), Vec::new());
+        for &event in &finding.events {
+            let happening = self.trace.event(event);
+            vars.extend(happening.op.var());
+            locks.extend(asked_for(happening.op));
+            let held = self.trace.sections().held(happening.thread, event);
+            locks.extend(held.map(|section| section.lock));
+        }
+        vars.sort_unstable();
+        vars.dedup();
+        locks.sort_unstable();
+        locks.dedup();
+        let vars = vars.into_iter().filter_map(|var| self.var(var));
+        let locks = locks.into_iter().filter_map(|lock| self.lock(lock));
+        let mut told: Vec<String> = vars.chain(locks).collect();
+        told.dedup();
+        told.truncate(TOLD_MAX);
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    /// What a variable without a symbol of its own is.
+    fn var(&self, var: VarId) -> Option<String> {
+        let names = self.trace.names();
+        let name = names.vars.name(var);
+        let (object, offset) = match name.rsplit_once('+') {
+            Some((object, offset)) if offset.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (object, offset)
+            }
+            _ => (name, "0"),
+        };
+        if name.starts_with("memory#") {
+            let what = "memory that no symbol names, such as a stack or a mapping";
+            return Some(format!("{name} is in {what}"));
+        }
+        let id = names.objects.get(object)?;
+        let birth = self.births().get(id).copied().flatten()?;
+        let born = self.at(birth, "allocated");
+        Some(match offset {
+            "0" => format!("{object} was {born}"),
+            _ => format!("{name} is byte {offset} of {object}, {born}"),
+        })
+    }
+
+    /// What a lock without a symbol of its own is.
+    fn lock(&self, lock: LockId) -> Option<String> {
+        let name = self.trace.names().locks.name(lock);
+        let sections = self.trace.sections();
+        let first = sections.on_lock(lock).first().filter(|_| name.starts_with("lock#"))?;
+        let taken = self.at(sections.get(*first).acquire, "first taken");
+        Some(format!("{name} is a lock in no global variable, {taken}"))
+    }
+
+    /// `verb` where and by whom `event` was.
+    fn at(&self, event: EventId, verb: &str) -> String {
+        let (happening, names) = (self.trace.event(event), self.trace.names());
+        let place = place(names.location(happening.site));
+        let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
+        format!("{verb}{at} by {}", names.threads.name(happening.thread))
+    }
+
+    fn births(&self) -> &IndexVec<ObjectId, Option<EventId>> {
+        self.births.get_or_init(|| {
+            let mut births = IndexVec::from_elem(None, self.trace.names().objects.len());
+            for (id, event) in self.trace.events() {
+                if let Op::Alloc(object) = event.op {
+                    births[object] = Some(id);
+                }
+            }
+            births
+        })
+    }
+}
+
+/// The lock that `op` asks for or takes.
+pub(crate) const fn asked_for(op: Op) -> Option<LockId> {
+    match op {
+        Op::Acquire(lock) | Op::AcquireShared(lock) | Op::Request(lock) => Some(lock),
+        _ => None,
+    }
+}

@@ -1,0 +1,137 @@
+//! The calls behind an event, as far as they are the program's own.
+//!
+//! A recorded stack goes down to where the C library or the standard library starts a thread. Those
+//! frames are the same for every thread and tell nothing, so reports for people leave them out. A
+//! frame is left out only if its name and its file both say whose it is; JSON has them all.
+
+use crate::sources::Frame;
+
+/// What starts threads and programs in C, by name.
+const STARTERS: [&str; 11] = [
+    "start_thread",
+    "thread_start",
+    "_start",
+    "clone",
+    "clone3",
+    "__clone",
+    "__clone3",
+    "__clone_internal",
+    "__libc_start_call_main",
+    "__libc_start_main",
+    "__libc_start_main_impl",
+];
+
+/// Where the C library's own files are, as its debug information spells it.
+const C_FOLDERS: [&str; 6] = ["nptl/", "csu/", "sysdeps/", "../sysdeps/", "./nptl/", "./csu/"];
+
+/// How the names of what starts threads and closures in the standard libraries begin.
+const LIBRARY_NAMES: [&str; 18] = [
+    "std::thread::",
+    "std::sys::",
+    "std::sys_common::",
+    "std::rt::",
+    "std::panic::",
+    "std::panicking::",
+    "std::__invoke",
+    "std::invoke",
+    "std::_Bind",
+    "core::ops::function::",
+    "core::panic::unwind_safe::",
+    "alloc::boxed::",
+    "<alloc::boxed::",
+    "<core::panic::unwind_safe::",
+    "<std::thread::",
+    "__rust_try",
+    "__rust_begin_short_backtrace",
+    "execute_native_thread_routine",
+];
+
+/// Where the files of the standard libraries are.
+const LIBRARY_FOLDERS: [&str; 5] = ["std/src/", "core/src/", "alloc/src/", "/usr/include/", "/usr/"];
+
+/// Shared libraries that start threads, where only an address in them is known.
+const LIBRARIES: [&str; 5] = ["libc.so", "libc-", "libstdc++.so", "libpthread", "ld-linux"];
+
+/// The function that an event at `location` is in, if the first line of `stack` says so.
+pub(crate) fn own_function<'t>(location: &str, stack: &[&'t str]) -> Option<&'t str> {
+    let frame = Frame::of(stack.first()?);
+    let is_at = frame.location == Some(location.trim());
+    let is_in = location.strip_prefix(frame.function).is_some_and(|rest| rest.starts_with("+0x"));
+    (is_at || is_in).then_some(frame.function)
+}
+
+/// The calls that led to an event at `location`, the innermost first, without what starts threads.
+/// Where the event's own function is not told, at least one line is left.
+pub(crate) fn callers<'t>(location: &str, stack: &[&'t str]) -> Vec<&'t str> {
+    let (own, behind) = match own_function(location, stack) {
+        Some(_) => stack.split_at(1),
+        None => stack.split_at(0),
+    };
+    let lines = behind.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+    let callers: Vec<&str> = lines.clone().filter(|line| !is_plumbing(line)).collect();
+    match callers.is_empty() && own.is_empty() {
+        true => lines.take(1).collect(),
+        false => callers,
+    }
+}
+
+/// Whether `line` is a frame of what starts threads.
+fn is_plumbing(line: &str) -> bool {
+    let Frame { function, location } = Frame::of(line);
+    let is_within = |folders: &[&str]| {
+        location.is_none_or(|place| folders.iter().any(|folder| place.starts_with(folder)))
+    };
+    let is_starter = STARTERS.iter().any(|name| {
+        let rest = function.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("+0x"))
+    });
+    let is_named = LIBRARY_NAMES.iter().any(|name| function.starts_with(name))
+        || function.contains("::__rust_begin_short_backtrace")
+        || function.contains("core::ops::function::FnOnce");
+    let is_address = LIBRARIES.iter().any(|name| function.starts_with(name));
+    is_starter && is_within(&C_FOLDERS)
+        || is_named && is_within(&LIBRARY_FOLDERS)
+        || is_address && location.is_none() && function.contains("+0x")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(location: &str, stack: &[&str], own: Option<&str>, callers_left: &[&str]) {
+        assert_eq!(own_function(location, stack), own);
+        assert_eq!(callers(location, stack), callers_left);
+    }
+
+    #[test]
+    fn the_first_line_is_the_events_own_function_if_it_is_at_its_location() {
+        let stack = ["deposit (bank.c:19)", "start_thread (nptl/pthread_create.c:442)"];
+        check("bank.c:19", &stack, Some("deposit"), &[]);
+        check("bank.c:20", &stack, None, &["deposit (bank.c:19)"]);
+        check("deposit+0x12", &["deposit", "main"], Some("deposit"), &["main"]);
+        check("bank.c:19", &[], None, &[]);
+    }
+
+    #[test]
+    fn what_starts_threads_is_left_out_but_never_all() {
+        let stack = [
+            "work (src/main.rs:9)",
+            "rust::main::{closure#0} (src/main.rs:20)",
+            "std::sys::backtrace::__rust_begin_short_backtrace (std/src/sys/backtrace.rs:158)",
+            "core::ops::function::FnOnce::call_once{{vtable.shim}} (core/src/ops/function.rs:250)",
+            "clone3",
+        ];
+        let left = ["rust::main::{closure#0} (src/main.rs:20)"];
+        check("src/main.rs:9", &stack, Some("work"), &left);
+        check("a.c:1", &["start_thread (nptl/pthread_create.c:442)", "clone3"], None, &[
+            "start_thread (nptl/pthread_create.c:442)",
+        ]);
+    }
+
+    #[test]
+    fn a_function_of_the_program_is_kept_whatever_it_is_called() {
+        let stack = ["start_thread (pool.c:4)", "std::thread::mine (src/lib.rs:1)", "libc.so.6+0x9"];
+        check("a.c:1", &stack, None, &stack[..2]);
+    }
+}
