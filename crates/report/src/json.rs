@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 
 use crate::alternatives::writer;
 use crate::confirmation::ReplayedEntry;
-use crate::explain::{Explanation, Side, SideEvent};
+use crate::explain::{Explanation, Side, SideEvent, Step};
 use crate::layout::Layout;
 use crate::left_out::untried;
 use crate::schedule::{steps, steps_count};
@@ -192,9 +192,21 @@ struct AlternativeEntry<'a> {
 struct ExplanationEntry {
     why: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    steps: Vec<ReasonEntry>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fix: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     observed: Vec<StepEntry>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     scheduled: Vec<StepEntry>,
+}
+
+/// A step of the schedule, and why it is allowed.
+#[derive(Serialize)]
+struct ReasonEntry {
+    step: usize,
+    event: u32,
+    reason: String,
 }
 
 /// An event of an explanation, and for a read what it sees.
@@ -313,7 +325,7 @@ pub(crate) fn write_explanation(
     let all = std::slice::from_ref(explanation.reported);
     let document = Document {
         findings: Findings { examined: *examined, all },
-        explanation: Some(explanation_entry(explanation)),
+        explanation: Some(explanation_entry(examined.trace, explanation)),
         witnesses: None,
         ..document(examined)
     };
@@ -332,7 +344,12 @@ pub(crate) fn write_one(
     write_json(out, &document, usize::MAX)
 }
 
-fn explanation_entry(explanation: &Explanation<'_>) -> ExplanationEntry {
+fn explanation_entry(trace: &Trace, explanation: &Explanation<'_>) -> ExplanationEntry {
+    let reason = |it: &Step| ReasonEntry {
+        step: it.step,
+        event: it.event.number(),
+        reason: it.reason.words(trace, it.event),
+    };
     let entry = |step: &SideEvent| StepEntry {
         event: step.event.number(),
         sees: step.sees.map(|seen| number(seen.write())),
@@ -341,6 +358,8 @@ fn explanation_entry(explanation: &Explanation<'_>) -> ExplanationEntry {
     let sides = explanation.sides.as_ref();
     ExplanationEntry {
         why: explanation.why.clone(),
+        steps: explanation.steps.iter().map(reason).collect(),
+        fix: explanation.fix.clone(),
         observed: sides.map_or_else(Vec::new, |sides| entries(&sides.observed)),
         scheduled: sides.map_or_else(Vec::new, |sides| entries(&sides.scheduled)),
     }

@@ -47,7 +47,8 @@ const LIBRARY_NAMES: [&str; 18] = [
 ];
 
 /// Where the files of the standard libraries are.
-const LIBRARY_FOLDERS: [&str; 5] = ["std/src/", "core/src/", "alloc/src/", "/usr/include/", "/usr/"];
+const LIBRARY_FOLDERS: [&str; 5] =
+    ["std/src/", "core/src/", "alloc/src/", "/usr/include/", "/usr/"];
 
 /// Shared libraries that start threads, where only an address in them is known.
 const LIBRARIES: [&str; 5] = ["libc.so", "libc-", "libstdc++.so", "libpthread", "ld-linux"];
@@ -124,14 +125,18 @@ mod tests {
         ];
         let left = ["rust::main::{closure#0} (src/main.rs:20)"];
         check("src/main.rs:9", &stack, Some("work"), &left);
-        check("a.c:1", &["start_thread (nptl/pthread_create.c:442)", "clone3"], None, &[
-            "start_thread (nptl/pthread_create.c:442)",
-        ]);
+        check(
+            "a.c:1",
+            &["start_thread (nptl/pthread_create.c:442)", "clone3"],
+            None,
+            &["start_thread (nptl/pthread_create.c:442)"],
+        );
     }
 
     #[test]
     fn a_function_of_the_program_is_kept_whatever_it_is_called() {
-        let stack = ["start_thread (pool.c:4)", "std::thread::mine (src/lib.rs:1)", "libc.so.6+0x9"];
+        let stack =
+            ["start_thread (pool.c:4)", "std::thread::mine (src/lib.rs:1)", "libc.so.6+0x9"];
         check("a.c:1", &stack, None, &stack[..2]);
     }
 }

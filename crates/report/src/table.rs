@@ -30,6 +30,10 @@ impl Extent {
     pub(crate) const BRIEF: Self =
         Self { steps_max: 6, whole_max: 40, whole_before_next_max: 20, ahead_max: 2 };
 
+    /// For a schedule whose steps are argued for one by one.
+    pub(crate) const ARGUED: Self =
+        Self { steps_max: 12, whole_max: 40, whole_before_next_max: 40, ahead_max: 0 };
+
     /// For a finding that has the page to itself.
     pub(crate) const FULL: Self =
         Self { steps_max: 16, whole_max: 200, whole_before_next_max: 200, ahead_max: 6 };

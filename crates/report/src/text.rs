@@ -86,25 +86,20 @@ fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
         }
         writeln!(out)?;
     }
+    if let Some(first) = outcome.findings.first() {
+        write_next(out, examined, first)?;
+    }
     for (coverage, left_out) in accounts(outcome) {
         coverage_line(out, coverage)?;
         for sentence in left_out {
             writeln!(out, "  {sentence}")?;
         }
     }
-    writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome))?;
-    match outcome.findings.first() {
-        Some(first) => write_next(out, examined, first),
-        None => Ok(()),
-    }
+    writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome))
 }
 
 /// Writes the commands that tell more of `reported`, and that replay it.
-fn write_next(
-    out: &mut dyn Write,
-    examined: &Examined<'_>,
-    reported: &Reported,
-) -> io::Result<()> {
+fn write_next(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> io::Result<()> {
     let commands = [next::explain(examined, reported), next::confirm(examined, reported)];
     for (at, command) in commands.into_iter().flatten().enumerate() {
         let word = if at == 0 { "next:" } else { "" };

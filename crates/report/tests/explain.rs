@@ -159,6 +159,7 @@ fn text_lists_what_a_read_can_see_and_marks_what_no_race_detector_tells_of() {
           Event 8 sees event 2 instead of event 5; its thread stops there.
           The independent checker accepted the schedule.
 
+        next: reweave explain run.std N1
         1 finding (nondeterminism 1)
     "#]].assert_eq(&text);
 }
@@ -293,6 +294,18 @@ fn what_is_read_at_the_end_of_the_run_comes_after_all_events() {
           > 5  T2  w(total)  = 7               > 2  T1  w(total)  = 5
             6  T2  rel(m)                        3  T1  rel(m)
           total ends with event 5, value 7     total ends with event 2, value 5
+
+        Why each step is allowed
+             1  T2  acq(m)    free: nobody has taken it yet
+             2  T2  w(total)  comes next in T2
+             3  T2  rel(m)    gives back what it took at step 1
+             4  T1  acq(m)    free: T2 gave it back at step 3
+             5  T1  w(total)  comes next in T1
+             6  T1  rel(m)    gives back what it took at step 4
+
+        How to fix it
+          If the result is to be the same in every run, the usual fix is to say which access comes first:
+          join the writing thread, or wait on a condition or a channel, before the read.
     "#]].assert_eq(&explained(&trace, &outcome));
 }
 
@@ -328,6 +341,10 @@ fn what_no_schedule_shows_is_not_said_to_be_seen() {
           between.
 
           A lead: no schedule proves it.
+
+        How to fix it
+          If the result is to be the same in every run, the usual fix is to say which access comes first:
+          join the writing thread, or wait on a condition or a channel, before the read.
     "#]].assert_eq(&text);
     let text = explained(&trace, &lead(&trace, earlier));
     expect![[r#"
@@ -418,6 +435,11 @@ fn an_explanation_shows_what_a_read_sees_in_either_order() {
           sees what it saw, and the thread of this one goes no further, so it holds whatever the program
           does with the value (mode strict).
 
+        Why the observed order was an accident
+          In the run as it happened, event 5 came before event 8 by this chain: T2 gave `m` back (event 6)
+          and T3 took it (event 7). But a lock says only that one comes after the other, not which: in the
+          schedule T3 takes `m` first (step 4), and T2 has not taken it yet.
+
         How it comes about
           A schedule that shows it, the events at fault marked:
             step     event  T1        T3
@@ -440,6 +462,17 @@ fn an_explanation_shows_what_a_read_sees_in_either_order() {
             7  T3  acq(m)
           > 8  T3  r(total)  = 7, sees event 5
             9  T3  rel(m)
+
+        Why each step is allowed
+             1  T1  acq(m)    free: nobody has taken it yet
+             2  T1  w(total)  comes next in T1
+             3  T1  rel(m)    gives back what it took at step 1
+             4  T3  acq(m)    free: T1 gave it back at step 3
+             5  T3  r(total)  sees event 2 where it saw event 5: this is what is shown
+
+        How to fix it
+          If the result is to be the same in every run, the usual fix is to say which access comes first:
+          join the writing thread, or wait on a condition or a channel, before the read.
     "#]].assert_eq(&explained(&trace, &outcome(&trace, total(&trace, Vec::new()))));
 }
 
@@ -461,9 +494,15 @@ fn an_explanation_of_a_race_says_what_hid_it() {
 
           T1 is holding m and T2 is holding no lock: there is no lock that both hold.
 
-          In the run as it happened, T1 gave `m` back (event 3) before T2 took it (event 4). A detector
-          that goes by happens-before takes that for an order and stays silent, but nothing makes T1 come
-          first.
+        Why the observed order was an accident
+          In the run as it happened, event 2 came before event 6 by this chain: T1 gave `m` back (event 3)
+          and T2 took it (event 4). A detector that goes by happens-before takes that for an order and
+          stays silent. But a lock says only that one comes after the other, not which: in the schedule T2
+          takes `m` first (step 1), and T1 takes it after that (step 3).
+
+        Which relation orders the pair, and which does not
+          Happens-before and SHB put one before the other; WCP and CP do not. The schedule proves that the
+          order need not hold.
 
         How it comes about
           A schedule that leads there:
@@ -483,6 +522,16 @@ fn an_explanation_of_a_race_says_what_hid_it() {
             4  T2  acq(m)     then 2  T1  w(x)
             5  T2  rel(m)     then 6  T2  w(x)
           > 6  T2  w(x)
+
+        Why each step is allowed
+             1  T2  acq(m)  free: nobody has taken it yet
+             2  T2  rel(m)  gives back what it took at step 1
+             3  T1  acq(m)  free: T2 gave it back at step 2
+          Then event 2 comes next in T1, and event 6 in T2. Neither needs anything that the other has, so
+          they can happen in either order, or at once.
+
+        How to fix it
+          The usual fix is to take `m` around location 6 as well, as is done at location 2.
     "#]].assert_eq(&explained_by("races.exact", &reweave_testkit::std(handed)));
 }
 
@@ -502,6 +551,18 @@ fn an_explanation_of_a_deadlock_shows_who_waits() {
           > 6  T2  acq(a)
             7  T2  rel(a)
             8  T2  rel(b)
+
+        Why each step is allowed
+             1  T1  acq(a)  free: nobody has taken it yet
+             2  T2  acq(b)  free: nobody has taken it yet
+          Then none can go on: T1 waits for `b`, which T2 took at step 2. T2 waits for `a`, which T1 took
+          at step 1.
+
+        How to fix it
+          T1 takes `a` before `b`; T2 takes `b` before `a`. The usual fix is one order for all of them,
+          say `a` before `b`, wherever more than one is held. Where that cannot be, take all at once
+          (`std::lock` in C++), give up and start again when the next is not free (`trylock`), or put one
+          lock around both.
     "#]]
     .assert_eq(&text[text.find("Side by side").unwrap()..]);
 }
@@ -554,6 +615,31 @@ fn an_explanation_of_a_long_schedule_shows_what_matters_and_counts_the_rest() {
             307  T2  rel(m)                                 307  T2  rel(m)
           > 308  T1  r(x)      sees event 306             > 308  T1  r(x)    sees event 306
             … 1 event
+
+        Why each step is allowed
+             1  T1  begin(b)  comes next in T1
+             2  T1  acq(m)    free: nobody has taken it yet
+             3  T1  r(x)      sees the initial value, as observed
+          … 290 steps
+           294  T1  w(mine)   comes next in T1
+           295  T1  w(mine)   comes next in T1
+           296  T1  w(mine)   comes next in T1
+           297  T1  w(mine)   comes next in T1
+           298  T1  w(mine)   comes next in T1
+           299  T1  w(mine)   comes next in T1
+           300  T1  w(mine)   comes next in T1
+           301  T1  w(mine)   comes next in T1
+           302  T1  w(mine)   comes next in T1
+           303  T1  w(mine)   comes next in T1
+           304  T1  w(mine)   comes next in T1
+           305  T2  acq(m)    free: T1 gave it back at step 4
+           306  T2  w(x)      comes next in T2
+          … 1 step
+           308  T1  r(x)      sees event 306, as observed
+
+        How to fix it
+          The usual fix is to hold one lock over the whole block, and the same lock wherever else these
+          variables are used.
     "#]]
     .assert_eq(&text[text.find("How it comes").unwrap()..]);
 }

@@ -52,7 +52,7 @@ fn text_says_what_where_and_how_it_comes_about() {
 
             R1 race  witnessed  races.hb 3b38c3418137b867
               `w(x)` at a.c:2 and `w(x)` at b.c:9 can happen at the same time
-                event 2, T1: w(x) at a.c:2, holding m
+                event 2, T1: w(x) at a.c:2, holding m (taken at line 1)
                 event 4, T2: w(x) at b.c:9, holding no lock
               It stands for 2 pairs at these locations; this one has a schedule
               A schedule that leads there:
@@ -62,6 +62,7 @@ fn text_says_what_where_and_how_it_comes_about() {
                 then         4          w(x)  b.c:9
               The independent checker accepted the schedule.
 
+            next: reweave explain run.std R1 --only races.hb
             races.hb: pairs 2, second events 2, vars 1, location pairs 1
             1 finding (race 1)
         "#]],
@@ -94,6 +95,7 @@ fn what_rests_on_reads_of_unknown_writers_is_labelled_and_left_out_unless_asked_
           It rests on 1 read whose writer was not observed.
           A lead: no schedule proves it.
 
+        next: reweave explain run.std R1 --only races.hb --all
         races.hb: pairs 2, second events 2, vars 2, location pairs 2
         2 findings (race 2)
     "#]]
@@ -124,7 +126,9 @@ fn a_long_witness_shows_the_last_steps_of_each_racing_thread() {
             step     event  T2    T1
                1         1  w(b)        location 20
                2         2  w(b)        location 21
-          … 3 steps between
+               3         3        w(a)  location 0
+               4         5        w(a)  location 1
+               5         7        w(a)  location 2
                6         9        w(a)  location 3
                7        11        w(a)  location 4
                8        13        w(a)  location 5
@@ -133,7 +137,6 @@ fn a_long_witness_shows_the_last_steps_of_each_racing_thread() {
               11        19        w(a)  location 8
             then        21        w(x)  location 40
             then        22  r(x)        location 41
-          --format json has the whole schedule
     "#]]
     .assert_eq(&text[text.find("R1").unwrap()..text.find("  The indep").unwrap()]);
 }
@@ -321,8 +324,8 @@ fn a_deadlock_shows_who_holds_what_and_where_each_waits() {
 
         D1 deadlock  witnessed  deadlocks.exact 3c146956969dd075
           T1 holds `a` and waits for `b` at a.c:2, T2 holds `b` and waits for `a` at b.c:2
-            event 2, T1: acq(b) at a.c:2, holding a
-            event 6, T2: acq(a) at b.c:2, holding b
+            event 2, T1: acq(b) at a.c:2, holding a (taken at line 1)
+            event 6, T2: acq(a) at b.c:2, holding b (taken at line 1)
           A schedule after which each waits for the next:
             step     event  T1      T2
                1         1  acq(a)          a.c:1
@@ -331,6 +334,7 @@ fn a_deadlock_shows_who_holds_what_and_where_each_waits() {
            waits         6          acq(a)  b.c:2
           The independent checker accepted the schedule.
 
+        next: reweave explain run.std D1 --only deadlocks.exact
         deadlocks.exact: deadlocks 1, patterns 1, candidates 1
         1 finding (deadlock 1)
     "#]]
@@ -369,9 +373,10 @@ fn a_block_that_can_be_spoiled_is_shown_with_the_events_at_fault_marked() {
 
         A1 atomicity  witnessed  atomicity.blocks 8a5055dda69a24a5
           block `deposit` of main is not atomic: other's `w(balance)` at o.c:2 can come between `r(balance)` at m.c:4 and `w(balance)` at m.c:7
-            event 4, main: r(balance) at m.c:4, holding m
-            event 11, other: w(balance) at o.c:2, holding m
-            event 7, main: w(balance) at m.c:7, holding m
+            event 4, main: r(balance) at m.c:4, holding m (taken at line 3)
+            event 11, other: w(balance) at o.c:2, holding m (taken at line 1)
+            event 7, main: w(balance) at m.c:7, holding m (taken at line 6)
+          other was started at m.c:1 by main
           A schedule that shows it, the events at fault marked:
             step     event  main            other
                1         1  fork(other)                 m.c:1
@@ -386,6 +391,7 @@ fn a_block_that_can_be_spoiled_is_shown_with_the_events_at_fault_marked() {
             > 10         7  w(balance)                  m.c:7
           The independent checker accepted the schedule.
 
+        next: reweave explain run.std A1 --only atomicity.blocks
         atomicity.blocks: blocks 1, patterns 1, location sets 1, proven 1
         1 finding (atomicity 1)
     "#]]
@@ -457,6 +463,7 @@ fn a_first_pair_is_labelled_as_such() {
             event 9, T2: w(x) at location 9, holding l
           No schedule shows it, but a theorem of the relation says that these race or that threads can deadlock before: see what `deadlocks` finds.
 
+        next: reweave explain run.std R1 --only races.cp --all
         races.cp: pairs 1, second events 1, vars 1, location pairs 1
         1 finding (race 1)
     "#]]

@@ -39,7 +39,8 @@ impl Order {
 }
 
 /// Whether `early`, observed before `late`, is put before it by one rule alone.
-pub(crate) fn is_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
+#[must_use]
+pub fn is_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
     let (from, to) = (trace.event(early), trace.event(late));
     if from.thread == to.thread {
         return true;

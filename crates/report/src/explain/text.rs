@@ -7,11 +7,12 @@ use reweave_analysis::Reported;
 use reweave_trace::Trace;
 
 use super::sides::Mark;
-use super::{Explanation, Row, Side, Sides};
+use super::{Explanation, FIX_HEADING, Row, STEPS_HEADING, Side, Sides, Step};
+use crate::next;
 use crate::shown::{LINE_MAX, clipped, shown, wrapped};
 use crate::table::Extent;
 use crate::text::{BAD, BOLD, CELL_MAX, DIM, Telling, evidence, head, size};
-use crate::{Examined, title};
+use crate::{Examined, counted, title};
 
 /// How many lines of code are shown on each side of the one that matters.
 const CODE_AROUND: u32 = 2;
@@ -30,14 +31,8 @@ pub fn explanation_text(
     let explanation = Explanation::of(trace, reported);
     writeln!(out, "{BOLD}{}{BOLD:#}: {}\n", shown(title(path)), size(trace))?;
     head(out, examined, reported, &mut Telling::new(trace, CODE_AROUND))?;
-    writeln!(out, "\n{BOLD}{}{BOLD:#}", explanation.why_heading())?;
-    for (at, paragraph) in explanation.why.iter().enumerate() {
-        if at > 0 {
-            writeln!(out)?;
-        }
-        for line in wrapped(&shown(paragraph), LINE_MAX) {
-            writeln!(out, "  {line}")?;
-        }
+    for section in &explanation.sections {
+        write_section(out, section.heading, &section.paragraphs)?;
     }
     if let Some(heading) = explanation.evidence_heading() {
         writeln!(out, "\n{BOLD}{heading}{BOLD:#}")?;
@@ -49,6 +44,68 @@ pub fn explanation_text(
     if let Some(sides) = &explanation.sides {
         writeln!(out, "\n{BOLD}Side by side{BOLD:#}")?;
         write_sides(out, trace, sides)?;
+    }
+    write_steps(out, trace, &explanation)?;
+    if !explanation.fix.is_empty() {
+        write_section(out, FIX_HEADING, &explanation.fix)?;
+    }
+    match next::confirm(examined, reported) {
+        Some(command) => writeln!(out, "\n{DIM}next: {}{DIM:#}", shown(&command)),
+        None => Ok(()),
+    }
+}
+
+/// Writes paragraphs under a heading.
+fn write_section(out: &mut dyn Write, heading: &str, paragraphs: &[String]) -> io::Result<()> {
+    writeln!(out, "\n{BOLD}{heading}{BOLD:#}")?;
+    for (at, paragraph) in paragraphs.iter().enumerate() {
+        if at > 0 {
+            writeln!(out)?;
+        }
+        for line in wrapped(&shown(paragraph), LINE_MAX) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes why each step is allowed, and what is so at the end.
+fn write_steps(
+    out: &mut dyn Write,
+    trace: &Trace,
+    explanation: &Explanation<'_>,
+) -> io::Result<()> {
+    let steps = &explanation.steps;
+    if steps.is_empty() && explanation.ending.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{BOLD}{STEPS_HEADING}{BOLD:#}")?;
+    let names = trace.names();
+    let thread =
+        |step: &Step| clipped(names.threads.name(trace.event(step.event).thread), CELL_MAX);
+    let op = |step: &Step| clipped(&names.spell(trace.event(step.event).op).to_string(), CELL_MAX);
+    let width = |text: &dyn Fn(&Step) -> String| {
+        steps.iter().map(|step| text(step).chars().count()).max().unwrap_or(0)
+    };
+    let (thread_width, op_width) = (width(&thread), width(&op));
+    let step_width = steps.last().map_or(0, |step| step.step.to_string().len()).max(4);
+    let mut last = 0;
+    for step in steps {
+        if step.step > last + 1 {
+            writeln!(out, "  {DIM}… {}{DIM:#}", counted((step.step - last - 1) as u64, "step"))?;
+        }
+        last = step.step;
+        writeln!(
+            out,
+            "  {:>step_width$}  {:thread_width$}  {:op_width$}  {DIM}{}{DIM:#}",
+            step.step,
+            thread(step),
+            op(step),
+            shown(&step.reason.words(trace, step.event)),
+        )?;
+    }
+    for line in explanation.ending.iter().flat_map(|text| wrapped(&shown(text), LINE_MAX)) {
+        writeln!(out, "  {line}")?;
     }
     Ok(())
 }

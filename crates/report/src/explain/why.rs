@@ -1,10 +1,8 @@
 //! Why a finding is a fault, in paragraphs.
 
-use std::collections::BTreeMap;
-
 use reweave_analysis::{Finding, Guarantee, Kind, Nondeterminism};
-use reweave_trace::views::{CriticalSection, Mode};
-use reweave_trace::{After, EventId, LockId, Trace};
+use reweave_trace::views::Mode;
+use reweave_trace::{After, EventId, Trace};
 
 use crate::alternatives::{BY_ORDER_ALONE, Lead, variable};
 use crate::free_reads;
@@ -48,25 +46,6 @@ fn race(trace: &Trace, finding: &Finding) -> Vec<String> {
     ];
     let [first, second] = finding.events[..] else { return paragraphs };
     paragraphs.push(locks(trace, first, second));
-    if finding.guarantee() != Guarantee::Witnessed {
-        return paragraphs;
-    }
-    let (first, second) = (first.min(second), first.max(second));
-    if let Some((release, acquire)) = handed_over(trace, first, second) {
-        let threads = [first, second].map(|event| {
-            let thread = trace.event(event).thread;
-            trace.names().threads.name(thread)
-        });
-        let [one, other] = threads;
-        paragraphs.push(format!(
-            "In the run as it happened, {one} gave `{}` back (event {}) before {other} took it \
-             (event {}). A detector that goes by happens-before takes that for an order and stays \
-             silent, but nothing makes {one} come first.",
-            trace.names().locks.name(release.lock),
-            release.release.map_or(0, EventId::number),
-            acquire.acquire.number(),
-        ));
-    }
     paragraphs
 }
 
@@ -85,45 +64,13 @@ fn locks(trace: &Trace, first: EventId, second: EventId) -> String {
     }
 }
 
-/// A section that the thread of `first` ends after it, and one of the same lock that the thread of
-/// `second` starts before it, if the lock went from one to the other between the two.
-fn handed_over(
-    trace: &Trace,
-    first: EventId,
-    second: EventId,
-) -> Option<(CriticalSection, CriticalSection)> {
-    let sections = trace.sections();
-    let of = |event: EventId| {
-        let sections_of = sections.of_thread(trace.event(event).thread).iter();
-        sections_of.map(|&id| *sections.get(id))
-    };
-    let is_between = |event: EventId| first < event && event < second;
-    let mut given: BTreeMap<LockId, CriticalSection> = BTreeMap::new();
-    for section in of(first).filter(|section| section.mode == Mode::Exclusive) {
-        let Some(release) = section.release.filter(|&release| is_between(release)) else {
-            continue;
-        };
-        let earliest = given.entry(section.lock).or_insert(section);
-        if earliest.release.is_some_and(|known| release < known) {
-            *earliest = section;
-        }
-    }
-    let mut taken = of(second).filter(|section| is_between(section.acquire));
-    taken.find_map(|section| {
-        let before = given.get(&section.lock)?;
-        (before.release < Some(section.acquire)).then_some((*before, section))
-    })
-}
-
 fn deadlock() -> Vec<String> {
     vec![
         "Each of these threads waits for a lock that another of them holds, in a circle. None can go \
          on, so none ever gives back what it holds, and whoever needs one of these locks later \
          waits as well."
             .to_owned(),
-        "The recorded run escaped by the order in which the threads came. In the schedule below each \
-         takes the lock that it holds before any of them gets the next. Taking these locks in \
-         the same order everywhere rules it out."
+        "In the schedule below each takes the lock that it holds before any of them gets the next."
             .to_owned(),
     ]
 }
@@ -135,7 +82,7 @@ fn atomicity() -> Vec<String> {
          block has read or written is out of date before it ends."
             .to_owned(),
         "There need not be a race: each access may be guarded by a lock, if the lock is given back \
-         in between. Holding it over the whole block rules this out."
+         in between."
             .to_owned(),
     ]
 }

@@ -1,0 +1,159 @@
+//! How the usual cases are mended. Modest: only the program's author knows what is meant.
+
+use std::collections::BTreeSet;
+
+use reweave_analysis::{Finding, Kind};
+use reweave_trace::views::{CriticalSection, Mode};
+use reweave_trace::{EventId, Goal, Op, Trace};
+
+use super::circle;
+use super::relations::listed;
+use crate::site::{Site, place};
+
+/// What usually mends `finding`, a paragraph each; empty if nothing is known.
+pub(crate) fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
+    match finding.kind {
+        Kind::Race => match finding.events[..] {
+            [first, second] => race(trace, first, second),
+            _ => Vec::new(),
+        },
+        Kind::Deadlock => deadlock(trace, finding),
+        Kind::Atomicity => atomicity(trace, finding),
+        Kind::Nondeterminism => vec![
+            "If the result is to be the same in every run, the usual fix is to say which access \
+             comes first: join the writing thread, or wait on a condition or a channel, before the \
+             read."
+                .to_owned(),
+        ],
+        Kind::Predicate | Kind::Assertion => Vec::new(),
+    }
+}
+
+/// Where `event` is, for a sentence.
+fn at(trace: &Trace, event: EventId) -> String {
+    let location = trace.names().location(trace.event(event).site);
+    match place(location) {
+        place if place.is_empty() => format!("event {}", event.number()),
+        place => place.into_owned(),
+    }
+}
+
+fn race(trace: &Trace, first: EventId, second: EventId) -> Vec<String> {
+    let [one, other] = [first, second].map(|event| Site::of(trace, event));
+    let [here, there] = [first, second].map(|event| at(trace, event));
+    let names = |site: &Site<'_>| {
+        let names: Vec<String> = site.locks.iter().map(|(name, _)| format!("`{name}`")).collect();
+        listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let shared = one.locks.iter().find(|(name, _)| other.locks.iter().any(|(it, _)| it == name));
+    let mut fixes = Vec::new();
+    fixes.push(match (one.locks.is_empty(), other.locks.is_empty(), shared) {
+        (_, _, Some((name, _))) => format!(
+            "Both hold `{name}`, but in shared mode where one of them writes. The usual fix is to take \
+             `{name}` for writing around the write."
+        ),
+        (true, true, None) => format!(
+            "Neither side holds a lock. The usual fix is to take the same lock around {here} and \
+             {there}{}.",
+            if here == there { ", which are the same line" } else { "" }
+        ),
+        (false, true, None) => format!(
+            "The usual fix is to take {} around {there} as well, as is done at {here}.",
+            names(&one)
+        ),
+        (true, false, None) => format!(
+            "The usual fix is to take {} around {here} as well, as is done at {there}.",
+            names(&other)
+        ),
+        (false, false, None) => format!(
+            "Each side holds a lock, but not the same: {} at {here}, {} at {there}. The usual fix is to \
+             guard the variable by one of them everywhere.",
+            names(&one),
+            names(&other)
+        ),
+    });
+    if let Some(event) = [first, second].into_iter().find(|&event| is_update(trace, event)) {
+        fixes.push(format!(
+            "{} reads and writes the variable in one go. If it is a counter that stands for nothing \
+             else, an atomic variable does too; it must then be atomic in every place.",
+            at(trace, event)
+        ));
+    }
+    fixes
+}
+
+/// Whether `event` is half of an update such as `x += 1`: a read and then a write, at one place.
+fn is_update(trace: &Trace, event: EventId) -> bool {
+    let happening = trace.event(event);
+    let events = trace.thread_events(happening.thread);
+    let position = trace.position(event) as usize;
+    let other = match happening.op {
+        Op::Write(_) => position.checked_sub(1).and_then(|before| events.get(before)),
+        Op::Read(_) => events.get(position + 1),
+        _ => None,
+    };
+    other.is_some_and(|&other| {
+        let other = trace.event(other);
+        let is_same = other.site == happening.site && other.op.var() == happening.op.var();
+        is_same && other.op.is_write() != happening.op.is_write()
+    })
+}
+
+fn deadlock(trace: &Trace, finding: &Finding) -> Vec<String> {
+    let Some(Goal::Deadlock(events)) = finding.evidence.proof().map(|proof| proof.goal()) else {
+        return vec![
+            "The usual fix is to take these locks in the same order everywhere.".to_owned(),
+        ];
+    };
+    let names = trace.names();
+    let waits = circle::waits(trace, events);
+    let orders = waits.iter().map(|wait| {
+        let thread = names.threads.name(wait.section.thread);
+        let [held, wanted] = [wait.section.lock, wait.wants].map(|lock| names.locks.name(lock));
+        format!("{thread} takes `{held}` before `{wanted}`")
+    });
+    let locks: BTreeSet<&str> =
+        waits.iter().map(|wait| names.locks.name(wait.section.lock)).collect();
+    let order: Vec<String> = locks.iter().map(|name| format!("`{name}`")).collect();
+    let orders: Vec<String> = orders.collect();
+    vec![format!(
+        "{}. The usual fix is one order for all of them, say {}, wherever more than one is held. Where \
+         that cannot be, take all at once (`std::lock` in C++), give up and start again when the next \
+         is not free (`trylock`), or put one lock around both.",
+        orders.join("; "),
+        order.join(" before "),
+    )]
+}
+
+fn atomicity(trace: &Trace, finding: &Finding) -> Vec<String> {
+    let names = trace.names();
+    let ends = [finding.events.first(), finding.events.last()];
+    let [Some(&first), Some(&last)] = ends else { return Vec::new() };
+    let held = |event: EventId| -> Vec<&CriticalSection> {
+        let sections = trace.sections().held(trace.event(event).thread, event);
+        sections.filter(|section| section.mode == Mode::Exclusive).collect()
+    };
+    let before = held(first);
+    let again = held(last);
+    let is_taken_twice = |section: &&&CriticalSection| {
+        let is_other = |later: &&CriticalSection| {
+            later.lock == section.lock && later.acquire != section.acquire
+        };
+        again.iter().any(is_other)
+    };
+    let is_one_thread = trace.event(first).thread == trace.event(last).thread;
+    match before.iter().find(is_taken_twice).filter(|_| is_one_thread) {
+        Some(section) => vec![format!(
+            "`{}` is given back in the middle of the block and taken again. The usual fix is to hold it \
+             from {} to {}.",
+            names.locks.name(section.lock),
+            at(trace, first),
+            at(trace, last),
+        )],
+        None => vec![
+            "The usual fix is to hold one lock over the whole block, and the same lock wherever else \
+             these variables are used."
+                .to_owned(),
+        ],
+    }
+}

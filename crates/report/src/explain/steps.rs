@@ -1,0 +1,333 @@
+//! Why each step of a schedule is allowed.
+//!
+//! The steps are gone through once, with who holds which lock, what each variable holds and how far
+//! each thread is; from that each reason is read off. The checker has accepted the schedule before,
+//! by other means: what is said here is what it looked at, in words.
+
+use reweave_analysis::Proof;
+use reweave_base::{FxHashMap, IndexVec};
+use reweave_trace::{EventId, Goal, LockId, Op, Reordering, ThreadId, Trace, VarId};
+
+use crate::schedule::{Seen, base_count, observed, step_in_base, steps};
+use crate::table::{Extent, Label, Row, Table};
+
+/// How many steps are argued for at most: the last ones.
+const STEPS_MAX: usize = 40;
+
+/// A step with why it is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Which step it is, counted from 1.
+    pub(crate) step: usize,
+    /// What happens.
+    pub(crate) event: EventId,
+    /// Why it may.
+    pub(crate) reason: Reason,
+}
+
+/// Why a step is allowed. Steps are counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// It needs nothing but its turn in its thread.
+    Next,
+    /// It is its thread's first, and this step started the thread.
+    Started(usize),
+    /// The lock is free, since nobody took it before.
+    Untaken,
+    /// The lock is free, since this thread gave it back at this step.
+    GivenBack(ThreadId, usize),
+    /// The thread has the lock already.
+    Nested,
+    /// The lock is held in shared mode, as is asked for.
+    SharedWith(ThreadId),
+    /// It gives back what it took at this step.
+    Gives(usize),
+    /// It sees this, as observed.
+    Sees(Seen),
+    /// It sees the first, where it saw the second; that is what the schedule is to show.
+    SeesOther(Seen, Seen),
+    /// It is not known what it saw.
+    SeesUnknown,
+    /// The thread that it waits for has ended, with this step, or ran nothing.
+    Ended(ThreadId, Option<usize>),
+    /// This step notified it.
+    Notified(usize),
+    /// Waits may time out at any moment.
+    TimesOut,
+    /// It wakes so many, who wait.
+    Wakes(usize),
+    /// All of the round that it waits for have arrived, the last with this step.
+    Arrived(usize),
+    /// This step raised the semaphore.
+    Posted(usize),
+    /// The semaphore is above zero.
+    AboveZero,
+}
+
+impl Reason {
+    /// In a few words.
+    pub(crate) fn words(self, trace: &Trace, event: EventId) -> String {
+        let name = |thread: ThreadId| trace.names().threads.name(thread);
+        let own = trace.event(event).thread;
+        match self {
+            Self::Next => format!("comes next in {}", name(own)),
+            Self::Started(step) => format!("{} was started at step {step}", name(own)),
+            Self::Untaken => "free: nobody has taken it yet".to_owned(),
+            Self::GivenBack(thread, step) if thread == own => {
+                format!("free: {} itself gave it back at step {step}", name(own))
+            }
+            Self::GivenBack(thread, step) => {
+                format!("free: {} gave it back at step {step}", name(thread))
+            }
+            Self::Nested => format!("{} has it already", name(own)),
+            Self::SharedWith(thread) => format!("shared with {}", name(thread)),
+            Self::Gives(step) => format!("gives back what it took at step {step}"),
+            Self::Sees(seen) => format!("sees {seen}, as observed"),
+            Self::SeesOther(seen, saw) => {
+                format!("sees {seen} where it saw {saw}: this is what is shown")
+            }
+            Self::SeesUnknown => "what it saw was not observed".to_owned(),
+            Self::Ended(thread, Some(step)) => format!("{} ended with step {step}", name(thread)),
+            Self::Ended(thread, None) => format!("{} has nothing to do", name(thread)),
+            Self::Notified(step) => format!("step {step} notified it"),
+            Self::TimesOut => "a wait may end by itself".to_owned(),
+            Self::Wakes(1) => "the one that it wakes is waiting".to_owned(),
+            Self::Wakes(count) => format!("the {count} that it wakes are waiting"),
+            Self::Arrived(step) => format!("all have arrived, the last with step {step}"),
+            Self::Posted(step) => format!("step {step} raised it"),
+            Self::AboveZero => "it is above zero".to_owned(),
+        }
+    }
+}
+
+/// The steps of `proof` that a table of them shows, the last ones if they are many, each with why it
+/// is allowed.
+pub(crate) fn argued(trace: &Trace, proof: &Proof) -> Vec<Step> {
+    let table = Table::of(trace, proof, Extent::ARGUED);
+    let shown = table.rows.iter().filter_map(|row| match row {
+        Row::Event { label: Label::Step(step) | Label::Fault(step), event, .. } => {
+            Some((*step, *event))
+        }
+        Row::Event { .. } | Row::Gap { .. } | Row::Line => None,
+    });
+    let shown: Vec<(usize, EventId)> = shown.collect();
+    let shown = &shown[shown.len().saturating_sub(STEPS_MAX)..];
+    reasons(trace, proof.reordering(), shown)
+}
+
+/// Why each of `wanted`, in the order of `reordering`, is allowed.
+pub(crate) fn reasons(
+    trace: &Trace,
+    reordering: &Reordering,
+    wanted: &[(usize, EventId)],
+) -> Vec<Step> {
+    let mut walk = Walk::new(trace, reordering);
+    let mut wanted = wanted.iter().peekable();
+    let mut argued = Vec::new();
+    for event in steps(trace, reordering) {
+        let Some(&&(step, next)) = wanted.peek() else { break };
+        if event == next {
+            argued.push(Step { step, event, reason: walk.reason(event) });
+            wanted.next();
+        }
+        walk.happen(event);
+    }
+    argued
+}
+
+/// What is so at the end: why the events that are next can happen, or cannot.
+pub(crate) fn ending(trace: &Trace, proof: &Proof) -> Vec<String> {
+    let names = trace.names();
+    let thread = |event: EventId| names.threads.name(trace.event(event).thread);
+    match proof.goal() {
+        Goal::Race(first, second) => vec![format!(
+            "Then event {} comes next in {}, and event {} in {}. Neither needs anything that the \
+             other has, so they can happen in either order, or at once.",
+            first.number(),
+            thread(*first),
+            second.number(),
+            thread(*second),
+        )],
+        Goal::Deadlock(events) => waits(trace, proof, events),
+        Goal::Enabled(_)
+        | Goal::Order { .. }
+        | Goal::Sees { .. }
+        | Goal::Reaches(_)
+        | Goal::Leaves { .. } => Vec::new(),
+    }
+}
+
+/// Who waits for whom.
+fn waits(trace: &Trace, proof: &Proof, events: &[EventId]) -> Vec<String> {
+    let names = trace.names();
+    let walk = Walk::new(trace, proof.reordering());
+    let holders = events.iter().skip(1).chain(events.first());
+    let wait = |(&event, &holder): (&EventId, &EventId)| {
+        let lock = crate::legend::asked_for(trace.event(event).op)?;
+        let owner = trace.event(holder).thread;
+        let mut held = trace.sections().held(owner, holder);
+        let section = held.find(|section| section.lock == lock)?;
+        Some(format!(
+            "{} waits for `{}`, which {} took at step {}.",
+            names.threads.name(trace.event(event).thread),
+            names.locks.name(lock),
+            names.threads.name(owner),
+            walk.step(section.acquire)?
+        ))
+    };
+    let waits: Vec<String> = events.iter().zip(holders).filter_map(wait).collect();
+    vec![format!("Then none can go on: {}", waits.join(" "))]
+}
+
+/// Who has a lock, and who had it last.
+#[derive(Debug, Default)]
+struct Holding {
+    /// Who has it, how often, and whether in shared mode.
+    holders: Vec<(ThreadId, u32, bool)>,
+    /// Who gave it back last, and when.
+    last: Option<(ThreadId, usize)>,
+}
+
+/// How far a schedule is.
+struct Walk<'t> {
+    trace: &'t Trace,
+    reordering: &'t Reordering,
+    scheduled: FxHashMap<EventId, usize>,
+    done_count: usize,
+    locks: IndexVec<LockId, Holding>,
+    writes: IndexVec<VarId, Option<EventId>>,
+}
+
+impl<'t> Walk<'t> {
+    fn new(trace: &'t Trace, reordering: &'t Reordering) -> Self {
+        let base_count = base_count(reordering);
+        let scheduled = reordering.schedule.iter().enumerate();
+        let names = trace.names();
+        Self {
+            trace,
+            reordering,
+            scheduled: scheduled.map(|(at, &event)| (event, base_count + at + 1)).collect(),
+            done_count: 0,
+            locks: (0..names.locks.len()).map(|_| Holding::default()).collect(),
+            writes: IndexVec::from_elem(None, names.vars.len()),
+        }
+    }
+
+    /// Which step `event` is.
+    fn step(&self, event: EventId) -> Option<usize> {
+        match self.reordering.is_in_base(self.trace, event) {
+            true => Some(step_in_base(self.trace, self.reordering, event)),
+            false => self.scheduled.get(&event).copied(),
+        }
+    }
+
+    fn happen(&mut self, event: EventId) {
+        self.done_count += 1;
+        let happening = self.trace.event(event);
+        match happening.op {
+            Op::Acquire(lock) => self.take(lock, happening.thread, false),
+            Op::AcquireShared(lock) => self.take(lock, happening.thread, true),
+            Op::Release(lock) => self.give(lock, happening.thread, false),
+            Op::ReleaseShared(lock) => self.give(lock, happening.thread, true),
+            op if op.is_write() => {
+                if let Some(var) = op.var() {
+                    self.writes[var] = Some(event);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn take(&mut self, lock: LockId, thread: ThreadId, shared: bool) {
+        let holders = &mut self.locks[lock].holders;
+        match holders.iter_mut().find(|it| (it.0, it.2) == (thread, shared)) {
+            Some((_, depth, _)) => *depth += 1,
+            None => holders.push((thread, 1, shared)),
+        }
+    }
+
+    fn give(&mut self, lock: LockId, thread: ThreadId, shared: bool) {
+        let holding = &mut self.locks[lock];
+        let found = holding.holders.iter().position(|it| (it.0, it.2) == (thread, shared));
+        let Some(at) = found else { return };
+        holding.holders[at].1 -= 1;
+        if holding.holders[at].1 == 0 {
+            holding.holders.remove(at);
+            holding.last = Some((thread, self.done_count));
+        }
+    }
+
+    fn reason(&self, event: EventId) -> Reason {
+        let (trace, happening) = (self.trace, self.trace.event(event));
+        let signals = trace.signals();
+        let at = |cause: Option<EventId>, reason: fn(usize) -> Reason| {
+            cause.and_then(|cause| self.step(cause)).map(reason)
+        };
+        let reason = match happening.op {
+            Op::Acquire(lock) | Op::AcquireShared(lock) => Some(self.acquire(event, lock)),
+            Op::Release(_) | Op::ReleaseShared(_) => self.release(event),
+            Op::Read(_) | Op::AtomicRead(..) | Op::AtomicUpdate(..) => self.sees(event),
+            Op::LooseRead(_) => Some(Reason::SeesUnknown),
+            Op::Join(child) => {
+                let last = trace.lifetime(child).last;
+                Some(Reason::Ended(child, last.and_then(|last| self.step(last))))
+            }
+            Op::Wake(_) => at(signals.stay(event).and_then(|stay| stay.notify), Reason::Notified),
+            Op::Timeout(_) => Some(Reason::TimesOut),
+            Op::Notify(_) | Op::NotifyAll(_) => match signals.woken(event).len() {
+                0 => None,
+                count => Some(Reason::Wakes(count)),
+            },
+            Op::Arrive(_) | Op::Depart(_) => {
+                let round = signals.needed_round(event).map(|round| signals.round(round));
+                let arrivals = round.map_or(&[][..], |round| &round.arrivals);
+                arrivals.iter().filter_map(|&it| self.step(it)).max().map(Reason::Arrived)
+            }
+            Op::Take(semaphore) => match trace.declared().start(semaphore) {
+                Some(_) => Some(Reason::AboveZero),
+                None => at(signals.post(event), Reason::Posted),
+            },
+            Op::Free(_)
+            | Op::Write(_)
+            | Op::AtomicWrite(..)
+            | Op::Fence(_)
+            | Op::Request(_)
+            | Op::Fork(_)
+            | Op::Wait(_)
+            | Op::Post(_)
+            | Op::Alloc(_)
+            | Op::Begin(_)
+            | Op::End(_)
+            | Op::Branch
+            | Op::Let(_) => None,
+        };
+        let is_first = trace.position(event) == 0;
+        let fork = trace.lifetime(happening.thread).fork.filter(|_| is_first);
+        reason.or_else(|| at(fork, Reason::Started)).unwrap_or(Reason::Next)
+    }
+
+    fn acquire(&self, event: EventId, lock: LockId) -> Reason {
+        let own = self.trace.event(event).thread;
+        let Holding { holders, last } = &self.locks[lock];
+        let other = holders.iter().find(|(thread, ..)| *thread != own);
+        match (holders.iter().any(|(thread, ..)| *thread == own), other, last) {
+            (true, ..) => Reason::Nested,
+            (false, Some(&(thread, ..)), _) => Reason::SharedWith(thread),
+            (false, None, &Some((thread, step))) => Reason::GivenBack(thread, step),
+            (false, None, None) => Reason::Untaken,
+        }
+    }
+
+    fn release(&self, event: EventId) -> Option<Reason> {
+        let thread = self.trace.event(event).thread;
+        let mut held = self.trace.sections().held(thread, event);
+        let section = held.find(|section| section.release == Some(event))?;
+        self.step(section.acquire).map(Reason::Gives)
+    }
+
+    fn sees(&self, event: EventId) -> Option<Reason> {
+        let var = self.trace.event(event).op.var()?;
+        let (seen, saw) = (Seen::of(self.writes[var]), observed(self.trace, event)?);
+        Some(if seen == saw { Reason::Sees(seen) } else { Reason::SeesOther(seen, saw) })
+    }
+}
