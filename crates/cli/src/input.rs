@@ -1,5 +1,7 @@
 //! Traces read from files, with progress and a word on what was noticed.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use reweave_format::{Compression, Format, Input, ReadError, ReadOptions, Reading};
@@ -13,11 +15,15 @@ use crate::watch::Bar;
 /// What the command line calls standard input and standard output.
 const STANDARD: &str = "-";
 
+/// How programs begin.
+const ELF: [u8; 4] = *b"\x7fELF";
+
 /// How many notes on one trace are said.
 const NOTES_MAX: usize = 20;
 
 /// Reads the trace at `path`; `-` is standard input.
 pub(crate) fn read(path: &Path, repair: bool) -> anyhow::Result<Reading> {
+    refuse_program(path)?;
     let reading = watched(path, repair, reweave_format::read)?;
     say_notes(path, &reading);
     Ok(reading)
@@ -25,11 +31,30 @@ pub(crate) fn read(path: &Path, repair: bool) -> anyhow::Result<Reading> {
 
 /// Reads the trace or the poset at `path`; `-` is standard input.
 pub(crate) fn read_either(path: &Path, repair: bool) -> anyhow::Result<Input> {
+    refuse_program(path)?;
     let input = watched(path, repair, reweave_format::read_input)?;
     if let Input::Trace(reading) = &input {
         say_notes(path, reading);
     }
     Ok(input)
+}
+
+/// Refuses a program, which is easily taken for the trace of a run of it.
+fn refuse_program(path: &Path) -> anyhow::Result<()> {
+    // Anything but a file, such as a pipe, would lose what is read of it here.
+    if !path.is_file() {
+        return Ok(());
+    }
+    let mut start = [0; ELF.len()];
+    let is_read = File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok();
+    let name = path.display();
+    let folder = if path.components().count() == 1 { "./" } else { "" };
+    anyhow::ensure!(
+        !is_read || start != ELF,
+        "{name}: this is a program, not a trace; record a run of it first: \
+         reweave record -- {folder}{name}"
+    );
+    Ok(())
 }
 
 /// What `read` makes of the file at `path`, with progress.

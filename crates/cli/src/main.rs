@@ -74,6 +74,11 @@ impl Command {
     }
 }
 
+/// The words of the command line, as far as they are text.
+fn words() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
 fn main() -> ExitCode {
     exit::guarded(|| {
         let arguments = Arguments::try_parse().unwrap_or_else(|error| {
@@ -81,7 +86,7 @@ fn main() -> ExitCode {
                 std::env::args().nth(1).filter(|_| error.kind() == ErrorKind::InvalidSubcommand);
             match asked.and_then(|name| hint::of_command(&name)) {
                 Some(hint) => exit::refuse(&hint),
-                None => error.exit(),
+                None => hint::with_tip(error, &words()).exit(),
             }
         });
         if !arguments.command.becomes_another() {

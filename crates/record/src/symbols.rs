@@ -32,6 +32,12 @@ pub fn readable(symbol: &str) -> String {
     text::demangle(symbol)
 }
 
+/// The build id of the program or library at `path`, in hexadecimal digits; none if it has none.
+#[must_use]
+pub fn build_id_of(path: &Path) -> Option<String> {
+    Module::new(path.to_str()?).build_id().map(str::to_owned)
+}
+
 reweave_base::id! {
     /// A file, or a thing such as `[vdso]`, that was mapped.
     struct ModuleId;

@@ -179,44 +179,60 @@ mod tests {
     fn lines_that_are_close_share_a_piece() {
         let code = b"int x;\nvoid f(void) {\n\tx = 1;\n\n\tx = 2;\n}\n";
         let marks = [("T1", "a.c:3"), ("T2", "a.c:5"), ("T3", "a.c:3")];
-        check(&[("a.c", code)], &marks, &expect![[r#"
+        check(
+            &[("a.c", code)],
+            &marks,
+            &expect![[r#"
                            2 | void f(void) {
                   T1, T3 > 3 |     x = 1;
                            4 |
                   T2     > 5 |     x = 2;
                            6 | }
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn lines_that_are_far_apart_do_not() {
         let code = "line\n".repeat(40);
         let marks = [("T1", "a.c:3"), ("T2", "a.c:30")];
-        check(&[("a.c", code.as_bytes())], &marks, &expect![[r#"
+        check(
+            &[("a.c", code.as_bytes())],
+            &marks,
+            &expect![[r#"
                     2 | line
                   > 3 | line
                     4 | line
                     29 | line
                   > 30 | line
                     31 | line
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn code_shows_what_it_holds_and_does_nothing() {
         let code = b"\x1b[2J\x07\n\xff\xe2\x80\xae<script>\n";
-        check(&[("a.c", code)], &[("T1", "a.c:2")], &expect![[r#"
+        check(
+            &[("a.c", code)],
+            &[("T1", "a.c:2")],
+            &expect![[r#"
                     1 | \u{1b}[2J\u{7}
                   > 2 | �\u{202e}<script>
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn what_cannot_be_read_is_said_once() {
         let marks = [("T1", "a.c:3"), ("T2", "a.c:40"), ("T1", "b.c:1"), ("T1", "17")];
-        check(&[("a.c", b"one\n")], &marks, &expect![[r#"
+        check(
+            &[("a.c", b"one\n")],
+            &marks,
+            &expect![[r#"
                   no code: `a.c` has only 1 line now; `--source DIR` says where the code is
                   no code: `b.c` is not to be read here
-        "#]]);
+        "#]],
+        );
     }
 }

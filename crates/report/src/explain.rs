@@ -50,7 +50,12 @@ pub(crate) struct Explanation<'a> {
 pub(crate) struct Section {
     pub(crate) heading: &'static str,
     pub(crate) paragraphs: Vec<String>,
+    /// Whether the paragraphs are lines that belong together.
+    pub(crate) is_list: bool,
 }
+
+/// What introduces the circle of a deadlock.
+const CIRCLE_HEADING: &str = "Who waits for whom";
 
 /// What introduces why each step is allowed.
 pub(crate) const STEPS_HEADING: &str = "Why each step is allowed";
@@ -111,12 +116,15 @@ fn sections(trace: &Trace, finding: &Finding) -> Vec<Section> {
     };
     let parts = [
         (why_heading(finding.kind), why::paragraphs(trace, finding)),
-        ("Who waits for whom", circle::paragraphs(trace, finding)),
+        (CIRCLE_HEADING, circle::paragraphs(trace, finding)),
         ("Why the observed order was an accident", accident::paragraphs(trace, finding)),
         ("Which relation orders the pair, and which does not", relations),
     ];
     let parts = parts.into_iter().filter(|(_, paragraphs)| !paragraphs.is_empty());
-    parts.map(|(heading, paragraphs)| Section { heading, paragraphs }).collect()
+    let is_list = |heading| heading == CIRCLE_HEADING;
+    parts
+        .map(|(heading, paragraphs)| Section { heading, paragraphs, is_list: is_list(heading) })
+        .collect()
 }
 
 /// Writes the report on `reported` alone, one of the findings of `examined`, with why it is a fault.

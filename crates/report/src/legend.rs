@@ -7,7 +7,7 @@ use reweave_analysis::Finding;
 use reweave_base::IndexVec;
 use reweave_trace::{EventId, LockId, ObjectId, Op, ThreadId, Trace, VarId};
 
-use crate::site::{brief_place, place};
+use crate::site::{brief_place, own_place};
 
 /// How many threads and names are told of.
 const TOLD_MAX: usize = 4;
@@ -35,7 +35,7 @@ impl<'t> Legend<'t> {
         let start = |thread: ThreadId| {
             let fork = self.trace.lifetime(thread).fork?;
             let event = self.trace.event(fork);
-            let at = brief_place(self.trace.names().location(event.site));
+            let at = brief_place(own_place(self.trace, fork));
             let at = if at.is_empty() { String::new() } else { format!(" at {at}") };
             Some((names.name(thread), at, names.name(event.thread)))
         };
@@ -106,7 +106,7 @@ impl<'t> Legend<'t> {
     /// `verb` where and by whom `event` was.
     fn at(&self, event: EventId, verb: &str) -> String {
         let (happening, names) = (self.trace.event(event), self.trace.names());
-        let place = place(names.location(happening.site));
+        let place = brief_place(own_place(self.trace, event));
         let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
         format!("{verb}{at} by {}", names.threads.name(happening.thread))
     }

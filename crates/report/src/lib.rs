@@ -43,6 +43,7 @@ pub use graph::{graph_dot, graph_svg};
 pub use html::{html, page};
 pub use json::{SCHEMA, json, json_list};
 pub use junit::junit;
+pub use next::quoted;
 pub use sarif::sarif;
 pub use settings::recorded_settings;
 pub use shown::{markup, shown};

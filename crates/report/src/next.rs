@@ -64,7 +64,13 @@ pub(crate) fn confirm(examined: &Examined<'_>, reported: &Reported) -> Option<St
 }
 
 /// `word` as a shell takes it for one word.
-fn quoted(word: &str) -> String {
+///
+/// ```
+/// assert_eq!(reweave_report::quoted("run.rwt"), "run.rwt");
+/// assert_eq!(reweave_report::quoted("my run.rwt"), "'my run.rwt'");
+/// ```
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-./:=@%+,".contains(letter);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

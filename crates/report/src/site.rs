@@ -40,6 +40,13 @@ pub(crate) fn brief_place(location: &str) -> String {
     }
 }
 
+/// Where `event` is in the program's own code, as far as that is known.
+pub(crate) fn own_place(trace: &Trace, event: EventId) -> &str {
+    let (names, site) = (trace.names(), trace.event(event).site);
+    let stack: Vec<&str> = names.stack(site).collect();
+    stack::own_place(names.location(site), &stack)
+}
+
 /// An event in words.
 #[derive(Clone, Debug)]
 pub(crate) struct Site<'t> {

@@ -4,7 +4,7 @@
 //! frames are the same for every thread and tell nothing, so reports for people leave them out. A
 //! frame is left out only if its name and its file both say whose it is; JSON has them all.
 
-use crate::sources::Frame;
+use crate::sources::{Frame, Place};
 
 /// What starts threads and programs in C, by name.
 const STARTERS: [&str; 11] = [
@@ -50,6 +50,10 @@ const LIBRARY_NAMES: [&str; 18] = [
 const LIBRARY_FOLDERS: [&str; 5] =
     ["std/src/", "core/src/", "alloc/src/", "/usr/include/", "/usr/"];
 
+/// Headers of C++ that only call what they are given, whatever their functions are called.
+const CALLING_HEADERS: [&str; 5] =
+    ["/invoke.h", "/std_thread.h", "/std_function.h", "/future", "/functional"];
+
 /// Shared libraries that start threads, where only an address in them is known.
 const LIBRARIES: [&str; 5] = ["libc.so", "libc-", "libstdc++.so", "libpthread", "ld-linux"];
 
@@ -90,9 +94,24 @@ fn is_plumbing(line: &str) -> bool {
         || function.contains("::__rust_begin_short_backtrace")
         || function.contains("core::ops::function::FnOnce");
     let is_address = LIBRARIES.iter().any(|name| function.starts_with(name));
-    is_starter && is_within(&C_FOLDERS)
+    let file = Place::of(location.unwrap_or("")).map_or("", |place| place.file);
+    let is_calling = file.starts_with("/usr/include/c++/")
+        && CALLING_HEADERS.iter().any(|header| file.ends_with(header));
+    is_calling
+        || is_starter && is_within(&C_FOLDERS)
         || is_named && is_within(&LIBRARY_FOLDERS)
         || is_address && location.is_none() && function.contains("+0x")
+}
+
+/// Where the program is at `location`: there, or, if that is no line of a file, at the innermost call
+/// behind it that is one of the program's own.
+pub(crate) fn own_place<'t>(location: &'t str, stack: &[&'t str]) -> &'t str {
+    if Place::of(location).is_some() || location.trim().is_empty() {
+        return location;
+    }
+    let places = stack.iter().filter_map(|line| Frame::of(line).location);
+    let is_own = |place: &&str| Place::of(place).is_some() && !place.starts_with("/usr/");
+    places.into_iter().find(is_own).unwrap_or(location)
 }
 
 #[cfg(test)]
@@ -131,6 +150,14 @@ mod tests {
             None,
             &["start_thread (nptl/pthread_create.c:442)"],
         );
+    }
+
+    #[test]
+    fn where_a_library_acts_its_caller_is_the_place() {
+        let stack = ["operator new", "f (/usr/include/c++/12/thread:9)", "main (a.cc:4)"];
+        assert_eq!(own_place("operator new+0x1c", &stack), "a.cc:4");
+        assert_eq!(own_place("b.cc:1", &stack), "b.cc:1");
+        assert_eq!(own_place("17", &[]), "17");
     }
 
     #[test]

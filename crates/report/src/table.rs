@@ -10,7 +10,7 @@ use reweave_trace::{EventId, Goal, Reordering, ThreadId, Trace};
 use crate::alternatives::known_value;
 use crate::counted;
 use crate::schedule::{numbered, steps, steps_count, steps_of};
-use crate::site::place;
+use crate::site::{own_place, place};
 
 /// How much of a schedule is shown.
 #[derive(Clone, Copy, Debug)]
@@ -270,8 +270,8 @@ impl<'t> Table<'t> {
     pub(crate) fn cell(&self, event: EventId) -> (String, Cow<'t, str>) {
         let value = known_value(self.trace, event).filter(|_| self.has_values);
         let value = value.map_or(String::new(), |value| format!(" = {value}"));
-        let (event, names) = (self.trace.event(event), self.trace.names());
-        (format!("{}{value}", names.spell(event.op)), place(names.location(event.site)))
+        let op = self.trace.names().spell(self.trace.event(event).op);
+        (format!("{op}{value}"), place(own_place(self.trace, event)))
     }
 
     /// Whether there are steps that it does not show.

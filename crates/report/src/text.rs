@@ -86,8 +86,9 @@ fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
         }
         writeln!(out)?;
     }
-    if let Some(first) = outcome.findings.first() {
-        write_next(out, examined, first)?;
+    match outcome.findings.first() {
+        Some(first) => write_next(out, examined, first)?,
+        None => write_other_ways(out, examined)?,
     }
     for (coverage, left_out) in accounts(outcome) {
         coverage_line(out, coverage)?;
@@ -106,6 +107,18 @@ fn write_next(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported)
         writeln!(out, "{DIM}{word:5} {}{DIM:#}", shown(&command))?;
     }
     Ok(())
+}
+
+/// Writes where else to look if nothing was found in a recorded run.
+fn write_other_ways(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
+    let ran =
+        |family: &str| examined.outcome.coverage.iter().any(|it| it.analysis.starts_with(family));
+    let is_whole = ran("races.") && ran("deadlocks.") && examined.outcome.is_complete();
+    if examined.trace.origins().is_none() || !is_whole {
+        return Ok(());
+    }
+    let more = if ran("determinism.") { "" } else { "; `--with determinism` asks for more" };
+    writeln!(out, "{DIM}next: another run may do more: `reweave record --seed 2`{more}{DIM:#}")
 }
 
 /// What is told once in a report, and how much of the code.

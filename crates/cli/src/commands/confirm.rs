@@ -1,15 +1,17 @@
 //! `confirm`: a finding made to happen in the program that it was found in.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use reweave_analysis::{Guarantee, Outcome, Reported};
 use reweave_record::plan::{self, Plan};
+use reweave_record::symbols::build_id_of;
 use reweave_report::{Confirmation, Examined, Replayed};
-use reweave_trace::Trace;
+use reweave_trace::{Module, Trace};
 use reweave_workflows::confirm::confirm;
 
 use super::lookup::{Found, Wanted};
@@ -116,9 +118,62 @@ fn one(
             attempts: verdict.attempts,
             details: verdict.details.unwrap_or_default(),
         },
-        false => Replayed::NotConfirmed { reason: verdict.reason() },
+        false => {
+            let other = another(trace, command);
+            let reasons = [Some(verdict.reason()), other].into_iter().flatten();
+            Replayed::NotConfirmed { reason: reasons.collect::<Vec<_>>().join(". ") }
+        }
     };
     Ok(Confirmation { id: reported.id.clone(), replayed })
+}
+
+/// What to say if `words` start another program than `trace` is of, or one that was built anew.
+fn another(trace: &Trace, words: &[OsString]) -> Option<String> {
+    let found = located(words.first()?)?;
+    let modules = trace.origins()?.modules();
+    let is_program = |module: &&Module| module.path.starts_with('/') && !is_library(&module.path);
+    let same = modules.iter().find(|module| Path::new(&module.path) == found);
+    let recorded = same.or_else(|| modules.iter().find(is_program))?;
+    let build_id = build_id_of(&found).unwrap_or_default();
+    if build_id == recorded.build_id && (same.is_some() || !build_id.is_empty()) {
+        return None;
+    }
+    let known = |id: &str| match id {
+        "" => "no build id".to_owned(),
+        id => format!("build id {id}"),
+    };
+    let (now, then) = (known(&build_id), known(&recorded.build_id));
+    let (found, path) = (found.display(), &recorded.path);
+    Some(match same {
+        Some(_) => format!(
+            "`{found}` was built anew since the trace was recorded: it has {now}, and had {then}. \
+             Record it again"
+        ),
+        None => format!(
+            "The trace is of `{path}` ({then}), and `{found}` ({now}) is another program, unless it \
+             starts that one"
+        ),
+    })
+}
+
+/// Whether the file at `path` is called as shared libraries are.
+fn is_library(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.ends_with(".so") || name.contains(".so.")
+}
+
+/// The file that `program` runs, as a shell finds it.
+fn located(program: &OsStr) -> Option<PathBuf> {
+    let path = Path::new(program);
+    let found = match path.components().count() > 1 {
+        true => Some(path.to_owned()),
+        false => {
+            let folders = std::env::var_os("PATH")?;
+            let files = std::env::split_paths(&folders).map(|folder| folder.join(path));
+            files.into_iter().find(|file| file.is_file())
+        }
+    };
+    found?.canonicalize().ok()
 }
 
 /// Runs `words` once under `plan`, for `time` at most. What the program prints goes to standard

@@ -16,6 +16,7 @@ use reweave_record::gather::write_trace;
 use reweave_record::run::{Options, Run};
 use reweave_record::shared::Mode;
 use reweave_record::unpack::unpack;
+use reweave_report::{counted, quoted};
 
 use self::following::{Followed, Following};
 use crate::destination::Destination;
@@ -163,8 +164,8 @@ fn choose(run: &Run, attachment: Attachment) -> anyhow::Result<&Recording> {
         );
     }
     if run.recordings.len() > 1 {
-        let others = run.recordings.len() - 1;
-        say(&format!("reweave: process {} is kept, of {others} others nothing", chosen.pid));
+        let others = counted(run.recordings.len() as u64 - 1, "other");
+        say(&format!("reweave: process {} is kept, of {others} nothing", chosen.pid));
     }
     Ok(chosen)
 }
@@ -219,12 +220,13 @@ fn tell(path: &Path, recording: &Recording, summary: &Summary, run: &Run, limit:
         say("reweave: the program wrote over what it had recorded; the trace ends there");
     }
     say(&format!(
-        "reweave: {} of {} events of {} threads kept in {}",
+        "reweave: {} of {} of {} kept in {}",
         summary.events,
-        summary.recorded,
-        summary.threads,
+        counted(summary.recorded, "event"),
+        counted(summary.threads as u64, "thread"),
         path.display()
     ));
+    say(&format!("reweave: next: reweave check {}", quoted(&path.display().to_string())));
     if summary.impossible.keys().any(|what| !HARMLESS.contains(what)) {
         say(
             "reweave: warning: what was left out is synchronisation, so some that belongs to it may be \

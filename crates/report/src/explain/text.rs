@@ -7,7 +7,7 @@ use reweave_analysis::Reported;
 use reweave_trace::Trace;
 
 use super::sides::Mark;
-use super::{Explanation, FIX_HEADING, Row, STEPS_HEADING, Side, Sides, Step};
+use super::{Explanation, FIX_HEADING, Row, STEPS_HEADING, Section, Side, Sides, Step};
 use crate::next;
 use crate::shown::{LINE_MAX, clipped, shown, wrapped};
 use crate::table::Extent;
@@ -32,7 +32,7 @@ pub fn explanation_text(
     writeln!(out, "{BOLD}{}{BOLD:#}: {}\n", shown(title(path)), size(trace))?;
     head(out, examined, reported, &mut Telling::new(trace, CODE_AROUND))?;
     for section in &explanation.sections {
-        write_section(out, section.heading, &section.paragraphs)?;
+        write_section(out, section)?;
     }
     if let Some(heading) = explanation.evidence_heading() {
         writeln!(out, "\n{BOLD}{heading}{BOLD:#}")?;
@@ -47,7 +47,8 @@ pub fn explanation_text(
     }
     write_steps(out, trace, &explanation)?;
     if !explanation.fix.is_empty() {
-        write_section(out, FIX_HEADING, &explanation.fix)?;
+        let paragraphs = explanation.fix.clone();
+        write_section(out, &Section { heading: FIX_HEADING, paragraphs, is_list: false })?;
     }
     match next::confirm(examined, reported) {
         Some(command) => writeln!(out, "\n{DIM}next: {}{DIM:#}", shown(&command)),
@@ -56,10 +57,10 @@ pub fn explanation_text(
 }
 
 /// Writes paragraphs under a heading.
-fn write_section(out: &mut dyn Write, heading: &str, paragraphs: &[String]) -> io::Result<()> {
-    writeln!(out, "\n{BOLD}{heading}{BOLD:#}")?;
-    for (at, paragraph) in paragraphs.iter().enumerate() {
-        if at > 0 {
+fn write_section(out: &mut dyn Write, section: &Section) -> io::Result<()> {
+    writeln!(out, "\n{BOLD}{}{BOLD:#}", section.heading)?;
+    for (at, paragraph) in section.paragraphs.iter().enumerate() {
+        if at > 0 && !section.is_list {
             writeln!(out)?;
         }
         for line in wrapped(&shown(paragraph), LINE_MAX) {
