@@ -32,6 +32,13 @@ impl Fingerprint {
         }
         Self(xxh3_64(text.as_bytes()))
     }
+
+    /// The fingerprint that `text` spells, as reports do; none if it spells none.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_whole = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_whole.then(|| u64::from_str_radix(text, 16).ok().map(Self)).flatten()
+    }
 }
 
 impl Display for Fingerprint {
@@ -81,6 +88,15 @@ mod tests {
         let one = fingerprint(["T1", "T2"], "x", ["a.c:1", "b.c:2"], 0);
         assert_ne!(one, fingerprint(["T1", "T2"], "x", ["a.c:1", "b.c:3"], 0));
         assert_eq!(one, fingerprint(["T1", "T2"], "x", ["b.c:2", "a.c:1"], 0));
+    }
+
+    #[test]
+    fn it_is_read_as_it_is_spelled_and_nothing_else_is() {
+        let text = fingerprint(["T1", "T2"], "x", ["a.c:1", "b.c:2"], 0);
+        assert_eq!(Fingerprint::parse(&text).map(|it| it.to_string()), Some(text));
+        for text in ["", "6bc8b0af", "+bc8b0affd9bf809", "6bc8b0affd9bf80g", "6bc8b0affd9bf8090"] {
+            assert_eq!(Fingerprint::parse(text), None, "{text}");
+        }
     }
 
     #[test]

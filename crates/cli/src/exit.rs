@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Write};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::process::ExitCode;
 
-use reweave_analysis::Outcome;
+use reweave_analysis::{Kind, Outcome};
 use reweave_format::{ReadError, ReadErrorKind, WriteError};
 use reweave_report::shown;
 use reweave_states::predicate::PredicateError;
@@ -29,7 +29,16 @@ impl std::error::Error for Interrupted {}
 
 /// The exit code of what looks for faults.
 pub(crate) fn of_search<'a>(outcomes: impl Iterator<Item = &'a Outcome> + Clone) -> ExitCode {
-    if outcomes.clone().any(|outcome| !outcome.findings.is_empty()) {
+    of_gated_search(outcomes, |_| true)
+}
+
+/// The same where only some kinds of faults are a reason to fail.
+pub(crate) fn of_gated_search<'a>(
+    outcomes: impl Iterator<Item = &'a Outcome> + Clone,
+    fails: impl Fn(Kind) -> bool,
+) -> ExitCode {
+    let mut findings = outcomes.clone().flat_map(|outcome| &outcome.findings);
+    if findings.any(|reported| fails(reported.finding.kind)) {
         return ExitCode::from(FOUND);
     }
     let complete = outcomes.into_iter().all(Outcome::is_complete);

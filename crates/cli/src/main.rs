@@ -7,6 +7,7 @@
 mod commands;
 mod destination;
 mod exit;
+mod gate;
 mod hint;
 mod input;
 mod interrupt;

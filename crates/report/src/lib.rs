@@ -87,6 +87,17 @@ pub struct SetAside {
     pub suppressed: u64,
 }
 
+impl SetAside {
+    /// How many there are and why, as a sentence; none if there is none.
+    #[must_use]
+    pub fn sentence(&self) -> Option<String> {
+        let reasons = [(self.known, "in the baseline"), (self.suppressed, "suppressed")];
+        let told = reasons.into_iter().filter(|&(count, _)| count > 0);
+        let told: Vec<String> = told.map(|(count, why)| format!("{count} {why}")).collect();
+        (!told.is_empty()).then(|| format!("Not shown: {}.", told.join(", ")))
+    }
+}
+
 /// Up to so many reads that may see another write are told of one by one.
 const FREE_READS_MAX: usize = 3;
 

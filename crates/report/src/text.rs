@@ -96,7 +96,11 @@ fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
             writeln!(out, "  {sentence}")?;
         }
     }
-    writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome))
+    writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome))?;
+    match examined.set_aside.sentence() {
+        Some(sentence) => writeln!(out, "{sentence}"),
+        None => Ok(()),
+    }
 }
 
 /// Writes the commands that tell more of `reported`, and that replay it.

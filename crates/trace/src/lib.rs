@@ -16,6 +16,7 @@ mod mend;
 mod names;
 mod op;
 mod origins;
+mod place;
 mod program;
 mod reordering;
 mod signals;
@@ -34,6 +35,7 @@ pub use op::{
     OpCode, OpKind, SemaphoreId, SiteId, ThreadId, VarId,
 };
 pub use origins::{Code, CodeId, Module, ModuleId, Origin, Origins};
+pub use place::{Calls, Frame, Place};
 pub use program::{Binary, Expr, ExprId, PointId, Program, Transition, TransitionId, Unary};
 pub use reordering::{After, Goal, Reordering};
 pub use signals::Stay;

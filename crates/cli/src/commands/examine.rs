@@ -11,6 +11,7 @@ use reweave_trace::Trace;
 
 use crate::destination::Destination;
 use crate::exit::{self, say};
+use crate::gate::GateArgs;
 use crate::watch::Bar;
 use crate::{input, interrupt};
 
@@ -22,6 +23,8 @@ pub(crate) struct Options {
     traces: Vec<PathBuf>,
     #[command(flatten)]
     search: Search,
+    #[command(flatten)]
+    gate: GateArgs,
     #[command(flatten)]
     printing: Printing,
 }
@@ -186,9 +189,12 @@ fn run_all(
     confirm: Confirm<'_>,
 ) -> anyhow::Result<ExitCode> {
     input::check_names(&options.traces)?;
-    let destination = Destination::prepare(options.printing.output.as_deref())?;
+    let output = options.printing.output.as_deref();
+    let destination = Destination::prepare(output)?;
+    let mut checkpoint = options.gate.open(output)?;
     let mut settings = options.search.settings();
     adjust(&mut settings);
+    settings.limit = checkpoint.widened(settings.limit);
     let mut examined: Vec<Done> = Vec::new();
     let mut failures = Vec::new();
     for path in &options.traces {
@@ -218,7 +224,9 @@ fn run_all(
                 continue;
             }
         };
-        let outcome = analysed(&trace, &analyses, &settings);
+        let mut outcome = analysed(&trace, &analyses, &settings);
+        let kinds = analyses.iter().map(|analysis| analysis.info().kind);
+        let set_aside = checkpoint.sift(&trace, &mut outcome, kinds);
         // What cannot be replayed is reported all the same.
         let confirmations = confirm(&trace, &outcome).unwrap_or_else(|error| {
             failures.push(error);
@@ -226,11 +234,11 @@ fn run_all(
         });
         let path = path.display().to_string();
         let sources = input::sources(&path, &trace, &options.printing.sources);
-        let set_aside = SetAside::default();
         examined.push(Done { path, trace, outcome, confirmations, sources, set_aside });
     }
     write_report(options, destination, &examined)?;
-    let code = exit::of_search(examined.iter().map(|done| &done.outcome));
+    checkpoint.tell();
+    let code = checkpoint.code(examined.iter().map(|done| &done.outcome));
     Ok(exit::after(&failures, code))
 }
 
