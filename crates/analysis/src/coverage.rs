@@ -51,6 +51,8 @@ pub enum Truncation {
     Lacks(Layer),
     /// It could not be answered, since the trace does not tell values that it turns on.
     Untold,
+    /// It could not be answered: of the recorded program only threads and locks were seen.
+    Unwatched,
 }
 
 impl Truncation {
@@ -63,6 +65,7 @@ impl Truncation {
             Self::Cancelled => "cancelled",
             Self::Lacks(_) => "layer",
             Self::Untold => "values",
+            Self::Unwatched => "accesses",
         }
     }
 }
@@ -75,6 +78,10 @@ impl Display for Truncation {
             Self::Cancelled => f.write_str("it was interrupted"),
             Self::Lacks(layer) => write!(f, "not run: the trace has no {layer} layer"),
             Self::Untold => f.write_str("the trace does not tell values that it turns on"),
+            Self::Unwatched => f.write_str(
+                "no accesses to memory were recorded, since the program was not built for that: \
+                 build it with `reweave cc`, `reweave c++` or `cargo reweave build`",
+            ),
         }
     }
 }

@@ -10,7 +10,7 @@ use reweave_analysis::{
     Outcome, Reported, Settings, Sink, Subject, Truncation, Unshown, WitnessList, WitnessVerdict,
 };
 use reweave_base::FxHashMap;
-use reweave_trace::Trace;
+use reweave_trace::{Calls, Trace};
 
 /// Someone who looks on while analyses run, and can stop them.
 pub trait Watch {
@@ -38,7 +38,7 @@ impl Watch for Quiet {
 /// Findings are grouped by the code locations at fault, each group shown by its earliest instance,
 /// of nondeterminism by the worst, and only witnessed ones are kept; with [`Settings::all`] every
 /// instance is kept as it comes. An analysis that needs a layer which `trace` lacks is not run, and
-/// its coverage says so.
+/// its coverage says so; so does that of one which looks at accesses where none could be recorded.
 pub fn run(
     trace: &Trace,
     analyses: &[&dyn Analysis],
@@ -47,6 +47,7 @@ pub fn run(
 ) -> Outcome {
     let subject = Subject::new(trace);
     let mut shown = Shown::default();
+    let is_unwatched = is_unwatched(trace);
     let threads = Settings::default().threads;
     let asked = Settings { threads, ..*settings };
     let mut outcome = Outcome { settings: asked, ..Outcome::default() };
@@ -72,6 +73,9 @@ pub fn run(
         let mut coverage = analysis.run(&subject, settings, &mut collector);
         if collector.limited {
             coverage.truncated = coverage.truncated.or(Some(Truncation::Limit));
+        }
+        if is_unwatched && needs_accesses(info.kind) {
+            coverage.truncated = coverage.truncated.or(Some(Truncation::Unwatched));
         }
         // Groups that an analysis only counts never come as findings.
         let unlisted = coverage.counter("unlisted").unwrap_or(0);
@@ -99,6 +103,24 @@ pub fn run(
 fn not_run(info: &Info) -> Coverage {
     let truncated = Some(Truncation::Lacks(info.needs));
     Coverage { analysis: info.name, truncated, counters: Vec::new() }
+}
+
+/// Whether `trace` was recorded of a program in which accesses are not seen: several threads, no
+/// access, and nobody told who calls whom, which is told where accesses are.
+fn is_unwatched(trace: &Trace) -> bool {
+    let names = trace.names();
+    trace.origins().is_some()
+        && names.threads.len() > 1
+        && trace.events().all(|(_, event)| event.op.var().is_none())
+        && names.sites.entries().all(|(site, _)| Calls::of(names, site).callers.is_empty())
+}
+
+/// Whether faults of `kind` show in accesses alone.
+const fn needs_accesses(kind: Kind) -> bool {
+    match kind {
+        Kind::Race | Kind::Nondeterminism => true,
+        Kind::Deadlock | Kind::Atomicity | Kind::Assertion | Kind::Predicate => false,
+    }
 }
 
 fn mark_limited(coverage: &mut [Coverage], analysis: &str) {

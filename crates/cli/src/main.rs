@@ -5,6 +5,7 @@
 //! usage; 70 a fault of our own; 130 interrupted before there was anything to tell.
 
 mod commands;
+mod config;
 mod destination;
 mod exit;
 mod gate;
@@ -14,10 +15,11 @@ mod interrupt;
 mod program;
 mod watch;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -63,6 +65,8 @@ enum Command {
     #[command(name = reweave_record::toolchain::RUNNER, hide = true)]
     Program(commands::cc::StepArgs),
     List(commands::list::Args),
+    Completions(commands::completions::Args),
+    Man(commands::man::Args),
 }
 
 impl Command {
@@ -75,21 +79,42 @@ impl Command {
     }
 }
 
+/// Every command that people are to know of.
+fn visible() -> clap::Command {
+    let all = config::with_own_options(Arguments::command());
+    let mut visible = clap::Command::new("reweave").args(all.get_arguments().cloned());
+    visible = visible.version(env!("CARGO_PKG_VERSION"));
+    visible = visible.about(all.get_about().cloned().unwrap_or_default());
+    visible = visible.after_help(all.get_after_help().cloned().unwrap_or_default());
+    let commands = all.get_subcommands().filter(|command| !command.is_hide_set());
+    visible.subcommands(commands.cloned()).subcommand_required(true)
+}
+
 /// The words of the command line, as far as they are text.
-fn words() -> Vec<String> {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+fn spelled(words: &[OsString]) -> Vec<String> {
+    words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// What the command line asks for; ends the process if that is nothing we know.
+fn arguments() -> anyhow::Result<Arguments> {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let command = config::with_own_options(Arguments::command());
+    let command = config::configured(command, words.get(1..).unwrap_or_default())?;
+    let matches = command.try_get_matches_from(&words);
+    let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    Ok(arguments.unwrap_or_else(|error| {
+        let is_unknown = error.kind() == ErrorKind::InvalidSubcommand;
+        let asked = words.get(1).filter(|_| is_unknown).and_then(|word| word.to_str());
+        match asked.and_then(hint::of_command) {
+            Some(hint) => exit::refuse(&hint),
+            None => hint::with_tip(error, &spelled(&words)).exit(),
+        }
+    }))
 }
 
 fn main() -> ExitCode {
     exit::guarded(|| {
-        let arguments = Arguments::try_parse().unwrap_or_else(|error| {
-            let asked =
-                std::env::args().nth(1).filter(|_| error.kind() == ErrorKind::InvalidSubcommand);
-            match asked.and_then(|name| hint::of_command(&name)) {
-                Some(hint) => exit::refuse(&hint),
-                None => hint::with_tip(error, &words()).exit(),
-            }
-        });
+        let arguments = arguments()?;
         if !arguments.command.becomes_another() {
             interrupt::listen();
         }
@@ -117,6 +142,8 @@ fn main() -> ExitCode {
             Command::Step(args) => commands::cc::run_step(&args),
             Command::Program(args) => commands::cargo::run_program(&args),
             Command::List(args) => commands::list::run(&args),
+            Command::Completions(args) => commands::completions::run(&args),
+            Command::Man(args) => commands::man::run(&args),
         }
     })
 }

@@ -4,15 +4,18 @@ mod bad_input;
 mod book;
 mod cc;
 mod check;
+mod config;
 mod convert;
 mod demo;
 mod explain;
 mod families;
 mod fmt;
+mod gate;
 mod generate;
 mod intervals;
 mod manners;
 mod ndseq;
+mod options;
 mod run;
 mod states;
 mod stats;
@@ -87,7 +90,7 @@ impl Folder {
 }
 
 /// What became of a run.
-pub(crate) struct Ran(Output);
+pub(crate) struct Ran(pub(crate) Output);
 
 impl Ran {
     pub(crate) fn code(&self) -> i32 {
@@ -118,7 +121,7 @@ impl Ran {
 }
 
 /// Every command.
-pub(crate) const COMMANDS: [&str; 20] = [
+pub(crate) const COMMANDS: [&str; 22] = [
     "demo",
     "check",
     "races",
@@ -139,6 +142,8 @@ pub(crate) const COMMANDS: [&str; 20] = [
     "run",
     "ndseq",
     "list",
+    "completions",
+    "man",
 ];
 
 /// Every command below `states`.
