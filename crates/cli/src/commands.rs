@@ -22,5 +22,6 @@ pub(crate) mod ndseq;
 pub(crate) mod races;
 pub(crate) mod record;
 pub(crate) mod run;
+pub(crate) mod schema;
 pub(crate) mod states;
 pub(crate) mod stats;

@@ -13,6 +13,7 @@ mod hint;
 mod input;
 mod interrupt;
 mod program;
+mod step_summary;
 mod watch;
 
 use std::ffi::OsString;
@@ -67,6 +68,7 @@ enum Command {
     List(commands::list::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
+    Schema(commands::schema::Args),
 }
 
 impl Command {
@@ -144,6 +146,7 @@ fn main() -> ExitCode {
             Command::List(args) => commands::list::run(&args),
             Command::Completions(args) => commands::completions::run(&args),
             Command::Man(args) => commands::man::run(&args),
+            Command::Schema(args) => commands::schema::run(&args),
         }
     })
 }

@@ -1,13 +1,201 @@
-//! Findings as annotations that GitHub shows beside the code.
+//! Findings as annotations that GitHub shows beside the code, and as a summary of a step.
+//!
+//! An annotation is a line that starts with `::error`, `::warning` or `::notice`. GitHub shows ten
+//! of each a step, so the worst come first; all are written, since the log has them. The first
+//! event at fault carries the finding; the others are notices that point to it.
+//!
+//! Names may hold anything: in an annotation all that means something is escaped, and no other line
+//! can be taken for a command.
 
 use std::io::{self, Write};
 
-use crate::Examined;
+use reweave_analysis::{Finding, Reported};
+
+use crate::level::{Level, main_event_first};
+use crate::shown::{clipped, markup, prose, shown};
+use crate::site::Site;
+use crate::sources::Place;
+use crate::{Examined, counted, summary, title};
+
+/// How many findings a summary lists.
+const ROWS_MAX: usize = 50;
+
+/// How long a place and a sentence get in a summary.
+const CELL_MAX: usize = 300;
+
+/// How many other events at fault are told of.
+const OTHERS_MAX: usize = 9;
 
 /// Writes what was found in each of `examined`.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn github(_: &mut dyn Write, _: &[Examined<'_>]) -> io::Result<()> {
-    Err(io::Error::from(io::ErrorKind::Unsupported))
+pub fn github(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
+    for level in [Level::Error, Level::Warning, Level::Note] {
+        for (one, reported) in findings(examined) {
+            if Level::of(&reported.finding) == level {
+                annotation(out, one, reported)?;
+            }
+        }
+    }
+    for (one, reported) in findings(examined) {
+        others(out, one, reported)?;
+    }
+    for one in examined {
+        let line = format!("reweave: {}: {}", title(one.path), told(one));
+        // The old form of commands is looked for anywhere in a line.
+        writeln!(out, "{}", shown(&line).replace("##[", "## ["))?;
+    }
+    Ok(())
+}
+
+/// All findings, in the order of traces.
+fn findings<'a, 'e>(
+    examined: &'e [Examined<'a>],
+) -> impl Iterator<Item = (&'e Examined<'a>, &'a Reported)> {
+    examined.iter().flat_map(|one| one.outcome.findings.iter().map(move |it| (one, it)))
+}
+
+/// What was found in a trace, in a line, with what was set aside.
+fn told(examined: &Examined<'_>) -> String {
+    let mut line = summary(examined.outcome);
+    let aside = examined.set_aside;
+    for (count, what) in [(aside.known, "in the baseline"), (aside.suppressed, "suppressed")] {
+        if count > 0 {
+            line += &format!("; {count} {what}");
+        }
+    }
+    line
+}
+
+/// The events at fault, the one first that carries the finding.
+fn sites<'t>(examined: &Examined<'t>, finding: &Finding) -> Vec<Site<'t>> {
+    let events = main_event_first(examined.trace, finding, 1 + OTHERS_MAX);
+    events.into_iter().map(|event| Site::of(examined.trace, event)).collect()
+}
+
+fn annotation(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> io::Result<()> {
+    let Reported { id, fingerprint, finding } = reported;
+    let sites = sites(examined, finding);
+    let command = if Level::of(finding) == Level::Error { "error" } else { "warning" };
+    let place = sites.first().and_then(|site| Place::of(site.location));
+    let title = format!("{} ({id}, {})", finding.kind, finding.guarantee());
+    let mut message = shown(&finding.message).into_owned();
+    for site in &sites {
+        message += &format!("\n{}", shown(&line(site)));
+    }
+    message += &format!("\n{}", finding.guarantee().meaning());
+    message += &format!("\n{} {fingerprint}", finding.analysis);
+    writeln!(out, "::{command} {}::{}", properties(place, &title), data(&message))
+}
+
+/// Notices at the other events at fault, which point to the one that carries the finding.
+fn others(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> io::Result<()> {
+    let Reported { id, finding, .. } = reported;
+    let sites = sites(examined, finding);
+    let Some(first) = sites.first() else { return Ok(()) };
+    for site in &sites[1..] {
+        let place = Place::of(site.location);
+        if place.is_none() || place == Place::of(first.location) {
+            continue;
+        }
+        let title = format!("{} ({id}, the other side)", finding.kind);
+        let message = format!("{}\nwith {}", shown(&line(site)), shown(&line(first)));
+        writeln!(out, "::notice {}::{}", properties(place, &title), data(&message))?;
+    }
+    Ok(())
+}
+
+/// Who does what at `site`, and where.
+fn line(site: &Site<'_>) -> String {
+    let at = if site.place().is_empty() { "" } else { " at " };
+    let (number, thread, op) = (site.number, site.thread, &site.op);
+    format!("event {number}, {thread}: {op}{at}{}, {}", site.place(), site.holding())
+}
+
+fn properties(place: Option<Place<'_>>, title: &str) -> String {
+    let mut properties = String::new();
+    if let Some(Place { file, line, column }) = place {
+        properties += &format!("file={},line={line},", property(file));
+        if let Some(column) = column {
+            properties += &format!("col={column},");
+        }
+    }
+    properties + "title=" + &property(title)
+}
+
+/// `text` as the message of a command.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// `text` as a property of a command.
+fn property(text: &str) -> String {
+    data(&shown(text)).replace(':', "%3A").replace(',', "%2C")
+}
+
+/// Writes a short table of what was found in each of `examined`, in Markdown, for the summary of a
+/// step.
+///
+/// # Errors
+/// If `out` fails.
+pub fn github_summary(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
+    for one in examined {
+        writeln!(out, "### reweave: <code>{}</code>\n", cell(&markup(title(one.path))))?;
+        writeln!(out, "{}\n", told(one))?;
+        let findings = &one.outcome.findings;
+        if findings.is_empty() {
+            continue;
+        }
+        writeln!(out, "| id | kind | guarantee | where | what |\n| --- | --- | --- | --- | --- |")?;
+        for reported in findings.iter().take(ROWS_MAX) {
+            row(out, one, reported)?;
+        }
+        if findings.len() > ROWS_MAX {
+            let more = counted((findings.len() - ROWS_MAX) as u64, "other");
+            writeln!(out, "\nand {more}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn row(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> io::Result<()> {
+    let Reported { id, finding, .. } = reported;
+    let mut places = finding.locations(examined.trace);
+    places.retain(|place| !place.trim().is_empty());
+    places.dedup();
+    let places = places.iter().take(1 + OTHERS_MAX);
+    let places: Vec<String> = places
+        .map(|place| format!("<code>{}</code>", cell(&markup(&clipped(place, CELL_MAX)))))
+        .collect();
+    let what = cell(&prose(&clipped(&finding.message, CELL_MAX)));
+    let (kind, guarantee) = (finding.kind, finding.guarantee());
+    writeln!(out, "| {id} | {kind} | {guarantee} | {} | {what} |", places.join("<br>"))
+}
+
+/// `html` for a cell of a table, with what Markdown would make something of as references.
+fn cell(html: &str) -> String {
+    let mut out = String::with_capacity(html.len());
+    for letter in html.chars() {
+        match letter {
+            '|' | '*' | '_' | '[' | ']' | '\\' | '`' | '~' | '!' | '@' | ':' => {
+                out += &format!("&#{};", u32::from(letter));
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_name_ends_a_property_or_a_command() {
+        assert_eq!(property("a,b:c%\r\n::x"), "a%2Cb%3Ac%25\\u{d}\\u{a}%3A%3Ax");
+        assert_eq!(data("50%\nnext\r"), "50%25%0Anext%0D");
+        assert_eq!(cell(&markup("a|b *c* <i>")), "a&#124;b &#42;c&#42; &lt;i&gt;");
+    }
 }

@@ -2,7 +2,9 @@
 //!
 //! Findings are written one by one as they are turned into JSON, so a long report takes no more
 //! memory than its findings do; so are the witnesses of a list. Where there are many findings, or a
-//! list, each is on a line of its own.
+//! list, each is on a line of its own. `schema/reweave-1.schema.json` names every field.
+
+mod site;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -22,11 +24,15 @@ use crate::layout::Layout;
 use crate::left_out::untried;
 use crate::schedule::{steps, steps_count};
 use crate::settings::SettingsEntry;
-use crate::site::Site;
-use crate::{Examined, free_reads};
+use crate::{Examined, SetAside, free_reads};
+use site::SiteEntry;
+pub(crate) use site::function;
 
 /// The name of this form of report.
 pub const SCHEMA: &str = "reweave/1";
+
+/// The JSON schema of what is written in this form, of this release.
+pub const SCHEMA_FILE: &str = include_str!("../schema/reweave-1.schema.json");
 
 /// Witnesses up to this long are written out event by event.
 const EXPLICIT_MAX: usize = 256;
@@ -37,11 +43,14 @@ const INDENTED_MAX: usize = 1_000;
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
+    tool: ToolEntry,
     trace: TraceEntry<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     repaired: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     settings: Option<SettingsEntry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    set_aside: Option<SetAsideEntry>,
     findings: Findings<'a>,
     unshown: u64,
     untried: u64,
@@ -50,6 +59,20 @@ struct Document<'a> {
     explanation: Option<ExplanationEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     witnesses: Option<Witnesses<'a>>,
+}
+
+/// What wrote a report.
+#[derive(Serialize)]
+struct ToolEntry {
+    name: &'static str,
+    version: &'static str,
+}
+
+/// How many findings were left out, since somebody said so.
+#[derive(Serialize)]
+struct SetAsideEntry {
+    baseline: u64,
+    suppressed: u64,
 }
 
 struct Findings<'a> {
@@ -218,17 +241,6 @@ struct StepEntry {
 }
 
 #[derive(Serialize)]
-struct SiteEntry<'a> {
-    event: u32,
-    thread: &'a str,
-    op: String,
-    location: &'a str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    stack: Vec<&'a str>,
-    locks: Vec<&'a str>,
-}
-
-#[derive(Serialize)]
 struct WitnessEntry<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     base: BTreeMap<&'a str, u32>,
@@ -304,9 +316,11 @@ fn document<'a>(examined: &Examined<'a>) -> Document<'a> {
     let lists = outcome.witnesses.as_slice();
     Document {
         schema: SCHEMA,
+        tool: ToolEntry { name: "reweave", version: env!("CARGO_PKG_VERSION") },
         trace: trace_entry(path, trace),
         repaired: trace.repairs().iter().map(ToString::to_string).collect(),
         settings: SettingsEntry::of(&outcome.settings),
+        set_aside: set_aside_entry(examined.set_aside),
         findings: Findings { examined: *examined, all: &outcome.findings },
         unshown: outcome.unshown_count(),
         untried: untried(outcome),
@@ -314,6 +328,12 @@ fn document<'a>(examined: &Examined<'a>) -> Document<'a> {
         explanation: None,
         witnesses: (!lists.is_empty()).then_some(Witnesses { trace, lists }),
     }
+}
+
+/// What is left out, if that is anything.
+fn set_aside_entry(set_aside: SetAside) -> Option<SetAsideEntry> {
+    let SetAside { known: baseline, suppressed } = set_aside;
+    (baseline + suppressed > 0).then_some(SetAsideEntry { baseline, suppressed })
 }
 
 /// Writes the report on one finding of `examined`, with why it is a fault.
@@ -389,7 +409,7 @@ fn entry<'a>(examined: &Examined<'a>, reported: &'a Reported) -> FindingEntry<'a
         message: &finding.message,
         count: finding.count,
         detail: detail_entry(trace, finding),
-        sites: finding.events.iter().map(|&event| site_entry(trace, event)).collect(),
+        sites: finding.events.iter().map(|&event| SiteEntry::of(trace, event)).collect(),
         witness: finding.evidence.proof().map(|proof| witness_entry(trace, proof)),
         replayed: examined.replayed(id).map(ReplayedEntry::of),
     }
@@ -469,18 +489,6 @@ fn number(write: Option<EventId>) -> u32 {
 /// The number of `read`; the implicit one at the end of the run comes after all events.
 fn read_number(trace: &Trace, read: Option<EventId>) -> u32 {
     read.map_or_else(|| trace.len() as u32 + 1, EventId::number)
-}
-
-fn site_entry(trace: &Trace, event: EventId) -> SiteEntry<'_> {
-    let site = Site::of(trace, event);
-    SiteEntry {
-        event: site.number,
-        thread: site.thread,
-        op: site.op,
-        location: site.location,
-        stack: site.stack,
-        locks: site.locks.into_iter().map(|(name, _)| name).collect(),
-    }
 }
 
 fn witness_entry<'a>(trace: &'a Trace, proof: &Proof) -> WitnessEntry<'a> {

@@ -1,13 +1,223 @@
 //! Findings as failed tests, for test runners: JUnit's XML.
+//!
+//! A trace is a test suite, and a finding a failed test of the analysis that made it, with the text
+//! report as its content. An analysis that found nothing is a test that passed; one that was cut
+//! short is a test that was skipped, and says why. A test's name has no number that a rerun could
+//! change, so a fault keeps its history.
+//!
+//! XML cannot carry most control characters at all, not even escaped; they are shown as escapes of
+//! our own, as in text.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
-use crate::Examined;
+use reweave_analysis::{Coverage, Outcome, Reported};
+
+use crate::shown::{clipped, shown};
+use crate::site::Site;
+use crate::sources::Place;
+use crate::{Examined, title};
+
+/// How many findings have their text report as content; the others have their message.
+const REPORTS_MAX: usize = 1_000;
+
+/// How long the name of a test gets.
+const NAME_MAX: usize = 160;
 
 /// Writes what was found in each of `examined`.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn junit(_: &mut dyn Write, _: &[Examined<'_>]) -> io::Result<()> {
-    Err(io::Error::from(io::ErrorKind::Unsupported))
+pub fn junit(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
+    let suites: Vec<Counts> = examined.iter().map(|one| Counts::of(one.outcome)).collect();
+    let total = suites.iter().fold(Counts::default(), |sum, counts| sum.plus(counts));
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    writeln!(out, "<testsuites name=\"reweave\"{}>", total.attributes())?;
+    let mut reports_left = REPORTS_MAX;
+    for (one, counts) in examined.iter().zip(&suites) {
+        suite(out, one, counts, &mut reports_left)?;
+    }
+    writeln!(out, "</testsuites>")
+}
+
+/// How many tests a suite has.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    failures: usize,
+    skipped: usize,
+    passed: usize,
+}
+
+impl Counts {
+    fn of(outcome: &Outcome) -> Self {
+        let is_silent = |coverage: &&Coverage| is_silent(outcome, coverage);
+        let (complete, cut): (Vec<&Coverage>, Vec<&Coverage>) =
+            outcome.coverage.iter().partition(|coverage| coverage.is_complete());
+        Self {
+            failures: outcome.findings.len(),
+            skipped: cut.len(),
+            passed: complete.into_iter().filter(is_silent).count(),
+        }
+    }
+
+    const fn plus(self, other: &Self) -> Self {
+        Self {
+            failures: self.failures + other.failures,
+            skipped: self.skipped + other.skipped,
+            passed: self.passed + other.passed,
+        }
+    }
+
+    fn attributes(&self) -> String {
+        let Self { failures, skipped, passed } = self;
+        let tests = failures + skipped + passed;
+        format!(" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"")
+    }
+}
+
+/// Whether the analysis of `coverage` found nothing.
+fn is_silent(outcome: &Outcome, coverage: &Coverage) -> bool {
+    outcome.findings.iter().all(|reported| reported.finding.analysis != coverage.analysis)
+}
+
+fn suite(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    counts: &Counts,
+    reports_left: &mut usize,
+) -> io::Result<()> {
+    let name = escaped(title(examined.path));
+    writeln!(out, "  <testsuite name=\"{name}\"{}>", counts.attributes())?;
+    for reported in &examined.outcome.findings {
+        let is_long = *reports_left > 0;
+        *reports_left -= usize::from(is_long);
+        failure(out, examined, reported, is_long)?;
+    }
+    for coverage in &examined.outcome.coverage {
+        let analysis = escaped(coverage.analysis);
+        let start = format!("    <testcase classname=\"{analysis}\" name=");
+        match coverage.truncated {
+            Some(reason) => {
+                let reason = escaped(&reason.to_string()).into_owned();
+                writeln!(out, "{start}\"everything was searched\" time=\"0\">")?;
+                writeln!(out, "      <skipped message=\"incomplete: {reason}\"/>")?;
+                writeln!(out, "    </testcase>")?;
+            }
+            None if is_silent(examined.outcome, coverage) => {
+                writeln!(out, "{start}\"nothing found\" time=\"0\"/>")?;
+            }
+            None => {}
+        }
+    }
+    writeln!(out, "  </testsuite>")
+}
+
+fn failure(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    reported: &Reported,
+    is_long: bool,
+) -> io::Result<()> {
+    let finding = &reported.finding;
+    let name = name(examined, reported);
+    write!(out, "    <testcase classname=\"{}\" name=\"", escaped(finding.analysis))?;
+    write!(out, "{}\"", escaped(&name))?;
+    if let Some(place) = place(examined, reported) {
+        write!(out, " file=\"{}\" line=\"{}\"", escaped(place.file), place.line)?;
+    }
+    writeln!(out, " time=\"0\">")?;
+    let guarantee = finding.guarantee();
+    let message = format!("{} {} ({guarantee}): {}", reported.id, finding.kind, finding.message);
+    write!(out, "      <failure type=\"{}\" ", finding.kind)?;
+    write!(out, "message=\"{}\">", escaped(&shown(&message)))?;
+    let report = if is_long { report(examined, reported)? } else { finding.message.clone() };
+    writeln!(out, "{}</failure>", escaped_text(report.trim_end()))?;
+    writeln!(out, "    </testcase>")
+}
+
+/// What the test is called: the kind of fault and where it is, or the predicate; and a fingerprint,
+/// since several faults may be at the same lines.
+fn name(examined: &Examined<'_>, reported: &Reported) -> String {
+    let Reported { fingerprint, finding, .. } = reported;
+    let mut places = finding.locations(examined.trace);
+    places.retain(|place| !place.trim().is_empty());
+    places.dedup();
+    let what = match finding.detail.state() {
+        Some(state) => format!(": {} {}", state.modality.word(), state.predicate),
+        None if places.is_empty() => String::new(),
+        None => format!(" at {}", places.join(" and ")),
+    };
+    format!("{} ({fingerprint})", clipped(&format!("{}{what}", finding.kind), NAME_MAX))
+}
+
+/// The first line of a file among the events at fault.
+fn place<'t>(examined: &Examined<'t>, reported: &Reported) -> Option<Place<'t>> {
+    let trace = examined.trace;
+    let mut events = reported.finding.events.iter();
+    events.find_map(|&event| Place::of(Site::of(trace, event).location))
+}
+
+/// The text report on `reported` alone, without colours.
+fn report(examined: &Examined<'_>, reported: &Reported) -> io::Result<String> {
+    let outcome = Outcome { findings: vec![reported.clone()], ..Outcome::default() };
+    let mut text = Vec::new();
+    crate::text(&mut text, &[Examined { outcome: &outcome, ..*examined }])?;
+    let text = String::from_utf8_lossy(&text);
+    Ok(anstream::adapter::strip_str(&text).to_string())
+}
+
+/// `text` for an attribute: on one line.
+fn escaped(text: &str) -> Cow<'_, str> {
+    escape(text, |letter| matches!(letter, '\n' | '\r' | '\t'))
+}
+
+/// `text` between tags: with its lines.
+fn escaped_text(text: &str) -> Cow<'_, str> {
+    escape(text, |letter| letter == '\r')
+}
+
+/// `text` with what means something to XML escaped, and what XML cannot carry, and what `is_extra`
+/// holds of, shown.
+fn escape(text: &str, is_extra: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let is_plain = |letter: char| {
+        !matches!(letter, '&' | '<' | '>' | '"' | '\'') && is_xml(letter) && !is_extra(letter)
+    };
+    if text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other if is_plain(other) => out.push(other),
+            other => out.extend(other.escape_unicode()),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Whether XML 1.0 can carry `letter`.
+fn is_xml(letter: char) -> bool {
+    match letter {
+        '\t' | '\n' | '\r' => true,
+        '\u{fffe}' | '\u{ffff}' => false,
+        other => !other.is_control(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_xml_cannot_carry_is_shown() {
+        assert_eq!(escaped("a\u{0}\u{1b}\u{ffff}"), "a\\u{0}\\u{1b}\\u{ffff}");
+        assert_eq!(escaped("a\nb\tc"), "a\\u{a}b\\u{9}c");
+        assert_eq!(escaped_text("a\nb\tc\r"), "a\nb\tc\\u{d}");
+        assert_eq!(escaped_text("]]> & <x y='\"'>"), "]]&gt; &amp; &lt;x y=&#39;&quot;&#39;&gt;");
+    }
 }

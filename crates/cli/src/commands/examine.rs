@@ -13,7 +13,7 @@ use crate::destination::Destination;
 use crate::exit::{self, say};
 use crate::gate::GateArgs;
 use crate::watch::Bar;
-use crate::{input, interrupt};
+use crate::{input, interrupt, step_summary};
 
 /// What to examine, how hard, and how to print what is found.
 #[derive(Debug, clap::Args)]
@@ -268,7 +268,11 @@ fn write_report(
         return Ok(());
     }
     let (format, is_list) = (options.printing.format, options.traces.len() > 1);
-    destination.write(|out| format.write(out, &views, is_list))
+    destination.write(|out| format.write(out, &views, is_list))?;
+    if format == ReportFormat::Github {
+        step_summary::append(&views);
+    }
+    Ok(())
 }
 
 /// How many threads may work unless said.

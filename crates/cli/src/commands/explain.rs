@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use reweave_analysis::Outcome;
 use reweave_report::Examined;
 
 use super::examine::{Printing, ReportFormat};
@@ -28,13 +29,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let Found { path, trace, outcome, reported } = args.wanted.find()?;
     let sources = input::sources(&path, &trace, &args.printing.sources);
     let examined = Examined { sources: &sources, ..Examined::new(&path, &trace, &outcome) };
+    // The other formats are of reports: here of one with this finding alone.
+    let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
+    let alone = Examined { outcome: &only, ..examined };
     destination.write(|out| match args.printing.format {
         ReportFormat::Text => reweave_report::explanation_text(out, &examined, &reported),
         ReportFormat::Json => reweave_report::explanation_json(out, &examined, &reported),
         ReportFormat::Html => reweave_report::explanation_html(out, &examined, &reported),
-        ReportFormat::Sarif => reweave_report::sarif(out, &[examined]),
-        ReportFormat::Junit => reweave_report::junit(out, &[examined]),
-        ReportFormat::Github => reweave_report::github(out, &[examined]),
+        ReportFormat::Sarif => reweave_report::sarif(out, &[alone]),
+        ReportFormat::Junit => reweave_report::junit(out, &[alone]),
+        ReportFormat::Github => reweave_report::github(out, &[alone]),
     })?;
     Ok(ExitCode::SUCCESS)
 }
