@@ -13,7 +13,7 @@ use crate::text::{BOLD, CODE_AROUND, GOOD, Telling, WARN, head, size};
 use crate::{Examined, json, title};
 
 /// What is said wherever a finding is said not to be confirmed.
-const CAVEAT: &str = "This does not mean that it cannot happen.";
+pub(crate) const CAVEAT: &str = "This does not mean that it cannot happen.";
 
 /// What came of replaying a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]

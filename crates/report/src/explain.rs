@@ -22,7 +22,7 @@ use reweave_trace::Trace;
 use crate::{Examined, json};
 
 pub use html::explanation_html;
-pub(crate) use sides::{Row, Side, SideEvent, Sides};
+pub(crate) use sides::{Row, Side, SideEvent, Sides, faults};
 pub(crate) use steps::Step;
 pub use text::explanation_text;
 

@@ -7,7 +7,7 @@ use reweave_trace::Trace;
 
 use super::sides::Mark;
 use super::{Explanation, Row, Side};
-use crate::html::{evidence, foot, head, page};
+use crate::html::{evidence, explanation_page, foot, head};
 use crate::shown::{markup, prose};
 use crate::table::Extent;
 use crate::text::size;
@@ -22,31 +22,39 @@ pub fn explanation_html(
     examined: &Examined<'_>,
     reported: &Reported,
 ) -> io::Result<()> {
+    let explanation = Explanation::of(examined.trace, reported);
+    let why = (explanation.why_heading().to_owned(), explanation.why.clone());
+    explanation_page(out, examined, reported, why, |out| write_plain(out, examined, &explanation))
+}
+
+/// Writes what a reader without a script sees.
+fn write_plain(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    explanation: &Explanation<'_>,
+) -> io::Result<()> {
     let Examined { path, trace, .. } = *examined;
-    let explanation = Explanation::of(trace, reported);
-    let heading = "What else these runs could have done";
-    page(out, &format!("{} of {}: reweave", reported.id, title(path)), heading, |out| {
-        writeln!(out, "<h2>{}</h2>", markup(title(path)))?;
-        writeln!(out, "<p class=\"soft\">{}</p>", size(trace))?;
-        writeln!(out, "<article id=\"{}\">", reported.id)?;
-        head(out, trace, reported)?;
-        writeln!(out, "<h4>{}</h4>", explanation.why_heading())?;
-        for paragraph in &explanation.why {
-            writeln!(out, "<p>{}</p>", prose(paragraph))?;
-        }
-        if let Some(heading) = explanation.evidence_heading() {
-            writeln!(out, "<h4>{heading}</h4>")?;
-            evidence(out, trace, &reported.finding, Extent::FULL)?;
-        }
-        if let Some(sides) = &explanation.sides {
-            writeln!(out, "<h4>Side by side</h4>\n<div class=\"scroll sides\">")?;
-            write_side(out, trace, "as it happened", &sides.observed)?;
-            write_side(out, trace, "in the schedule", &sides.scheduled)?;
-            writeln!(out, "</div>")?;
-        }
-        foot(out, reported)?;
-        writeln!(out, "</article>")
-    })
+    let reported = explanation.reported;
+    writeln!(out, "<h2>{}</h2>", markup(title(path)))?;
+    writeln!(out, "<p class=\"soft\">{}</p>", size(trace))?;
+    writeln!(out, "<article id=\"{}\">", reported.id)?;
+    head(out, trace, reported)?;
+    writeln!(out, "<h4>{}</h4>", explanation.why_heading())?;
+    for paragraph in &explanation.why {
+        writeln!(out, "<p>{}</p>", prose(paragraph))?;
+    }
+    if let Some(heading) = explanation.evidence_heading() {
+        writeln!(out, "<h4>{heading}</h4>")?;
+        evidence(out, trace, &reported.finding, Extent::FULL)?;
+    }
+    if let Some(sides) = &explanation.sides {
+        writeln!(out, "<h4>Side by side</h4>\n<div class=\"scroll sides\">")?;
+        write_side(out, trace, "as it happened", &sides.observed)?;
+        write_side(out, trace, "in the schedule", &sides.scheduled)?;
+        writeln!(out, "</div>")?;
+    }
+    foot(out, reported)?;
+    writeln!(out, "</article>")
 }
 
 fn write_side(out: &mut dyn Write, trace: &Trace, title: &str, side: &Side) -> io::Result<()> {

@@ -119,7 +119,7 @@ impl Sides {
 }
 
 /// The events at fault, in observed order.
-fn faults(proof: &Proof, detail: &Detail) -> BTreeSet<EventId> {
+pub(crate) fn faults(proof: &Proof, detail: &Detail) -> BTreeSet<EventId> {
     let mut faults: BTreeSet<EventId> = proof.named().into_iter().collect();
     if let Goal::Order { absent, .. } = proof.goal() {
         faults.extend(absent);

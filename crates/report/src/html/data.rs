@@ -1,0 +1,524 @@
+//! What a page's script is given: the list of findings, and by the hundred what there is to say of
+//! each.
+//!
+//! The list is read when the page opens, a chunk when one of its findings is looked at. What findings
+//! share is said once a chunk: names, events, places in the code, stacks, sets of locks. Lists of
+//! numbers stand for structures, in the order of the fields here.
+
+use std::hash::Hash;
+
+use reweave_analysis::{Guarantee, Kind, Reported};
+use reweave_trace::views::Mode;
+use reweave_trace::{EventId, ThreadId, Trace};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::code::{Code, Lines};
+use super::slice::{self, Reach, Slice};
+use crate::alternatives::{Choices, known_value};
+use crate::confirmation::Replayed;
+use crate::left_out::{accounts, counters};
+use crate::schedule::observed;
+use crate::shown::shown;
+use crate::site::place;
+use crate::state::{Known, Picture};
+use crate::text::size;
+use crate::{Examined, heading, instances_note, remarks, summary, title};
+
+/// How many findings a chunk holds.
+pub(super) const CHUNK: usize = 100;
+
+/// What the page is of, and the list of findings.
+#[derive(Serialize)]
+pub(super) struct List {
+    /// What it is called.
+    pub(super) heading: String,
+    /// Whether one finding has the page to itself.
+    pub(super) is_explanation: bool,
+    /// How many findings a chunk holds.
+    pub(super) chunk: usize,
+    /// Kinds, the worst first.
+    pub(super) kinds: [&'static str; 6],
+    /// Guarantees, the strongest first, and what they mean.
+    pub(super) guarantees: [(&'static str, &'static str); 3],
+    pub(super) traces: Vec<TraceEntry>,
+    pub(super) strings: Vec<String>,
+    pub(super) findings: Vec<ListEntry>,
+}
+
+/// A trace, and how far it was examined.
+#[derive(Serialize)]
+pub(super) struct TraceEntry {
+    name: String,
+    /// How commands call it.
+    argument: String,
+    size: String,
+    summary: String,
+    repairs: Vec<String>,
+    coverage: Vec<CoverageEntry>,
+    known: u64,
+    suppressed: u64,
+}
+
+#[derive(Serialize)]
+struct CoverageEntry {
+    counters: String,
+    incomplete: Option<&'static str>,
+    left_out: Vec<String>,
+}
+
+/// A finding in the list: trace, id, kind, guarantee, message, count, confirmed (0 if it was not
+/// replayed, 1 if not, 2 if so), chunk and place in it, and thread, operation and place of each event
+/// at fault.
+#[derive(Serialize)]
+pub(super) struct ListEntry(
+    usize,
+    String,
+    usize,
+    usize,
+    String,
+    u64,
+    u8,
+    usize,
+    usize,
+    Vec<[u32; 3]>,
+);
+
+impl List {
+    /// The list of what was found in `examined`.
+    pub(super) fn of(examined: &[Examined<'_>]) -> Self {
+        let mut list = Self {
+            heading: "What else these runs could have done".to_owned(),
+            is_explanation: false,
+            chunk: CHUNK,
+            kinds: Kind::ALL.map(Kind::word),
+            guarantees: GUARANTEES.map(|it| (it.word(), it.meaning())),
+            traces: examined.iter().map(trace_entry).collect(),
+            strings: Vec::new(),
+            findings: Vec::new(),
+        };
+        let mut strings = Strings::default();
+        let mut first_chunk = 0;
+        for (at, examined) in examined.iter().enumerate() {
+            let findings = &examined.outcome.findings;
+            for (number, reported) in findings.iter().enumerate() {
+                let place = (at, first_chunk + number / CHUNK, number % CHUNK);
+                list.findings.push(list_entry(&mut strings, examined, reported, place));
+            }
+            first_chunk += findings.len().div_ceil(CHUNK);
+        }
+        list.strings = strings.all;
+        list
+    }
+
+    /// A list of `reported` alone, one of the findings of `examined`.
+    pub(super) fn of_one(examined: &Examined<'_>, reported: &Reported) -> Self {
+        let mut strings = Strings::default();
+        let findings = vec![list_entry(&mut strings, examined, reported, (0, 0, 0))];
+        let outcome = reweave_analysis::Outcome::default();
+        let empty = Examined { outcome: &outcome, ..*examined };
+        let mut list = Self::of(&[empty]);
+        list.traces[0].summary = String::new();
+        Self { is_explanation: true, findings, strings: strings.all, ..list }
+    }
+}
+
+const GUARANTEES: [Guarantee; 3] = [Guarantee::Witnessed, Guarantee::First, Guarantee::Unordered];
+
+fn list_entry(
+    strings: &mut Strings,
+    examined: &Examined<'_>,
+    reported: &Reported,
+    (trace_at, chunk, at): (usize, usize, usize),
+) -> ListEntry {
+    let Reported { id, finding, .. } = reported;
+    let names = examined.trace.names();
+    let sites = finding.events.iter().map(|&event| {
+        let event = examined.trace.event(event);
+        let op = names.spell(event.op).to_string();
+        let location = place(names.location(event.site));
+        [names.threads.name(event.thread), &op, &location].map(|text| strings.id(text))
+    });
+    let sites = sites.collect();
+    let replayed = match examined.replayed(id) {
+        None => 0,
+        Some(Replayed::NotConfirmed { .. }) => 1,
+        Some(Replayed::Confirmed { .. }) => 2,
+    };
+    let kind = Kind::ALL.iter().position(|&kind| kind == finding.kind).unwrap_or(0);
+    let guarantee = GUARANTEES.iter().position(|&it| it == finding.guarantee()).unwrap_or(0);
+    let message = shown(&finding.message).into_owned();
+    let (id, count) = (id.clone(), finding.count);
+    ListEntry(trace_at, id, kind, guarantee, message, count, replayed, chunk, at, sites)
+}
+
+fn trace_entry(examined: &Examined<'_>) -> TraceEntry {
+    let Examined { path, trace, outcome, set_aside, .. } = *examined;
+    let coverage = accounts(outcome).map(|(coverage, left_out)| CoverageEntry {
+        counters: counters(coverage),
+        incomplete: coverage.truncated.map(|reason| reason.word()),
+        left_out,
+    });
+    TraceEntry {
+        name: shown(title(path)).into_owned(),
+        argument: argument(path),
+        size: size(trace),
+        summary: shown(&summary(outcome)).into_owned(),
+        repairs: trace.repairs().iter().map(|it| shown(&it.to_string()).into_owned()).collect(),
+        coverage: coverage.collect(),
+        known: set_aside.known,
+        suppressed: set_aside.suppressed,
+    }
+}
+
+/// `path` as a shell takes it; a trace that came by a pipe has none.
+fn argument(path: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:,@".contains(letter);
+    match path {
+        "-" => "TRACE".to_owned(),
+        _ if !path.is_empty() && path.chars().all(is_plain) => path.to_owned(),
+        _ => format!("'{}'", shown(path).replace('\'', "'\\''")),
+    }
+}
+
+/// What there is to say of some findings of one trace.
+#[derive(Serialize)]
+pub(super) struct Chunk {
+    strings: Vec<String>,
+    /// Number and name.
+    threads: Vec<(usize, u32)>,
+    /// Names of the frames, the innermost first.
+    stacks: Vec<Vec<u32>>,
+    /// Name, and whether it is held in shared mode.
+    held: Vec<Vec<(u32, u8)>>,
+    places: Vec<PlaceEntry>,
+    /// Name, and lines by their numbers.
+    files: Vec<(u32, Lines)>,
+    events: Vec<EventEntry>,
+    findings: Vec<FindingEntry>,
+}
+
+/// Name, file, line, first and last line to be shown, and what is to be said of the code.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PlaceEntry(
+    pub(super) u32,
+    pub(super) Option<usize>,
+    pub(super) u32,
+    pub(super) u32,
+    pub(super) u32,
+    pub(super) Option<u32>,
+);
+
+/// Number, thread, kind of operation, operand, how the operation is spelled, place, stack, locks held,
+/// value, for a fork or a join the thread it is of, and for a read what it saw (0 is the initial value).
+#[derive(Serialize)]
+struct EventEntry(
+    u32,
+    usize,
+    &'static str,
+    u32,
+    u32,
+    usize,
+    usize,
+    usize,
+    Option<String>,
+    Option<usize>,
+    Option<u32>,
+);
+
+#[derive(Serialize)]
+struct FindingEntry {
+    fingerprint: String,
+    analysis: &'static str,
+    sites: Vec<usize>,
+    note: Option<String>,
+    known: Option<KnownEntry>,
+    choices: Option<ChoicesEntry>,
+    /// What introduces why it is a fault, and that, a paragraph each.
+    why: Option<(String, Vec<String>)>,
+    /// What introduces the drawing.
+    heading: String,
+    /// What the drawing is of: `race`, `deadlock`, `next`, `order` or `state`.
+    goal: &'static str,
+    observed: Vec<RowEntry>,
+    predicted: Vec<RowEntry>,
+    notes: Vec<String>,
+    remarks: Vec<String>,
+    confirmed: Option<String>,
+    not_confirmed: Option<String>,
+}
+
+/// A row of a drawing.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RowEntry {
+    /// How many events are left out.
+    Gap(usize),
+    /// Event, role, step (0 if it is none), and the number of the event that a read sees (0 is the
+    /// initial value).
+    Event(usize, u8, usize, Option<u32>),
+}
+
+#[derive(Serialize)]
+struct KnownEntry {
+    heading: &'static str,
+    listed: Vec<(String, String)>,
+    more: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ChoicesEntry {
+    heading: String,
+    listed: Vec<(String, Option<String>)>,
+    more: usize,
+    silence: Option<String>,
+}
+
+/// Things that are numbered as they come.
+#[derive(Debug)]
+struct Pool<T> {
+    ids: FxHashMap<T, usize>,
+    all: Vec<T>,
+}
+
+impl<T> Default for Pool<T> {
+    fn default() -> Self {
+        Self { ids: FxHashMap::default(), all: Vec::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Pool<T> {
+    fn id(&mut self, item: T) -> usize {
+        if let Some(&id) = self.ids.get(&item) {
+            return id;
+        }
+        self.all.push(item.clone());
+        self.ids.insert(item, self.all.len() - 1);
+        self.all.len() - 1
+    }
+}
+
+/// Texts, ready to be shown, that are numbered as they come.
+#[derive(Debug, Default)]
+pub(super) struct Strings {
+    ids: FxHashMap<String, u32>,
+    all: Vec<String>,
+}
+
+impl Strings {
+    pub(super) fn id(&mut self, text: &str) -> u32 {
+        let text = shown(text);
+        if let Some(&id) = self.ids.get(text.as_ref()) {
+            return id;
+        }
+        let id = self.all.len() as u32;
+        self.all.push(text.clone().into_owned());
+        self.ids.insert(text.into_owned(), id);
+        id
+    }
+}
+
+/// What becomes a chunk.
+struct Builder<'a> {
+    examined: Examined<'a>,
+    reach: Reach,
+    strings: Strings,
+    threads: Pool<(usize, u32)>,
+    stacks: Pool<Vec<u32>>,
+    held: Pool<Vec<(u32, u8)>>,
+    code: Code<'a>,
+    events: Vec<EventEntry>,
+    by_event: FxHashMap<EventId, usize>,
+}
+
+/// Why a finding is a fault: what introduces that, and a paragraph each.
+pub(crate) type Why = (String, Vec<String>);
+
+impl Chunk {
+    /// What there is to say of `findings`, which are of `examined`; `why` is that of the only one.
+    pub(super) fn of(
+        examined: &Examined<'_>,
+        findings: &[Reported],
+        reach: Reach,
+        why: Option<Why>,
+    ) -> Self {
+        let mut builder = Builder {
+            examined: *examined,
+            reach,
+            strings: Strings::default(),
+            threads: Pool::default(),
+            stacks: Pool::default(),
+            held: Pool::default(),
+            code: Code::new(examined.sources),
+            events: Vec::new(),
+            by_event: FxHashMap::default(),
+        };
+        let mut entries: Vec<FindingEntry> =
+            findings.iter().map(|reported| builder.finding(reported)).collect();
+        if let [only] = &mut entries[..] {
+            only.why = why.map(|(heading, paragraphs)| {
+                (heading, paragraphs.iter().map(|it| shown(it).into_owned()).collect())
+            });
+        }
+        let (places, files) = builder.code.finish();
+        Self {
+            strings: builder.strings.all,
+            threads: builder.threads.all,
+            stacks: builder.stacks.all,
+            held: builder.held.all,
+            places,
+            files,
+            events: builder.events,
+            findings: entries,
+        }
+    }
+}
+
+impl Builder<'_> {
+    fn finding(&mut self, reported: &Reported) -> FindingEntry {
+        let (trace, finding) = (self.examined.trace, &reported.finding);
+        let proof = finding.evidence.proof();
+        let slice = Slice::of(trace, finding, self.reach);
+        // Numbers go by what was observed, whatever order is drawn first.
+        for event in slice.events() {
+            self.event(event);
+        }
+        let picture = Picture::of(trace, finding, crate::table::Extent::BRIEF);
+        let (confirmed, not_confirmed) = replayed_entry(self.examined.replayed(&reported.id));
+        FindingEntry {
+            fingerprint: reported.fingerprint.to_string(),
+            analysis: finding.analysis,
+            sites: finding.events.iter().map(|&event| self.event(event)).collect(),
+            note: instances_note(finding),
+            known: finding.detail.state().and_then(|state| known_entry(&Known::of(state))),
+            choices: Choices::of(trace, finding).as_ref().map(choices_entry),
+            why: None,
+            heading: match (&picture, proof) {
+                (Some(picture), _) => picture.heading.to_owned(),
+                (None, Some(proof)) => heading(proof).to_owned(),
+                (None, None) => "As it was observed:".to_owned(),
+            },
+            goal: slice::goal(finding),
+            observed: self.rows(&slice.observed),
+            predicted: self.rows(&slice.predicted),
+            notes: picture.map_or_else(Vec::new, |picture| shown_all(&picture.notes)),
+            remarks: proof.map_or_else(Vec::new, |proof| shown_all(&remarks(trace, proof))),
+            confirmed,
+            not_confirmed,
+        }
+    }
+
+    fn rows(&mut self, rows: &[slice::Row]) -> Vec<RowEntry> {
+        let row = |row: &slice::Row| match *row {
+            slice::Row::Gap(count) => RowEntry::Gap(count),
+            slice::Row::Event(drawn) => {
+                let sees = drawn.sees.map(|seen| seen.write().map_or(0, EventId::number));
+                let step = drawn.step.unwrap_or(0);
+                RowEntry::Event(self.event(drawn.event), drawn.role as u8, step, sees)
+            }
+        };
+        rows.iter().map(row).collect()
+    }
+
+    /// The number of `event` in the chunk.
+    fn event(&mut self, event: EventId) -> usize {
+        if let Some(&at) = self.by_event.get(&event) {
+            return at;
+        }
+        let entry = self.event_entry(event);
+        self.events.push(entry);
+        self.by_event.insert(event, self.events.len() - 1);
+        self.events.len() - 1
+    }
+
+    fn event_entry(&mut self, id: EventId) -> EventEntry {
+        let trace = self.examined.trace;
+        let (event, names) = (trace.event(id), trace.names());
+        let kind = event.op.kind();
+        let (_, operand) = event.op.encode();
+        let operand = match kind.operand() {
+            reweave_trace::NameKind::None => "",
+            space => names.name(space, operand),
+        };
+        let other = match event.op {
+            reweave_trace::Op::Fork(thread) | reweave_trace::Op::Join(thread) => Some(thread),
+            _ => None,
+        };
+        let stack = names.stack(event.site).map(|frame| self.strings.id(frame)).collect();
+        let held = held(trace, id, &mut self.strings);
+        let location = names.location(event.site);
+        EventEntry(
+            id.number(),
+            self.thread(event.thread),
+            kind.word(),
+            self.strings.id(operand),
+            self.strings.id(&names.spell(event.op).to_string()),
+            self.code.place(location, &mut self.strings),
+            self.stacks.id(stack),
+            self.held.id(held),
+            known_value(trace, id).map(|value| value.to_string()),
+            other.map(|thread| self.thread(thread)),
+            observed(trace, id).map(|seen| seen.write().map_or(0, EventId::number)),
+        )
+    }
+
+    fn thread(&mut self, thread: ThreadId) -> usize {
+        let name = self.strings.id(self.examined.trace.names().threads.name(thread));
+        self.threads.id((reweave_base::Id::index(thread), name))
+    }
+}
+
+/// The locks that the thread of `event` holds when it is about to happen, the oldest first.
+fn held(trace: &Trace, event: EventId, strings: &mut Strings) -> Vec<(u32, u8)> {
+    let sections = trace.sections().held(trace.event(event).thread, event);
+    let mut held: Vec<(u32, u8)> = sections
+        .map(|section| {
+            let name = trace.names().locks.name(section.lock);
+            (strings.id(name), u8::from(section.mode == Mode::Shared))
+        })
+        .collect();
+    held.reverse();
+    held
+}
+
+fn shown_all(texts: &[String]) -> Vec<String> {
+    texts.iter().map(|text| shown(text).into_owned()).collect()
+}
+
+fn replayed_entry(replayed: Option<&Replayed>) -> (Option<String>, Option<String>) {
+    match replayed {
+        None => (None, None),
+        Some(Replayed::Confirmed { times, attempts, details }) => {
+            let details = format!("{times} of {attempts} replays. {details}");
+            (Some(shown(details.trim_end()).into_owned()), None)
+        }
+        Some(Replayed::NotConfirmed { reason }) => {
+            let reason = shown(reason.trim_end_matches('.'));
+            (None, Some(format!("{reason}. {}", crate::confirmation::CAVEAT)))
+        }
+    }
+}
+
+fn known_entry(known: &Known<'_>) -> Option<KnownEntry> {
+    let listed = known.listed.iter();
+    let listed = listed.map(|(term, value)| (shown(term).into_owned(), shown(value).into_owned()));
+    Some(KnownEntry {
+        heading: known.heading()?,
+        listed: listed.collect(),
+        more: known.unlisted_note(),
+    })
+}
+
+fn choices_entry(choices: &Choices) -> ChoicesEntry {
+    let shown_some = |text: &Option<String>| text.as_ref().map(|text| shown(text).into_owned());
+    let listed = choices.listed.iter();
+    let listed = listed
+        .map(|choice| (shown(&choice.write).into_owned(), shown_some(&choice.silence)))
+        .collect();
+    ChoicesEntry {
+        heading: shown(&choices.heading).into_owned(),
+        listed,
+        more: choices.unlisted_count,
+        silence: shown_some(&choices.silence),
+    }
+}

@@ -1,0 +1,278 @@
+//! The part of a run that a page draws for one finding: its events as they were observed, and as the
+//! schedule runs them.
+//!
+//! The slice holds the events at fault, the critical sections around them, what the reads among them
+//! see, and what their threads did last before. What is left out is counted. A slice is bounded by its
+//! [`Reach`], however long the trace is.
+
+use std::collections::BTreeSet;
+
+use reweave_analysis::{Finding, Proof};
+use reweave_trace::{EventId, Goal, Trace};
+
+use crate::explain::faults;
+use crate::schedule::{Seen, numbered, observed, sees, steps, steps_count, steps_of};
+use crate::state::Picture;
+use crate::table::{self, Extent, Label};
+
+/// How much of a run is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// How many steps of each thread at fault, up to the fault.
+    steps_max: usize,
+    /// Schedules up to this long are drawn in full.
+    whole_max: usize,
+    /// How many critical sections around each event at fault.
+    sections_max: usize,
+    /// How much of a global state.
+    state: Extent,
+}
+
+impl Reach {
+    /// For one finding among very many.
+    pub(crate) const LEAN: Self =
+        Self { steps_max: 4, whole_max: 14, sections_max: 2, state: Extent::BRIEF };
+    /// For one finding among others.
+    pub(crate) const BRIEF: Self =
+        Self { steps_max: 8, whole_max: 40, sections_max: 4, state: Extent::BRIEF };
+    /// For a finding that has the page to itself.
+    pub(crate) const FULL: Self =
+        Self { steps_max: 24, whole_max: 200, sections_max: 8, state: Extent::FULL };
+}
+
+/// What is drawn for a finding.
+#[derive(Debug, Default)]
+pub(crate) struct Slice {
+    /// As it was observed.
+    pub(crate) observed: Vec<Row>,
+    /// As the schedule runs it; empty if there is none.
+    pub(crate) predicted: Vec<Row>,
+}
+
+/// One line of a drawing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Row {
+    /// So many events are not drawn.
+    Gap(usize),
+    /// An event.
+    Event(Drawn),
+}
+
+/// An event that is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn {
+    pub(crate) event: EventId,
+    /// Which step it is, counted from 1; none if it is no step of a known run.
+    pub(crate) step: Option<usize>,
+    pub(crate) role: Role,
+    /// What it sees, if it is a read and that is known.
+    pub(crate) sees: Option<Seen>,
+}
+
+/// What an event has to do with the finding. Pages know them by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Role {
+    /// It happens.
+    Step = 0,
+    /// It happens and is at fault.
+    Fault = 1,
+    /// It is next at the end.
+    Next = 2,
+    /// It is next at the end, and cannot happen.
+    Blocked = 3,
+    /// It does not happen.
+    Never = 4,
+    /// It comes after the state.
+    Ahead = 5,
+}
+
+impl Slice {
+    /// What is drawn for `finding`.
+    pub(crate) fn of(trace: &Trace, finding: &Finding, reach: Reach) -> Self {
+        if finding.detail.state().is_some() {
+            return Self::of_state(trace, finding, reach);
+        }
+        let Some(proof) = finding.evidence.proof() else {
+            let faults: BTreeSet<EventId> = finding.events.iter().copied().collect();
+            let shown = around(trace, &faults, reach);
+            return Self { observed: as_observed(trace, &shown, &faults), predicted: Vec::new() };
+        };
+        let faults = faults(proof, &finding.detail);
+        let shown = relevant(trace, proof, &faults, reach);
+        Self {
+            observed: as_observed(trace, &shown, &faults),
+            predicted: as_scheduled(trace, proof, &shown, &faults),
+        }
+    }
+
+    /// The events around a state. Where no run is known that reaches it, it is drawn through what was
+    /// observed alone.
+    fn of_state(trace: &Trace, finding: &Finding, reach: Reach) -> Self {
+        let Some(picture) = Picture::of(trace, finding, reach.state) else {
+            return Self::default();
+        };
+        let mut predicted: Vec<Row> = Vec::new();
+        for row in &picture.table.rows {
+            match *row {
+                table::Row::Line => {}
+                table::Row::Gap { count, .. } => predicted.push(Row::Gap(count)),
+                table::Row::Event { label, event, .. } => {
+                    let sees = observed(trace, event);
+                    let (step, role) = of_label(label);
+                    predicted.push(Row::Event(Drawn { event, step, role, sees }));
+                }
+            }
+        }
+        let mut drawn: Vec<Drawn> = predicted.iter().filter_map(Row::drawn).collect();
+        drawn.sort_unstable_by_key(|drawn| drawn.event);
+        let drawn = drawn.into_iter().map(|drawn| Drawn { step: None, ..drawn });
+        let observed = with_gaps(trace, drawn);
+        match finding.evidence.proof() {
+            Some(_) => Self { observed, predicted },
+            None => Self { observed, predicted: Vec::new() },
+        }
+    }
+
+    /// All events that are drawn.
+    pub(crate) fn events(&self) -> BTreeSet<EventId> {
+        let rows = self.observed.iter().chain(&self.predicted);
+        rows.filter_map(Row::drawn).map(|drawn| drawn.event).collect()
+    }
+}
+
+impl Row {
+    fn drawn(&self) -> Option<Drawn> {
+        match self {
+            Self::Gap(_) => None,
+            Self::Event(drawn) => Some(*drawn),
+        }
+    }
+}
+
+const fn of_label(label: Label) -> (Option<usize>, Role) {
+    match label {
+        Label::Step(step) => (Some(step), Role::Step),
+        Label::Fault(step) => (Some(step), Role::Fault),
+        Label::Next => (None, Role::Next),
+        Label::Blocked => (None, Role::Blocked),
+        Label::Past => (None, Role::Step),
+        Label::Last => (None, Role::Fault),
+        Label::Ahead | Label::Later => (None, Role::Ahead),
+    }
+}
+
+/// The events at fault, the sections around them, what they saw, and what came before in their threads.
+fn around(trace: &Trace, faults: &BTreeSet<EventId>, reach: Reach) -> BTreeSet<EventId> {
+    let mut shown = faults.clone();
+    for &event in faults {
+        let thread = trace.event(event).thread;
+        let until = trace.position(event) as usize + 1;
+        let before = &trace.thread_events(thread)[until.saturating_sub(reach.steps_max)..until];
+        shown.extend(before);
+        shown.extend(observed(trace, event).and_then(Seen::write));
+        for section in trace.sections().held(thread, event).take(reach.sections_max) {
+            shown.insert(section.acquire);
+            shown.extend(section.release);
+        }
+    }
+    shown
+}
+
+/// The same where a schedule is known: also what it runs, if that is little.
+fn relevant(
+    trace: &Trace,
+    proof: &Proof,
+    faults: &BTreeSet<EventId>,
+    reach: Reach,
+) -> BTreeSet<EventId> {
+    let reordering = proof.reordering();
+    let mut shown = around(trace, faults, reach);
+    if steps_count(reordering) <= reach.whole_max {
+        shown.extend(steps(trace, reordering));
+        return shown;
+    }
+    for &event in faults {
+        shown.extend(sees(trace, reordering, event).and_then(Seen::write));
+        // What happens last in the thread of an event that does not happen.
+        let run = steps_of(trace, reordering, trace.event(event).thread);
+        shown.extend(run.last());
+    }
+    shown
+}
+
+fn as_observed(trace: &Trace, shown: &BTreeSet<EventId>, faults: &BTreeSet<EventId>) -> Vec<Row> {
+    let drawn = shown.iter().map(|&event| {
+        let role = if faults.contains(&event) { Role::Fault } else { Role::Step };
+        Drawn { event, step: None, role, sees: observed(trace, event) }
+    });
+    with_gaps(trace, drawn)
+}
+
+/// `drawn`, which are in observed order, with what is left out between them.
+fn with_gaps(trace: &Trace, drawn: impl Iterator<Item = Drawn>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut last = 0;
+    for drawn in drawn {
+        let number = drawn.event.number();
+        push_gap(&mut rows, (number - last - 1) as usize);
+        rows.push(Row::Event(drawn));
+        last = number;
+    }
+    push_gap(&mut rows, trace.len() - last as usize);
+    rows
+}
+
+fn push_gap(rows: &mut Vec<Row>, count: usize) {
+    if count > 0 {
+        rows.push(Row::Gap(count));
+    }
+}
+
+fn as_scheduled(
+    trace: &Trace,
+    proof: &Proof,
+    shown: &BTreeSet<EventId>,
+    faults: &BTreeSet<EventId>,
+) -> Vec<Row> {
+    let reordering = proof.reordering();
+    let mut rest = shown.clone();
+    let mut rows = Vec::new();
+    let mut last = 0;
+    for (step, event) in numbered(trace, reordering, shown.iter().copied().collect()) {
+        push_gap(&mut rows, step - last - 1);
+        last = step;
+        rest.remove(&event);
+        let role = if faults.contains(&event) { Role::Fault } else { Role::Step };
+        let sees = sees(trace, reordering, event);
+        rows.push(Row::Event(Drawn { event, step: Some(step), role, sees }));
+    }
+    push_gap(&mut rows, steps_count(reordering) - last);
+    let role = match proof.goal() {
+        Goal::Deadlock(_) => Role::Blocked,
+        _ => Role::Next,
+    };
+    for event in proof.then() {
+        rest.remove(&event);
+        rows.push(Row::Event(Drawn { event, step: None, role, sees: None }));
+    }
+    // What was to come in the run is of interest only where it is at fault.
+    for event in rest.into_iter().filter(|event| faults.contains(event)) {
+        rows.push(Row::Event(Drawn { event, step: None, role: Role::Never, sees: None }));
+    }
+    rows
+}
+
+/// What the drawing of `finding` ends with, as pages know it.
+pub(super) fn goal(finding: &Finding) -> &'static str {
+    if finding.detail.state().is_some() {
+        return "state";
+    }
+    match finding.evidence.proof().map(Proof::goal) {
+        Some(Goal::Race(..)) => "race",
+        Some(Goal::Deadlock(_)) => "deadlock",
+        Some(Goal::Enabled(_)) => "next",
+        Some(Goal::Order { .. } | Goal::Sees { .. } | Goal::Reaches(_) | Goal::Leaves { .. })
+        | None => "order",
+    }
+}

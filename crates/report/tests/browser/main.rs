@@ -1,0 +1,328 @@
+//! Pages in a real browser: that they load without a fault and without the network, do what readers
+//! ask by mouse and by keyboard, show hostile names as text, can be read at any width and in any
+//! light, and stay fast with ten thousand findings.
+//!
+//! Needs Chromium and its driver; where they are missing, each test says that it was skipped. Pages
+//! and pictures of them are kept in the folder `tmp/browser` of the build.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod driver;
+mod pages;
+
+use reweave_report::{Examined, Sources};
+use reweave_trace::{Op, TraceBuilder};
+use serde_json::json;
+
+use driver::Browser;
+
+const ENTER: &str = "\u{e007}";
+const ESCAPE: &str = "\u{e00c}";
+const LEFT: &str = "\u{e012}";
+const RIGHT: &str = "\u{e014}";
+const END: &str = "\u{e010}";
+
+/// Counts how often the page did nothing else for more than 50 milliseconds.
+const OBSERVER: &str = "window.longTasks = []; new PerformanceObserver((list) => { \
+    for (const entry of list.getEntries()) window.longTasks.push(Math.round(entry.duration)); \
+    }).observe({ type: 'longtask', buffered: true });";
+
+/// Nothing went wrong in the page, and nothing was asked of the network.
+#[track_caller]
+fn check_quiet(browser: &Browser) {
+    assert_eq!(browser.log("browser"), [""; 0]);
+    for message in browser.log("performance") {
+        let message: serde_json::Value = serde_json::from_str(&message).unwrap();
+        let url = &message["message"]["params"]["request"]["url"];
+        // A browser shows pages of its own before it is asked for one.
+        let local = ["file:", "chrome:", "about:", "data:"];
+        let is_local =
+            url.as_str().is_none_or(|url| local.iter().any(|scheme| url.starts_with(scheme)));
+        assert!(is_local, "it asked for {url}");
+    }
+}
+
+/// All text of the page is large and clear enough, and nothing is beyond its edge.
+#[track_caller]
+fn check_readable(browser: &Browser) {
+    assert_eq!(browser.text(include_str!("audit.js")), "");
+}
+
+fn heading(browser: &Browser) -> String {
+    browser.text("return document.querySelector('#detail h2').textContent")
+}
+
+fn position(browser: &Browser) -> String {
+    browser.text("return document.getElementById('position').textContent")
+}
+
+fn side(browser: &Browser) -> String {
+    browser.text("return document.getElementById('side').innerText")
+}
+
+#[test]
+fn a_finding_is_chosen_stepped_through_and_turned_around() {
+    let Some(browser) = Browser::start() else { return };
+    browser.open(&pages::bank("bank"));
+    assert!(heading(&browser).starts_with("D1 deadlock witnessed confirmed"));
+    let last = "#rows .row:last-child";
+    let id = browser.text("return document.querySelector('#rows .row:last-child b').textContent");
+    browser.click(last);
+    assert!(heading(&browser).starts_with(&id));
+    assert_eq!(browser.text("return window.location.hash"), format!("#{id}"));
+    let drawn = "return document.querySelector('svg.diagram').getAttribute('aria-label')";
+    assert_eq!(browser.text(drawn), "The predicted order of events");
+    browser.click("#step-on");
+    assert!(position(&browser).starts_with("1 of "), "{}", position(&browser));
+    let first = side(&browser);
+    browser.click("#step-on");
+    assert_ne!(side(&browser), first);
+    assert_eq!(browser.run("return document.querySelectorAll('.back.now').length"), 1);
+    browser.click("#order-observed");
+    assert_eq!(browser.text(drawn), "The observed order of events");
+    assert_eq!(browser.run("return document.querySelectorAll('.back.now').length"), 0);
+    check_quiet(&browser);
+}
+
+#[test]
+fn the_end_of_a_predicted_race_shows_both_accesses_at_once() {
+    let Some(browser) = Browser::start() else { return };
+    browser.open(&pages::bank("race"));
+    browser.run("document.querySelector('#row-R1').click()");
+    browser.press(END);
+    let at_once = "return document.querySelectorAll('.line.end.now .op').length";
+    assert_eq!(browser.run(at_once), 2);
+    let said = side(&browser);
+    for part in ["Both can happen now", "teller is about to: writes rate", "nothing orders this"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    browser.screenshot("race-end");
+    browser.run("document.querySelector('#row-D1').click()");
+    browser.press(END);
+    assert!(side(&browser).contains("Each waits for a lock that another one holds"));
+    assert_eq!(
+        browser.run("return document.querySelectorAll('svg.diagram .arrow.strong').length"),
+        2
+    );
+    browser.screenshot("deadlock-end");
+    check_quiet(&browser);
+}
+
+#[test]
+fn the_keyboard_is_enough() {
+    let Some(browser) = Browser::start() else { return };
+    browser.open(&pages::bank("keyboard"));
+    let first = heading(&browser);
+    browser.press("j");
+    let second = heading(&browser);
+    assert_ne!(second, first);
+    browser.press("jk");
+    assert_eq!(heading(&browser), second);
+    browser.press(RIGHT);
+    assert!(position(&browser).starts_with("1 of "));
+    browser.press(RIGHT);
+    browser.press(RIGHT);
+    browser.press(LEFT);
+    assert!(position(&browser).starts_with("2 of "));
+    browser.press("o");
+    assert!(!position(&browser).contains(" of "));
+    browser.press("?");
+    assert_eq!(browser.run("return document.getElementById('keys').open"), true);
+    browser.press(ESCAPE);
+    assert_eq!(browser.run("return document.getElementById('keys').open"), false);
+    browser.press("/");
+    browser.press("entries");
+    browser.wait_for("document.querySelectorAll('#rows .row').length < 2");
+    browser.press(ENTER);
+    assert_eq!(browser.text("return document.activeElement.id"), "heading");
+    let theme = "return String(document.documentElement.dataset.theme)";
+    browser.press("t");
+    let dark = browser.text(theme);
+    browser.press("t");
+    assert_ne!(browser.text(theme), dark);
+    check_quiet(&browser);
+}
+
+#[test]
+fn findings_are_filtered_and_sorted() {
+    let Some(browser) = Browser::start() else { return };
+    let trace = pages::many_races(300);
+    let outcome = pages::found(&trace, &["races.hb", "determinism.strict"]);
+    let examined = Examined::new("many.std", &trace, &outcome);
+    browser.open(&pages::page("filtered", &[examined]));
+    let total = "return document.getElementById('total').textContent";
+    let count = outcome.findings.len();
+    assert_eq!(browser.text(total), format!("{count} findings"));
+    let choose = |name: &str, value: &str| {
+        let run = browser.text("return document.getElementById('scroller').dataset.run || ''");
+        browser.run(&format!(
+            "const node = document.getElementById('by-{name}'); node.value = '{value}'; \
+             node.dispatchEvent(new Event('change'))"
+        ));
+        let done = format!("(document.getElementById('scroller').dataset.run || '') !== '{run}'");
+        browser.wait_for(&done);
+    };
+    choose("kind", "1");
+    assert_eq!(browser.text(total), format!("300 of {count} findings"));
+    let first = "return document.querySelector('#rows .row .row-text').textContent";
+    choose("sort", "location");
+    assert!(browser.text(first).contains("part0.c:1 "), "{}", browser.text(first));
+    browser.press("/");
+    browser.press("field299");
+    browser.wait_for("document.getElementById('total').textContent.startsWith('1 of')");
+    assert!(browser.text(first).contains("field299"));
+    browser.open(
+        &std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser/filtered.html#R200"),
+    );
+    browser.wait_for("window.location.hash === '#R200' && document.querySelector('#detail h2')");
+    assert!(heading(&browser).starts_with("R200 "), "{}", heading(&browser));
+    check_quiet(&browser);
+}
+
+#[test]
+fn hostile_names_are_text() {
+    let Some(browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("bad.c"), b"one\n\xff\xfe </script><b>two</b>\nthree\n")
+        .unwrap();
+    let mut builder = TraceBuilder::new();
+    let names = ["<script>alert(1)</script>", "\"'></script><img src=x onerror=alert(2)>"];
+    let threads = names.map(|name| builder.thread(name));
+    let var = builder.var("x\u{202e}</noscript>\u{1b}[2J<!--");
+    let lock = builder.lock("<svg onload=alert(3)>");
+    for (thread, location) in threads.into_iter().zip(["moved/bad.c:2", "missing.c:7"]) {
+        let site = builder.site(location);
+        builder.push(thread, Op::Write(var), site);
+        builder.push(thread, Op::Acquire(lock), site);
+        builder.push(thread, Op::Release(lock), site);
+    }
+    let trace = builder.finish().unwrap();
+    let outcome = pages::found(&trace, &["races.hb"]);
+    let sources = Sources::new(vec![folder.path().to_owned()], None);
+    let path = "'; rm -rf </title><script>alert(4)</script>";
+    let examined = Examined { sources: &sources, ..Examined::new(path, &trace, &outcome) };
+    browser.open(&pages::page("hostile", &[examined]));
+    browser.press(RIGHT);
+    let said = browser.text("return document.body.innerText");
+    for part in [
+        names[0],
+        names[1],
+        "\\u{202e}",
+        "\\u{1b}[2J",
+        "\u{fffd}\u{fffd} </script><b>two</b>",
+        "`missing.c` is not to be read here".trim_matches('`'),
+    ] {
+        let part = part.replace('`', "");
+        assert!(said.contains(&part), "{part} in {said}");
+    }
+    assert!(!said.contains('\u{202e}') && !said.contains('\u{1b}'));
+    assert_eq!(
+        browser.run("return document.querySelectorAll('img, #app script, #app b b').length"),
+        0
+    );
+    browser.screenshot("hostile");
+    check_readable(&browser);
+    check_quiet(&browser);
+}
+
+#[test]
+fn pages_can_be_read_on_wide_and_narrow_screens_in_any_light() {
+    let Some(browser) = Browser::start() else { return };
+    let page = pages::bank("readable");
+    let (trace, outcome) = pages::state();
+    let state = pages::page("state", &[Examined::new("transfer.std", &trace, &outcome)]);
+    let bank = reweave_testkit::std(pages::BANK);
+    let found = pages::found(&bank, &["races.exact"]);
+    let mut out = Vec::new();
+    let examined = Examined::new("bank.std", &bank, &found);
+    reweave_report::explanation_html(&mut out, &examined, &found.findings[0]).unwrap();
+    let explained = pages::kept("explained", &out);
+    for (width, height) in [(1280, 900), (390, 844)] {
+        for scheme in ["light", "dark"] {
+            browser.look(width, height, scheme);
+            for (name, path) in [("bank", &page), ("state", &state), ("explained", &explained)] {
+                browser.open(path);
+                check_readable(&browser);
+                browser.screenshot(&format!("{name}-{width}-{scheme}"));
+                browser.press(RIGHT);
+                browser.press(RIGHT);
+                check_readable(&browser);
+                browser.press("o");
+                check_readable(&browser);
+                browser.run("document.querySelector('.evidence').scrollIntoView()");
+                browser.screenshot(&format!("{name}-{width}-{scheme}-observed"));
+            }
+        }
+    }
+    check_quiet(&browser);
+}
+
+#[test]
+fn every_kind_of_finding_has_its_picture() {
+    let Some(browser) = Browser::start() else { return };
+    browser.open(&pages::bank("pictures"));
+    let mut kinds = Vec::new();
+    loop {
+        let heading = heading(&browser);
+        let mut words = heading.split_whitespace();
+        let (id, kind) = (words.next().unwrap(), words.next().unwrap());
+        let drawn = browser.run("return document.querySelectorAll('svg.diagram .line').length");
+        assert!(drawn.as_u64().unwrap() > 1, "{id}: {drawn}");
+        if !kinds.contains(&kind.to_owned()) {
+            kinds.push(kind.to_owned());
+            browser.run("document.querySelector('.evidence').scrollIntoView()");
+            browser.screenshot(&format!("picture-{kind}"));
+        }
+        browser.press("j");
+        if self::heading(&browser) == heading {
+            break;
+        }
+    }
+    kinds.sort_unstable();
+    assert_eq!(kinds, ["atomicity", "deadlock", "nondeterminism", "race"]);
+    check_quiet(&browser);
+}
+
+#[test]
+fn ten_thousand_findings_open_and_filter_without_a_pause() {
+    let trace = pages::many_races(10_000);
+    let outcome = pages::found(&trace, &["races.hb"]);
+    assert_eq!(outcome.findings.len(), 10_000);
+    let page = pages::page("many", &[Examined::new("many.std", &trace, &outcome)]);
+    let size = std::fs::metadata(&page).unwrap().len();
+    assert!(size < 20_000_000, "{size} bytes");
+    let Some(browser) = Browser::start() else { return };
+    browser.tools("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": OBSERVER }));
+    browser.open(&page);
+    browser.wait_for("document.getElementById('total').textContent !== ''");
+    let long_tasks = || {
+        let tasks = browser.run("return window.longTasks.splice(0)");
+        tasks.as_array().unwrap().clone()
+    };
+    let opening = long_tasks();
+    for _ in 0..10 {
+        browser.press("j");
+    }
+    browser.press("/");
+    browser.press("part96.c field99");
+    browser.wait_for("!document.getElementById('total').textContent.startsWith('10')");
+    browser.run(
+        "const node = document.getElementById('by-sort'); node.value = 'location'; \
+                 node.dispatchEvent(new Event('change'))",
+    );
+    browser.run(
+        "const node = document.getElementById('filter'); node.value = ''; \
+                 node.dispatchEvent(new Event('input'))",
+    );
+    browser.wait_for("document.getElementById('total').textContent.startsWith('10')");
+    browser.run("document.getElementById('scroller').scrollTop = 400000");
+    browser.wait_for("document.querySelector('#rows .row').getAttribute('aria-posinset') > 1000");
+    let using = long_tasks();
+    let rows =
+        browser.run("return document.querySelectorAll('#rows .row').length").as_u64().unwrap();
+    println!("{size} bytes; long tasks on opening {opening:?}, on using {using:?}; {rows} rows");
+    assert!(opening.len() <= 6, "{opening:?}");
+    assert!(using.len() <= 6, "{using:?}");
+    assert!(rows < 60, "only what is seen is drawn");
+    check_quiet(&browser);
+}
