@@ -45,28 +45,33 @@ function grouped(count) {
   return String(count).replace(/\B(?=(\d{3})+$)/g, '\u202f');
 }
 
-/** The data called `id`. */
+/** The data called `id`; null if the page is not read that far. */
 function data(id) {
-  return JSON.parse(document.getElementById(id).textContent);
+  const node = document.getElementById(id);
+  const isWhole = node && (node.nextSibling || document.readyState !== 'loading');
+  return isWhole ? JSON.parse(node.textContent) : null;
 }
 
 const report = data('report');
 
 /** The findings, with the names of their parts. */
 const findings = report.findings.map((entry, at) => {
-  const [trace, id, kind, guarantee, message, count, replayed, chunk, place, sites] = entry;
+  const [trace, id, kind, guarantee, message, count, replayed, chunk, place, where, words] = entry;
   const anchor = trace === 0 ? id : `trace${trace + 1}-${id}`;
-  return { at, trace, id, anchor, kind, guarantee, message, count, replayed, chunk, place, sites };
+  return {
+    at, trace, id, anchor, kind, guarantee, message, count, replayed, chunk, place, where, words,
+  };
 });
 
 const byAnchor = new Map(findings.map((finding) => [finding.anchor, finding]));
 
 const chunks = new Map();
 
-/** The data of the chunk numbered `at`, read when it is first asked for. */
+/** The data of the chunk numbered `at`, read when it is first asked for; null if it is not there yet. */
 function chunkOf(at) {
   if (!chunks.has(at)) {
     const chunk = data(`chunk${at}`);
+    if (chunk === null) return null;
     const text = (id) => chunk.strings[id];
     chunk.threads = chunk.threads.map(([number, name]) => ({ number, name: text(name) }));
     chunk.stacks = chunk.stacks.map((stack) => stack.map(text));
@@ -84,7 +89,7 @@ function chunkOf(at) {
         number, kind, value, saw,
         thread: chunk.threads[thread],
         operand: text(operand),
-        op: text(op),
+        op: op === null ? `${kind}(${text(operand)})` : text(op),
         place: chunk.places[place],
         stack: chunk.stacks[stack],
         held: chunk.held[held],

@@ -6,6 +6,9 @@ const TOP = 44;
 const GUTTER = 84;
 const LETTER = 7.6;
 
+/** How many letters stand beside a mark. */
+const LABEL_MAX = 36;
+
 /** How many colours locks have before they repeat. */
 const LOCK_COLOURS = 6;
 
@@ -17,8 +20,11 @@ function clip(text, max) {
 
 /** What stands beside the mark of an event. */
 function label(cell) {
+  const { event, sees } = cell;
   const value = valueOf(cell);
-  return value === null ? cell.event.op : `${cell.event.op} = ${value}`;
+  const text = value === null ? event.op : `${event.op} = ${value}`;
+  if (sees === null || event.saw === null || sees === event.saw) return text;
+  return `${text} \u2190 ${sees === 0 ? 'initial value' : `event ${sees}`}`;
 }
 
 /** Where things are: the middle of a line, and the column of a thread. */
@@ -27,7 +33,7 @@ function measure(lines, threads, lanes) {
   const widths = threads.map((thread) => {
     const texts = lines.flatMap((line) => line.cells)
       .filter((cell) => cell.event.thread === thread).map((cell) => label(cell).length);
-    const longest = Math.min(30, Math.max(6, thread.name.length, ...texts));
+    const longest = Math.min(LABEL_MAX, Math.max(6, thread.name.length, ...texts));
     return left(thread) + 34 + longest * LETTER;
   });
   const xs = new Map();
@@ -115,7 +121,7 @@ function eventLine(at, line, index, view) {
     const title = `event ${cell.event.number}, ${cell.event.thread.name}: ${label(cell)}`
       + (cell.event.place.name ? ` at ${cell.event.place.name}` : '');
     return svg('g', null, svg('title', null, title), mark(cell.event, x, y),
-      svg('text', { x: x + 13, y: y + 4.5, class: 'op' }, clip(label(cell), 30)));
+      svg('text', { x: x + 13, y: y + 4.5, class: 'op' }, clip(label(cell), LABEL_MAX)));
   });
   return svg('g', { class: classes(line), 'data-line': index, onclick: () => view.go(index) },
     svg('text', { x: 12, y: y + 4.5, class: 'gutter' }, gutter(line, view.goal, view.isPredicted)),
@@ -140,9 +146,10 @@ function cut(at, lines, threads) {
   const first = between(points[0]);
   const last = between(points[points.length - 1]);
   const path = points.map((point) => `${point.x} ${between(point)}`).join('L');
-  return svg('g', { class: 'cut' },
-    svg('path', { d: `M${GUTTER - 14} ${first}L${path}L${at.width - 12} ${last}` }),
-    svg('text', { x: 12, y: first + 4.5 }, 'the state'));
+  return [
+    svg('path', { class: 'cut', d: `M${GUTTER - 14} ${first}L${path}L${at.width - 12} ${last}` }),
+    svg('text', { class: 'cut-name', x: at.width - 14, y: last - 7, 'text-anchor': 'end' }, 'the state'),
+  ];
 }
 
 /** What shows that events can happen at once, or that each waits for another. */
@@ -151,7 +158,7 @@ function atOnce(at, line, index, goal, lines) {
   const cells = [...line.cells].sort((a, b) => at.x(a.event.thread) - at.x(b.event.thread));
   if (goal === 'race' && cells.length === 2) {
     const [from, to] = cells.map((cell) => at.x(cell.event.thread));
-    const width = 14 + Math.min(30, label(cells[0]).length) * LETTER;
+    const width = 14 + Math.min(LABEL_MAX, label(cells[0]).length) * LETTER;
     const start = Math.min(from + width, to - 26);
     return svg('path', { class: 'clash', d: `M${start} ${y}H${to - 9}` });
   }
@@ -171,6 +178,11 @@ function atOnce(at, line, index, goal, lines) {
   });
 }
 
+/** Whether an arrow is what the finding is about: what an event at fault reads. */
+function isStrong(arrow, view) {
+  return arrow.isFault && view.goal === 'order';
+}
+
 /** The diagram of `lines`. */
 function diagram(view) {
   const { lines, threads } = view;
@@ -187,7 +199,7 @@ function diagram(view) {
   const columns = threads.map((thread) => svg('g', { class: 'column' },
     svg('path', { d: `M${at.x(thread)} ${TOP - 8}V${at.height - 8}` }),
     svg('text', { x: at.x(thread) - 6, y: 22, class: 'thread' }, svg('title', null, thread.name),
-      clip(thread.name, 30))));
+      clip(thread.name, LABEL_MAX))));
   const rects = bars.map((bar) => {
     const x = at.x(bar.thread) - 14 - 9 * lanes.get(bar.thread).get(bar.lock.name);
     const [top, bottom] = [Math.max(TOP - 4, at.y(bar.from)), at.y(bar.to)];
@@ -199,7 +211,7 @@ function diagram(view) {
       + (bar.lock.isShared ? ', shared' : '')));
   });
   const arrows = arrowsOf(lines).map((arrow) => {
-    const kind = arrow.isFault ? 'strong' : arrow.kind;
+    const kind = isStrong(arrow, view) ? 'strong' : arrow.kind;
     return svg('path', {
       class: `arrow ${kind}`, 'marker-end': `url(#tip-${kind})`, d: curve(at, arrow.from, arrow.to),
     });
@@ -209,12 +221,12 @@ function diagram(view) {
     (line.gap ? gapLine(at, line, index) : eventLine(at, line, index, view)));
   const ends = lines.map((line, index) =>
     (line.isEnd ? atOnce(at, line, index, view.goal, lines) : null));
-  const state = view.goal === 'state' && threads.length ? cut(at, lines, threads) : null;
-  const name = view.isPredicted ? 'The predicted order of events' : 'The observed order of events';
+  const [line, name] = view.goal === 'state' ? cut(at, lines, threads) : [];
+  const title = view.isPredicted ? 'The predicted order of events' : 'The observed order of events';
   const node = svg('svg', {
-    class: 'diagram', role: 'img', 'aria-label': name, width: at.width, height: at.height,
+    class: 'diagram', role: 'img', 'aria-label': title, width: at.width, height: at.height,
     viewBox: `0 0 ${at.width} ${at.height}`,
-  }, arrowheads(), bands, columns, rects, arrows, ends.flat(), drawn, state);
+  }, arrowheads(), bands, columns, rects, arrows, ends.flat(), line, drawn, name);
   return { node, locks, bars, arrows: arrowsOf(lines) };
 }
 
@@ -231,7 +243,7 @@ function legend(drawing, view) {
   const bar = (name, at) => icon(svg('rect', {
     x: 6, y: 1, width: 6, height: 14, rx: 3, class: `bar lock${at % LOCK_COLOURS}`,
   }));
-  const arrows = new Set(drawing.arrows.map((one) => one.kind));
+  const arrows = new Set(drawing.arrows.map((one) => (isStrong(one, view) ? 'strong' : one.kind)));
   return el('ul', { class: 'legend' },
     has(new Set(['w', 'aw'])) ? item(shape('w'), 'write') : null,
     has(new Set(['r', 'r?', 'ar'])) ? item(shape('r'), 'read') : null,
@@ -242,6 +254,7 @@ function legend(drawing, view) {
     drawing.bars.some((one) => one.lock.isShared)
       ? item(icon(svg('rect', { x: 6, y: 1, width: 6, height: 14, rx: 3, class: 'bar shared lock0' })),
         'held in shared mode') : null,
+    arrows.has('strong') ? item(arrow('strong'), 'is read, at fault') : null,
     arrows.has('reads') ? item(arrow('reads'), 'is read') : null,
     arrows.has('hands') ? item(arrow('hands'), 'lock handed over') : null,
     arrows.has('starts') ? item(arrow('starts'), 'thread started or ended') : null);

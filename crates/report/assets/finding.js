@@ -167,10 +167,10 @@ function evidence(finding, entry, chunk) {
   page.view = view;
   view.turn(entry.predicted.length ? 'predicted' : 'observed');
   return el('section', { class: 'evidence' }, el('h3', null, 'How it comes about'),
-    el('p', null, entry.heading), bar,
+    el('p', null, chunk.strings[entry.heading]), bar,
     el('div', { class: 'stage' }, el('div', { class: 'picture' }, scroller, legendBox), side),
-    entry.notes.map((note) => el('p', null, prose(note))),
-    entry.remarks.map((remark) => el('p', { class: 'remark' }, remark)));
+    (entry.notes || []).map((note) => el('p', null, prose(note))),
+    (entry.remarks || []).map((remark) => el('p', { class: 'remark' }, remark)));
 }
 
 /** What is said beside the drawing: what happens now, who holds what, what variables have, the code. */
@@ -217,12 +217,17 @@ function aside(view, finding, entry) {
 
 /** All there is to say of `finding`. */
 function details(finding) {
+  page.view = null;
   const chunk = chunkOf(finding.chunk);
+  if (chunk === null) {
+    const again = () => { if (list.selected === finding) select(finding, false); };
+    document.addEventListener('DOMContentLoaded', again, { once: true });
+    return el('p', { class: 'none soft' }, 'Loading…');
+  }
   const entry = chunk.findings[finding.place];
   const [guarantee, meaning] = report.guarantees[finding.guarantee];
   const sites = entry.sites.map((at) => chunk.events[at]);
   const trace = report.traces[finding.trace];
-  page.view = null;
   return el('article', { id: finding.anchor },
     el('header', null,
       el('h2', { tabindex: -1, id: 'heading' }, el('a', { href: `#${finding.anchor}` }, finding.id), ' ',
@@ -242,6 +247,6 @@ function details(finding) {
       : null,
     entry.not_confirmed ? el('p', null, el('b', null, 'Not confirmed'), `: ${entry.not_confirmed}`) : null,
     next(finding),
-    el('footer', { class: 'soft' }, meaning, ' ', `Found by ${entry.analysis}; fingerprint `,
+    el('footer', { class: 'soft' }, meaning, ' ', `Found by ${chunk.strings[entry.analysis]}; fingerprint `,
       el('code', null, entry.fingerprint), '.'));
 }

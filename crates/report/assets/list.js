@@ -21,8 +21,8 @@ const list = {
 /** What the free text is looked for in. */
 function searched(finding) {
   if (list.texts[finding.at] === undefined) {
-    const sites = finding.sites.flat().map((id) => report.strings[id]);
-    const parts = [finding.id, finding.message, report.traces[finding.trace].name, ...sites];
+    const words = finding.words.map((id) => report.strings[id]);
+    const parts = [finding.id, finding.message, report.traces[finding.trace].name, ...words];
     list.texts[finding.at] = parts.join('\n').toLowerCase();
   }
   return list.texts[finding.at];
@@ -36,11 +36,7 @@ function isWanted(finding) {
     && list.words.every((word) => searched(finding).includes(word));
 }
 
-/** Where a finding is, to sort by: files by their names, lines by their numbers. */
-function firstPlace(finding) {
-  return finding.sites.length ? report.strings[finding.sites[0][2]] : '';
-}
-
+/** Sorts files by their names, and lines by their numbers. */
 const collator = new Intl.Collator('en', { numeric: true });
 
 const ORDERS = {
@@ -95,7 +91,7 @@ async function refilter() {
   }
   const compare = ORDERS[list.sort];
   if (compare) {
-    const keyed = wanted.map((finding) => ({ finding, where: firstPlace(finding) }));
+    const keyed = wanted.map((finding) => ({ finding, where: report.strings[finding.where] }));
     const ordered = await sorted(keyed, compare, isStale);
     if (ordered === null) return;
     wanted = ordered.map((entry) => entry.finding);

@@ -41,14 +41,21 @@ function heldAfter(event) {
 /** The rows of an order as lines: events that happen at once at the end share one. */
 function linesOf(chunk, rows) {
   const lines = [];
+  let count = 0;
   for (const entry of rows) {
-    if (typeof entry === 'number') {
-      lines.push({ gap: entry, cells: [] });
+    if (entry < 0) {
+      lines.push({ gap: -entry, cells: [] });
+      count -= entry;
       continue;
     }
-    const [at, role, step, sees] = entry;
+    const [at, role, seen] = typeof entry === 'number' ? [entry, ROLE.step] : entry;
+    const event = chunk.events[at];
+    const isStep = role === ROLE.step || role === ROLE.fault;
+    const saw = isStep || role === ROLE.ahead ? event.saw : null;
+    const sees = seen === undefined ? saw : seen < 0 ? null : seen;
+    if (isStep) count += 1;
     const write = sees ? chunk.byNumber.get(sees) : undefined;
-    const cell = { event: chunk.events[at], role, step, sees, write };
+    const cell = { event, role, step: isStep ? count : 0, sees, write };
     const last = lines[lines.length - 1];
     const isNext = role === ROLE.next || role === ROLE.blocked;
     if (isNext && last && last.isEnd) last.cells.push(cell);

@@ -53,19 +53,23 @@ pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     let reach = if count > BRIEF_MAX { Reach::LEAN } else { Reach::BRIEF };
     let list = List::of(examined);
     start(out, &page_title(examined), true)?;
-    writeln!(out, "<div id=\"app\"></div>\n<noscript>\n<div class=\"plain\">")?;
-    writeln!(out, "<h1>{}</h1>", markup(&list.heading))?;
-    plain::report(out, examined)?;
-    writeln!(out, "</div>\n</noscript>")?;
     write_data(out, "report", &list)?;
     let chunks = examined.iter().flat_map(|examined| {
         let chunks = examined.outcome.findings.chunks(CHUNK);
         chunks.map(move |findings| (examined, findings))
     });
-    for (at, (examined, findings)) in chunks.enumerate() {
-        write_data(out, &format!("chunk{at}"), &Chunk::of(examined, findings, reach, None))?;
+    let mut chunks = chunks.enumerate().map(|(at, (examined, findings))| {
+        (format!("chunk{at}"), Chunk::of(examined, findings, reach, None))
+    });
+    // The page shows the list and its first finding before the others are read.
+    for (id, chunk) in chunks.by_ref().take(1) {
+        write_data(out, &id, &chunk)?;
     }
-    end(out)
+    write_script(out)?;
+    for (id, chunk) in chunks {
+        write_data(out, &id, &chunk)?;
+    }
+    write_plain(out, &list.heading, |out| plain::report(out, examined))
 }
 
 /// Writes a page on `reported` alone, one of the findings of `examined`, with `why` it is a fault and
@@ -81,13 +85,10 @@ pub(crate) fn explanation_page(
     let findings = std::slice::from_ref(reported);
     let chunk = Chunk::of(examined, findings, Reach::FULL, Some(why));
     start(out, &format!("{} of {}: reweave", reported.id, title(examined.path)), true)?;
-    writeln!(out, "<div id=\"app\"></div>\n<noscript>\n<div class=\"plain\">")?;
-    writeln!(out, "<h1>{}</h1>", markup(&list.heading))?;
-    plain(out)?;
-    writeln!(out, "</div>\n</noscript>")?;
     write_data(out, "report", &list)?;
     write_data(out, "chunk0", &chunk)?;
-    end(out)
+    write_script(out)?;
+    write_plain(out, &list.heading, plain)
 }
 
 /// Writes a page called `title` that needs no script, with a `heading` and what `body` writes.
@@ -121,8 +122,20 @@ fn start(out: &mut dyn Write, title: &str, has_script: bool) -> io::Result<()> {
     )
 }
 
-fn end(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "<script>{SCRIPT}</script>\n</body>\n</html>")
+/// Writes what the script fills, and the script.
+fn write_script(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "<div id=\"app\"></div>\n<script>{SCRIPT}</script>")
+}
+
+/// Writes what a reader without a script sees, and the end of the page.
+fn write_plain(
+    out: &mut dyn Write,
+    heading: &str,
+    body: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    writeln!(out, "<noscript>\n<div class=\"plain\">\n<h1>{}</h1>", markup(heading))?;
+    body(out)?;
+    writeln!(out, "</div>\n</noscript>\n</body>\n</html>")
 }
 
 /// Writes `value` where the script finds it by the name `id`.

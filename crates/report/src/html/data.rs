@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::code::{Code, Lines};
-use super::slice::{self, Reach, Slice};
+use super::slice::{self, Reach, Role, Slice};
 use crate::alternatives::{Choices, known_value};
 use crate::confirmation::Replayed;
 use crate::left_out::{accounts, counters};
@@ -68,8 +68,8 @@ struct CoverageEntry {
 }
 
 /// A finding in the list: trace, id, kind, guarantee, message, count, confirmed (0 if it was not
-/// replayed, 1 if not, 2 if so), chunk and place in it, and thread, operation and place of each event
-/// at fault.
+/// replayed, 1 if not, 2 if so), chunk and place in it, where it is, and names that are to be found
+/// though the message does not say them.
 #[derive(Serialize)]
 pub(super) struct ListEntry(
     usize,
@@ -81,7 +81,8 @@ pub(super) struct ListEntry(
     u8,
     usize,
     usize,
-    Vec<[u32; 3]>,
+    u32,
+    Vec<u32>,
 );
 
 impl List {
@@ -133,13 +134,20 @@ fn list_entry(
 ) -> ListEntry {
     let Reported { id, finding, .. } = reported;
     let names = examined.trace.names();
-    let sites = finding.events.iter().map(|&event| {
+    let message = shown(&finding.message).into_owned();
+    let mut words: Vec<u32> = Vec::new();
+    let mut first = None;
+    for &event in &finding.events {
         let event = examined.trace.event(event);
         let op = names.spell(event.op).to_string();
         let location = place(names.location(event.site));
-        [names.threads.name(event.thread), &op, &location].map(|text| strings.id(text))
-    });
-    let sites = sites.collect();
+        first.get_or_insert_with(|| strings.id(&location));
+        let said = [names.threads.name(event.thread), &op, &location];
+        let unsaid = said.into_iter().filter(|text| !message.contains(text));
+        words.extend(unsaid.map(|text| strings.id(text)));
+    }
+    words.dedup();
+    let first = first.unwrap_or_else(|| strings.id(""));
     let replayed = match examined.replayed(id) {
         None => 0,
         Some(Replayed::NotConfirmed { .. }) => 1,
@@ -147,9 +155,8 @@ fn list_entry(
     };
     let kind = Kind::ALL.iter().position(|&kind| kind == finding.kind).unwrap_or(0);
     let guarantee = GUARANTEES.iter().position(|&it| it == finding.guarantee()).unwrap_or(0);
-    let message = shown(&finding.message).into_owned();
     let (id, count) = (id.clone(), finding.count);
-    ListEntry(trace_at, id, kind, guarantee, message, count, replayed, chunk, at, sites)
+    ListEntry(trace_at, id, kind, guarantee, message, count, replayed, chunk, at, first, words)
 }
 
 fn trace_entry(examined: &Examined<'_>) -> TraceEntry {
@@ -209,7 +216,7 @@ pub(super) struct PlaceEntry(
     pub(super) Option<u32>,
 );
 
-/// Number, thread, kind of operation, operand, how the operation is spelled, place, stack, locks held,
+/// Number, thread, kind of operation, operand, how the operation is spelled if not in the usual way, place, stack, locks held,
 /// value, for a fork or a join the thread it is of, and for a read what it saw (0 is the initial value).
 #[derive(Serialize)]
 struct EventEntry(
@@ -217,7 +224,7 @@ struct EventEntry(
     usize,
     &'static str,
     u32,
-    u32,
+    Option<u32>,
     usize,
     usize,
     usize,
@@ -229,34 +236,44 @@ struct EventEntry(
 #[derive(Serialize)]
 struct FindingEntry {
     fingerprint: String,
-    analysis: &'static str,
+    analysis: u32,
     sites: Vec<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<KnownEntry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     choices: Option<ChoicesEntry>,
     /// What introduces why it is a fault, and that, a paragraph each.
+    #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<(String, Vec<String>)>,
     /// What introduces the drawing.
-    heading: String,
+    heading: u32,
     /// What the drawing is of: `race`, `deadlock`, `next`, `order` or `state`.
     goal: &'static str,
     observed: Vec<RowEntry>,
     predicted: Vec<RowEntry>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     confirmed: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     not_confirmed: Option<String>,
 }
 
-/// A row of a drawing.
+/// A row of a drawing. Steps are numbered by counting.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum RowEntry {
-    /// How many events are left out.
-    Gap(usize),
-    /// Event, role, step (0 if it is none), and the number of the event that a read sees (0 is the
-    /// initial value).
-    Event(usize, u8, usize, Option<u32>),
+    /// How many events are left out, negative; or an event that happens and sees what it saw.
+    Plain(i64),
+    /// Event and role; it sees what it saw, or is no step.
+    Event(usize, u8),
+    /// Event, role, and the number of the event that it sees: 0 is the initial value, and -1 that this
+    /// is not known.
+    Sees(usize, u8, i64),
 }
 
 #[derive(Serialize)]
@@ -387,17 +404,17 @@ impl Builder<'_> {
         let (confirmed, not_confirmed) = replayed_entry(self.examined.replayed(&reported.id));
         FindingEntry {
             fingerprint: reported.fingerprint.to_string(),
-            analysis: finding.analysis,
+            analysis: self.strings.id(finding.analysis),
             sites: finding.events.iter().map(|&event| self.event(event)).collect(),
             note: instances_note(finding),
             known: finding.detail.state().and_then(|state| known_entry(&Known::of(state))),
             choices: Choices::of(trace, finding).as_ref().map(choices_entry),
             why: None,
-            heading: match (&picture, proof) {
-                (Some(picture), _) => picture.heading.to_owned(),
-                (None, Some(proof)) => heading(proof).to_owned(),
-                (None, None) => "As it was observed:".to_owned(),
-            },
+            heading: self.strings.id(match (&picture, proof) {
+                (Some(picture), _) => picture.heading,
+                (None, Some(proof)) => heading(proof),
+                (None, None) => "As it was observed:",
+            }),
             goal: slice::goal(finding),
             observed: self.rows(&slice.observed),
             predicted: self.rows(&slice.predicted),
@@ -409,12 +426,20 @@ impl Builder<'_> {
     }
 
     fn rows(&mut self, rows: &[slice::Row]) -> Vec<RowEntry> {
+        let trace = self.examined.trace;
         let row = |row: &slice::Row| match *row {
-            slice::Row::Gap(count) => RowEntry::Gap(count),
+            slice::Row::Gap(count) => RowEntry::Plain(-(count as i64)),
             slice::Row::Event(drawn) => {
-                let sees = drawn.sees.map(|seen| seen.write().map_or(0, EventId::number));
-                let step = drawn.step.unwrap_or(0);
-                RowEntry::Event(self.event(drawn.event), drawn.role as u8, step, sees)
+                let (event, role) = (self.event(drawn.event), drawn.role as u8);
+                match (drawn.role, drawn.sees) {
+                    (Role::Next | Role::Blocked | Role::Never, _) => RowEntry::Event(event, role),
+                    (_, sees) if sees != observed(trace, drawn.event) => {
+                        let seen = sees.map(|sees| sees.write().map_or(0, EventId::number));
+                        RowEntry::Sees(event, role, seen.map_or(-1, i64::from))
+                    }
+                    (Role::Step, _) => RowEntry::Plain(event as i64),
+                    (Role::Fault | Role::Ahead, _) => RowEntry::Event(event, role),
+                }
             }
         };
         rows.iter().map(row).collect()
@@ -440,6 +465,8 @@ impl Builder<'_> {
             reweave_trace::NameKind::None => "",
             space => names.name(space, operand),
         };
+        let (spelled, usual) =
+            (names.spell(event.op).to_string(), format!("{}({operand})", kind.word()));
         let other = match event.op {
             reweave_trace::Op::Fork(thread) | reweave_trace::Op::Join(thread) => Some(thread),
             _ => None,
@@ -452,7 +479,7 @@ impl Builder<'_> {
             self.thread(event.thread),
             kind.word(),
             self.strings.id(operand),
-            self.strings.id(&names.spell(event.op).to_string()),
+            (spelled != usual).then(|| self.strings.id(&spelled)),
             self.code.place(location, &mut self.strings),
             self.stacks.id(stack),
             self.held.id(held),

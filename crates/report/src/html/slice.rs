@@ -62,8 +62,6 @@ pub(crate) enum Row {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drawn {
     pub(crate) event: EventId,
-    /// Which step it is, counted from 1; none if it is no step of a known run.
-    pub(crate) step: Option<usize>,
     pub(crate) role: Role,
     /// What it sees, if it is a read and that is known.
     pub(crate) sees: Option<Seen>,
@@ -119,15 +117,14 @@ impl Slice {
                 table::Row::Gap { count, .. } => predicted.push(Row::Gap(count)),
                 table::Row::Event { label, event, .. } => {
                     let sees = observed(trace, event);
-                    let (step, role) = of_label(label);
-                    predicted.push(Row::Event(Drawn { event, step, role, sees }));
+                    let role = of_label(label);
+                    predicted.push(Row::Event(Drawn { event, role, sees }));
                 }
             }
         }
         let mut drawn: Vec<Drawn> = predicted.iter().filter_map(Row::drawn).collect();
         drawn.sort_unstable_by_key(|drawn| drawn.event);
-        let drawn = drawn.into_iter().map(|drawn| Drawn { step: None, ..drawn });
-        let observed = with_gaps(trace, drawn);
+        let observed = with_gaps(trace, drawn.into_iter());
         match finding.evidence.proof() {
             Some(_) => Self { observed, predicted },
             None => Self { observed, predicted: Vec::new() },
@@ -150,15 +147,13 @@ impl Row {
     }
 }
 
-const fn of_label(label: Label) -> (Option<usize>, Role) {
+const fn of_label(label: Label) -> Role {
     match label {
-        Label::Step(step) => (Some(step), Role::Step),
-        Label::Fault(step) => (Some(step), Role::Fault),
-        Label::Next => (None, Role::Next),
-        Label::Blocked => (None, Role::Blocked),
-        Label::Past => (None, Role::Step),
-        Label::Last => (None, Role::Fault),
-        Label::Ahead | Label::Later => (None, Role::Ahead),
+        Label::Step(_) | Label::Past => Role::Step,
+        Label::Fault(_) | Label::Last => Role::Fault,
+        Label::Next => Role::Next,
+        Label::Blocked => Role::Blocked,
+        Label::Ahead | Label::Later => Role::Ahead,
     }
 }
 
@@ -204,7 +199,7 @@ fn relevant(
 fn as_observed(trace: &Trace, shown: &BTreeSet<EventId>, faults: &BTreeSet<EventId>) -> Vec<Row> {
     let drawn = shown.iter().map(|&event| {
         let role = if faults.contains(&event) { Role::Fault } else { Role::Step };
-        Drawn { event, step: None, role, sees: observed(trace, event) }
+        Drawn { event, role, sees: observed(trace, event) }
     });
     with_gaps(trace, drawn)
 }
@@ -245,7 +240,7 @@ fn as_scheduled(
         rest.remove(&event);
         let role = if faults.contains(&event) { Role::Fault } else { Role::Step };
         let sees = sees(trace, reordering, event);
-        rows.push(Row::Event(Drawn { event, step: Some(step), role, sees }));
+        rows.push(Row::Event(Drawn { event, role, sees }));
     }
     push_gap(&mut rows, steps_count(reordering) - last);
     let role = match proof.goal() {
@@ -254,11 +249,11 @@ fn as_scheduled(
     };
     for event in proof.then() {
         rest.remove(&event);
-        rows.push(Row::Event(Drawn { event, step: None, role, sees: None }));
+        rows.push(Row::Event(Drawn { event, role, sees: None }));
     }
     // What was to come in the run is of interest only where it is at fault.
     for event in rest.into_iter().filter(|event| faults.contains(event)) {
-        rows.push(Row::Event(Drawn { event, step: None, role: Role::Never, sees: None }));
+        rows.push(Row::Event(Drawn { event, role: Role::Never, sees: None }));
     }
     rows
 }

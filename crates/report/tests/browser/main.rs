@@ -288,7 +288,9 @@ fn ten_thousand_findings_open_and_filter_without_a_pause() {
     let trace = pages::many_races(10_000);
     let outcome = pages::found(&trace, &["races.hb"]);
     assert_eq!(outcome.findings.len(), 10_000);
+    let started = std::time::Instant::now();
     let page = pages::page("many", &[Examined::new("many.std", &trace, &outcome)]);
+    println!("written in {:?}", started.elapsed());
     let size = std::fs::metadata(&page).unwrap().len();
     assert!(size < 20_000_000, "{size} bytes");
     let Some(browser) = Browser::start() else { return };
