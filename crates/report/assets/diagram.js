@@ -60,9 +60,11 @@ function mark(event, x, y) {
 
 /** A curve from one mark to another. */
 function curve(at, from, to) {
-  const [x1, y1, x2, y2] = [at.x(from.event.thread), at.y(from.line), at.x(to.event.thread),
-    at.y(to.line)];
-  const side = x1 < x2 ? 1 : -1;
+  const [x1, y1, y2] = [at.x(from.event.thread), at.y(from.line), at.y(to.line)];
+  const side = x1 < at.x(to.event.thread) ? 1 : -1;
+  // What comes from the right ends behind the text.
+  const text = side < 0 ? 12 + Math.min(LABEL_MAX, label(to).length) * LETTER : 0;
+  const x2 = at.x(to.event.thread) + text;
   const down = y1 < y2 ? 1 : -1;
   // It leaves along its thread, so that it does not run through the text beside the mark.
   const bend = Math.min(80, Math.abs(x2 - x1) * 0.6);

@@ -2,13 +2,13 @@
 //! schedule runs them.
 //!
 //! The slice holds the events at fault, the critical sections around them, what the reads among them
-//! see, and what their threads did last before. What is left out is counted. A slice is bounded by its
+//! see, the lock that was handed over between them, and what their threads did last before. What is left out is counted. A slice is bounded by its
 //! [`Reach`], however long the trace is.
 
 use std::collections::BTreeSet;
 
 use reweave_analysis::{Finding, Proof};
-use reweave_trace::{EventId, Goal, Trace};
+use reweave_trace::{EventId, Goal, Op, Trace};
 
 use crate::explain::faults;
 use crate::schedule::{Seen, numbered, observed, sees, steps, steps_count, steps_of};
@@ -171,7 +171,43 @@ fn around(trace: &Trace, faults: &BTreeSet<EventId>, reach: Reach) -> BTreeSet<E
             shown.extend(section.release);
         }
     }
+    for (&first, &second) in faults.iter().zip(faults.iter().skip(1)) {
+        if trace.event(first).thread != trace.event(second).thread {
+            shown.extend(handed_over(trace, first, second));
+        }
+    }
     shown
+}
+
+/// How far from the events at fault a lock is looked for that was handed over.
+const NEAR: usize = 64;
+
+/// What handed a lock over between two events at fault, as observed, near them: its release after the
+/// first and its acquire before the second, with the start of the one section and the end of the other.
+fn handed_over(trace: &Trace, first: EventId, second: EventId) -> Vec<EventId> {
+    let threads = [first, second].map(|event| trace.event(event).thread);
+    let [after, before] = threads.map(|thread| trace.thread_events(thread));
+    let start = trace.position(first) as usize + 1;
+    let end = trace.position(second) as usize;
+    let after = &after[start..after.len().min(start + NEAR)];
+    let before = &before[end.saturating_sub(NEAR)..end];
+    for &given in after.iter().filter(|&&event| event < second) {
+        let (Op::Release(lock) | Op::ReleaseShared(lock)) = trace.event(given).op else { continue };
+        let takes = |event: &&EventId| {
+            let op = trace.event(**event).op;
+            **event > given && matches!(op, Op::Acquire(it) | Op::AcquireShared(it) if it == lock)
+        };
+        let Some(&taken) = before.iter().find(takes) else { continue };
+        let mut held = trace.sections().held(threads[0], given);
+        let taking = held.find(|section| section.lock == lock).map(|section| section.acquire);
+        let gives = |event: &&EventId| {
+            let op = trace.event(**event).op;
+            **event > taken && matches!(op, Op::Release(it) | Op::ReleaseShared(it) if it == lock)
+        };
+        let giving = before.iter().find(gives).copied();
+        return [taking, Some(given), Some(taken), giving].into_iter().flatten().collect();
+    }
+    Vec::new()
 }
 
 /// The same where a schedule is known: also what it runs, if that is little.

@@ -153,6 +153,10 @@ impl Browser {
 
     /// Keeps a picture of the page, among the artefacts of the build.
     pub(crate) fn screenshot(&self, name: &str) {
+        // What was asked for last is drawn two frames later.
+        let frames = "const done = arguments[0]; \
+                      requestAnimationFrame(() => requestAnimationFrame(() => done(true)));";
+        self.ask("POST", "/execute/async", &json!({ "script": frames, "args": [] }));
         let picture = self.ask("GET", "/screenshot", &Value::Null);
         let bytes = decoded(picture.as_str().expect("a picture is a text"));
         let path = artefacts().join(format!("{name}.png"));

@@ -5,7 +5,11 @@
 //! Needs Chromium and its driver; where they are missing, each test says that it was skipped. Pages
 //! and pictures of them are kept in the folder `tmp/browser` of the build.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "helpers of tests fail as tests do, and say what was measured"
+)]
 
 mod driver;
 mod pages;
