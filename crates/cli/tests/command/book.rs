@@ -1,6 +1,16 @@
-//! What the book shows is what the command prints.
+//! What the book and the README show is what the command prints.
+//!
+//! Every command that a page shows is run, in order, and its output compared; [`page`] says how pages
+//! are written. After a change of what is printed, `UPDATE_EXPECT=1 cargo test -p reweave-cli --test
+//! command book` writes the new output into the pages.
 
-use std::path::Path;
+mod newcomer;
+mod page;
+mod run;
+mod shown;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use reweave_format::Format;
 
@@ -8,8 +18,38 @@ use super::Folder;
 
 /// The text of a chapter.
 fn chapter(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/src").join(name);
+    let path = run::root().join("book/src").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The pages below `folder`, with their paths.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("the folder can be read");
+    let below = entries.map(|entry| entry.expect("entries can be read").path());
+    let mut pages: Vec<PathBuf> = below
+        .flat_map(|path| if path.is_dir() { pages(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|it| it == "md"))
+        .collect();
+    pages.sort();
+    pages
+}
+
+#[test]
+fn the_book_shows_what_is_printed() {
+    let pages = pages(&run::root().join("book/src"));
+    let waiting = Mutex::new(pages.iter());
+    let next = || waiting.lock().expect("nobody panics").next();
+    let work = || std::iter::from_fn(next).map(|path| run::page(path)).collect::<Vec<_>>();
+    let results: Vec<Result<usize, String>> = std::thread::scope(|scope| {
+        let workers = [scope.spawn(work), scope.spawn(work)];
+        workers.into_iter().flat_map(|it| it.join().expect("a page is run")).collect()
+    });
+    let mut faults: Vec<String> = results.iter().filter_map(|it| it.clone().err()).collect();
+    faults.sort();
+    let how = "UPDATE_EXPECT=1 writes what is printed into the pages";
+    assert!(faults.is_empty(), "{}\n\n{how}", faults.join("\n\n"));
+    let commands: usize = results.into_iter().flatten().sum();
+    assert!(commands > 25, "the book has only {commands} commands that can be run here");
 }
 
 /// What stands between the fences of each block of `text`.
@@ -33,26 +73,6 @@ fn started(text: &str) -> Folder {
 }
 
 #[test]
-fn the_first_trace_gives_what_the_chapter_shows() {
-    let text = chapter("getting-started.md");
-    let folder = started(&text);
-    let ran = folder.run(&["check", "ready.std"]).expect(66);
-    assert_eq!(ran.out(), block(&text, "$ reweave check ready.std\n"));
-    folder.run(&["convert", "ready.std", "ready.rwt"]).expect(0);
-    let columns = folder.run(&["convert", "--to", "columns", "ready.rwt", "-"]).expect(0).out();
-    let heading = "main          worker\n";
-    assert_eq!(columns.strip_prefix(heading), Some(block(&text, heading).as_str()));
-}
-
-#[test]
-fn a_refused_trace_is_refused_in_the_words_of_the_chapter() {
-    let text = chapter("getting-started.md");
-    let folder = Folder::with("bad.std", "T1|acq(m)|1\nT2|acq(m)|2\n");
-    let ran = folder.run(&["check", "bad.std"]).expect(2);
-    assert_eq!(ran.err(), block(&text, "$ reweave check bad.std\n"));
-}
-
-#[test]
 fn the_reference_shows_the_json_of_the_first_trace() {
     let folder = started(&chapter("getting-started.md"));
     let mut report = folder.run(&["check", "--format", "json", "ready.std"]).expect(66).json();
@@ -60,61 +80,6 @@ fn the_reference_shows_the_json_of_the_first_trace() {
     let start = "{ \"schema\"";
     let shown = start.to_owned() + &block(&chapter("commands.md"), start);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), report);
-}
-
-/// The name and the text of a program whose first line is a comment with its name.
-fn named_program(block: &String) -> Option<(&str, &String)> {
-    let name = block.strip_prefix("// ")?.lines().next()?;
-    name.ends_with(".rw").then_some((name, block))
-}
-
-/// Everything that the chapter `name` shows of a run of the command is what it prints; the chapter's
-/// traces are in `files`, its first poset, if it has one, in `poset.json`, and its programs in files
-/// of the names that they start with.
-#[track_caller]
-fn shows_what_is_printed(name: &str, files: &[&str]) {
-    let text = chapter(name);
-    let all = blocks(&text);
-    let is_trace = |block: &&String| block.lines().all(|line| line.matches('|').count() > 1);
-    let traces: Vec<&String> = all.iter().filter(is_trace).collect();
-    let folder = Folder::new();
-    for (at, file) in files.iter().enumerate() {
-        folder.put(file, traces.get(at).expect("the chapter has a trace for each file"));
-    }
-    for (name, program) in all.iter().filter_map(named_program) {
-        folder.put(name, program);
-    }
-    if let Some(poset) = all.iter().find(|block| block.starts_with("{\"n\"")) {
-        folder.put("poset.json", poset);
-    }
-    let commands =
-        all.iter().filter_map(|block| block.strip_prefix("$ reweave ")?.split_once('\n'));
-    let mut count = 0;
-    for (command, shown) in commands {
-        // What stands in quotes is one argument.
-        let parts = command.split('\'').enumerate();
-        let words = parts.flat_map(|(at, part)| match at % 2 {
-            0 => part.split_whitespace().collect(),
-            _ => vec![part],
-        });
-        let arguments: Vec<&str> = words.collect();
-        assert_eq!(folder.run(&arguments).out(), shown, "{command}");
-        count += 1;
-    }
-    assert!(count > 0, "{name} shows no command");
-}
-
-#[test]
-fn the_chapters_on_faults_show_what_is_printed() {
-    shows_what_is_printed("races.md", &["handed.std"]);
-    shows_what_is_printed("deadlocks.md", &["crossed.std"]);
-    shows_what_is_printed("atomicity.md", &["deposit.std"]);
-    shows_what_is_printed("determinism.md", &["total.std"]);
-    shows_what_is_printed("states.md", &["turns.std", "bank.std"]);
-    shows_what_is_printed("explain.md", &["total.std"]);
-    shows_what_is_printed("ndseq.md", &[]);
-    shows_what_is_printed("language.md", &[]);
-    shows_what_is_printed("intervals.md", &[]);
 }
 
 /// The row of the relation in the table of the README: its pairs, and how many are proven.
@@ -127,8 +92,7 @@ fn row(readme: &str, relation: &str) -> Option<(u64, u64)> {
 
 #[test]
 fn the_table_of_relations_is_what_the_litmus_cases_give() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let readme = std::fs::read_to_string(run::root().join("README.md")).unwrap();
     let folder = Folder::new();
     let mut cases = Vec::new();
     for case in reweave_testkit::corpus::litmus() {
