@@ -5,6 +5,26 @@
 //! witnessed holds a [`Proof`], which only the independent checker gives. An analysis sees traces
 //! and settings, never files or arguments; it prints nothing, reads no clock and draws no
 //! randomness, so the same trace and settings give the same findings in the same order.
+//!
+//! ```
+//! use reweave_analysis::Subject;
+//! use reweave_trace::{Goal, Op, Reordering, TraceBuilder};
+//!
+//! let mut builder = TraceBuilder::new();
+//! let (t1, t2) = (builder.thread("T1"), builder.thread("T2"));
+//! let (x, here) = (builder.var("x"), builder.site("a.c:1"));
+//! builder.push(t1, Op::Write(x), here);
+//! builder.push(t2, Op::Read(x), here);
+//! let trace = builder.finish()?;
+//!
+//! // The one way to a proof leads through the checker.
+//! let subject = Subject::new(&trace);
+//! let [write, read] = [1, 2].map(|number| trace.numbered(number).unwrap());
+//! assert!(subject.prove(Reordering::default(), Goal::Race(write, read)).is_ok());
+//! let backwards = Reordering::explicit(vec![read, write]);
+//! assert!(subject.prove(backwards, Goal::Enabled(Vec::new())).is_err());
+//! # Ok::<(), reweave_trace::IllFormed>(())
+//! ```
 
 mod coverage;
 mod detail;

@@ -55,6 +55,18 @@ impl Block {
 }
 
 /// The blocks that `trace` marks.
+///
+/// ```
+/// let trace = reweave_testkit::trace("
+/// T1
+/// begin(b)
+/// w(x)
+/// end(b)
+/// w(x)
+/// ");
+/// let blocks = reweave_atomicity::blocks::marked(&trace);
+/// assert_eq!(blocks.len(), 1);
+/// ```
 #[must_use]
 pub fn marked(trace: &Trace) -> Blocks {
     stretches(trace, |op| match op {
@@ -65,6 +77,19 @@ pub fn marked(trace: &Trace) -> Blocks {
 }
 
 /// The stretches of `trace` in which a thread holds a lock.
+///
+/// ```
+/// let trace = reweave_testkit::trace("
+/// T1      T2
+/// acq(m)
+/// w(x)
+/// rel(m)
+///         acq(m)
+///         rel(m)
+///         w(x)
+/// ");
+/// assert_eq!(reweave_atomicity::blocks::sections(&trace).len(), 2);
+/// ```
 #[must_use]
 pub fn sections(trace: &Trace) -> Blocks {
     stretches(trace, |op| match op {

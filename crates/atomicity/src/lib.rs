@@ -4,6 +4,29 @@
 //! those that the trace marks, or every critical section. [`observed`] asks whether the run as it
 //! was observed could have run each of them at once; [`predicted`] asks whether another run of the
 //! same events could not. [`analyses`] makes findings of both.
+//!
+//! ```
+//! use reweave_atomicity::{blocks, observed};
+//!
+//! let trace = reweave_testkit::trace("
+//! T1       T2
+//! begin(b)
+//! acq(m)
+//! r(x)
+//! rel(m)
+//!          acq(m)
+//!          w(x)
+//!          rel(m)
+//! acq(m)
+//! w(x)
+//! rel(m)
+//! end(b)
+//! ");
+//! let marked = blocks::marked(&trace);
+//! let violations = observed::violations(&trace, &marked, 1_000).all;
+//! let chain: Vec<u32> = violations[0].chain.iter().map(|event| event.number()).collect();
+//! assert_eq!(chain, [3, 6, 9], "the write of T2 comes between");
+//! ```
 
 pub mod analyses;
 pub mod blocks;

@@ -1,5 +1,22 @@
 //! What every other crate stands on, and nothing about traces: typed ids, tables indexed by
 //! them, interned names, fast hashing, seeded randomness.
+//!
+//! ```
+//! use reweave_base::{IndexVec, Interner, id};
+//!
+//! id! {
+//!     /// A fruit.
+//!     struct FruitId;
+//! }
+//!
+//! let mut names: Interner<FruitId> = Interner::default();
+//! let apple = names.intern("apple");
+//! assert_eq!(names.intern("apple"), apple);
+//!
+//! let mut counts: IndexVec<FruitId, u32> = IndexVec::from_elem(0, names.len());
+//! counts[apple] += 2;
+//! assert_eq!(counts.as_slice(), [2]);
+//! ```
 
 mod id;
 mod interner;

@@ -39,6 +39,19 @@ impl Watch for Quiet {
 /// of nondeterminism by the worst, and only witnessed ones are kept; with [`Settings::all`] every
 /// instance is kept as it comes. An analysis that needs a layer which `trace` lacks is not run, and
 /// its coverage says so; so does that of one which looks at accesses where none could be recorded.
+///
+/// ```
+/// use reweave_analysis::Settings;
+/// use reweave_catalog::{Quiet, run, select};
+///
+/// let trace = reweave_testkit::trace("
+/// T1    T2
+/// w(x)
+///       w(x)
+/// ");
+/// let outcome = run(&trace, &select("races", &[]).unwrap(), &Settings::default(), &Quiet);
+/// assert_eq!(outcome.findings.len(), 1);
+/// ```
 pub fn run(
     trace: &Trace,
     analyses: &[&dyn Analysis],

@@ -47,6 +47,16 @@ impl std::error::Error for UnknownName {}
 /// for each name in `with` those whose names start so, or the default ones of that family: where
 /// there are none, its first.
 ///
+/// ```
+/// let names = |only| {
+///     let selected = reweave_catalog::select(only, &[]).unwrap();
+///     selected.iter().map(|analysis| analysis.info().name).collect::<Vec<_>>()
+/// };
+/// assert_eq!(names("races.cp"), ["races.cp"]);
+/// assert!(names("").contains(&"races.exact"));
+/// assert!(reweave_catalog::select("rases", &[]).is_err());
+/// ```
+///
 /// # Errors
 /// If a name matches nothing.
 pub fn select(only: &str, with: &[String]) -> Result<Vec<&'static dyn Analysis>, UnknownName> {

@@ -118,6 +118,28 @@ pub struct Counts {
 ///
 /// With [`Settings::all`] every set of blocked acquires comes, otherwise the first of each pattern,
 /// with how many there are. The order does not depend on [`Settings::threads`].
+///
+/// ```
+/// use reweave_analysis::Settings;
+/// use reweave_deadlocks::exact::{Reach, deadlocks};
+/// use reweave_reorder::Engine;
+///
+/// // Both ways are guarded by a third lock, so there is none.
+/// let trace = reweave_testkit::trace("
+/// T1      T2
+/// acq(g)
+/// acq(a)
+/// acq(b)
+/// rel(b)
+/// rel(a)
+/// rel(g)
+///         acq(g)
+///         acq(b)
+///         acq(a)
+/// ");
+/// let engine = Engine::new(&trace);
+/// assert!(deadlocks(&engine, Reach::Every, &Settings::default()).found.is_empty());
+/// ```
 #[must_use]
 pub fn deadlocks(engine: &Engine<'_>, reach: Reach, settings: &Settings) -> Deadlocks {
     let mut list = List { found: Vec::new(), limit: settings.limit, is_full: false };

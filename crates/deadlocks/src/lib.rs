@@ -1,4 +1,25 @@
 //! Deadlocks: threads that wait for each other for ever.
+//!
+//! ```
+//! use reweave_analysis::Settings;
+//! use reweave_deadlocks::exact::{Reach, deadlocks};
+//! use reweave_reorder::Engine;
+//!
+//! let trace = reweave_testkit::trace("
+//! T1      T2
+//! acq(a)
+//! acq(b)
+//! rel(b)
+//! rel(a)
+//!         acq(b)
+//!         acq(a)
+//!         rel(a)
+//!         rel(b)
+//! ");
+//! let found = deadlocks(&Engine::new(&trace), Reach::Every, &Settings::default()).found;
+//! let blocked: Vec<u32> = found[0].blocked().iter().map(|event| event.number()).collect();
+//! assert_eq!(blocked, [2, 6]);
+//! ```
 
 pub mod exact;
 

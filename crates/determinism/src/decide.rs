@@ -151,6 +151,19 @@ impl Worker<'_, '_> {
 
 /// Every witness of every read of `trace` and whether it is feasible, none where a budget ended:
 /// variable by variable, read by read, challenger by challenger, the initial value first.
+///
+/// ```
+/// use reweave_determinism::{Mode, decide};
+///
+/// let trace = reweave_testkit::trace("
+/// T1    T2
+/// w(x)
+///       r(x)
+/// ");
+/// // The read can come first, and then sees the initial value.
+/// let verdicts = decide::verdicts(&trace, Mode::Strict);
+/// assert!(verdicts.iter().any(|(_, verdict)| *verdict == Some(true)));
+/// ```
 #[must_use]
 pub fn verdicts(trace: &Trace, mode: Mode) -> Vec<(Witness, Option<bool>)> {
     verdicts_within(trace, mode, Budget::default().work)

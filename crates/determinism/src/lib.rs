@@ -17,6 +17,28 @@
 //!
 //! Follows Sinha, Malik and Gupta, "Efficient predictive analysis for detecting nondeterminism in
 //! multi-threaded programs" (FMCAD 2012).
+//!
+//! ```
+//! use reweave_determinism::{Mode, decide};
+//!
+//! let trace = reweave_testkit::trace("
+//! T1      T2      T3
+//! acq(m)
+//! w(x)
+//! rel(m)
+//!         acq(m)
+//!         w(x)
+//!         rel(m)
+//!                 acq(m)
+//!                 r(x)
+//!                 rel(m)
+//! ");
+//! // No two accesses race, but the read can see the other write, or none.
+//! let verdicts = decide::verdicts(&trace, Mode::Strict);
+//! let feasible: Vec<_> = verdicts.iter().filter(|(_, verdict)| *verdict == Some(true)).collect();
+//! assert!(feasible.iter().any(|(witness, _)| witness.challenger == trace.numbered(2)));
+//! assert!(feasible.iter().any(|(witness, _)| witness.challenger.is_none()));
+//! ```
 
 mod accesses;
 mod analyses;

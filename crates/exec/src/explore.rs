@@ -86,6 +86,16 @@ impl<W> Exploration<W> {
 }
 
 /// Explores all runs of `code`.
+///
+/// ```
+/// use reweave_exec::{Code, Limits, explore};
+/// use reweave_lang::{Source, check};
+///
+/// let text = "shared x; thread a { x = 1; } thread b { x = 2; }";
+/// let source = Source::new("a.rw", text);
+/// let code = Code::new(&check(&source).program.unwrap(), &source);
+/// assert_eq!(explore(&code, &Limits::default()).outcomes.len(), 2);
+/// ```
 #[must_use]
 pub fn explore(code: &Code, limits: &Limits) -> Exploration {
     explore_while(code, limits, &|| true)

@@ -7,6 +7,30 @@
 //!
 //! [`explore()`] gives every outcome that any scheduler could bring about, and [`explore_sequential`]
 //! those of the program read as a nondeterministic sequential one.
+//!
+//! ```
+//! use reweave_exec::scheduler::Random;
+//! use reweave_exec::{Code, Ending, Limits, Settings, explore, run};
+//! use reweave_lang::{Source, check};
+//!
+//! let source = Source::new(
+//!     "bank.rw",
+//!     "shared balance = 100;
+//!      thread left { balance = balance + 10; }
+//!      thread right { balance = balance + 20; }",
+//! );
+//! let program = check(&source).program.expect("it is a program");
+//! let code = Code::new(&program, &source);
+//!
+//! // One run, always the same for a seed.
+//! let run = run(&code, &mut Random::new(1), &Settings::default());
+//! assert_eq!(run.ending, Ending::Finished);
+//!
+//! // All of them: an update can get lost.
+//! let all = explore(&code, &Limits::default());
+//! assert!(all.complete);
+//! assert_eq!(all.outcomes.len(), 3);
+//! ```
 
 mod code;
 mod compile;

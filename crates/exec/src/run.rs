@@ -81,6 +81,17 @@ impl Code {
 pub(crate) const REGISTERS_MAX: usize = 1 << 27;
 
 /// Runs `code` under `scheduler`.
+///
+/// ```
+/// use reweave_exec::scheduler::RoundRobin;
+/// use reweave_exec::{Code, Settings, run};
+/// use reweave_lang::{Source, check};
+///
+/// let source = Source::new("a.rw", "shared x; main { x = 1; x = x + 1; }");
+/// let code = Code::new(&check(&source).program.unwrap(), &source);
+/// let run = run(&code, &mut RoundRobin::new(), &Settings::default());
+/// assert_eq!(run.result(&code), [2]);
+/// ```
 pub fn run(code: &Code, scheduler: &mut dyn Scheduler, settings: &Settings) -> Run {
     let threads_max =
         (settings.threads_max as usize).min(REGISTERS_MAX / code.registers.len().max(1));

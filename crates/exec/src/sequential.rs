@@ -44,6 +44,17 @@ impl Code {
 }
 
 /// Explores all sequential runs of `code`, each with the choices that lead to it.
+///
+/// ```
+/// use reweave_exec::{Code, Limits, explore_sequential};
+/// use reweave_lang::{Source, check};
+///
+/// let text = "shared x; thread a { x = 2 * x; } thread b { x = x + 1; }";
+/// let source = Source::new("a.rw", text);
+/// let code = Code::new(&check(&source).program.unwrap(), &source);
+/// // One after the other, in both orders: 1 and 2.
+/// assert_eq!(explore_sequential(&code, &Limits::default()).outcomes.len(), 2);
+/// ```
 #[must_use]
 pub fn explore_sequential(code: &Code, limits: &Limits) -> Exploration<Vec<Choice>> {
     explore_sequential_while(code, limits, &|| true)

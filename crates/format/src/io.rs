@@ -27,6 +27,19 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// Reads the trace in the file at `path`; `-` is standard input.
 ///
+/// ```no_run
+/// use std::path::Path;
+///
+/// use reweave_format::{ReadOptions, read};
+///
+/// let repair = ReadOptions { repair: true, ..ReadOptions::default() };
+/// let reading = read(Path::new("run.rwt"), &repair)?;
+/// for note in &reading.notes {
+///     eprintln!("{note}");
+/// }
+/// # Ok::<(), reweave_format::ReadError>(())
+/// ```
+///
 /// # Errors
 /// If it cannot be read or is no trace: where, and what was expected.
 pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<Reading, ReadError> {
@@ -234,6 +247,16 @@ fn finish(builder: TraceBuilder, repair: bool) -> Result<Trace, IllFormed> {
 /// An ordinary file is replaced as a whole once all is written, and stays as it was if anything
 /// fails. What is not an ordinary file is written as it comes.
 ///
+/// ```no_run
+/// use std::path::Path;
+///
+/// use reweave_format::{Compression, Format, write};
+///
+/// # let trace = reweave_trace::TraceBuilder::new().finish()?;
+/// write(&trace, Path::new("run.std.gz"), Format::Std, Some(Compression::Gzip))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If it cannot be written, or the format cannot carry a name of the trace.
 pub fn write(
@@ -281,6 +304,19 @@ fn write_packed(
 }
 
 /// Writes `trace` to `out`.
+///
+/// ```
+/// use reweave_format::{Format, write_to};
+/// use reweave_trace::{Op, TraceBuilder};
+///
+/// let mut builder = TraceBuilder::new();
+/// let (t1, x, here) = (builder.thread("T1"), builder.var("x"), builder.site("a.c:1"));
+/// builder.push(t1, Op::Write(x), here);
+/// let mut out = Vec::new();
+/// write_to(&builder.finish()?, &mut out, Format::Std)?;
+/// assert_eq!(out, b"T1|w(x)|a.c:1\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// If `out` fails, or the format cannot carry a name of the trace: then of the kind

@@ -13,6 +13,23 @@
 //! happened is refused with the place and the reason; with [`ReadOptions::repair`] the good part
 //! is kept and mended, and [`Reading::notes`] says what was done. Memory is bounded by what was
 //! read, never by a number found in a file.
+//!
+//! ```
+//! use reweave_format::{Format, ReadOptions, read_from, write_to};
+//!
+//! let text = "T1|w(x)|a.c:1|5\nT2|r(x)|b.c:2|5\n";
+//! let reading = read_from(text.as_bytes(), "example", &ReadOptions::default())?;
+//! assert_eq!((reading.format, reading.trace.len()), (Format::Std, 2));
+//!
+//! let mut out = Vec::new();
+//! write_to(&reading.trace, &mut out, Format::JsonLines)?;
+//! let again = read_from(&out[..], "example", &ReadOptions::default())?;
+//! assert_eq!((again.format, again.trace.len()), (Format::JsonLines, 2));
+//!
+//! let error = read_from(&b"T1|wx|a.c:1"[..], "example", &ReadOptions::default()).unwrap_err();
+//! assert!(error.to_string().starts_with("example: line 1: "));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod detect;
 mod error;

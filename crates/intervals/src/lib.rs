@@ -17,6 +17,27 @@
 //!
 //! Ganai, Wang: "Interval analysis for concurrent trace programs using transaction sequence graphs"
 //! (RV 2010).
+//!
+//! ```
+//! use reweave_exec::scheduler::RoundRobin;
+//! use reweave_exec::{Code, run};
+//! use reweave_intervals::analyse::{Settings, analyse};
+//! use reweave_intervals::ctp::Ctp;
+//! use reweave_intervals::domain::Interval;
+//! use reweave_lang::{Source, check};
+//!
+//! let text = "shared x; thread a { x = 5; } thread b { x = 7; }";
+//! let source = Source::new("a.rw", text);
+//! let code = Code::new(&check(&source).program.unwrap(), &source);
+//! let made = run(&code, &mut RoundRobin::new(), &reweave_exec::Settings::default());
+//!
+//! let ctp = Ctp::new(&[&made.trace])?;
+//! let analysis = analyse::<Interval>(&ctp, &Settings::default(), &|| true)?;
+//! // Whoever writes last.
+//! assert!(analysis.answers.closed);
+//! assert_eq!(analysis.answers.finals.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod analyse;
 pub mod answers;

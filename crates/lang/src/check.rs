@@ -21,6 +21,11 @@ pub struct Checked {
 }
 
 /// Checks a program. Names are looked at only if its syntax is right.
+///
+/// ```
+/// let source = reweave_lang::Source::new("a.rw", "shared x; main { x = 1; }");
+/// assert!(reweave_lang::check(&source).program.is_some());
+/// ```
 #[must_use]
 pub fn check(source: &Source) -> Checked {
     let (_, syntax, mut diagnostics) = read(source);

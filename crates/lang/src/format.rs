@@ -19,6 +19,12 @@ const INDENT: &str = "    ";
 /// The text of `source` in the one layout; what is wrong with its syntax, if it cannot be laid out.
 /// Names need not be declared.
 ///
+/// ```
+/// let source = reweave_lang::Source::new("a.rw", "shared   x ;main{x=1;}");
+/// let text = reweave_lang::format(&source).unwrap();
+/// assert_eq!(text, "shared x;\n\nmain {\n    x = 1;\n}\n");
+/// ```
+///
 /// # Errors
 /// If the text does not follow the grammar.
 pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {

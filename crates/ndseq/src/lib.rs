@@ -19,6 +19,28 @@
 //!
 //! Burnim, Elmas, Necula, Sen: "NDetermin: inferring nondeterministic sequential specifications for
 //! parallelism correctness" (UCB/EECS-2011-143).
+//!
+//! ```
+//! use reweave_exec::scheduler::Random;
+//! use reweave_exec::{Code, run};
+//! use reweave_lang::{Source, check as check_source};
+//! use reweave_ndseq::{Answer, Settings, infer};
+//!
+//! // In some runs both threads read before either writes, and one update is lost.
+//! let source = Source::new(
+//!     "hits.rw",
+//!     "shared hits;
+//!      main { coforeach (i in 0..2) { let seen = hits; hits = seen + 1; } }",
+//! );
+//! let code = Code::new(&check_source(&source).program.unwrap(), &source);
+//! let settings = reweave_exec::Settings::default();
+//! let runs: Vec<_> = (1..=20).map(|seed| run(&code, &mut Random::new(seed), &settings)).collect();
+//! let traces: Vec<_> = runs.iter().map(|run| &run.trace).collect();
+//!
+//! let inference = infer(&traces, &Settings::default())?;
+//! assert!(matches!(inference.answer, Answer::Impossible(_)), "no `if (*)` removes the cycle");
+//! # Ok::<(), reweave_ndseq::RunError>(())
+//! ```
 
 mod candidates;
 pub mod check;

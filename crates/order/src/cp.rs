@@ -64,6 +64,27 @@ pub struct CausallyPrecedes {
 
 impl CausallyPrecedes {
     /// Finds the edges of `trace`.
+    ///
+    /// ```
+    /// use reweave_order::cp::CausallyPrecedes;
+    ///
+    /// let trace = reweave_testkit::trace("
+    /// T1      T2
+    /// acq(m)
+    /// w(x)
+    /// rel(m)
+    ///         acq(m)
+    ///         r(x)
+    ///         rel(m)
+    ///         w(y)
+    /// ");
+    /// let t1 = trace.events().next().unwrap().1.thread;
+    /// let order = CausallyPrecedes::of(&trace);
+    /// let mut clocks = order.clocks();
+    /// // These sections conflict, so the hand-over of their lock counts.
+    /// let known = trace.events().map(|(event, _)| clocks.advance(&trace, event).get(t1)).last();
+    /// assert_eq!(known, Some(3));
+    /// ```
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
         Self::with(trace, None, &[])

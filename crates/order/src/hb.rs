@@ -33,6 +33,26 @@ use crate::flow::Flow;
 pub use segments::Segments;
 
 /// The clocks after the events so far.
+///
+/// ```
+/// use reweave_order::hb::HappensBefore;
+///
+/// let trace = reweave_testkit::trace("
+/// T1       T2
+/// w(x)
+/// fork(T2)
+/// w(x)
+///          r(y)
+/// ");
+/// let mut clocks = HappensBefore::new();
+/// let events: Vec<_> = trace.events().collect();
+/// let known: Vec<u32> = events
+///     .iter()
+///     .map(|&(event, _)| clocks.advance(&trace, event).get(events[0].1.thread))
+///     .collect();
+/// // The new thread knows of the fork and of what came before it.
+/// assert_eq!(known, [1, 2, 3, 2]);
+/// ```
 #[derive(Debug)]
 pub struct HappensBefore {
     flow: Flow,

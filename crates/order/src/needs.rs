@@ -109,6 +109,21 @@ impl Needed<'_> {
 
 impl<'t> Needs<'t> {
     /// What each event of `trace` needs.
+    ///
+    /// ```
+    /// use reweave_order::needs::Needs;
+    ///
+    /// let trace = reweave_testkit::trace("
+    /// T1    T2
+    /// w(x)
+    ///       r(x)
+    /// ");
+    /// let needs = Needs::of(&trace);
+    /// let (write, read) = (trace.numbered(1).unwrap(), trace.numbered(2).unwrap());
+    /// // Wherever the read happens, the write that it saw has happened.
+    /// assert_eq!(needs.of_event(read).get(trace.event(write).thread), 1);
+    /// assert_eq!(needs.of_event(write).get(trace.event(read).thread), 0);
+    /// ```
     #[must_use]
     pub fn of(trace: &'t Trace) -> Self {
         Self::without(trace, &[])

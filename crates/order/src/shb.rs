@@ -37,6 +37,22 @@ use crate::clocks::Clocks;
 use crate::flow::Flow;
 
 /// The clocks after the events so far.
+///
+/// ```
+/// use reweave_order::shb::SchedulableHappensBefore;
+///
+/// let trace = reweave_testkit::trace("
+/// T1    T2
+/// w(x)
+///       r(x)
+///       w(y)
+/// ");
+/// let t1 = trace.events().next().unwrap().1.thread;
+/// let mut clocks = SchedulableHappensBefore::new();
+/// let known = trace.events().map(|(event, _)| clocks.advance(&trace, event).get(t1));
+/// // A read comes after the write that it saw, and so does all that follows it.
+/// assert_eq!(known.collect::<Vec<_>>(), [1, 0, 1]);
+/// ```
 #[derive(Debug)]
 pub struct SchedulableHappensBefore {
     flow: Flow,

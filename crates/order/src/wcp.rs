@@ -88,6 +88,24 @@ impl Thread {
 
 impl WeakCausallyPrecedes {
     /// The clocks before any event of `trace`.
+    ///
+    /// ```
+    /// use reweave_order::wcp::WeakCausallyPrecedes;
+    ///
+    /// let trace = reweave_testkit::trace("
+    /// T1      T2
+    /// acq(m)
+    /// w(x)
+    /// rel(m)
+    ///         acq(m)
+    ///         rel(m)
+    ///         w(x)
+    /// ");
+    /// let t1 = trace.events().next().unwrap().1.thread;
+    /// let mut clocks = WeakCausallyPrecedes::new(&trace);
+    /// let known = trace.events().map(|(event, _)| clocks.advance(&trace, event).get(t1)).last();
+    /// assert_eq!(known, Some(0), "the sections do not conflict");
+    /// ```
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
         let names = trace.names();

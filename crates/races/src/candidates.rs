@@ -176,6 +176,23 @@ fn guards(trace: &Trace) -> IndexVec<VarId, Option<LockId>> {
 }
 
 /// All candidates of `trace`, in the order of the second access, then the first.
+///
+/// ```
+/// let trace = reweave_testkit::trace("
+/// T1      T2
+/// acq(m)
+/// w(x)
+/// rel(m)
+///         acq(m)
+///         w(x)
+///         rel(m)
+///         w(x)
+/// ");
+/// // The two writes under the lock are none.
+/// let candidates = reweave_races::candidates::candidates(&trace);
+/// let numbers = candidates.iter().map(|race| (race.first.number(), race.second.number()));
+/// assert_eq!(numbers.collect::<Vec<_>>(), [(2, 7)]);
+/// ```
 #[must_use]
 pub fn candidates(trace: &Trace) -> Vec<Race> {
     let needs = Needs::for_sure(trace);

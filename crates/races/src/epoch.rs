@@ -28,6 +28,17 @@ id! {
 
 /// The variables of `trace` with two conflicting accesses that happens-before leaves unordered, in
 /// ascending order.
+///
+/// ```
+/// let trace = reweave_testkit::trace("
+/// T1    T2
+/// w(x)
+/// w(y)
+///       r(y)
+/// ");
+/// let racy = reweave_races::epoch::racy_variables(&trace);
+/// assert_eq!(racy.iter().map(|&var| trace.names().vars.name(var)).collect::<Vec<_>>(), ["y"]);
+/// ```
 #[must_use]
 pub fn racy_variables(trace: &Trace) -> Vec<VarId> {
     let mut scan = Scan::new(trace);

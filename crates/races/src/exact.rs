@@ -91,6 +91,17 @@ pub struct Group {
 }
 
 /// Every race of `trace` that a correct reordering shows.
+///
+/// ```
+/// let trace = reweave_testkit::trace("
+/// T1    T2
+/// w(x)
+///       r(x)
+/// w(y)
+///       r(y)
+/// ");
+/// assert_eq!(reweave_races::exact::races(&trace).counts.pairs, 2);
+/// ```
 #[must_use]
 pub fn races(trace: &Trace) -> Decided {
     decided(trace, Scope::All)
@@ -98,6 +109,20 @@ pub fn races(trace: &Trace) -> Decided {
 
 /// Every race of `trace` that a reordering shows which keeps the observed order of the sections
 /// that it runs.
+///
+/// ```
+/// let trace = reweave_testkit::trace("
+/// T1      T2
+/// acq(m)
+/// w(x)
+/// rel(m)
+///         acq(m)
+///         rel(m)
+///         w(x)
+/// ");
+/// // T2 would have to take the lock first, which turns the observed order round.
+/// assert_eq!(reweave_races::exact::preserving_races(&trace).counts.pairs, 0);
+/// ```
 #[must_use]
 pub fn preserving_races(trace: &Trace) -> Decided {
     decided(trace, Scope::Preserving)

@@ -7,6 +7,27 @@
 //! | [`epoch`] | which variables have a happens-before race, as fast as can be |
 //! | [`mod@candidates`] | which pairs might race, as far as a cheap look can tell |
 //! | [`reduce`] | which events need the relations not look at to tell the racy variables |
+//!
+//! ```
+//! use reweave_races::relation::Relation;
+//! use reweave_races::{exact, relation};
+//!
+//! let trace = reweave_testkit::trace("
+//! T1      T2
+//! acq(m)
+//! w(x)
+//! rel(m)
+//!         acq(m)
+//!         rel(m)
+//!         w(x)
+//! ");
+//! // The hand-over of the lock hides the race from happens-before, but not from all reorderings.
+//! assert!(relation::pairs(&trace, Relation::HappensBefore, None).is_empty());
+//! assert_eq!(relation::pairs(&trace, Relation::Causal, None).len(), 1);
+//! let decided = exact::races(&trace);
+//! assert_eq!(decided.counts.pairs, 1);
+//! assert_eq!((decided.pairs[0].first.number(), decided.pairs[0].second.number()), (2, 6));
+//! ```
 
 pub mod candidates;
 mod decide;

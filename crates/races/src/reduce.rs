@@ -65,6 +65,19 @@ impl Reduced {
 }
 
 /// The events of `trace` that are not dropped, in observed order.
+///
+/// ```
+/// let trace = reweave_testkit::trace("
+/// T1    T2
+/// w(x)
+/// w(x)
+///       r(x)
+/// r(z)
+/// ");
+/// // Nobody else accesses `z`, and of two writes in a row one will do.
+/// let kept = reweave_races::reduce::kept_events(&trace);
+/// assert!(kept.len() < trace.len());
+/// ```
 #[must_use]
 pub fn kept_events(trace: &Trace) -> Vec<EventId> {
     let uses = uses(trace);

@@ -75,6 +75,18 @@ impl Relation {
 }
 
 /// Counts and groups the races of `relation` in `trace`.
+///
+/// ```
+/// use reweave_races::relation::{Relation, races};
+///
+/// let trace = reweave_testkit::trace("
+/// T1    T2
+/// w(x)
+///       w(x)
+///       w(x)
+/// ");
+/// assert_eq!(races(&trace, Relation::HappensBefore).counts.pairs, 2);
+/// ```
 #[must_use]
 pub fn races(trace: &Trace, relation: Relation) -> Races {
     let mut pass = Pass::new(trace, None, false);
@@ -84,6 +96,23 @@ pub fn races(trace: &Trace, relation: Relation) -> Races {
 
 /// Lists every race of `relation` in `trace`, in the order their second accesses were observed;
 /// with a window only those of accesses less than `window` events apart.
+///
+/// ```
+/// use reweave_races::relation::{Relation, pairs};
+///
+/// let trace = reweave_testkit::trace("
+/// T1    T2
+/// w(x)
+///       w(x)
+///       w(x)
+/// ");
+/// let numbers = |window| {
+///     let pairs = pairs(&trace, Relation::HappensBefore, window).into_iter();
+///     pairs.map(|race| (race.first.number(), race.second.number())).collect::<Vec<_>>()
+/// };
+/// assert_eq!(numbers(None), [(1, 2), (1, 3)]);
+/// assert_eq!(numbers(Some(2)), [(1, 2)]);
+/// ```
 #[must_use]
 pub fn pairs(trace: &Trace, relation: Relation, window: Option<u32>) -> Vec<Race> {
     let mut pass = Pass::new(trace, window, true);

@@ -4,6 +4,27 @@
 //! crate builds programs with it ([`toolchain`]), drains its rings while the program runs
 //! ([`collect`]), keeps the events on disk ([`spool`]), turns them into a trace ([`convert`]),
 //! names code and data ([`symbols`]), and makes plans that replay a schedule ([`plan`]).
+//!
+//! ```no_run
+//! use std::fs::File;
+//! use std::path::Path;
+//! use std::process::Command;
+//!
+//! use reweave_record::run::{Options, record};
+//! use reweave_record::shared::Mode;
+//! use reweave_record::{attach, gather, unpack};
+//!
+//! let mut command = Command::new("./program");
+//! attach::attach(&mut command, &unpack::unpack()?);
+//! let options = Options { mode: Mode::Serial, values: true, seed: 1, limit: u64::MAX };
+//! let run = record(&mut command, &options, Path::new("spools"))?;
+//! for recording in &run.recordings {
+//!     let mut out = File::create("program.rwt")?;
+//!     let summary = gather::write_trace(recording, Path::new("."), false, &mut out)?;
+//!     println!("{} events of {} threads", summary.events, summary.threads);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod attach;
 pub mod cells;

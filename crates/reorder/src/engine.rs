@@ -135,6 +135,21 @@ impl<'t> Engine<'t> {
     }
 
     /// Answers `query` within the usual budget.
+    ///
+    /// ```
+    /// use reweave_reorder::{Answer, Engine, Query};
+    ///
+    /// let trace = reweave_testkit::trace("
+    /// T1    T2
+    /// w(x)
+    ///       r(x)
+    /// ");
+    /// let (write, read) = (trace.numbered(1).unwrap(), trace.numbered(2).unwrap());
+    /// let engine = Engine::new(&trace);
+    /// // The read can come first if it may see the initial value.
+    /// assert!(matches!(engine.solve(&Query::sees(read, None)), Answer::Feasible(_)));
+    /// assert!(matches!(engine.solve(&Query::order(&[read, write])), Answer::Infeasible(_)));
+    /// ```
     #[must_use]
     pub fn solve(&self, query: &Query) -> Answer {
         Solver::new(self, Budget::default()).solve(query)

@@ -31,6 +31,33 @@
 //! analysis for detecting nondeterminism in multi-threaded programs" (FMCAD 2012), and for step 2
 //! Mathur, Pavlogiannis and Viswanathan, "Optimal prediction of synchronization-preserving races"
 //! (POPL 2021).
+//!
+//! ```
+//! use reweave_reorder::{Answer, Engine, Query};
+//! use reweave_trace::{Goal, certify};
+//!
+//! let trace = reweave_testkit::trace("
+//! T1      T2
+//! acq(m)
+//! w(x)
+//! rel(m)
+//!         acq(m)
+//!         rel(m)
+//!         w(x)
+//! ");
+//! let [first, second, taken] = [2, 6, 4].map(|number| trace.numbered(number).unwrap());
+//! let engine = Engine::new(&trace);
+//!
+//! // Can both writes be next at once? T2 must take the lock first.
+//! let Answer::Feasible(reordering) = engine.solve(&Query::enabled(&[first, second])) else {
+//!     panic!("there is a schedule");
+//! };
+//! assert!(certify(&trace, &reordering, &Goal::Race(first, second)).is_ok());
+//!
+//! // Can T2 take the lock while T1 is inside?
+//! let inside = Query { absent: vec![trace.numbered(3).unwrap()], ..Query::order(&[first, taken]) };
+//! assert!(matches!(engine.solve(&inside), Answer::Infeasible(_)));
+//! ```
 
 mod base;
 mod closure;

@@ -3,6 +3,25 @@
 //! Names come from traces and may hold anything. Text and HTML show control characters and
 //! whatever else could change how a line looks as escapes, and HTML escapes markup, so a report
 //! shows names as they are and does nothing they say.
+//!
+//! ```
+//! use reweave_analysis::Settings;
+//! use reweave_catalog::{Quiet, run, select};
+//! use reweave_report::{Examined, html, json, text};
+//!
+//! let trace = reweave_testkit::std("T1|w(x)|a.c:1\nT2|w(x)|b.c:2\n");
+//! let outcome = run(&trace, &select("races.exact", &[]).unwrap(), &Settings::default(), &Quiet);
+//! let examined = [Examined::new("run.std", &trace, &outcome)];
+//!
+//! let [mut plain, mut page, mut data] = [Vec::new(), Vec::new(), Vec::new()];
+//! text(&mut plain, &examined)?;
+//! html(&mut page, &examined)?;
+//! json(&mut data, &examined)?;
+//! assert!(String::from_utf8_lossy(&plain).contains("can happen at the same time"));
+//! assert!(page.starts_with(b"<!doctype html>"));
+//! assert!(data.starts_with(b"{"));
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 mod alternatives;
 mod code;

@@ -2,6 +2,18 @@
 //!
 //! What analyses need of an incremental satisfiability solver, and no more. The default is
 //! batsat, in Rust; with the feature `cadical` there is CaDiCaL besides. Both are deterministic.
+//!
+//! ```
+//! use reweave_solver::{Engine, Outcome, Solver};
+//!
+//! let mut solver = Solver::new(Engine::default(), 1_000);
+//! let (a, b) = (solver.variable(), solver.variable());
+//! solver.add(&[a, b]);
+//! solver.add(&[!a]);
+//! assert_eq!(solver.solve(&[]), Outcome::Satisfied);
+//! assert!(solver.holds(b));
+//! assert_eq!(solver.solve(&[!b]), Outcome::Refuted(vec![!b]));
+//! ```
 
 use batsat::Callbacks;
 use rustsat::encodings::card::{BoundUpper, BoundUpperIncremental};

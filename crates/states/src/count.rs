@@ -132,6 +132,20 @@ impl Display for CutShort {
 }
 
 /// How many states `poset` has.
+///
+/// ```
+/// use reweave_order::poset::PosetBuilder;
+/// use reweave_states::count::{Algorithm, Effort, count};
+///
+/// // Two threads of one event each that know nothing of each other.
+/// let mut builder = PosetBuilder::new(2)?;
+/// builder.push(0, &[1, 0])?;
+/// builder.push(1, &[0, 1])?;
+/// let effort = Effort { threads: 1, budget: None, stop: &|| false };
+/// let counted = count(&builder.finish(), Algorithm::Diagram, &effort);
+/// assert_eq!(counted.states.to_string(), "4");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn count(poset: &Poset, algorithm: Algorithm, effort: &Effort<'_>) -> Counted {
     if algorithm == Algorithm::Diagram {

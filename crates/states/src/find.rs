@@ -66,6 +66,24 @@ pub struct Answer {
 /// is about it. At most `work_max` choices of a number of events are gone through, and `stop` ends
 /// it early.
 ///
+/// ```
+/// use reweave_order::poset::Relation;
+/// use reweave_states::find::find;
+/// use reweave_states::predicate::Predicate;
+///
+/// let trace = reweave_testkit::trace("
+/// T1      T2
+/// acq(m)
+/// rel(m)
+///         acq(n)
+///         rel(n)
+/// ");
+/// let predicate = Predicate::parse("holds(T1, m) && holds(T2, n)", &trace)?;
+/// let answer = find(&trace, &predicate, Relation::Kept, 1_000_000, &|| false)?;
+/// assert_eq!(answer.is_met, Some(true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If the poset would take too much memory.
 pub fn find(

@@ -164,6 +164,22 @@ pub fn certify(
 
 /// Whether `events`, in this order, are a correct reordering of `trace`.
 ///
+/// ```
+/// use reweave_trace::{Op, TraceBuilder, certify_order};
+///
+/// let mut builder = TraceBuilder::new();
+/// let (t1, t2) = (builder.thread("T1"), builder.thread("T2"));
+/// let (x, here) = (builder.var("x"), builder.site("a.c:1"));
+/// builder.push(t1, Op::Write(x), here);
+/// builder.push(t2, Op::Read(x), here);
+/// let trace = builder.finish()?;
+/// let [write, read] = [1, 2].map(|number| trace.numbered(number).unwrap());
+/// assert!(certify_order(&trace, &[write, read]).is_ok());
+/// // The read saw the write, so it cannot come first.
+/// assert!(certify_order(&trace, &[read, write]).is_err());
+/// # Ok::<(), reweave_trace::IllFormed>(())
+/// ```
+///
 /// # Errors
 /// The first step that breaks a rule.
 pub fn certify_order(trace: &Trace, events: &[EventId]) -> Result<Certificate, Refusal> {

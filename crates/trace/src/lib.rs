@@ -6,6 +6,32 @@
 //! [`TraceBuilder`] makes it and refuses events that cannot have happened, saying which and why.
 //! [`views`] are computed once and shared. [`certify`] decides whether a [`Reordering`] is one
 //! that the program could have run; nothing shares code with it.
+//!
+//! ```
+//! use reweave_trace::{Goal, Op, Reordering, TraceBuilder, certify};
+//!
+//! // The lock goes from T1 to T2, and only then T2 writes.
+//! let mut builder = TraceBuilder::new();
+//! let (t1, t2) = (builder.thread("T1"), builder.thread("T2"));
+//! let (m, x, here) = (builder.lock("m"), builder.var("x"), builder.site("a.c:1"));
+//! for op in [Op::Acquire(m), Op::Write(x), Op::Release(m)] {
+//!     builder.push(t1, op, here);
+//! }
+//! for op in [Op::Acquire(m), Op::Release(m), Op::Write(x)] {
+//!     builder.push(t2, op, here);
+//! }
+//! let trace = builder.finish()?;
+//!
+//! // If T2 takes the lock first, both writes are next at once.
+//! let event = |number| trace.numbered(number).expect("there are six");
+//! let schedule = Reordering::explicit(vec![event(4), event(5), event(1)]);
+//! assert!(certify(&trace, &schedule, &Goal::Race(event(2), event(6))).is_ok());
+//!
+//! // Nobody can write inside a section that was never entered.
+//! let schedule = Reordering::explicit(vec![event(2)]);
+//! assert!(certify(&trace, &schedule, &Goal::Race(event(2), event(6))).is_err());
+//! # Ok::<(), reweave_trace::IllFormed>(())
+//! ```
 
 mod builder;
 mod certify;

@@ -11,6 +11,14 @@
 //!
 //! The same [`Config`] gives the same trace, in every version of this crate. Costs a constant a
 //! step, and no memory beyond the trace and a few words a thread.
+//!
+//! ```
+//! use reweave_workload::{Config, Shape, generate};
+//!
+//! let config = Config { events: 500, shape: Shape::LockHeavy, seed: 7, ..Config::default() };
+//! let trace = generate(&config);
+//! assert_eq!(trace.len(), 500);
+//! ```
 
 pub mod posets;
 mod programs;
