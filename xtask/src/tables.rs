@@ -3,6 +3,7 @@
 //! Counts and sizes repeat exactly; times and rates are of the machine at hand and are left out
 //! unless this command was built in release mode.
 
+mod comparison;
 mod cp;
 mod determinism;
 mod formats;
@@ -44,6 +45,8 @@ pub(crate) struct Args {
 enum Name {
     /// Sizes and reading rates of the formats, over the corpus and synthetic traces.
     Formats,
+    /// What ThreadSanitizer, Helgrind and reweave report of the programs in `examples`.
+    Comparison,
     /// What CP finds in the recorded traces, beside the paper's numbers, and what of it is proven.
     Cp,
     /// Feasible witnesses of nondeterminism in rebuilt programs, beside the paper's numbers, and in
@@ -67,6 +70,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> anyhow::Result<ExitCode> {
     let with_times = !cfg!(debug_assertions);
     let files = match args.name {
         Name::Formats => vec![("formats.md", formats::table(&Tree::load(root)?, with_times)?)],
+        Name::Comparison => vec![("comparison.md", comparison::table(root)?)],
         Name::Cp => vec![("cp.md", cp::table(&Tree::load(root)?, with_times)?)],
         Name::Determinism => {
             vec![("determinism.md", determinism::table(&Tree::load(root)?, with_times)?)]

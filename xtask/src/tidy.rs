@@ -65,6 +65,7 @@ fn faults(tree: &Tree) -> Vec<Fault> {
         map::agrees_with_folders,
         sources::lengths,
         sources::module_docs,
+        sources::crate_examples,
         sources::left_overs,
         texts::whitespace,
         texts::sizes,

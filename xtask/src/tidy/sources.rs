@@ -85,6 +85,20 @@ pub(super) fn module_docs(tree: &Tree) -> Vec<Fault> {
         .collect()
 }
 
+/// Crates that nobody is meant to call: they are linked into programs, or for tests.
+const UNCALLED: [&str; 3] = ["runtime", "testkit", "bench"];
+
+/// Every crate shows how it is used.
+pub(super) fn crate_examples(tree: &Tree) -> Vec<Fault> {
+    let root =
+        |path: &str| path.strip_prefix("crates/")?.strip_suffix("/src/lib.rs").map(str::to_owned);
+    tree.sources()
+        .filter(|(path, _)| root(path).is_some_and(|name| !UNCALLED.contains(&name.as_str())))
+        .filter(|(_, text)| !text.lines().any(|line| line.starts_with("//! ```")))
+        .map(|(path, _)| Fault::of_file(path, "its documentation has no example"))
+        .collect()
+}
+
 /// Nothing unfinished or switched off stays behind.
 pub(super) fn left_overs(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -150,6 +164,18 @@ mod tests {
         ]);
         let paths: Vec<String> = module_docs(&tree).into_iter().map(|fault| fault.path).collect();
         assert_eq!(paths, ["b.rs", "c.rs"]);
+    }
+
+    #[test]
+    fn a_crate_without_an_example_is_a_fault() {
+        let tree = Tree::from([
+            ("crates/a/src/lib.rs", "//! What it is.\n//!\n//! ```\n//! a::a();\n//! ```\n"),
+            ("crates/b/src/lib.rs", "//! What it is.\n"),
+            ("crates/b/src/c.rs", "//! What it is.\n"),
+            ("crates/testkit/src/lib.rs", "//! What it is.\n"),
+        ]);
+        let faults: Vec<String> = crate_examples(&tree).iter().map(Fault::to_string).collect();
+        assert_eq!(faults, ["crates/b/src/lib.rs: its documentation has no example"]);
     }
 
     #[test]
