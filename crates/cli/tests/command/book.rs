@@ -52,6 +52,27 @@ fn the_book_shows_what_is_printed() {
     assert!(commands > 25, "the book has only {commands} commands that can be run here");
 }
 
+#[test]
+fn the_chapter_of_an_analysis_says_all_that_a_reader_asks() {
+    let chapters = [
+        "races",
+        "deadlocks",
+        "atomicity",
+        "determinism",
+        "states",
+        "predicates",
+        "ndseq",
+        "intervals",
+    ];
+    for name in chapters {
+        let text = chapter(&format!("{name}.md"));
+        assert!(text.contains("```console\n$ reweave "), "{name}: an example");
+        for heading in ["Options", "What is promised", "Limits", "Papers"] {
+            assert!(text.contains(&format!("\n## {heading}\n")), "{name}: {heading}");
+        }
+    }
+}
+
 /// What stands between the fences of each block of `text`.
 fn blocks(text: &str) -> Vec<String> {
     let fenced = text.split("```").skip(1).step_by(2);
