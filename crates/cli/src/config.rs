@@ -73,14 +73,15 @@ fn own_options() -> [Arg; 2] {
     let config = Arg::new("config")
         .long("config")
         .value_name("FILE")
-        .value_parser(clap::value_parser!(PathBuf))
-        .help(format!("Take defaults from this file, and not from the nearest {FILE}"));
-    let no_config = Arg::new("no-config")
-        .long("no-config")
-        .action(ArgAction::SetTrue)
-        .conflicts_with("config")
-        .help("Take defaults from no file");
-    [config, no_config].map(|arg| arg.hide_short_help(true))
+        .value_parser(clap::value_parser!(PathBuf));
+    let no_config =
+        Arg::new("no-config").long("no-config").action(ArgAction::SetTrue).conflicts_with("config");
+    // In the long help alone, which manual pages are made of.
+    [
+        config.long_help(format!("Take defaults from this file, and not from the nearest {FILE}")),
+        no_config.long_help("Take defaults from no file"),
+    ]
+    .map(|arg| arg.hide_short_help(true))
 }
 
 /// `command` with the defaults that the command line `words`, without the program's own name, asks

@@ -12,6 +12,7 @@ mod attachments;
 mod channels;
 mod examples;
 mod exits;
+mod fingerprints;
 mod harness;
 mod memory;
 mod ordered;
