@@ -183,12 +183,12 @@ mod tests {
             &[("a.c", code)],
             &marks,
             &expect![[r#"
-                           2 | void f(void) {
-                  T1, T3 > 3 |     x = 1;
-                           4 |
-                  T2     > 5 |     x = 2;
-                           6 | }
-        "#]],
+                               2 | void f(void) {
+                      T1, T3 > 3 |     x = 1;
+                               4 |
+                      T2     > 5 |     x = 2;
+                               6 | }
+            "#]],
         );
     }
 
@@ -200,13 +200,13 @@ mod tests {
             &[("a.c", code.as_bytes())],
             &marks,
             &expect![[r#"
-                    2 | line
-                  > 3 | line
-                    4 | line
-                    29 | line
-                  > 30 | line
-                    31 | line
-        "#]],
+                        2 | line
+                      > 3 | line
+                        4 | line
+                        29 | line
+                      > 30 | line
+                        31 | line
+            "#]],
         );
     }
 
@@ -217,9 +217,9 @@ mod tests {
             &[("a.c", code)],
             &[("T1", "a.c:2")],
             &expect![[r#"
-                    1 | \u{1b}[2J\u{7}
-                  > 2 | �\u{202e}<script>
-        "#]],
+                        1 | \u{1b}[2J\u{7}
+                      > 2 | �\u{202e}<script>
+            "#]],
         );
     }
 
@@ -230,9 +230,9 @@ mod tests {
             &[("a.c", b"one\n")],
             &marks,
             &expect![[r#"
-                  no code: `a.c` has only 1 line now; `--source DIR` says where the code is
-                  no code: `b.c` is not to be read here
-        "#]],
+                      no code: `a.c` has only 1 line now; `--source DIR` says where the code is
+                      no code: `b.c` is not to be read here
+            "#]],
         );
     }
 }

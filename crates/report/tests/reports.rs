@@ -271,7 +271,7 @@ fn many_findings_are_listed_in_a_line_each_before_the_totals() {
     let lines: Vec<&str> = text.lines().collect();
     let last = lines.len() - 1;
     assert_eq!(lines[last], "11 findings (race 11)");
-    assert_eq!(lines[last - 3], "R11    w(x10) at a10 and b10, count 1");
+    assert_eq!(lines[last - 4], "R11    w(x10) at a10 and b10, count 1");
     assert!(!rendered(&many_races(10), false, reweave_report::text).contains("count 1"));
 }
 

@@ -168,6 +168,7 @@ fn text_says_what_the_predicate_speaks_of_and_draws_the_state_as_a_line() {
           It is a state of the kept order: each read of it sees what it saw, and the run above reaches it.
           The independent checker accepted the schedule.
 
+        next: reweave explain run.std P1 --predicate 'a + b < 10 && holds(T1, m)' --order kept
         states.find: states 12, predicates 1, met 1
         1 finding (predicate 1)
     "#]].assert_eq(&report(&trace, missing(), reweave_report::text));
@@ -321,7 +322,8 @@ fn a_state_in_which_nothing_has_happened_has_everything_below_the_line() {
               … 6 events after
               It is the state in which every run starts.
               The independent checker accepted the schedule.
-        "#]],
+
+            next: reweave explain run.std P1 --predicate 'a == 0' --order kept"#]],
     );
 }
 
@@ -351,7 +353,8 @@ fn a_state_in_which_all_has_happened_has_nothing_below_the_line() {
               ──────────────────── the state ─────────────────────
               It is a state of the kept order: each read of it sees what it saw, and the run above reaches it.
               The independent checker accepted the schedule.
-        "#]],
+
+            next: reweave explain run.std P1 --predicate 'seen == 1' --order kept"#]],
     );
 }
 
@@ -393,7 +396,8 @@ fn what_the_checker_refuses_is_drawn_as_events_and_not_as_a_run() {
               race see other writes than they saw. The checker refused its events as a run, so the program may
               never get here.
               A lead: no schedule proves it.
-        "#]],
+
+            next: reweave explain run.std P1 --predicate 'done(T2) && data == 1' --order hb"#]],
     );
     let text = explained(&trace, state.clone(), reweave_report::explanation_text);
     expect![[r#"
@@ -512,7 +516,8 @@ fn of_many_threads_those_have_columns_that_the_predicate_speaks_of() {
               It is a state of happens-before, which goes by locks, forks, joins and waits; the run above
               reaches it.
               The independent checker accepted the schedule.
-        "#]],
+
+            next: reweave explain run.std P1 --predicate 'position(T11) > y' --order hb"#]],
     );
 }
 

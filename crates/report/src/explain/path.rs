@@ -163,8 +163,10 @@ mod tests {
     #[test]
     fn chains_are_of_edges_and_there_is_one_exactly_if_the_order_holds() {
         let (mut ordered, mut unordered) = (0, 0);
-        for seed in 0..300 {
-            let trace = random(Shape::SMALL, seed);
+        let shapes =
+            Shape::ALL.into_iter().flat_map(|(_, shape)| (0..30).map(move |it| (shape, it)));
+        for (shape, seed) in shapes {
+            let trace = random(shape.events(24), seed);
             let order = Order::of(&trace);
             let ids: Vec<EventId> = trace.events().map(|(id, _)| id).collect();
             for &second in &ids {

@@ -331,3 +331,86 @@ impl<'t> Walk<'t> {
         Some(if seen == saw { Reason::Sees(seen) } else { Reason::SeesOther(seen, saw) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reweave_testkit::generate::{Shape, random};
+    use reweave_testkit::oracle::walk;
+
+    /// Whether `reason` is so, looked up in the schedule before it.
+    fn holds(trace: &Trace, before: &[EventId], step: &Step) -> bool {
+        let op = |at: usize| trace.event(before[at - 1]);
+        let own = trace.event(step.event);
+        let lock_of = |op: Op| match op {
+            Op::Acquire(lock) | Op::AcquireShared(lock) => Some(lock),
+            Op::Release(lock) | Op::ReleaseShared(lock) => Some(lock),
+            _ => None,
+        };
+        let touches = |event: &EventId| lock_of(trace.event(*event).op) == lock_of(own.op);
+        let gives = |op: Op| matches!(op, Op::Release(_) | Op::ReleaseShared(_));
+        let written = before.iter().rev().copied().find(|&event| {
+            let op = trace.event(event).op;
+            op.is_write() && op.var() == own.op.var()
+        });
+        match step.reason {
+            Reason::Next | Reason::TimesOut | Reason::SeesUnknown => true,
+            Reason::Started(at) => op(at).op == Op::Fork(own.thread),
+            Reason::Untaken => !before.iter().any(touches),
+            Reason::GivenBack(thread, at) => {
+                let later = before[at..].iter().filter(|event| touches(event));
+                op(at).thread == thread
+                    && gives(op(at).op)
+                    && lock_of(op(at).op) == lock_of(own.op)
+                    && later.count() == 0
+            }
+            Reason::Nested => before
+                .iter()
+                .any(|event| touches(event) && trace.event(*event).thread == own.thread),
+            Reason::SharedWith(thread) => {
+                matches!(own.op, Op::AcquireShared(_)) && thread != own.thread
+            }
+            Reason::Gives(at) => {
+                lock_of(op(at).op) == lock_of(own.op) && op(at).thread == own.thread
+            }
+            Reason::Sees(seen) => seen == Seen::of(written) && trace.writer(step.event) == written,
+            Reason::SeesOther(..) => false,
+            Reason::Ended(thread, at) => {
+                at.is_none_or(|at| op(at).thread == thread)
+                    && trace.thread_events(thread).iter().all(|event| before.contains(event))
+            }
+            Reason::Notified(at) => matches!(op(at).op, Op::Notify(_) | Op::NotifyAll(_)),
+            Reason::Wakes(_) => {
+                let woken = trace.signals().woken(step.event).iter();
+                woken.copied().all(|wait| {
+                    let begin = trace.signals().stay(wait).map(|stay| stay.begin);
+                    begin.is_some_and(|begin| before.contains(&begin))
+                })
+            }
+            Reason::Arrived(at) => matches!(op(at).op, Op::Arrive(_)),
+            Reason::Posted(at) => matches!(op(at).op, Op::Post(_)),
+            Reason::AboveZero => matches!(own.op, Op::Take(_)),
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_a_step_is_so_in_its_schedule() {
+        let mut kinds = std::collections::BTreeSet::new();
+        let shapes =
+            Shape::ALL.into_iter().flat_map(|(_, shape)| (0..60).map(move |it| (shape, it)));
+        for (shape, seed) in shapes {
+            let trace = random(shape.events(40), seed);
+            let schedule = walk(&trace, &[], &mut reweave_base::Rng::new(seed));
+            let reordering = Reordering::explicit(schedule.clone());
+            let wanted: Vec<(usize, EventId)> = (1..).zip(schedule.iter().copied()).collect();
+            let argued = reasons(&trace, &reordering, &wanted);
+            assert_eq!(argued.len(), schedule.len());
+            for step in &argued {
+                assert!(holds(&trace, &schedule[..step.step - 1], step), "{step:?}");
+                let reason = format!("{:?}", step.reason);
+                kinds.insert(reason.split('(').next().unwrap_or("").to_owned());
+            }
+        }
+        assert!(kinds.len() >= 14, "{kinds:?}");
+    }
+}
