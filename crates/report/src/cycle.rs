@@ -35,7 +35,7 @@ pub fn cycle_text(out: &mut dyn Write, trace: &Trace, explanation: &Explanation)
     Ok(())
 }
 
-fn hop_text(trace: &Trace, hop: &Hop) -> String {
+pub(crate) fn hop_text(trace: &Trace, hop: &Hop) -> String {
     let names = trace.names();
     let (from, to) = (names.threads.name(hop.from), names.threads.name(hop.to));
     let does = |event: EventId| match trace.event(event).op {
@@ -63,7 +63,7 @@ fn ends(links: &[Link]) -> (&[Link], &[Link]) {
     }
 }
 
-fn chain_text(trace: &Trace, chain: &Chain) -> String {
+pub(crate) fn chain_text(trace: &Trace, chain: &Chain) -> String {
     let names = trace.names();
     let mut text = String::new();
     let (first, last) = ends(&chain.links);

@@ -2,6 +2,7 @@
 
 mod check;
 mod infer;
+mod page;
 mod report;
 
 use std::io::{self, Write};

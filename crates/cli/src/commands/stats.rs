@@ -37,6 +37,18 @@ pub(crate) enum StatsFormat {
     Json,
 }
 
+/// The same where there is something to draw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DrawnFormat {
+    /// for people
+    #[default]
+    Text,
+    /// for programs
+    Json,
+    /// a page that stands alone, with a picture
+    Html,
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     input::check_names(&args.traces)?;

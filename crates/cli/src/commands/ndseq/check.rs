@@ -10,9 +10,10 @@ use reweave_trace::Trace;
 use reweave_workflows::inference::{Gathered, InferenceError, Trouble, gather};
 use serde_json::{Value, json};
 
+use super::page::{write_page, write_section};
 use super::report::{cycle_json, faults_json, run_text};
 use super::{Running, code_without_result, write_documents};
-use crate::commands::stats::StatsFormat;
+use crate::commands::stats::DrawnFormat;
 use crate::destination::Destination;
 use crate::exit::{self, say};
 use crate::interrupt;
@@ -33,7 +34,7 @@ pub(crate) struct Args {
     running: Running,
     /// How to print the verdict
     #[arg(long, value_enum, default_value_t)]
-    format: StatsFormat,
+    format: DrawnFormat,
     /// Write it to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -69,8 +70,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if !results.is_empty() {
         destination.write(|out| match args.format {
-            StatsFormat::Text => results.iter().try_for_each(|checked| text(out, checked)),
-            StatsFormat::Json => write_json(out, &results, args.programs.len() > 1),
+            DrawnFormat::Text => results.iter().try_for_each(|checked| text(out, checked)),
+            DrawnFormat::Json => write_json(out, &results, args.programs.len() > 1),
+            DrawnFormat::Html => {
+                write_page(out, |out| results.iter().try_for_each(|checked| html(out, checked)))
+            }
         })?;
     }
     let is_violated = |checked: &Checked| {
@@ -101,10 +105,33 @@ fn check(args: &Args, path: &Path) -> anyhow::Result<Checked> {
 }
 
 fn text(out: &mut dyn Write, checked: &Checked) -> io::Result<()> {
-    let name = checked.loaded.source.name();
-    for trouble in &checked.gathered.troubles {
-        writeln!(out, "{name}: {trouble}")?;
+    for line in said(checked) {
+        writeln!(out, "{line}")?;
     }
+    match &checked.verdict {
+        Verdict::Serializable => Ok(()),
+        Verdict::Violated(explanation) => {
+            let observed = &checked.gathered.runs[explanation.run];
+            reweave_report::cycle_text(out, &observed.run.trace, explanation)
+        }
+    }
+}
+
+fn html(out: &mut dyn Write, checked: &Checked) -> io::Result<()> {
+    let cycle = match &checked.verdict {
+        Verdict::Serializable => None,
+        Verdict::Violated(explanation) => {
+            Some((&checked.gathered.runs[explanation.run].run.trace, explanation))
+        }
+    };
+    write_section(out, &said(checked), cycle)
+}
+
+/// What is said to people before the cycle, if there is one.
+fn said(checked: &Checked) -> Vec<String> {
+    let name = checked.loaded.source.name();
+    let troubles = checked.gathered.troubles.iter();
+    let mut said: Vec<String> = troubles.map(|trouble| format!("{name}: {trouble}")).collect();
     let runs = match checked.gathered.runs.len() {
         1 => "the run".to_owned(),
         count => format!("all {count} runs"),
@@ -118,17 +145,14 @@ fn text(out: &mut dyn Write, checked: &Checked) -> io::Result<()> {
         true => " with the program's own `if (*)`",
         false => "; the program has no `if (*)` of its own",
     };
-    match &checked.verdict {
-        Verdict::Serializable => {
-            writeln!(out, "{name}: {runs} can be serialized{with}")
-        }
+    said.push(match &checked.verdict {
+        Verdict::Serializable => format!("{name}: {runs} can be serialized{with}"),
         Verdict::Violated(explanation) => {
-            let observed = &checked.gathered.runs[explanation.run];
-            let run = run_text(observed);
-            writeln!(out, "{name}: {run} cannot be serialized{with}")?;
-            reweave_report::cycle_text(out, &observed.run.trace, explanation)
+            let run = run_text(&checked.gathered.runs[explanation.run]);
+            format!("{name}: {run} cannot be serialized{with}")
         }
-    }
+    });
+    said
 }
 
 fn write_json(out: &mut dyn Write, results: &[Checked], is_list: bool) -> io::Result<()> {

@@ -10,7 +10,7 @@ use reweave_workflows::inference::{self, Inferred, Request, Trouble, Validation}
 
 use super::report::{Inference, write_all};
 use super::{Running, code_without_result};
-use crate::commands::stats::StatsFormat;
+use crate::commands::stats::DrawnFormat;
 use crate::destination::Destination;
 use crate::exit::{self, say};
 use crate::interrupt;
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     states: u64,
     /// How to print what was inferred
     #[arg(long, value_enum, default_value_t)]
-    format: StatsFormat,
+    format: DrawnFormat,
     /// Write it to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,

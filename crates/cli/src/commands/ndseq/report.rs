@@ -4,12 +4,13 @@ use std::io::{self, Write};
 
 use reweave_exec::{Blocked, Fault};
 use reweave_ndseq::{Answer, Explanation, Placement, Statistics, Unneeded};
-use reweave_trace::Flow;
+use reweave_trace::{Flow, Trace};
 use reweave_workflows::inference::{Inferred, Observed, Rejected, Trouble, Validation, Wrong};
 use serde_json::{Value, json};
 
+use super::page::{program_markup, write_page, write_section};
 use super::write_documents;
-use crate::commands::stats::StatsFormat;
+use crate::commands::stats::DrawnFormat;
 use crate::program::Loaded;
 
 /// What was inferred of one program.
@@ -22,14 +23,17 @@ pub(super) struct Inference<'a> {
 pub(super) fn write_all(
     out: &mut dyn Write,
     results: &[Inference<'_>],
-    format: StatsFormat,
+    format: DrawnFormat,
     is_list: bool,
 ) -> io::Result<()> {
     match format {
-        StatsFormat::Text => results.iter().try_for_each(|result| result.text(out)),
-        StatsFormat::Json => {
+        DrawnFormat::Text => results.iter().try_for_each(|result| result.text(out)),
+        DrawnFormat::Json => {
             let documents: Vec<Value> = results.iter().map(Inference::json).collect();
             write_documents(out, &documents, is_list)
+        }
+        DrawnFormat::Html => {
+            write_page(out, |out| results.iter().try_for_each(|result| result.html(out)))
         }
     }
 }
@@ -56,19 +60,12 @@ impl Inference<'_> {
 
     /// What is said to people. With a specification the whole is a program: the rest are comments.
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let inferred = self.inferred;
-        let name = self.loaded.source.name();
-        let specification = inferred.specification.as_ref().filter(|_| !self.is_unneeded());
+        let specification = self.specification();
         let comment = if specification.is_some() { "// " } else { "" };
-        for trouble in &inferred.troubles {
-            writeln!(out, "{comment}{name}: {trouble}")?;
+        for line in self.said() {
+            writeln!(out, "{comment}{line}")?;
         }
-        for rejected in &inferred.rejected {
-            writeln!(out, "{comment}{name}: {}", self.rejected_text(rejected))?;
-        }
-        writeln!(out, "{comment}{name}: {}", self.answer_text())?;
-        if let Answer::Impossible(explanation) = &inferred.inference.answer {
-            let trace = &inferred.runs[explanation.run].run.trace;
+        if let Some((trace, explanation)) = self.cycle() {
             reweave_report::cycle_text(out, trace, explanation)?;
         }
         if let Some(validation) = self.validation_text() {
@@ -78,6 +75,42 @@ impl Inference<'_> {
             Some(specification) => write!(out, "\n{specification}"),
             None => Ok(()),
         }
+    }
+
+    fn html(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_section(out, &self.said(), self.cycle())?;
+        if let Some(validation) = self.validation_text() {
+            writeln!(out, "<p>{}</p>", reweave_report::markup(&validation))?;
+        }
+        match self.specification() {
+            Some(program) => writeln!(out, "<pre>{}</pre>", program_markup(program)),
+            None => Ok(()),
+        }
+    }
+
+    /// The program with `if (*)` in place, if it needs any.
+    fn specification(&self) -> Option<&String> {
+        self.inferred.specification.as_ref().filter(|_| !self.is_unneeded())
+    }
+
+    /// The cycle that no placement removes, if that is the answer.
+    fn cycle(&self) -> Option<(&Trace, &Explanation)> {
+        match &self.inferred.inference.answer {
+            Answer::Impossible(explanation) => {
+                Some((&self.inferred.runs[explanation.run].run.trace, explanation))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is said before the cycle or the program.
+    fn said(&self) -> Vec<String> {
+        let name = self.loaded.source.name();
+        let troubles = self.inferred.troubles.iter().map(|trouble| format!("{name}: {trouble}"));
+        let rejected = self.inferred.rejected.iter();
+        let rejected = rejected.map(|it| format!("{name}: {}", self.rejected_text(it)));
+        let answer = format!("{name}: {}", self.answer_text());
+        troubles.chain(rejected).chain([answer]).collect()
     }
 
     fn answer_text(&self) -> String {

@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reweave_base::Id;
+use reweave_report::{histogram_svg, markup, page};
+use reweave_states::Bounds;
 use reweave_states::count::{Algorithm, Counted, Effort, count, count_intervals};
+use reweave_states::diagram::{Diagram, Limits};
 use serde_json::json;
 
 use super::space::{Source, Space};
 use crate::commands::examine::available_threads;
-use crate::commands::stats::StatsFormat;
+use crate::commands::stats::DrawnFormat;
 use crate::destination::Destination;
 use crate::watch::Bar;
 use crate::{exit, interrupt};
@@ -38,7 +41,7 @@ pub(crate) struct Args {
     budget: Option<u64>,
     /// How to print the count
     #[arg(long, value_enum, default_value_t)]
-    format: StatsFormat,
+    format: DrawnFormat,
     /// Write it to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -95,8 +98,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     drop(bar);
     destination.write(|out| match args.format {
-        StatsFormat::Text => text(out, &space, &counted),
-        StatsFormat::Json => json(out, &space, &counted),
+        DrawnFormat::Text => text(out, &space, &counted),
+        DrawnFormat::Json => json(out, &space, &counted),
+        DrawnFormat::Html => html(out, &space, &counted),
     })?;
     Ok(exit::of_answer(counted.cut_short.is_none()))
 }
@@ -149,6 +153,38 @@ fn text(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()>
         writeln!(out, "    event {number}, thread {thread}: {states}")?;
     }
     Ok(())
+}
+
+/// A page with what is said to people, and a picture of how many states there are of each size.
+fn html(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()> {
+    let mut said = Vec::new();
+    text(&mut said, space, counted)?;
+    let said = String::from_utf8_lossy(&said);
+    let title = format!("{}: states", reweave_report::shown(&space.path));
+    page(out, &title, "How many global states there are", |out| {
+        for line in said.lines().take(SAID_MAX) {
+            writeln!(out, "<p>{}</p>", markup(line.trim()))?;
+        }
+        match sizes(space) {
+            Some(sizes) => histogram_svg(out, &sizes),
+            None => writeln!(
+                out,
+                "<p class=\"soft\">There are too many states of too many sizes for a picture.</p>"
+            ),
+        }
+    })
+}
+
+/// How many lines a page says of a count; what there is by event is for programs.
+const SAID_MAX: usize = 200;
+
+/// For each number of events how many states have it; none if that is too much work.
+fn sizes(space: &Space) -> Option<Vec<(u64, String)>> {
+    let (poset, limits) = (space.poset(), Limits::default());
+    let stop = || interrupt::is_asked();
+    let diagram = Diagram::build(poset, &Bounds::all(poset), &limits, &stop).ok()?;
+    let sizes = diagram.histogram(|_, events| i64::from(events), &limits, &stop).ok()?;
+    Some(sizes.into_iter().map(|(size, count)| (size as u64, count.to_string())).collect())
 }
 
 fn json(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()> {
