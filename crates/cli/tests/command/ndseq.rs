@@ -61,6 +61,20 @@ fn a_lost_update_has_none_and_the_cycle_says_why() {
 }
 
 #[test]
+fn a_page_draws_the_cycle_or_shows_the_program() {
+    let folder = Folder::with("lost.rw", LOST);
+    folder.put("fig1.rw", REDUCE);
+    for command in ["infer", "check"] {
+        let page = folder.run(&["ndseq", command, "--format", "html", "lost.rw"]).expect(66).out();
+        assert!(page.starts_with("<!doctype html>") && !page.contains("<script"), "{page}");
+        assert_eq!(page.matches("marker-end=\"url(#hop)\"").count(), 2, "{page}");
+        assert!(page.contains("So no thread can come first"), "{page}");
+    }
+    let page = folder.run(&["ndseq", "infer", "--format", "html", "fig1.rw"]).expect(0).out();
+    assert!(page.contains("<pre>") && page.contains("if (*) {"), "{page}");
+}
+
+#[test]
 fn a_serializable_program_needs_none() {
     let folder = Folder::with("turns.rw", IN_TURN);
     let report = folder.run(&["ndseq", "infer", "--format", "json", "turns.rw"]).expect(0).json();

@@ -41,6 +41,21 @@ fn every_algorithm_counts_the_same_states() {
 }
 
 #[test]
+fn a_page_draws_how_many_states_there_are_of_each_size() {
+    let folder = Folder::with("crossed.json", CROSSED);
+    let page = folder.run(&["states", "count", "--format", "html", "crossed.json"]).expect(0).out();
+    assert!(page.contains("crossed.json: 7 global states"), "{page}");
+    let bars: Vec<&str> = page.lines().filter(|line| line.starts_with("<rect")).collect();
+    let sizes =
+        ["0 events: 1 s", "1 events: 2 s", "2 events: 1 s", "3 events: 2 s", "4 events: 1 s"];
+    assert!(
+        bars.len() == 5 && bars.iter().zip(sizes).all(|(bar, size)| bar.contains(size)),
+        "{page}"
+    );
+    assert!(page.starts_with("<!doctype html>") && !page.contains("<script"), "{page}");
+}
+
+#[test]
 fn a_count_says_what_was_counted() {
     let folder = Folder::with("crossed.json", CROSSED);
     folder.put("turns.std", TURNS);

@@ -262,6 +262,33 @@ fn pages_can_be_read_on_wide_and_narrow_screens_in_any_light() {
 }
 
 #[test]
+fn a_page_without_findings_says_so_and_plain_pages_load_as_well() {
+    let Some(browser) = Browser::start() else { return };
+    let trace = reweave_testkit::std("T1|w(x)|a.c:1\n");
+    let outcome = pages::found(&trace, &["races.hb"]);
+    browser.open(&pages::page("nothing", &[Examined::new("run.std", &trace, &outcome)]));
+    assert!(browser.text("return document.body.innerText").contains("Nothing was found."));
+    browser.press("jk/o?");
+    browser.press(ESCAPE);
+    check_quiet(&browser);
+    let counts: Vec<(u64, String)> =
+        (0..60).map(|at| (at, (1 + at * (59 - at)).to_string())).collect();
+    let mut out = Vec::new();
+    reweave_report::page(&mut out, "States", "How many global states there are", |out| {
+        reweave_report::histogram_svg(out, &counts)
+    })
+    .unwrap();
+    for (width, scheme) in [(1280, "light"), (390, "dark")] {
+        browser.look(width, 900, scheme);
+        browser.open(&pages::kept("histogram", &out));
+        let wide = "return document.scrollingElement.scrollWidth - window.innerWidth";
+        assert!(browser.run(wide).as_i64().unwrap() <= 0);
+        browser.screenshot(&format!("histogram-{width}"));
+    }
+    check_quiet(&browser);
+}
+
+#[test]
 fn every_kind_of_finding_has_its_picture() {
     let Some(browser) = Browser::start() else { return };
     browser.open(&pages::bank("pictures"));
