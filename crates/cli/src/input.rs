@@ -134,6 +134,10 @@ pub(crate) enum FormatName {
     Columns,
     /// JSON lines, an object an event
     Jsonl,
+    /// for timeline viewers such as ui.perfetto.dev; written only
+    Chrome,
+    /// a table for data tools, in builds with the feature `parquet`; written only
+    Parquet,
 }
 
 impl FormatName {
@@ -143,6 +147,8 @@ impl FormatName {
             Self::Rwt => Format::Rwt,
             Self::Columns => Format::Columns,
             Self::Jsonl => Format::JsonLines,
+            Self::Chrome => Format::Chrome,
+            Self::Parquet => Format::Parquet,
         }
     }
 }
@@ -154,6 +160,8 @@ pub(crate) const fn format_word(format: Format) -> &'static str {
         Format::Rwt => "rwt",
         Format::Columns => "columns",
         Format::JsonLines => "jsonl",
+        Format::Chrome => "chrome",
+        Format::Parquet => "parquet",
     }
 }
 
@@ -174,10 +182,13 @@ pub(crate) fn format_of_output(
     let (named, compression) = Format::from_name(&path.to_string_lossy());
     let standard = (path == Path::new(STANDARD)).then_some(Format::Std);
     match to.map(FormatName::format).or(named).or(standard) {
+        Some(Format::Parquet) if !reweave_format::parquet::IS_THERE => {
+            anyhow::bail!("{}: {}", path.display(), reweave_format::parquet::MISSING)
+        }
         Some(format) => Ok((format, compression)),
         None => anyhow::bail!(
-            "{}: its name does not say which format to write: expected .std, .rwt, .trace or \
-             .jsonl, perhaps with .gz or .zst; or use `--to`",
+            "{}: its name does not say which format to write: expected .std, .rwt, .trace, .jsonl \
+             or .parquet, perhaps with .gz or .zst; or use `--to`",
             path.display()
         ),
     }

@@ -7,11 +7,14 @@
 
 use std::io::{self, Cursor, ErrorKind, Read};
 
+use memchr::memmem;
+
 use crate::error::{Failure, Place, ReadErrorKind, excerpt};
 use crate::lines::{BYTE_ORDER_MARK, BrokenStream, Lines, broken_stream, is_skipped};
-use crate::{Compression, Format, poset, rwt};
+use crate::{Compression, Format, chrome, poset, rwt};
 
 const GZIP_MAGIC: &[u8] = b"\x1f\x8b";
+const PARQUET_MAGIC: &[u8] = b"PAR1";
 const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 
 /// What a file holds, by its first bytes.
@@ -119,10 +122,16 @@ fn format_of(line: &[u8]) -> Result<Format, Failure> {
     if line.starts_with(b"\xff\xfe") || line.starts_with(b"\xfe\xff") {
         return unrecognised("it is UTF-16, and text must be UTF-8");
     }
+    if line.starts_with(PARQUET_MAGIC) {
+        return unrecognised("it is Parquet, which is written and not read");
+    }
     if line.contains(&0) {
         return unrecognised("it is binary");
     }
     if line.trim_ascii_start().starts_with(b"{") {
+        if memmem::find(line, chrome::KEY).is_some() {
+            return unrecognised("it is for timeline viewers, and is written and not read");
+        }
         return Ok(Format::JsonLines);
     }
     if line.contains(&b'|') {

@@ -16,7 +16,8 @@ use crate::detect::{self, Content, Unpacked};
 use crate::error::{Failure, Place, ReadError, ReadErrorKind, WriteError};
 use crate::lines::{Lines, Parsed};
 use crate::{
-    Compression, Format, Input, ReadOptions, Reading, columns, json_lines, poset, rwt, std_text,
+    Compression, Format, Input, ReadOptions, Reading, chrome, columns, json_lines, parquet, poset,
+    rwt, std_text,
 };
 
 /// How often a file may be compressed over.
@@ -222,7 +223,7 @@ fn read_text(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Reading
     let Parsed { builder, line_map } = match format {
         Format::Columns => columns::read(&mut lines)?,
         Format::JsonLines => json_lines::read(&mut lines)?,
-        Format::Std | Format::Rwt => std_text::read(&mut lines)?,
+        Format::Std | Format::Rwt | Format::Chrome | Format::Parquet => std_text::read(&mut lines)?,
     };
     drop(lines);
     let trace = finish(builder, options.repair).map_err(|IllFormed { event, reason }| {
@@ -327,5 +328,7 @@ pub fn write_to(trace: &Trace, out: &mut dyn Write, format: Format) -> io::Resul
         Format::Columns => columns::write(trace, out),
         Format::JsonLines => json_lines::write(trace, out),
         Format::Rwt => rwt::write(trace, out),
+        Format::Chrome => chrome::write(trace, out),
+        Format::Parquet => parquet::write(trace, out),
     }
 }

@@ -7,6 +7,9 @@
 //! | JSON lines, an object an event | `.jsonl` | [`json_lines`] |
 //! | ours, binary, in blocks | `.rwt` | [`rwt`] |
 //!
+//! Two more are written only: [`chrome`], for timeline viewers, and Parquet, for tools that work on
+//! tables, the latter in builds with the feature `parquet`.
+//!
 //! A poset of events, which is no trace, is read too, by [`read_input`]: see [`poset`].
 //!
 //! Each may be compressed by gzip or zstd. A file that is damaged or whose events cannot have
@@ -36,8 +39,10 @@ mod error;
 mod lines;
 mod operation;
 
+pub mod chrome;
 pub mod columns;
 pub mod json_lines;
+pub mod parquet;
 pub mod poset;
 pub mod rwt;
 pub mod std_text;
@@ -61,6 +66,10 @@ pub enum Format {
     JsonLines,
     /// Our binary blocks, `.rwt`.
     Rwt,
+    /// The JSON of timeline viewers; written only.
+    Chrome,
+    /// A table, `.parquet`; written only.
+    Parquet,
 }
 
 /// How a file is compressed as a whole.
@@ -119,6 +128,7 @@ impl Format {
             Some("trace") => Some(Self::Columns),
             Some("jsonl") => Some(Self::JsonLines),
             Some("rwt") => Some(Self::Rwt),
+            Some("parquet") => Some(Self::Parquet),
             _ => None,
         };
         (format, compression)

@@ -1,4 +1,5 @@
-//! Findings for people and for programs: text, JSON, and an HTML page that stands alone.
+//! Findings for people and for programs: text, JSON, an HTML page that stands alone, and what code
+//! scanners, test runners, workflows and timeline viewers read.
 //!
 //! Names come from traces and may hold anything. Text and HTML show control characters and
 //! whatever else could change how a line looks as escapes, and HTML escapes markup, so a report
@@ -25,6 +26,7 @@
 
 mod alternatives;
 mod code;
+mod chrome;
 mod confirmation;
 mod cycle;
 mod explain;
@@ -56,6 +58,7 @@ use reweave_trace::{After, EventId, Goal, Trace};
 
 use schedule::{observed, sees};
 
+pub use chrome::chrome;
 pub use confirmation::{Confirmation, Replayed, confirmation_json, confirmation_text};
 pub use cycle::{cycle_json, cycle_text};
 pub use explain::{explanation_html, explanation_json, explanation_text};

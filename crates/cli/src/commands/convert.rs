@@ -10,11 +10,12 @@ use crate::destination::Destination;
 use crate::exit::say;
 use crate::input::{self, FormatName};
 
-/// Change the format of a trace. The output's name says which: .std, .rwt, .trace (columns) or
-/// .jsonl, with .gz or .zst if it is to be compressed.
+/// Change the format of a trace. The output's name says which: .std, .rwt, .trace (columns),
+/// .jsonl or .parquet, with .gz or .zst if it is to be compressed; or `--to` does.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave convert run.std.gz run.rwt\n  \
-                        reweave convert --to jsonl run.rwt - | head")]
+                        reweave convert --to jsonl run.rwt - | head\n  \
+                        reweave convert --to chrome run.rwt run.json  # for ui.perfetto.dev")]
 pub(crate) struct Args {
     /// The trace to read; `-` is standard input
     #[arg(value_name = "IN")]
@@ -49,6 +50,8 @@ fn left_out(trace: &Trace, format: Format) -> Vec<&'static str> {
     let is_plain = match format {
         Format::Std | Format::Columns => true,
         Format::Rwt | Format::JsonLines => false,
+        // These are pictures and tables of a trace, which nobody takes for the trace itself.
+        Format::Chrome | Format::Parquet => return Vec::new(),
     };
     let has_stacks = || names.sites.entries().any(|(site, _)| names.stack(site).next().is_some());
     let declared = trace.declared();

@@ -111,6 +111,8 @@ pub(crate) enum ReportFormat {
     Junit,
     /// annotations that a GitHub workflow shows beside the code
     Github,
+    /// the schedules for timeline viewers such as ui.perfetto.dev
+    Chrome,
 }
 
 impl ReportFormat {
@@ -129,6 +131,7 @@ impl ReportFormat {
             Self::Sarif => reweave_report::sarif(out, examined),
             Self::Junit => reweave_report::junit(out, examined),
             Self::Github => reweave_report::github(out, examined),
+            Self::Chrome => reweave_report::chrome(out, examined),
         }
     }
 }

@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         ReportFormat::Sarif => reweave_report::sarif(out, &[alone]),
         ReportFormat::Junit => reweave_report::junit(out, &[alone]),
         ReportFormat::Github => reweave_report::github(out, &[alone]),
+        ReportFormat::Chrome => reweave_report::chrome(out, &[alone]),
     })?;
     Ok(ExitCode::SUCCESS)
 }
