@@ -491,3 +491,25 @@ fn a_summary_is_one_table_whatever_names_hold() {
     assert!(rows.iter().all(|row| row.matches('|').count() == 6), "{text}");
     assert!(!text.contains("<b>") && !text.contains("<script"), "{text}");
 }
+
+#[test]
+fn a_timeline_shows_both_orders_of_every_schedule() {
+    each_examined(|examined| {
+        let timeline = parsed(&bytes(|out| reweave_report::chrome(out, &[*examined])));
+        let entries = timeline["traceEvents"].as_array().expect("there are entries");
+        let processes = entries.iter().filter(|it| it["name"] == "process_name").count();
+        let findings = examined.outcome.findings.iter();
+        let proven = findings.filter(|it| it.finding.evidence.proof().is_some()).count();
+        assert_eq!(processes, 2 * proven.min(100));
+        // The same events happen in both orders.
+        let events = |process: usize| {
+            let own = entries.iter().filter(|it| it["pid"] == process && it["ph"] == "X");
+            let mut events: Vec<u64> = own.filter_map(|it| it["args"]["event"].as_u64()).collect();
+            events.sort_unstable();
+            events
+        };
+        for finding in 0..processes.min(20) / 2 {
+            assert_eq!(events(2 * finding + 1), events(2 * finding + 2));
+        }
+    });
+}

@@ -13,6 +13,7 @@ mod fmt;
 mod gate;
 mod generate;
 mod intervals;
+mod machines;
 mod manners;
 mod ndseq;
 mod options;
