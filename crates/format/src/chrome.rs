@@ -35,6 +35,8 @@ pub struct Run<'t> {
     trace: &'t Trace,
     name: String,
     order: Order,
+    /// Whether moments are the numbers of events.
+    is_observed: bool,
     marked: Vec<EventId>,
 }
 
@@ -51,7 +53,20 @@ impl<'t> Run<'t> {
     /// All events of `trace` as they were observed, under the title `name`.
     #[must_use]
     pub const fn observed(trace: &'t Trace, name: String) -> Self {
-        Self { trace, name, order: Order::Observed, marked: Vec::new() }
+        Self { trace, name, order: Order::Observed, is_observed: true, marked: Vec::new() }
+    }
+
+    /// Only `events`, as they were observed. Those that are `marked` stand out.
+    #[must_use]
+    pub fn some_observed(
+        trace: &'t Trace,
+        name: String,
+        mut events: Vec<EventId>,
+        marked: Vec<EventId>,
+    ) -> Self {
+        events.sort_unstable();
+        let events = events.iter().map(|&event| (u64::from(event.number()), event)).collect();
+        Self { is_observed: true, ..Self::given(trace, name, events, marked) }
     }
 
     /// `events` at the moments that stand before them, which ascend; those of a thread do so
@@ -64,7 +79,8 @@ impl<'t> Run<'t> {
         marked: Vec<EventId>,
     ) -> Self {
         let moments = events.iter().map(|&(moment, event)| (event, moment)).collect();
-        Self { trace, name, order: Order::Given(events, moments), marked }
+        let order = Order::Given(events, moments);
+        Self { trace, name, order, is_observed: false, marked }
     }
 
     /// The events, each with its moment.
@@ -85,6 +101,12 @@ impl<'t> Run<'t> {
         }
     }
 
+    /// When `event` happens, if that is known, whether or not it is one of those that are shown.
+    fn known_moment(&self, event: EventId) -> Option<u64> {
+        let number = self.is_observed.then(|| u64::from(event.number()));
+        self.moment(event).or(number)
+    }
+
     /// From when to when it lasts.
     fn span(&self) -> (u64, u64) {
         match &self.order {
@@ -98,6 +120,12 @@ impl<'t> Run<'t> {
 }
 
 /// Writes `trace` to `out`.
+///
+/// ```
+/// let trace = reweave_trace::TraceBuilder::new().finish()?;
+/// reweave_format::chrome::write(&trace, &mut std::io::stdout())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// If `out` fails.

@@ -1,4 +1,5 @@
-//! Traces as tables for data tools: Parquet, in builds with the feature `parquet`. It is written only.
+//! Traces as tables for data tools: Parquet, in builds with the feature `parquet`. It is written
+//! only.
 //!
 //! A row is an event:
 //!

@@ -136,6 +136,18 @@ fn runs_in_another_order_are_processes_of_their_own() {
 }
 
 #[test]
+fn a_lock_is_held_as_long_as_it_was_though_its_release_is_not_shown() {
+    let trace = reweave_testkit::std("T|acq(m)|1\nT|w(x)|2\nT|rel(m)|3\nU|w(x)|4\nU|w(x)|5\n");
+    let events = [0, 1, 3, 4].map(|at| trace.events().nth(at).expect("there are five").0);
+    let mut out = Vec::new();
+    let run = chrome::Run::some_observed(&trace, "observed".to_owned(), events.into(), Vec::new());
+    chrome::write_runs(&mut out, &[run]).expect("a vector takes anything");
+    let entries = check(&String::from_utf8(out).expect("it is UTF-8"));
+    let held = entries.iter().find(|it| it["cat"] == "held").expect("a lock is held");
+    assert_eq!((&held["ts"], &held["dur"]), (&1.into(), &3.into()));
+}
+
+#[test]
 fn it_is_not_read_and_says_so() {
     let trace = reweave_testkit::std("T|w(x)|1\n");
     let options = ReadOptions::default();

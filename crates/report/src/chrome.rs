@@ -1,8 +1,8 @@
 //! Schedules for timeline viewers: what was observed and what is predicted, each as a process.
 //!
-//! Of a finding's schedule every event is shown, at the moment of its step; beside it the same events
-//! as they were observed, at the moments of their numbers. What is next at the end is next at the
-//! same moment. Of a long schedule only the end is shown.
+//! Of a finding's schedule every event is shown, at the moment of its step; beside it the same
+//! events as they were observed, at the moments of their numbers. What is next at the end is next
+//! at the same moment. Of a long schedule only the end is shown.
 
 use std::io::{self, Write};
 
@@ -21,6 +21,15 @@ const STEPS_MAX: usize = 50_000;
 
 /// Writes the schedules of what was found in each of `examined`, beside what was observed.
 ///
+/// ```
+/// use reweave_report::{Examined, chrome};
+///
+/// let trace = reweave_trace::TraceBuilder::new().finish()?;
+/// let found = reweave_analysis::Outcome::default();
+/// chrome(&mut std::io::stdout(), &[Examined::new("run.rwt", &trace, &found)])?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If `out` fails.
 pub fn chrome(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
@@ -34,11 +43,9 @@ pub fn chrome(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> 
         let (trace, id) = (one.trace, &reported.id);
         let scheduled = scheduled(trace, proof);
         let marked = [proof.named(), reported.finding.events.clone()].concat();
-        let mut observed: Vec<(u64, EventId)> =
-            scheduled.iter().map(|&(_, event)| (u64::from(event.number()), event)).collect();
-        observed.sort_unstable();
+        let events = scheduled.iter().map(|&(_, event)| event).collect();
         let title = format!("{id} observed");
-        runs.push(Run::given(trace, title, observed, marked.clone()));
+        runs.push(Run::some_observed(trace, title, events, marked.clone()));
         runs.push(Run::given(trace, format!("{id} predicted"), scheduled, marked));
     }
     write_runs(out, &runs)

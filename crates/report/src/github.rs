@@ -28,6 +28,15 @@ const OTHERS_MAX: usize = 9;
 
 /// Writes what was found in each of `examined`.
 ///
+/// ```
+/// use reweave_report::{Examined, github};
+///
+/// let trace = reweave_trace::TraceBuilder::new().finish()?;
+/// let found = reweave_analysis::Outcome::default();
+/// github(&mut std::io::stdout(), &[Examined::new("run.rwt", &trace, &found)])?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If `out` fails.
 pub fn github(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
@@ -136,6 +145,15 @@ fn property(text: &str) -> String {
 
 /// Writes a short table of what was found in each of `examined`, in Markdown, for the summary of a
 /// step.
+///
+/// ```
+/// use reweave_report::{Examined, github_summary};
+///
+/// let trace = reweave_trace::TraceBuilder::new().finish()?;
+/// let found = reweave_analysis::Outcome::default();
+/// github_summary(&mut std::io::stdout(), &[Examined::new("run.rwt", &trace, &found)])?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// If `out` fails.

@@ -26,6 +26,15 @@ const NAME_MAX: usize = 160;
 
 /// Writes what was found in each of `examined`.
 ///
+/// ```
+/// use reweave_report::{Examined, junit};
+///
+/// let trace = reweave_trace::TraceBuilder::new().finish()?;
+/// let found = reweave_analysis::Outcome::default();
+/// junit(&mut std::io::stdout(), &[Examined::new("run.rwt", &trace, &found)])?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If `out` fails.
 pub fn junit(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {

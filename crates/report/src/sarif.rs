@@ -58,6 +58,15 @@ const DEPTH_MAX: usize = 4;
 
 /// Writes what was found in each of `examined`.
 ///
+/// ```
+/// use reweave_report::{Examined, sarif};
+///
+/// let trace = reweave_trace::TraceBuilder::new().finish()?;
+/// let found = reweave_analysis::Outcome::default();
+/// sarif(&mut std::io::stdout(), &[Examined::new("run.rwt", &trace, &found)])?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If `out` fails.
 pub fn sarif(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {

@@ -103,14 +103,14 @@ fn place(slices: &mut [Slice]) -> u32 {
 /// From when to when what `begins` and `ends` lasts in `run`: it may have begun before, and may end
 /// after. None if `run` has neither.
 fn span(run: &Run<'_>, begins: EventId, ends: Option<EventId>) -> Option<(u64, u64)> {
+    let is_shown = |event: EventId| run.moment(event).is_some();
+    if !is_shown(begins) && !ends.is_some_and(is_shown) {
+        return None;
+    }
     let (first, last) = run.span();
-    let start = run.moment(begins);
-    let end = ends.and_then(|ends| run.moment(ends)).map(|moment| moment + EVENT_TIME);
-    let (start, end) = match (start, end) {
-        (None, None) => return None,
-        (start, end) => (start.unwrap_or(first), end.unwrap_or(last)),
-    };
-    (start < end).then_some((start, end))
+    let start = run.known_moment(begins).unwrap_or(first).max(first);
+    let end = ends.and_then(|ends| run.known_moment(ends)).map_or(last, |it| it + EVENT_TIME);
+    (start < end).then_some((start, end.min(last)))
 }
 
 fn locks(run: &Run<'_>) -> Vec<Slice> {
