@@ -15,18 +15,27 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     (distance <= letters.len().max(3) / 3).then_some(nearest)
 }
 
-/// How many letters must be put in, left out or changed to make `other` of `letters`.
+/// How many letters must be put in, left out, changed or swapped with the next to make `other` of
+/// `letters`.
 fn distance(letters: &[char], other: &str) -> usize {
-    let mut before: Vec<usize> = (0..=letters.len()).collect();
-    for (at, wanted) in other.chars().enumerate() {
-        let mut row = vec![at + 1];
-        for (index, &letter) in letters.iter().enumerate() {
-            let changed = before[index] + usize::from(letter != wanted);
-            row.push(changed.min(before[index + 1] + 1).min(row[index] + 1));
+    let wanted: Vec<char> = other.chars().collect();
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=letters.len()).collect();
+    for (at, &letter) in wanted.iter().enumerate() {
+        let mut next = vec![at + 1];
+        for (index, &found) in letters.iter().enumerate() {
+            let changed = row[index] + usize::from(found != letter);
+            let mut least = changed.min(row[index + 1] + 1).min(next[index] + 1);
+            let is_swapped =
+                at > 0 && index > 0 && found == wanted[at - 1] && letters[index - 1] == letter;
+            if is_swapped {
+                least = least.min(before[index - 1] + 1);
+            }
+            next.push(least);
         }
-        before = row;
+        before = std::mem::replace(&mut row, next);
     }
-    before[letters.len()]
+    row[letters.len()]
 }
 
 #[cfg(test)]
@@ -39,6 +48,8 @@ mod tests {
         assert_eq!(nearest("rase", known), Some("race"));
         assert_eq!(nearest("dedlock", known), Some("deadlock"));
         assert_eq!(nearest("formats", known), Some("format"));
+        assert_eq!(nearest("arce", known), Some("race"));
+        assert_eq!(nearest("fromat", known), Some("format"));
         assert_eq!(nearest("leak", known), None);
         assert_eq!(nearest("", known), None);
         assert_eq!(nearest(&"race".repeat(100), known), None);

@@ -58,7 +58,7 @@ fn check(text: &str, expected: Expect) {
     let (trace, findings) = bank();
     let mut told = String::new();
     for line in text.lines() {
-        let mut suppressions = Suppressions::parse("s", line.as_bytes()).unwrap();
+        let mut suppressions = Suppressions::parse("s", line.as_bytes()).expect("it is one");
         let tolerated = suppressions.tolerated(&trace, &findings);
         let out = findings.iter().zip(tolerated).filter(|(_, is_out)| *is_out);
         let ids: Vec<&str> = out.map(|(reported, _)| reported.id.as_str()).collect();

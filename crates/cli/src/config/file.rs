@@ -8,7 +8,7 @@ use reweave_gate::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{LIKE_CHECK, SHARED, content, find, set, set_at, set_shared};
+use super::{ALONE, LIKE_CHECK, SHARED, content, find, set, set_at, set_shared};
 
 /// `command` with what the file at `path` says.
 ///
@@ -95,8 +95,9 @@ impl File<'_> {
         section: &DeTable<'_>,
     ) -> Result<Command, Wrong> {
         let name = key.get_ref().to_string();
-        let Some(inner) = command.find_subcommand(&name).filter(|it| !it.is_hide_set()) else {
-            let known = command.get_subcommands().filter(|it| !it.is_hide_set());
+        let is_open = |it: &&Command| !it.is_hide_set() && !ALONE.contains(&it.get_name());
+        let Some(inner) = command.find_subcommand(&name).filter(is_open) else {
+            let known = command.get_subcommands().filter(is_open);
             let what = unknown("command", &name, known.map(Command::get_name));
             return Err(Wrong { at: key.span().start, what });
         };

@@ -98,6 +98,7 @@ fn what_a_file_gets_wrong_is_pointed_at() {
     for (text, said) in [
         ("\nfromat = \"json\"", "2:1: no option is called `fromat`: did you mean `format`?"),
         ("[chekc]\n", "1:2: no command is called `chekc`: did you mean `check`?"),
+        ("[cc]\nruntime = \"static\"", "1:2: no command is called `cc` here: there is"),
         ("[check]\nlimt = 3", "2:1: no option is called `limt`: did you mean `limit`?"),
         ("limit = true", "1:9: expected a text or a number, found a truth value"),
         ("[check]\nall = 1", "2:7: expected `true` or `false`, found a number"),
