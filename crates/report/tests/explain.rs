@@ -498,8 +498,8 @@ fn an_explanation_of_a_race_says_what_hid_it() {
         Why the observed order was an accident
           In the run as it happened, event 2 came before event 6 by this chain: T1 gave `m` back (event 3)
           and T2 took it (event 4). A detector that goes by happens-before takes that for an order and
-          stays silent. But a lock says only that one comes after the other, not which: in the schedule T2
-          takes `m` first (step 1), and T1 takes it after that (step 3).
+          stays silent about the pair. But a lock says only that one comes after the other, not which: in
+          the schedule T2 takes `m` first (step 1), and T1 takes it after that (step 3).
 
         Which relation orders the pair, and which does not
           Happens-before and SHB put one before the other; WCP and CP do not. The schedule proves that the

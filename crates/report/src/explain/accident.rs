@@ -53,7 +53,7 @@ fn of_pair(trace: &Trace, proof: &Proof, [first, second]: [EventId; 2]) -> Optio
         return matches!(proof.goal(), Goal::Race(..)).then(|| {
             format!(
                 "Nothing in this run put event {} before event {}: happens-before leaves them \
-                 unordered too, so a detector that goes by it sees this race if it looks at this run.",
+                 unordered too, so a detector that goes by it can see this race in this run.",
                 numbers.0, numbers.1
             )
         });
@@ -70,7 +70,7 @@ fn of_pair(trace: &Trace, proof: &Proof, [first, second]: [EventId; 2]) -> Optio
     );
     let silent = match proof.goal() {
         Goal::Race(..) => {
-            " A detector that goes by happens-before takes that for an order and stays silent."
+            " A detector that goes by happens-before takes that for an order and stays silent about the pair."
         }
         _ => "",
     };
