@@ -145,6 +145,7 @@ fn inlined_functions_are_named_with_their_lines() {
             &["main"],
             expect![[r#"
                 main.c:7
+                inner (main.c:7)
                 middle (main.c:10)
                 outer (main.c:15)
                 main (main.c:21)"#]],
@@ -276,6 +277,7 @@ fn cpp_names_are_readable() {
         &["library"],
         expect![[r#"
         main.cpp:7
+        bank::Teller<int>::work (main.cpp:7)
         main (main.cpp:19)"#]],
     );
     assert_eq!(run.symbols.frames(run.code("work"))[0].function, "bank::Teller<int>::work");

@@ -262,10 +262,9 @@ fn write_sites(
             code::write_piece(out, sources, &marks, piece, telling.around, &mut telling.said)?;
         }
     }
-    for line in [telling.legend.threads(finding), telling.legend.names(finding)] {
-        if let Some(line) = line {
-            writeln!(out, "  {DIM}{}{DIM:#}", shown(&line))?;
-        }
+    let lines = [telling.legend.threads(finding), telling.legend.names(finding)];
+    for line in lines.iter().flatten() {
+        writeln!(out, "  {DIM}{}{DIM:#}", shown(line))?;
     }
     Ok(())
 }
