@@ -1,0 +1,186 @@
+//! The argument of an explanation: what hid a fault, who waits for whom, why each step is allowed.
+
+use expect_test::expect;
+use reweave_catalog::Quiet;
+use reweave_report::Examined;
+use reweave_trace::Trace;
+
+/// The explanation of the first thing that the analyses called `only` find.
+fn explained_by(only: &str, trace: &Trace) -> String {
+    let analyses = reweave_catalog::select(only, &[]).expect("there is such an analysis");
+    let outcome = reweave_catalog::run(trace, &analyses, &Default::default(), &Quiet);
+    let examined = Examined::new("run.std", trace, &outcome);
+    let mut out = Vec::new();
+    reweave_report::explanation_text(&mut out, &examined, &outcome.findings[0])
+        .expect("a vector takes anything");
+    let text = String::from_utf8(out).expect("reports are UTF-8");
+    anstream::adapter::strip_str(&text).to_string()
+}
+
+#[test]
+fn an_explanation_of_a_race_says_what_hid_it() {
+    let handed = "T1|acq(m)|1\nT1|w(x)|2\nT1|rel(m)|3\nT2|acq(m)|4\nT2|rel(m)|5\nT2|w(x)|6\n";
+    expect![[r#"
+        run.std: 6 events, 2 threads, 1 lock, 1 variable
+
+        R1 race  witnessed  races.exact d572d2b156e8b1c2
+          `w(x)` at location 2 and `w(x)` at location 6 can happen at the same time
+            event 2, T1: w(x) at location 2, holding m
+            event 6, T2: w(x) at location 6, holding no lock
+
+        Why it is a fault
+          Two threads access the same variable, at least one of them writes, and nothing makes one wait
+          for the other. One write can undo the other, and a read can come too early or see half of a
+          write; C, C++ and Rust do not say what a program with a race does.
+
+          T1 is holding m and T2 is holding no lock: there is no lock that both hold.
+
+        Why the observed order was an accident
+          In the run as it happened, event 2 came before event 6 by this chain: T1 gave `m` back (event 3)
+          and T2 took it (event 4). A detector that goes by happens-before takes that for an order and
+          stays silent about the pair. But a lock says only that one comes after the other, not which: in
+          the schedule T2 takes `m` first (step 1), and T1 takes it after that (step 3).
+
+        Which relation orders the pair, and which does not
+          Happens-before and SHB put one before the other; WCP and CP do not. The schedule proves that the
+          order need not hold.
+
+        How it comes about
+          A schedule that leads there:
+            step     event  T1      T2
+               1         4          acq(m)  location 4
+               2         5          rel(m)  location 5
+               3         1  acq(m)          location 1
+            then         2  w(x)            location 2
+            then         6          w(x)    location 6
+          The independent checker accepted the schedule.
+
+        Side by side
+          as it happened      in the schedule
+            1  T1  acq(m)          4  T2  acq(m)
+          > 2  T1  w(x)            5  T2  rel(m)
+            3  T1  rel(m)          1  T1  acq(m)
+            4  T2  acq(m)     then 2  T1  w(x)
+            5  T2  rel(m)     then 6  T2  w(x)
+          > 6  T2  w(x)
+
+        Why each step is allowed
+             1  T2  acq(m)  free: nobody has taken it yet
+             2  T2  rel(m)  gives back what it took at step 1
+             3  T1  acq(m)  free: T2 gave it back at step 2
+          Then event 2 comes next in T1, and event 6 in T2. Neither needs anything that the other has, so
+          they can happen in either order, or at once.
+
+        How to fix it
+          The usual fix is to take `m` around location 6 as well, as is done at location 2.
+    "#]].assert_eq(&explained_by("races.exact", &reweave_testkit::std(handed)));
+}
+
+#[test]
+fn an_explanation_of_a_deadlock_shows_who_waits() {
+    let crossed = "T1|acq(a)|1\nT1|acq(b)|2\nT1|rel(b)|3\nT1|rel(a)|4\n\
+                   T2|acq(b)|5\nT2|acq(a)|6\nT2|rel(a)|7\nT2|rel(b)|8\n";
+    let text = explained_by("deadlocks", &reweave_testkit::std(crossed));
+    expect![[r#"
+        Side by side
+          as it happened      in the schedule
+            1  T1  acq(a)           1  T1  acq(a)
+          > 2  T1  acq(b)           5  T2  acq(b)
+            3  T1  rel(b)     waits 2  T1  acq(b)
+            4  T1  rel(a)     waits 6  T2  acq(a)
+            5  T2  acq(b)
+          > 6  T2  acq(a)
+            7  T2  rel(a)
+            8  T2  rel(b)
+
+        Why each step is allowed
+             1  T1  acq(a)  free: nobody has taken it yet
+             2  T2  acq(b)  free: nobody has taken it yet
+          Then none can go on: T1 waits for `b`, which T2 took at step 2. T2 waits for `a`, which T1 took
+          at step 1.
+
+        How to fix it
+          T1 takes `a` before `b`; T2 takes `b` before `a`. The usual fix is one order for all of them,
+          say `a` before `b`, wherever more than one is held. Where that cannot be, take all at once
+          (`std::lock` in C++), give up and start again when the next is not free (`trylock`), or put one
+          lock around both.
+    "#]]
+    .assert_eq(&text[text.find("Side by side").unwrap()..]);
+}
+
+#[test]
+fn an_explanation_of_a_long_schedule_shows_what_matters_and_counts_the_rest() {
+    let mut lines = String::from("T1|begin(b)|1\nT1|acq(m)|1\nT1|r(x)|2\nT1|rel(m)|1\n");
+    lines += &"T1|w(mine)|3\n".repeat(300);
+    lines += "T2|acq(m)|1\nT2|w(x)|5\nT2|rel(m)|1\nT1|r(x)|6\nT1|end(b)|7\n";
+    let text = explained_by("atomicity.blocks", &reweave_testkit::std(&lines));
+    expect![[r#"
+        How it comes about
+          A schedule that shows it, the events at fault marked:
+            step     event  T1        T2
+               1         1  begin(b)          location 1
+               2         2  acq(m)            location 1
+             > 3         3  r(x)              location 2
+          … 286 steps between
+             290       290  w(mine)           location 3
+             291       291  w(mine)           location 3
+             292       292  w(mine)           location 3
+             293       293  w(mine)           location 3
+             294       294  w(mine)           location 3
+             295       295  w(mine)           location 3
+             296       296  w(mine)           location 3
+             297       297  w(mine)           location 3
+             298       298  w(mine)           location 3
+             299       299  w(mine)           location 3
+             300       300  w(mine)           location 3
+             301       301  w(mine)           location 3
+             302       302  w(mine)           location 3
+             303       303  w(mine)           location 3
+             304       304  w(mine)           location 3
+             305       305            acq(m)  location 1
+           > 306       306            w(x)    location 5
+          … 1 step between
+           > 308       308  r(x)              location 6
+          --format json has the whole schedule
+          The independent checker accepted the schedule.
+
+        Side by side
+          as it happened                                  in the schedule
+              1  T1  begin(b)                               … 1 step
+              2  T1  acq(m)                                   2  T1  acq(m)
+          >   3  T1  r(x)      sees the initial value     >   3  T1  r(x)    sees the initial value
+              4  T1  rel(m)                                   4  T1  rel(m)
+            … 300 events                                    … 300 steps
+            305  T2  acq(m)                                 305  T2  acq(m)
+          > 306  T2  w(x)                                 > 306  T2  w(x)
+            307  T2  rel(m)                                 307  T2  rel(m)
+          > 308  T1  r(x)      sees event 306             > 308  T1  r(x)    sees event 306
+            … 1 event
+
+        Why each step is allowed
+             1  T1  begin(b)  comes next in T1
+             2  T1  acq(m)    free: nobody has taken it yet
+             3  T1  r(x)      sees the initial value, as observed
+          … 290 steps
+           294  T1  w(mine)   comes next in T1
+           295  T1  w(mine)   comes next in T1
+           296  T1  w(mine)   comes next in T1
+           297  T1  w(mine)   comes next in T1
+           298  T1  w(mine)   comes next in T1
+           299  T1  w(mine)   comes next in T1
+           300  T1  w(mine)   comes next in T1
+           301  T1  w(mine)   comes next in T1
+           302  T1  w(mine)   comes next in T1
+           303  T1  w(mine)   comes next in T1
+           304  T1  w(mine)   comes next in T1
+           305  T2  acq(m)    free: T1 gave it back at step 4
+           306  T2  w(x)      comes next in T2
+          … 1 step
+           308  T1  r(x)      sees event 306, as observed
+
+        How to fix it
+          The usual fix is to hold one lock over the whole block, and the same lock wherever else these
+          variables are used.
+    "#]]
+    .assert_eq(&text[text.find("How it comes").unwrap()..]);
+}
