@@ -27,10 +27,12 @@ pub(super) fn page(path: &Path) -> Result<usize, String> {
     let steps = page::steps(&lines).map_err(|error| format!("{name}: {error}"))?;
     let records = steps.iter().any(|step| matches!(step, Step::Needs(_)));
     let tries_count = if records { TRIES_MAX } else { 1 };
-    let mut tries = (0..tries_count).map(|_| Try::of(&name, &lines, &steps));
-    let agrees =
-        |tried: &Result<Try, String>| tried.as_ref().is_ok_and(|tried| tried.faults.is_empty());
-    let last = tries.find(agrees).map_or_else(|| Try::of(&name, &lines, &steps), |tried| tried)?;
+    let mut last = Try::of(&name, &lines, &steps)?;
+    for _ in 1..tries_count {
+        if !last.faults.is_empty() {
+            last = Try::of(&name, &lines, &steps)?;
+        }
+    }
     if last.faults.is_empty() {
         return Ok(last.commands_count);
     }
