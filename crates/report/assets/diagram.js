@@ -189,7 +189,6 @@ function isStrong(arrow, view) {
 function diagram(view) {
   const { lines, threads } = view;
   const bars = barsOf(lines, threads);
-  const locks = [...new Set(bars.map((bar) => bar.lock.name))];
   const lanesOf = (thread) => {
     const mine = [...new Set(bars.filter((bar) => bar.thread === thread)
       .map((bar) => bar.lock.name))];
@@ -205,7 +204,7 @@ function diagram(view) {
   const rects = bars.map((bar) => {
     const x = at.x(bar.thread) - 14 - 9 * lanes.get(bar.thread).get(bar.lock.name);
     const [top, bottom] = [Math.max(TOP - 4, at.y(bar.from)), at.y(bar.to)];
-    const colour = locks.indexOf(bar.lock.name) % LOCK_COLOURS;
+    const colour = view.locks.indexOf(bar.lock.name) % LOCK_COLOURS;
     return svg('rect', {
       x, y: top, width: 6, height: Math.max(6, bottom - top), rx: 3,
       class: `bar lock${colour}${bar.lock.isShared ? ' shared' : ''}`,
@@ -229,7 +228,7 @@ function diagram(view) {
     class: 'diagram', role: 'img', 'aria-label': title, width: at.width, height: at.height,
     viewBox: `0 0 ${at.width} ${at.height}`,
   }, arrowheads(), bands, columns, rects, arrows, ends.flat(), line, drawn, name);
-  return { node, locks, bars, arrows: arrowsOf(lines) };
+  return { node, bars, arrows: arrowsOf(lines) };
 }
 
 /** What the shapes and colours of a diagram mean. */
@@ -242,9 +241,11 @@ function legend(drawing, view) {
     class: `arrow ${kind}`, d: 'M1 8H15', 'marker-end': `url(#tip-${kind})`,
   }));
   const shape = (kind) => icon(mark({ kind }, 9, 8));
-  const bar = (name, at) => icon(svg('rect', {
-    x: 6, y: 1, width: 6, height: 14, rx: 3, class: `bar lock${at % LOCK_COLOURS}`,
+  const bar = (name) => icon(svg('rect', {
+    x: 6, y: 1, width: 6, height: 14, rx: 3,
+    class: `bar lock${view.locks.indexOf(name) % LOCK_COLOURS}`,
   }));
+  const locks = [...new Set(drawing.bars.map((one) => one.lock.name))];
   const arrows = new Set(drawing.arrows.map((one) => (isStrong(one, view) ? 'strong' : one.kind)));
   return el('ul', { class: 'legend' },
     has(new Set(['w', 'aw'])) ? item(shape('w'), 'write') : null,
@@ -252,7 +253,7 @@ function legend(drawing, view) {
     kinds.has('arw') ? item(shape('arw'), 'update') : null,
     has(TAKES) ? item(shape('acq'), 'takes a lock') : null,
     has(GIVES) ? item(shape('rel'), 'gives it back') : null,
-    drawing.locks.slice(0, 8).map((name, at) => item(bar(name, at), [el('code', null, name), ' held'])),
+    locks.slice(0, 8).map((name) => item(bar(name), [el('code', null, name), ' held'])),
     drawing.bars.some((one) => one.lock.isShared)
       ? item(icon(svg('rect', { x: 6, y: 1, width: 6, height: 14, rx: 3, class: 'bar shared lock0' })),
         'held in shared mode') : null,

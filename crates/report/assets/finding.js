@@ -100,7 +100,10 @@ function evidence(finding, entry, chunk) {
   const orders = { predicted: linesOf(chunk, entry.predicted), observed: linesOf(chunk, entry.observed) };
   const threads = threadsOf([...orders.predicted, ...orders.observed]);
   if (threads.length === 0) return null;
-  const view = { goal: entry.goal, threads, at: null };
+  // A lock has the same colour in both orders.
+  const bars = [...barsOf(orders.observed, threads), ...barsOf(orders.predicted, threads)];
+  const locks = [...new Set(bars.map((bar) => bar.lock.name))];
+  const view = { goal: entry.goal, threads, locks, at: null };
   const scroller = el('div', { class: 'scroll drawing', tabindex: 0, role: 'group',
     'aria-label': 'Diagram' });
   const side = el('div', { class: 'side', 'aria-live': 'polite', id: 'side' });

@@ -189,7 +189,7 @@ pub fn histogram_svg(out: &mut dyn Write, counts: &[(u64, String)]) -> io::Resul
         "<text x=\"{left}\" y=\"20\">{}</text>\n<text x=\"{left}\" y=\"{line}\">{first}</text>\n\
          <text x=\"{}\" y=\"{line}\" text-anchor=\"end\">{last} events have happened</text>\n\
          </svg></div>",
-        markup(&format!("most, {}, after {peak}", short(most))),
+        markup(&format!("at most {} states, after {peak} events", short(most))),
         right - MARGIN.0,
         left = MARGIN.0,
     )
@@ -230,7 +230,7 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         assert_eq!(drawn(7).matches("<rect").count(), 7);
-        assert!(drawn(7).contains("most, 37, after 6"), "{}", drawn(7));
+        assert!(drawn(7).contains("at most 37 states, after 6 events"), "{}", drawn(7));
         assert!(drawn(100_000).matches("<rect").count() <= BARS_MAX);
         assert_eq!(drawn(0), "");
     }

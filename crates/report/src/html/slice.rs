@@ -233,6 +233,12 @@ fn relevant(
 }
 
 fn as_observed(trace: &Trace, shown: &BTreeSet<EventId>, faults: &BTreeSet<EventId>) -> Vec<Row> {
+    // Leaving out a single event takes as much room as the event.
+    let alone = shown.iter().zip(shown.iter().skip(1)).filter_map(|(before, after)| {
+        let is_between = before.number() + 2 == after.number();
+        trace.numbered(before.number() + 1).filter(|_| is_between)
+    });
+    let shown: BTreeSet<EventId> = shown.iter().copied().chain(alone).collect();
     let drawn = shown.iter().map(|&event| {
         let role = if faults.contains(&event) { Role::Fault } else { Role::Step };
         Drawn { event, role, sees: observed(trace, event) }
