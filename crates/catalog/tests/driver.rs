@@ -5,7 +5,9 @@ use reweave_analysis::{
     Outcome, Settings, Sink, Subject, Truncation, WitnessVerdict,
 };
 use reweave_catalog::{Quiet, run};
-use reweave_trace::{After, EventId, Flow, Goal, Reordering, Trace, TraceBuilder};
+use reweave_trace::{
+    After, Code, EventId, Flow, Goal, Module, Op, Origin, Reordering, Trace, TraceBuilder,
+};
 
 /// An analysis that claims what it is told to.
 struct Claims {
@@ -207,3 +209,41 @@ fn listed_witnesses_are_kept_in_order_and_only_where_there_is_a_list() {
     assert_eq!(list.analysis, "determinism.claims");
     assert!(seeing(&[]).witnesses.is_empty());
 }
+
+/// Two threads that take a lock in turn, recorded or not, with what is known of calls.
+fn locks_only(is_recorded: bool, stack: &[&str]) -> Trace {
+    let mut builder = TraceBuilder::new();
+    let lock = builder.lock("m");
+    for name in ["T1", "T2"] {
+        let thread = builder.thread(name);
+        for op in [Op::Acquire(lock), Op::Release(lock)] {
+            let site = builder.names().site("a.c:3", stack.iter().copied());
+            builder.push(thread, op, site);
+            if is_recorded {
+                let module = builder.origins().add_module(Module::default());
+                let code = builder.origins().add_code(Code { module, offset: 0 });
+                builder.origin(Origin { code, occurrence: 0 });
+            }
+        }
+    }
+    builder.finish().expect("the threads take turns")
+}
+
+#[test]
+fn races_are_not_answered_for_where_a_recording_could_not_see_accesses() {
+    let truncated = |trace: &Trace, kind: Kind| {
+        let info: &'static Info = if kind == Kind::Race { &INFO } else { &DEADLOCKS };
+        let claims = Claims { info, pairs: &[] };
+        run(trace, &[&claims], &Settings::default(), &Quiet).coverage[0].truncated
+    };
+    let inlined = ["add (a.c:3)", "work (a.c:9)"];
+    let unwatched = locks_only(true, &inlined);
+    assert_eq!(truncated(&unwatched, Kind::Race), Some(Truncation::Unwatched));
+    assert_eq!(truncated(&unwatched, Kind::Deadlock), None);
+    let watched = locks_only(true, &["add (a.c:3)", "start_thread (nptl/pthread_create.c:442)"]);
+    assert_eq!(truncated(&watched, Kind::Race), None);
+    assert_eq!(truncated(&locks_only(false, &[]), Kind::Race), None);
+}
+
+const DEADLOCKS: Info =
+    Info { name: "deadlocks.claims", family: "deadlocks", kind: Kind::Deadlock, ..INFO };
