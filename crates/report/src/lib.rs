@@ -25,8 +25,8 @@
 //! ```
 
 mod alternatives;
-mod code;
 mod chrome;
+mod code;
 mod confirmation;
 mod cycle;
 mod explain;
