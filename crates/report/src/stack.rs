@@ -109,9 +109,10 @@ pub(crate) fn own_place<'t>(location: &'t str, stack: &[&'t str]) -> &'t str {
     if Place::of(location).is_some() || location.trim().is_empty() {
         return location;
     }
-    let places = stack.iter().filter_map(|line| Frame::of(line).location);
+    let callers = stack.iter().filter(|line| !is_plumbing(line));
+    let mut places = callers.filter_map(|line| Frame::of(line).location);
     let is_own = |place: &&str| Place::of(place).is_some() && !place.starts_with("/usr/");
-    places.into_iter().find(is_own).unwrap_or(location)
+    places.find(is_own).unwrap_or(location)
 }
 
 #[cfg(test)]
@@ -158,6 +159,9 @@ mod tests {
         assert_eq!(own_place("operator new+0x1c", &stack), "a.cc:4");
         assert_eq!(own_place("b.cc:1", &stack), "b.cc:1");
         assert_eq!(own_place("17", &[]), "17");
+        let started = "std::thread::_M_start_thread+0x19";
+        let bottom = ["__libc_start_call_main (sysdeps/nptl/libc_start_call_main.h:58)"];
+        assert_eq!(own_place(started, &bottom), started);
     }
 
     #[test]

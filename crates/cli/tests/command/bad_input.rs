@@ -34,6 +34,20 @@ fn an_unknown_operation_is_refused() {
 }
 
 #[test]
+fn a_program_is_told_from_a_trace_of_it() {
+    refused(b"\x7fELF\x02\x01\x01\0", &["this is a program", "reweave record -- ./bad.std"]);
+}
+
+#[test]
+fn a_program_without_dashes_before_it_gets_a_tip() {
+    let folder = Folder::with("run.std", RACE);
+    for arguments in [&["record", "./bank"][..], &["confirm", "run.std", "R1", "./bank"]] {
+        let message = folder.run(arguments).expect(2).err();
+        assert!(message.contains("the program comes after `--`: -- ./bank"), "{message}");
+    }
+}
+
+#[test]
 fn a_missing_field_is_refused() {
     refused("T1|w(x)|1\nT1|w(x)|2\nT1|w(x)\n", &["line 3"]);
 }
