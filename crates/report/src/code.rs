@@ -167,7 +167,8 @@ mod tests {
         let sources = Sources::new(vec![folder.path().to_owned()], None);
         let marks: Vec<Mark<'_>> =
             marks.iter().map(|&(who, location)| Mark { who, location }).collect();
-        let (mut out, mut said) = (Vec::new(), Said::default());
+        // A line without an indent, since a snapshot forgets what all lines have.
+        let (mut out, mut said) = (b"code\n".to_vec(), Said::default());
         for piece in pieces(&marks) {
             write_piece(&mut out, &sources, &marks, &piece, 1, &mut said).unwrap();
         }
@@ -183,6 +184,7 @@ mod tests {
             &[("a.c", code)],
             &marks,
             &expect![[r#"
+                code
                                2 | void f(void) {
                       T1, T3 > 3 |     x = 1;
                                4 |
@@ -200,6 +202,7 @@ mod tests {
             &[("a.c", code.as_bytes())],
             &marks,
             &expect![[r#"
+                code
                         2 | line
                       > 3 | line
                         4 | line
@@ -217,6 +220,7 @@ mod tests {
             &[("a.c", code)],
             &[("T1", "a.c:2")],
             &expect![[r#"
+                code
                         1 | \u{1b}[2J\u{7}
                       > 2 | �\u{202e}<script>
             "#]],
@@ -230,6 +234,7 @@ mod tests {
             &[("a.c", b"one\n")],
             &marks,
             &expect![[r#"
+                code
                       no code: `a.c` has only 1 line now; `--source DIR` says where the code is
                       no code: `b.c` is not to be read here
             "#]],
