@@ -123,6 +123,7 @@ impl Ran {
 
 /// Every command.
 pub(crate) const COMMANDS: [&str; 22] = [
+pub(crate) const COMMANDS: [&str; 21] = [
     "demo",
     "check",
     "races",
@@ -145,6 +146,7 @@ pub(crate) const COMMANDS: [&str; 22] = [
     "list",
     "completions",
     "man",
+    "schema",
 ];
 
 /// Every command below `states`.
