@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Folder, RACE};
 
 /// Two updates of which one can be lost.
-const PROGRAM: &str = "shared x;\nmain { cobegin { x = x + 1; } { x = x + 1; } }\n";
+const PROGRAM: &str = "shared x;\nmain { cobegin { { x = x + 1; } { x = x + 1; } } }\n";
 
 #[test]
 fn every_document_is_what_the_printed_schema_says() {
