@@ -63,7 +63,8 @@ fn check(text: &str, expected: Expect) {
         let out = findings.iter().zip(tolerated).filter(|(_, is_out)| *is_out);
         let ids: Vec<&str> = out.map(|(reported, _)| reported.id.as_str()).collect();
         assert_eq!(ids.is_empty(), suppressions.unused(&Kind::ALL).count() == 1, "{line}");
-        told += &format!("{line} -> {}\n", ids.join(" "));
+        let out = if ids.is_empty() { "nothing".to_owned() } else { ids.join(" ") };
+        told += &format!("{line} -> {out}\n");
     }
     expected.assert_eq(&told);
 }
@@ -82,8 +83,8 @@ fn names_of_all_sorts_are_matched() {
             race:bank.c:5 -> R1
             race:^hits$ -> R1
             race:libbank -> R1
-            race:books -> 
-            race:nowhere -> 
+            race:books -> nothing
+            race:nowhere -> nothing
         "#]],
     );
 }
@@ -95,14 +96,14 @@ fn a_kind_of_suppression_looks_at_its_own_findings_and_names() {
          deadlock:hits\ncalled_from_lib:libbank.so\ncalled_from_lib:main\natomicity:*",
         expect![[r#"
             race_top:count_twice -> R1
-            race_top:main -> 
-            race_top:hits -> 
+            race_top:main -> nothing
+            race_top:hits -> nothing
             deadlock:books -> D1
             deadlock:main -> D1
-            deadlock:hits -> 
+            deadlock:hits -> nothing
             called_from_lib:libbank.so -> D1 R1
-            called_from_lib:main -> 
-            atomicity:* -> 
+            called_from_lib:main -> nothing
+            atomicity:* -> nothing
         "#]],
     );
 }
