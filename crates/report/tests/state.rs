@@ -452,12 +452,10 @@ fn turns(rounds: usize) -> Trace {
 fn of_many_threads_those_have_columns_that_the_predicate_speaks_of() {
     let trace = turns(20);
     let values = [("position(T11)", Some("3")), ("y", None)];
+    let asked = state("position(T11) > y", &[3; 12], &values);
     check_text(
         &trace,
-        GlobalState {
-            order: Relation::HappensBefore,
-            ..state("position(T11) > y", &[3; 12], &values)
-        },
+        GlobalState { order: Relation::HappensBefore, ..asked },
         &expect![[r#"
             P1 predicate  witnessed  states.find bb2402bd06a26f03
               a state meets `position(T11) > y`
