@@ -122,8 +122,7 @@ impl Ran {
 }
 
 /// Every command.
-pub(crate) const COMMANDS: [&str; 22] = [
-pub(crate) const COMMANDS: [&str; 21] = [
+pub(crate) const COMMANDS: [&str; 23] = [
     "demo",
     "check",
     "races",
