@@ -1,4 +1,3 @@
-
 // The space-time diagram: a column a thread, time downwards.
 
 const LINE = 30;
@@ -14,251 +13,392 @@ const LOCK_COLOURS = 6;
 
 /** `text`, cut to `max` letters. */
 function clip(text, max) {
-  const letters = [...text];
-  return letters.length > max ? letters.slice(0, max - 1).join('') + '…' : text;
+    const letters = [...text];
+    return letters.length > max ? letters.slice(0, max - 1).join('') + '…' : text;
 }
 
 /** What stands beside the mark of an event. */
 function label(cell) {
-  const { event, sees } = cell;
-  const value = valueOf(cell);
-  const text = value === null ? event.op : `${event.op} = ${value}`;
-  if (sees === null || event.saw === null || sees === event.saw) return text;
-  return `${text} \u2190 ${sees === 0 ? 'initial value' : `event ${sees}`}`;
+    const { event, sees } = cell;
+    const value = valueOf(cell);
+    const text = value === null ? event.op : `${event.op} = ${value}`;
+    if (sees === null || event.saw === null || sees === event.saw) return text;
+    return `${text} \u2190 ${sees === 0 ? 'initial value' : `event ${sees}`}`;
 }
 
 /** Where things are: the middle of a line, and the column of a thread. */
 function measure(lines, threads, lanes) {
-  const left = (thread) => 22 + 9 * lanes.get(thread);
-  const widths = threads.map((thread) => {
-    const texts = lines.flatMap((line) => line.cells)
-      .filter((cell) => cell.event.thread === thread).map((cell) => label(cell).length);
-    const longest = Math.min(LABEL_MAX, Math.max(6, thread.name.length, ...texts));
-    return left(thread) + 34 + longest * LETTER;
-  });
-  const xs = new Map();
-  let x = GUTTER;
-  threads.forEach((thread, at) => { xs.set(thread, x + left(thread)); x += widths[at]; });
-  return {
-    x: (thread) => xs.get(thread),
-    y: (line) => TOP + (line + 0.5) * LINE,
-    width: x + 12,
-    height: TOP + lines.length * LINE + 14,
-  };
+    const left = (thread) => 22 + 9 * lanes.get(thread);
+    const widths = threads.map((thread) => {
+        const texts = lines
+            .flatMap((line) => line.cells)
+            .filter((cell) => cell.event.thread === thread)
+            .map((cell) => label(cell).length);
+        const longest = Math.min(LABEL_MAX, Math.max(6, thread.name.length, ...texts));
+        return left(thread) + 34 + longest * LETTER;
+    });
+    const xs = new Map();
+    let x = GUTTER;
+    threads.forEach((thread, at) => {
+        xs.set(thread, x + left(thread));
+        x += widths[at];
+    });
+    return {
+        x: (thread) => xs.get(thread),
+        y: (line) => TOP + (line + 0.5) * LINE,
+        width: x + 12,
+        height: TOP + lines.length * LINE + 14,
+    };
 }
 
 /** The mark of an event: what it is can be told by its shape. */
 function mark(event, x, y) {
-  const path = (d) => svg('path', { d: `M${x} ${y}${d}`, class: 'mark' });
-  if (event.kind === 'arw') return path('m-6 0 6-6 6 6-6 6z');
-  if (WRITES.has(event.kind)) return svg('circle', { cx: x, cy: y, r: 5.5, class: 'mark' });
-  if (READS.has(event.kind)) return svg('circle', { cx: x, cy: y, r: 5, class: 'mark hollow' });
-  if (TAKES.has(event.kind)) return path('m-6-4h12l-6 9z');
-  if (GIVES.has(event.kind)) return path('m-6 5h12l-6-9z');
-  return svg('rect', { x: x - 4, y: y - 4, width: 8, height: 8, class: 'mark' });
+    const path = (d) => svg('path', { d: `M${x} ${y}${d}`, class: 'mark' });
+    if (event.kind === 'arw') return path('m-6 0 6-6 6 6-6 6z');
+    if (WRITES.has(event.kind)) return svg('circle', { cx: x, cy: y, r: 5.5, class: 'mark' });
+    if (READS.has(event.kind)) return svg('circle', { cx: x, cy: y, r: 5, class: 'mark hollow' });
+    if (TAKES.has(event.kind)) return path('m-6-4h12l-6 9z');
+    if (GIVES.has(event.kind)) return path('m-6 5h12l-6-9z');
+    return svg('rect', { x: x - 4, y: y - 4, width: 8, height: 8, class: 'mark' });
 }
 
 /** A curve from one mark to another. */
 function curve(at, from, to) {
-  const [x1, y1, y2] = [at.x(from.event.thread), at.y(from.line), at.y(to.line)];
-  const side = x1 < at.x(to.event.thread) ? 1 : -1;
-  // What comes from the right ends behind the text.
-  const text = side < 0 ? 12 + Math.min(LABEL_MAX, label(to).length) * LETTER : 0;
-  const x2 = at.x(to.event.thread) + text;
-  const down = y1 < y2 ? 1 : -1;
-  // It leaves along its thread, so that it does not run through the text beside the mark.
-  const bend = Math.min(80, Math.abs(x2 - x1) * 0.6);
-  const drop = Math.min(46, Math.abs(y2 - y1));
-  return `M${x1} ${y1 + 8 * down}C${x1} ${y1 + drop * down} ${x2 - bend * side} ${y2} `
-    + `${x2 - 9 * side} ${y2}`;
+    const [x1, y1, y2] = [at.x(from.event.thread), at.y(from.line), at.y(to.line)];
+    const side = x1 < at.x(to.event.thread) ? 1 : -1;
+    // What comes from the right ends behind the text.
+    const text = side < 0 ? 12 + Math.min(LABEL_MAX, label(to).length) * LETTER : 0;
+    const x2 = at.x(to.event.thread) + text;
+    const down = y1 < y2 ? 1 : -1;
+    // It leaves along its thread, so that it does not run through the text beside the mark.
+    const bend = Math.min(80, Math.abs(x2 - x1) * 0.6);
+    const drop = Math.min(46, Math.abs(y2 - y1));
+    return (
+        `M${x1} ${y1 + 8 * down}C${x1} ${y1 + drop * down} ${x2 - bend * side} ${y2} ` +
+        `${x2 - 9 * side} ${y2}`
+    );
 }
 
 function arrowheads() {
-  const head = (kind) => svg('marker', {
-    id: `tip-${kind}`, viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7,
-    orient: 'auto-start-reverse', class: kind,
-  }, svg('path', { d: 'M0 .5 8 4 0 7.5z' }));
-  return svg('defs', null, ['reads', 'hands', 'starts', 'strong'].map(head));
+    const head = (kind) =>
+        svg(
+            'marker',
+            {
+                id: `tip-${kind}`,
+                viewBox: '0 0 8 8',
+                refX: 7,
+                refY: 4,
+                markerWidth: 7,
+                markerHeight: 7,
+                orient: 'auto-start-reverse',
+                class: kind,
+            },
+            svg('path', { d: 'M0 .5 8 4 0 7.5z' }),
+        );
+    return svg('defs', null, ['reads', 'hands', 'starts', 'strong'].map(head));
 }
 
 function gapLine(at, line, index) {
-  const y = at.y(index);
-  const text = `… ${counted(line.gap, 'event')}`;
-  return svg('g', { class: 'gap' },
-    svg('path', { d: `M${GUTTER} ${y}H${at.width - 12}` }),
-    svg('text', { x: 12, y: y + 4.5 }, text));
+    const y = at.y(index);
+    const text = `… ${counted(line.gap, 'event')}`;
+    return svg(
+        'g',
+        { class: 'gap' },
+        svg('path', { d: `M${GUTTER} ${y}H${at.width - 12}` }),
+        svg('text', { x: 12, y: y + 4.5 }, text),
+    );
 }
 
 /** What stands at the left of a line. */
 function gutter(line, goal, isPredicted) {
-  const [cell] = line.cells;
-  if (line.isEnd) return goal === 'deadlock' ? 'each waits' : goal === 'race' ? 'at once' : 'next';
-  if (cell.role === ROLE.never) return 'never';
-  if (isPredicted && cell.step > 0) return `step ${cell.step}`;
-  return `event ${cell.event.number}`;
+    const [cell] = line.cells;
+    if (line.isEnd)
+        return goal === 'deadlock' ? 'each waits' : goal === 'race' ? 'at once' : 'next';
+    if (cell.role === ROLE.never) return 'never';
+    if (isPredicted && cell.step > 0) return `step ${cell.step}`;
+    return `event ${cell.event.number}`;
 }
 
 /** The classes of a line. */
 function classes(line) {
-  const isFault = line.cells.some((cell) =>
-    [ROLE.fault, ROLE.next, ROLE.blocked].includes(cell.role));
-  const names = ['line'];
-  if (isFault) names.push('fault');
-  if (line.isEnd) names.push('end');
-  if (line.cells.length && line.cells[0].role === ROLE.never) names.push('never');
-  return names.join(' ');
+    const isFault = line.cells.some((cell) =>
+        [ROLE.fault, ROLE.next, ROLE.blocked].includes(cell.role),
+    );
+    const names = ['line'];
+    if (isFault) names.push('fault');
+    if (line.isEnd) names.push('end');
+    if (line.cells.length && line.cells[0].role === ROLE.never) names.push('never');
+    return names.join(' ');
 }
 
 /** What is behind a line: bars and arrows are drawn over it, and text over those. */
 function band(at, line, index, view) {
-  const y = at.y(index);
-  return svg('g', { class: `${classes(line)} back`, 'data-line': index, onclick: () => view.go(index) },
-    svg('rect', { class: 'band', x: 4, y: y - LINE / 2, width: at.width - 8, height: LINE, rx: 5 }));
+    const y = at.y(index);
+    return svg(
+        'g',
+        { class: `${classes(line)} back`, 'data-line': index, onclick: () => view.go(index) },
+        svg('rect', {
+            class: 'band',
+            x: 4,
+            y: y - LINE / 2,
+            width: at.width - 8,
+            height: LINE,
+            rx: 5,
+        }),
+    );
 }
 
 function eventLine(at, line, index, view) {
-  const y = at.y(index);
-  const cells = line.cells.map((cell) => {
-    const x = at.x(cell.event.thread);
-    const title = `event ${cell.event.number}, ${cell.event.thread.name}: ${label(cell)}`
-      + (cell.event.place.name ? ` at ${cell.event.place.name}` : '');
-    return svg('g', null, svg('title', null, title), mark(cell.event, x, y),
-      svg('text', { x: x + 13, y: y + 4.5, class: 'op' }, clip(label(cell), LABEL_MAX)));
-  });
-  return svg('g', { class: classes(line), 'data-line': index, onclick: () => view.go(index) },
-    svg('text', { x: 12, y: y + 4.5, class: 'gutter' }, gutter(line, view.goal, view.isPredicted)),
-    cells);
+    const y = at.y(index);
+    const cells = line.cells.map((cell) => {
+        const x = at.x(cell.event.thread);
+        const title =
+            `event ${cell.event.number}, ${cell.event.thread.name}: ${label(cell)}` +
+            (cell.event.place.name ? ` at ${cell.event.place.name}` : '');
+        return svg(
+            'g',
+            null,
+            svg('title', null, title),
+            mark(cell.event, x, y),
+            svg('text', { x: x + 13, y: y + 4.5, class: 'op' }, clip(label(cell), LABEL_MAX)),
+        );
+    });
+    return svg(
+        'g',
+        { class: classes(line), 'data-line': index, onclick: () => view.go(index) },
+        svg(
+            'text',
+            { x: 12, y: y + 4.5, class: 'gutter' },
+            gutter(line, view.goal, view.isPredicted),
+        ),
+        cells,
+    );
 }
 
 /** The line through a state: below what each thread has done, above what it does next. */
 function cut(at, lines, threads) {
-  const cells = cellsOf(lines);
-  const points = threads.map((thread) => {
-    const mine = cells.filter((cell) => cell.event.thread === thread);
-    const done = mine.filter((cell) => cell.role !== ROLE.ahead).map((cell) => cell.line);
-    const ahead = mine.filter((cell) => cell.role === ROLE.ahead).map((cell) => cell.line);
-    const low = done.length ? Math.max(...done) : -1;
-    const high = ahead.length ? Math.min(...ahead) : lines.length;
-    return { x: at.x(thread), low, high };
-  });
-  // A straight line, if one separates what has happened from what has not.
-  const low = Math.max(...points.map((point) => point.low));
-  const high = Math.min(...points.map((point) => point.high));
-  const between = (point) => at.y(low < high ? (low + high) / 2 : (point.low + point.high) / 2);
-  const first = between(points[0]);
-  const last = between(points[points.length - 1]);
-  const path = points.map((point) => `${point.x} ${between(point)}`).join('L');
-  return [
-    svg('path', { class: 'cut', d: `M${GUTTER - 14} ${first}L${path}L${at.width - 12} ${last}` }),
-    svg('text', { class: 'cut-name', x: at.width - 14, y: last - 7, 'text-anchor': 'end' }, 'the state'),
-  ];
+    const cells = cellsOf(lines);
+    const points = threads.map((thread) => {
+        const mine = cells.filter((cell) => cell.event.thread === thread);
+        const done = mine.filter((cell) => cell.role !== ROLE.ahead).map((cell) => cell.line);
+        const ahead = mine.filter((cell) => cell.role === ROLE.ahead).map((cell) => cell.line);
+        const low = done.length ? Math.max(...done) : -1;
+        const high = ahead.length ? Math.min(...ahead) : lines.length;
+        return { x: at.x(thread), low, high };
+    });
+    // A straight line, if one separates what has happened from what has not.
+    const low = Math.max(...points.map((point) => point.low));
+    const high = Math.min(...points.map((point) => point.high));
+    const between = (point) => at.y(low < high ? (low + high) / 2 : (point.low + point.high) / 2);
+    const first = between(points[0]);
+    const last = between(points[points.length - 1]);
+    const path = points.map((point) => `${point.x} ${between(point)}`).join('L');
+    return [
+        svg('path', {
+            class: 'cut',
+            d: `M${GUTTER - 14} ${first}L${path}L${at.width - 12} ${last}`,
+        }),
+        svg(
+            'text',
+            { class: 'cut-name', x: at.width - 14, y: last - 7, 'text-anchor': 'end' },
+            'the state',
+        ),
+    ];
 }
 
 /** What shows that events can happen at once, or that each waits for another. */
 function atOnce(at, line, index, goal, lines) {
-  const y = at.y(index);
-  const cells = [...line.cells].sort((a, b) => at.x(a.event.thread) - at.x(b.event.thread));
-  if (goal === 'race' && cells.length === 2) {
-    const [from, to] = cells.map((cell) => at.x(cell.event.thread));
-    const width = 14 + Math.min(LABEL_MAX, label(cells[0]).length) * LETTER;
-    const start = Math.min(from + width, to - 26);
-    return svg('path', { class: 'clash', d: `M${start} ${y}H${to - 9}` });
-  }
-  if (goal !== 'deadlock') return null;
-  const all = cellsOf(lines);
-  return cells.map((cell) => {
-    const other = cells.find((one) => one.event.thread !== cell.event.thread
-      && one.event.held.some((lock) => lock.name === cell.event.operand));
-    const takes = other && all.filter((one) => one.event.thread === other.event.thread
-      && TAKES.has(one.event.kind) && one.event.operand === cell.event.operand
-      && one.role !== ROLE.blocked).pop();
-    if (!takes) return null;
-    return svg('path', {
-      class: 'arrow strong', 'marker-end': 'url(#tip-strong)',
-      d: curve(at, { event: cell.event, line: index }, takes),
+    const y = at.y(index);
+    const cells = [...line.cells].sort((a, b) => at.x(a.event.thread) - at.x(b.event.thread));
+    if (goal === 'race' && cells.length === 2) {
+        const [from, to] = cells.map((cell) => at.x(cell.event.thread));
+        const width = 14 + Math.min(LABEL_MAX, label(cells[0]).length) * LETTER;
+        const start = Math.min(from + width, to - 26);
+        return svg('path', { class: 'clash', d: `M${start} ${y}H${to - 9}` });
+    }
+    if (goal !== 'deadlock') return null;
+    const all = cellsOf(lines);
+    return cells.map((cell) => {
+        const other = cells.find(
+            (one) =>
+                one.event.thread !== cell.event.thread &&
+                one.event.held.some((lock) => lock.name === cell.event.operand),
+        );
+        const takes =
+            other &&
+            all
+                .filter(
+                    (one) =>
+                        one.event.thread === other.event.thread &&
+                        TAKES.has(one.event.kind) &&
+                        one.event.operand === cell.event.operand &&
+                        one.role !== ROLE.blocked,
+                )
+                .pop();
+        if (!takes) return null;
+        return svg('path', {
+            class: 'arrow strong',
+            'marker-end': 'url(#tip-strong)',
+            d: curve(at, { event: cell.event, line: index }, takes),
+        });
     });
-  });
 }
 
 /** Whether an arrow is what the finding is about: what an event at fault reads. */
 function isStrong(arrow, view) {
-  return arrow.isFault && view.goal === 'order';
+    return arrow.isFault && view.goal === 'order';
 }
 
 /** The diagram of `lines`. */
 function diagram(view) {
-  const { lines, threads } = view;
-  const bars = barsOf(lines, threads);
-  const lanesOf = (thread) => {
-    const mine = [...new Set(bars.filter((bar) => bar.thread === thread)
-      .map((bar) => bar.lock.name))];
-    return new Map(mine.map((name, lane) => [name, lane]));
-  };
-  const lanes = new Map(threads.map((thread) => [thread, lanesOf(thread)]));
-  const at = measure(lines, threads, new Map(threads.map((thread) =>
-    [thread, lanes.get(thread).size])));
-  const columns = threads.map((thread) => svg('g', { class: 'column' },
-    svg('path', { d: `M${at.x(thread)} ${TOP - 8}V${at.height - 8}` }),
-    svg('text', { x: at.x(thread) - 6, y: 22, class: 'thread' }, svg('title', null, thread.name),
-      clip(thread.name, LABEL_MAX))));
-  const rects = bars.map((bar) => {
-    const x = at.x(bar.thread) - 14 - 9 * lanes.get(bar.thread).get(bar.lock.name);
-    const [top, bottom] = [Math.max(TOP - 4, at.y(bar.from)), at.y(bar.to)];
-    const colour = view.locks.indexOf(bar.lock.name) % LOCK_COLOURS;
-    return svg('rect', {
-      x, y: top, width: 6, height: Math.max(6, bottom - top), rx: 3,
-      class: `bar lock${colour}${bar.lock.isShared ? ' shared' : ''}`,
-    }, svg('title', null, `${bar.thread.name} holds ${bar.lock.name}`
-      + (bar.lock.isShared ? ', shared' : '')));
-  });
-  const arrows = arrowsOf(lines).map((arrow) => {
-    const kind = isStrong(arrow, view) ? 'strong' : arrow.kind;
-    return svg('path', {
-      class: `arrow ${kind}`, 'marker-end': `url(#tip-${kind})`, d: curve(at, arrow.from, arrow.to),
+    const { lines, threads } = view;
+    const bars = barsOf(lines, threads);
+    const lanesOf = (thread) => {
+        const mine = [
+            ...new Set(bars.filter((bar) => bar.thread === thread).map((bar) => bar.lock.name)),
+        ];
+        return new Map(mine.map((name, lane) => [name, lane]));
+    };
+    const lanes = new Map(threads.map((thread) => [thread, lanesOf(thread)]));
+    const at = measure(
+        lines,
+        threads,
+        new Map(threads.map((thread) => [thread, lanes.get(thread).size])),
+    );
+    const columns = threads.map((thread) =>
+        svg(
+            'g',
+            { class: 'column' },
+            svg('path', { d: `M${at.x(thread)} ${TOP - 8}V${at.height - 8}` }),
+            svg(
+                'text',
+                { x: at.x(thread) - 6, y: 22, class: 'thread' },
+                svg('title', null, thread.name),
+                clip(thread.name, LABEL_MAX),
+            ),
+        ),
+    );
+    const rects = bars.map((bar) => {
+        const x = at.x(bar.thread) - 14 - 9 * lanes.get(bar.thread).get(bar.lock.name);
+        const [top, bottom] = [Math.max(TOP - 4, at.y(bar.from)), at.y(bar.to)];
+        const colour = view.locks.indexOf(bar.lock.name) % LOCK_COLOURS;
+        return svg(
+            'rect',
+            {
+                x,
+                y: top,
+                width: 6,
+                height: Math.max(6, bottom - top),
+                rx: 3,
+                class: `bar lock${colour}${bar.lock.isShared ? ' shared' : ''}`,
+            },
+            svg(
+                'title',
+                null,
+                `${bar.thread.name} holds ${bar.lock.name}` + (bar.lock.isShared ? ', shared' : ''),
+            ),
+        );
     });
-  });
-  const bands = lines.map((line, index) => (line.gap ? null : band(at, line, index, view)));
-  const drawn = lines.map((line, index) =>
-    (line.gap ? gapLine(at, line, index) : eventLine(at, line, index, view)));
-  const ends = lines.map((line, index) =>
-    (line.isEnd ? atOnce(at, line, index, view.goal, lines) : null));
-  const [line, name] = view.goal === 'state' ? cut(at, lines, threads) : [];
-  const title = view.isPredicted ? 'The predicted order of events' : 'The observed order of events';
-  const node = svg('svg', {
-    class: 'diagram', role: 'img', 'aria-label': title, width: at.width, height: at.height,
-    viewBox: `0 0 ${at.width} ${at.height}`,
-  }, arrowheads(), bands, columns, rects, arrows, ends.flat(), line, drawn, name);
-  return { node, bars, arrows: arrowsOf(lines) };
+    const arrows = arrowsOf(lines).map((arrow) => {
+        const kind = isStrong(arrow, view) ? 'strong' : arrow.kind;
+        return svg('path', {
+            class: `arrow ${kind}`,
+            'marker-end': `url(#tip-${kind})`,
+            d: curve(at, arrow.from, arrow.to),
+        });
+    });
+    const bands = lines.map((line, index) => (line.gap ? null : band(at, line, index, view)));
+    const drawn = lines.map((line, index) =>
+        line.gap ? gapLine(at, line, index) : eventLine(at, line, index, view),
+    );
+    const ends = lines.map((line, index) =>
+        line.isEnd ? atOnce(at, line, index, view.goal, lines) : null,
+    );
+    const [line, name] = view.goal === 'state' ? cut(at, lines, threads) : [];
+    const title = view.isPredicted
+        ? 'The predicted order of events'
+        : 'The observed order of events';
+    const node = svg(
+        'svg',
+        {
+            class: 'diagram',
+            role: 'img',
+            'aria-label': title,
+            width: at.width,
+            height: at.height,
+            viewBox: `0 0 ${at.width} ${at.height}`,
+        },
+        arrowheads(),
+        bands,
+        columns,
+        rects,
+        arrows,
+        ends.flat(),
+        line,
+        drawn,
+        name,
+    );
+    return { node, bars, arrows: arrowsOf(lines) };
 }
 
 /** What the shapes and colours of a diagram mean. */
 function legend(drawing, view) {
-  const item = (picture, text) => el('li', null, picture, ' ', text);
-  const icon = (...children) => svg('svg', { width: 18, height: 16, viewBox: '0 0 18 16' }, children);
-  const kinds = new Set(cellsOf(view.lines).map((cell) => cell.event.kind));
-  const has = (set) => [...set].some((kind) => kinds.has(kind));
-  const arrow = (kind) => icon(svg('path', {
-    class: `arrow ${kind}`, d: 'M1 8H15', 'marker-end': `url(#tip-${kind})`,
-  }));
-  const shape = (kind) => icon(mark({ kind }, 9, 8));
-  const bar = (name) => icon(svg('rect', {
-    x: 6, y: 1, width: 6, height: 14, rx: 3,
-    class: `bar lock${view.locks.indexOf(name) % LOCK_COLOURS}`,
-  }));
-  const locks = [...new Set(drawing.bars.map((one) => one.lock.name))];
-  const arrows = new Set(drawing.arrows.map((one) => (isStrong(one, view) ? 'strong' : one.kind)));
-  return el('ul', { class: 'legend' },
-    has(new Set(['w', 'aw'])) ? item(shape('w'), 'write') : null,
-    has(new Set(['r', 'r?', 'ar'])) ? item(shape('r'), 'read') : null,
-    kinds.has('arw') ? item(shape('arw'), 'update') : null,
-    has(TAKES) ? item(shape('acq'), 'takes a lock') : null,
-    has(GIVES) ? item(shape('rel'), 'gives it back') : null,
-    locks.slice(0, 8).map((name) => item(bar(name), [el('code', null, name), ' held'])),
-    drawing.bars.some((one) => one.lock.isShared)
-      ? item(icon(svg('rect', { x: 6, y: 1, width: 6, height: 14, rx: 3, class: 'bar shared lock0' })),
-        'held in shared mode') : null,
-    arrows.has('strong') ? item(arrow('strong'), 'is read, at fault') : null,
-    arrows.has('reads') ? item(arrow('reads'), 'is read') : null,
-    arrows.has('hands') ? item(arrow('hands'), 'lock handed over') : null,
-    arrows.has('starts') ? item(arrow('starts'), 'thread started or ended') : null);
+    const item = (picture, text) => el('li', null, picture, ' ', text);
+    const icon = (...children) =>
+        svg('svg', { width: 18, height: 16, viewBox: '0 0 18 16' }, children);
+    const kinds = new Set(cellsOf(view.lines).map((cell) => cell.event.kind));
+    const has = (set) => [...set].some((kind) => kinds.has(kind));
+    const arrow = (kind) =>
+        icon(
+            svg('path', {
+                class: `arrow ${kind}`,
+                d: 'M1 8H15',
+                'marker-end': `url(#tip-${kind})`,
+            }),
+        );
+    const shape = (kind) => icon(mark({ kind }, 9, 8));
+    const bar = (name) =>
+        icon(
+            svg('rect', {
+                x: 6,
+                y: 1,
+                width: 6,
+                height: 14,
+                rx: 3,
+                class: `bar lock${view.locks.indexOf(name) % LOCK_COLOURS}`,
+            }),
+        );
+    const locks = [...new Set(drawing.bars.map((one) => one.lock.name))];
+    const arrows = new Set(
+        drawing.arrows.map((one) => (isStrong(one, view) ? 'strong' : one.kind)),
+    );
+    return el(
+        'ul',
+        { class: 'legend' },
+        has(new Set(['w', 'aw'])) ? item(shape('w'), 'write') : null,
+        has(new Set(['r', 'r?', 'ar'])) ? item(shape('r'), 'read') : null,
+        kinds.has('arw') ? item(shape('arw'), 'update') : null,
+        has(TAKES) ? item(shape('acq'), 'takes a lock') : null,
+        has(GIVES) ? item(shape('rel'), 'gives it back') : null,
+        locks.slice(0, 8).map((name) => item(bar(name), [el('code', null, name), ' held'])),
+        drawing.bars.some((one) => one.lock.isShared)
+            ? item(
+                  icon(
+                      svg('rect', {
+                          x: 6,
+                          y: 1,
+                          width: 6,
+                          height: 14,
+                          rx: 3,
+                          class: 'bar shared lock0',
+                      }),
+                  ),
+                  'held in shared mode',
+              )
+            : null,
+        arrows.has('strong') ? item(arrow('strong'), 'is read, at fault') : null,
+        arrows.has('reads') ? item(arrow('reads'), 'is read') : null,
+        arrows.has('hands') ? item(arrow('hands'), 'lock handed over') : null,
+        arrows.has('starts') ? item(arrow('starts'), 'thread started or ended') : null,
+    );
 }

@@ -1,255 +1,489 @@
-
 // One finding: what it is, why, how it comes about, what to do next.
 
 /** The lines of code around `place`, the one that matters marked. */
 function code(place) {
-  if (place.file === null) {
-    return place.note ? el('p', { class: 'soft note' }, prose(place.note)) : null;
-  }
-  const lines = [];
-  for (let number = place.first; number <= place.last; number += 1) {
-    const isMarked = number === place.line;
-    lines.push(el('tr', { class: isMarked ? 'marked' : null },
-      el('td', { class: 'number' }, isMarked ? '▸ ' : '', number),
-      el('td', null, place.lines[number] ?? '')));
-  }
-  return el('div', { class: 'code' },
-    el('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': `Code of ${place.name}` },
-      el('table', null, el('tbody', null, lines))),
-    place.note ? el('p', { class: 'soft note' }, prose(place.note)) : null);
+    if (place.file === null) {
+        return place.note ? el('p', { class: 'soft note' }, prose(place.note)) : null;
+    }
+    const lines = [];
+    for (let number = place.first; number <= place.last; number += 1) {
+        const isMarked = number === place.line;
+        lines.push(
+            el(
+                'tr',
+                { class: isMarked ? 'marked' : null },
+                el('td', { class: 'number' }, isMarked ? '▸ ' : '', number),
+                el('td', null, place.lines[number] ?? ''),
+            ),
+        );
+    }
+    return el(
+        'div',
+        { class: 'code' },
+        el(
+            'div',
+            { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': `Code of ${place.name}` },
+            el('table', null, el('tbody', null, lines)),
+        ),
+        place.note ? el('p', { class: 'soft note' }, prose(place.note)) : null,
+    );
 }
 
 /** `holding m, n (shared)`. */
 function holding(locks) {
-  if (locks.length === 0) return ['holding no lock'];
-  const names = locks.map((lock) =>
-    [el('code', null, lock.name), lock.isShared ? ' (shared)' : '']);
-  return ['holding ', ...names.flatMap((name, at) => (at ? [', ', ...name] : name))];
+    if (locks.length === 0) return ['holding no lock'];
+    const names = locks.map((lock) => [
+        el('code', null, lock.name),
+        lock.isShared ? ' (shared)' : '',
+    ]);
+    return ['holding ', ...names.flatMap((name, at) => (at ? [', ', ...name] : name))];
 }
 
 /** One event at fault. */
 function site(event) {
-  const stack = event.stack.length === 0 ? null : el('details', { class: 'stack' },
-    el('summary', null, counted(event.stack.length, 'caller')),
-    el('ol', null, event.stack.map((frame) => el('li', null, el('code', null, frame)))));
-  return el('div', { class: 'site' },
-    el('p', { class: 'site-head' }, el('b', null, event.thread.name), ' ',
-      el('code', null, event.op), el('span', { class: 'soft' }, ` event ${event.number}`)),
-    el('p', null, event.place.name ? [el('code', null, event.place.name), ', '] : null,
-      holding(event.held)),
-    code(event.place), stack);
+    const stack =
+        event.stack.length === 0
+            ? null
+            : el(
+                  'details',
+                  { class: 'stack' },
+                  el('summary', null, counted(event.stack.length, 'caller')),
+                  el(
+                      'ol',
+                      null,
+                      event.stack.map((frame) => el('li', null, el('code', null, frame))),
+                  ),
+              );
+    return el(
+        'div',
+        { class: 'site' },
+        el(
+            'p',
+            { class: 'site-head' },
+            el('b', null, event.thread.name),
+            ' ',
+            el('code', null, event.op),
+            el('span', { class: 'soft' }, ` event ${event.number}`),
+        ),
+        el(
+            'p',
+            null,
+            event.place.name ? [el('code', null, event.place.name), ', '] : null,
+            holding(event.held),
+        ),
+        code(event.place),
+        stack,
+    );
 }
 
 function known(entry) {
-  if (!entry) return null;
-  return el('div', null, el('p', null, entry.heading),
-    el('div', { class: 'scroll' }, el('table', { class: 'values' }, el('tbody', null,
-      entry.listed.map(([term, value]) =>
-        el('tr', null, el('td', null, el('code', null, term)), el('td', null, value)))))),
-    entry.more ? el('p', { class: 'soft' }, entry.more) : null);
+    if (!entry) return null;
+    return el(
+        'div',
+        null,
+        el('p', null, entry.heading),
+        el(
+            'div',
+            { class: 'scroll' },
+            el(
+                'table',
+                { class: 'values' },
+                el(
+                    'tbody',
+                    null,
+                    entry.listed.map(([term, value]) =>
+                        el(
+                            'tr',
+                            null,
+                            el('td', null, el('code', null, term)),
+                            el('td', null, value),
+                        ),
+                    ),
+                ),
+            ),
+        ),
+        entry.more ? el('p', { class: 'soft' }, entry.more) : null,
+    );
 }
 
 function choices(entry) {
-  if (!entry) return null;
-  const silent = 'A race detector says nothing about ';
-  return el('div', null, el('p', null, prose(entry.heading)),
-    el('ul', null,
-      entry.listed.map(([write, silence]) => el('li', null, write,
-        silence ? el('p', { class: 'soft' }, silent, 'this: ', prose(silence), '.') : null)),
-      entry.more ? el('li', { class: 'soft' }, `and ${entry.more} more`) : null),
-    entry.silence ? el('p', null, silent, 'these: ', prose(entry.silence), '.') : null);
+    if (!entry) return null;
+    const silent = 'A race detector says nothing about ';
+    return el(
+        'div',
+        null,
+        el('p', null, prose(entry.heading)),
+        el(
+            'ul',
+            null,
+            entry.listed.map(([write, silence]) =>
+                el(
+                    'li',
+                    null,
+                    write,
+                    silence
+                        ? el('p', { class: 'soft' }, silent, 'this: ', prose(silence), '.')
+                        : null,
+                ),
+            ),
+            entry.more ? el('li', { class: 'soft' }, `and ${entry.more} more`) : null,
+        ),
+        entry.silence ? el('p', null, silent, 'these: ', prose(entry.silence), '.') : null,
+    );
 }
 
 /** A command to be copied. */
 function command(text, why) {
-  const copy = button('Copy the command', {
-    class: 'copy',
-    onclick: (event) => {
-      const { target } = event;
-      const done = (word) => {
-        target.textContent = word;
-        setTimeout(() => { target.textContent = 'copy'; }, 1500);
-      };
-      if (!navigator.clipboard) { done('select it'); return; }
-      navigator.clipboard.writeText(text).then(() => done('copied'), () => done('select it'));
-    },
-  }, 'copy');
-  return el('div', { class: 'command' }, el('p', { class: 'soft' }, why),
-    el('div', { class: 'shell' }, el('div', { class: 'scroll', tabindex: 0, role: 'group',
-      'aria-label': why }, el('code', null, text)), copy));
+    const copy = button(
+        'Copy the command',
+        {
+            class: 'copy',
+            onclick: (event) => {
+                const { target } = event;
+                const done = (word) => {
+                    target.textContent = word;
+                    setTimeout(() => {
+                        target.textContent = 'copy';
+                    }, 1500);
+                };
+                if (!navigator.clipboard) {
+                    done('select it');
+                    return;
+                }
+                navigator.clipboard.writeText(text).then(
+                    () => done('copied'),
+                    () => done('select it'),
+                );
+            },
+        },
+        'copy',
+    );
+    return el(
+        'div',
+        { class: 'command' },
+        el('p', { class: 'soft' }, why),
+        el(
+            'div',
+            { class: 'shell' },
+            el(
+                'div',
+                { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': why },
+                el('code', null, text),
+            ),
+            copy,
+        ),
+    );
 }
 
 function next(finding) {
-  const { argument } = report.traces[finding.trace];
-  return el('section', null, el('h3', null, 'What to do next'),
-    report.is_explanation ? null
-      : command(`reweave explain ${argument} ${finding.id}`, 'The argument in words, step by step:'),
-    finding.guarantee !== 0 ? null
-      : command(`reweave confirm ${argument} ${finding.id} -- ./program`,
-        'If the trace was recorded from a program, see it happen there:'));
+    const { argument } = report.traces[finding.trace];
+    return el(
+        'section',
+        null,
+        el('h3', null, 'What to do next'),
+        report.is_explanation
+            ? null
+            : command(
+                  `reweave explain ${argument} ${finding.id}`,
+                  'The argument in words, step by step:',
+              ),
+        finding.guarantee !== 0
+            ? null
+            : command(
+                  `reweave confirm ${argument} ${finding.id} -- ./program`,
+                  'If the trace was recorded from a program, see it happen there:',
+              ),
+    );
 }
 
 /** The picture on a button. */
 function icon(d) {
-  return svg('svg', { width: 16, height: 16, viewBox: '0 0 16 16', class: 'icon', 'aria-hidden': 'true' },
-    svg('path', { d }));
+    return svg(
+        'svg',
+        { width: 16, height: 16, viewBox: '0 0 16 16', class: 'icon', 'aria-hidden': 'true' },
+        svg('path', { d }),
+    );
+}
+
+/** What turns the orders around, and steps. */
+function toolbar(view, switches, hasBoth, position) {
+    const turner = (name, text) => {
+        const turn = () => view.turn(name);
+        const attributes = {
+            type: 'button',
+            'aria-pressed': 'false',
+            id: `order-${name}`,
+            onclick: turn,
+        };
+        switches[name] = el('button', attributes, text);
+        return switches[name];
+    };
+    const stepper = (label, id, by, picture) =>
+        button(label, { id: `step-${id}`, onclick: () => view.step(by) }, icon(picture));
+    const orders = { class: 'switch', role: 'group', 'aria-label': 'Order' };
+    return el(
+        'div',
+        { class: 'toolbar' },
+        hasBoth
+            ? el(
+                  'div',
+                  orders,
+                  turner('observed', 'as observed'),
+                  turner('predicted', 'as predicted'),
+              )
+            : null,
+        el(
+            'div',
+            { class: 'steps', role: 'group', 'aria-label': 'Steps' },
+            stepper('To the start (Home)', 'first', -Infinity, 'M3 3V13M14 3 6 8 14 13z'),
+            stepper('Step back (left arrow)', 'back', -1, 'M12 3 4 8 12 13z'),
+            stepper('Step forward (right arrow)', 'on', 1, 'M4 3 12 8 4 13z'),
+            stepper('To the end (End)', 'last', Infinity, 'M13 3V13M2 3 10 8 2 13z'),
+            position,
+        ),
+    );
 }
 
 /** The drawing with what belongs to it: the switch between the orders, the steps, the state. */
 function evidence(finding, entry, chunk) {
-  const orders = { predicted: linesOf(chunk, entry.predicted), observed: linesOf(chunk, entry.observed) };
-  const threads = threadsOf([...orders.predicted, ...orders.observed]);
-  if (threads.length === 0) return null;
-  // A lock has the same colour in both orders.
-  const bars = [...barsOf(orders.observed, threads), ...barsOf(orders.predicted, threads)];
-  const locks = [...new Set(bars.map((bar) => bar.lock.name))];
-  const view = { goal: entry.goal, threads, locks, at: null };
-  const scroller = el('div', { class: 'scroll drawing', tabindex: 0, role: 'group',
-    'aria-label': 'Diagram' });
-  const side = el('div', { class: 'side', 'aria-live': 'polite', id: 'side' });
-  const legendBox = el('div');
-  const position = el('span', { class: 'position soft', id: 'position' });
-  const switches = {};
+    const orders = {
+        predicted: linesOf(chunk, entry.predicted),
+        observed: linesOf(chunk, entry.observed),
+    };
+    const threads = threadsOf([...orders.predicted, ...orders.observed]);
+    if (threads.length === 0) return null;
+    // A lock has the same colour in both orders.
+    const bars = [...barsOf(orders.observed, threads), ...barsOf(orders.predicted, threads)];
+    const locks = [...new Set(bars.map((bar) => bar.lock.name))];
+    const view = { goal: entry.goal, threads, locks, at: null };
+    const scroller = el('div', {
+        class: 'scroll drawing',
+        tabindex: 0,
+        role: 'group',
+        'aria-label': 'Diagram',
+    });
+    const side = el('div', { class: 'side', 'aria-live': 'polite', id: 'side' });
+    const legendBox = el('div');
+    const position = el('span', { class: 'position soft', id: 'position' });
+    const switches = {};
 
-  const draw = () => {
-    const drawing = diagram(view);
-    view.drawing = drawing;
-    scroller.replaceChildren(drawing.node);
-    legendBox.replaceChildren(legend(drawing, view));
-  };
-  const stops = () => view.lines.map((line, at) => at).filter((at) => !view.lines[at].gap);
-  view.go = (line) => { view.at = line; show(); };
-  view.step = (by) => {
-    const all = stops();
-    const at = view.at === null ? (by > 0 ? -1 : all.length) : all.indexOf(view.at);
-    const to = by === -Infinity ? 0 : by === Infinity ? all.length - 1 : at + by;
-    if (to < 0) view.at = null;
-    else view.at = all[Math.min(all.length - 1, to)];
-    show();
-  };
-  view.turn = (name) => {
-    const order = name || (view.isPredicted ? 'observed' : 'predicted');
-    if (orders[order].length === 0) return;
-    view.isPredicted = order === 'predicted';
-    view.lines = orders[order];
-    view.at = null;
-    for (const [key, node] of Object.entries(switches)) {
-      node.setAttribute('aria-pressed', String(key === order));
-    }
-    draw();
-    show();
-  };
-  const show = () => {
-    const all = stops();
-    position.textContent = view.at === null ? `${all.length} steps`
-      : `${all.indexOf(view.at) + 1} of ${all.length}`;
-    for (const node of view.drawing.node.querySelectorAll('.line')) {
-      const line = Number(node.dataset.line);
-      node.classList.toggle('now', line === view.at);
-      node.classList.toggle('later', view.at !== null && line > view.at);
-    }
-    side.replaceChildren(...aside(view, finding, entry));
-    const now = view.drawing.node.querySelector('.now .mark');
-    if (now) now.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-  };
+    const draw = () => {
+        const drawing = diagram(view);
+        view.drawing = drawing;
+        scroller.replaceChildren(drawing.node);
+        legendBox.replaceChildren(legend(drawing, view));
+    };
+    const stops = () => view.lines.map((line, at) => at).filter((at) => !view.lines[at].gap);
+    view.go = (line) => {
+        view.at = line;
+        show();
+    };
+    view.step = (by) => {
+        const all = stops();
+        const at = view.at === null ? (by > 0 ? -1 : all.length) : all.indexOf(view.at);
+        const to = by === -Infinity ? 0 : by === Infinity ? all.length - 1 : at + by;
+        if (to < 0) view.at = null;
+        else view.at = all[Math.min(all.length - 1, to)];
+        show();
+    };
+    view.turn = (name) => {
+        const order = name || (view.isPredicted ? 'observed' : 'predicted');
+        if (orders[order].length === 0) return;
+        view.isPredicted = order === 'predicted';
+        view.lines = orders[order];
+        view.at = null;
+        for (const [key, node] of Object.entries(switches)) {
+            node.setAttribute('aria-pressed', String(key === order));
+        }
+        draw();
+        show();
+    };
+    const show = () => {
+        const all = stops();
+        position.textContent =
+            view.at === null
+                ? `${all.length} steps`
+                : `${all.indexOf(view.at) + 1} of ${all.length}`;
+        for (const node of view.drawing.node.querySelectorAll('.line')) {
+            const line = Number(node.dataset.line);
+            node.classList.toggle('now', line === view.at);
+            node.classList.toggle('later', view.at !== null && line > view.at);
+        }
+        side.replaceChildren(...aside(view, finding, entry));
+        const now = view.drawing.node.querySelector('.now .mark');
+        if (now) now.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    };
 
-  const turner = (name, text) => {
-    switches[name] = el('button', { type: 'button', 'aria-pressed': 'false', id: `order-${name}`,
-      onclick: () => view.turn(name) }, text);
-    return switches[name];
-  };
-  const bar = el('div', { class: 'toolbar' },
-    entry.predicted.length === 0 ? null : el('div', { class: 'switch', role: 'group', 'aria-label': 'Order' },
-      turner('observed', 'as observed'), turner('predicted', 'as predicted')),
-    el('div', { class: 'steps', role: 'group', 'aria-label': 'Steps' },
-      button('To the start', { onclick: () => view.step(-Infinity), id: 'step-first' }, icon('M3 3V13M14 3 6 8 14 13z')),
-      button('Step back (left arrow)', { onclick: () => view.step(-1), id: 'step-back' }, icon('M12 3 4 8 12 13z')),
-      button('Step forward (right arrow)', { onclick: () => view.step(1), id: 'step-on' }, icon('M4 3 12 8 4 13z')),
-      button('To the end', { onclick: () => view.step(Infinity), id: 'step-last' }, icon('M13 3V13M2 3 10 8 2 13z')),
-      position));
-  page.view = view;
-  view.turn(entry.predicted.length ? 'predicted' : 'observed');
-  return el('section', { class: 'evidence' }, el('h3', null, 'How it comes about'),
-    el('p', null, chunk.strings[entry.heading]), bar,
-    el('div', { class: 'stage' }, el('div', { class: 'picture' }, scroller, legendBox), side),
-    (entry.notes || []).map((note) => el('p', null, prose(note))),
-    (entry.remarks || []).map((remark) => el('p', { class: 'remark' }, remark)));
+    const bar = toolbar(view, switches, entry.predicted.length > 0, position);
+    page.view = view;
+    view.turn(entry.predicted.length ? 'predicted' : 'observed');
+    return el(
+        'section',
+        { class: 'evidence' },
+        el('h3', null, 'How it comes about'),
+        el('p', null, chunk.strings[entry.heading]),
+        bar,
+        el('div', { class: 'stage' }, el('div', { class: 'picture' }, scroller, legendBox), side),
+        (entry.notes || []).map((note) => el('p', null, prose(note))),
+        (entry.remarks || []).map((remark) => el('p', { class: 'remark' }, remark)),
+    );
 }
 
-/** What is said beside the drawing: what happens now, who holds what, what variables have, the code. */
+/** What is said beside the drawing: what happens now, the code, locks and variables. */
 function aside(view, finding, entry) {
-  if (view.at === null) {
-    const text = view.isPredicted
-      ? 'This order did not happen, but could have. Step through it to see what each thread holds.'
-      : 'This is what happened. Step through it to see what each thread holds.';
-    return [el('p', { class: 'soft' }, text)];
-  }
-  const line = view.lines[view.at];
-  const { held, values } = situation(view.lines, view.threads, view.at);
-  const heading = {
-    race: 'Both can happen now, and nothing says which comes first:',
-    deadlock: 'Each waits for a lock that another one holds:',
-  }[entry.goal];
-  const words = line.cells.map((cell) => {
-    const value = valueOf(cell);
-    const never = cell.role === ROLE.never ? ' This does not happen.' : '';
-    const sees = sight(cell);
-    const end = line.isEnd ? ' is about to: ' : ' ';
-    return el('p', { class: 'deed' }, el('b', null, cell.event.thread.name), end,
-      prose(deed(cell.event)), value === null ? '' : [' = ', el('code', null, value)],
-      sees ? `, ${sees}` : '', '.', never,
-      el('span', { class: 'soft' }, ` event ${cell.event.number}`));
-  });
-  const holds = [...held].map(([thread, locks]) => el('tr', null, el('th', { scope: 'row' }, thread.name),
-    el('td', null, locks.length === 0 ? el('span', { class: 'soft' }, 'nothing')
-      : holding(locks).slice(1))));
-  const vars = [...values].slice(-8).map(([name, { value, by }]) => el('tr', null,
-    el('th', { scope: 'row' }, el('code', null, name)),
-    el('td', null, value ?? '?',
-      el('span', { class: 'soft' }, by ? ` by event ${by}` : by === 0 ? ' from the start' : ''))));
-  return [
-    line.isEnd && heading ? el('p', { class: 'clash-words' }, heading) : null, ...words,
-    ...line.cells.map((cell) => el('div', null,
-      cell.event.place.name ? el('p', { class: 'soft place' }, el('code', null, cell.event.place.name))
-        : null, code(cell.event.place))),
-    el('h4', null, 'Held'), el('table', { class: 'values' }, el('tbody', null, holds)),
-    vars.length ? el('h4', null, 'Variables, as last seen') : null,
-    vars.length ? el('table', { class: 'values' }, el('tbody', null, vars)) : null,
-  ].filter((node) => node !== null);
+    if (view.at === null) {
+        const text = view.isPredicted
+            ? 'This order did not happen, but could have. Step through it to see who holds what.'
+            : 'This is what happened. Step through it to see who holds what.';
+        return [el('p', { class: 'soft' }, text)];
+    }
+    const line = view.lines[view.at];
+    const { held, values } = situation(view.lines, view.threads, view.at);
+    const heading = {
+        race: 'Both can happen now, and nothing says which comes first:',
+        deadlock: 'Each waits for a lock that another one holds:',
+    }[entry.goal];
+    const words = line.cells.map((cell) => {
+        const value = valueOf(cell);
+        const never = cell.role === ROLE.never ? ' This does not happen.' : '';
+        const sees = sight(cell);
+        const end = line.isEnd ? ' is about to: ' : ' ';
+        return el(
+            'p',
+            { class: 'deed' },
+            el('b', null, cell.event.thread.name),
+            end,
+            prose(deed(cell.event)),
+            value === null ? '' : [' = ', el('code', null, value)],
+            sees ? `, ${sees}` : '',
+            '.',
+            never,
+            el('span', { class: 'soft' }, ` event ${cell.event.number}`),
+        );
+    });
+    const holds = [...held].map(([thread, locks]) =>
+        el(
+            'tr',
+            null,
+            el('th', { scope: 'row' }, thread.name),
+            el(
+                'td',
+                null,
+                locks.length === 0
+                    ? el('span', { class: 'soft' }, 'nothing')
+                    : holding(locks).slice(1),
+            ),
+        ),
+    );
+    const vars = [...values]
+        .slice(-8)
+        .map(([name, { value, by }]) =>
+            el(
+                'tr',
+                null,
+                el('th', { scope: 'row' }, el('code', null, name)),
+                el(
+                    'td',
+                    null,
+                    value ?? '?',
+                    el(
+                        'span',
+                        { class: 'soft' },
+                        by ? ` by event ${by}` : by === 0 ? ' from the start' : '',
+                    ),
+                ),
+            ),
+        );
+    return [
+        line.isEnd && heading ? el('p', { class: 'clash-words' }, heading) : null,
+        ...words,
+        ...line.cells.map((cell) =>
+            el(
+                'div',
+                null,
+                cell.event.place.name
+                    ? el('p', { class: 'soft place' }, el('code', null, cell.event.place.name))
+                    : null,
+                code(cell.event.place),
+            ),
+        ),
+        el('h4', null, 'Held'),
+        el('table', { class: 'values' }, el('tbody', null, holds)),
+        vars.length ? el('h4', null, 'Variables, as last seen') : null,
+        vars.length ? el('table', { class: 'values' }, el('tbody', null, vars)) : null,
+    ].filter((node) => node !== null);
 }
 
 /** All there is to say of `finding`. */
 function details(finding) {
-  page.view = null;
-  const chunk = chunkOf(finding.chunk);
-  if (chunk === null) {
-    const again = () => { if (list.selected === finding) select(finding, false); };
-    document.addEventListener('DOMContentLoaded', again, { once: true });
-    return el('p', { class: 'none soft' }, 'Loading…');
-  }
-  const entry = chunk.findings[finding.place];
-  const [guarantee, meaning] = report.guarantees[finding.guarantee];
-  const sites = entry.sites.map((at) => chunk.events[at]);
-  const trace = report.traces[finding.trace];
-  return el('article', { id: finding.anchor },
-    el('header', null,
-      el('h2', { tabindex: -1, id: 'heading' }, el('a', { href: `#${finding.anchor}` }, finding.id), ' ',
-        el('span', { class: `chip kind-${report.kinds[finding.kind]}` }, report.kinds[finding.kind]), ' ',
-        el('span', { class: finding.guarantee === 0 ? 'chip good' : 'chip soft', title: meaning },
-          guarantee),
-        entry.confirmed ? [' ', el('span', { class: 'chip good' }, 'confirmed')] : null),
-      report.traces.length > 1 ? el('p', { class: 'soft' }, trace.name) : null,
-      el('p', { class: 'message' }, prose(finding.message))),
-    el('div', { class: 'sites' }, entry.known ? null : sites.map(site)),
-    known(entry.known), choices(entry.choices),
-    entry.note ? el('p', null, entry.note, '.') : null,
-    entry.why ? el('section', { class: 'why' }, el('h3', null, entry.why[0]),
-      entry.why[1].map((paragraph) => el('p', null, prose(paragraph)))) : null,
-    evidence(finding, entry, chunk),
-    entry.confirmed ? el('p', null, el('b', { class: 'good' }, 'Confirmed'), ` in ${entry.confirmed}`)
-      : null,
-    entry.not_confirmed ? el('p', null, el('b', null, 'Not confirmed'), `: ${entry.not_confirmed}`) : null,
-    next(finding),
-    el('footer', { class: 'soft' }, meaning, ' ', `Found by ${chunk.strings[entry.analysis]}; fingerprint `,
-      el('code', null, entry.fingerprint), '.'));
+    page.view = null;
+    const chunk = chunkOf(finding.chunk);
+    if (chunk === null) {
+        const again = () => {
+            if (list.selected === finding) select(finding, false);
+        };
+        document.addEventListener('DOMContentLoaded', again, { once: true });
+        return el('p', { class: 'none soft' }, 'Loading…');
+    }
+    const entry = chunk.findings[finding.place];
+    const [guarantee, meaning] = report.guarantees[finding.guarantee];
+    const sites = entry.sites.map((at) => chunk.events[at]);
+    const trace = report.traces[finding.trace];
+    return el(
+        'article',
+        { id: finding.anchor },
+        el(
+            'header',
+            null,
+            el(
+                'h2',
+                { tabindex: -1, id: 'heading' },
+                el('a', { href: `#${finding.anchor}` }, finding.id),
+                ' ',
+                el(
+                    'span',
+                    { class: `chip kind-${report.kinds[finding.kind]}` },
+                    report.kinds[finding.kind],
+                ),
+                ' ',
+                el(
+                    'span',
+                    { class: finding.guarantee === 0 ? 'chip good' : 'chip soft', title: meaning },
+                    guarantee,
+                ),
+                entry.confirmed ? [' ', el('span', { class: 'chip good' }, 'confirmed')] : null,
+            ),
+            report.traces.length > 1 ? el('p', { class: 'soft' }, trace.name) : null,
+            el('p', { class: 'message' }, prose(finding.message)),
+        ),
+        el('div', { class: 'sites' }, entry.known ? null : sites.map(site)),
+        known(entry.known),
+        choices(entry.choices),
+        entry.note ? el('p', null, entry.note, '.') : null,
+        entry.why
+            ? el(
+                  'section',
+                  { class: 'why' },
+                  el('h3', null, entry.why[0]),
+                  entry.why[1].map((paragraph) => el('p', null, prose(paragraph))),
+              )
+            : null,
+        evidence(finding, entry, chunk),
+        entry.confirmed
+            ? el('p', null, el('b', { class: 'good' }, 'Confirmed'), ` in ${entry.confirmed}`)
+            : null,
+        entry.not_confirmed
+            ? el('p', null, el('b', null, 'Not confirmed'), `: ${entry.not_confirmed}`)
+            : null,
+        next(finding),
+        el(
+            'footer',
+            { class: 'soft' },
+            meaning,
+            ' ',
+            `Found by ${chunk.strings[entry.analysis]}; fingerprint `,
+            el('code', null, entry.fingerprint),
+            '.',
+        ),
+    );
 }

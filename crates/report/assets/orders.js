@@ -1,5 +1,4 @@
-
-// What a drawing shows, worked out from its rows: who holds what, who sees what, what waits for what.
+// What a drawing shows, worked out from its rows: who holds what, who sees what, who waits.
 
 const READS = new Set(['r', 'r?', 'ar', 'arw']);
 const WRITES = new Set(['w', 'aw', 'arw']);
@@ -11,168 +10,197 @@ const ROLE = { step: 0, fault: 1, next: 2, blocked: 3, never: 4, ahead: 5 };
 
 /** What an event does, in words. */
 function deed(event) {
-  const of = '`' + event.operand + '`';
-  const words = {
-    r: `reads ${of}`, 'r?': `reads ${of}`, ar: `reads ${of} atomically`,
-    w: `writes ${of}`, aw: `writes ${of} atomically`, arw: `updates ${of} atomically`,
-    acq: `takes ${of}`, rel: `gives ${of} back`, req: `asks for ${of}`,
-    racq: `takes ${of} in shared mode`, rrel: `gives ${of} back, which it shared`,
-    fork: `starts ${of}`, join: `waits for the end of ${of}`,
-    wait: `begins to wait on ${of}`, wake: `is woken from ${of}`,
-    timeout: `stops waiting on ${of}`, notify: `wakes one that waits on ${of}`,
-    notifyall: `wakes all that wait on ${of}`, arrive: `arrives at ${of}`, depart: `leaves ${of}`,
-    post: `raises ${of}`, take: `lowers ${of}`, alloc: `allocates ${of}`, free: `frees ${of}`,
-    begin: `begins block ${of}`, end: `ends block ${of}`, let: `assigns to ${of}`,
-    branch: 'branches', fence: 'makes a fence',
-  };
-  return words[event.kind] || `does ${event.op}`;
+    const of = '`' + event.operand + '`';
+    const words = {
+        r: `reads ${of}`,
+        'r?': `reads ${of}`,
+        ar: `reads ${of} atomically`,
+        w: `writes ${of}`,
+        aw: `writes ${of} atomically`,
+        arw: `updates ${of} atomically`,
+        acq: `takes ${of}`,
+        rel: `gives ${of} back`,
+        req: `asks for ${of}`,
+        racq: `takes ${of} in shared mode`,
+        rrel: `gives ${of} back, which it shared`,
+        fork: `starts ${of}`,
+        join: `waits for the end of ${of}`,
+        wait: `begins to wait on ${of}`,
+        wake: `is woken from ${of}`,
+        timeout: `stops waiting on ${of}`,
+        notify: `wakes one that waits on ${of}`,
+        notifyall: `wakes all that wait on ${of}`,
+        arrive: `arrives at ${of}`,
+        depart: `leaves ${of}`,
+        post: `raises ${of}`,
+        take: `lowers ${of}`,
+        alloc: `allocates ${of}`,
+        free: `frees ${of}`,
+        begin: `begins block ${of}`,
+        end: `ends block ${of}`,
+        let: `assigns to ${of}`,
+        branch: 'branches',
+        fence: 'makes a fence',
+    };
+    return words[event.kind] || `does ${event.op}`;
 }
 
 /** The locks that the thread of `event` holds after it. */
 function heldAfter(event) {
-  const others = event.held.filter((lock) => lock.name !== event.operand);
-  if (TAKES.has(event.kind)) {
-    const mine = event.held.find((lock) => lock.name === event.operand);
-    return [...others, mine || { name: event.operand, isShared: event.kind === 'racq' }];
-  }
-  return GIVES.has(event.kind) ? others : event.held;
+    if (event.after !== null) return event.after;
+    const others = event.held.filter((lock) => lock.name !== event.operand);
+    if (TAKES.has(event.kind)) {
+        const mine = event.held.find((lock) => lock.name === event.operand);
+        return [...others, mine || { name: event.operand, isShared: event.kind === 'racq' }];
+    }
+    return GIVES.has(event.kind) ? others : event.held;
 }
 
 /** The rows of an order as lines: events that happen at once at the end share one. */
 function linesOf(chunk, rows) {
-  const lines = [];
-  let count = 0;
-  for (const entry of rows) {
-    if (entry < 0) {
-      lines.push({ gap: -entry, cells: [] });
-      count -= entry;
-      continue;
+    const lines = [];
+    let count = 0;
+    for (const entry of rows) {
+        if (entry < 0) {
+            lines.push({ gap: -entry, cells: [] });
+            count -= entry;
+            continue;
+        }
+        const [at, role, seen] = typeof entry === 'number' ? [entry, ROLE.step] : entry;
+        const event = chunk.events[at];
+        const isStep = role === ROLE.step || role === ROLE.fault;
+        const saw = isStep || role === ROLE.ahead ? event.saw : null;
+        const sees = seen === undefined ? saw : seen < 0 ? null : seen;
+        if (isStep) count += 1;
+        const write = sees ? chunk.byNumber.get(sees) : undefined;
+        const cell = { event, role, step: isStep ? count : 0, sees, write };
+        const last = lines[lines.length - 1];
+        const isNext = role === ROLE.next || role === ROLE.blocked;
+        if (isNext && last && last.isEnd) last.cells.push(cell);
+        else lines.push({ gap: 0, cells: [cell], isEnd: isNext });
     }
-    const [at, role, seen] = typeof entry === 'number' ? [entry, ROLE.step] : entry;
-    const event = chunk.events[at];
-    const isStep = role === ROLE.step || role === ROLE.fault;
-    const saw = isStep || role === ROLE.ahead ? event.saw : null;
-    const sees = seen === undefined ? saw : seen < 0 ? null : seen;
-    if (isStep) count += 1;
-    const write = sees ? chunk.byNumber.get(sees) : undefined;
-    const cell = { event, role, step: isStep ? count : 0, sees, write };
-    const last = lines[lines.length - 1];
-    const isNext = role === ROLE.next || role === ROLE.blocked;
-    if (isNext && last && last.isEnd) last.cells.push(cell);
-    else lines.push({ gap: 0, cells: [cell], isEnd: isNext });
-  }
-  return lines;
+    return lines;
 }
 
 /** The threads of some lines, in the order of the trace. */
 function threadsOf(lines) {
-  const threads = new Set(lines.flatMap((line) => line.cells.map((cell) => cell.event.thread)));
-  return [...threads].sort((a, b) => a.number - b.number);
+    const threads = new Set(lines.flatMap((line) => line.cells.map((cell) => cell.event.thread)));
+    return [...threads].sort((a, b) => a.number - b.number);
 }
 
 /** The cells of `lines` with the numbers of their lines. */
 function cellsOf(lines) {
-  return lines.flatMap((line, at) => line.cells.map((cell) => ({ ...cell, line: at })));
+    return lines.flatMap((line, at) => line.cells.map((cell) => ({ ...cell, line: at })));
 }
 
 /** Where locks are held: thread, lock, from which line to which, as fractions of lines. */
 function barsOf(lines, threads) {
-  const bars = [];
-  for (const thread of threads) {
-    const mine = cellsOf(lines).filter((cell) =>
-      cell.event.thread === thread && cell.role !== ROLE.never);
-    const open = new Map();
-    const close = (key, at) => { bars.push({ ...open.get(key), to: at }); open.delete(key); };
-    const key = (lock) => `${lock.name}\n${lock.isShared}`;
-    let last = -1;
-    for (const cell of mine) {
-      const before = new Map(cell.event.held.map((lock) => [key(lock), lock]));
-      // What changed in between, changed where nothing is drawn.
-      const middle = last < 0 ? -0.5 : (last + cell.line) / 2;
-      for (const name of [...open.keys()]) if (!before.has(name)) close(name, middle);
-      for (const [name, lock] of before) {
-        if (!open.has(name)) open.set(name, { thread, lock, from: middle });
-      }
-      const happens = cell.role !== ROLE.next && cell.role !== ROLE.blocked;
-      const after = new Map((happens ? heldAfter(cell.event) : cell.event.held)
-        .map((lock) => [key(lock), lock]));
-      for (const name of [...open.keys()]) if (!after.has(name)) close(name, cell.line);
-      for (const [name, lock] of after) {
-        if (!open.has(name)) open.set(name, { thread, lock, from: cell.line });
-      }
-      last = cell.line;
+    const bars = [];
+    for (const thread of threads) {
+        const mine = cellsOf(lines).filter(
+            (cell) => cell.event.thread === thread && cell.role !== ROLE.never,
+        );
+        const open = new Map();
+        const close = (key, at) => {
+            bars.push({ ...open.get(key), to: at });
+            open.delete(key);
+        };
+        const key = (lock) => `${lock.name}\n${lock.isShared}`;
+        let last = -1;
+        for (const cell of mine) {
+            const before = new Map(cell.event.held.map((lock) => [key(lock), lock]));
+            // What changed in between, changed where nothing is drawn.
+            const middle = last < 0 ? -0.5 : (last + cell.line) / 2;
+            for (const name of [...open.keys()]) if (!before.has(name)) close(name, middle);
+            for (const [name, lock] of before) {
+                if (!open.has(name)) open.set(name, { thread, lock, from: middle });
+            }
+            const happens = cell.role !== ROLE.next && cell.role !== ROLE.blocked;
+            const after = new Map(
+                (happens ? heldAfter(cell.event) : cell.event.held).map((lock) => [
+                    key(lock),
+                    lock,
+                ]),
+            );
+            for (const name of [...open.keys()]) if (!after.has(name)) close(name, cell.line);
+            for (const [name, lock] of after) {
+                if (!open.has(name)) open.set(name, { thread, lock, from: cell.line });
+            }
+            last = cell.line;
+        }
+        for (const name of [...open.keys()]) close(name, lines.length - 0.5);
     }
-    for (const name of [...open.keys()]) close(name, lines.length - 0.5);
-  }
-  return bars;
+    return bars;
 }
 
-/** What leads from one event to another: what is read, locks handed over, threads started and ended. */
+/** What leads from one event to another: reads, locks handed over, threads started and ended. */
 function arrowsOf(lines) {
-  const cells = cellsOf(lines).filter((cell) => cell.role !== ROLE.never);
-  const byNumber = new Map(cells.map((cell) => [cell.event.number, cell]));
-  const arrows = [];
-  const given = new Map();
-  const lastOf = new Map();
-  const started = new Map();
-  for (const cell of cells) {
-    const { event } = cell;
-    const seen = cell.sees ? byNumber.get(cell.sees) : undefined;
-    if (seen && seen.event.thread !== event.thread) {
-      arrows.push({ kind: 'reads', from: seen, to: cell, isFault: cell.role === ROLE.fault });
+    const cells = cellsOf(lines).filter((cell) => cell.role !== ROLE.never);
+    const byNumber = new Map(cells.map((cell) => [cell.event.number, cell]));
+    const arrows = [];
+    const given = new Map();
+    const lastOf = new Map();
+    const started = new Map();
+    for (const cell of cells) {
+        const { event } = cell;
+        const seen = cell.sees ? byNumber.get(cell.sees) : undefined;
+        if (seen && seen.event.thread !== event.thread) {
+            arrows.push({ kind: 'reads', from: seen, to: cell, isFault: cell.role === ROLE.fault });
+        }
+        if (!lastOf.has(event.thread) && started.has(event.thread)) {
+            arrows.push({ kind: 'starts', from: started.get(event.thread), to: cell });
+        }
+        if (event.kind === 'fork' && event.other) started.set(event.other, cell);
+        if (event.kind === 'join' && event.other && lastOf.has(event.other)) {
+            arrows.push({ kind: 'starts', from: lastOf.get(event.other), to: cell });
+        }
+        if (TAKES.has(event.kind) && cell.role !== ROLE.blocked && cell.role !== ROLE.next) {
+            const before = given.get(event.operand);
+            if (before && before.event.thread !== event.thread) {
+                arrows.push({ kind: 'hands', from: before, to: cell });
+            }
+        }
+        if (GIVES.has(event.kind)) given.set(event.operand, cell);
+        lastOf.set(event.thread, cell);
     }
-    if (!lastOf.has(event.thread) && started.has(event.thread)) {
-      arrows.push({ kind: 'starts', from: started.get(event.thread), to: cell });
-    }
-    if (event.kind === 'fork' && event.other) started.set(event.other, cell);
-    if (event.kind === 'join' && event.other && lastOf.has(event.other)) {
-      arrows.push({ kind: 'starts', from: lastOf.get(event.other), to: cell });
-    }
-    if (TAKES.has(event.kind) && cell.role !== ROLE.blocked && cell.role !== ROLE.next) {
-      const before = given.get(event.operand);
-      if (before && before.event.thread !== event.thread) {
-        arrows.push({ kind: 'hands', from: before, to: cell });
-      }
-    }
-    if (GIVES.has(event.kind)) given.set(event.operand, cell);
-    lastOf.set(event.thread, cell);
-  }
-  return arrows;
+    return arrows;
 }
 
 /** Who holds what, and what was last seen of variables, after the lines up to `until`. */
 function situation(lines, threads, until) {
-  const held = new Map();
-  const values = new Map();
-  for (const thread of threads) {
-    const first = cellsOf(lines).find((cell) => cell.event.thread === thread);
-    held.set(thread, first ? first.event.held : []);
-  }
-  for (const cell of cellsOf(lines.slice(0, until + 1))) {
-    const { event, role, sees } = cell;
-    if (role === ROLE.never) continue;
-    const happens = role !== ROLE.next && role !== ROLE.blocked;
-    held.set(event.thread, happens ? heldAfter(event) : event.held);
-    if (happens && (READS.has(event.kind) || WRITES.has(event.kind))) {
-      const by = WRITES.has(event.kind) ? event.number : sees;
-      values.set(event.operand, { value: valueOf(cell), by });
+    const held = new Map();
+    const values = new Map();
+    for (const thread of threads) {
+        const first = cellsOf(lines).find((cell) => cell.event.thread === thread);
+        held.set(thread, first ? first.event.held : []);
     }
-  }
-  return { held, values };
+    for (const cell of cellsOf(lines.slice(0, until + 1))) {
+        const { event, role, sees } = cell;
+        if (role === ROLE.never) continue;
+        const happens = role !== ROLE.next && role !== ROLE.blocked;
+        held.set(event.thread, happens ? heldAfter(event) : event.held);
+        if (happens && (READS.has(event.kind) || WRITES.has(event.kind))) {
+            const by = WRITES.has(event.kind) ? event.number : sees;
+            values.set(event.operand, { value: valueOf(cell), by });
+        }
+    }
+    return { held, values };
 }
 
 /** The value that an access gives or gets in this order, where it is known. */
 function valueOf(cell) {
-  const { event, sees, write } = cell;
-  if (!READS.has(event.kind) || event.kind === 'arw') return event.value;
-  if (sees === null || sees === event.saw) return event.value;
-  return write && write.kind !== 'arw' ? write.value : null;
+    const { event, role, sees, write } = cell;
+    if (!READS.has(event.kind) || event.kind === 'arw') return event.value;
+    // What is read when it comes to that is not known.
+    if ([ROLE.next, ROLE.blocked, ROLE.never].includes(role)) return null;
+    if (sees === null || sees === event.saw) return event.value;
+    return write && write.kind !== 'arw' ? write.value : null;
 }
 
 /** What a read sees, in words, and what it saw where that is something else. */
 function sight(cell) {
-  if (cell.sees === null) return '';
-  const name = (number) => (number === 0 ? 'the initial value' : `event ${number}`);
-  const isNew = cell.event.saw !== null && cell.event.saw !== cell.sees;
-  return `sees ${name(cell.sees)}${isNew ? `, not ${name(cell.event.saw)}` : ''}`;
+    if (cell.sees === null) return '';
+    const name = (number) => (number === 0 ? 'the initial value' : `event ${number}`);
+    const isNew = cell.event.saw !== null && cell.event.saw !== cell.sees;
+    return `sees ${name(cell.sees)}${isNew ? `, not ${name(cell.event.saw)}` : ''}`;
 }

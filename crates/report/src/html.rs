@@ -27,7 +27,12 @@ pub(crate) use data::Why;
 pub(crate) use plain::{evidence, foot, head};
 
 /// How all pages look.
-const STYLE: &str = include_str!("../assets/report.css");
+const STYLE: &str = concat!(
+    include_str!("../assets/theme.css"),
+    include_str!("../assets/report.css"),
+    include_str!("../assets/diagram.css"),
+    include_str!("../assets/plain.css"),
+);
 
 /// What makes a page of findings move, in the order in which the parts need each other.
 const SCRIPT: &str = concat!(

@@ -9,7 +9,7 @@ use std::hash::Hash;
 
 use reweave_analysis::{Guarantee, Kind, Reported};
 use reweave_trace::views::Mode;
-use reweave_trace::{EventId, ThreadId, Trace};
+use reweave_trace::{EventId, NameKind, Op, ThreadId, Trace};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -216,8 +216,9 @@ pub(super) struct PlaceEntry(
     pub(super) Option<u32>,
 );
 
-/// Number, thread, kind of operation, operand, how the operation is spelled if not in the usual way, place, stack, locks held,
-/// value, for a fork or a join the thread it is of, and for a read what it saw (0 is the initial value).
+/// Number, thread, kind of operation, operand, how the operation is spelled if not in the usual way,
+/// place, stack, locks held, value, for a fork or a join the thread it is of, for a read what it saw
+/// (0 is the initial value), and for what takes or gives back a lock the locks held afterwards.
 #[derive(Serialize)]
 struct EventEntry(
     u32,
@@ -231,6 +232,7 @@ struct EventEntry(
     Option<String>,
     Option<usize>,
     Option<u32>,
+    Option<usize>,
 );
 
 #[derive(Serialize)]
@@ -462,16 +464,19 @@ impl Builder<'_> {
         let kind = event.op.kind();
         let (_, operand) = event.op.encode();
         let operand = match kind.operand() {
-            reweave_trace::NameKind::None => "",
+            NameKind::None => "",
             space => names.name(space, operand),
         };
         let (spelled, usual) =
             (names.spell(event.op).to_string(), format!("{}({operand})", kind.word()));
         let other = match event.op {
-            reweave_trace::Op::Fork(thread) | reweave_trace::Op::Join(thread) => Some(thread),
+            Op::Fork(thread) | Op::Join(thread) => Some(thread),
             _ => None,
         };
         let stack = names.stack(event.site).map(|frame| self.strings.id(frame)).collect();
+        let next = trace.thread_events(event.thread).get(trace.position(id) as usize + 1);
+        let next = next.filter(|_| kind.operand() == NameKind::Lock);
+        let after = next.map(|&next| held(trace, next, &mut self.strings));
         let held = held(trace, id, &mut self.strings);
         let location = names.location(event.site);
         EventEntry(
@@ -486,6 +491,7 @@ impl Builder<'_> {
             known_value(trace, id).map(|value| value.to_string()),
             other.map(|thread| self.thread(thread)),
             observed(trace, id).map(|seen| seen.write().map_or(0, EventId::number)),
+            after.map(|held| self.held.id(held)),
         )
     }
 
