@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use expect_test::expect;
+use expect_test::{expect, expect_file};
 use jsonschema::Validator;
 use reweave_analysis::{Analysis, Outcome, Settings};
 use reweave_catalog::Quiet;
@@ -226,146 +226,8 @@ fn sarif_tells_of_a_race_with_its_schedule() {
     let found = outcome(&trace, "races.exact", false);
     let text = bytes(|out| reweave_report::sarif(out, &[Examined::new("a.std", &trace, &found)]));
     let result = &parsed(&text)["runs"][0]["results"][0];
-    expect![[r#"
-        {
-          "codeFlows": [
-            {
-              "message": {
-                "text": "A schedule that leads there"
-              },
-              "threadFlows": [
-                {
-                  "id": "T1",
-                  "locations": [
-                    {
-                      "executionOrder": 1,
-                      "kinds": [
-                        "acquire",
-                        "lock"
-                      ],
-                      "location": {
-                        "message": {
-                          "text": "T1: `acq(m)`, holding no lock"
-                        },
-                        "physicalLocation": {
-                          "artifactLocation": {
-                            "uri": "src/a%20b.c",
-                            "uriBaseId": "%SRCROOT%"
-                          },
-                          "region": {
-                            "startLine": 1
-                          }
-                        }
-                      }
-                    },
-                    {
-                      "executionOrder": 2,
-                      "importance": "essential",
-                      "kinds": [
-                        "memory",
-                        "danger"
-                      ],
-                      "location": {
-                        "message": {
-                          "text": "T1: `w(x)` is next, holding m"
-                        },
-                        "physicalLocation": {
-                          "artifactLocation": {
-                            "uri": "src/a%20b.c",
-                            "uriBaseId": "%SRCROOT%"
-                          },
-                          "region": {
-                            "startColumn": 7,
-                            "startLine": 2
-                          }
-                        }
-                      }
-                    }
-                  ]
-                },
-                {
-                  "id": "T2",
-                  "locations": [
-                    {
-                      "executionOrder": 2,
-                      "importance": "essential",
-                      "kinds": [
-                        "memory",
-                        "danger"
-                      ],
-                      "location": {
-                        "message": {
-                          "text": "T2: `w(x)` is next, holding no lock"
-                        },
-                        "physicalLocation": {
-                          "artifactLocation": {
-                            "uri": "file:///usr/include/b.h"
-                          },
-                          "region": {
-                            "startLine": 9
-                          }
-                        }
-                      }
-                    }
-                  ]
-                }
-              ]
-            }
-          ],
-          "level": "error",
-          "locations": [
-            {
-              "message": {
-                "text": "event 2, T1: `w(x)`, holding m"
-              },
-              "physicalLocation": {
-                "artifactLocation": {
-                  "uri": "src/a%20b.c",
-                  "uriBaseId": "%SRCROOT%"
-                },
-                "region": {
-                  "startColumn": 7,
-                  "startLine": 2
-                }
-              }
-            }
-          ],
-          "message": {
-            "text": "`w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time. The independent checker accepted the schedule."
-          },
-          "occurrenceCount": 1,
-          "partialFingerprints": {
-            "reweave/v1": "0ef17b28e7df3fda"
-          },
-          "properties": {
-            "analysis": "races.exact",
-            "events": [
-              2,
-              4
-            ],
-            "guarantee": "witnessed",
-            "id": "R1",
-            "trace": "a.std"
-          },
-          "relatedLocations": [
-            {
-              "id": 1,
-              "message": {
-                "text": "event 4, T2: `w(x)`, holding no lock"
-              },
-              "physicalLocation": {
-                "artifactLocation": {
-                  "uri": "file:///usr/include/b.h"
-                },
-                "region": {
-                  "startLine": 9
-                }
-              }
-            }
-          ],
-          "ruleId": "race",
-          "ruleIndex": 1
-        }"#]].assert_eq(&serde_json::to_string_pretty(result).expect("it is JSON"));
+    let result = serde_json::to_string_pretty(result).expect("it is JSON") + "\n";
+    expect_file!["golden/race.sarif.json"].assert_eq(&result);
 }
 
 #[test]
