@@ -132,6 +132,34 @@ function choices(entry) {
     );
 }
 
+// A part of the argument for a finding.
+function part(it) {
+    const steps = (it.steps ?? []).map(([number, thread, op, reason]) =>
+        el(
+            'tr',
+            null,
+            el('td', { class: 'number' }, number),
+            el('td', null, thread),
+            el('td', null, el('code', null, op)),
+            el('td', { class: 'soft' }, reason),
+        ),
+    );
+    const table = el(
+        'div',
+        { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': it.heading },
+        el('table', { class: 'steps' }, el('tbody', null, steps)),
+    );
+    return el(
+        'section',
+        { class: 'why' },
+        el('h3', null, it.heading),
+        steps.length > 0 ? table : null,
+        it.is_list
+            ? el('ul', null, it.paragraphs.map((line) => el('li', null, prose(line))))
+            : it.paragraphs.map((paragraph) => el('p', null, prose(paragraph))),
+    );
+}
+
 /** A command to be copied. */
 function command(text, why) {
     const copy = button(
@@ -460,15 +488,9 @@ function details(finding) {
         known(entry.known),
         choices(entry.choices),
         entry.note ? el('p', null, entry.note, '.') : null,
-        entry.why
-            ? el(
-                  'section',
-                  { class: 'why' },
-                  el('h3', null, entry.why[0]),
-                  entry.why[1].map((paragraph) => el('p', null, prose(paragraph))),
-              )
-            : null,
+        entry.argument ? entry.argument.before.map(part) : null,
         evidence(finding, entry, chunk),
+        entry.argument ? entry.argument.after.map(part) : null,
         entry.confirmed
             ? el('p', null, el('b', { class: 'good' }, 'Confirmed'), ` in ${entry.confirmed}`)
             : null,

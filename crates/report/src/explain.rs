@@ -81,11 +81,6 @@ impl<'a> Explanation<'a> {
         }
     }
 
-    /// What introduces why it is a fault.
-    const fn why_heading(&self) -> &'static str {
-        why_heading(self.reported.finding.kind)
-    }
-
     /// What introduces its state or its schedule; none if it has neither.
     fn evidence_heading(&self) -> Option<&'static str> {
         let finding = &self.reported.finding;

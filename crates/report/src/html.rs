@@ -23,7 +23,7 @@ use crate::{Examined, title};
 use data::{CHUNK, Chunk, List};
 use slice::Reach;
 
-pub(crate) use data::Why;
+pub(crate) use data::{Argument, Part};
 pub(crate) use plain::{evidence, foot, head};
 
 /// How all pages look.
@@ -77,18 +77,18 @@ pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     write_plain(out, &list.heading, |out| plain::report(out, examined))
 }
 
-/// Writes a page on `reported` alone, one of the findings of `examined`, with `why` it is a fault and
-/// what `plain` writes for readers without a script.
+/// Writes a page on `reported` alone, one of the findings of `examined`, with the `argument` for it
+/// and what `plain` writes for readers without a script.
 pub(crate) fn explanation_page(
     out: &mut dyn Write,
     examined: &Examined<'_>,
     reported: &Reported,
-    why: Why,
+    argument: Argument,
     plain: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     let list = List::of_one(examined, reported);
     let findings = std::slice::from_ref(reported);
-    let chunk = Chunk::of(examined, findings, Reach::FULL, Some(why));
+    let chunk = Chunk::of(examined, findings, Reach::FULL, Some(argument));
     start(out, &format!("{} of {}: reweave", reported.id, title(examined.path)), true)?;
     write_data(out, "report", &list)?;
     write_data(out, "chunk0", &chunk)?;

@@ -6,9 +6,9 @@ use reweave_analysis::Reported;
 use reweave_trace::Trace;
 
 use super::sides::Mark;
-use super::{Explanation, Row, Side};
-use crate::html::{evidence, explanation_page, foot, head};
-use crate::shown::{markup, prose};
+use super::{Explanation, FIX_HEADING, Row, STEPS_HEADING, Side, Step};
+use crate::html::{Argument, Part, evidence, explanation_page, foot, head};
+use crate::shown::{markup, prose, shown};
 use crate::table::Extent;
 use crate::text::size;
 use crate::{Examined, title};
@@ -23,8 +23,39 @@ pub fn explanation_html(
     reported: &Reported,
 ) -> io::Result<()> {
     let explanation = Explanation::of(examined.trace, reported);
-    let why = (explanation.why_heading().to_owned(), explanation.why.clone());
-    explanation_page(out, examined, reported, why, |out| write_plain(out, examined, &explanation))
+    let argument = || argument(examined.trace, &explanation);
+    explanation_page(out, examined, reported, argument(), |out| {
+        write_plain(out, examined, &explanation, &argument())
+    })
+}
+
+/// What is said before the schedule, and after it.
+fn argument(trace: &Trace, explanation: &Explanation<'_>) -> Argument {
+    let part = |heading, steps, paragraphs: &[String], is_list| {
+        let paragraphs = paragraphs.iter().map(|text| shown(text).into_owned()).collect();
+        Part { heading, steps, paragraphs, is_list }
+    };
+    let sections = explanation.sections.iter();
+    let before =
+        sections.map(|it| part(it.heading, Vec::new(), &it.paragraphs, it.is_list)).collect();
+    let steps = explanation.steps.iter().map(|step| step_cells(trace, step)).collect();
+    let after = [
+        part(STEPS_HEADING, steps, &explanation.ending, false),
+        part(FIX_HEADING, Vec::new(), &explanation.fix, false),
+    ];
+    let is_said = |part: &Part| !part.steps.is_empty() || !part.paragraphs.is_empty();
+    Argument { before, after: after.into_iter().filter(is_said).collect() }
+}
+
+/// A step, who makes it, what happens, and why it may.
+fn step_cells(trace: &Trace, step: &Step) -> [String; 4] {
+    let (event, names) = (trace.event(step.event), trace.names());
+    let thread = names.threads.name(event.thread);
+    let reason = step.reason.words(trace, step.event);
+    let texts =
+        [thread, &names.spell(event.op).to_string(), &reason].map(|it| shown(it).into_owned());
+    let [thread, op, reason] = texts;
+    [step.step.to_string(), thread, op, reason]
 }
 
 /// Writes what a reader without a script sees.
@@ -32,6 +63,7 @@ fn write_plain(
     out: &mut dyn Write,
     examined: &Examined<'_>,
     explanation: &Explanation<'_>,
+    argument: &Argument,
 ) -> io::Result<()> {
     let Examined { path, trace, .. } = *examined;
     let reported = explanation.reported;
@@ -39,10 +71,7 @@ fn write_plain(
     writeln!(out, "<p class=\"soft\">{}</p>", size(trace))?;
     writeln!(out, "<article id=\"{}\">", reported.id)?;
     head(out, trace, reported)?;
-    writeln!(out, "<h4>{}</h4>", explanation.why_heading())?;
-    for paragraph in &explanation.why {
-        writeln!(out, "<p>{}</p>", prose(paragraph))?;
-    }
+    argument.before.iter().try_for_each(|part| write_part(out, part))?;
     if let Some(heading) = explanation.evidence_heading() {
         writeln!(out, "<h4>{heading}</h4>")?;
         evidence(out, trace, &reported.finding, Extent::FULL)?;
@@ -53,8 +82,29 @@ fn write_plain(
         write_side(out, trace, "in the schedule", &sides.scheduled)?;
         writeln!(out, "</div>")?;
     }
+    argument.after.iter().try_for_each(|part| write_part(out, part))?;
     foot(out, reported)?;
     writeln!(out, "</article>")
+}
+
+fn write_part(out: &mut dyn Write, part: &Part) -> io::Result<()> {
+    writeln!(out, "<h4>{}</h4>", part.heading)?;
+    if !part.steps.is_empty() {
+        writeln!(out, "<div class=\"scroll\"><table>")?;
+        for step in &part.steps {
+            let [step, thread, op, reason] = step.each_ref().map(|text| markup(text));
+            writeln!(
+                out,
+                "<tr><td class=\"number\">{step}</td><td>{thread}</td>\
+                 <td class=\"step\">{op}</td><td>{reason}</td></tr>"
+            )?;
+        }
+        writeln!(out, "</table></div>")?;
+    }
+    for paragraph in &part.paragraphs {
+        writeln!(out, "<p>{}</p>", prose(paragraph))?;
+    }
+    Ok(())
 }
 
 fn write_side(out: &mut dyn Write, trace: &Trace, title: &str, side: &Side) -> io::Result<()> {

@@ -246,9 +246,9 @@ struct FindingEntry {
     known: Option<KnownEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     choices: Option<ChoicesEntry>,
-    /// What introduces why it is a fault, and that, a paragraph each.
+    /// Why it is a fault and is possible, if it is explained.
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<(String, Vec<String>)>,
+    argument: Option<Argument>,
     /// What introduces the drawing.
     heading: u32,
     /// What the drawing is of: `race`, `deadlock`, `next`, `order` or `state`.
@@ -350,16 +350,33 @@ struct Builder<'a> {
     by_event: FxHashMap<EventId, usize>,
 }
 
-/// Why a finding is a fault: what introduces that, and a paragraph each.
-pub(crate) type Why = (String, Vec<String>);
+/// Why a finding is a fault and is possible: what is said before its drawing, and after it.
+#[derive(Serialize)]
+pub(crate) struct Argument {
+    pub(crate) before: Vec<Part>,
+    pub(crate) after: Vec<Part>,
+}
+
+/// A part of an argument. Its texts are shown as they are.
+#[derive(Serialize)]
+pub(crate) struct Part {
+    pub(crate) heading: &'static str,
+    /// Steps of a schedule: the number, the thread, what it does, and why it may.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) steps: Vec<[String; 4]>,
+    pub(crate) paragraphs: Vec<String>,
+    /// Whether the paragraphs are lines that belong together.
+    pub(crate) is_list: bool,
+}
 
 impl Chunk {
-    /// What there is to say of `findings`, which are of `examined`; `why` is that of the only one.
+    /// What there is to say of `findings`, which are of `examined`; `argument` is that for the only
+    /// one.
     pub(super) fn of(
         examined: &Examined<'_>,
         findings: &[Reported],
         reach: Reach,
-        why: Option<Why>,
+        argument: Option<Argument>,
     ) -> Self {
         let mut builder = Builder {
             examined: *examined,
@@ -375,9 +392,7 @@ impl Chunk {
         let mut entries: Vec<FindingEntry> =
             findings.iter().map(|reported| builder.finding(reported)).collect();
         if let [only] = &mut entries[..] {
-            only.why = why.map(|(heading, paragraphs)| {
-                (heading, paragraphs.iter().map(|it| shown(it).into_owned()).collect())
-            });
+            only.argument = argument;
         }
         let (places, files) = builder.code.finish();
         Self {
@@ -411,7 +426,7 @@ impl Builder<'_> {
             note: instances_note(finding),
             known: finding.detail.state().and_then(|state| known_entry(&Known::of(state))),
             choices: Choices::of(trace, finding).as_ref().map(choices_entry),
-            why: None,
+            argument: None,
             heading: self.strings.id(match (&picture, proof) {
                 (Some(picture), _) => picture.heading,
                 (None, Some(proof)) => heading(proof),
