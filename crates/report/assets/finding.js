@@ -375,7 +375,7 @@ function aside(view, finding, entry) {
         const value = valueOf(cell);
         const never = cell.role === ROLE.never ? ' This does not happen.' : '';
         const sees = sight(cell);
-        const end = line.isEnd ? ' is about to: ' : ' ';
+        const end = line.isEnd ? ' is next: ' : ' ';
         return el(
             'p',
             { class: 'deed' },

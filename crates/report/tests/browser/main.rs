@@ -97,7 +97,7 @@ fn the_end_of_a_predicted_race_shows_both_accesses_at_once() {
     let at_once = "return document.querySelectorAll('.line.end.now .op').length";
     assert_eq!(browser.run(at_once), 2);
     let said = side(&browser);
-    for part in ["Both can happen now", "teller is about to: writes rate", "nothing orders this"] {
+    for part in ["Both can happen now", "teller is next: writes rate", "nothing orders this"] {
         assert!(said.contains(part), "{part} in {said}");
     }
     browser.screenshot("race-end");
