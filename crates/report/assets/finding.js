@@ -203,24 +203,17 @@ function command(text, why) {
     );
 }
 
-function next(finding) {
-    const { argument } = report.traces[finding.trace];
+function next(entry) {
+    const explain = report.is_explanation ? null : entry.explain;
+    if (!explain && !entry.confirm) return null;
     return el(
         'section',
         null,
         el('h3', null, 'What to do next'),
-        report.is_explanation
-            ? null
-            : command(
-                  `reweave explain ${argument} ${finding.id}`,
-                  'The argument in words, step by step:',
-              ),
-        finding.guarantee !== 0
-            ? null
-            : command(
-                  `reweave confirm ${argument} ${finding.id} -- ./program`,
-                  'If the trace was recorded from a program, see it happen there:',
-              ),
+        explain ? command(explain, 'The argument in words, step by step:') : null,
+        entry.confirm
+            ? command(entry.confirm, 'See it happen; CMD is the program, as it was recorded:')
+            : null,
     );
 }
 
@@ -497,7 +490,7 @@ function details(finding) {
         entry.not_confirmed
             ? el('p', null, el('b', null, 'Not confirmed'), `: ${entry.not_confirmed}`)
             : null,
-        next(finding),
+        next(entry),
         el(
             'footer',
             { class: 'soft' },

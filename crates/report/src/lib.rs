@@ -91,6 +91,8 @@ pub struct Examined<'a> {
     pub sources: &'a Sources,
     /// What was found and is not in `outcome`.
     pub set_aside: SetAside,
+    /// Whether the trace can be read again at `path`; else no command is named that does.
+    pub is_kept: bool,
 }
 
 impl<'a> Examined<'a> {
@@ -98,8 +100,8 @@ impl<'a> Examined<'a> {
     #[must_use]
     pub fn new(path: &'a str, trace: &'a Trace, outcome: &'a Outcome) -> Self {
         static NONE: Sources = Sources::none();
-        let set_aside = SetAside::default();
-        Self { path, trace, outcome, confirmations: &[], sources: &NONE, set_aside }
+        let (set_aside, is_kept) = (SetAside::default(), path != "-");
+        Self { path, trace, outcome, confirmations: &[], sources: &NONE, set_aside, is_kept }
     }
 }
 

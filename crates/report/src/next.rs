@@ -51,12 +51,12 @@ fn analyses(examined: &Examined<'_>) -> Vec<String> {
 
 /// The command that explains `reported`; none if its trace cannot be read again.
 pub(crate) fn explain(examined: &Examined<'_>, reported: &Reported) -> Option<String> {
-    (examined.path != "-").then(|| format!("reweave explain {}", again(examined, reported)))
+    examined.is_kept.then(|| format!("reweave explain {}", again(examined, reported)))
 }
 
 /// The command that replays `reported`; none if the trace is of no real program, or nothing proves it.
 pub(crate) fn confirm(examined: &Examined<'_>, reported: &Reported) -> Option<String> {
-    let is_recorded = examined.path != "-" && examined.trace.origins().is_some();
+    let is_recorded = examined.is_kept && examined.trace.origins().is_some();
     let is_proven = reported.finding.guarantee() == Guarantee::Witnessed;
     let is_open = examined.replayed(&reported.id).is_none();
     let words = || format!("reweave confirm {} -- CMD", again(examined, reported));

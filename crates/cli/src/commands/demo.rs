@@ -14,8 +14,9 @@ use anyhow::Context as _;
 use reweave_analysis::{Outcome, Settings};
 use reweave_catalog::Quiet;
 use reweave_format::ReadOptions;
-use reweave_report::{Confirmation, Examined};
+use reweave_report::{Confirmation, Examined, Sources};
 use reweave_trace::Trace;
+use tempfile::TempDir;
 
 use super::cc::own_path;
 use super::confirm::{self, Replaying};
@@ -56,6 +57,9 @@ struct Story {
     /// What we find.
     found: Outcome,
     confirmations: Vec<Confirmation>,
+    sources: Sources,
+    /// Where the program was built, kept as long as its code is shown.
+    _folder: Option<TempDir>,
     /// What a recorded program printed; none for the bundled run.
     printed: Option<String>,
 }
@@ -70,7 +74,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     };
     let examined = Examined::new(story.name, &story.trace, &story.found);
-    let examined = Examined { confirmations: &story.confirmations, ..examined };
+    let (confirmations, sources) = (&story.confirmations[..], &story.sources);
+    // There is no trace that another command could read.
+    let examined = Examined { confirmations, sources, is_kept: false, ..examined };
     let page = |out: &mut dyn Write| reweave_report::html(out, &[examined]);
     if args.output == Path::new("-") {
         // Standard output is the page, so the story goes where the notes go.
@@ -93,7 +99,8 @@ fn bundled() -> anyhow::Result<Story> {
     let name = "hidden.std";
     let trace = reweave_format::read_from(BUNDLED.as_bytes(), name, &ReadOptions::default())?.trace;
     let (usual, found) = (check(&trace, USUAL)?, check(&trace, "")?);
-    Ok(Story { name, trace, usual, found, confirmations: Vec::new(), printed: None })
+    let (confirmations, sources) = (Vec::new(), Sources::none());
+    Ok(Story { name, trace, usual, found, confirmations, sources, _folder: None, printed: None })
 }
 
 /// Builds the program, runs it once, looks at the run and replays what is found.
@@ -115,7 +122,9 @@ fn recorded() -> anyhow::Result<Story> {
     let words = [OsString::from(program)];
     let confirmations = confirm::all(&trace, &found, Replaying::quiet(PATIENCE), &words)?;
     let (name, printed) = ("hidden_race.rwt", Some(printed));
-    Ok(Story { name, trace, usual, found, confirmations, printed })
+    let sources = Sources::new(vec![folder.path().to_owned()], None);
+    let _folder = Some(folder);
+    Ok(Story { name, trace, usual, found, confirmations, sources, _folder, printed })
 }
 
 /// Runs this command with `arguments` in `folder`, and gives what it prints.

@@ -258,12 +258,10 @@ fn write_report(
     examined: &[Done],
 ) -> anyhow::Result<()> {
     let views = examined.iter().map(|done| Examined {
-        path: &done.path,
-        trace: &done.trace,
-        outcome: &done.outcome,
         confirmations: &done.confirmations,
         sources: &done.sources,
         set_aside: done.set_aside,
+        ..Examined::new(&done.path, &done.trace, &done.outcome)
     });
     let views: Vec<Examined<'_>> = views.collect();
     // Where nothing could be read there is no report, and an old one stays as it is.

@@ -23,7 +23,7 @@ use crate::shown::shown;
 use crate::site::place;
 use crate::state::{Known, Picture};
 use crate::text::size;
-use crate::{Examined, heading, instances_note, remarks, summary, title};
+use crate::{Examined, heading, instances_note, next, remarks, summary, title};
 
 /// How many findings a chunk holds.
 pub(super) const CHUNK: usize = 100;
@@ -50,8 +50,6 @@ pub(super) struct List {
 #[derive(Serialize)]
 pub(super) struct TraceEntry {
     name: String,
-    /// How commands call it.
-    argument: String,
     size: String,
     summary: String,
     repairs: Vec<String>,
@@ -168,23 +166,12 @@ fn trace_entry(examined: &Examined<'_>) -> TraceEntry {
     });
     TraceEntry {
         name: shown(title(path)).into_owned(),
-        argument: argument(path),
         size: size(trace),
         summary: shown(&summary(outcome)).into_owned(),
         repairs: trace.repairs().iter().map(|it| shown(&it.to_string()).into_owned()).collect(),
         coverage: coverage.collect(),
         known: set_aside.known,
         suppressed: set_aside.suppressed,
-    }
-}
-
-/// `path` as a shell takes it; a trace that came by a pipe has none.
-fn argument(path: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:,@".contains(letter);
-    match path {
-        "-" => "TRACE".to_owned(),
-        _ if !path.is_empty() && path.chars().all(is_plain) => path.to_owned(),
-        _ => format!("'{}'", shown(path).replace('\'', "'\\''")),
     }
 }
 
@@ -246,6 +233,11 @@ struct FindingEntry {
     known: Option<KnownEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     choices: Option<ChoicesEntry>,
+    /// The commands that explain it and replay it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirm: Option<String>,
     /// Why it is a fault and is possible, if it is explained.
     #[serde(skip_serializing_if = "Option::is_none")]
     argument: Option<Argument>,
@@ -426,6 +418,8 @@ impl Builder<'_> {
             note: instances_note(finding),
             known: finding.detail.state().and_then(|state| known_entry(&Known::of(state))),
             choices: Choices::of(trace, finding).as_ref().map(choices_entry),
+            explain: next::explain(&self.examined, reported).map(|it| shown(&it).into_owned()),
+            confirm: next::confirm(&self.examined, reported).map(|it| shown(&it).into_owned()),
             argument: None,
             heading: self.strings.id(match (&picture, proof) {
                 (Some(picture), _) => picture.heading,
