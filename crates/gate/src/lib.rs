@@ -6,6 +6,12 @@
 //! told, so that they do not stay for ever.
 //!
 //! Nothing is renumbered: what remains keeps the ids that it has in the report on everything.
+//!
+//! ```
+//! use reweave_gate::Pattern;
+//!
+//! assert!(Pattern::new("bank::*deposit").matches("bank::Account::deposit"));
+//! ```
 
 mod baseline;
 mod error;
