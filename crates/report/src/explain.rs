@@ -31,9 +31,7 @@ pub use text::explanation_text;
 pub(crate) struct Explanation<'a> {
     /// The finding.
     pub(crate) reported: &'a Reported,
-    /// Why it is a fault, why the run did not show it, and what relations say: a paragraph each.
-    pub(crate) why: Vec<String>,
-    /// The same under headings.
+    /// Why it is a fault, why the run did not show it, and what relations say.
     pub(crate) sections: Vec<Section>,
     /// Why each step of its schedule is allowed, as far as they are shown.
     pub(crate) steps: Vec<Step>,
@@ -69,11 +67,9 @@ impl<'a> Explanation<'a> {
         // A state is reached by its events as they were observed: one table tells both.
         let proof = finding.evidence.proof().filter(|_| finding.detail.state().is_none());
         let sides = proof.map(|proof| Sides::of(trace, proof, &finding.detail));
-        let sections = sections(trace, finding);
         Self {
             reported,
-            why: sections.iter().flat_map(|section| section.paragraphs.clone()).collect(),
-            sections,
+            sections: sections(trace, finding),
             steps: proof.map_or_else(Vec::new, |proof| steps::argued(trace, proof)),
             ending: proof.map_or_else(Vec::new, |proof| steps::ending(trace, proof)),
             fix: fix::paragraphs(trace, finding),

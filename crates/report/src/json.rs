@@ -377,7 +377,7 @@ fn explanation_entry(trace: &Trace, explanation: &Explanation<'_>) -> Explanatio
     let entries = |side: &Side| side.happening().map(entry).collect();
     let sides = explanation.sides.as_ref();
     ExplanationEntry {
-        why: explanation.why.clone(),
+        why: explanation.sections.iter().flat_map(|it| it.paragraphs.clone()).collect(),
         steps: explanation.steps.iter().map(reason).collect(),
         fix: explanation.fix.clone(),
         observed: sides.map_or_else(Vec::new, |sides| entries(&sides.observed)),

@@ -7,12 +7,21 @@ use crate::Examined;
 /// The analyses that run where nothing else is asked for.
 const DEFAULT: [&str; 3] = ["races.exact", "deadlocks.exact", "atomicity.blocks"];
 
+/// The analysis that is asked for by its predicates.
+const ASKED: &str = "states.find";
+
 /// What `explain` and `confirm` are given to find `reported` again.
 fn again(examined: &Examined<'_>, reported: &Reported) -> String {
     let dash = if examined.path.starts_with('-') { "./" } else { "" };
-    let mut words = vec![format!("{dash}{}", quoted(examined.path)), quoted(&reported.id)];
     let finding = &reported.finding;
-    match finding.detail.state() {
+    let state = finding.detail.state().filter(|_| finding.analysis == ASKED);
+    // Asked for alone, the second of two predicates is the first.
+    let name = match state {
+        Some(_) => reported.fingerprint.to_string(),
+        None => reported.id.clone(),
+    };
+    let mut words = vec![format!("{dash}{}", quoted(examined.path)), name];
+    match state {
         Some(state) => {
             words.extend(["--predicate".to_owned(), quoted(&state.predicate)]);
             words.extend(["--order".to_owned(), state.order.word().to_owned()]);

@@ -168,7 +168,7 @@ fn text_says_what_the_predicate_speaks_of_and_draws_the_state_as_a_line() {
           It is a state of the kept order: each read of it sees what it saw, and the run above reaches it.
           The independent checker accepted the schedule.
 
-        next: reweave explain run.std P1 --predicate 'a + b < 10 && holds(T1, m)' --order kept
+        next: reweave explain run.std 728d2e47bd7d4820 --predicate 'a + b < 10 && holds(T1, m)' --order kept
         states.find: states 12, predicates 1, met 1
         1 finding (predicate 1)
     "#]].assert_eq(&report(&trace, missing(), reweave_report::text));
@@ -323,7 +323,7 @@ fn a_state_in_which_nothing_has_happened_has_everything_below_the_line() {
               It is the state in which every run starts.
               The independent checker accepted the schedule.
 
-            next: reweave explain run.std P1 --predicate 'a == 0' --order kept"#]],
+            next: reweave explain run.std f436036307bb0b5a --predicate 'a == 0' --order kept"#]],
     );
 }
 
@@ -354,7 +354,7 @@ fn a_state_in_which_all_has_happened_has_nothing_below_the_line() {
               It is a state of the kept order: each read of it sees what it saw, and the run above reaches it.
               The independent checker accepted the schedule.
 
-            next: reweave explain run.std P1 --predicate 'seen == 1' --order kept"#]],
+            next: reweave explain run.std 739253d13fa8c2ed --predicate 'seen == 1' --order kept"#]],
     );
 }
 
@@ -397,7 +397,7 @@ fn what_the_checker_refuses_is_drawn_as_events_and_not_as_a_run() {
               never get here.
               A lead: no schedule proves it.
 
-            next: reweave explain run.std P1 --predicate 'done(T2) && data == 1' --order hb"#]],
+            next: reweave explain run.std 9401095d8d6bf049 --predicate 'done(T2) && data == 1' --order hb"#]],
     );
     let text = explained(&trace, state.clone(), reweave_report::explanation_text);
     expect![[r#"
@@ -515,7 +515,7 @@ fn of_many_threads_those_have_columns_that_the_predicate_speaks_of() {
               reaches it.
               The independent checker accepted the schedule.
 
-            next: reweave explain run.std P1 --predicate 'position(T11) > y' --order hb"#]],
+            next: reweave explain run.std bb2402bd06a26f03 --predicate 'position(T11) > y' --order hb"#]],
     );
 }
 

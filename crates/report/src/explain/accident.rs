@@ -108,9 +108,9 @@ fn turn(trace: &Trace, proof: &Proof, hop: &Hop) -> String {
     let (one, other, lock) = (thread(hop.from), thread(hop.to), names.locks.name(lock));
     let mut held = trace.sections().held(trace.event(hop.from).thread, hop.from);
     let taken = held.find(|section| section.release == Some(hop.from));
+    // Whoever gives it back later takes it later, since nobody else has it in between.
     let later = match taken.and_then(|section| step(trace, proof, section.acquire)) {
-        Some(step) if step > to => format!("{one} takes it after that (step {step})"),
-        Some(step) => format!("{one}, which takes it at step {step}, has not given it back so"),
+        Some(step) => format!("{one} takes it after that (step {step})"),
         None => format!("{one} has not taken it yet"),
     };
     format!(
@@ -149,30 +149,35 @@ fn hop_words(trace: &Trace, hop: &Hop) -> String {
     }
 }
 
-/// Of a deadlock: since when and until when each lock was held in the run.
+/// The events that the chains of `paragraphs` name.
+pub(crate) fn named(trace: &Trace, proof: &Proof) -> Vec<EventId> {
+    let pairs = turned(trace, proof).into_iter().take(PAIRS_MAX);
+    let chains = pairs.filter_map(|[first, second]| path(trace, first, second));
+    let hops = chains.flat_map(|hops| hops.into_iter().take(HOPS_MAX));
+    hops.flat_map(|hop| [hop.from, hop.to]).collect()
+}
+
+/// Of a deadlock that did not happen: since when and until when each lock was held in the run.
 fn held(trace: &Trace, events: &[EventId]) -> Vec<String> {
     let names = trace.names();
     let waits = super::circle::waits(trace, events);
     let spans = waits.iter().map(|wait| {
-        let until = match wait.section.release {
-            Some(release) => format!("to event {}", release.number()),
-            None => "to the end".to_owned(),
-        };
-        format!(
-            "{} held `{}` from event {} {until}",
+        let release = wait.section.release?;
+        Some(format!(
+            "{} held `{}` from event {} to event {}",
             names.threads.name(wait.section.thread),
             names.locks.name(wait.section.lock),
             wait.section.acquire.number(),
-        )
+            release.number(),
+        ))
     });
-    let spans: Vec<String> = spans.collect();
-    if spans.is_empty() {
+    let Some(spans) = spans.collect::<Option<Vec<String>>>().filter(|spans| !spans.is_empty())
+    else {
         return Vec::new();
-    }
-    let passed = match waits.iter().all(|wait| wait.section.release.is_some()) {
-        true => " Only the order in which the threads came let them pass each other:",
-        false => "",
     };
-    let end = "in the schedule they hold these locks at the same time.";
-    vec![format!("In the run as it happened {}.{passed} {end}", spans.join("; "))]
+    vec![format!(
+        "In the run as it happened {}. Only the order in which the threads came let them pass each \
+         other: in the schedule they hold these locks at the same time.",
+        spans.join("; ")
+    )]
 }

@@ -8,6 +8,7 @@ use reweave_trace::{EventId, Goal, Op, Trace};
 
 use super::circle;
 use super::relations::listed;
+use crate::Place;
 use crate::site::{Site, place};
 
 /// What usually mends `finding`, a paragraph each; empty if nothing is known.
@@ -95,7 +96,8 @@ fn is_update(trace: &Trace, event: EventId) -> bool {
     other.is_some_and(|&other| {
         let other = trace.event(other);
         let is_same = other.site == happening.site && other.op.var() == happening.op.var();
-        is_same && other.op.is_write() != happening.op.is_write()
+        let is_known = Place::of(trace.names().location(happening.site)).is_some();
+        is_known && is_same && other.op.is_write() != happening.op.is_write()
     })
 }
 
@@ -116,6 +118,15 @@ fn deadlock(trace: &Trace, finding: &Finding) -> Vec<String> {
         waits.iter().map(|wait| names.locks.name(wait.section.lock)).collect();
     let order: Vec<String> = locks.iter().map(|name| format!("`{name}`")).collect();
     let orders: Vec<String> = orders.collect();
+    let places = |wait: &circle::Wait| [at(trace, wait.section.acquire), at(trace, wait.event)];
+    if waits.windows(2).all(|two| places(&two[0]) == places(&two[1])) {
+        return vec![format!(
+            "{}, at the same lines of code: which lock comes first is left to who calls. The usual fix is \
+             to take both at once there (`std::scoped_lock` or `std::lock` in C++), or in an order that \
+             does not depend on the call, such as that of their addresses.",
+            orders.join("; ")
+        )];
+    }
     vec![format!(
         "{}. The usual fix is one order for all of them, say {}, wherever more than one is held. Where \
          that cannot be, take all at once (`std::lock` in C++), give up and start again when the next \

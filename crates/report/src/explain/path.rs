@@ -177,10 +177,12 @@ mod tests {
                     let found = path(&trace, first, second);
                     assert_eq!(found.is_some(), order.is_before(first, second));
                     match found {
-                        Some(hops) => check_chain(&trace, first, second, &hops),
+                        Some(hops) => {
+                            check_chain(&trace, first, second, &hops);
+                            ordered += 1;
+                        }
                         None => unordered += 1,
                     }
-                    ordered += 1;
                 }
             }
         }

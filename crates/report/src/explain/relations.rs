@@ -30,13 +30,22 @@ pub(crate) fn verdicts(trace: &Trace, first: EventId, second: EventId) -> Vec<Ve
     }
     let ask = |clocks: &mut dyn Clocks| is_ordered(clocks, trace, first, second);
     let mut verdicts = vec![
-        Verdict { relation: "happens-before", is_ordered: ask(&mut HappensBefore::new()) },
-        Verdict { relation: "SHB", is_ordered: ask(&mut SchedulableHappensBefore::new()) },
-        Verdict { relation: "WCP", is_ordered: ask(&mut WeakCausallyPrecedes::new(trace)) },
+        Verdict { relation: "happens-before (`hb`)", is_ordered: ask(&mut HappensBefore::new()) },
+        Verdict {
+            relation: "schedulable happens-before (`shb`)",
+            is_ordered: ask(&mut SchedulableHappensBefore::new()),
+        },
+        Verdict {
+            relation: "weak causally-precedes (`wcp`)",
+            is_ordered: ask(&mut WeakCausallyPrecedes::new(trace)),
+        },
     ];
     if trace.len() <= CAUSAL_EVENTS_MAX {
         let order = CausallyPrecedes::of(trace);
-        verdicts.push(Verdict { relation: "CP", is_ordered: ask(&mut order.clocks()) });
+        verdicts.push(Verdict {
+            relation: "causally-precedes (`cp`)",
+            is_ordered: ask(&mut order.clocks()),
+        });
     }
     verdicts
 }
@@ -55,7 +64,7 @@ fn is_ordered(clocks: &mut dyn Clocks, trace: &Trace, first: EventId, second: Ev
 pub(crate) fn sentences(trace: &Trace, first: EventId, second: EventId, is_proven: bool) -> String {
     let verdicts = verdicts(trace, first, second);
     if verdicts.is_empty() {
-        return "The trace is too long to ask every relation about this pair.".to_owned();
+        return "The trace is too long to ask the relations about this pair.".to_owned();
     }
     let of = |is_ordered: bool| {
         let names = verdicts.iter().filter(|it| it.is_ordered == is_ordered);

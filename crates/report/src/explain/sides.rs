@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use reweave_analysis::{Detail, Proof};
 use reweave_trace::{EventId, Goal, Trace};
 
+use super::accident;
 use crate::alternatives::known_value;
 use crate::counted;
 use crate::schedule::{Seen, holds, numbered, observed, sees, steps, steps_count};
@@ -134,6 +135,8 @@ pub(crate) fn faults(proof: &Proof, detail: &Detail) -> BTreeSet<EventId> {
 /// sections around them, and what the reads among them see.
 fn relevant(trace: &Trace, proof: &Proof, faults: &BTreeSet<EventId>) -> BTreeSet<EventId> {
     let mut relevant = faults.clone();
+    // What the argument names is there to be seen.
+    relevant.extend(accident::named(trace, proof));
     let reordering = proof.reordering();
     if steps_count(reordering) <= WHOLE_MAX {
         relevant.extend(steps(trace, reordering));

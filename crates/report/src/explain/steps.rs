@@ -8,6 +8,7 @@ use reweave_analysis::Proof;
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::{EventId, Goal, LockId, Op, Reordering, ThreadId, Trace, VarId};
 
+use super::circle;
 use crate::schedule::{Seen, base_count, observed, step_in_base, steps};
 use crate::table::{Extent, Label, Row, Table};
 
@@ -161,21 +162,18 @@ pub(crate) fn ending(trace: &Trace, proof: &Proof) -> Vec<String> {
 fn waits(trace: &Trace, proof: &Proof, events: &[EventId]) -> Vec<String> {
     let names = trace.names();
     let walk = Walk::new(trace, proof.reordering());
-    let holders = events.iter().skip(1).chain(events.first());
-    let wait = |(&event, &holder): (&EventId, &EventId)| {
-        let lock = crate::legend::asked_for(trace.event(event).op)?;
-        let owner = trace.event(holder).thread;
-        let mut held = trace.sections().held(owner, holder);
-        let section = held.find(|section| section.lock == lock)?;
+    let circle = circle::waits(trace, events);
+    let owners = circle.iter().skip(1).chain(circle.first());
+    let wait = |(wait, owner): (&circle::Wait, &circle::Wait)| {
         Some(format!(
             "{} waits for `{}`, which {} took at step {}.",
-            names.threads.name(trace.event(event).thread),
-            names.locks.name(lock),
-            names.threads.name(owner),
-            walk.step(section.acquire)?
+            names.threads.name(wait.section.thread),
+            names.locks.name(wait.wants),
+            names.threads.name(owner.section.thread),
+            walk.step(owner.section.acquire)?
         ))
     };
-    let waits: Vec<String> = events.iter().zip(holders).filter_map(wait).collect();
+    let waits: Vec<String> = circle.iter().zip(owners).filter_map(wait).collect();
     vec![format!("Then none can go on: {}", waits.join(" "))]
 }
 
