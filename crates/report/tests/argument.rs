@@ -39,10 +39,11 @@ fn an_explanation_of_a_race_says_what_hid_it() {
           In the run as it happened, event 2 came before event 6 by this chain: T1 gave `m` back (event 3)
           and T2 took it (event 4). A detector that goes by happens-before takes that for an order and
           stays silent about the pair. But a lock says only that one comes after the other, not which: in
-          the schedule T2 takes `m` first (step 1), and T1 takes it after that (step 3).
+          the schedule T2 takes `m` (step 1) before T1 does (event 1, step 3).
 
         Which relation orders the pair, and which does not
-          Happens-before and SHB put one before the other; WCP and CP do not. The schedule proves that the
+          Happens-before (`hb`) and schedulable happens-before (`shb`) put one before the other; weak
+          causally-precedes (`wcp`) and causally-precedes (`cp`) do not. The schedule proves that the
           order need not hold.
 
         How it comes about
@@ -155,4 +156,61 @@ fn an_explanation_of_a_long_schedule_shows_what_matters_and_counts_the_rest() {
     "#]]
     .assert_eq(&text[text.find("Side by side").unwrap()..]);
     assert!(text.contains("… 286 steps between") && text.contains("> 308       308  r(x)"));
+}
+
+/// That what is said of the first finding of the default analyses, or of those called `only`, has
+/// every one of `parts`, wherever lines end.
+#[track_caller]
+fn check_said(only: &str, text: &str, parts: &[&str]) {
+    let said = explained_by(only, &reweave_testkit::std(text));
+    let said: Vec<&str> = said.split_whitespace().collect();
+    let said = said.join(" ");
+    for part in parts {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+}
+
+#[test]
+fn a_lock_that_was_taken_before_is_told_by_the_section_that_matters() {
+    let twice = "\
+        T1|acq(l)|1\nT1|rel(l)|2\nT1|w(x)|3\nT1|acq(l)|4\n\
+        T1|rel(l)|5\nT2|acq(l)|6\nT2|rel(l)|7\nT2|w(x)|8\n";
+    let turn = "T2 takes `l` (step 3), and event 4, with which T1 took it, is yet to come.";
+    check_said("races", twice, &[turn]);
+}
+
+#[test]
+fn a_lock_is_given_back_by_the_last_release_of_a_nest() {
+    let nested = "\
+        T1|acq(l)|1\nT1|acq(l)|2\nT1|w(x)|3\nT1|rel(l)|4\n\
+        T1|rel(l)|5\nT2|acq(l)|6\nT2|rel(l)|7\nT2|w(x)|8\n";
+    check_said("races", nested, &["T1 gave `l` back (event 5) and T2 took it (event 6)"]);
+}
+
+#[test]
+fn a_thread_that_ran_nothing_was_started_by_another() {
+    let empty = "\
+        T0|fork(T1)|1\nT0|fork(T2)|2\nT0|w(x)|3\nT0|acq(l)|4\n\
+        T0|rel(l)|5\nT1|acq(l)|6\nT1|rel(l)|7\nT1|fork(T9)|8\n\
+        T2|join(T9)|9\nT2|w(x)|10\n";
+    let hop = "T1 started T9 (event 8), which ran nothing, and T2 waited for its end (event 9)";
+    check_said("races", empty, &[hop]);
+}
+
+#[test]
+fn fixes_fit_what_is_held() {
+    let shared = "T1|racq(l)|a.c:1\nT1|w(x)|a.c:2\nT1|rrel(l)|a.c:3\nT2|r(x)|b.c:1\n";
+    let fix = "take it for writing there, and around b.c:1 as well";
+    check_said("races", shared, &["held in shared mode at a.c:2", fix]);
+    let same = "T1|acq(l)|a.c:1\nT1|w(x)|a.c:2\nT1|rel(l)|a.c:3\nT2|w(x)|a.c:2\n";
+    check_said("races", same, &["`l` is not always held at a.c:2."]);
+    let bare = "\
+        T1|begin(B)|a.c:1\nT1|acq(l)|a.c:2\nT1|r(x)|a.c:3\nT1|rel(l)|a.c:4\n\
+        T1|acq(l)|a.c:5\nT1|w(x)|a.c:6\nT1|rel(l)|a.c:7\nT1|end(B)|a.c:8\n\
+        T2|w(x)|b.c:2\n";
+    check_said("atomicity", bare, &["hold it from a.c:3 to a.c:6, and to take it around b.c:2"]);
+    let pair = "\
+        T1|acq(a)|a.c:1\nT1|acq(b)|a.c:2\nT1|rel(b)|a.c:3\nT1|rel(a)|a.c:4\n\
+        T2|acq(b)|a.c:1\nT2|acq(a)|a.c:2\nT2|rel(a)|a.c:3\nT2|rel(b)|a.c:4\n";
+    check_said("deadlocks", pair, &["at the same lines of code", "that of their addresses"]);
 }

@@ -342,10 +342,6 @@ fn what_no_schedule_shows_is_not_said_to_be_seen() {
           between.
 
           A lead: no schedule proves it.
-
-        How to fix it
-          If the result is to be the same in every run, the usual fix is to say which access comes first:
-          join the writing thread, or wait on a condition or a channel, before the read.
     "#]].assert_eq(&text);
     let text = explained(&trace, &lead(&trace, earlier));
     expect![[r#"
@@ -439,7 +435,7 @@ fn an_explanation_shows_what_a_read_sees_in_either_order() {
         Why the observed order was an accident
           In the run as it happened, event 5 came before event 8 by this chain: T2 gave `m` back (event 6)
           and T3 took it (event 7). But a lock says only that one comes after the other, not which: in the
-          schedule T3 takes `m` first (step 4), and T2 has not taken it yet.
+          schedule T3 takes `m` (step 4), and event 4, with which T2 took it, is yet to come.
 
         How it comes about
           A schedule that shows it, the events at fault marked:

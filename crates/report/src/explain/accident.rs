@@ -74,7 +74,8 @@ fn of_pair(trace: &Trace, proof: &Proof, [first, second]: [EventId; 2]) -> Optio
         }
         _ => "",
     };
-    let turn = broken(trace, proof, &hops).map_or(String::new(), |hop| turn(trace, proof, &hop));
+    let told = &hops[..hops.len().min(HOPS_MAX)];
+    let turn = broken(trace, proof, told).map_or(String::new(), |hop| turn(trace, proof, &hop));
     Some(format!("{lead}{silent}{turn}"))
 }
 
@@ -108,14 +109,15 @@ fn turn(trace: &Trace, proof: &Proof, hop: &Hop) -> String {
     let (one, other, lock) = (thread(hop.from), thread(hop.to), names.locks.name(lock));
     let mut held = trace.sections().held(trace.event(hop.from).thread, hop.from);
     let taken = held.find(|section| section.release == Some(hop.from));
+    let Some(taken) = taken.map(|section| section.acquire) else { return String::new() };
     // Whoever gives it back later takes it later, since nobody else has it in between.
-    let later = match taken.and_then(|section| step(trace, proof, section.acquire)) {
-        Some(step) => format!("{one} takes it after that (step {step})"),
-        None => format!("{one} has not taken it yet"),
+    let later = match step(trace, proof, taken) {
+        Some(step) => format!(" before {one} does (event {}, step {step})", taken.number()),
+        None => format!(", and event {}, with which {one} took it, is yet to come", taken.number()),
     };
     format!(
         " But a lock says only that one comes after the other, not which: in the schedule {other} \
-         takes `{lock}` first (step {to}), and {later}."
+         takes `{lock}` (step {to}){later}."
     )
 }
 
@@ -131,6 +133,10 @@ fn hop_words(trace: &Trace, hop: &Hop) -> String {
         ),
         Link::Start => format!("{one} started {other} (event {from})"),
         Link::End => format!("{one} ended (event {from}) and {other} waited for that (event {to})"),
+        Link::Empty(child) => format!(
+            "{one} started {} (event {from}), which ran nothing, and {other} waited for its end (event {to})",
+            names.threads.name(child)
+        ),
         Link::Notify => format!("{one} notified {other} (event {from}), which woke (event {to})"),
         Link::Barrier => {
             format!(
@@ -177,7 +183,7 @@ fn held(trace: &Trace, events: &[EventId]) -> Vec<String> {
     };
     vec![format!(
         "In the run as it happened {}. Only the order in which the threads came let them pass each \
-         other: in the schedule they hold these locks at the same time.",
+         other: in the schedule each has its lock before any of them gets the next.",
         spans.join("; ")
     )]
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use reweave_analysis::{Finding, Kind};
+use reweave_analysis::{Finding, Guarantee, Kind};
 use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{EventId, Goal, Op, Trace};
 
@@ -13,6 +13,9 @@ use crate::site::{Site, place};
 
 /// What usually mends `finding`, a paragraph each; empty if nothing is known.
 pub(crate) fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
+    if finding.guarantee() != Guarantee::Witnessed {
+        return Vec::new();
+    }
     match finding.kind {
         Kind::Race => match finding.events[..] {
             [first, second] => race(trace, first, second),
@@ -39,13 +42,44 @@ fn at(trace: &Trace, event: EventId) -> String {
     }
 }
 
+/// The locks that `site` is under, for a sentence.
+fn locks(site: &Site<'_>) -> String {
+    let names: Vec<String> = site.locks.iter().map(|(name, _)| format!("`{name}`")).collect();
+    listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// How to guard `bare`, which is under no lock, against `guarded`, which is under some.
+fn one_sided(trace: &Trace, guarded: EventId, bare: EventId) -> String {
+    let site = Site::of(trace, guarded);
+    let [here, there] = [guarded, bare].map(|event| at(trace, event));
+    let is_alone = |&&(_, mode): &&(&str, Mode)| mode == Mode::Exclusive;
+    match site.locks.iter().find(is_alone) {
+        None if trace.event(guarded).op.is_write() => format!(
+            "{} is held in shared mode at {here}, where the variable is written. The usual fix is to take \
+             it for writing there, and around {there} as well.",
+            locks(&site)
+        ),
+        None => format!(
+            "The usual fix is to take {} for writing around {there}; it is held in shared mode at \
+             {here}.",
+            locks(&site)
+        ),
+        Some((name, _)) if here == there => {
+            format!(
+                "`{name}` is not always held at {here}. The usual fix is to take it whenever that runs."
+            )
+        }
+        Some((name, _)) => {
+            format!(
+                "The usual fix is to take `{name}` around {there} as well, as is done at {here}."
+            )
+        }
+    }
+}
+
 fn race(trace: &Trace, first: EventId, second: EventId) -> Vec<String> {
     let [one, other] = [first, second].map(|event| Site::of(trace, event));
     let [here, there] = [first, second].map(|event| at(trace, event));
-    let names = |site: &Site<'_>| {
-        let names: Vec<String> = site.locks.iter().map(|(name, _)| format!("`{name}`")).collect();
-        listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
-    };
     let shared = one.locks.iter().find(|(name, _)| other.locks.iter().any(|(it, _)| it == name));
     let mut fixes = Vec::new();
     fixes.push(match (one.locks.is_empty(), other.locks.is_empty(), shared) {
@@ -58,19 +92,13 @@ fn race(trace: &Trace, first: EventId, second: EventId) -> Vec<String> {
              {there}{}.",
             if here == there { ", which are the same line" } else { "" }
         ),
-        (false, true, None) => format!(
-            "The usual fix is to take {} around {there} as well, as is done at {here}.",
-            names(&one)
-        ),
-        (true, false, None) => format!(
-            "The usual fix is to take {} around {here} as well, as is done at {there}.",
-            names(&other)
-        ),
+        (false, true, None) => one_sided(trace, first, second),
+        (true, false, None) => one_sided(trace, second, first),
         (false, false, None) => format!(
             "Each side holds a lock, but not the same: {} at {here}, {} at {there}. The usual fix is to \
              guard the variable by one of them everywhere.",
-            names(&one),
-            names(&other)
+            locks(&one),
+            locks(&other)
         ),
     });
     if let Some(event) = [first, second].into_iter().find(|&event| is_update(trace, event)) {
@@ -154,13 +182,20 @@ fn atomicity(trace: &Trace, finding: &Finding) -> Vec<String> {
     };
     let is_one_thread = trace.event(first).thread == trace.event(last).thread;
     match before.iter().find(is_taken_twice).filter(|_| is_one_thread) {
-        Some(section) => vec![format!(
-            "`{}` is given back in the middle of the block and taken again. The usual fix is to hold it \
-             from {} to {}.",
-            names.locks.name(section.lock),
-            at(trace, first),
-            at(trace, last),
-        )],
+        Some(section) => {
+            let is_bare = |&&event: &&EventId| held(event).iter().all(|it| it.lock != section.lock);
+            let bare = finding.events.iter().find(is_bare);
+            let also = bare.map_or(String::new(), |&event| {
+                format!(", and to take it around {} as well", at(trace, event))
+            });
+            vec![format!(
+                "`{}` is given back in the middle of the block and taken again. The usual fix is to hold \
+                 it from {} to {}{also}.",
+                names.locks.name(section.lock),
+                at(trace, first),
+                at(trace, last),
+            )]
+        }
         None => vec![
             "The usual fix is to hold one lock over the whole block, and the same lock wherever else \
              these variables are used."

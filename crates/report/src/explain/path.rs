@@ -18,6 +18,8 @@ pub(crate) enum Link {
     Start,
     /// A thread ended, and another waited for that.
     End,
+    /// A thread was started that ran nothing, and another waited for its end.
+    Empty(ThreadId),
     /// A notify woke a thread that waited.
     Notify,
     /// Threads met at a barrier.
@@ -74,7 +76,11 @@ impl Search<'_> {
             let Some(by) = self.edge_to(event) else { return };
             self.entries[happening.thread] = Some(Entry { event, by: Some(by) });
         }
+        // One that leaves the lock held, since it was taken more than once, hands nothing over.
+        let mut held = self.trace.sections().held(happening.thread, event);
         match happening.op {
+            Op::Release(_) | Op::ReleaseShared(_)
+                if held.all(|section| section.release != Some(event)) => {}
             Op::Release(lock) => {
                 let [alone, any] = self.released.entry(lock).or_default();
                 alone.get_or_insert(event);
@@ -103,8 +109,10 @@ impl Search<'_> {
             Op::AcquireShared(lock) => released(lock)[0].map(|from| (from, Link::Lock(lock))),
             Op::Join(child) => {
                 let life = trace.lifetime(child);
-                let ends = life.last.and_then(reached).or_else(|| life.fork.and_then(reached));
-                ends.map(|from| (from, Link::End))
+                let ends = life.last.and_then(reached).map(|from| (from, Link::End));
+                // A thread that ran nothing ended when it was started.
+                let start = || Some((life.fork.and_then(reached)?, Link::Empty(child)));
+                ends.or_else(start)
             }
             Op::Wake(_) => {
                 let notify = signals.stay(event)?.notify.and_then(reached)?;

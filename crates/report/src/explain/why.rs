@@ -38,6 +38,13 @@ pub(crate) fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
 }
 
 fn race(trace: &Trace, finding: &Finding) -> Vec<String> {
+    if finding.guarantee() != Guarantee::Witnessed {
+        return vec![
+            "Two threads access the same variable, and at least one of them writes. That is a fault if \
+             they can do so at the same time, which is not proven here."
+                .to_owned(),
+        ];
+    }
     let mut paragraphs = vec![
         "Two threads access the same variable, at least one of them writes, and nothing makes one \
          wait for the other. One write can undo the other, and a read can come too early or see \
@@ -200,6 +207,9 @@ fn how(finding: &Finding, detail: &Nondeterminism) -> &'static str {
     let is_shown = detail.read.is_some() && finding.evidence.proof().is_some();
     match (detail.witness_kind, is_shown) {
         (1, true) => " In the schedule below the read comes before the write that it saw.",
+        (2, true) if detail.writer.is_none() => {
+            " In the schedule below another write comes before it."
+        }
         (2, true) => " In the schedule below another write comes after the one that it saw.",
         (3, true) => " In the schedule below the write that it saw does not happen.",
         _ => "",
