@@ -89,7 +89,11 @@ function chunkOf(at) {
         chunk.threads = chunk.threads.map(([number, name]) => ({ number, name: text(name) }));
         chunk.stacks = chunk.stacks.map((stack) => stack.map(text));
         chunk.held = chunk.held.map((set) =>
-            set.map(([name, shared]) => ({ name: text(name), isShared: shared === 1 })),
+            set.map(([name, shared, since]) => ({
+                name: text(name),
+                isShared: shared === 1,
+                since,
+            })),
         );
         chunk.places = chunk.places.map(([name, file, line, first, last, note]) => ({
             name: text(name),

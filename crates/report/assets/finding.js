@@ -390,9 +390,11 @@ function aside(view, finding, entry) {
             el(
                 'td',
                 null,
-                locks.length === 0
-                    ? el('span', { class: 'soft' }, 'nothing')
-                    : holding(locks).slice(1),
+                locks === null
+                    ? el('span', { class: 'soft' }, 'not told: events are left out')
+                    : locks.length === 0
+                      ? el('span', { class: 'soft' }, 'nothing')
+                      : holding(locks).slice(1),
             ),
         ),
     );

@@ -47,13 +47,17 @@ function deed(event) {
 
 /** The locks that the thread of `event` holds after it. */
 function heldAfter(event) {
-    if (event.after !== null) return event.after;
-    const others = event.held.filter((lock) => lock.name !== event.operand);
-    if (TAKES.has(event.kind)) {
-        const mine = event.held.find((lock) => lock.name === event.operand);
-        return [...others, mine || { name: event.operand, isShared: event.kind === 'racq' }];
-    }
-    return GIVES.has(event.kind) ? others : event.held;
+    return event.after ?? event.held;
+}
+
+/** Whether the event of `cell` has happened once its line is done. */
+function happens(cell) {
+    return cell.role !== ROLE.next && cell.role !== ROLE.blocked;
+}
+
+/** The first line after `from` and before `to` in whose place events are left out; -1 if none. */
+function gapBetween(lines, from, to) {
+    return lines.findIndex((line, at) => at > from && at < to && line.gap > 0);
 }
 
 /** The rows of an order as lines: events that happen at once at the end share one. */
@@ -105,30 +109,30 @@ function barsOf(lines, threads) {
             bars.push({ ...open.get(key), to: at });
             open.delete(key);
         };
-        const key = (lock) => `${lock.name}\n${lock.isShared}`;
+        // A lock that was given back and taken again is held twice.
+        const key = (lock) => `${lock.since}\n${lock.name}`;
         let last = -1;
         for (const cell of mine) {
             const before = new Map(cell.event.held.map((lock) => [key(lock), lock]));
-            // What changed in between, changed where nothing is drawn.
-            const middle = last < 0 ? -0.5 : (last + cell.line) / 2;
-            for (const name of [...open.keys()]) if (!before.has(name)) close(name, middle);
+            // What changed in between, changed where events are left out: at the earliest what was
+            // given back, at the latest what was taken.
+            const gaps = lines.map((line, at) => at).filter((at) => at > last && at < cell.line);
+            const skipped = gaps.filter((at) => lines[at].gap > 0);
+            const [given, taken] = [skipped[0] ?? last, skipped[skipped.length - 1] ?? -0.5];
+            for (const name of [...open.keys()]) if (!before.has(name)) close(name, given);
             for (const [name, lock] of before) {
-                if (!open.has(name)) open.set(name, { thread, lock, from: middle });
+                if (!open.has(name)) open.set(name, { thread, lock, from: taken });
             }
-            const happens = cell.role !== ROLE.next && cell.role !== ROLE.blocked;
-            const after = new Map(
-                (happens ? heldAfter(cell.event) : cell.event.held).map((lock) => [
-                    key(lock),
-                    lock,
-                ]),
-            );
+            const left = happens(cell) ? heldAfter(cell.event) : cell.event.held;
+            const after = new Map(left.map((lock) => [key(lock), lock]));
             for (const name of [...open.keys()]) if (!after.has(name)) close(name, cell.line);
             for (const [name, lock] of after) {
                 if (!open.has(name)) open.set(name, { thread, lock, from: cell.line });
             }
             last = cell.line;
         }
-        for (const name of [...open.keys()]) close(name, lines.length - 0.5);
+        const gap = gapBetween(lines, last, lines.length);
+        for (const name of [...open.keys()]) close(name, gap < 0 ? lines.length - 0.5 : gap);
     }
     return bars;
 }
@@ -166,20 +170,27 @@ function arrowsOf(lines) {
     return arrows;
 }
 
+/** What `thread` holds after the lines up to `until`; null if events that are left out may tell. */
+function heldBy(lines, thread, until) {
+    const mine = cellsOf(lines).filter(
+        (cell) => cell.event.thread === thread && cell.role !== ROLE.never,
+    );
+    const before = mine.filter((cell) => cell.line <= until).pop();
+    if (before && gapBetween(lines, before.line, until + 1) < 0) {
+        return happens(before) ? heldAfter(before.event) : before.event.held;
+    }
+    const next = mine.find((cell) => cell.line > until);
+    return next && gapBetween(lines, until, next.line) < 0 ? next.event.held : null;
+}
+
 /** Who holds what, and what was last seen of variables, after the lines up to `until`. */
 function situation(lines, threads, until) {
-    const held = new Map();
+    const held = new Map(threads.map((thread) => [thread, heldBy(lines, thread, until)]));
     const values = new Map();
-    for (const thread of threads) {
-        const first = cellsOf(lines).find((cell) => cell.event.thread === thread);
-        held.set(thread, first ? first.event.held : []);
-    }
     for (const cell of cellsOf(lines.slice(0, until + 1))) {
         const { event, role, sees } = cell;
         if (role === ROLE.never) continue;
-        const happens = role !== ROLE.next && role !== ROLE.blocked;
-        held.set(event.thread, happens ? heldAfter(event) : event.held);
-        if (happens && (READS.has(event.kind) || WRITES.has(event.kind))) {
+        if (happens(cell) && (READS.has(event.kind) || WRITES.has(event.kind))) {
             const by = WRITES.has(event.kind) ? event.number : sees;
             values.set(event.operand, { value: valueOf(cell), by });
         }

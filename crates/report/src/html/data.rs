@@ -8,7 +8,7 @@
 use std::hash::Hash;
 
 use reweave_analysis::{Guarantee, Kind, Reported};
-use reweave_trace::views::Mode;
+use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{EventId, NameKind, Op, ThreadId, Trace};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -184,7 +184,7 @@ pub(super) struct Chunk {
     /// Names of the frames, the innermost first.
     stacks: Vec<Vec<u32>>,
     /// Name, and whether it is held in shared mode.
-    held: Vec<Vec<(u32, u8)>>,
+    held: Vec<Vec<(u32, u8, u32)>>,
     places: Vec<PlaceEntry>,
     /// Name, and lines by their numbers.
     files: Vec<(u32, Lines)>,
@@ -336,7 +336,7 @@ struct Builder<'a> {
     strings: Strings,
     threads: Pool<(usize, u32)>,
     stacks: Pool<Vec<u32>>,
-    held: Pool<Vec<(u32, u8)>>,
+    held: Pool<Vec<(u32, u8, u32)>>,
     code: Code<'a>,
     events: Vec<EventEntry>,
     by_event: FxHashMap<EventId, usize>,
@@ -483,10 +483,10 @@ impl Builder<'_> {
             _ => None,
         };
         let stack = names.stack(event.site).map(|frame| self.strings.id(frame)).collect();
-        let next = trace.thread_events(event.thread).get(trace.position(id) as usize + 1);
-        let next = next.filter(|_| kind.operand() == NameKind::Lock);
-        let after = next.map(|&next| held(trace, next, &mut self.strings));
-        let held = held(trace, id, &mut self.strings);
+        let [before, after] = held_around(trace, id);
+        let is_changed = before != after;
+        let held = held_entry(trace, &before, &mut self.strings);
+        let after = is_changed.then(|| held_entry(trace, &after, &mut self.strings));
         let location = names.location(event.site);
         EventEntry(
             id.number(),
@@ -510,17 +510,28 @@ impl Builder<'_> {
     }
 }
 
-/// The locks that the thread of `event` holds when it is about to happen, the oldest first.
-fn held(trace: &Trace, event: EventId, strings: &mut Strings) -> Vec<(u32, u8)> {
-    let sections = trace.sections().held(trace.event(event).thread, event);
-    let mut held: Vec<(u32, u8)> = sections
-        .map(|section| {
-            let name = trace.names().locks.name(section.lock);
-            (strings.id(name), u8::from(section.mode == Mode::Shared))
-        })
-        .collect();
-    held.reverse();
-    held
+/// The sections that the thread of `event` is in before it and after it, the oldest first.
+fn held_around(trace: &Trace, event: EventId) -> [Vec<CriticalSection>; 2] {
+    let (thread, sections) = (trace.event(event).thread, trace.sections());
+    let mut before: Vec<CriticalSection> = sections.held(thread, event).copied().collect();
+    let mut after: Vec<CriticalSection> = sections.held_after(thread, event).copied().collect();
+    before.reverse();
+    after.reverse();
+    [before, after]
+}
+
+/// Which locks are held, whether in shared mode, and since which event.
+fn held_entry(
+    trace: &Trace,
+    sections: &[CriticalSection],
+    strings: &mut Strings,
+) -> Vec<(u32, u8, u32)> {
+    let held = sections.iter().map(|section| {
+        let name = trace.names().locks.name(section.lock);
+        let is_shared = u8::from(section.mode == Mode::Shared);
+        (strings.id(name), is_shared, section.acquire.number())
+    });
+    held.collect()
 }
 
 fn shown_all(texts: &[String]) -> Vec<String> {

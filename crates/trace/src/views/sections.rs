@@ -131,8 +131,23 @@ impl Sections {
     /// the newest first.
     pub fn held(&self, thread: ThreadId, event: EventId) -> impl Iterator<Item = &CriticalSection> {
         let changes = &self.changes[thread];
-        let before = changes.partition_point(|&(change, _)| change < event);
-        let newest = before.checked_sub(1).and_then(|at| changes[at].1);
+        self.opened(thread, changes.partition_point(|&(change, _)| change < event))
+    }
+
+    /// The sections of `thread` that are open when `event`, one of its own, has happened, the newest
+    /// first.
+    pub fn held_after(
+        &self,
+        thread: ThreadId,
+        event: EventId,
+    ) -> impl Iterator<Item = &CriticalSection> {
+        let changes = &self.changes[thread];
+        self.opened(thread, changes.partition_point(|&(change, _)| change <= event))
+    }
+
+    /// The sections of `thread` that are open after so many of its changes, the newest first.
+    fn opened(&self, thread: ThreadId, count: usize) -> impl Iterator<Item = &CriticalSection> {
+        let newest = count.checked_sub(1).and_then(|at| self.changes[thread][at].1);
         std::iter::successors(newest, |&list| self.lists[list].rest)
             .map(|list| &self.all[self.lists[list].newest])
     }
