@@ -134,7 +134,15 @@ fn is_unwatched(trace: &Trace) -> bool {
 /// far where accesses are seen; where they are not, only calls that the compiler has put in place are
 /// known.
 fn is_start(function: &str) -> bool {
-    function == "start_thread" || function.contains("libc")
+    // Where the C library has no symbols, the module stands for the function.
+    let module = function.rsplit('/').next().unwrap_or(function);
+    let module = module.split_once("+0x").map(|(module, _)| module);
+    function == "start_thread"
+        || function.starts_with("__libc_start")
+        || module.is_some_and(|module| {
+            // The C library of GNU, old and new, and musl's.
+            ["libc.so.", "libc-2.", "libc.musl-"].iter().any(|start| module.starts_with(start))
+        })
 }
 
 /// Whether faults of `kind` show in accesses alone.
@@ -262,5 +270,20 @@ fn is_shown_before(finding: &Finding, other: &Finding) -> bool {
         (Some(detail), Some(known)) if detail.is_worse_than(known) => true,
         (Some(detail), Some(known)) if known.is_worse_than(detail) => false,
         _ => is_earlier,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_c_library_starts_threads() {
+        for start in ["start_thread", "__libc_start_call_main", "libc.so.6+0x94ac2"] {
+            assert!(is_start(start), "{start}");
+        }
+        for own in ["libcurl_start", "my_libc", "libcurl.so.4+0x10", "main"] {
+            assert!(!is_start(own), "{own}");
+        }
     }
 }

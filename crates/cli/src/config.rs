@@ -15,7 +15,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use clap::{Arg, ArgAction, Command};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::exit::say;
 
 /// The name of the file.
 pub(crate) const FILE: &str = "reweave.toml";
@@ -29,6 +32,9 @@ const PREFIX: &str = "REWEAVE_";
 /// Options that the environment and the top of the file may speak of.
 const SHARED: [&str; 8] =
     ["baseline", "budget", "fail-on", "format", "limit", "source", "suppress", "threads"];
+
+/// Options that say which findings count.
+const GATING: [&str; 3] = ["baseline", "suppress", "fail-on"];
 
 /// The commands that look for faults in traces.
 const LOOKING: [&[&str]; 8] = [
@@ -89,21 +95,89 @@ fn own_options() -> [Arg; 2] {
 ///
 /// # Errors
 /// If the file, or a variable of the environment, does not say what an option can be worth.
-pub(crate) fn configured(command: Command, words: &[OsString]) -> anyhow::Result<Command> {
+pub(crate) fn configured(command: Command, words: &[OsString]) -> anyhow::Result<Configured> {
     let asked = Asked::of(words);
     if asked.is_alone {
-        return Ok(command);
+        return Ok(Configured::from(command));
     }
     let path = match (asked.is_refused, asked.file) {
         (true, _) => None,
         (false, Some(path)) => Some(path),
         (false, None) => variable(VARIABLE).map(PathBuf::from).or_else(nearest_file),
     };
-    let command = match path {
-        Some(path) => file::apply(command, &path)?,
+    let mut gating = Vec::new();
+    let command = match &path {
+        Some(path) => {
+            let changed = file::apply(command.clone(), path)?;
+            gating = changed_gates(&command, &changed);
+            changed
+        }
         None => command,
     };
-    SHARED.iter().try_fold(command, |command, option| from_environment(command, option))
+    let mut options = SHARED.iter();
+    let command = options.try_fold(command, |command, option| from_environment(command, option))?;
+    Ok(Configured { command, file: path, gating })
+}
+
+/// The command with its defaults, and where they are from.
+pub(crate) struct Configured {
+    pub(crate) command: Command,
+    /// The file that was read.
+    file: Option<PathBuf>,
+    /// The options that say which findings count, as far as the file speaks of them: the command,
+    /// and the option.
+    gating: Vec<(&'static [&'static str], &'static str)>,
+}
+
+impl From<Command> for Configured {
+    fn from(command: Command) -> Self {
+        Self { command, file: None, gating: Vec::new() }
+    }
+}
+
+impl Configured {
+    /// Says which file decides what counts, if one does: it may lie in a folder that nobody thinks
+    /// of.
+    pub(crate) fn tell(&self, matches: &ArgMatches) {
+        let Some(file) = &self.file else { return };
+        let mut path = Vec::new();
+        let mut leaf = matches;
+        while let Some((name, inner)) = leaf.subcommand() {
+            path.push(name);
+            leaf = inner;
+        }
+        let is_default = |option: &str| {
+            let source = leaf.value_source(&option.replace('-', "_"));
+            source == Some(ValueSource::DefaultValue) && variable(&variable_of(option)).is_none()
+        };
+        let here = self.gating.iter().filter(|(command, _)| *command == path);
+        let options = here.map(|&(_, option)| option).filter(|option| is_default(option));
+        let options: Vec<String> = options.map(|option| format!("`{option}`")).collect();
+        if !options.is_empty() {
+            let options = options.join(", ");
+            say(&format!("reweave: {options} as {} says", file.display()));
+        }
+    }
+}
+
+/// Which of the options that say which findings count have other defaults in `after` than in
+/// `before`, and of which commands.
+fn changed_gates(
+    before: &Command,
+    after: &Command,
+) -> Vec<(&'static [&'static str], &'static str)> {
+    let defaults = |command: &Command, path: &[&str], option: &str| {
+        let mut inner = command;
+        for name in path {
+            inner = inner.find_subcommand(name)?;
+        }
+        Some(find(inner, option)?.get_default_values().to_vec())
+    };
+    let all = LOOKING.into_iter().flat_map(|path| GATING.map(|option| (path, option)));
+    let is_changed = |&(path, option): &(&[&str], &str)| {
+        defaults(before, path, option) != defaults(after, path, option)
+    };
+    all.filter(is_changed).collect()
 }
 
 /// What the command line says about files, as far as must be known before it is understood.
@@ -160,9 +234,14 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// The variable of the environment that speaks of `option`.
+fn variable_of(option: &str) -> String {
+    format!("{PREFIX}{}", option.to_ascii_uppercase().replace('-', "_"))
+}
+
 /// `command` with what the environment says of `option`.
 fn from_environment(command: Command, option: &str) -> anyhow::Result<Command> {
-    let name = format!("{PREFIX}{}", option.to_ascii_uppercase().replace('-', "_"));
+    let name = variable_of(option);
     let Some(value) = variable(&name) else { return Ok(command) };
     let values: Vec<OsString> = match option {
         "source" | "suppress" => std::env::split_paths(&value).map(OsString::from).collect(),

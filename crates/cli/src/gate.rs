@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use reweave_analysis::{Kind, Outcome};
 use reweave_gate::{Baseline, Gate, Suppressions};
-use reweave_report::{SetAside, counted};
+use reweave_report::{SetAside, counted, quoted};
 use reweave_trace::Trace;
 
 use crate::exit::{self, say};
+use crate::overwriting::is_same_file;
 
 /// How many unused entries are told one by one.
 const TOLD_MAX: usize = 20;
@@ -24,7 +25,8 @@ pub(crate) struct GateArgs {
     /// several times
     #[arg(long, value_name = "FILE")]
     suppress: Vec<PathBuf>,
-    /// Exit with 66 only over findings of this kind; several with commas between them
+    /// Exit with 66 only over findings of this kind; several with commas between them. With `none`
+    /// the exit code is 0 whatever is found or left unsearched
     #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',', default_value = "any")]
     fail_on: Vec<FailOn>,
 }
@@ -73,7 +75,7 @@ impl GateArgs {
     /// Reads the files; `output`, the report to be, may not be one of them.
     pub(crate) fn open(&self, output: Option<&Path>) -> anyhow::Result<Checkpoint<'_>> {
         let baseline = self.baseline.as_deref();
-        let is_itself = output.zip(baseline).is_some_and(|(one, other)| is_same(one, other));
+        let is_itself = output.zip(baseline).is_some_and(|(one, other)| is_same_file(one, other));
         anyhow::ensure!(
             !is_itself,
             "{}: a report that leaves out what the baseline has cannot become that baseline; make a \
@@ -82,7 +84,14 @@ impl GateArgs {
         );
         let mut gate = Gate::default();
         if let Some(path) = baseline {
-            gate.baseline = Some(Baseline::parse(&path.display().to_string(), &content(path)?)?);
+            let name = path.display().to_string();
+            anyhow::ensure!(
+                path.exists(),
+                "cannot read {name}: there is no such file; a report makes a baseline: \
+                 reweave check TRACE --format json -o {}",
+                quoted(&name)
+            );
+            gate.baseline = Some(Baseline::parse(&name, &content(path)?)?);
         }
         for path in &self.suppress {
             let bytes = content(path)?;
@@ -127,7 +136,8 @@ impl Checkpoint<'_> {
         SetAside { known: aside.known, suppressed: aside.suppressed }
     }
 
-    /// Says which entries of the files are of no use any more.
+    /// Says which entries of the files are of no use any more; to be asked only after a search of
+    /// every trace, since what was not looked at may have what they name.
     pub(crate) fn tell(&self) {
         let but = if self.is_complete { "" } else { ", but not everything was searched" };
         let unused = self.gate.unused(&self.kinds);
@@ -152,19 +162,16 @@ impl Checkpoint<'_> {
 
     /// The exit code of a search with these outcomes.
     pub(crate) fn code<'o>(&self, outcomes: impl Iterator<Item = &'o Outcome> + Clone) -> ExitCode {
+        // A report that never fails does not fail for what was left unsearched either.
+        if self.args.fail_on.iter().all(|&it| it == FailOn::None) {
+            return ExitCode::SUCCESS;
+        }
         exit::of_gated_search(outcomes, |kind| self.args.fail_on.iter().any(|it| it.has(kind)))
     }
 }
 
 fn content(path: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    one == other
-        || std::fs::canonicalize(one)
-            .and_then(|one| Ok(one == std::fs::canonicalize(other)?))
-            .unwrap_or(false)
 }
 
 fn tell_some(lines: &[String]) {

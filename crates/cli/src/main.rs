@@ -12,6 +12,7 @@ mod gate;
 mod hint;
 mod input;
 mod interrupt;
+mod overwriting;
 mod program;
 mod step_summary;
 mod watch;
@@ -71,6 +72,9 @@ enum Command {
     Schema(commands::schema::Args),
 }
 
+/// Commands that tell what there is, and need no settings for it.
+const TELLING: [&str; 2] = ["list", "schema"];
+
 impl Command {
     /// Whether the process becomes another program, which listens for Ctrl-C in its own way.
     const fn becomes_another(&self) -> bool {
@@ -100,9 +104,26 @@ fn spelled(words: &[OsString]) -> Vec<String> {
 /// What the command line asks for; ends the process if that is nothing we know.
 fn arguments() -> anyhow::Result<Arguments> {
     let words: Vec<OsString> = std::env::args_os().collect();
-    let command = config::with_own_options(Arguments::command());
-    let command = config::configured(command, words.get(1..).unwrap_or_default())?;
-    let matches = command.try_get_matches_from(&words);
+    let plain = config::with_own_options(Arguments::command());
+    let configured = config::configured(plain.clone(), words.get(1..).unwrap_or_default());
+    let (configured, faulty) = match configured {
+        Ok(configured) => (configured, None),
+        Err(error) => (config::Configured::from(plain), Some(error)),
+    };
+    let matches = configured.command.clone().try_get_matches_from(&words);
+    if let Some(error) = faulty {
+        // Who asks what there is must be told, whatever a file in some folder says.
+        let is_told = match &matches {
+            Ok(matches) => matches.subcommand_name().is_some_and(|name| TELLING.contains(&name)),
+            Err(error) => error.exit_code() == 0,
+        };
+        anyhow::ensure!(is_told, error);
+        exit::say(&format!("reweave: {error:#}"));
+    }
+    if let Ok(matches) = &matches {
+        overwriting::refuse(matches)?;
+        configured.tell(matches);
+    }
     let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
     Ok(arguments.unwrap_or_else(|error| {
         let is_unknown = error.kind() == ErrorKind::InvalidSubcommand;

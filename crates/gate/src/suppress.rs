@@ -4,7 +4,7 @@
 //! `kind:pattern`, and blank lines and those that start with `#` are skipped. A pattern is matched
 //! against the functions of the calls at each event at fault, their source files, the variables and
 //! locks, and the file of code that the event is in; see [`Pattern`] for what it may be. `race_top`
-//! looks at the innermost call alone, and `called_from_lib` at the file of code. `thread`, `signal`
+//! looks at the function and the source file of the innermost call alone, and `called_from_lib` at the file of code. `thread`, `signal`
 //! and `mutex` name what only ThreadSanitizer looks for: they are read and match nothing.
 //!
 //! Ours are `atomicity`, `assertion`, `predicate` and `nondeterminism`, and `fingerprint`, which
@@ -104,6 +104,8 @@ impl Suppressions {
             let Some(&(_, word)) = WORDS.iter().find(|&&(known, _)| known == name) else {
                 return Err(wrong(written, unknown(name)));
             };
+            // A blank after the colon is no part of what is meant.
+            let rest = rest.trim_start();
             if rest.is_empty() {
                 return Err(wrong(rest, ReadErrorKind::NoPattern(name.to_owned())));
             }
@@ -231,7 +233,7 @@ impl Role {
     fn is_for(self, word: Word, kind: Kind) -> bool {
         match word {
             Word::Of(of) => of == kind && self != Self::Fingerprint,
-            Word::RaceTop => kind == Kind::Race && matches!(self, Self::Top | Self::Module),
+            Word::RaceTop => kind == Kind::Race && self == Self::Top,
             Word::CalledFromLib => self == Self::Module,
             Word::Fingerprint => self == Self::Fingerprint,
             Word::Foreign => false,

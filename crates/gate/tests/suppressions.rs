@@ -73,7 +73,7 @@ fn check(text: &str, expected: Expect) {
 fn names_of_all_sorts_are_matched() {
     check(
         "race:count\nrace:^count$\nrace:main\nrace:src/main.c\nrace:^src/bank.c$\nrace:bank.c:5\n\
-         race:^hits$\nrace:libbank\nrace:books\nrace:nowhere",
+         race:^hits$\nrace: ^hits$\nrace:libbank\nrace:books\nrace:nowhere",
         expect![[r#"
             race:count -> R1
             race:^count$ -> R1
@@ -82,6 +82,7 @@ fn names_of_all_sorts_are_matched() {
             race:^src/bank.c$ -> R1
             race:bank.c:5 -> R1
             race:^hits$ -> R1
+            race: ^hits$ -> R1
             race:libbank -> R1
             race:books -> nothing
             race:nowhere -> nothing
@@ -92,10 +93,12 @@ fn names_of_all_sorts_are_matched() {
 #[test]
 fn a_kind_of_suppression_looks_at_its_own_findings_and_names() {
     check(
-        "race_top:count_twice\nrace_top:main\nrace_top:hits\ndeadlock:books\ndeadlock:main\n\
+        "race_top:count_twice\nrace_top:bank.c\nrace_top:libbank\nrace_top:main\nrace_top:hits\ndeadlock:books\ndeadlock:main\n\
          deadlock:hits\ncalled_from_lib:libbank.so\ncalled_from_lib:main\natomicity:*",
         expect![[r#"
             race_top:count_twice -> R1
+            race_top:bank.c -> R1
+            race_top:libbank -> nothing
             race_top:main -> nothing
             race_top:hits -> nothing
             deadlock:books -> D1

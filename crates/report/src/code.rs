@@ -236,7 +236,7 @@ mod tests {
             &expect![[r#"
                 code
                       no code: `a.c` has only 1 line now; `--source DIR` says where the code is
-                      no code: `b.c` is not to be read here
+                      no code: `b.c` was not found here
             "#]],
         );
     }

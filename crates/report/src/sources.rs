@@ -1,8 +1,10 @@
 //! The code behind a location, to be shown beside what happened there.
 //!
 //! Locations come from traces, which may come from anywhere: only ordinary files that are called as
-//! source files are, and of bounded size, are ever read. What cannot be read is left out; a report
-//! never fails over it.
+//! source files are, and of bounded size, are ever read. A relative name never leads out of the
+//! folders that are looked in: its `..` are dropped. An absolute name is taken at its word, since that
+//! is how compilers tell where the code is. What cannot be read is left out; a report never fails over
+//! it.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -40,7 +42,7 @@ pub struct Excerpt {
     pub lines: Vec<String>,
     /// The number of the line that matters.
     pub marked: u32,
-    /// What makes it doubtful, such as that the file was changed since.
+    /// What makes it doubtful, such as that the file is newer than the trace.
     pub doubt: Option<String>,
 }
 
@@ -54,19 +56,49 @@ pub struct Sources {
 
 #[derive(Debug)]
 struct Files {
-    by_name: FxHashMap<String, Option<Arc<Source>>>,
+    by_name: FxHashMap<String, Result<Arc<Source>, Absence>>,
     bytes: u64,
 }
 
 #[derive(Debug)]
 struct Source {
     lines: Vec<String>,
-    is_changed: bool,
+    is_newer: bool,
+}
+
+/// Why there is no code of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Absence {
+    /// Its name does not end as those of source files do.
+    NoSource,
+    /// There is none.
+    NotFound,
+    /// It is there and cannot be opened.
+    Unreadable,
+    /// It is larger than any source file.
+    TooLarge,
+    /// Others were read that are large enough together.
+    Enough,
+}
+
+impl Absence {
+    /// The reason in words, of the file called `name`.
+    fn told(self, name: &str) -> String {
+        match self {
+            Self::NoSource => format!("`{name}` is not called as source files are"),
+            Self::NotFound => format!("`{name}` was not found here"),
+            Self::Unreadable => format!("`{name}` cannot be read"),
+            Self::TooLarge => format!("`{name}` is larger than {} MB", FILE_BYTES_MAX >> 20),
+            Self::Enough => {
+                format!("`{name}` is one too many: {} MB of code were read", TOTAL_BYTES_MAX >> 20)
+            }
+        }
+    }
 }
 
 impl Sources {
     /// Files are looked for below each of `roots`, in this order. What was written after `recorded`
-    /// is shown with the remark that it may have changed.
+    /// is shown with the remark that it is newer.
     #[must_use]
     pub const fn new(roots: Vec<PathBuf>, recorded: Option<SystemTime>) -> Self {
         let by_name = FxHashMap::with_hasher(FxBuildHasher);
@@ -84,7 +116,7 @@ impl Sources {
     #[must_use]
     pub fn excerpt(&self, location: &str, around: u32) -> Option<Excerpt> {
         let place = Place::of(location)?;
-        let source = self.source(place.file)?;
+        let source = self.source(place.file).ok()?;
         let count = u32::try_from(source.lines.len()).ok()?;
         if place.line > count {
             return None;
@@ -92,8 +124,7 @@ impl Sources {
         let first = place.line.saturating_sub(around).max(1);
         let last = place.line.saturating_add(around).min(count);
         let lines = source.lines[first as usize - 1..last as usize].to_vec();
-        let doubt =
-            source.is_changed.then(|| "the file was changed after the run was recorded".to_owned());
+        let doubt = source.is_newer.then(|| "the file is newer than the trace".to_owned());
         Some(Excerpt { first, lines, marked: place.line, doubt })
     }
 
@@ -103,29 +134,29 @@ impl Sources {
     pub fn absence(&self, location: &str) -> Option<String> {
         let place = Place::of(location).filter(|_| !self.roots.is_empty())?;
         match self.source(place.file) {
-            None => Some(format!("`{}` is not to be read here", place.file)),
-            Some(source) if place.line as usize > source.lines.len() => {
+            Err(absence) => Some(absence.told(place.file)),
+            Ok(source) if place.line as usize > source.lines.len() => {
                 let lines = counted(source.lines.len() as u64, "line");
                 Some(format!("`{}` has only {lines} now", place.file))
             }
-            Some(_) => None,
+            Ok(_) => None,
         }
     }
 
-    fn source(&self, name: &str) -> Option<Arc<Source>> {
+    fn source(&self, name: &str) -> Result<Arc<Source>, Absence> {
         if self.roots.is_empty() {
-            return None;
+            return Err(Absence::NotFound);
         }
         // What a thread that panicked leaves is a list of whole files all the same.
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = files.by_name.get(name) {
             return known.clone();
         }
-        let source = match files.bytes < TOTAL_BYTES_MAX {
-            true => self.candidates(name).iter().find_map(|path| self.read(path)),
-            false => None,
+        let read = match files.bytes < TOTAL_BYTES_MAX {
+            true => self.first_of(name),
+            false => Err(Absence::Enough),
         };
-        let source = source.map(|(source, bytes)| {
+        let source = read.map(|(source, bytes)| {
             files.bytes += bytes;
             Arc::new(source)
         });
@@ -133,38 +164,53 @@ impl Sources {
         source
     }
 
+    /// The first file that can be read of those that `name` may mean.
+    fn first_of(&self, name: &str) -> Result<(Source, u64), Absence> {
+        let mut absence = Absence::NotFound;
+        for path in self.candidates(name)? {
+            match self.read(&path) {
+                Ok(read) => return Ok(read),
+                Err(Absence::NotFound) => {}
+                Err(other) => absence = other,
+            }
+        }
+        Err(absence)
+    }
+
     /// Where the file called `name` may be: where it says, below the roots, and, if it was moved,
     /// below the roots by ever shorter ends of its name.
-    fn candidates(&self, name: &str) -> Vec<PathBuf> {
+    fn candidates(&self, name: &str) -> Result<Vec<PathBuf>, Absence> {
         let path = Path::new(name);
-        let is_source = path.extension().and_then(|end| end.to_str());
-        if !is_source.is_some_and(|end| EXTENSIONS.contains(&end)) {
-            return Vec::new();
+        let end = path.extension().and_then(|end| end.to_str());
+        if !end.is_some_and(|end| EXTENSIONS.contains(&end)) {
+            return Err(Absence::NoSource);
         }
         if path.is_absolute() && path.is_file() {
-            return vec![path.to_owned()];
+            return Ok(vec![path.to_owned()]);
         }
         let parts: Vec<Component<'_>> =
             path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
         let ends = (0..parts.len()).map(|skipped| parts[skipped..].iter().collect::<PathBuf>());
-        let whole = (!path.is_absolute()).then(|| path.to_owned());
-        let ends: Vec<PathBuf> = whole.into_iter().chain(ends).collect();
-        ends.iter().flat_map(|end| self.roots.iter().map(move |root| root.join(end))).collect()
+        let below = |end: PathBuf| self.roots.iter().map(move |root| root.join(&end));
+        Ok(ends.flat_map(below).collect())
     }
 
-    fn read(&self, path: &Path) -> Option<(Source, u64)> {
-        let facts = fs::metadata(path).ok().filter(|facts| facts.is_file())?;
+    fn read(&self, path: &Path) -> Result<(Source, u64), Absence> {
+        let facts = fs::metadata(path).ok().filter(|facts| facts.is_file());
+        let facts = facts.ok_or(Absence::NotFound)?;
         if facts.len() > FILE_BYTES_MAX {
-            return None;
+            return Err(Absence::TooLarge);
         }
         let mut bytes = Vec::new();
         // A file that grows while it is read is read no further.
-        File::open(path).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+        let read =
+            File::open(path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes));
+        read.map_err(|_| Absence::Unreadable)?;
         let text = String::from_utf8_lossy(&bytes);
         let lines = text.lines().map(|line| line.chars().take(LINE_LETTERS_MAX).collect());
         let written = facts.modified().ok();
-        let is_changed = written.zip(self.recorded).is_some_and(|(written, then)| written > then);
-        Some((Source { lines: lines.collect(), is_changed }, bytes.len() as u64))
+        let is_newer = written.zip(self.recorded).is_some_and(|(written, then)| written > then);
+        Ok((Source { lines: lines.collect(), is_newer }, bytes.len() as u64))
     }
 }
 
@@ -183,7 +229,32 @@ mod tests {
         assert_eq!(excerpt.lines, ["one", "two \u{fffd}", "three"]);
         assert_eq!(sources.excerpt("src/a.c:4", 1), None);
         assert_eq!(sources.absence("src/a.c:4").unwrap(), "`src/a.c` has only 3 lines now");
-        assert_eq!(sources.absence("b.c:4").unwrap(), "`b.c` is not to be read here");
+        assert_eq!(sources.absence("b.c:4").unwrap(), "`b.c` was not found here");
+    }
+
+    #[test]
+    fn a_relative_name_does_not_lead_out_of_the_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("in")).unwrap();
+        fs::write(folder.path().join("out.c"), "outside\n").unwrap();
+        fs::write(folder.path().join("in/here.c"), "inside\n").unwrap();
+        let sources = Sources::new(vec![folder.path().join("in")], None);
+        assert_eq!(sources.excerpt("../out.c:1", 0), None);
+        assert_eq!(sources.excerpt("../in/here.c:1", 0).unwrap().lines, ["inside"]);
+    }
+
+    #[test]
+    fn it_is_told_why_there_is_no_code() {
+        let folder = tempfile::tempdir().unwrap();
+        let large = File::create(folder.path().join("large.c")).unwrap();
+        large.set_len(FILE_BYTES_MAX + 1).unwrap();
+        fs::write(folder.path().join("notes.txt"), "text\n").unwrap();
+        let sources = Sources::new(vec![folder.path().to_owned()], None);
+        let told = |location: &str| sources.absence(location).unwrap();
+        assert_eq!(told("large.c:1"), "`large.c` is larger than 8 MB");
+        assert_eq!(told("notes.txt:1"), "`notes.txt` is not called as source files are");
+        sources.files.lock().unwrap().bytes = TOTAL_BYTES_MAX;
+        assert_eq!(told("b.c:1"), "`b.c` is one too many: 64 MB of code were read");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use reweave_report::{Confirmation, Examined, Replayed};
 use reweave_trace::{Module, Trace};
 use reweave_workflows::confirm::confirm;
 
+use super::examine::{Printing, ReportFormat};
 use super::lookup::{Found, Wanted};
 use crate::destination::Destination;
 use crate::{exit, input, interrupt};
@@ -31,22 +32,11 @@ pub(crate) struct Args {
     wanted: Wanted,
     #[command(flatten)]
     replaying: Replaying,
-    /// How to print what came of it
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    printing: Printing,
     /// The program, built as it was when the trace was recorded, and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
-}
-
-/// How a verdict is printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// for people
-    #[default]
-    Text,
-    /// for programs
-    Json,
 }
 
 /// How hard to try.
@@ -75,16 +65,23 @@ impl Replaying {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let destination = Destination::prepare(args.printing.output.as_deref())?;
     let Found { path, trace, outcome, reported } = args.wanted.find()?;
     let confirmation = one(&trace, &reported, args.replaying, &args.command)?;
     let is_confirmed = matches!(confirmation.replayed, Replayed::Confirmed { .. });
     let confirmations = [confirmation];
-    let sources = input::sources(&path, &trace, &[]);
+    let sources = input::sources(&path, &trace, &args.printing.sources);
     let examined = Examined::new(&path, &trace, &outcome);
     let examined = Examined { confirmations: &confirmations, sources: &sources, ..examined };
-    Destination::StandardOutput.write(|out| match args.format {
-        Format::Text => reweave_report::confirmation_text(out, &examined, &reported),
-        Format::Json => reweave_report::confirmation_json(out, &examined, &reported),
+    // The other formats are of reports: here of one with this finding alone.
+    let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
+    let alone = Examined { outcome: &only, ..examined };
+    let format = args.printing.format();
+    destination.write(|out| match format {
+        ReportFormat::Text => reweave_report::confirmation_text(out, &examined, &reported),
+        ReportFormat::Json => reweave_report::confirmation_json(out, &examined, &reported),
+        ReportFormat::Html => reweave_report::explanation_html(out, &examined, &reported),
+        _ => format.write(out, &[alone], false),
     })?;
     Ok(if is_confirmed { exit::found() } else { ExitCode::SUCCESS })
 }
@@ -163,7 +160,7 @@ fn is_library(path: &str) -> bool {
 }
 
 /// The file that `program` runs, as a shell finds it.
-fn located(program: &OsStr) -> Option<PathBuf> {
+pub(crate) fn located(program: &OsStr) -> Option<PathBuf> {
     let path = Path::new(program);
     let found = match path.components().count() > 1 {
         true => Some(path.to_owned()),
@@ -212,8 +209,9 @@ mod tests {
     #[test]
     fn what_comes_after_two_dashes_is_the_program_with_its_options() {
         let words = ["confirm", "a.rwt", "R1", "--attempts", "5", "--", "./bank", "--format", "x"];
-        let Args { replaying, command, format, .. } = Line::try_parse_from(words).unwrap().args;
-        assert_eq!((replaying.attempts, replaying.timeout, format), (5, 60, Format::Text));
+        let Args { replaying, command, printing, .. } = Line::try_parse_from(words).unwrap().args;
+        assert_eq!((replaying.attempts, replaying.timeout), (5, 60));
+        assert_eq!(printing.format(), ReportFormat::Text);
         assert_eq!(command, ["./bank", "--format", "x"]);
     }
 

@@ -2,7 +2,7 @@
 //! what they find.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use reweave_analysis::{Analysis, Outcome, Settings};
@@ -71,15 +71,24 @@ pub(crate) struct Search {
 /// How to print what is found, and where to.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Printing {
-    /// How to print the report
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: ReportFormat,
+    /// How to print the report; unless said, as the name of the output ends (.html, .json, .sarif,
+    /// .xml for junit), and else as text
+    #[arg(long, value_enum)]
+    format: Option<ReportFormat>,
     /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Look for the program's code in this folder too; may be given several times
     #[arg(long = "source", value_name = "DIR")]
     pub(crate) sources: Vec<PathBuf>,
+}
+
+impl Printing {
+    /// How to print: as is said, or as the name of the output says.
+    pub(crate) fn format(&self) -> ReportFormat {
+        let named = || self.output.as_deref().and_then(ReportFormat::of_name);
+        self.format.or_else(named).unwrap_or_default()
+    }
 }
 
 impl Search {
@@ -116,8 +125,22 @@ pub(crate) enum ReportFormat {
 }
 
 impl ReportFormat {
+    /// The format of reports that are called so.
+    fn of_name(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let ends = [
+            (".sarif.json", Self::Sarif),
+            (".sarif", Self::Sarif),
+            (".json", Self::Json),
+            (".html", Self::Html),
+            (".htm", Self::Html),
+            (".xml", Self::Junit),
+        ];
+        ends.into_iter().find(|(end, _)| name.ends_with(end)).map(|(_, format)| format)
+    }
+
     /// Writes the report on `examined`, for programs as a list if `is_list`.
-    fn write(
+    pub(crate) fn write(
         self,
         out: &mut dyn Write,
         examined: &[Examined<'_>],
@@ -240,7 +263,9 @@ fn run_all(
         examined.push(Done { path, trace, outcome, confirmations, sources, set_aside });
     }
     write_report(options, destination, &examined)?;
-    checkpoint.tell();
+    if examined.len() == options.traces.len() {
+        checkpoint.tell();
+    }
     let code = checkpoint.code(examined.iter().map(|done| &done.outcome));
     Ok(exit::after(&failures, code))
 }
@@ -268,7 +293,7 @@ fn write_report(
     if examined.is_empty() {
         return Ok(());
     }
-    let (format, is_list) = (options.printing.format, options.traces.len() > 1);
+    let (format, is_list) = (options.printing.format(), options.traces.len() > 1);
     destination.write(|out| format.write(out, &views, is_list))?;
     if format == ReportFormat::Github {
         step_summary::append(&views);

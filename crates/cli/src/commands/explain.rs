@@ -32,14 +32,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     // The other formats are of reports: here of one with this finding alone.
     let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
     let alone = Examined { outcome: &only, ..examined };
-    destination.write(|out| match args.printing.format {
+    let format = args.printing.format();
+    destination.write(|out| match format {
         ReportFormat::Text => reweave_report::explanation_text(out, &examined, &reported),
         ReportFormat::Json => reweave_report::explanation_json(out, &examined, &reported),
         ReportFormat::Html => reweave_report::explanation_html(out, &examined, &reported),
-        ReportFormat::Sarif => reweave_report::sarif(out, &[alone]),
-        ReportFormat::Junit => reweave_report::junit(out, &[alone]),
-        ReportFormat::Github => reweave_report::github(out, &[alone]),
-        ReportFormat::Chrome => reweave_report::chrome(out, &[alone]),
+        _ => format.write(out, &[alone], false),
     })?;
     Ok(ExitCode::SUCCESS)
 }

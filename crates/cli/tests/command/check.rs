@@ -185,3 +185,27 @@ fn findings_are_confirmed_in_the_program_of_one_trace() {
     folder.run(&["check", "race.std", "--confirm"]).expect(2);
     folder.run(&["check", "race.std", "--", "./race"]).expect(2);
 }
+
+#[test]
+fn the_name_of_the_output_says_how_to_print_unless_something_else_does() {
+    let folder = Folder::with("race.std", RACE);
+    for (name, start) in [
+        ("r.html", "<!"),
+        ("r.HTM", "<!"),
+        ("r.json", "{"),
+        ("r.sarif", "{"),
+        ("r.sarif.json", "{"),
+        ("r.xml", "<?xml"),
+        ("r.txt", "race.std"),
+        ("report", "race.std"),
+    ] {
+        folder.run(&["check", "race.std", "-o", name]).expect(66);
+        assert!(folder.read(name).starts_with(start.as_bytes()), "{name}");
+        folder.run(&["check", "race.std", "--format", "text", "-o", name]).expect(66);
+        assert!(folder.read(name).starts_with(b"race.std"), "{name}");
+    }
+    folder.run(&["check", "race.std", "-o", "r.sarif"]).expect(66);
+    assert!(String::from_utf8(folder.read("r.sarif")).unwrap().contains("\"runs\""));
+    folder.run(&["explain", "race.std", "R1", "-o", "one.html"]).expect(0);
+    assert!(folder.read("one.html").starts_with(b"<!"));
+}

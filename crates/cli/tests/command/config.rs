@@ -24,6 +24,9 @@ fn the_command_line_goes_before_the_environment_and_that_before_the_file() {
     };
     assert!(!is_json(&with(&[]).expect(66)));
     assert!(is_json(&with(&["--format", "json"]).expect(66)));
+    // What is said anywhere goes before what the name of the output says.
+    assert_eq!(with(&["-o", "page.html"]).expect(66).out(), "");
+    assert!(folder.read("page.html").starts_with(b"race.std"));
     assert!(!is_json(&check(&folder, &["--no-config"]).expect(66)));
     let help = folder.run(&["check", "--help"]).expect(0).out();
     assert!(help.contains("[default: json]") && help.contains("[default: deadlock]"), "{help}");
@@ -139,6 +142,39 @@ fn a_compiler_is_not_stopped_by_a_faulty_file() {
     let folder = Folder::with("reweave.toml", "nonsense");
     folder.run(&["cc", "--help"]).expect(0);
     folder.run(&["man"]).expect(0);
-    folder.run(&["list"]).expect(2);
-    folder.run(&["list", "--no-config"]).expect(0);
+}
+
+#[test]
+fn who_asks_what_there_is_is_told_in_spite_of_a_faulty_file() {
+    let folder = Folder::with("race.std", RACE);
+    folder.put("reweave.toml", "nonsense");
+    for line in ["--help", "--version", "help", "check --help", "check -h", "list", "schema"] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let ran = folder.run(&words).expect(0);
+        assert!(ran.err().starts_with("reweave: reweave.toml:1:"), "{line}: {}", ran.err());
+        assert_ne!(ran.out(), "", "{line}");
+    }
+    assert_eq!(folder.run(&["list", "--no-config"]).expect(0).err(), "");
+    // Where the file would have counted, its faults do.
+    check(&folder, &[]).expect(2);
+    folder.run(&["stats", "race.std"]).expect(2);
+}
+
+#[test]
+fn the_file_that_decides_what_counts_is_always_named() {
+    let folder = Folder::with("race.std", RACE);
+    folder.put("known", "");
+    folder.put("reweave.toml", "limit = 7\n");
+    assert_eq!(check(&folder, &[]).expect(66).err(), "");
+    folder.put("reweave.toml", "baseline = \"known\"\n[check]\nfail-on = \"none\"\n");
+    let said = "reweave: `baseline`, `fail-on` as reweave.toml says\n";
+    assert_eq!(check(&folder, &[]).expect(0).err(), said);
+    let said = "reweave: `baseline` as reweave.toml says\n";
+    assert_eq!(check(&folder, &["--fail-on", "any"]).expect(66).err(), said);
+    let mut command = folder.command(&["check", "race.std"]);
+    let ran = Ran(command.env("REWEAVE_FAIL_ON", "race").output().unwrap()).expect(66);
+    assert_eq!(ran.err(), said);
+    assert_eq!(folder.run(&["races", "race.std"]).expect(66).err(), said);
+    assert_eq!(folder.run(&["explain", "race.std", "R1"]).expect(0).err(), "");
+    assert_eq!(check(&folder, &["--no-config"]).expect(66).err(), "");
 }

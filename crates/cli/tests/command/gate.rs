@@ -42,6 +42,24 @@ fn what_the_baseline_has_and_nobody_finds_is_told() {
 }
 
 #[test]
+fn nothing_is_called_gone_where_a_trace_was_not_looked_at() {
+    let folder = Folder::with("race.std", super::RACE);
+    folder.put("known", "00000000000000aa\n");
+    folder.put("s", "race:nowhere\n");
+    let words = ["check", "race.std", "gone.std", "--baseline", "known", "--suppress", "s"];
+    let said = folder.run(&words).expect(2).err();
+    assert!(said.starts_with("reweave: gone.std") && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn a_baseline_that_is_not_there_can_be_made() {
+    let folder = Folder::with("race.std", super::RACE);
+    let said = folder.run(&["check", "race.std", "--baseline", "ci base.json"]).expect(2).err();
+    let make = "reweave check TRACE --format json -o 'ci base.json'\n";
+    assert!(said.ends_with(make), "{said}");
+}
+
+#[test]
 fn a_limit_counts_what_is_shown() {
     let folder = Folder::with("two.std", TWO);
     folder.put("old.std", super::RACE);
@@ -117,6 +135,9 @@ fn only_the_kinds_that_are_asked_for_fail() {
     run(&["--fail-on", "atomicity,predicate"]).expect(0);
     run(&["--fail-on", "atomicity", "--fail-on", "deadlock"]).expect(66);
     run(&["--fail-on", "atomicity", "--budget", "0"]).expect(3);
+    // A report that never fails does not fail for what is left unsearched, but for bad input.
+    run(&["--fail-on", "none", "--budget", "0"]).expect(0);
+    run(&["--fail-on", "none", "gone.std"]).expect(2);
     let refused = run(&["--fail-on", "crash"]).expect(2).err();
     assert!(refused.contains("nondeterminism"), "{refused}");
 }

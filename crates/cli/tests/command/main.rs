@@ -17,6 +17,7 @@ mod machines;
 mod manners;
 mod ndseq;
 mod options;
+mod overwriting;
 mod run;
 mod states;
 mod stats;

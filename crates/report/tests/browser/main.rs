@@ -214,7 +214,7 @@ fn hostile_names_are_text() {
         "\\u{202e}",
         "\\u{1b}[2J",
         "\u{fffd}\u{fffd} </script><b>two</b>",
-        "`missing.c` is not to be read here".trim_matches('`'),
+        "`missing.c` was not found here".trim_matches('`'),
     ] {
         let part = part.replace('`', "");
         assert!(said.contains(&part), "{part} in {said}");
