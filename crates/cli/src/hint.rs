@@ -1,4 +1,5 @@
-//! A word to those who ask for a command that is to come, or forget what stands before a program.
+//! A word to those who ask for a command that is to come, or forget what stands before a program or
+//! how findings are called.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -12,8 +13,21 @@ pub(crate) fn of_command(name: &str) -> Option<String> {
         .then(|| format!("`{name}` is not in this version; `reweave --help` says what is"))
 }
 
-/// `error`, which `words` led to, with a tip where they name a program without `--` before it.
+/// `error`, which `words` led to, with a tip where they name a program without `--` before it, or a
+/// trace without the finding that is meant.
 pub(crate) fn with_tip(mut error: clap::Error, words: &[String]) -> clap::Error {
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing.as_slice(),
+        _ => &[],
+    };
+    let lacks_id = error.kind() == ErrorKind::MissingRequiredArgument
+        && words.get(1).is_some_and(|word| word == "explain" || word == "confirm")
+        && missing.iter().any(|name| name == "<ID>");
+    if lacks_id {
+        let tip = "`reweave check TRACE` lists the findings with their ids, such as R1";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return error;
+    }
     let is_forgotten = error.kind() == ErrorKind::UnknownArgument
         && words.get(1).is_some_and(|word| word == "record" || word == "confirm")
         && !words.iter().any(|word| word == "--");

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use reweave_format::{Compression, Format, Input, ReadError, ReadOptions, Reading};
-use reweave_report::Sources;
+use reweave_format::{Compression, Format, Input, ReadError, ReadErrorKind, ReadOptions, Reading};
+use reweave_report::{Sources, quoted};
 use reweave_trace::Trace;
 
 use crate::exit::say;
@@ -24,7 +24,8 @@ const NOTES_MAX: usize = 20;
 /// Reads the trace at `path`; `-` is standard input.
 pub(crate) fn read(path: &Path, repair: bool) -> anyhow::Result<Reading> {
     refuse_program(path)?;
-    let reading = watched(path, repair, reweave_format::read)?;
+    let reading = watched(path, repair, reweave_format::read);
+    let reading = reading.map_err(|error| unless_source(path, error))?;
     say_notes(path, &reading);
     Ok(reading)
 }
@@ -32,7 +33,8 @@ pub(crate) fn read(path: &Path, repair: bool) -> anyhow::Result<Reading> {
 /// Reads the trace or the poset at `path`; `-` is standard input.
 pub(crate) fn read_either(path: &Path, repair: bool) -> anyhow::Result<Input> {
     refuse_program(path)?;
-    let input = watched(path, repair, reweave_format::read_input)?;
+    let input = watched(path, repair, reweave_format::read_input);
+    let input = input.map_err(|error| unless_source(path, error))?;
     if let Input::Trace(reading) = &input {
         say_notes(path, reading);
     }
@@ -55,6 +57,30 @@ fn refuse_program(path: &Path) -> anyhow::Result<()> {
          reweave record -- {folder}{name}"
     );
     Ok(())
+}
+
+/// `error`, or what to do with the file at `path` if it is the code of a program.
+fn unless_source(path: &Path, error: ReadError) -> anyhow::Error {
+    let end = path.extension().and_then(|end| end.to_str()).unwrap_or("");
+    let program = path.file_stem().unwrap_or_default().display().to_string();
+    let (file, output) = (quoted(&path.display().to_string()), quoted(&program));
+    let run = quoted(&format!("./{program}"));
+    let advice = match end {
+        "c" => format!("reweave cc -g -pthread {file} -o {output} && reweave record -- {run}"),
+        "cc" | "cpp" | "cxx" | "C" | "c++" => {
+            format!("reweave c++ -g -pthread {file} -o {output} && reweave record -- {run}")
+        }
+        "rs" => "cargo reweave run".to_owned(),
+        "rw" => format!("reweave run {file} -o {}", quoted(&format!("{program}.rwt"))),
+        _ => return error.into(),
+    };
+    if matches!(error.kind, ReadErrorKind::Interrupted | ReadErrorKind::Io(_)) {
+        return error.into();
+    }
+    anyhow::anyhow!(
+        "{}: this is source code, not a trace; build it and record a run of it: {advice}",
+        path.display()
+    )
 }
 
 /// What `read` makes of the file at `path`, with progress.

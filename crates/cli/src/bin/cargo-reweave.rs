@@ -18,7 +18,10 @@ fn main() -> ExitCode {
     let beside = std::env::current_exe().ok().map(|own| own.with_file_name(&name));
     let program = beside.filter(|file| file.is_file()).unwrap_or_else(|| PathBuf::from(&name));
     let mut command = Command::new(&program);
-    command.arg("cargo").args(arguments);
+    match arguments.first().and_then(|first| first.to_str()) {
+        Some("--version" | "-V") => command.arg("--version"),
+        _ => command.arg("cargo").args(arguments),
+    };
     let error = match run(&mut command) {
         Ok(code) => return code,
         Err(error) => error,

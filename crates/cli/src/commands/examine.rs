@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use reweave_analysis::{Analysis, Outcome, Settings};
 use reweave_report::{Confirmation, Examined, SetAside, Sources};
@@ -54,11 +55,12 @@ pub(crate) struct Search {
     #[arg(long)]
     all: bool,
     /// Stop after this many findings
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     limit: Option<usize>,
     /// How much work to spend on looking for schedules, in clock entries gone through; on states,
     /// in choices of a number of events
-    #[arg(long, value_name = "N", default_value_t = Settings::default().budget)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().budget,
+          value_parser = whole::<u64>)]
     budget: u64,
     /// Mend traces whose events cannot have happened, and say what was changed
     #[arg(long)]
@@ -81,6 +83,15 @@ pub(crate) struct Printing {
     /// Look for the program's code in this folder too; may be given several times
     #[arg(long = "source", value_name = "DIR")]
     pub(crate) sources: Vec<PathBuf>,
+}
+
+/// The number that `text` is.
+fn whole<N: FromStr>(text: &str) -> Result<N, String> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().map_err(|_| match is_number {
+        true => "expected a smaller number".to_owned(),
+        false => "expected a whole number, such as 100".to_owned(),
+    })
 }
 
 impl Printing {

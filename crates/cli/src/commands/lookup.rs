@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::ValueEnum as _;
 use reweave_analysis::{Analysis, Outcome, Reported, Settings};
-use reweave_report::SCHEMA;
+use reweave_report::{SCHEMA, quoted};
 use reweave_states::analyses::FIND;
 use reweave_trace::Trace;
 use serde_json::Value;
@@ -88,6 +88,13 @@ pub(crate) struct Found {
 impl Wanted {
     /// Reads the trace, looks again as was looked before, and picks the finding.
     pub(crate) fn find(&self) -> anyhow::Result<Found> {
+        let is_swapped = Path::new(&self.id).is_file() && !self.trace.exists();
+        anyhow::ensure!(
+            !is_swapped || self.trace == Path::new("-"),
+            "the trace comes first and the id after it: {} {}",
+            quoted(&self.id),
+            quoted(&self.trace.display().to_string())
+        );
         let recorded = self.from.as_deref().map(|report| Recorded::find(report, self));
         let recorded = recorded.transpose()?;
         let settings = self.settings(recorded.as_ref());

@@ -19,6 +19,7 @@ use reweave_record::unpack::unpack;
 use reweave_report::{counted, quoted};
 
 use self::following::{Followed, Following};
+use super::confirm::located;
 use crate::destination::Destination;
 use crate::exit::say;
 use crate::interrupt;
@@ -112,6 +113,12 @@ pub(super) fn program(words: &[OsString]) -> anyhow::Result<Command> {
 
 fn prepare(words: &[OsString]) -> anyhow::Result<(Command, Attachment)> {
     let (program, arguments) = words.split_first().context("no program was given")?;
+    let is_here = || Path::new(program).components().count() == 1 && Path::new(program).is_file();
+    anyhow::ensure!(
+        located(program).is_some() || !is_here(),
+        "cannot run `{0}`: no folder of PATH has it; did you mean `./{0}`?",
+        program.display()
+    );
     let mut command = Command::new(program);
     command.args(arguments);
     let attachment = attach(&mut command, &unpack()?);

@@ -210,3 +210,40 @@ fn repair_mends_what_the_default_refuses_and_every_report_says_so() {
     assert_eq!(ran.json()["repaired"].as_array().map(Vec::len), Some(1));
     assert!(folder.run(&["check", "--repair", "bad.std"]).expect(66).out().contains("repaired"));
 }
+
+#[test]
+fn source_code_is_told_from_traces_with_what_to_do() {
+    let folder = Folder::with("jobs.c", "int main(void) { return 0; }\n");
+    folder.put("my jobs.cpp", "int main() {}\n");
+    folder.put("jobs.rw", "thread main() {\n}\n");
+    for (name, advice) in [
+        ("jobs.c", "reweave cc -g -pthread jobs.c -o jobs && reweave record -- ./jobs"),
+        (
+            "my jobs.cpp",
+            "reweave c++ -g -pthread 'my jobs.cpp' -o 'my jobs' && reweave record -- './my jobs'",
+        ),
+        ("jobs.rw", "reweave run jobs.rw -o jobs.rwt"),
+    ] {
+        let said = folder.run(&["check", name]).expect(2).err();
+        assert!(said.contains("this is source code") && said.contains(advice), "{said}");
+    }
+    // What is inside counts, not the name.
+    folder.put("trace.c", RACE);
+    folder.run(&["check", "trace.c"]).expect(66);
+}
+
+#[test]
+fn slips_of_the_command_line_are_told_how_to_go_on() {
+    let folder = Folder::with("run.std", RACE);
+    folder.put("jobs", "");
+    for (line, told) in [
+        ("record -- jobs", "did you mean `./jobs`?"),
+        ("explain run.std", "`reweave check TRACE` lists the findings"),
+        ("explain R1 run.std", "the trace comes first and the id after it: run.std R1"),
+        ("check run.std --limit abc", "expected a whole number"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let said = folder.run(&words).expect(2).err();
+        assert!(said.contains(told), "{line}: {said}");
+    }
+}

@@ -107,7 +107,10 @@ fn what_a_file_gets_wrong_is_pointed_at() {
         ("[check]\nall = 1", "2:7: expected `true` or `false`, found a number"),
         ("threads = [1, 2]", "1:11: expected a text or a number, found a list"),
         ("suppress = [1.5]", "1:13: expected a list of texts, found a number with a point"),
-        ("limit = \"many\"", "1:9: invalid value 'many' for '--limit <value>'"),
+        (
+            "limit = \"many\"",
+            "1:9: invalid value 'many' for '--limit <value>': expected a whole number",
+        ),
         ("format = \"xml\"", "1:10: invalid value 'xml' for '--format <value>' [possible values:"),
         ("sections = true", "1:1: `sections` is an option of single commands: expected it in a"),
         ("[check]\noutput = \"x\"", "2:1: no option is called `output` here: there is all,"),
