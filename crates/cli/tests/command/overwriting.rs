@@ -8,8 +8,9 @@ fn refused(line: &str) {
     let folder = Folder::with("run.std", RACE);
     folder.put("known.supp", "race:nowhere\n");
     folder.put("two.rw", "thread main() {\n}\n");
-    std::fs::hard_link(folder.path("run.std"), folder.path("twin.std")).unwrap();
-    std::os::unix::fs::symlink("run.std", folder.path("link.std")).unwrap();
+    std::fs::hard_link(folder.path("run.std"), folder.path("twin.std"))
+        .expect("files can be linked");
+    std::os::unix::fs::symlink("run.std", folder.path("link.std")).expect("files can be linked");
     folder.run(&["check", "run.std", "-o", "report.json"]).expect(66);
     let names = folder.names();
     let before: Vec<Vec<u8>> = names.iter().map(|name| folder.read(name)).collect();
