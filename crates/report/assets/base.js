@@ -87,7 +87,7 @@ function chunkOf(at) {
         if (chunk === null) return null;
         const text = (id) => chunk.strings[id];
         chunk.threads = chunk.threads.map(([number, name]) => ({ number, name: text(name) }));
-        chunk.stacks = chunk.stacks.map((stack) => stack.map(text));
+        chunk.calls = chunk.calls.map((calls) => calls.map(text));
         chunk.held = chunk.held.map((set) =>
             set.map(([name, shared, since]) => ({
                 name: text(name),
@@ -106,7 +106,7 @@ function chunkOf(at) {
         }));
         chunk.events = chunk.events.map((entry) => {
             const [number, thread, kind, operand, op, place] = entry;
-            const [stack, held, value, other, saw, after] = entry.slice(6);
+            const [held, value, other, saw, after] = entry.slice(6);
             return {
                 number,
                 kind,
@@ -116,7 +116,6 @@ function chunkOf(at) {
                 operand: text(operand),
                 op: op === null ? `${kind}(${text(operand)})` : text(op),
                 place: chunk.places[place],
-                stack: chunk.stacks[stack],
                 held: chunk.held[held],
                 after: after === null ? null : chunk.held[after],
                 other: other === null ? null : chunk.threads[other],

@@ -3,7 +3,7 @@
 const LINE = 30;
 const TOP = 44;
 const GUTTER = 84;
-const LETTER = 7.6;
+const BEFORE_TEXT = 13;
 
 /** How many letters stand beside a mark. */
 const LABEL_MAX = 36;
@@ -26,27 +26,56 @@ function label(cell) {
     return `${text} \u2190 ${sees === 0 ? 'initial value' : `event ${sees}`}`;
 }
 
-/** Where things are: the middle of a line, and the column of a thread. */
-function measure(lines, threads, lanes) {
-    const left = (thread) => 22 + 9 * lanes.get(thread);
-    const widths = threads.map((thread) => {
-        const texts = lines
-            .flatMap((line) => line.cells)
-            .filter((cell) => cell.event.thread === thread)
-            .map((cell) => label(cell).length);
-        const longest = Math.min(LABEL_MAX, Math.max(6, thread.name.length, ...texts));
-        return left(thread) + 34 + longest * LETTER;
+/** How wide `text` is in a drawing, in pixels. */
+function widthOf(text) {
+    if (!widthOf.pen) {
+        widthOf.pen = document.createElement('canvas').getContext('2d');
+        const family = getComputedStyle(document.documentElement).getPropertyValue('--mono');
+        // What is at fault is bold.
+        widthOf.pen.font = `700 13px ${family.trim()}`;
+    }
+    return widthOf.pen.measureText(clip(text, LABEL_MAX)).width;
+}
+
+/** How wide the columns of `threads` are: with all their text, and where they stand close, with
+ *  what must not meet other text. Text may run across the columns to its right. */
+function widths(lines, threads, left) {
+    return threads.map((thread) => {
+        const widest = (some) => {
+            const cells = some
+                .flatMap((line) => line.cells)
+                .filter((cell) => cell.event.thread === thread);
+            const texts = cells.map((cell) => widthOf(label(cell)));
+            return left(thread) + 34 + Math.max(46, widthOf(thread.name), ...texts);
+        };
+        return [widest(lines), widest(lines.filter((line) => line.cells.length > 1))];
     });
+}
+
+/** Where things are: the middle of a line, and the column of a thread; in `room` if that will do. */
+function measure(lines, threads, lanes, room) {
+    const left = (thread) => 22 + 9 * lanes.get(thread);
+    const columns = widths(lines, threads, left);
+    const sum = (which) => columns.slice(0, -1).reduce((all, column) => all + column[which], 0);
+    const [full, close] = [sum(0), sum(1)];
+    const last = columns[columns.length - 1][0];
+    const spare = room - GUTTER - 12 - last - close;
+    const share = full > close ? Math.min(1, Math.max(0, spare / (full - close))) : 1;
     const xs = new Map();
     let x = GUTTER;
+    let width = 0;
     threads.forEach((thread, at) => {
+        const [wide, narrow] = columns[at];
         xs.set(thread, x + left(thread));
-        x += widths[at];
+        width = Math.max(width, x + wide);
+        x += narrow + (wide - narrow) * share;
     });
     return {
         x: (thread) => xs.get(thread),
         y: (line) => TOP + (line + 0.5) * LINE,
-        width: x + 12,
+        width: Math.ceil(width + 12),
+        /** How wide it is where there is room for all. */
+        natural: Math.ceil(GUTTER + 12 + full + last),
         height: TOP + lines.length * LINE + 14,
     };
 }
@@ -67,7 +96,7 @@ function curve(at, from, to) {
     const [x1, y1, y2] = [at.x(from.event.thread), at.y(from.line), at.y(to.line)];
     const side = x1 < at.x(to.event.thread) ? 1 : -1;
     // What comes from the right ends behind the text.
-    const text = side < 0 ? 12 + Math.min(LABEL_MAX, label(to).length) * LETTER : 0;
+    const text = side < 0 ? BEFORE_TEXT + widthOf(label(to)) : 0;
     const x2 = at.x(to.event.thread) + text;
     const down = y1 < y2 ? 1 : -1;
     // It leaves along its thread, so that it does not run through the text beside the mark.
@@ -160,7 +189,7 @@ function eventLine(at, line, index, view) {
             null,
             svg('title', null, title),
             mark(cell.event, x, y),
-            svg('text', { x: x + 13, y: y + 4.5, class: 'op' }, clip(label(cell), LABEL_MAX)),
+            svg('text', { x: x + BEFORE_TEXT, y: y + 4.5, class: 'op' }, clip(label(cell), LABEL_MAX)),
         );
     });
     return svg(
@@ -212,7 +241,7 @@ function atOnce(at, line, index, goal, lines) {
     const cells = [...line.cells].sort((a, b) => at.x(a.event.thread) - at.x(b.event.thread));
     if (goal === 'race' && cells.length === 2) {
         const [from, to] = cells.map((cell) => at.x(cell.event.thread));
-        const width = 14 + Math.min(LABEL_MAX, label(cells[0]).length) * LETTER;
+        const width = BEFORE_TEXT + 1 + widthOf(label(cells[0]));
         const start = Math.min(from + width, to - 26);
         return svg('path', { class: 'clash', d: `M${start} ${y}H${to - 9}` });
     }
@@ -249,8 +278,8 @@ function isStrong(arrow, view) {
     return arrow.isFault && view.goal === 'order';
 }
 
-/** The diagram of `lines`. */
-function diagram(view) {
+/** The diagram of the lines of `view`, in `room` pixels if that will do. */
+function diagram(view, room) {
     const { lines, threads } = view;
     const bars = barsOf(lines, threads);
     const lanesOf = (thread) => {
@@ -264,6 +293,7 @@ function diagram(view) {
         lines,
         threads,
         new Map(threads.map((thread) => [thread, lanes.get(thread).size])),
+        room,
     );
     const columns = threads.map((thread) =>
         svg(
@@ -338,7 +368,7 @@ function diagram(view) {
         drawn,
         name,
     );
-    return { node, bars, arrows: arrowsOf(lines) };
+    return { node, width: at.width, natural: at.natural, bars, arrows: arrowsOf(lines) };
 }
 
 /** What the shapes and colours of a diagram mean. */

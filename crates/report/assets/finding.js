@@ -39,21 +39,26 @@ function holding(locks) {
     return ['holding ', ...names.flatMap((name, at) => (at ? [', ', ...name] : name))];
 }
 
-/** One event at fault. */
-function site(event) {
+/** One event at fault: which, the function it is in, what is held there, and who called it. */
+function site(chunk, [at, functionName, held, calls]) {
+    const event = chunk.events[at];
+    const callers = chunk.calls[calls];
     const stack =
-        event.stack.length === 0
+        callers.length === 0
             ? null
             : el(
                   'details',
                   { class: 'stack' },
-                  el('summary', null, counted(event.stack.length, 'caller')),
+                  el('summary', null, counted(callers.length, 'caller')),
                   el(
                       'ol',
                       null,
-                      event.stack.map((frame) => el('li', null, el('code', null, frame))),
+                      callers.map((frame) => el('li', null, el('code', null, frame))),
                   ),
               );
+    const inside =
+        functionName === null ? null : [' in ', el('code', null, chunk.strings[functionName])];
+    const { name } = event.place;
     return el(
         'div',
         { class: 'site' },
@@ -68,8 +73,10 @@ function site(event) {
         el(
             'p',
             null,
-            event.place.name ? [el('code', null, event.place.name), ', '] : null,
-            holding(event.held),
+            name ? el('code', null, name) : null,
+            inside,
+            name || inside ? ', ' : null,
+            chunk.strings[held],
         ),
         code(event.place),
         stack,
@@ -147,7 +154,22 @@ function part(it) {
     const table = el(
         'div',
         { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': it.heading },
-        el('table', { class: 'steps' }, el('tbody', null, steps)),
+        el(
+            'table',
+            { class: 'steps' },
+            el(
+                'thead',
+                null,
+                el(
+                    'tr',
+                    null,
+                    ['step', 'thread', 'event', 'why'].map((name) =>
+                        el('th', { scope: 'col' }, name),
+                    ),
+                ),
+            ),
+            el('tbody', null, steps),
+        ),
     );
     return el(
         'section',
@@ -265,6 +287,9 @@ function toolbar(view, switches, hasBoth, position) {
     );
 }
 
+/** How much wider than a drawing its frame is. */
+const FRAME = 12;
+
 /** The drawing with what belongs to it: the switch between the orders, the steps, the state. */
 function evidence(finding, entry, chunk) {
     const orders = {
@@ -283,14 +308,20 @@ function evidence(finding, entry, chunk) {
         role: 'group',
         'aria-label': 'Diagram',
     });
-    const side = el('div', { class: 'side', 'aria-live': 'polite', id: 'side' });
+    // What happens is read out; code and tables are there to be looked at.
+    const said = el('div', { 'aria-live': 'polite' });
+    const rest = el('div');
+    const side = el('div', { class: 'side', id: 'side' }, said, rest);
     const legendBox = el('div');
     const position = el('span', { class: 'position soft', id: 'position' });
     const switches = {};
 
+    const picture = el('div', { class: 'picture' }, scroller, legendBox);
+    const stage = el('div', { class: 'stage' }, picture, side);
     const draw = () => {
-        const drawing = diagram(view);
+        const drawing = diagram(view, view.room);
         view.drawing = drawing;
+        picture.style.flexBasis = `${drawing.width + FRAME}px`;
         scroller.replaceChildren(drawing.node);
         legendBox.replaceChildren(legend(drawing, view));
     };
@@ -321,22 +352,36 @@ function evidence(finding, entry, chunk) {
     };
     const show = () => {
         const all = stops();
+        const left = view.lines.reduce((sum, line) => sum + line.gap, 0);
+        const shown = left ? ' shown' : '';
         position.textContent =
             view.at === null
-                ? `${all.length} steps`
-                : `${all.indexOf(view.at) + 1} of ${all.length}`;
+                ? counted(all.length, 'step') + (left ? `${shown}, ${grouped(left)} left out` : '')
+                : `${all.indexOf(view.at) + 1} of ${all.length}${shown}`;
         for (const node of view.drawing.node.querySelectorAll('.line')) {
             const line = Number(node.dataset.line);
             node.classList.toggle('now', line === view.at);
             node.classList.toggle('later', view.at !== null && line > view.at);
         }
-        side.replaceChildren(...aside(view, finding, entry));
+        said.replaceChildren(...words(view, entry));
+        rest.replaceChildren(...situated(view));
         const now = view.drawing.node.querySelector('.now .mark');
         if (now) now.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     };
 
     const bar = toolbar(view, switches, entry.predicted.length > 0, position);
     page.view = view;
+    // The drawing fits the room that there is, also when that changes.
+    view.room = Infinity;
+    new ResizeObserver(() => {
+        const room = stage.clientWidth - FRAME;
+        if (room <= 0 || room === view.room) return;
+        const isFree = view.drawing.natural <= Math.min(room, view.room);
+        view.room = room;
+        if (isFree) return;
+        draw();
+        show();
+    }).observe(stage);
     view.turn(entry.predicted.length ? 'predicted' : 'observed');
     return el(
         'section',
@@ -344,27 +389,27 @@ function evidence(finding, entry, chunk) {
         el('h3', null, 'How it comes about'),
         el('p', null, chunk.strings[entry.heading]),
         bar,
-        el('div', { class: 'stage' }, el('div', { class: 'picture' }, scroller, legendBox), side),
+        stage,
         (entry.notes || []).map((note) => el('p', null, prose(note))),
         (entry.remarks || []).map((remark) => el('p', { class: 'remark' }, remark)),
     );
 }
 
-/** What is said beside the drawing: what happens now, the code, locks and variables. */
-function aside(view, finding, entry) {
+/** What happens now, in words. */
+function words(view, entry) {
     if (view.at === null) {
-        const text = view.isPredicted
-            ? 'This order did not happen, but could have. Step through it to see who holds what.'
-            : 'This is what happened. Step through it to see who holds what.';
-        return [el('p', { class: 'soft' }, text)];
+        const predicted = entry.is_as_observed
+            ? 'Here the run as it happened leads there.'
+            : 'This order did not happen, but could have.';
+        const text = view.isPredicted ? predicted : 'This is what happened.';
+        return [el('p', { class: 'soft' }, `${text} Step through it to see who holds what.`)];
     }
     const line = view.lines[view.at];
-    const { held, values } = situation(view.lines, view.threads, view.at);
     const heading = {
         race: 'Both can happen now, and nothing says which comes first:',
         deadlock: 'Each waits for a lock that another one holds:',
     }[entry.goal];
-    const words = line.cells.map((cell) => {
+    const deeds = line.cells.map((cell) => {
         const value = valueOf(cell);
         const never = cell.role === ROLE.never ? ' This does not happen.' : '';
         const sees = sight(cell);
@@ -382,6 +427,16 @@ function aside(view, finding, entry) {
             el('span', { class: 'soft' }, ` event ${cell.event.number}`),
         );
     });
+    return line.isEnd && heading
+        ? [el('p', { class: 'clash-words' }, heading), ...deeds]
+        : deeds;
+}
+
+/** Where that is: the code, locks and variables. */
+function situated(view) {
+    if (view.at === null) return [];
+    const line = view.lines[view.at];
+    const { held, values } = situation(view.lines, view.threads, view.at);
     const holds = [...held].map(([thread, locks]) =>
         el(
             'tr',
@@ -418,8 +473,6 @@ function aside(view, finding, entry) {
             ),
         );
     return [
-        line.isEnd && heading ? el('p', { class: 'clash-words' }, heading) : null,
-        ...words,
         ...line.cells.map((cell) =>
             el(
                 'div',
@@ -450,7 +503,6 @@ function details(finding) {
     }
     const entry = chunk.findings[finding.place];
     const [guarantee, meaning] = report.guarantees[finding.guarantee];
-    const sites = entry.sites.map((at) => chunk.events[at]);
     const trace = report.traces[finding.trace];
     return el(
         'article',
@@ -479,7 +531,12 @@ function details(finding) {
             report.traces.length > 1 ? el('p', { class: 'soft' }, trace.name) : null,
             el('p', { class: 'message' }, prose(finding.message)),
         ),
-        el('div', { class: 'sites' }, entry.known ? null : sites.map(site)),
+        el(
+            'div',
+            { class: 'sites' },
+            entry.known ? null : entry.sites.map((one) => site(chunk, one)),
+        ),
+        (entry.legend || []).map((line) => el('p', { class: 'soft' }, `${line}.`)),
         known(entry.known),
         choices(entry.choices),
         entry.note ? el('p', null, entry.note, '.') : null,

@@ -169,6 +169,9 @@ function row(finding) {
                 ? null
                 : el('span', { class: 'soft' }, `, ${report.guarantees[finding.guarantee][0]}`),
             finding.replayed === 2 ? el('span', { class: 'good' }, ' confirmed') : null,
+            report.traces.length > 1
+                ? el('span', { class: 'row-trace soft' }, `in ${report.traces[finding.trace].name}`)
+                : null,
             finding.count > 1
                 ? el('span', { class: 'times soft' }, `×\u2009${grouped(finding.count)}`)
                 : null,

@@ -2,6 +2,16 @@
 
 const page = { view: null };
 
+/** So many traces are summed up one by one, and so many repairs of each are listed. */
+const TRACES_MAX = 50;
+const REPAIRS_MAX = 200;
+
+/** Says that `count` more are not listed. */
+function unlisted(tag, count, thing) {
+    if (count <= 0) return null;
+    return el(tag, { class: 'soft' }, `and ${counted(count, `more ${thing}`)}, not listed here`);
+}
+
 /** Shows `finding`; `isChosen` says that a reader asked for it, who is then taken there. */
 function select(finding, isChosen) {
     list.selected = finding;
@@ -58,7 +68,8 @@ function traceSummary(trace) {
                   el(
                       'ul',
                       null,
-                      trace.repairs.slice(0, 200).map((repair) => el('li', null, repair)),
+                      trace.repairs.slice(0, REPAIRS_MAX).map((repair) => el('li', null, repair)),
+                      unlisted('li', trace.repairs.length - REPAIRS_MAX, 'change'),
                   ),
               )
             : null,
@@ -77,6 +88,12 @@ function traceSummary(trace) {
     );
 }
 
+/** What `count` findings of `kind` are called: races, but nondeterminism however often. */
+function several(kind, count) {
+    const isCounted = !['atomicity', 'nondeterminism'].includes(kind);
+    return isCounted && count !== 1 ? `${kind}s` : kind;
+}
+
 /** How many findings there are of each kind and guarantee. */
 function totals() {
     const counts = report.kinds
@@ -88,7 +105,7 @@ function totals() {
         'ul',
         { class: 'totals' },
         counts.map(([kind, , count]) =>
-            el('li', null, el('b', { class: `kind-${kind}` }, grouped(count)), ` ${kind}`),
+            el('li', null, el('b', { class: `kind-${kind}` }, grouped(count)), ` ${several(kind, count)}`),
         ),
         findings.length
             ? el('li', null, el('b', { class: 'good' }, grouped(proven)), ' witnessed')
@@ -216,8 +233,12 @@ function onKey(event) {
 
 /** The finding that the address names, or the first. */
 function named() {
-    const name = decodeURIComponent(window.location.hash.slice(1));
-    return byAnchor.get(name) || null;
+    try {
+        return byAnchor.get(decodeURIComponent(window.location.hash.slice(1))) || null;
+    } catch {
+        // Whatever is no address names nothing.
+        return null;
+    }
 }
 
 function build() {
@@ -256,7 +277,8 @@ function build() {
             'div',
             { class: 'summary' },
             totals(),
-            report.traces.slice(0, 50).map(traceSummary),
+            report.traces.slice(0, TRACES_MAX).map(traceSummary),
+            unlisted('p', report.traces.length - TRACES_MAX, 'trace'),
         );
         const pane = findings.length ? listPane() : null;
         app.append(

@@ -18,6 +18,7 @@ use std::io::{self, Write};
 use reweave_analysis::Reported;
 use serde::Serialize;
 
+use crate::legend::Legend;
 use crate::shown::markup;
 use crate::{Examined, title};
 use data::{CHUNK, Chunk, List};
@@ -57,15 +58,15 @@ pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     let count: usize = examined.iter().map(|one| one.outcome.findings.len()).sum();
     let reach = if count > BRIEF_MAX { Reach::LEAN } else { Reach::BRIEF };
     let list = List::of(examined);
+    let legends: Vec<Legend<'_>> =
+        examined.iter().map(|examined| Legend::new(examined.trace)).collect();
     start(out, &page_title(examined), true)?;
     write_data(out, "report", &list)?;
-    let chunks = examined.iter().flat_map(|examined| {
+    let chunks = examined.iter().zip(&legends).flat_map(|(examined, legend)| {
         let chunks = examined.outcome.findings.chunks(CHUNK);
-        chunks.map(move |findings| (examined, findings))
+        chunks.map(move |findings| Chunk::of(examined, legend, findings, reach, None))
     });
-    let mut chunks = chunks.enumerate().map(|(at, (examined, findings))| {
-        (format!("chunk{at}"), Chunk::of(examined, findings, reach, None))
-    });
+    let mut chunks = chunks.enumerate().map(|(at, chunk)| (format!("chunk{at}"), chunk));
     // The page shows the list and its first finding before the others are read.
     for (id, chunk) in chunks.by_ref().take(1) {
         write_data(out, &id, &chunk)?;
@@ -74,7 +75,7 @@ pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     for (id, chunk) in chunks {
         write_data(out, &id, &chunk)?;
     }
-    write_plain(out, &list.heading, |out| plain::report(out, examined))
+    write_plain(out, &list.heading, |out| plain::report(out, examined, &legends))
 }
 
 /// Writes a page on `reported` alone, one of the findings of `examined`, with the `argument` for it
@@ -88,7 +89,8 @@ pub(crate) fn explanation_page(
 ) -> io::Result<()> {
     let list = List::of_one(examined, reported);
     let findings = std::slice::from_ref(reported);
-    let chunk = Chunk::of(examined, findings, Reach::FULL, Some(argument));
+    let legend = Legend::new(examined.trace);
+    let chunk = Chunk::of(examined, &legend, findings, Reach::FULL, Some(argument));
     start(out, &format!("{} of {}: reweave", reported.id, title(examined.path)), true)?;
     write_data(out, "report", &list)?;
     write_data(out, "chunk0", &chunk)?;

@@ -7,6 +7,7 @@ use reweave_analysis::Finding;
 use reweave_base::IndexVec;
 use reweave_trace::{EventId, LockId, ObjectId, Op, ThreadId, Trace, VarId};
 
+use crate::shown::shown;
 use crate::site::{brief_place, own_place};
 
 /// How many threads and names are told of.
@@ -25,8 +26,18 @@ impl<'t> Legend<'t> {
         Self { trace, births: OnceLock::new() }
     }
 
+    /// All that is to be told of the names in `finding`, a sentence without its full stop each;
+    /// nothing of a state, in which no event is at fault.
+    pub(crate) fn lines(&self, finding: &Finding) -> Vec<String> {
+        if finding.detail.state().is_some() {
+            return Vec::new();
+        }
+        let lines = [self.threads(finding), self.names(finding)];
+        lines.into_iter().flatten().map(|line| shown(&line).into_owned()).collect()
+    }
+
     /// Where the threads of `finding` were started, in a sentence; none if no trace tells.
-    pub(crate) fn threads(&self, finding: &Finding) -> Option<String> {
+    fn threads(&self, finding: &Finding) -> Option<String> {
         let mut threads: Vec<ThreadId> =
             finding.events.iter().map(|&event| self.trace.event(event).thread).collect();
         threads.sort_unstable();
@@ -49,7 +60,7 @@ impl<'t> Legend<'t> {
     }
 
     /// What the names in `finding` mean that the recorder made up.
-    pub(crate) fn names(&self, finding: &Finding) -> Option<String> {
+    fn names(&self, finding: &Finding) -> Option<String> {
         self.trace.origins()?;
         let (mut vars, mut locks) = (Vec::new(), Vec::new());
         for &event in &finding.events {

@@ -93,9 +93,7 @@ impl<'t> Cycle<'t> {
             out,
             "<div class=\"scroll\"><svg role=\"img\" aria-label=\"the cycle of conflicts\" \
              width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-             font-size=\"13\">\n<defs><marker id=\"hop\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" \
-             markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0 8 4 0 8z\" \
-             fill=\"var(--bad)\"/></marker></defs>"
+             font-size=\"13\">"
         )?;
         for (&thread, &x) in self.threads.iter().zip(&self.starts) {
             let name = markup(&clipped(self.trace.names().threads.name(thread), LETTERS_MAX));
@@ -132,11 +130,12 @@ impl<'t> Cycle<'t> {
         (x, y): (usize, usize),
         (to, bottom): (usize, usize),
     ) -> io::Result<()> {
-        let (bend, tip) = if x < to { (to - 60, to - 8) } else { (to + 60, to + 8) };
+        let (bend, tip, back) = if x < to { (to - 60, to - 8, -12) } else { (to + 60, to + 8, 12) };
         writeln!(
             out,
-            "<path d=\"M{x} {}C{x} {} {bend} {bottom} {tip} {bottom}\" fill=\"none\" \
-             stroke=\"var(--bad)\" stroke-width=\"2\" marker-end=\"url(#hop)\"/>",
+            "<path class=\"hop\" d=\"M{x} {}C{x} {} {bend} {bottom} {tip} {bottom}\" fill=\"none\" \
+             stroke=\"var(--bad)\" stroke-width=\"2\"/>\
+             <path d=\"M{tip} {bottom}l{back} -6v12z\" fill=\"var(--bad)\"/>",
             y + 7,
             y + 30
         )

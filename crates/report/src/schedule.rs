@@ -58,6 +58,15 @@ pub(crate) fn steps_count(reordering: &Reordering) -> usize {
     base_count(reordering) + reordering.schedule.len()
 }
 
+/// Whether `reordering` runs what was observed first, in the order in which it was observed.
+pub(crate) fn is_prefix(trace: &Trace, reordering: &Reordering) -> bool {
+    let count = base_count(reordering);
+    let last = reordering.base.ids().filter_map(|it| base_of(trace, reordering, it).last()).max();
+    let is_base_first = last.is_none_or(|last| last.number() as usize == count);
+    let mut scheduled = reordering.schedule.iter().enumerate();
+    is_base_first && scheduled.all(|(at, event)| event.number() as usize == count + at + 1)
+}
+
 /// All events of `reordering`, in its order.
 pub(crate) fn steps(trace: &Trace, reordering: &Reordering) -> Vec<EventId> {
     let threads = reordering.base.ids();

@@ -262,9 +262,8 @@ fn write_sites(
             code::write_piece(out, sources, &marks, piece, telling.around, &mut telling.said)?;
         }
     }
-    let lines = [telling.legend.threads(finding), telling.legend.names(finding)];
-    for line in lines.iter().flatten() {
-        writeln!(out, "  {DIM}{}{DIM:#}", shown(line))?;
+    for line in telling.legend.lines(finding) {
+        writeln!(out, "  {DIM}{line}{DIM:#}")?;
     }
     Ok(())
 }

@@ -67,7 +67,7 @@ fn a_page_draws_the_cycle_or_shows_the_program() {
     for command in ["infer", "check"] {
         let page = folder.run(&["ndseq", command, "--format", "html", "lost.rw"]).expect(66).out();
         assert!(page.starts_with("<!doctype html>") && !page.contains("<script"), "{page}");
-        assert_eq!(page.matches("marker-end=\"url(#hop)\"").count(), 2, "{page}");
+        assert_eq!(page.matches("<path class=\"hop\"").count(), 2, "{page}");
         assert!(page.contains("So no thread can come first"), "{page}");
     }
     let page = folder.run(&["ndseq", "infer", "--format", "html", "fig1.rw"]).expect(0).out();

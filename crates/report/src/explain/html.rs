@@ -8,6 +8,7 @@ use reweave_trace::Trace;
 use super::sides::Mark;
 use super::{Explanation, FIX_HEADING, Row, STEPS_HEADING, Side, Step};
 use crate::html::{Argument, Part, evidence, explanation_page, foot, head};
+use crate::legend::Legend;
 use crate::shown::{markup, prose, shown};
 use crate::table::Extent;
 use crate::text::size;
@@ -70,7 +71,7 @@ fn write_plain(
     writeln!(out, "<h2>{}</h2>", markup(title(path)))?;
     writeln!(out, "<p class=\"soft\">{}</p>", size(trace))?;
     writeln!(out, "<article id=\"{}\">", reported.id)?;
-    head(out, trace, reported)?;
+    head(out, trace, reported, &Legend::new(trace))?;
     argument.before.iter().try_for_each(|part| write_part(out, part))?;
     if let Some(heading) = explanation.evidence_heading() {
         writeln!(out, "<h4>{heading}</h4>")?;
@@ -90,7 +91,11 @@ fn write_plain(
 fn write_part(out: &mut dyn Write, part: &Part) -> io::Result<()> {
     writeln!(out, "<h4>{}</h4>", part.heading)?;
     if !part.steps.is_empty() {
-        writeln!(out, "<div class=\"scroll\"><table>")?;
+        writeln!(
+            out,
+            "<div class=\"scroll\"><table>\n\
+             <tr><th>step</th><th>thread</th><th>event</th><th>why</th></tr>"
+        )?;
         for step in &part.steps {
             let [step, thread, op, reason] = step.each_ref().map(|text| markup(text));
             writeln!(
@@ -101,10 +106,14 @@ fn write_part(out: &mut dyn Write, part: &Part) -> io::Result<()> {
         }
         writeln!(out, "</table></div>")?;
     }
-    for paragraph in &part.paragraphs {
-        writeln!(out, "<p>{}</p>", prose(paragraph))?;
+    if part.is_list {
+        writeln!(out, "<ul>")?;
     }
-    Ok(())
+    let tag = if part.is_list { "li" } else { "p" };
+    for paragraph in &part.paragraphs {
+        writeln!(out, "<{tag}>{}</{tag}>", prose(paragraph))?;
+    }
+    if part.is_list { writeln!(out, "</ul>") } else { Ok(()) }
 }
 
 fn write_side(out: &mut dyn Write, trace: &Trace, title: &str, side: &Side) -> io::Result<()> {

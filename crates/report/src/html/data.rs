@@ -18,9 +18,10 @@ use super::slice::{self, Reach, Role, Slice};
 use crate::alternatives::{Choices, known_value};
 use crate::confirmation::Replayed;
 use crate::left_out::{accounts, counters};
-use crate::schedule::observed;
+use crate::legend::Legend;
+use crate::schedule::{is_prefix, observed};
 use crate::shown::shown;
-use crate::site::place;
+use crate::site::{Site, holding_since, place};
 use crate::state::{Known, Picture};
 use crate::text::size;
 use crate::{Examined, heading, instances_note, next, remarks, summary, title};
@@ -181,8 +182,8 @@ pub(super) struct Chunk {
     strings: Vec<String>,
     /// Number and name.
     threads: Vec<(usize, u32)>,
-    /// Names of the frames, the innermost first.
-    stacks: Vec<Vec<u32>>,
+    /// Names of the callers, the innermost first.
+    calls: Vec<Vec<u32>>,
     /// Name, and whether it is held in shared mode.
     held: Vec<Vec<(u32, u8, u32)>>,
     places: Vec<PlaceEntry>,
@@ -204,7 +205,7 @@ pub(super) struct PlaceEntry(
 );
 
 /// Number, thread, kind of operation, operand, how the operation is spelled if not in the usual way,
-/// place, stack, locks held, value, for a fork or a join the thread it is of, for a read what it saw
+/// place, locks held, value, for a fork or a join the thread it is of, for a read what it saw
 /// (0 is the initial value), and for what takes or gives back a lock the locks held afterwards.
 #[derive(Serialize)]
 struct EventEntry(
@@ -215,18 +216,25 @@ struct EventEntry(
     Option<u32>,
     usize,
     usize,
-    usize,
     Option<String>,
     Option<usize>,
     Option<u32>,
     Option<usize>,
 );
 
+/// An event at fault: the event, the function that it is in, what its thread holds there and since
+/// where, and the calls that led there.
+#[derive(Serialize)]
+struct SiteEntry(usize, Option<u32>, u32, usize);
+
 #[derive(Serialize)]
 struct FindingEntry {
     fingerprint: String,
     analysis: u32,
-    sites: Vec<usize>,
+    sites: Vec<SiteEntry>,
+    /// Who started the threads, and what made-up names mean.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    legend: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -247,6 +255,9 @@ struct FindingEntry {
     goal: &'static str,
     observed: Vec<RowEntry>,
     predicted: Vec<RowEntry>,
+    /// Whether the predicted order is how the observed run began.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_as_observed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -332,10 +343,11 @@ impl Strings {
 /// What becomes a chunk.
 struct Builder<'a> {
     examined: Examined<'a>,
+    legend: &'a Legend<'a>,
     reach: Reach,
     strings: Strings,
     threads: Pool<(usize, u32)>,
-    stacks: Pool<Vec<u32>>,
+    calls: Pool<Vec<u32>>,
     held: Pool<Vec<(u32, u8, u32)>>,
     code: Code<'a>,
     events: Vec<EventEntry>,
@@ -362,20 +374,22 @@ pub(crate) struct Part {
 }
 
 impl Chunk {
-    /// What there is to say of `findings`, which are of `examined`; `argument` is that for the only
-    /// one.
+    /// What there is to say of `findings`, which are of `examined` and its `legend`; `argument` is
+    /// that for the only one.
     pub(super) fn of(
         examined: &Examined<'_>,
+        legend: &Legend<'_>,
         findings: &[Reported],
         reach: Reach,
         argument: Option<Argument>,
     ) -> Self {
         let mut builder = Builder {
             examined: *examined,
+            legend,
             reach,
             strings: Strings::default(),
             threads: Pool::default(),
-            stacks: Pool::default(),
+            calls: Pool::default(),
             held: Pool::default(),
             code: Code::new(examined.sources),
             events: Vec::new(),
@@ -390,7 +404,7 @@ impl Chunk {
         Self {
             strings: builder.strings.all,
             threads: builder.threads.all,
-            stacks: builder.stacks.all,
+            calls: builder.calls.all,
             held: builder.held.all,
             places,
             files,
@@ -414,7 +428,8 @@ impl Builder<'_> {
         FindingEntry {
             fingerprint: reported.fingerprint.to_string(),
             analysis: self.strings.id(finding.analysis),
-            sites: finding.events.iter().map(|&event| self.event(event)).collect(),
+            sites: finding.events.iter().map(|&event| self.site(event)).collect(),
+            legend: self.legend.lines(finding),
             note: instances_note(finding),
             known: finding.detail.state().and_then(|state| known_entry(&Known::of(state))),
             choices: Choices::of(trace, finding).as_ref().map(choices_entry),
@@ -429,6 +444,7 @@ impl Builder<'_> {
             goal: slice::goal(finding),
             observed: self.rows(&slice.observed),
             predicted: self.rows(&slice.predicted),
+            is_as_observed: proof.is_some_and(|proof| is_prefix(trace, proof.reordering())),
             notes: picture.map_or_else(Vec::new, |picture| shown_all(&picture.notes)),
             remarks: proof.map_or_else(Vec::new, |proof| shown_all(&remarks(trace, proof))),
             confirmed,
@@ -454,6 +470,16 @@ impl Builder<'_> {
             }
         };
         rows.iter().map(row).collect()
+    }
+
+    fn site(&mut self, event: EventId) -> SiteEntry {
+        let trace = self.examined.trace;
+        let site = Site::of(trace, event);
+        let function = site.function().map(|name| self.strings.id(name));
+        let holding = self.strings.id(&holding_since(trace, event));
+        let callers = site.callers();
+        let callers = callers.into_iter().map(|frame| self.strings.id(frame)).collect();
+        SiteEntry(self.event(event), function, holding, self.calls.id(callers))
     }
 
     /// The number of `event` in the chunk.
@@ -482,7 +508,6 @@ impl Builder<'_> {
             Op::Fork(thread) | Op::Join(thread) => Some(thread),
             _ => None,
         };
-        let stack = names.stack(event.site).map(|frame| self.strings.id(frame)).collect();
         let [before, after] = held_around(trace, id);
         let is_changed = before != after;
         let held = held_entry(trace, &before, &mut self.strings);
@@ -495,7 +520,6 @@ impl Builder<'_> {
             self.strings.id(operand),
             (spelled != usual).then(|| self.strings.id(&spelled)),
             self.code.place(location, &mut self.strings),
-            self.stacks.id(stack),
             self.held.id(held),
             known_value(trace, id).map(|value| value.to_string()),
             other.map(|thread| self.thread(thread)),
@@ -542,7 +566,7 @@ fn replayed_entry(replayed: Option<&Replayed>) -> (Option<String>, Option<String
     match replayed {
         None => (None, None),
         Some(Replayed::Confirmed { times, attempts, details }) => {
-            let details = format!("{times} of {attempts} replays. {details}");
+            let details = format!("{times} of {attempts} replays. {}", capital(details));
             (Some(shown(details.trim_end()).into_owned()), None)
         }
         Some(Replayed::NotConfirmed { reason }) => {
@@ -550,6 +574,13 @@ fn replayed_entry(replayed: Option<&Replayed>) -> (Option<String>, Option<String
             (None, Some(format!("{reason}. {}", crate::confirmation::CAVEAT)))
         }
     }
+}
+
+/// `sentence`, with a capital letter at its start.
+fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
 }
 
 fn known_entry(known: &Known<'_>) -> Option<KnownEntry> {

@@ -8,8 +8,9 @@ use reweave_trace::Trace;
 use crate::alternatives::Choices;
 use crate::confirmation;
 use crate::left_out::{accounts, counters};
+use crate::legend::Legend;
 use crate::shown::{markup, prose};
-use crate::site::Site;
+use crate::site::{Site, holding_since};
 use crate::state::{Known, Picture};
 use crate::table::{Extent, Row, Table};
 use crate::{
@@ -23,9 +24,13 @@ const UNLINKED_MAX: usize = 5;
 const FULL_MAX: usize = 100;
 
 /// Writes what was found in each of `examined`.
-pub(super) fn report(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
-    for (at, examined) in examined.iter().enumerate() {
-        section(out, at, examined)?;
+pub(super) fn report(
+    out: &mut dyn Write,
+    examined: &[Examined<'_>],
+    legends: &[Legend<'_>],
+) -> io::Result<()> {
+    for (at, (examined, legend)) in examined.iter().zip(legends).enumerate() {
+        section(out, at, examined, legend)?;
     }
     Ok(())
 }
@@ -35,7 +40,12 @@ fn anchor(at: usize, id: &str) -> String {
     if at == 0 { id.to_owned() } else { format!("trace{}-{id}", at + 1) }
 }
 
-fn section(out: &mut dyn Write, at: usize, examined: &Examined<'_>) -> io::Result<()> {
+fn section(
+    out: &mut dyn Write,
+    at: usize,
+    examined: &Examined<'_>,
+    legend: &Legend<'_>,
+) -> io::Result<()> {
     let Examined { path, trace, outcome, .. } = examined;
     writeln!(out, "<section>\n<h2>{}</h2>", markup(title(path)))?;
     let names = trace.names();
@@ -69,7 +79,7 @@ fn section(out: &mut dyn Write, at: usize, examined: &Examined<'_>) -> io::Resul
     }
     for reported in outcome.findings.iter().take(FULL_MAX) {
         writeln!(out, "<article id=\"{}\">", anchor(at, &reported.id))?;
-        head(out, trace, reported)?;
+        head(out, trace, reported, legend)?;
         evidence(out, trace, &reported.finding, Extent::BRIEF)?;
         if let Some(replayed) = examined.replayed(&reported.id) {
             confirmation::write_html(out, replayed)?;
@@ -83,7 +93,12 @@ fn section(out: &mut dyn Write, at: usize, examined: &Examined<'_>) -> io::Resul
 }
 
 /// Writes what a finding says, but for its schedule.
-pub(crate) fn head(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
+pub(crate) fn head(
+    out: &mut dyn Write,
+    trace: &Trace,
+    reported: &Reported,
+    legend: &Legend<'_>,
+) -> io::Result<()> {
     let Reported { id, finding, .. } = reported;
     let (kind, guarantee) = (finding.kind, finding.guarantee());
     writeln!(
@@ -95,6 +110,9 @@ pub(crate) fn head(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> i
     match finding.detail.state() {
         Some(state) => write_known(out, &Known::of(state))?,
         None => write_sites(out, trace, finding)?,
+    }
+    for line in legend.lines(finding) {
+        writeln!(out, "<p class=\"soft\">{}.</p>", markup(&line))?;
     }
     if let Some(choices) = Choices::of(trace, finding) {
         write_choices(out, &choices)?;
@@ -115,7 +133,14 @@ fn write_sites(out: &mut dyn Write, trace: &Trace, finding: &Finding) -> io::Res
         if !site.place().is_empty() {
             write!(out, " at <code>{}</code>", markup(&site.place()))?;
         }
-        writeln!(out, ", {}</li>", markup(&site.holding()))?;
+        if let Some(function) = site.function() {
+            write!(out, " in <code>{}</code>", markup(function))?;
+        }
+        write!(out, ", {}", markup(&holding_since(trace, event)))?;
+        for frame in site.callers() {
+            write!(out, "<br>from <code>{}</code>", markup(frame))?;
+        }
+        writeln!(out, "</li>")?;
     }
     writeln!(out, "</ul>")
 }

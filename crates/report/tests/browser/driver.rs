@@ -190,7 +190,14 @@ fn end(driver: &mut Child) {
     _ = driver.wait();
 }
 
+/// Whether the environment asks that pages are looked at: then a browser that does not start is a
+/// failure.
+const REQUIRED: (&str, &str) = ("REWEAVE_BROWSER", "required");
+
 fn skipped<T>(why: &str) -> Option<T> {
+    let (name, value) = REQUIRED;
+    let is_required = std::env::var_os(name).is_some_and(|asked| asked == value);
+    assert!(!is_required, "{name}={value} is set, but {why}");
     // Past the harness, which hides what tests that pass say.
     _ = writeln!(std::io::stderr(), "SKIPPED, NOT TESTED: pages in a browser: {why}");
     None

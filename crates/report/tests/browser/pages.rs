@@ -163,14 +163,41 @@ pub(crate) fn state() -> (Trace, Outcome) {
     (trace, Outcome { findings, ..Outcome::default() })
 }
 
-/// Two threads that write `count` variables, each at a place of its own.
+/// How many files the places of [`many_races`] are in, on either side.
+const MANY_FILES: usize = 97;
+
+/// How many lines each round of [`many_races`] has in a file.
+const MANY_LINES: usize = 5;
+
+/// Two threads that share `count` variables, each at places of its own: the one writes under a lock,
+/// the other reads after giving another lock back.
 pub(crate) fn many_races(count: usize) -> Trace {
-    let writes = (0..count).map(|at| {
-        let (file, line) = (at % 97, at / 97 + 1);
-        format!(
-            "worker|w(shared.field{at})|src/store/part{file}.c:{line}\n\
-             reader|r(shared.field{at})|src/view/part{file}.c:{line}\n"
-        )
+    let rounds = (0..count).map(|at| {
+        let (file, first) = (at % MANY_FILES, at / MANY_FILES * MANY_LINES + 1);
+        let line = |thread: &str, folder: &str, offset: usize, op: &str| {
+            format!("{thread}|{op}|src/{folder}/part{file}.c:{}\n", first + offset)
+        };
+        let write = format!("w(shared.field{at})");
+        let read = format!("r(shared.field{at})");
+        let worker = ["w(own.size)", "acq(store.lock)", "r(own.size)", &write, "rel(store.lock)"];
+        let reader = ["acq(view.lock)", "w(view.size)", "r(view.size)", "rel(view.lock)", &read];
+        let worker = worker.iter().enumerate().map(|(at, op)| line("worker", "store", at, op));
+        let reader = reader.iter().enumerate().map(|(at, op)| line("reader", "view", at, op));
+        worker.chain(reader).collect::<String>()
     });
-    reweave_testkit::std(&writes.collect::<String>())
+    reweave_testkit::std(&rounds.collect::<String>())
+}
+
+/// Writes the code that `many_races(count)` is of below `folder`.
+pub(crate) fn write_many(folder: &Path, count: usize) {
+    let lines = count.div_ceil(MANY_FILES) * MANY_LINES + 3;
+    for side in ["store", "view"] {
+        let folder = folder.join("src").join(side);
+        fs::create_dir_all(&folder).expect("there is room for a folder");
+        for file in 0..MANY_FILES {
+            let line = |line| format!("    {side}_step(part{file}, shared, {line});\n");
+            let text: String = (1..=lines).map(line).collect();
+            fs::write(folder.join(format!("part{file}.c")), text).expect("there is room");
+        }
+    }
 }
