@@ -95,15 +95,19 @@ function chunkOf(at) {
                 since,
             })),
         );
-        chunk.places = chunk.places.map(([name, file, line, first, last, note]) => ({
-            name: text(name),
-            line,
-            first,
-            last,
-            file: file === null ? null : text(chunk.files[file][0]),
-            lines: file === null ? null : chunk.files[file][1],
-            note: note === null ? '' : text(note),
-        }));
+        chunk.places = chunk.places.map((place) => {
+            if (typeof place === 'number') return { name: text(place), file: null, note: '' };
+            const [name, file, line, first, last, note] = place;
+            return {
+                name: text(name),
+                line,
+                first,
+                last,
+                file: file === null ? null : text(chunk.files[file][0]),
+                lines: file === null ? null : chunk.files[file][1],
+                note: note === null ? '' : text(note),
+            };
+        });
         chunk.events = chunk.events.map((entry) => {
             const [number, thread, kind, operand, op, place] = entry;
             const [held, value, other, saw, after] = entry.slice(6);

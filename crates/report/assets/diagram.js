@@ -5,6 +5,12 @@ const TOP = 44;
 const GUTTER = 84;
 const BEFORE_TEXT = 13;
 
+/** How wide at least is what stands beside a drawing, with the gap; the style says the same. */
+const SIDE = 256;
+
+/** How much of their spare room columns keep at least, so that something stands beside them. */
+const CLOSE_MIN = 0.4;
+
 /** How many letters stand beside a mark. */
 const LABEL_MAX = 36;
 
@@ -59,8 +65,13 @@ function measure(lines, threads, lanes, room) {
     const sum = (which) => columns.slice(0, -1).reduce((all, column) => all + column[which], 0);
     const [full, close] = [sum(0), sum(1)];
     const last = columns[columns.length - 1][0];
-    const spare = room - GUTTER - 12 - last - close;
-    const share = full > close ? Math.min(1, Math.max(0, spare / (full - close))) : 1;
+    const shareIn = (some) => {
+        const spare = some - GUTTER - 12 - last - close;
+        return full > close && spare < full - close ? spare / (full - close) : Math.sign(spare);
+    };
+    // Rather a little closer than without what stands beside it.
+    const beside = shareIn(room - SIDE);
+    const share = Math.min(1, beside > CLOSE_MIN ? beside : Math.max(0, shareIn(room)));
     const xs = new Map();
     let x = GUTTER;
     let width = 0;
@@ -74,8 +85,8 @@ function measure(lines, threads, lanes, room) {
         x: (thread) => xs.get(thread),
         y: (line) => TOP + (line + 0.5) * LINE,
         width: Math.ceil(width + 12),
-        /** How wide it is where there is room for all. */
-        natural: Math.ceil(GUTTER + 12 + full + last),
+        /** How much room there is to be for all, and what stands beside it. */
+        natural: Math.ceil(GUTTER + 12 + full + last) + SIDE,
         height: TOP + lines.length * LINE + 14,
     };
 }

@@ -13,7 +13,7 @@ use reweave_trace::{EventId, NameKind, Op, ThreadId, Trace};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::code::{Code, Lines};
+use super::code::{Code, Lines, PlaceEntry};
 use super::slice::{self, Reach, Role, Slice};
 use crate::alternatives::{Choices, known_value};
 use crate::confirmation::Replayed;
@@ -192,17 +192,6 @@ pub(super) struct Chunk {
     events: Vec<EventEntry>,
     findings: Vec<FindingEntry>,
 }
-
-/// Name, file, line, first and last line to be shown, and what is to be said of the code.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct PlaceEntry(
-    pub(super) u32,
-    pub(super) Option<usize>,
-    pub(super) u32,
-    pub(super) u32,
-    pub(super) u32,
-    pub(super) Option<u32>,
-);
 
 /// Number, thread, kind of operation, operand, how the operation is spelled if not in the usual way,
 /// place, locks held, value, for a fork or a join the thread it is of, for a read what it saw
@@ -391,7 +380,7 @@ impl Chunk {
             threads: Pool::default(),
             calls: Pool::default(),
             held: Pool::default(),
-            code: Code::new(examined.sources),
+            code: Code::new(examined.sources, reach.code_around),
             events: Vec::new(),
             by_event: FxHashMap::default(),
         };
@@ -475,6 +464,7 @@ impl Builder<'_> {
     fn site(&mut self, event: EventId) -> SiteEntry {
         let trace = self.examined.trace;
         let site = Site::of(trace, event);
+        self.code.place(site.location, true, &mut self.strings);
         let function = site.function().map(|name| self.strings.id(name));
         let holding = self.strings.id(&holding_since(trace, event));
         let callers = site.callers();
@@ -519,7 +509,7 @@ impl Builder<'_> {
             kind.word(),
             self.strings.id(operand),
             (spelled != usual).then(|| self.strings.id(&spelled)),
-            self.code.place(location, &mut self.strings),
+            self.code.place(location, self.reach.is_code_whole, &mut self.strings),
             self.held.id(held),
             known_value(trace, id).map(|value| value.to_string()),
             other.map(|thread| self.thread(thread)),

@@ -26,18 +26,34 @@ pub(crate) struct Reach {
     sections_max: usize,
     /// How much of a global state.
     state: Extent,
+    /// How many lines of code on each side of the one that matters.
+    pub(crate) code_around: u32,
+    /// Whether the code of all events is there, or only of those that a finding is of.
+    pub(crate) is_code_whole: bool,
 }
 
 impl Reach {
     /// For one finding among very many.
-    pub(crate) const LEAN: Self =
-        Self { steps_max: 4, whole_max: 14, sections_max: 2, state: Extent::BRIEF };
+    pub(crate) const LEAN: Self = Self {
+        steps_max: 4,
+        whole_max: 14,
+        sections_max: 2,
+        state: Extent::BRIEF,
+        code_around: 1,
+        is_code_whole: false,
+    };
     /// For one finding among others.
-    pub(crate) const BRIEF: Self =
-        Self { steps_max: 8, whole_max: 40, sections_max: 4, state: Extent::BRIEF };
+    pub(crate) const BRIEF: Self = Self {
+        steps_max: 8,
+        whole_max: 40,
+        sections_max: 4,
+        state: Extent::BRIEF,
+        code_around: 3,
+        is_code_whole: true,
+    };
     /// For a finding that has the page to itself.
     pub(crate) const FULL: Self =
-        Self { steps_max: 24, whole_max: 200, sections_max: 8, state: Extent::FULL };
+        Self { steps_max: 24, whole_max: 200, sections_max: 8, state: Extent::FULL, ..Self::BRIEF };
 }
 
 /// What is drawn for a finding.
