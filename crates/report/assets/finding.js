@@ -277,7 +277,7 @@ function toolbar(view, switches, hasBoth, position) {
             : null,
         el(
             'div',
-            { class: 'steps', role: 'group', 'aria-label': 'Steps' },
+            { class: 'stepper', role: 'group', 'aria-label': 'Steps' },
             stepper('To the start (Home)', 'first', -Infinity, 'M3 3V13M14 3 6 8 14 13z'),
             stepper('Step back (left arrow)', 'back', -1, 'M12 3 4 8 12 13z'),
             stepper('Step forward (right arrow)', 'on', 1, 'M4 3 12 8 4 13z'),
