@@ -118,7 +118,7 @@ fn first_finding(std: &str) -> Value {
     let trace = reweave_testkit::std(std);
     let outcome = found(&trace, "races.exact");
     let page = page(&[Examined::new("run.std", &trace, &outcome)]);
-    let chunk: Value = serde_json::from_str(data(&page, "chunk0")).unwrap();
+    let chunk: Value = serde_json::from_str(data(&page, "chunk0")).expect("it is JSON");
     chunk["findings"][0].clone()
 }
 

@@ -298,6 +298,39 @@ fn a_short_list_is_short_and_a_drawing_has_the_room_that_there_is() {
 }
 
 #[test]
+fn findings_of_several_traces_say_which_and_arguments_are_tables() {
+    let Some(browser) = Browser::start() else { return };
+    let trace = reweave_testkit::std("T1|w(x)|a.c:1\nT2|w(x)|b.c:2\n");
+    let outcome = pages::found(&trace, &["races.exact"]);
+    let names: Vec<String> = (1..=52).map(|at| format!("run{at}.std")).collect();
+    let examined: Vec<_> = names.iter().map(|name| Examined::new(name, &trace, &outcome)).collect();
+    browser.open(&pages::page("several", &examined));
+    let head = "return document.querySelector('#row-trace2-R1 .row-head').innerText";
+    assert!(browser.text(head).contains("in run2.std"), "{}", browser.text(head));
+    let summary = browser.text("return document.querySelector('.summary').innerText");
+    for part in ["52 races", "and 2 more traces, not listed here"] {
+        assert!(summary.contains(part), "{part} in {summary}");
+    }
+    assert!(side(&browser).starts_with("Here the run as it happened leads there."));
+    browser.screenshot("several");
+    let mut out = Vec::new();
+    let bank = reweave_testkit::std(pages::BANK);
+    let found = pages::found(&bank, &["races.exact"]);
+    let examined = Examined::new("bank.std", &bank, &found);
+    reweave_report::explanation_html(&mut out, &examined, &found.findings[0]).unwrap();
+    browser.open(&pages::kept("argument", &out));
+    let columns = browser.text(
+        "const lefts = (row) => [...row.cells].map((it) => it.getBoundingClientRect().left); \
+         const { rows } = document.querySelector('table.steps'); \
+         return String(lefts(rows[0])) === String(lefts(rows[1])) ? 'aligned' : 'apart'",
+    );
+    assert_eq!(columns, "aligned");
+    browser.run("document.querySelector('table.steps').scrollIntoView()");
+    browser.screenshot("argument");
+    check_quiet(&browser);
+}
+
+#[test]
 fn a_page_without_findings_says_so_and_plain_pages_load_as_well() {
     let Some(browser) = Browser::start() else { return };
     let trace = reweave_testkit::std("T1|w(x)|a.c:1\n");
