@@ -23,7 +23,7 @@ use serde::Serialize;
 use arrows::{Arrow, Arrows};
 use slices::{Lanes, Slice, What};
 
-/// How the file starts; what is read is known by it.
+/// The key of the events; a file that has it is known by it.
 pub(crate) const KEY: &[u8] = b"\"traceEvents\"";
 
 /// How long an event takes.
@@ -213,7 +213,7 @@ fn write_slice(
 ) -> io::Result<()> {
     let names = run.trace.names();
     let (name, category, mode) = match slice.what {
-        What::Lock(lock, mode) => (names.locks.name(lock), "held", Some(slices::mode_word(mode))),
+        What::Lock(lock, mode) => (names.locks.name(lock), "held", Some(mode.word())),
         What::Block(block) => (names.blocks.name(block), "block", None),
         What::Wait(condition) => (names.conditions.name(condition), "waits", None),
     };

@@ -26,7 +26,6 @@ use crate::schedule::{steps, steps_count};
 use crate::settings::SettingsEntry;
 use crate::{Examined, SetAside, free_reads};
 use site::SiteEntry;
-pub(crate) use site::function;
 
 /// The name of this form of report.
 pub const SCHEMA: &str = "reweave/1";

@@ -2,7 +2,8 @@
 //!
 //! A recorded stack goes down to where the C library or the standard library starts a thread. Those
 //! frames are the same for every thread and tell nothing, so reports for people leave them out. A
-//! frame is left out only if its name and its file both say whose it is; JSON has them all.
+//! frame is left out only if its name and its file both say whose it is, or, where no file is told,
+//! if its name is one that no program may give; JSON has them all.
 
 use crate::sources::{Frame, Place};
 
@@ -47,8 +48,11 @@ const LIBRARY_NAMES: [&str; 18] = [
 ];
 
 /// Where the files of the standard libraries are.
-const LIBRARY_FOLDERS: [&str; 5] =
-    ["std/src/", "core/src/", "alloc/src/", "/usr/include/", "/usr/"];
+const LIBRARY_FOLDERS: [&str; 6] =
+    ["std/src/", "core/src/", "alloc/src/", "/usr/include/", "/usr/lib/", "/usr/src/rustc"];
+
+/// Where a system keeps code that is not the program's own.
+const SYSTEM_FOLDERS: [&str; 2] = ["/usr/include/", "/usr/lib/"];
 
 /// Headers of C++ that only call what they are given, whatever their functions are called.
 const CALLING_HEADERS: [&str; 5] =
@@ -60,9 +64,7 @@ const LIBRARIES: [&str; 5] = ["libc.so", "libc-", "libstdc++.so", "libpthread", 
 /// The function that an event at `location` is in, if the first line of `stack` says so.
 pub(crate) fn own_function<'t>(location: &str, stack: &[&'t str]) -> Option<&'t str> {
     let frame = Frame::of(stack.first()?);
-    let is_at = frame.location == Some(location.trim());
-    let is_in = location.strip_prefix(frame.function).is_some_and(|rest| rest.starts_with("+0x"));
-    (is_at || is_in).then_some(frame.function)
+    frame.is_at(location).then_some(frame.function)
 }
 
 /// The calls that led to an event at `location`, the innermost first, without what starts threads.
@@ -83,8 +85,9 @@ pub(crate) fn callers<'t>(location: &str, stack: &[&'t str]) -> Vec<&'t str> {
 /// Whether `line` is a frame of what starts threads.
 fn is_plumbing(line: &str) -> bool {
     let Frame { function, location } = Frame::of(line);
-    let is_within = |folders: &[&str]| {
-        location.is_none_or(|place| folders.iter().any(|folder| place.starts_with(folder)))
+    // Without a file, only a name that no program may give says whose it is.
+    let is_in = |folders: &[&str], is_reserved: bool| {
+        location.map_or(is_reserved, |place| is_within(place, folders))
     };
     let is_starter = STARTERS.iter().any(|name| {
         let rest = function.strip_prefix(name);
@@ -98,9 +101,20 @@ fn is_plumbing(line: &str) -> bool {
     let is_calling = file.starts_with("/usr/include/c++/")
         && CALLING_HEADERS.iter().any(|header| file.ends_with(header));
     is_calling
-        || is_starter && is_within(&C_FOLDERS)
-        || is_named && is_within(&LIBRARY_FOLDERS)
+        || is_starter && is_in(&C_FOLDERS, function.starts_with('_'))
+        || is_named && is_in(&LIBRARY_FOLDERS, true)
         || is_address && location.is_none() && function.contains("+0x")
+}
+
+/// Whether `line` is a frame of what starts threads, or of the C library, whose debug information
+/// names files as its own build did.
+pub(crate) fn is_of_library(line: &str) -> bool {
+    let is_c = Frame::of(line).location.is_some_and(|place| is_within(place, &C_FOLDERS));
+    is_c || is_plumbing(line)
+}
+
+fn is_within(place: &str, folders: &[&str]) -> bool {
+    folders.iter().any(|folder| place.starts_with(folder))
 }
 
 /// Where the program is at `location`: there, or, if that is no line of a file, at the innermost call
@@ -111,7 +125,7 @@ pub(crate) fn own_place<'t>(location: &'t str, stack: &[&'t str]) -> &'t str {
     }
     let callers = stack.iter().filter(|line| !is_plumbing(line));
     let mut places = callers.filter_map(|line| Frame::of(line).location);
-    let is_own = |place: &&str| Place::of(place).is_some() && !place.starts_with("/usr/");
+    let is_own = |place: &&str| Place::of(place).is_some() && !is_within(place, &SYSTEM_FOLDERS);
     places.find(is_own).unwrap_or(location)
 }
 
@@ -141,13 +155,13 @@ mod tests {
             "rust::main::{closure#0} (src/main.rs:20)",
             "std::sys::backtrace::__rust_begin_short_backtrace (std/src/sys/backtrace.rs:158)",
             "core::ops::function::FnOnce::call_once{{vtable.shim}} (core/src/ops/function.rs:250)",
-            "clone3",
+            "__clone3",
         ];
         let left = ["rust::main::{closure#0} (src/main.rs:20)"];
         check("src/main.rs:9", &stack, Some("work"), &left);
         check(
             "a.c:1",
-            &["start_thread (nptl/pthread_create.c:442)", "clone3"],
+            &["start_thread (nptl/pthread_create.c:442)", "__clone3"],
             None,
             &["start_thread (nptl/pthread_create.c:442)"],
         );
@@ -158,6 +172,8 @@ mod tests {
         let stack = ["operator new", "f (/usr/include/c++/12/thread:9)", "main (a.cc:4)"];
         assert_eq!(own_place("operator new+0x1c", &stack), "a.cc:4");
         assert_eq!(own_place("b.cc:1", &stack), "b.cc:1");
+        let mine = ["operator new", "f (/usr/lib/x.h:9)", "main (/usr/src/app/a.cc:4)"];
+        assert_eq!(own_place("operator new+0x1c", &mine), "/usr/src/app/a.cc:4");
         assert_eq!(own_place("17", &[]), "17");
         let started = "std::thread::_M_start_thread+0x19";
         let bottom = ["__libc_start_call_main (sysdeps/nptl/libc_start_call_main.h:58)"];
@@ -169,5 +185,7 @@ mod tests {
         let stack =
             ["start_thread (pool.c:4)", "std::thread::mine (src/lib.rs:1)", "libc.so.6+0x9"];
         check("a.c:1", &stack, None, &stack[..2]);
+        // Without debug information too.
+        check("a.c:1", &["clone", "clone+0x12"], None, &["clone", "clone+0x12"]);
     }
 }

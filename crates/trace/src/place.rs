@@ -55,6 +55,15 @@ impl<'t> Frame<'t> {
             None => Self { function: text, location: None },
         }
     }
+
+    /// Whether it is the function that `location` is in: it says that it is there, or the location
+    /// is an address in it, as in `transfer+0x12`.
+    #[must_use]
+    pub fn is_at(&self, location: &str) -> bool {
+        let location = location.trim();
+        let offset = location.strip_prefix(self.function);
+        self.location == Some(location) || offset.is_some_and(|rest| rest.starts_with("+0x"))
+    }
 }
 
 /// The calls that were active at a site.
@@ -67,13 +76,13 @@ pub struct Calls<'t> {
 }
 
 impl<'t> Calls<'t> {
-    /// Those at `site`. The first frame of a stack is the function of the site itself if it says
-    /// that it is where the site is.
+    /// Those at `site`. The first frame of a stack is the function of the site itself if it is
+    /// [at](Frame::is_at) its location.
     #[must_use]
     pub fn of(names: &'t Names, site: SiteId) -> Self {
-        let location = names.location(site).trim();
+        let location = names.location(site);
         let mut frames = names.stack(site).map(Frame::of).peekable();
-        let own = frames.next_if(|frame| frame.location == Some(location));
+        let own = frames.next_if(|frame| frame.is_at(location));
         Self { own, callers: frames.collect() }
     }
 }
@@ -106,9 +115,12 @@ mod tests {
         let mut names = Names::default();
         let told = names.site("a.c:3", ["add (a.c:3)", "main (a.c:9)"]);
         let untold = names.site("a.c:3", ["main (a.c:9)"]);
+        let address = names.site("add+0x3", ["add", "main (a.c:9)"]);
         let main = Frame { function: "main", location: Some("a.c:9") };
         let add = Frame { function: "add", location: Some("a.c:3") };
         assert_eq!(Calls::of(&names, told), Calls { own: Some(add), callers: vec![main] });
         assert_eq!(Calls::of(&names, untold), Calls { own: None, callers: vec![main] });
+        let add = Frame { function: "add", location: None };
+        assert_eq!(Calls::of(&names, address), Calls { own: Some(add), callers: vec![main] });
     }
 }

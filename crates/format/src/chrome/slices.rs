@@ -28,14 +28,6 @@ pub(super) struct Slice {
     pub(super) lane: u32,
 }
 
-/// How `mode` is spelt.
-pub(super) const fn mode_word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Exclusive => "exclusive",
-        Mode::Shared => "shared",
-    }
-}
-
 /// The tracks of each thread.
 #[derive(Debug)]
 pub(super) struct Lanes {

@@ -11,6 +11,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
+use reweave_trace::views::Mode;
 use reweave_trace::{Event, EventId, NameKind, OpKind, Trace};
 
 /// The columns, as the format itself spells them.
@@ -87,8 +88,8 @@ fn write_group<W: Write + Send>(
 /// How an operation of `kind` takes or gives back a lock, if it does.
 const fn mode(kind: OpKind) -> Option<&'static str> {
     match kind {
-        OpKind::Acquire | OpKind::Release => Some("exclusive"),
-        OpKind::AcquireShared | OpKind::ReleaseShared => Some("shared"),
+        OpKind::Acquire | OpKind::Release => Some(Mode::Exclusive.word()),
+        OpKind::AcquireShared | OpKind::ReleaseShared => Some(Mode::Shared.word()),
         _ => None,
     }
 }

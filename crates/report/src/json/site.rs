@@ -5,7 +5,7 @@ use reweave_trace::{EventId, Trace};
 use serde::Serialize;
 
 use crate::site::Site;
-use crate::sources::{Frame, Place};
+use crate::sources::Place;
 
 #[derive(Serialize)]
 pub(super) struct SiteEntry<'a> {
@@ -40,12 +40,12 @@ impl<'a> SiteEntry<'a> {
     pub(super) fn of(trace: &'a Trace, event: EventId) -> Self {
         let site = Site::of(trace, event);
         let place = Place::of(site.location);
-        let held = |&(lock, mode): &(&'a str, Mode)| HeldEntry { lock, mode: mode_word(mode) };
+        let held = |&(lock, mode): &(&'a str, Mode)| HeldEntry { lock, mode: mode.word() };
         Self {
             event: site.number,
             thread: site.thread,
             location: site.location,
-            function: function(&site),
+            function: site.function(),
             file: place.map(|place| place.file),
             line: place.map(|place| place.line),
             column: place.and_then(|place| place.column),
@@ -54,20 +54,5 @@ impl<'a> SiteEntry<'a> {
             op: site.op,
             stack: site.stack,
         }
-    }
-}
-
-/// The function that `site` is in: that of the innermost call, where that call is at its place.
-pub(crate) fn function<'a>(site: &Site<'a>) -> Option<&'a str> {
-    let frame = Frame::of(site.stack.first()?);
-    let is_own = frame.location.is_some_and(|place| place == site.location.trim());
-    is_own.then_some(frame.function)
-}
-
-/// How reports for programs spell `mode`.
-const fn mode_word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Exclusive => "exclusive",
-        Mode::Shared => "shared",
     }
 }

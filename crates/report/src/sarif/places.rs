@@ -1,9 +1,9 @@
 //! Where something is, as code scanners want it told.
 
-use crate::json::function;
 use crate::shown::shown;
 use crate::site::Site;
 use crate::sources::{Frame, Place};
+use crate::stack;
 
 use super::model::{
     ArtifactLocation, Location, LogicalLocation, PhysicalLocation, Region, Stack, StackFrame, Text,
@@ -39,7 +39,7 @@ fn in_trace(path: &str) -> Option<PhysicalLocation> {
 /// is given.
 pub(super) fn location(site: &Site<'_>, path: Option<&str>, message: Option<&str>) -> Location {
     let physical = physical(site.location);
-    let logical = match (function(site), &physical) {
+    let logical = match (site.function(), &physical) {
         (Some(function), _) => vec![function_named(function)],
         (None, Some(_)) => Vec::new(),
         (None, None) => vec![LogicalLocation { fully_qualified_name: name(site), kind: None }],
@@ -69,10 +69,12 @@ fn function_named(function: &str) -> LogicalLocation {
 pub(super) fn stack(site: &Site<'_>) -> Option<Stack> {
     let frame = |text: &&str| {
         let frame = Frame::of(text);
+        // Where the C library was built is nowhere in the program's own folder.
+        let is_own = !stack::is_of_library(text);
         StackFrame {
             location: Location {
                 id: None,
-                physical_location: frame.location.and_then(physical),
+                physical_location: frame.location.filter(|_| is_own).and_then(physical),
                 logical_locations: vec![function_named(frame.function)],
                 message: None,
             },

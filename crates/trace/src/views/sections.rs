@@ -25,6 +25,17 @@ pub enum Mode {
     Shared,
 }
 
+impl Mode {
+    /// How files and reports spell it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Exclusive => "exclusive",
+            Self::Shared => "shared",
+        }
+    }
+}
+
 /// A lock held by a thread from an acquire to a release, nested re-acquires included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CriticalSection {
