@@ -72,6 +72,15 @@ pub(crate) struct Checkpoint<'a> {
 }
 
 impl GateArgs {
+    fn is_failing(&self, kind: Kind) -> bool {
+        self.fail_on.iter().any(|it| it.has(kind))
+    }
+
+    /// The kinds whose findings are a reason to fail.
+    pub(crate) fn fails_on(&self) -> Vec<Kind> {
+        Kind::ALL.into_iter().filter(|&kind| self.is_failing(kind)).collect()
+    }
+
     /// Reads the files; `output`, the report to be, may not be one of them.
     pub(crate) fn open(&self, output: Option<&Path>) -> anyhow::Result<Checkpoint<'_>> {
         let baseline = self.baseline.as_deref();
@@ -166,7 +175,7 @@ impl Checkpoint<'_> {
         if self.args.fail_on.iter().all(|&it| it == FailOn::None) {
             return ExitCode::SUCCESS;
         }
-        exit::of_gated_search(outcomes, |kind| self.args.fail_on.iter().any(|it| it.has(kind)))
+        exit::of_gated_search(outcomes, |kind| self.args.is_failing(kind))
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! An annotation is a line that starts with `::error`, `::warning` or `::notice`. GitHub shows ten
 //! of each a step, so the worst come first; all are written, since the log has them. The first
-//! event at fault carries the finding; the others are notices that point to it.
+//! event at fault carries the finding; the others are notices that point to it. What was not
+//! searched is a warning of its own, with the reason: silence is not to be taken for a clean run.
 //!
 //! Names may hold anything: in an annotation all that means something is escaped, and no other line
 //! can be taken for a command.
@@ -11,6 +12,7 @@ use std::io::{self, Write};
 
 use reweave_analysis::{Finding, Reported};
 
+use crate::left_out::accounts;
 use crate::level::{Level, main_event_first};
 use crate::shown::{clipped, markup, prose, shown};
 use crate::site::Site;
@@ -25,6 +27,9 @@ const CELL_MAX: usize = 300;
 
 /// How many other events at fault are told of.
 const OTHERS_MAX: usize = 9;
+
+/// What a warning is called of a search that was not complete.
+const UNSEARCHED: &str = "not everything was searched";
 
 /// Writes what was found in each of `examined`.
 ///
@@ -42,9 +47,12 @@ const OTHERS_MAX: usize = 9;
 pub fn github(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     for level in [Level::Error, Level::Warning, Level::Note] {
         for (one, reported) in findings(examined) {
-            if Level::of(&reported.finding) == level {
+            if Level::of(one, &reported.finding) == level {
                 annotation(out, one, reported)?;
             }
+        }
+        if level == Level::Error {
+            examined.iter().try_for_each(|one| unsearched(out, one))?;
         }
     }
     for (one, reported) in findings(examined) {
@@ -67,14 +75,27 @@ fn findings<'a, 'e>(
 
 /// What was found in a trace, in a line, with what was set aside.
 fn told(examined: &Examined<'_>) -> String {
-    let mut line = summary(examined.outcome);
-    let aside = examined.set_aside;
-    for (count, what) in [(aside.known, "in the baseline"), (aside.suppressed, "suppressed")] {
-        if count > 0 {
-            line += &format!("; {count} {what}");
+    let line = summary(examined.outcome);
+    match examined.set_aside.sentence() {
+        Some(sentence) => format!("{line}. {sentence}"),
+        None => line,
+    }
+}
+
+/// Warns of what was not searched in a trace, if anything was not, and says why.
+fn unsearched(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
+    if examined.outcome.is_complete() {
+        return Ok(());
+    }
+    let mut message = shown(title(examined.path)).into_owned();
+    for (coverage, sentences) in accounts(examined.outcome) {
+        let Some(reason) = coverage.truncated else { continue };
+        message += &format!("\n{}: {reason}", coverage.analysis);
+        for sentence in sentences {
+            message += &format!("\n  {sentence}");
         }
     }
-    line
+    writeln!(out, "::warning {}::{}", properties(None, UNSEARCHED), data(&message))
 }
 
 /// The events at fault, the one first that carries the finding.
@@ -86,7 +107,8 @@ fn sites<'t>(examined: &Examined<'t>, finding: &Finding) -> Vec<Site<'t>> {
 fn annotation(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> io::Result<()> {
     let Reported { id, fingerprint, finding } = reported;
     let sites = sites(examined, finding);
-    let command = if Level::of(finding) == Level::Error { "error" } else { "warning" };
+    let is_error = Level::of(examined, finding) == Level::Error;
+    let command = if is_error { "error" } else { "warning" };
     let place = sites.first().and_then(|site| Place::of(site.location));
     let title = format!("{} ({id}, {})", finding.kind, finding.guarantee());
     let mut message = shown(&finding.message).into_owned();

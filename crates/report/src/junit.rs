@@ -1,9 +1,10 @@
 //! Findings as failed tests, for test runners: JUnit's XML.
 //!
-//! A trace is a test suite, and a finding a failed test of the analysis that made it, with the text
-//! report as its content. An analysis that found nothing is a test that passed; one that was cut
-//! short is a test that was skipped, and says why. A test's name has no number that a rerun could
-//! change, so a fault keeps its history.
+//! A trace is a test suite, and a finding a failed test of the analysis that made it, with what the
+//! text report says of it as its content. A finding that is no reason to fail is a test that passed,
+//! with that text as its output. An analysis that found nothing is a test that passed; one that was
+//! cut short is a test that was skipped, and says why. A test's name has no number that a rerun
+//! could change, so a fault keeps its history.
 //!
 //! XML cannot carry most control characters at all, not even escaped; they are shown as escapes of
 //! our own, as in text.
@@ -13,12 +14,13 @@ use std::io::{self, Write};
 
 use reweave_analysis::{Coverage, Outcome, Reported};
 
+use crate::level::main_event_first;
 use crate::shown::{clipped, shown};
-use crate::site::Site;
 use crate::sources::Place;
+use crate::text::{CODE_AROUND, Telling, finding};
 use crate::{Examined, title};
 
-/// How many findings have their text report as content; the others have their message.
+/// How many findings have what the text report says as content; the others have their message.
 const REPORTS_MAX: usize = 1_000;
 
 /// How long the name of a test gets.
@@ -38,7 +40,7 @@ const NAME_MAX: usize = 160;
 /// # Errors
 /// If `out` fails.
 pub fn junit(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
-    let suites: Vec<Counts> = examined.iter().map(|one| Counts::of(one.outcome)).collect();
+    let suites: Vec<Counts> = examined.iter().map(Counts::of).collect();
     let total = suites.iter().fold(Counts::default(), |sum, counts| sum.plus(counts));
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(out, "<testsuites name=\"reweave\"{}>", total.attributes())?;
@@ -58,15 +60,15 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(outcome: &Outcome) -> Self {
+    fn of(examined: &Examined<'_>) -> Self {
+        let outcome = examined.outcome;
         let is_silent = |coverage: &&Coverage| is_silent(outcome, coverage);
         let (complete, cut): (Vec<&Coverage>, Vec<&Coverage>) =
             outcome.coverage.iter().partition(|coverage| coverage.is_complete());
-        Self {
-            failures: outcome.findings.len(),
-            skipped: cut.len(),
-            passed: complete.into_iter().filter(is_silent).count(),
-        }
+        let failures = outcome.findings.iter().filter(|it| is_failing(examined, it)).count();
+        let tolerated = outcome.findings.len() - failures;
+        let silent = complete.into_iter().filter(is_silent).count();
+        Self { failures, skipped: cut.len(), passed: tolerated + silent }
     }
 
     const fn plus(self, other: &Self) -> Self {
@@ -84,6 +86,11 @@ impl Counts {
     }
 }
 
+/// Whether `reported` is a reason to fail.
+fn is_failing(examined: &Examined<'_>, reported: &Reported) -> bool {
+    examined.fails_on.contains(&reported.finding.kind)
+}
+
 /// Whether the analysis of `coverage` found nothing.
 fn is_silent(outcome: &Outcome, coverage: &Coverage) -> bool {
     outcome.findings.iter().all(|reported| reported.finding.analysis != coverage.analysis)
@@ -97,10 +104,14 @@ fn suite(
 ) -> io::Result<()> {
     let name = escaped(title(examined.path));
     writeln!(out, "  <testsuite name=\"{name}\"{}>", counts.attributes())?;
+    let mut telling = Telling::new(examined.trace, CODE_AROUND);
     for reported in &examined.outcome.findings {
-        let is_long = *reports_left > 0;
-        *reports_left -= usize::from(is_long);
-        failure(out, examined, reported, is_long)?;
+        let content = match *reports_left {
+            0 => reported.finding.message.clone(),
+            _ => report(examined, reported, &mut telling)?,
+        };
+        *reports_left = reports_left.saturating_sub(1);
+        test(out, examined, reported, content.trim_end())?;
     }
     for coverage in &examined.outcome.coverage {
         let analysis = escaped(coverage.analysis);
@@ -108,7 +119,7 @@ fn suite(
         match coverage.truncated {
             Some(reason) => {
                 let reason = escaped(&reason.to_string()).into_owned();
-                writeln!(out, "{start}\"everything was searched\" time=\"0\">")?;
+                writeln!(out, "{start}\"{analysis}\" time=\"0\">")?;
                 writeln!(out, "      <skipped message=\"incomplete: {reason}\"/>")?;
                 writeln!(out, "    </testcase>")?;
             }
@@ -121,11 +132,12 @@ fn suite(
     writeln!(out, "  </testsuite>")
 }
 
-fn failure(
+/// Writes the test that `reported` is, with `content`.
+fn test(
     out: &mut dyn Write,
     examined: &Examined<'_>,
     reported: &Reported,
-    is_long: bool,
+    content: &str,
 ) -> io::Result<()> {
     let finding = &reported.finding;
     let name = name(examined, reported);
@@ -135,12 +147,15 @@ fn failure(
         write!(out, " file=\"{}\" line=\"{}\"", escaped(place.file), place.line)?;
     }
     writeln!(out, " time=\"0\">")?;
-    let guarantee = finding.guarantee();
-    let message = format!("{} {} ({guarantee}): {}", reported.id, finding.kind, finding.message);
-    write!(out, "      <failure type=\"{}\" ", finding.kind)?;
-    write!(out, "message=\"{}\">", escaped(&shown(&message)))?;
-    let report = if is_long { report(examined, reported)? } else { finding.message.clone() };
-    writeln!(out, "{}</failure>", escaped_text(report.trim_end()))?;
+    let content = escaped_text(content);
+    if is_failing(examined, reported) {
+        let (kind, guarantee) = (finding.kind, finding.guarantee());
+        let message = format!("{} {kind} ({guarantee}): {}", reported.id, finding.message);
+        write!(out, "      <failure type=\"{kind}\" ")?;
+        writeln!(out, "message=\"{}\">{content}</failure>", escaped(&shown(&message)))?;
+    } else {
+        writeln!(out, "      <system-out>{content}</system-out>")?;
+    }
     writeln!(out, "    </testcase>")
 }
 
@@ -159,18 +174,21 @@ fn name(examined: &Examined<'_>, reported: &Reported) -> String {
     format!("{} ({fingerprint})", clipped(&format!("{}{what}", finding.kind), NAME_MAX))
 }
 
-/// The first line of a file among the events at fault.
+/// The line of a file at which the finding is to be shown, as code scanners are told too.
 fn place<'t>(examined: &Examined<'t>, reported: &Reported) -> Option<Place<'t>> {
     let trace = examined.trace;
-    let mut events = reported.finding.events.iter();
-    events.find_map(|&event| Place::of(Site::of(trace, event).location))
+    let main = *main_event_first(trace, &reported.finding, 1).first()?;
+    Place::of(trace.names().location(trace.event(main).site))
 }
 
-/// The text report on `reported` alone, without colours.
-fn report(examined: &Examined<'_>, reported: &Reported) -> io::Result<String> {
-    let outcome = Outcome { findings: vec![reported.clone()], ..Outcome::default() };
+/// What the text report says of `reported`, without colours.
+fn report(
+    examined: &Examined<'_>,
+    reported: &Reported,
+    telling: &mut Telling<'_>,
+) -> io::Result<String> {
     let mut text = Vec::new();
-    crate::text(&mut text, &[Examined { outcome: &outcome, ..*examined }])?;
+    finding(&mut text, examined, reported, telling)?;
     let text = String::from_utf8_lossy(&text);
     Ok(anstream::adapter::strip_str(&text).to_string())
 }

@@ -4,6 +4,7 @@
 use reweave_analysis::{Finding, Guarantee};
 use reweave_trace::{EventId, Trace};
 
+use crate::Examined;
 use crate::sources::Place;
 
 /// How bad a finding is, the worst first.
@@ -11,19 +12,21 @@ use crate::sources::Place;
 pub(crate) enum Level {
     /// It is a fault, and a schedule proves it.
     Error,
-    /// A theorem says that it is a fault, or that there is another before it.
+    /// A theorem says that it is a fault, or that there is another before it; or a proven one that
+    /// is no reason to fail.
     Warning,
     /// A lead; or a state that was asked for and may be a good one.
     Note,
 }
 
 impl Level {
-    /// How bad `finding` is.
-    pub(crate) fn of(finding: &Finding) -> Self {
+    /// How bad `finding` is, one of those of `examined`.
+    pub(crate) fn of(examined: &Examined<'_>, finding: &Finding) -> Self {
         let is_asked_for = finding.detail.state().is_some_and(|state| !state.modality.is_rule());
         match finding.guarantee() {
             Guarantee::Witnessed if is_asked_for => Self::Note,
-            Guarantee::Witnessed => Self::Error,
+            Guarantee::Witnessed if examined.fails_on.contains(&finding.kind) => Self::Error,
+            Guarantee::Witnessed => Self::Warning,
             Guarantee::First => Self::Warning,
             Guarantee::Unordered => Self::Note,
         }

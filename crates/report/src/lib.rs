@@ -93,15 +93,26 @@ pub struct Examined<'a> {
     pub set_aside: SetAside,
     /// Whether the trace can be read again at `path`; else no command is named that does.
     pub is_kept: bool,
+    /// Findings of these kinds are a reason to fail; others are told of and fail nothing.
+    pub fails_on: &'a [Kind],
 }
 
 impl<'a> Examined<'a> {
-    /// What was found in `trace`: nothing of it replayed or set aside, and shown without code.
+    /// What was found in `trace`: nothing of it replayed or set aside, all of it a reason to fail,
+    /// and shown without code.
     #[must_use]
     pub fn new(path: &'a str, trace: &'a Trace, outcome: &'a Outcome) -> Self {
         static NONE: Sources = Sources::none();
-        let (set_aside, is_kept) = (SetAside::default(), path != "-");
-        Self { path, trace, outcome, confirmations: &[], sources: &NONE, set_aside, is_kept }
+        Self {
+            path,
+            trace,
+            outcome,
+            confirmations: &[],
+            sources: &NONE,
+            set_aside: SetAside::default(),
+            is_kept: path != "-",
+            fails_on: &Kind::ALL,
+        }
     }
 }
 

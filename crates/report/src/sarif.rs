@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use reweave_analysis::{Finding, Reported};
-use rustc_hash::FxHashSet;
+use reweave_base::FxHashSet;
 use serde::{Serialize, Serializer};
 
 use crate::confirmation::Replayed;
@@ -28,7 +28,7 @@ use crate::level::{Level, main_event_first};
 use crate::shown::shown;
 use crate::site::Site;
 use crate::table::Extent;
-use crate::{Examined, SetAside, counted, instances_note, title};
+use crate::{Examined, counted, instances_note, title};
 
 use model::{
     Artifact, BaseUri, Driver, Invocation, Location, Log, Notification, ResultEntry,
@@ -137,11 +137,8 @@ fn notifications(examined: &[Examined<'_>], total: usize) -> Vec<Notification> {
                 say("note", &format!("{name}: {analysis}: {sentence}"));
             }
         }
-        let SetAside { known, suppressed } = one.set_aside;
-        for (count, why) in [(known, "in the baseline"), (suppressed, "suppressed")] {
-            if count > 0 {
-                say("note", &format!("{name}: {} left out: {why}", counted(count, "finding")));
-            }
+        if let Some(sentence) = one.set_aside.sentence() {
+            say("note", &format!("{name}: {sentence}"));
         }
     }
     if total > FLOWS_MAX {
@@ -192,7 +189,7 @@ fn entry<'a>(
     ResultEntry {
         rule_id: finding.kind.word(),
         rule_index: rules::index(finding.kind),
-        level: level(finding),
+        level: level(examined, finding),
         message: Text::of(&message(finding)),
         locations: first
             .iter()
@@ -232,8 +229,8 @@ fn told(site: &Site<'_>) -> String {
     shown(&told).into_owned()
 }
 
-fn level(finding: &Finding) -> &'static str {
-    match Level::of(finding) {
+fn level(examined: &Examined<'_>, finding: &Finding) -> &'static str {
+    match Level::of(examined, finding) {
         Level::Error => "error",
         Level::Warning => "warning",
         Level::Note => "note",

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use reweave_base::{FxBuildHasher, FxHashMap};
 
 use crate::counted;
 

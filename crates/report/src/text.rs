@@ -75,9 +75,6 @@ fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
     for reported in &outcome.findings {
         writeln!(out)?;
         finding(out, examined, reported, &mut telling)?;
-        if let Some(replayed) = examined.replayed(&reported.id) {
-            confirmation::write_text(out, replayed)?;
-        }
     }
     writeln!(out)?;
     if outcome.findings.len() > UNLISTED_MAX {
@@ -173,7 +170,8 @@ fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::
     writeln!(out, "{BAD}{id:<6}{BAD:#} {ops}{place}{places}, count {}", finding.count)
 }
 
-fn finding(
+/// Writes what there is to say of one finding.
+pub(crate) fn finding(
     out: &mut dyn Write,
     examined: &Examined<'_>,
     reported: &Reported,
@@ -181,7 +179,9 @@ fn finding(
 ) -> io::Result<()> {
     head(out, examined, reported, telling)?;
     evidence(out, examined.trace, &reported.finding, Extent::BRIEF)?;
-    writeln!(out, "  {DIM}{}{DIM:#}", reported.finding.guarantee().meaning())
+    writeln!(out, "  {DIM}{}{DIM:#}", reported.finding.guarantee().meaning())?;
+    let replayed = examined.replayed(&reported.id);
+    replayed.map_or(Ok(()), |replayed| confirmation::write_text(out, replayed))
 }
 
 /// For a finding on what a read can see, what and where it reads, and what it can see.

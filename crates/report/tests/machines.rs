@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use expect_test::{expect, expect_file};
 use jsonschema::Validator;
-use reweave_analysis::{Analysis, Outcome, Settings};
+use reweave_analysis::{Analysis, Kind, Outcome, Settings};
 use reweave_catalog::Quiet;
 use reweave_order::poset::Relation;
 use reweave_report::{Confirmation, Examined, Replayed, SetAside, Source};
@@ -193,6 +193,13 @@ fn the_schema_catches_mistakes() {
     let mut changed = report.clone();
     changed["findings"][0]["massage"] = "a slip".into();
     assert!(!schema.is_valid(&changed));
+    let examined = Examined::new("a.std", &trace, &found);
+    let first = &found.findings[0];
+    let told = bytes(|out| reweave_report::explanation_json(out, &examined, first));
+    let mut told = parsed(&told);
+    assert!(told["explanation"]["steps"][0]["step"] == 1 && schema.is_valid(&told));
+    told["explanation"]["fixes"] = "a slip".into();
+    assert!(!schema.is_valid(&told));
 }
 
 #[test]
@@ -270,28 +277,32 @@ fn junit_has_a_failed_test_a_finding_and_a_passed_one_an_analysis_that_finds_not
     let settings = Settings { budget: 0, ..Settings::default() };
     let cut = reweave_catalog::run(&trace, &analyses.expect("there are such"), &settings, &Quiet);
     let found = outcome(&trace, "", false);
-    let mut text = bytes(|out| {
+    let text = bytes(|out| {
         let examined = [("a.std", &found), ("b.std", &cut)];
         let examined = examined.map(|(path, found)| Examined::new(path, &trace, found));
         reweave_report::junit(out, &examined)
     });
-    // The content is the text report, which has tests of its own.
-    while let Some(start) = text.find("\">a.std") {
-        let end = text[start..].find("</failure>").expect("it ends") + start;
-        text.replace_range(start + 2..end, "…");
-    }
     expect![[r#"
         <?xml version="1.0" encoding="UTF-8"?>
         <testsuites name="reweave" tests="5" failures="1" errors="0" skipped="1">
           <testsuite name="a.std" tests="3" failures="1" errors="0" skipped="0">
             <testcase classname="races.exact" name="race at /usr/include/b.h:9 and src/a b.c:2:7 (0ef17b28e7df3fda)" file="src/a b.c" line="2" time="0">
-              <failure type="race" message="R1 race (witnessed): `w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time">…</failure>
+              <failure type="race" message="R1 race (witnessed): `w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time">R1 race  witnessed  races.exact 0ef17b28e7df3fda
+          `w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time
+            event 2, T1: w(x) at src/a b.c:2:7, holding m (taken at line 1)
+            event 4, T2: w(x) at /usr/include/b.h:9, holding no lock
+          A schedule that leads there:
+            step     event  T1      T2
+               1         1  acq(m)        src/a b.c:1
+            then         2  w(x)          src/a b.c:2:7
+            then         4          w(x)  /usr/include/b.h:9
+          The independent checker accepted the schedule.</failure>
             </testcase>
             <testcase classname="deadlocks.exact" name="nothing found" time="0"/>
             <testcase classname="atomicity.blocks" name="nothing found" time="0"/>
           </testsuite>
           <testsuite name="b.std" tests="2" failures="0" errors="0" skipped="1">
-            <testcase classname="races.exact" name="everything was searched" time="0">
+            <testcase classname="races.exact" name="races.exact" time="0">
               <skipped message="incomplete: the work budget was used up"/>
             </testcase>
             <testcase classname="deadlocks.exact" name="nothing found" time="0"/>
@@ -312,7 +323,8 @@ fn annotations_are_commands_and_nothing_in_a_name_is() {
                 rest.push(line);
             }
         }
-        assert_eq!(commands, examined.outcome.findings.len());
+        let warnings = usize::from(!examined.outcome.is_complete());
+        assert_eq!(commands, examined.outcome.findings.len() + warnings);
         assert!(matches!(rest[..], [line] if line.starts_with("reweave: ")), "{rest:?}");
         assert!(!rest[0].contains("##["));
         assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()), "{text}");
@@ -340,6 +352,58 @@ fn annotations_show_a_race_at_both_its_lines() {
         | R1 | race | witnessed | <code>/usr/include/b.h&#58;9</code><br><code>src/a b.c&#58;2&#58;7</code> | <code>w(x)</code> at src/a b.c&#58;2&#58;7 and <code>w(x)</code> at /usr/include/b.h&#58;9 can happen at the same time |
 
     "#]].assert_eq(&report(reweave_report::github_summary));
+}
+
+#[test]
+fn what_is_no_reason_to_fail_does_not_look_like_a_failure() {
+    let trace = reweave_testkit::std(RACE);
+    let found = outcome(&trace, "races.exact", false);
+    let report = |report: Report, fails_on: &[Kind]| {
+        let examined = Examined { fails_on, ..Examined::new("a.std", &trace, &found) };
+        bytes(|out| report(out, &[examined]))
+    };
+    let level = |fails_on| {
+        parsed(&report(reweave_report::sarif, fails_on))["runs"][0]["results"][0]["level"].clone()
+    };
+    assert_eq!([level(&[Kind::Race]), level(&[Kind::Deadlock])], ["error", "warning"]);
+    assert!(report(reweave_report::github, &[Kind::Race]).starts_with("::error file=src/a b.c,"));
+    assert!(report(reweave_report::github, &[]).starts_with("::warning file=src/a b.c,"));
+    let tests = report(reweave_report::junit, &[Kind::Deadlock]);
+    assert!(tests.contains("tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"0\""), "{tests}");
+    assert!(tests.contains("<system-out>R1 race") && !tests.contains("<failure"), "{tests}");
+}
+
+#[test]
+fn a_search_that_was_not_complete_is_a_warning_that_says_why() {
+    let trace = reweave_testkit::std(RACE);
+    let analyses = reweave_catalog::select("races.exact", &[]).expect("there is such an analysis");
+    let settings = Settings { budget: 0, ..Settings::default() };
+    let found = reweave_catalog::run(&trace, &analyses, &settings, &Quiet);
+    let text = bytes(|out| reweave_report::github(out, &[Examined::new("a.std", &trace, &found)]));
+    expect![[r#"
+        ::warning title=not everything was searched::a.std%0Araces.exact: the work budget was used up
+        reweave: a.std: nothing found; not everything was searched
+    "#]].assert_eq(&text);
+}
+
+#[test]
+fn sarif_names_functions_of_the_c_library_and_no_file_of_it() {
+    let mut builder = TraceBuilder::new();
+    let var = builder.var("x");
+    let frames = ["add (a.c:3)", "main (a.c:9)", "start_thread (nptl/pthread_create.c:442)"];
+    for name in ["T1", "T2"] {
+        let thread = builder.thread(name);
+        let site = builder.names().site("a.c:3", frames);
+        builder.push(thread, Op::Write(var), site);
+    }
+    let trace = builder.finish().expect("it is well formed");
+    let found = outcome(&trace, "races.exact", false);
+    let text = bytes(|out| reweave_report::sarif(out, &[Examined::new("a.std", &trace, &found)]));
+    let frames = &parsed(&text)["runs"][0]["results"][0]["stacks"][0]["frames"];
+    let file =
+        |at: usize| frames[at]["location"]["physicalLocation"]["artifactLocation"]["uri"].clone();
+    assert_eq!([file(0), file(1), file(2)], ["a.c".into(), "a.c".into(), Value::Null]);
+    assert_eq!(frames[2]["location"]["logicalLocations"][0]["fullyQualifiedName"], "start_thread");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn findings_of_several_traces_keep_apart() {
         (&3.into(), &4.into())
     );
     assert!(page.contains("'a b'\\\\''s.std'"), "commands can be typed");
-    assert!(page.contains("3 findings in the baseline") && page.contains("4 findings suppressed"));
+    assert!(page.contains("Not shown: 3 in the baseline, 4 suppressed."));
     assert!(page.contains("id=\"R1\"") && page.contains("id=\"trace2-R1\""));
 }
 

@@ -293,10 +293,12 @@ fn write_report(
     destination: Destination,
     examined: &[Done],
 ) -> anyhow::Result<()> {
+    let fails_on = options.gate.fails_on();
     let views = examined.iter().map(|done| Examined {
         confirmations: &done.confirmations,
         sources: &done.sources,
         set_aside: done.set_aside,
+        fails_on: &fails_on,
         ..Examined::new(&done.path, &done.trace, &done.outcome)
     });
     let views: Vec<Examined<'_>> = views.collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use reweave_base::FxHashMap;
 
 use serde::Serialize;
 

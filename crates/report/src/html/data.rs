@@ -8,9 +8,9 @@
 use std::hash::Hash;
 
 use reweave_analysis::{Guarantee, Kind, Reported};
+use reweave_base::FxHashMap;
 use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{EventId, NameKind, Op, ThreadId, Trace};
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::code::{Code, Lines, PlaceEntry};

@@ -13,9 +13,7 @@ use crate::shown::{markup, prose};
 use crate::site::{Site, holding_since};
 use crate::state::{Known, Picture};
 use crate::table::{Extent, Row, Table};
-use crate::{
-    Examined, GAP_HINT, SetAside, counted, heading, instances_note, remarks, summary, title,
-};
+use crate::{Examined, GAP_HINT, counted, heading, instances_note, remarks, summary, title};
 
 /// More findings than these are linked to from above.
 const UNLINKED_MAX: usize = 5;
@@ -275,12 +273,6 @@ fn coverage(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
 
 /// Writes what was found and is left out, since somebody said so.
 fn set_aside(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
-    let SetAside { known, suppressed } = examined.set_aside;
-    if known > 0 {
-        writeln!(out, "<p>{} in the baseline, not shown.</p>", counted(known, "finding"))?;
-    }
-    if suppressed > 0 {
-        writeln!(out, "<p>{} suppressed, not shown.</p>", counted(suppressed, "finding"))?;
-    }
-    Ok(())
+    let sentence = examined.set_aside.sentence();
+    sentence.map_or(Ok(()), |sentence| writeln!(out, "<p>{sentence}</p>"))
 }

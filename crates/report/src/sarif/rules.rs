@@ -36,7 +36,7 @@ fn entry(kind: Kind) -> RuleEntry {
         full_description: Text::of(rule.full),
         help: Help { text: rule.help, markdown: rule.help },
         default_configuration: Configuration { level: "error" },
-        properties: RuleProperties { tags, precision: "very-high" },
+        properties: RuleProperties { tags, precision: "high" },
     }
 }
 
@@ -45,8 +45,9 @@ fn rule(kind: Kind) -> Rule {
         Kind::Deadlock => Rule {
             name: "Deadlock",
             short: "Threads can wait for each other for ever.",
-            full: "There is a run after which each of some threads waits for a lock that the next \
-                   of them holds. The schedule that leads there is attached as a code flow.",
+            full: "Each of some threads can come to wait for a lock that the next of them holds. \
+                   As a rule a schedule that leads there is attached as a code flow; the message \
+                   says how far to rely on the result.",
             help: "Take the locks in the same order everywhere, or take one lock around both, or \
                    give up what is held when the next lock cannot be had (try-lock).",
             weaknesses: &["external/cwe/cwe-833"],
@@ -54,9 +55,9 @@ fn rule(kind: Kind) -> Rule {
         Kind::Race => Rule {
             name: "DataRace",
             short: "Two threads can access the same memory at the same time.",
-            full: "There is a run in which two threads are about to access the same memory, at \
-                   least one of them to write it, and nothing orders the two. The schedule that \
-                   leads there is attached as a code flow.",
+            full: "Two threads can be about to access the same memory, at least one of them to \
+                   write it, and nothing orders the two. As a rule a schedule that leads there \
+                   is attached as a code flow; the message says how far to rely on the result.",
             help: "Hold the same lock around both accesses, or make the variable atomic, or let \
                    one thread wait for the other before it goes on.",
             weaknesses: &["external/cwe/cwe-362", "external/cwe/cwe-366"],
@@ -74,7 +75,8 @@ fn rule(kind: Kind) -> Rule {
         Kind::Assertion => Rule {
             name: "AssertionFailure",
             short: "An assertion can fail.",
-            full: "There is a schedule in which an assertion of the program does not hold.",
+            full: "An assertion of the program does not hold in another order of its steps. As a \
+                   rule that schedule is attached as a code flow.",
             help: "Look at the schedule: it shows in which order the steps have to come. Exclude \
                    that order, or mend what is asserted.",
             weaknesses: &["external/cwe/cwe-617"],
