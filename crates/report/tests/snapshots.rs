@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
 use std::fmt::Write as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
@@ -43,6 +44,69 @@ fn explained(examined: &Examined<'_>) -> String {
     all
 }
 
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
+}
+
+/// Compares what every format for programs says of `examined` with the files called `name`.
+fn check_machines(name: &str, examined: &[Examined<'_>]) {
+    let mut timelines = String::new();
+    let mut pages = String::new();
+    for one in examined {
+        timelines += &written(|out| reweave_report::chrome(out, &[*one]));
+        let page = written(|out| reweave_report::html(out, &[*one]));
+        page_data(&page).for_each(|data| writeln!(pages, "{data}").unwrap());
+    }
+    let outputs = [
+        ("json", written(|out| reweave_report::json_list(out, examined))),
+        ("sarif", written(|out| reweave_report::sarif(out, examined))),
+        ("junit.xml", written(|out| reweave_report::junit(out, examined))),
+        ("github.txt", written(|out| reweave_report::github(out, examined))),
+        ("chrome.json", timelines),
+        ("page.json", pages),
+    ];
+    let version = concat!("\"", env!("CARGO_PKG_VERSION"), "\"");
+    for (ending, output) in outputs {
+        let output = output.replace(version, "\"this one\"");
+        expect_file![data().join(format!("{name}.{ending}"))].assert_eq(&output);
+    }
+}
+
+fn written(report: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> String {
+    let mut out = Vec::new();
+    report(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// What an HTML page shows, without what shows it.
+fn page_data(page: &str) -> impl Iterator<Item = &str> {
+    let elements = page.split("<script type=\"application/json\"").skip(1);
+    elements.map(|rest| rest.split_once("</script>").unwrap().0.split_once('>').unwrap().1.trim())
+}
+
+#[test]
+fn programs_are_told_the_same_of_every_litmus_case() {
+    let cases = corpus::litmus().into_iter().map(|case| {
+        let trace = case.trace();
+        let outcome = outcome(&trace, &[]);
+        (format!("{}.std", case.name), trace, outcome)
+    });
+    let cases: Vec<(String, Trace, Outcome)> = cases.collect();
+    let examined = cases.iter().map(|(path, trace, found)| Examined::new(path, trace, found));
+    check_machines("litmus", &examined.collect::<Vec<_>>());
+}
+
+#[test]
+fn programs_are_told_the_same_of_recorded_programs() {
+    let sources = Sources::new(vec![examples()], None);
+    for name in RECORDED {
+        let (trace, path) = (recorded(name), format!("{name}.rwt"));
+        let outcome = outcome(&trace, &["determinism".to_owned()]);
+        let examined = Examined { sources: &sources, ..Examined::new(&path, &trace, &outcome) };
+        check_machines(name, &[examined]);
+    }
+}
+
 #[test]
 fn every_litmus_case_is_told_and_explained() {
     let (mut told, mut argued) = (String::new(), String::new());
@@ -57,6 +121,9 @@ fn every_litmus_case_is_told_and_explained() {
     expect_file!["./data/litmus_explained.txt"].assert_eq(&argued);
 }
 
+/// The recorded programs.
+const RECORDED: [&str; 3] = ["hidden_race", "abba_deadlock", "double_checked_locking"];
+
 /// Where the code of the recorded programs is.
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
@@ -70,15 +137,15 @@ fn recorded(name: &str) -> Trace {
 #[test]
 fn recorded_programs_are_told_and_explained_beside_their_code() {
     let sources = Sources::new(vec![examples()], None);
-    for name in ["hidden_race", "abba_deadlock", "double_checked_locking"] {
+    for name in RECORDED {
         let (trace, path) = (recorded(name), format!("{name}.rwt"));
         let outcome = outcome(&trace, &["determinism".to_owned()]);
         let examined = Examined { sources: &sources, ..Examined::new(&path, &trace, &outcome) };
         let text = text(&examined);
         assert!(text.lines().all(|line| !line.contains('\t')), "{text}");
-        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-        expect_file![data.join(format!("{name}.txt"))].assert_eq(&text);
-        expect_file![data.join(format!("{name}_explained.txt"))].assert_eq(&explained(&examined));
+        expect_file![data().join(format!("{name}.txt"))].assert_eq(&text);
+        let explained = explained(&examined);
+        expect_file![data().join(format!("{name}_explained.txt"))].assert_eq(&explained);
     }
 }
 
