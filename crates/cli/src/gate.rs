@@ -1,5 +1,7 @@
 //! Which findings count, as the command line says it: what is known, tolerated, or no reason to fail.
 
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,6 +13,9 @@ use reweave_trace::Trace;
 
 use crate::exit::{self, say};
 use crate::overwriting::is_same_file;
+
+/// Larger baselines and lists of suppressions are not read.
+const BYTES_MAX: u64 = 256 << 20;
 
 /// How many unused entries are told one by one.
 const TOLD_MAX: usize = 20;
@@ -72,13 +77,23 @@ pub(crate) struct Checkpoint<'a> {
 }
 
 impl GateArgs {
+    /// Whether the exit code is 0 whatever is found.
+    fn never_fails(&self) -> bool {
+        !self.fail_on.is_empty() && self.fail_on.iter().all(|&it| it == FailOn::None)
+    }
+
+    /// Whether findings of `kind` make the command fail.
     fn is_failing(&self, kind: Kind) -> bool {
-        self.fail_on.iter().any(|it| it.has(kind))
+        self.fail_on.is_empty() || self.fail_on.iter().any(|it| it.has(kind))
     }
 
     /// The kinds whose findings are a reason to fail.
     pub(crate) fn fails_on(&self) -> Vec<Kind> {
-        Kind::ALL.into_iter().filter(|&kind| self.is_failing(kind)).collect()
+        match self.never_fails() {
+            // How the command ends has no part in what is an error.
+            true => Kind::ALL.to_vec(),
+            false => Kind::ALL.into_iter().filter(|&kind| self.is_failing(kind)).collect(),
+        }
     }
 
     /// Reads the files; `output`, the report to be, may not be one of them.
@@ -172,7 +187,7 @@ impl Checkpoint<'_> {
     /// The exit code of a search with these outcomes.
     pub(crate) fn code<'o>(&self, outcomes: impl Iterator<Item = &'o Outcome> + Clone) -> ExitCode {
         // A report that never fails does not fail for what was left unsearched either.
-        if self.args.fail_on.iter().all(|&it| it == FailOn::None) {
+        if self.args.never_fails() {
             return ExitCode::SUCCESS;
         }
         exit::of_gated_search(outcomes, |kind| self.args.is_failing(kind))
@@ -180,7 +195,15 @@ impl Checkpoint<'_> {
 }
 
 fn content(path: &Path) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+    let read = || {
+        let mut bytes = Vec::new();
+        let count = File::open(path)?.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        match count as u64 > BYTES_MAX {
+            true => Err(io::Error::other("it has more than 256 MB")),
+            false => Ok(bytes),
+        }
+    };
+    read().with_context(|| format!("cannot read {}", path.display()))
 }
 
 fn tell_some(lines: &[String]) {

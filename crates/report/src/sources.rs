@@ -27,6 +27,9 @@ const TOTAL_BYTES_MAX: u64 = 64 << 20;
 /// How many letters of a line are shown.
 const LINE_LETTERS_MAX: usize = 160;
 
+/// What some editors put before a text.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// How the names of source files end.
 const EXTENSIONS: [&str; 30] = [
     "C", "H", "S", "asm", "c", "c++", "cc", "cp", "cpp", "cu", "cxx", "def", "h", "h++", "hh",
@@ -46,6 +49,12 @@ pub struct Excerpt {
     pub doubt: Option<String>,
 }
 
+/// Whether `path` ends as the names of source files do.
+fn is_called_as_source(path: &Path) -> bool {
+    let end = path.extension().and_then(|end| end.to_str());
+    end.is_some_and(|end| EXTENSIONS.contains(&end))
+}
+
 /// Where source files are looked for, and those that were read.
 #[derive(Debug)]
 pub struct Sources {
@@ -62,8 +71,27 @@ struct Files {
 
 #[derive(Debug)]
 struct Source {
-    lines: Vec<String>,
+    text: String,
+    /// Where each line starts.
+    starts: Vec<u32>,
     is_newer: bool,
+}
+
+impl Source {
+    fn new(bytes: &[u8], is_newer: bool) -> Self {
+        let text = String::from_utf8_lossy(bytes.strip_prefix(MARK).unwrap_or(bytes)).into_owned();
+        let after = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1);
+        let starts = [0].into_iter().chain(after).filter(|&start| start < text.len());
+        let starts = starts.map(|start| start as u32).collect();
+        Self { text, starts, is_newer }
+    }
+
+    /// The line `number`, counted from 1, which is there.
+    fn line(&self, number: u32) -> String {
+        let rest = &self.text[self.starts[number as usize - 1] as usize..];
+        let line = rest.lines().next().unwrap_or_default();
+        line.chars().take(LINE_LETTERS_MAX).collect()
+    }
 }
 
 /// Why there is no code of a file.
@@ -117,13 +145,13 @@ impl Sources {
     pub fn excerpt(&self, location: &str, around: u32) -> Option<Excerpt> {
         let place = Place::of(location)?;
         let source = self.source(place.file).ok()?;
-        let count = u32::try_from(source.lines.len()).ok()?;
+        let count = u32::try_from(source.starts.len()).ok()?;
         if place.line > count {
             return None;
         }
         let first = place.line.saturating_sub(around).max(1);
         let last = place.line.saturating_add(around).min(count);
-        let lines = source.lines[first as usize - 1..last as usize].to_vec();
+        let lines = (first..=last).map(|number| source.line(number)).collect();
         let doubt = source.is_newer.then(|| "the file is newer than the trace".to_owned());
         Some(Excerpt { first, lines, marked: place.line, doubt })
     }
@@ -135,8 +163,8 @@ impl Sources {
         let place = Place::of(location).filter(|_| !self.roots.is_empty())?;
         match self.source(place.file) {
             Err(absence) => Some(absence.told(place.file)),
-            Ok(source) if place.line as usize > source.lines.len() => {
-                let lines = counted(source.lines.len() as u64, "line");
+            Ok(source) if place.line as usize > source.starts.len() => {
+                let lines = counted(source.starts.len() as u64, "line");
                 Some(format!("`{}` has only {lines} now", place.file))
             }
             Ok(_) => None,
@@ -181,8 +209,7 @@ impl Sources {
     /// below the roots by ever shorter ends of its name.
     fn candidates(&self, name: &str) -> Result<Vec<PathBuf>, Absence> {
         let path = Path::new(name);
-        let end = path.extension().and_then(|end| end.to_str());
-        if !end.is_some_and(|end| EXTENSIONS.contains(&end)) {
+        if !is_called_as_source(path) {
             return Err(Absence::NoSource);
         }
         if path.is_absolute() && path.is_file() {
@@ -196,8 +223,13 @@ impl Sources {
     }
 
     fn read(&self, path: &Path) -> Result<(Source, u64), Absence> {
-        let facts = fs::metadata(path).ok().filter(|facts| facts.is_file());
+        // What a link leads to must be called as source files are, too.
+        let path = fs::canonicalize(path).map_err(|_| Absence::NotFound)?;
+        let facts = fs::metadata(&path).ok().filter(|facts| facts.is_file());
         let facts = facts.ok_or(Absence::NotFound)?;
+        if !is_called_as_source(&path) {
+            return Err(Absence::NoSource);
+        }
         if facts.len() > FILE_BYTES_MAX {
             return Err(Absence::TooLarge);
         }
@@ -206,11 +238,9 @@ impl Sources {
         let read =
             File::open(path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes));
         read.map_err(|_| Absence::Unreadable)?;
-        let text = String::from_utf8_lossy(&bytes);
-        let lines = text.lines().map(|line| line.chars().take(LINE_LETTERS_MAX).collect());
         let written = facts.modified().ok();
         let is_newer = written.zip(self.recorded).is_some_and(|(written, then)| written > then);
-        Ok((Source { lines: lines.collect(), is_newer }, bytes.len() as u64))
+        Ok((Source::new(&bytes, is_newer), bytes.len() as u64))
     }
 }
 
@@ -263,7 +293,8 @@ mod tests {
         fs::write(folder.path().join("secret"), "hidden\n").unwrap();
         fs::create_dir(folder.path().join("folder.c")).unwrap();
         let sources = Sources::new(vec![folder.path().to_owned()], None);
-        for location in ["secret:1", "folder.c:1", "/etc/passwd:1"] {
+        std::os::unix::fs::symlink("secret", folder.path().join("link.c")).unwrap();
+        for location in ["secret:1", "link.c:1", "folder.c:1", "/etc/passwd:1"] {
             assert_eq!(sources.excerpt(location, 1), None, "{location}");
         }
         assert_eq!(Sources::none().excerpt("sources.rs:1", 1), None);

@@ -54,9 +54,9 @@ fn the_data_of_a_finding_has_its_slice_in_both_orders() {
     expect![[r#"
         [1,0,"w",1,null,0,0,null,null,null,null]
         [2,0,"acq",3,null,1,0,null,null,null,1]
-        [3,0,"rel",3,null,2,1,null,null,null,null]
-        [4,1,"acq",3,null,3,0,null,null,null,1]
-        [5,1,"rel",3,null,4,1,null,null,null,0]
+        [3,0,"rel",3,null,2,1,null,null,null,0]
+        [4,1,"acq",3,null,3,0,null,null,null,2]
+        [5,1,"rel",3,null,4,2,null,null,null,0]
         [6,1,"r",1,null,5,0,null,null,1,null]"#]]
     .assert_eq(&events.join("\n"));
 }
