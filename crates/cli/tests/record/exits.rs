@@ -77,7 +77,7 @@ fn the_last_write_is_in_the_trace_however_the_program_ends() {
 #[test]
 fn a_process_that_forks_goes_on_and_so_does_its_child() {
     for (what, recorded) in alike("exits.c", &[&["fork"], &["fork-in-thread"]]) {
-        assert!(recorded.said.contains("is kept, of 1 others nothing"), "{}", recorded.said);
+        assert!(recorded.said.contains("is kept, of 1 other nothing"), "{}", recorded.said);
         // The child has two threads more than it was forked with, the parent one or two in all.
         let threads = recorded.trace.names().threads.len();
         assert_eq!(threads, 3, "{what}");

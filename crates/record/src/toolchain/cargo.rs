@@ -373,10 +373,8 @@ fn set_runner(
     runner.push(format!(" {RUNNER}"));
     let folder = request.folder.clone().into_os_string();
     let output = asked.output.as_ref().map(|output| request.folder.join(output));
-    let is_new = |output: &&PathBuf| output.extension().is_none() && !output.is_dir();
-    if let Some(output) = output.as_ref().filter(is_new) {
-        // One folder is made; a whole path that is not there is more likely a slip.
-        std::fs::create_dir(output).map_err(|error| {
+    if let Some(output) = output.as_ref().filter(|output| output.extension().is_none()) {
+        std::fs::create_dir_all(output).map_err(|error| {
             ToolchainError::Usage(format!("cannot make the folder {}: {error}", output.display()))
         })?;
     }
