@@ -3,7 +3,7 @@
 #![no_main]
 
 use reweave_analysis::Kind;
-use reweave_gate::{Baseline, Pattern, ReadError, Suppressions};
+use reweave_policy::{Baseline, Pattern, ReadError, Suppressions};
 
 /// The place is within the file.
 fn check_place(bytes: &[u8], error: &ReadError) {

@@ -1,8 +1,8 @@
 //! What every fuzz target checks: the same as the tests that replay what fuzzing once found.
 
-#[path = "../../crates/record/tests/robust/mod.rs"]
+#[path = "../../crates/recording/record/tests/robust/mod.rs"]
 mod recorded;
-#[path = "../../crates/format/tests/robust/mod.rs"]
+#[path = "../../crates/model/format/tests/robust/mod.rs"]
 mod robust;
 
 pub use recorded::{

@@ -1,0 +1,507 @@
+//! How many witnesses of nondeterminism are feasible, and how long does it take to say so, beside
+//! what the paper on nondeterminism printed?
+//!
+//! The paper's programs are rebuilt in `reweave_workload`. The first table says how near the runs
+//! come to the published ones, the second has the columns of the paper's Table A1, the third what
+//! the modes in which reads see what they saw make of it, the fourth how much of that is the seed; the
+//! last is over the recorded traces.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use anyhow::Context;
+use reweave_analysis::{Analysis, Coverage, Settings};
+use reweave_catalog::{Quiet, run};
+use reweave_determinism::{ORDER, PREFIX, STRICT};
+use reweave_format::{ReadOptions, read_from};
+use reweave_trace::Trace;
+use reweave_workload::{Counts, Program};
+
+use super::{Shown, best_of, machine};
+use crate::tree::Tree;
+
+const HEAD: &str = "\
+# Nondeterminism
+
+How many witnesses of nondeterminism are feasible, in rebuilt programs beside the published numbers, and in the recorded traces
+of the [corpus](../../corpus/README.md). Made by `cargo run --release -p xtask -- tables determinism --write`.
+
+The published numbers are those of Table A1 of Sinha, Malik and Gupta, *Efficient Predictive Analysis for Detecting Nondeterminism
+in Multi-Threaded Programs* (FMCAD 2012). **The programs are ours, not theirs**, and so are the traces; theirs are not at hand.
+Rebuilt are programs of the same kinds, written anew (`crates/programs/workload/src/programs`): a pool of connections, a benchmark of
+synchronisation, a cyclic barrier, bank accounts, a small file system, lifts, dining philosophers, a server of remote calls. What
+`liveness` does we do not know; ours is a guess. A row of ours is one run, with seed 1. It says how the method does on a trace of
+that kind and size, and no more: which witnesses are feasible depends on the program and on who ran when.
+
+**The programs are fitted.** Their parameters, and how long a thread runs on before another's turn, were chosen by looking at the
+counts of seed 1, until threads, events, locks, variables and witnesses came near each published row. The file system (Daisy) was
+fitted further: about a dozen variants of it, in which users share files and switch turns in other ways, had from under 1 % to 22 %
+of their witnesses feasible, and the one kept is one with about a fifth, as published. So that this share agrees is no result, nor is
+it evidence that the programs are alike: nearly all of its feasible witnesses have choices, where few of theirs have. The others
+were not fitted to the share of feasible witnesses, and most have far fewer. The table over ten seeds says how much of each
+row is the seed.
+
+A *witness* is a read, the write that it saw, another write of the variable (the initial value too), and one of three orders
+that would keep the read from seeing what it saw; so there are three for each read and other write. Whether the paper counts
+initial values is not said; we do.
+";
+
+const TIMES: &str = "
+Their times are of an Intel i7 at 2.67 GHz; ours are of one core, the best of three unless that takes long, from the trace in memory
+to the verdict on every witness and a certified schedule for each group of them.
+";
+
+const SIZES_HEAD: &str = "
+## Sizes
+
+| program | threads | events | lock events | locks | reads, writes | variables | waits, notifies | witnesses |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+";
+
+const PHASES_HEAD: &str = "
+## In the paper's columns
+
+Mode `order`, which is what the paper decides: all events happen, and each read comes after the write that it saw. A witness is
+*infeasible in phase 1* if its witness order graph has a cycle; else it is feasible if there are *no choices* of order between
+critical sections on a cycle, and with choices its choice graphs are tried until one is acyclic. *Possible* and *explored* are choice
+graphs for each witness with choices (with an exponent, at least so many), *graphs* all graphs looked at for each witness, the first
+one counted where there is nothing to choose. A schedule that was found in another way, most often the observed order cut in a
+place or two, gives a choice graph without a cycle at once and counts as one explored: that ours is 1 says so, and no more. Witnesses of the third kind, in which the writer does not happen, have no choice graphs
+in ours: a search for a prefix of the run decides them, and they are counted with those of phase 1.
+
+The paper's column 9 is the sum of its columns 4 and 5 and so counts witnesses as feasible that phase 2 refuted, which its column
+10 counts again as infeasible; in five rows, by 89 witnesses in all. The sum is given as printed, the corrected value in brackets.
+
+| program | witnesses | infeasible in phase 1 | no choices | with choices | possible | explored | feasible | infeasible | graphs | time |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+";
+
+const MODES_HEAD: &str = "
+## What is real
+
+Feasible witnesses by mode. In mode `order` a write may come between another read and the write that it saw, so that the run may
+not get that far. In mode `prefix` every other read that happens sees what it saw; in mode `strict` moreover the thread of the read
+goes no further, so that the run is real whatever the program does with the other value.
+
+| program | witnesses | order | time | prefix | time | strict | time |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+";
+
+const SEEDS_HEAD: &str = "
+## How much is the seed
+
+The same programs with ten seeds: the least and the most events, witnesses, and feasible witnesses of a hundred in mode `order`.
+
+| program | events, published | ours | witnesses, published | ours | feasible %, published | ours, seed 1 | ours, ten seeds |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+";
+
+const CORPUS_HEAD: &str = "
+## Every recorded trace
+
+| trace | threads | events | reads, writes | witnesses | infeasible in phase 1 | no choices | with choices | order | time | prefix | time | strict | time |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+";
+
+const TRIES: usize = 3;
+
+/// From where on ratios have an exponent: sums of that size may have been cut off.
+const LARGE: f64 = 1e6;
+
+/// The seed of every run that is told of in full.
+const SEED: u64 = 1;
+
+/// The seeds of the table that says how much they matter.
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
+
+/// Columns 3 to 11 of a row of the paper's Table A1, as printed; its column 2 and the sizes are
+/// with the [`Program`].
+struct Published {
+    program: Program,
+    name: &'static str,
+    /// Infeasible in phase 1, feasible without choices, with choices.
+    phases: [u64; 3],
+    /// Possible and explored choice graphs for each witness with choices.
+    choices: Option<[&'static str; 2]>,
+    time: &'static str,
+    feasible: u64,
+    infeasible: u64,
+    graphs: &'static str,
+}
+
+impl Published {
+    /// A row in which no witness has choices.
+    const fn plain(
+        program: Program,
+        name: &'static str,
+        time: &'static str,
+        [infeasible, feasible]: [u64; 2],
+    ) -> Self {
+        let phases = [infeasible, feasible, 0];
+        Self { program, name, phases, choices: None, time, feasible, infeasible, graphs: "1" }
+    }
+
+    /// A row in which some have, and all of those are feasible.
+    const fn chosen(
+        program: Program,
+        name: &'static str,
+        time: &'static str,
+        phases: [u64; 3],
+        choices: [&'static str; 2],
+    ) -> Self {
+        let choices = Some(choices);
+        let [infeasible, feasible, with_choices] = phases;
+        let feasible = feasible + with_choices;
+        Self { program, name, phases, choices, time, feasible, infeasible, graphs: "1" }
+    }
+
+    /// As this, but phase 2 refutes some, and `infeasible` are so in all.
+    const fn refuted(self, infeasible: u64, graphs: &'static str) -> Self {
+        Self { infeasible, graphs, ..self }
+    }
+
+    /// How many are feasible, had those that phase 2 refuted not been counted.
+    fn corrected(&self) -> u64 {
+        self.program.published().witnesses - self.infeasible
+    }
+}
+
+/// Table A1.
+const PUBLISHED: [Published; 25] = {
+    use Program as P;
+    use Published as Row;
+    [
+        Row::plain(P::Conpool, "conpool", "0.007 s", [221, 31]),
+        Row::plain(P::Liveness, "liveness", "0.064 s", [709, 146]),
+        Row::plain(P::SynchBench, "SynchBench", "8.85 s", [39_474, 8_052]),
+        Row::plain(P::Barrier1, "Barrier1", "0.62 s", [3_231, 744]),
+        Row::plain(P::Barrier2, "Barrier2", "1.17 s", [5_305, 1_211]),
+        Row::chosen(P::Account1, "account1", "1.352 s", [1_042, 326, 48], ["36.33", "2.83"])
+            .refuted(1_058, "1.06"),
+        Row::chosen(P::Account2, "account2", "3.819 s", [2_063, 647, 86], ["6.84", "1.65"])
+            .refuted(2_091, "1.02"),
+        Row::chosen(P::Daisy1, "DaisyTest1", "244 s", [305_635, 61_852, 15_520], ["6.35", "1.12"])
+            .refuted(305_650, "1.005"),
+        Row::chosen(
+            P::Daisy2,
+            "DaisyTest2",
+            "1130 s",
+            [871_935, 183_794, 45_085],
+            ["6.41", "1.04"],
+        )
+        .refuted(871_950, "1.001"),
+        Row::chosen(
+            P::Daisy3,
+            "DaisyTest3",
+            "6393 s",
+            [2_386_632, 516_746, 122_041],
+            ["6.19", "1.02"],
+        )
+        .refuted(2_386_647, "1.0006"),
+        Row::plain(P::Elevator1, "Elevator1", "0.8 s", [2_671, 578]),
+        Row::plain(P::Elevator2, "Elevator2", "8.1 s", [9_999, 2_286]),
+        Row::plain(P::Elevator3, "Elevator3", "24 s", [20_061, 4_566]),
+        Row::plain(P::Philo, "philo", "0.65 s", [4_118, 775]),
+        Row::chosen(P::Thrift1, "ThriftTrace1", "1.6 s", [361, 96, 161], ["105.6", "1"]),
+        Row::chosen(P::Thrift2, "ThriftTrace2", "1.6 s", [361, 96, 161], ["105.6", "1"]),
+        Row::chosen(P::Thrift3, "ThriftTrace3", "1.2 s", [2_374, 435, 2], ["34", "1"]),
+        Row::chosen(P::Thrift4, "ThriftTrace4", "21.5 s", [29_441, 5_804, 365], ["202", "1"]),
+        Row::chosen(P::Thrift5, "ThriftTrace5", "5.9 s", [8_058, 1_537, 20], ["480.2", "1"]),
+        Row::chosen(P::Thrift6, "ThriftTrace6", "28 s", [29_441, 5_804, 365], ["296.7", "1"]),
+        Row::chosen(P::Thrift7, "ThriftTrace7", "8.1 s", [8_055, 1_536, 18], ["524.6", "1"]),
+        Row::chosen(P::Thrift8, "ThriftTrace8", "35 s", [29_887, 5_809, 52], ["261.6", "1"]),
+        Row::chosen(P::Thrift9, "ThriftTrace9", "2.9 s", [2_194, 382, 1], ["64", "1"]),
+        Row::chosen(P::Thrift10, "ThriftTrace10", "243 s", [399_814, 79_326, 2], ["18", "1"]),
+        Row::chosen(P::Thrift11, "ThriftTrace11", "477 s", [399_814, 79_326, 2], ["18", "1"]),
+    ]
+};
+
+/// The tables over the rebuilt programs and the recorded traces of `tree`.
+pub(super) fn table(tree: &Tree, with_times: bool) -> anyhow::Result<String> {
+    let programs = PUBLISHED.iter().map(|published| {
+        Row::measure(published.program.word(), &published.program.run(SEED), with_times)
+    });
+    let programs: Vec<Row> = programs.collect();
+    let mut table = HEAD.to_owned();
+    if with_times {
+        writeln!(table, "{}Measured on: {}.", TIMES, machine())?;
+    }
+    table.push_str(SIZES_HEAD);
+    for (published, row) in PUBLISHED.iter().zip(&programs) {
+        let counts = published.program.published();
+        table.push_str(&sizes(&format!("**{}**, published", published.name), &counts));
+        table.push_str(&sizes(&row.label(), &row.counts));
+    }
+    table.push_str(PHASES_HEAD);
+    for (published, row) in PUBLISHED.iter().zip(&programs) {
+        table.push_str(&published.row());
+        table.push_str(&row.phases());
+    }
+    table.push_str(MODES_HEAD);
+    for row in &programs {
+        table.push_str(&row.modes());
+    }
+    table.push_str(SEEDS_HEAD);
+    for (published, row) in PUBLISHED.iter().zip(&programs) {
+        table.push_str(&seeds(published, row));
+    }
+    table.push_str(CORPUS_HEAD);
+    for (path, content) in tree.files() {
+        let name = path.strip_prefix("corpus/traces/").and_then(|path| path.strip_suffix(".std"));
+        let Some(name) = name else { continue };
+        let reading = read_from(content, path, &ReadOptions::default());
+        let trace = reading.with_context(|| format!("cannot read {name}"))?.trace;
+        table.push_str(&Row::measure(name, &trace, with_times).recorded());
+    }
+    Ok(table)
+}
+
+fn sizes(label: &str, counts: &Counts) -> String {
+    let Counts { threads, events, lock_events, locks, accesses, vars, signals, witnesses } = counts;
+    format!(
+        "| {label} | {threads} | {events} | {lock_events} | {locks} | {accesses} | {vars} \
+         | {signals} | {witnesses} |\n"
+    )
+}
+
+/// The row of `published` over all seeds, of which `row` is one.
+fn seeds(published: &Published, row: &Row) -> String {
+    let program = published.program;
+    let runs = SEEDS.map(|seed| {
+        let trace = program.run(seed);
+        let verdict = Verdict::of(&ORDER, &trace, false);
+        (trace.len() as u64, verdict.count("witnesses"), verdict.count("feasible"))
+    });
+    let runs: Vec<(u64, u64, u64)> = runs.collect();
+    let counts = program.published();
+    let percent = |feasible: u64, witnesses: u64| ratio(100 * feasible, witnesses, 1);
+    let mut by_share = runs.clone();
+    by_share.sort_by(|&(_, whole, part), &(_, other_whole, other_part)| {
+        (part * other_whole).cmp(&(other_part * whole))
+    });
+    let share = |run: Option<&(u64, u64, u64)>| {
+        run.map_or_else(String::new, |&(_, witnesses, feasible)| percent(feasible, witnesses))
+    };
+    format!(
+        "| {} | {} | {} | {} | {} | {} | {} | {} to {} |\n",
+        program.word(),
+        counts.events,
+        range(runs.iter().map(|&(events, ..)| events)),
+        counts.witnesses,
+        range(runs.iter().map(|&(_, witnesses, _)| witnesses)),
+        percent(published.corrected(), counts.witnesses),
+        percent(row.order.count("feasible"), row.order.count("witnesses")),
+        share(by_share.first()),
+        share(by_share.last()),
+    )
+}
+
+/// The least and the greatest, or the only one.
+fn range(counts: impl Iterator<Item = u64> + Clone) -> String {
+    let least = counts.clone().min().unwrap_or(0);
+    match counts.max().unwrap_or(0) {
+        most if most == least => least.to_string(),
+        most => format!("{least} to {most}"),
+    }
+}
+
+impl Published {
+    fn row(&self) -> String {
+        let Self {
+            name, phases: [cyclic, plain, chosen], time, feasible, infeasible, graphs, ..
+        } = self;
+        let witnesses = self.program.published().witnesses;
+        let [possible, explored] = self.choices.unwrap_or(["-", "-"]);
+        let feasible = match self.corrected() {
+            corrected if corrected == *feasible => feasible.to_string(),
+            corrected => format!("{feasible} ({corrected})"),
+        };
+        format!(
+            "| **{name}**, published | {witnesses} | {cyclic} | {plain} | {chosen} | {possible} \
+             | {explored} | {feasible} | {infeasible} | {graphs} | {time} |\n"
+        )
+    }
+}
+
+/// What one mode says of a trace.
+struct Verdict {
+    coverage: Coverage,
+    time: Option<Duration>,
+}
+
+impl Verdict {
+    fn of(analysis: &dyn Analysis, trace: &Trace, with_times: bool) -> Self {
+        let tries = if with_times { TRIES } else { 1 };
+        let settings = Settings { threads: 1, ..Settings::default() };
+        let (time, mut outcome) =
+            best_of(tries, || run(trace, &[analysis], &settings, &Quiet).coverage);
+        let coverage = outcome.pop().expect("an analysis that ran says how far it went");
+        Self { coverage, time: with_times.then_some(time) }
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        self.coverage.counter(name).unwrap_or(0)
+    }
+
+    /// The feasible ones, and those that were not decided.
+    fn feasible(&self) -> String {
+        let feasible = self.count("feasible");
+        match self.count("undecided") {
+            0 => feasible.to_string(),
+            undecided => format!("{feasible} ({undecided} undecided)"),
+        }
+    }
+
+    fn time(&self) -> String {
+        self.time.map(|time| Shown(time).to_string()).unwrap_or_default()
+    }
+}
+
+/// All that is told of a trace.
+struct Row {
+    name: String,
+    counts: Counts,
+    order: Verdict,
+    prefix: Verdict,
+    strict: Verdict,
+}
+
+impl Row {
+    fn measure(name: &str, trace: &Trace, with_times: bool) -> Self {
+        Self {
+            name: name.to_owned(),
+            counts: Counts::of(trace),
+            order: Verdict::of(&ORDER, trace, with_times),
+            prefix: Verdict::of(&PREFIX, trace, with_times),
+            strict: Verdict::of(&STRICT, trace, with_times),
+        }
+    }
+
+    fn label(&self) -> String {
+        format!("our program, {}", self.name)
+    }
+
+    /// Infeasible in phase 1, feasible without choices, with choices.
+    fn phase_counts(&self) -> [u64; 3] {
+        ["infeasible_phase1", "feasible_phase1", "with_choices"].map(|name| self.order.count(name))
+    }
+
+    fn phases(&self) -> String {
+        let witnesses = self.order.count("witnesses");
+        let [cyclic, plain, chosen] = self.phase_counts();
+        let explored = self.order.count("choice_graphs");
+        let possible = self.order.count("possible_choice_graphs");
+        let undecided = self.order.count("undecided");
+        let infeasible = witnesses - self.order.count("feasible") - undecided;
+        format!(
+            "| {} | {witnesses} | {cyclic} | {plain} | {chosen} | {} | {} | {} | {infeasible} \
+             | {} | {} |\n",
+            self.label(),
+            ratio(possible, chosen, 2),
+            ratio(explored, chosen, 2),
+            self.order.feasible(),
+            ratio(witnesses - chosen + explored, witnesses, 4),
+            self.order.time(),
+        )
+    }
+
+    fn modes(&self) -> String {
+        format!("| {} | {} |{}\n", self.name, self.counts.witnesses, self.verdicts())
+    }
+
+    fn recorded(&self) -> String {
+        let Counts { threads, events, accesses, witnesses, .. } = self.counts;
+        let [cyclic, plain, chosen] = self.phase_counts();
+        format!(
+            "| {} | {threads} | {events} | {accesses} | {witnesses} | {cyclic} | {plain} | {chosen} \
+             |{}\n",
+            self.name,
+            self.verdicts(),
+        )
+    }
+
+    fn verdicts(&self) -> String {
+        let cell = |verdict: &Verdict| format!(" {} | {} |", verdict.feasible(), verdict.time());
+        [&self.order, &self.prefix, &self.strict].map(cell).concat()
+    }
+}
+
+/// `part` for each of `whole`, with at most `decimals` decimals; a dash for each of none.
+fn ratio(part: u64, whole: u64, decimals: usize) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    let ratio = part as f64 / whole as f64;
+    if ratio >= LARGE {
+        return format!("{ratio:.0e}");
+    }
+    let text = format!("{ratio:.decimals$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_rows_add_up() {
+        for (published, program) in PUBLISHED.iter().zip(Program::ALL) {
+            assert_eq!(published.program, program);
+            let phases: u64 = published.phases.iter().sum();
+            assert_eq!(phases, program.published().witnesses, "{}", published.name);
+        }
+    }
+
+    #[test]
+    fn the_witnesses_that_the_paper_counts_twice_are_taken_out() {
+        let corrected = PUBLISHED.iter().filter(|row| row.corrected() != row.feasible);
+        let corrected: Vec<(&str, u64)> =
+            corrected.map(|row| (row.name, row.corrected())).collect();
+        let expected = [
+            ("account1", 358),
+            ("account2", 705),
+            ("DaisyTest1", 77_357),
+            ("DaisyTest2", 228_864),
+            ("DaisyTest3", 638_772),
+        ];
+        assert_eq!(corrected, expected);
+        let excess: u64 = PUBLISHED.iter().map(|row| row.feasible - row.corrected()).sum();
+        assert_eq!(excess, 89);
+        assert!(PUBLISHED[5].row().contains("| 374 (358) | 1058 |"), "{}", PUBLISHED[5].row());
+    }
+
+    #[test]
+    fn what_is_published_has_the_columns_of_what_is_measured() {
+        let row = Row::measure("pool", &Program::Conpool.run(SEED), false);
+        let columns = |row: &str| row.matches('|').count();
+        assert_eq!(columns(&PUBLISHED[0].row()), columns(&row.phases()));
+        for (head, row) in [
+            (SIZES_HEAD, sizes("pool", &row.counts)),
+            (PHASES_HEAD, row.phases()),
+            (MODES_HEAD, row.modes()),
+            (SEEDS_HEAD, seeds(&PUBLISHED[0], &row)),
+            (CORPUS_HEAD, row.recorded()),
+        ] {
+            let rule = head.lines().last().unwrap_or_default();
+            assert_eq!(columns(rule), columns(&row), "{row}");
+        }
+    }
+
+    #[test]
+    fn witnesses_are_counted_as_the_analysis_counts_them() {
+        for program in [Program::Conpool, Program::Account1, Program::Philo] {
+            let row = Row::measure(program.word(), &program.run(SEED), false);
+            for verdict in [&row.order, &row.prefix, &row.strict] {
+                assert_eq!(verdict.count("witnesses"), row.counts.witnesses, "{program:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn ratios_are_short() {
+        assert_eq!(ratio(1, 0, 2), "-");
+        assert_eq!(ratio(3, 3, 4), "1");
+        assert_eq!(ratio(10_001, 10_000, 4), "1.0001");
+        assert_eq!(ratio(u64::MAX, 10, 2), "2e18");
+    }
+}

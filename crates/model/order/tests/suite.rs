@@ -1,0 +1,10 @@
+//! All tests of this package from outside, as one program: fewer programs link faster.
+
+mod cp;
+mod cp_datalog;
+mod cp_first;
+mod hb;
+mod needs;
+mod poset;
+mod shb;
+mod wcp;

@@ -1,0 +1,8 @@
+//! All tests of this package from outside, as one program: fewer programs link faster.
+
+mod analyses;
+mod common;
+mod modes;
+mod order;
+mod rules;
+mod vectors;

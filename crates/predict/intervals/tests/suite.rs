@@ -1,0 +1,6 @@
+//! All tests of this package from outside, as one program: fewer programs link faster.
+
+mod ctp;
+mod graphs;
+mod ranges;
+mod symbolic;

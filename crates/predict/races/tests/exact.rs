@@ -1,0 +1,235 @@
+//! Exact races are those of all correct reorderings; the others find a part of them.
+
+use crate::common;
+
+use proptest::prelude::*;
+use reweave_analysis::{Guarantee, Settings, Subject};
+use reweave_races::exact::{self, Decided, EXACT};
+use reweave_races::relation::{self, Relation};
+use reweave_races::{Race, candidates};
+use reweave_testkit::{Scope, Shape, corpus, draw, oracle, soak, traces};
+use reweave_trace::{EventId, Trace};
+
+use common::{findings, numbers, run};
+
+/// How many states the oracle may visit.
+const STATES_MAX: usize = 300_000;
+
+/// What is wrong with the exact races of `trace`, if anything is.
+fn fault(trace: &Trace) -> Option<String> {
+    let found = oracle::predictable(trace, STATES_MAX);
+    if !found.explored.complete {
+        return None;
+    }
+    let mut expected: Vec<(EventId, EventId)> = found.races.into_keys().collect();
+    expected.sort_unstable_by_key(|&(first, second)| (second, first));
+    let decided = exact::races(trace);
+    let pairs: Vec<_> = decided.pairs.iter().map(|race| (race.first, race.second)).collect();
+    if pairs != expected || decided.unknown > 0 {
+        return Some(format!("{decided:?}, not {expected:?}\n{}", draw(trace)));
+    }
+    let preserving = exact::preserving_races(trace);
+    let all = candidates::candidates(trace);
+    if !preserving.pairs.iter().all(|race| decided.pairs.contains(race))
+        || !decided.pairs.iter().all(|race| all.contains(race))
+    {
+        return Some(format!("{preserving:?}\n{}", draw(trace)));
+    }
+    let (findings, _) = findings(&EXACT, trace, true);
+    let unproven = findings.iter().find(|finding| finding.evidence.proof().is_none());
+    unproven.map(|finding| format!("{finding:?}\n{}", draw(trace)))
+}
+
+#[test]
+fn exact_races_are_those_of_every_reordering_of_every_small_trace() {
+    let scopes = [
+        Scope::LOCKS.events(7),
+        Scope::LOCKS.threads(3).things(2).events(5),
+        Scope::SHARED_LOCKS.threads(3).events(4),
+        Scope::FORKS.threads(3).events(5),
+        Scope::MONITORS.events(6),
+        Scope::SEMAPHORES.events(5),
+        Scope::ATOMICS.threads(3).events(4),
+    ];
+    for scope in scopes {
+        scope.for_each(|trace| assert_eq!(fault(trace).unwrap_or_default(), ""));
+    }
+}
+
+#[test]
+fn the_litmus_cases_have_the_races_listed_for_them() {
+    for case in corpus::litmus() {
+        let trace = case.trace();
+        let found = numbers(&exact::races(&trace).pairs);
+        assert_eq!(found, case.numbers("predictable_races"), "{}", case.name);
+        let found = numbers(&exact::preserving_races(&trace).pairs);
+        assert_eq!(found, case.numbers("syncp_races"), "{}", case.name);
+        let found = findings(&EXACT, &trace, false).0;
+        assert!(found.iter().all(|it| it.guarantee() == Guarantee::Witnessed), "{}", case.name);
+    }
+}
+
+/// How many different second events there are among `races`.
+fn second_events(races: &[Race]) -> usize {
+    let mut events: Vec<EventId> = races.iter().map(|race| race.second).collect();
+    events.sort_unstable();
+    events.dedup();
+    events.len()
+}
+
+#[test]
+fn every_candidate_of_every_recorded_trace_is_decided_and_none_is_missed() {
+    for case in corpus::traces() {
+        let trace = case.trace();
+        let decided = exact::races(&trace);
+        assert_eq!((decided.unknown, decided.truncated), (0, None), "{}", case.name);
+        let preserving = exact::preserving_races(&trace);
+        let schedulable = relation::pairs(&trace, Relation::Schedulable, None);
+        let exact = second_events(&decided.pairs);
+        assert_eq!(exact as u64, decided.counts.second_events, "{}", case.name);
+        assert!(second_events(&preserving.pairs) <= exact, "{}", case.name);
+        assert!(second_events(&schedulable) <= exact, "{}", case.name);
+        for race in preserving.pairs.iter().chain(&schedulable) {
+            assert!(decided.pairs.contains(race), "{}: {race:?}", case.name);
+        }
+        if let Some(expected) = case.expected["exhaustive"]["predictable_race_pairs"].as_u64()
+            && case.expected["exhaustive"]["complete"] == true
+        {
+            assert_eq!(decided.counts.pairs, expected, "{}", case.name);
+        }
+    }
+}
+
+#[test]
+fn findings_are_one_a_location_pair_and_each_is_certified() {
+    for case in corpus::traces() {
+        let trace = case.trace();
+        let (found, coverage) = findings(&EXACT, &trace, false);
+        let mut locations: Vec<_> = found.iter().map(|finding| finding.locations(&trace)).collect();
+        locations.sort_unstable();
+        locations.dedup();
+        assert_eq!(locations.len(), found.len(), "{}", case.name);
+        assert_eq!(Some(found.len() as u64), coverage.counter("location_pairs"), "{}", case.name);
+        for finding in &found {
+            assert_eq!(finding.guarantee(), Guarantee::Witnessed, "{}", case.name);
+            let proof = finding.evidence.proof().unwrap();
+            let subject = Subject::new(&trace);
+            let again = subject.prove(proof.reordering().clone(), proof.goal().clone());
+            assert!(again.is_ok(), "{}", case.name);
+        }
+    }
+}
+
+#[test]
+fn figures_of_recorded_traces_are_as_measured_before() {
+    let expected = [
+        ("focs/bubblesort.std", 374),
+        ("focs/clean.std", 110),
+        ("focs/ftpserver.std", 85),
+        ("focs/jigsaw.std", 6),
+        ("focs/moldyn.std", 103),
+        ("ibm2003/bubblesort.std", 154),
+    ];
+    for case in corpus::traces() {
+        if let Some((_, second_events)) = expected.iter().find(|(name, _)| *name == case.name) {
+            let decided = exact::races(&case.trace());
+            assert_eq!(decided.counts.second_events, *second_events, "{}", case.name);
+        }
+    }
+}
+
+fn at_any_number_of_threads(trace: &Trace) -> [String; 3] {
+    [1, 2, 5].map(|threads| {
+        let settings = Settings { all: true, threads, ..Settings::default() };
+        format!("{:?}", run(&EXACT, trace, &settings))
+    })
+}
+
+#[test]
+fn the_answer_does_not_depend_on_the_number_of_threads() {
+    for case in corpus::traces() {
+        let trace = case.trace();
+        // Every pair of the longer ones is a proof of its own.
+        if trace.len() > 6_000 {
+            continue;
+        }
+        let [one, two, five] = at_any_number_of_threads(&trace);
+        assert!(one == two && two == five, "{}", case.name);
+    }
+}
+
+#[test]
+fn a_thousand_instances_of_a_location_pair_are_enough() {
+    let lines = (0..2_000).map(|_| "T1|w(x)|a\nT2|w(x)|b\n");
+    let trace = reweave_testkit::std(&lines.collect::<String>());
+    let (found, coverage) = findings(&EXACT, &trace, false);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].count >= exact::PROVEN_MAX);
+    assert_eq!(coverage.counter("pairs_exact"), Some(0));
+    assert!(coverage.is_complete());
+}
+
+#[test]
+fn location_pairs_beyond_a_hundred_thousand_are_only_counted() {
+    let lines = (0..400).map(|at| format!("T1|w(x)|a{at}\nT2|w(x)|b{at}\n"));
+    let trace = reweave_testkit::std(&lines.collect::<String>());
+    let (found, coverage) = findings(&EXACT, &trace, false);
+    let unlisted = coverage.counter("unlisted").unwrap_or(0);
+    assert!(found.len() >= 100_000 && unlisted > 0, "{} and {unlisted}", found.len());
+    assert_eq!(found.len() as u64 + unlisted, 160_000);
+    assert!(!coverage.is_complete());
+}
+
+#[test]
+fn odd_traces_get_right_answers() {
+    let counts = |text: &str| exact::races(&reweave_testkit::std(text)).counts.pairs;
+    assert_eq!(counts(""), 0);
+    assert_eq!(counts("T1|w(x)|1\nT1|r(x)|1\n"), 0);
+    assert_eq!(counts("T1|acq(l)|1\nT1|w(x)|1\nT2|w(x)|1\n"), 1);
+    let threads: String = (0..10_000).map(|at| format!("T{at}|w(x{})|1\n", at / 2)).collect();
+    assert_eq!(counts(&threads), 5_000);
+    let nested: String = (0..100)
+        .map(|at| format!("T1|acq(l{at})|1\n"))
+        .chain(["T1|w(x)|2\n".to_owned()])
+        .chain((0..100).rev().map(|at| format!("T1|rel(l{at})|1\n")))
+        .chain((0..100).map(|at| format!("T2|acq(l{at})|1\nT2|rel(l{at})|1\n")))
+        .chain(["T2|w(x)|3\n".to_owned()])
+        .collect();
+    assert_eq!(counts(&nested), 1);
+}
+
+macro_rules! exact_races_are_right {
+    ($($name:ident: $shape:expr;)+) => {
+        proptest! {
+            #![proptest_config(soak::config(100))]
+            $(
+                #[test]
+                fn $name(trace in traces($shape)) {
+                    prop_assert_eq!(fault(&trace).unwrap_or_default(), "");
+                }
+            )+
+        }
+    };
+}
+
+exact_races_are_right! {
+    exact_races_are_right_on_small_traces: Shape::SMALL;
+    exact_races_are_right_on_general_traces: Shape::GENERAL.events(30);
+    exact_races_are_right_on_locks: Shape::LOCKS.events(30);
+    exact_races_are_right_on_nested_locks: Shape::NESTED.events(30);
+    exact_races_are_right_on_signals: Shape::SIGNALS.events(26);
+    exact_races_are_right_on_everything: Shape::EVERYTHING.events(24);
+}
+
+proptest! {
+    #![proptest_config(soak::config(100))]
+
+    #[test]
+    fn what_a_relation_proves_exact_has(trace in traces(Shape::LOCKS)) {
+        let Decided { pairs, unknown, .. } = exact::races(&trace);
+        prop_assert_eq!(unknown, 0);
+        for race in relation::pairs(&trace, Relation::Schedulable, None) {
+            prop_assert!(pairs.contains(&race));
+        }
+    }
+}

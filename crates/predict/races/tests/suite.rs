@@ -1,0 +1,7 @@
+//! All tests of this package from outside, as one program: fewer programs link faster.
+
+mod common;
+mod epoch;
+mod exact;
+mod reduce;
+mod relation;

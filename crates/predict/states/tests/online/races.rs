@@ -1,0 +1,86 @@
+//! Races by states and by pairs, against happens-before by definition.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use reweave_base::Id;
+use reweave_states::online::races::{Access, Form, Races, collected};
+use reweave_states::online::replay::races;
+use reweave_states::online::{OnlineDetector, Options, reference};
+use reweave_testkit::{Drawn, Scope, Shape, corpus, soak, traces};
+use reweave_trace::{Op, Trace, VarId};
+
+use crate::online::common::{chain, limits};
+
+proptest! {
+    #![proptest_config(soak::config(60))]
+
+    #[test]
+    fn racy_variables_are_those_that_happens_before_leaves_unordered(
+        drawn in all_shapes(),
+        workers in 0..3_usize,
+    ) {
+        check_races(&drawn, Options { workers, ..limits() });
+    }
+}
+
+/// Traces of every shape.
+fn all_shapes() -> impl Strategy<Value = Drawn> {
+    let of_shape = |(_, shape): (&str, Shape)| traces(shape.events(30)).boxed();
+    proptest::strategy::Union::new(Shape::ALL.map(of_shape))
+}
+
+#[track_caller]
+fn check_races(trace: &Trace, options: Options) {
+    let expected = reference::racy(trace);
+    for form in [Form::States, Form::Pairs] {
+        let found = races(trace, form, options).expect("it is small");
+        assert_eq!(found.answer, expected, "{form:?}");
+        assert!(found.summary.is_complete());
+    }
+}
+
+#[test]
+fn racy_variables_of_all_small_traces_are_by_definition() {
+    let scopes = [
+        Scope::LOCKS,
+        Scope::SHARED_LOCKS,
+        Scope::FORKS,
+        Scope::NOTIFIES,
+        Scope::TIMEOUTS,
+        Scope::MONITORS,
+        Scope::BARRIERS,
+        Scope::SEMAPHORES,
+        Scope::ATOMICS,
+        Scope::REST,
+    ];
+    for scope in scopes {
+        scope.for_each(|trace| check_races(trace, limits()));
+    }
+    for case in corpus::litmus() {
+        check_races(&case.trace(), limits());
+    }
+}
+
+#[test]
+fn the_last_events_of_two_threads_do_not_race_if_one_comes_before_the_other() {
+    let var = VarId::from_index;
+    let label = |var, op: fn(VarId) -> Op| collected([op(var)]);
+    for form in [Form::States, Form::Pairs] {
+        let detector = OnlineDetector::new(Races::new(form), limits());
+        detector.insert(chain(0), &[1], label(var(0), Op::Write)).unwrap();
+        detector.insert(chain(1), &[1, 1], label(var(0), Op::Read)).unwrap();
+        detector.insert(chain(0), &[2], label(var(1), Op::Write)).unwrap();
+        detector.insert(chain(1), &[1, 2], label(var(1), Op::Read)).unwrap();
+        assert_eq!(detector.finish().answer, BTreeSet::from([var(1)]));
+    }
+}
+
+#[test]
+fn a_collection_has_a_write_or_else_a_read_of_each_variable() {
+    let var = VarId::from_index;
+    let read = Op::Read(var(0));
+    let all = [read, Op::Write(var(1)), Op::Read(var(1)), Op::Branch, read];
+    let expected = [read, Op::Write(var(1))].map(|op| Access::of(op).unwrap());
+    assert_eq!(*collected(all), expected);
+}

@@ -1,0 +1,389 @@
+//! The programs in `examples/`: each fault is predicted from one ordinary run, in which it did not
+//! happen, and then made to happen; in the corrected twins nothing is found.
+//!
+//! `examples/expected.json` says what is to be found where. Every compiler and every level of
+//! optimisation is tried on a few; on the others one of them each, or all in a soak.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use reweave_format::{Format, ReadOptions};
+use reweave_testkit::soak;
+use reweave_trace::{Op, Trace, TraceBuilder};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::{compilers, has};
+
+const LEVELS: [&str; 2] = ["-O0", "-O2"];
+
+/// What `examples/expected.json` says of a program.
+#[derive(Clone, Debug)]
+struct Example {
+    name: String,
+    language: String,
+    options: Vec<String>,
+    output: String,
+    has_twin: bool,
+    /// The kind of each finding and the lines that it names, in order.
+    findings: Vec<(String, Vec<u64>)>,
+}
+
+fn examples_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples")
+}
+
+fn examples() -> Vec<Example> {
+    let text = fs::read_to_string(examples_folder().join("expected.json")).unwrap();
+    let list: Value = serde_json::from_str(&text).unwrap();
+    list.as_array().unwrap().iter().map(example).collect()
+}
+
+fn example(entry: &Value) -> Example {
+    let text = |key: &str| entry[key].as_str().unwrap().to_owned();
+    let words = |list: &Value| -> Vec<String> {
+        let words = list.as_array().into_iter().flatten();
+        words.map(|word| word.as_str().unwrap().to_owned()).collect()
+    };
+    let finding = |finding: &Value| {
+        let lines = finding["lines"].as_array().unwrap().iter().map(|it| it.as_u64().unwrap());
+        (finding["kind"].as_str().unwrap().to_owned(), lines.collect())
+    };
+    Example {
+        name: text("name"),
+        language: text("language"),
+        options: words(&entry["options"]),
+        output: text("output"),
+        has_twin: entry["twin"] != Value::Bool(false),
+        findings: entry["findings"].as_array().unwrap().iter().map(finding).collect(),
+    }
+}
+
+fn named(name: &str, language: &str) -> Example {
+    let mut all = examples().into_iter();
+    all.find(|it| it.name == name && it.language == language).expect("the example is there")
+}
+
+/// A folder to build and to record in, with a cache of its own.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(TempDir::new().expect("there is room for a folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.0.path()).env("REWEAVE_CACHE", self.path("cache"));
+        for variable in ["CARGO_TARGET_DIR", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "REWEAVE_CC"] {
+            command.env_remove(variable);
+        }
+        command.env_remove("CLICOLOR_FORCE").stdin(Stdio::null());
+        command
+    }
+
+    #[track_caller]
+    fn reweave(&self, arguments: &[&str]) -> Output {
+        let mut command = self.command(env!("CARGO_BIN_EXE_reweave"));
+        command.args(arguments).output().expect("the command starts")
+    }
+
+    /// Builds an example, and says where the program is.
+    #[track_caller]
+    fn build(&self, name: &str, language: &str, compiler: &str, level: &str) -> String {
+        let (driver, extension) = match language {
+            "c" => ("cc", "c"),
+            _ => ("c++", "cpp"),
+        };
+        let file = format!("{name}.{extension}");
+        fs::copy(examples_folder().join(&file), self.path(&file)).unwrap();
+        let rest = ["-Wall", "-Wextra", "-Werror", "-pthread", &file, "-o", name];
+        let arguments = [&[driver, compiler, "-g", level][..], &rest].concat();
+        expect(&self.reweave(&arguments), 0);
+        format!("./{name}")
+    }
+
+    /// Records an ordinary run, which must end well and print `output`.
+    #[track_caller]
+    fn record(&self, program: &str, output: &str, seed: &str) {
+        let arguments = ["record", "-o", "run.rwt", "--seed", seed, "--", program];
+        let ran = self.reweave(&arguments);
+        expect(&ran, 0);
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), output, "{program}");
+    }
+
+    /// What `check` finds in the recorded run: its exit code and its report.
+    #[track_caller]
+    fn check(&self, options: &[String], more: &[&str]) -> (i32, Value) {
+        let mut arguments = vec!["check", "--format", "json", "run.rwt"];
+        arguments.extend(options.iter().map(String::as_str));
+        arguments.extend(more);
+        let ran = self.reweave(&arguments);
+        let code = ran.status.code().expect("it was not killed");
+        assert!(code == 0 || code == 66, "{}", String::from_utf8_lossy(&ran.stderr));
+        (code, serde_json::from_slice(&ran.stdout).expect("the report is JSON"))
+    }
+
+    /// Records the program of `example`, looks whether all that is expected is found and nothing
+    /// else, and has each finding confirmed.
+    #[track_caller]
+    fn try_out(&self, example: &Example, program: &str) {
+        self.record(program, &example.output, "1");
+        let (code, report) = self.check(&example.options, &[]);
+        assert_eq!(found(&report), example.findings, "{program}: {report:#}");
+        assert_eq!(code, if example.findings.is_empty() { 0 } else { 66 }, "{program}");
+        for finding in report["findings"].as_array().unwrap() {
+            assert_eq!(finding["guarantee"], "witnessed");
+            self.confirm(&example.options, finding["id"].as_str().unwrap(), program);
+        }
+    }
+
+    /// Has a finding confirmed in every attempt.
+    #[track_caller]
+    fn confirm(&self, options: &[String], id: &str, program: &str) {
+        let attempts = if soak::multiplier() > 1 { "20" } else { "1" };
+        let mut arguments = vec!["confirm", "run.rwt", id, "--format", "json"];
+        arguments.extend(options.iter().map(String::as_str));
+        arguments.extend(["--attempts", attempts, "--", program]);
+        let ran = self.reweave(&arguments);
+        expect(&ran, 66);
+        let report: Value = serde_json::from_slice(&ran.stdout).expect("the report is JSON");
+        let confirmed = &report["findings"][0]["confirmed"];
+        assert_eq!(confirmed["times"].to_string(), attempts, "{program} {id}: {report:#}");
+        assert_eq!(confirmed["attempts"].to_string(), attempts, "{program} {id}");
+    }
+
+    /// Looks whether nothing is found in runs of the twin, whatever the seed.
+    #[track_caller]
+    fn try_out_twin(&self, example: &Example, program: &str) {
+        for seed in 1..=soak::cases(3) {
+            self.record(program, &example.output, &seed.to_string());
+            let (code, report) = self.check(&example.options, &[]);
+            assert_eq!((found(&report), code), (Vec::new(), 0), "{program} {seed}: {report:#}");
+        }
+    }
+}
+
+#[track_caller]
+fn expect(ran: &Output, code: i32) {
+    let said = [&ran.stdout, &ran.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert_eq!(ran.status.code(), Some(code), "{}{}", said[0], said[1]);
+}
+
+/// The kind of each finding of a report and the lines that it names, in order.
+fn found(report: &Value) -> Vec<(String, Vec<u64>)> {
+    let line = |site: &Value| -> u64 {
+        let (_, line) = site["location"].as_str().unwrap().rsplit_once(':').unwrap();
+        line.parse().unwrap()
+    };
+    let finding = |finding: &Value| {
+        let sites = finding["sites"].as_array().unwrap();
+        let mut lines: Vec<u64> = sites.iter().map(line).collect();
+        lines.sort_unstable();
+        (finding["kind"].as_str().unwrap().to_owned(), lines)
+    };
+    report["findings"].as_array().unwrap().iter().map(finding).collect()
+}
+
+/// Every compiler for a language with every level of optimisation.
+fn combinations(language: &str) -> Vec<(&'static str, &'static str)> {
+    let with_levels = |compiler| LEVELS.map(|level| (compiler, level));
+    compilers(language).into_iter().flat_map(with_levels).collect()
+}
+
+/// Builds an example and its twin, and tries them out.
+#[track_caller]
+fn check(example: &Example, compiler: &str, level: &str) {
+    let place = Place::new();
+    let program = place.build(&example.name, &example.language, compiler, level);
+    place.try_out(example, &program);
+    if example.has_twin {
+        let twin = format!("{}_fixed", example.name);
+        let program = place.build(&twin, &example.language, compiler, level);
+        place.try_out_twin(example, &program);
+    } else {
+        place.try_out_twin(example, &program);
+    }
+}
+
+/// Tries every so many of the examples in C and C++, each with one compiler and level by turns, or
+/// with all of them in a soak.
+fn check_part(part: usize, parts: usize) {
+    let natives = examples().into_iter().filter(|example| example.language != "rust");
+    for (number, example) in natives.enumerate().filter(|(number, _)| number % parts == part) {
+        let all = combinations(&example.language);
+        let turn = all.iter().cycle().skip(number / parts).take(1);
+        let chosen: Vec<_> = match soak::multiplier() {
+            1 if all.is_empty() => Vec::new(),
+            1 => turn.collect(),
+            _ => all.iter().collect(),
+        };
+        for (compiler, level) in chosen {
+            check(&example, compiler, level);
+        }
+    }
+}
+
+#[test]
+fn faults_are_predicted_and_confirmed_and_twins_are_clean() {
+    check_part(0, 2);
+}
+
+#[test]
+fn so_are_those_of_the_other_half() {
+    check_part(1, 2);
+}
+
+#[test]
+fn every_compiler_and_level_shows_the_hidden_race() {
+    let example = named("hidden_race", "c");
+    for (compiler, level) in combinations("c") {
+        check(&example, compiler, level);
+    }
+}
+
+#[test]
+fn every_compiler_and_level_shows_the_deadlock_of_three() {
+    let example = named("three_way_deadlock", "c++");
+    for (compiler, level) in combinations("c++") {
+        check(&example, compiler, level);
+    }
+}
+
+/// Builds the examples in Rust, debug or release, and tries them out.
+fn check_rust(profile: &str, options: &[&str]) {
+    if !has("cargo") || !has("cc") {
+        return;
+    }
+    let place = Place::new();
+    for file in ["Cargo.toml", "Cargo.lock"] {
+        fs::copy(examples_folder().join("rust").join(file), place.path(file)).unwrap();
+    }
+    fs::create_dir_all(place.path("src/bin")).unwrap();
+    for entry in fs::read_dir(examples_folder().join("rust/src/bin")).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), place.path("src/bin").join(entry.file_name())).unwrap();
+    }
+    expect(&place.reweave(&[&["cargo", "build", "--offline"], options].concat()), 0);
+    let folder = format!("target/reweave/x86_64-unknown-linux-gnu/{profile}");
+    for example in examples().iter().filter(|example| example.language == "rust") {
+        place.try_out(example, &format!("{folder}/{}", example.name));
+        place.try_out_twin(example, &format!("{folder}/{}_fixed", example.name));
+    }
+}
+
+#[test]
+fn so_are_those_of_rust_programs() {
+    check_rust("debug", &[]);
+}
+
+#[test]
+fn so_are_those_of_optimised_rust_programs() {
+    check_rust("release", &["--release"]);
+}
+
+#[test]
+fn what_is_read_right_before_it_is_written_is_seen_to_be_read() {
+    for (compiler, level) in combinations("c") {
+        let place = Place::new();
+        let program = place.build("lost_update", "c", compiler, level);
+        place.record(&program, "3 hits\n", "1");
+        let ran = place.reweave(&["convert", "--to", "std", "run.rwt", "-"]);
+        let text = String::from_utf8_lossy(&ran.stdout);
+        let counts = ["r(hits)", "w(hits)"].map(|op| text.matches(op).count());
+        // Main reads the sum.
+        assert_eq!(counts, [4, 3], "{compiler} {level}\n{text}");
+    }
+}
+
+#[test]
+fn there_is_a_source_for_everything_expected_and_nothing_else() {
+    let mut expected: Vec<String> = Vec::new();
+    for Example { name, language, has_twin, .. } in examples() {
+        let (folder, extension) = match language.as_str() {
+            "c" => ("", "c"),
+            "c++" => ("", "cpp"),
+            _ => ("rust/src/bin/", "rs"),
+        };
+        expected.push(format!("{folder}{name}.{extension}"));
+        if has_twin {
+            expected.push(format!("{folder}{name}_fixed.{extension}"));
+        }
+    }
+    expected.sort();
+    let files = |folder: &str| -> Vec<String> {
+        let entries = fs::read_dir(examples_folder().join(folder)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.map(|name| format!("{folder}{name}")).collect()
+    };
+    let mut sources = [files(""), files("rust/src/bin/")].concat();
+    sources.retain(|name| [".c", ".cpp", ".rs"].iter().any(|end| name.ends_with(end)));
+    sources.sort();
+    assert_eq!(sources, expected);
+}
+
+#[test]
+fn check_confirms_all_that_it_finds_if_asked() {
+    let Some(compiler) = compilers("c").first().copied() else { return };
+    let place = Place::new();
+    let example = named("condition_flag", "c");
+    let program = place.build(&example.name, "c", compiler, "-O1");
+    place.record(&program, &example.output, "1");
+    let (code, report) = place.check(&[], &["--confirm", "--", &program]);
+    assert_eq!((code, found(&report)), (66, example.findings));
+    assert_eq!(report["findings"][0]["confirmed"]["times"], 1, "{report:#}");
+    let text = place.reweave(&["check", "run.rwt", "--confirm", "--", &program]);
+    assert!(String::from_utf8_lossy(&text.stdout).contains("confirmed: 1 of 1"));
+}
+
+/// `trace` as a recorder would give it that missed all locks: nothing keeps accesses apart.
+fn without_locks(trace: &Trace) -> Trace {
+    let (names, origins) = (trace.names(), trace.origins().expect("it was recorded"));
+    let mut builder = TraceBuilder::new();
+    for module in origins.modules().iter() {
+        builder.origins().add_module(module.clone());
+    }
+    for code in origins.codes().iter() {
+        builder.origins().add_code(*code);
+    }
+    for (id, event) in trace.events() {
+        let mut thread = |thread| builder.thread(names.threads.name(thread));
+        let (own, op) = match event.op {
+            Op::Fork(child) => (thread(event.thread), Op::Fork(thread(child))),
+            Op::Join(child) => (thread(event.thread), Op::Join(thread(child))),
+            Op::Read(var) => (thread(event.thread), Op::Read(builder.var(names.vars.name(var)))),
+            Op::Write(var) => (thread(event.thread), Op::Write(builder.var(names.vars.name(var)))),
+            _ => continue,
+        };
+        let site = builder.site(names.location(event.site));
+        builder.push(own, op, site);
+        builder.origin(origins.get(id).expect("all that is kept comes from the program"));
+    }
+    builder.finish().expect("locks were all that was left out")
+}
+
+#[test]
+fn what_a_lock_keeps_apart_is_never_confirmed() {
+    let Some(compiler) = compilers("c").first().copied() else { return };
+    let place = Place::new();
+    let program = place.build("hidden_race_fixed", "c", compiler, "-O0");
+    place.record(&program, &named("hidden_race", "c").output, "1");
+    let path = place.path("run.rwt");
+    let trace = reweave_format::read(&path, &ReadOptions::default()).unwrap().trace;
+    reweave_format::write(&without_locks(&trace), &path, Format::Rwt, None).unwrap();
+    let attempts = soak::cases(1).to_string();
+    let options = ["--confirm", "--attempts", &attempts, "--", &program];
+    let (_, report) = place.check(&[], &options);
+    let findings = report["findings"].as_array().unwrap();
+    assert!(!findings.is_empty());
+    for finding in findings {
+        let reason = finding["not_confirmed"]["reason"].as_str();
+        let reason = reason.unwrap_or_else(|| panic!("{finding:#}"));
+        assert!(reason.contains("waited for a lock"), "{reason}");
+    }
+}

@@ -1,0 +1,143 @@
+//! Which findings suppressions speak of.
+
+use expect_test::{Expect, expect};
+use reweave_analysis::{Detail, Evidence, Finding, Fingerprint, Kind, Outcome, Reported};
+use reweave_base::Id as _;
+use reweave_policy::{Aside, Baseline, Gate, Suppressions};
+use reweave_trace::{Code, EventId, Module, Op, Origin, Trace, TraceBuilder};
+
+/// A race on `hits` and a deadlock over `books` and `cash`, with calls and files of code.
+fn bank() -> (Trace, Vec<Reported>) {
+    let mut builder = TraceBuilder::new();
+    let [first, second] = ["T1", "T2"].map(|name| builder.thread(name));
+    let hits = builder.var("hits");
+    let [books, cash] = ["books", "cash"].map(|name| builder.lock(name));
+    let module = Module { path: "/opt/lib/libbank.so".to_owned(), build_id: String::new() };
+    let module = builder.origins().add_module(module);
+    let code = builder.origins().add_code(Code { module, offset: 64 });
+    let mut push = |thread, op, location: &str, stack: &[&str]| {
+        let site = builder.names().site(location, stack.iter().copied());
+        let event = EventId::from_index(builder.len());
+        builder.push(thread, op, site);
+        builder.origin(Origin { code, occurrence: 0 });
+        event
+    };
+    let main = "main (src/main.c:9)";
+    let race = [
+        push(first, Op::Write(hits), "src/bank.c:3", &["count (src/bank.c:3)", main]),
+        push(second, Op::Write(hits), "src/bank.c:5", &["count_twice (src/bank.c:5)", main]),
+    ];
+    push(first, Op::Acquire(books), "src/bank.c:20", &[main]);
+    let one = push(first, Op::Acquire(cash), "src/bank.c:21", &[main]);
+    push(first, Op::Release(cash), "src/bank.c:22", &[main]);
+    push(first, Op::Release(books), "src/bank.c:23", &[main]);
+    push(second, Op::Acquire(cash), "src/bank.c:30", &[main]);
+    let other = push(second, Op::Acquire(books), "src/bank.c:31", &[main]);
+    let trace = builder.finish().expect("threads take turns");
+    let reported = |id: &str, kind, events: &[EventId]| {
+        let finding = Finding {
+            analysis: "some",
+            kind,
+            events: events.to_vec(),
+            message: String::new(),
+            count: 1,
+            evidence: Evidence::Unordered,
+            detail: Detail::None,
+        };
+        let fingerprint = Fingerprint::of(&trace, &finding);
+        Reported { id: id.to_owned(), fingerprint, finding }
+    };
+    let findings =
+        vec![reported("D1", Kind::Deadlock, &[one, other]), reported("R1", Kind::Race, &race)];
+    (trace, findings)
+}
+
+/// For each line of suppressions, what it leaves out.
+#[track_caller]
+fn check(text: &str, expected: Expect) {
+    let (trace, findings) = bank();
+    let mut told = String::new();
+    for line in text.lines() {
+        let mut suppressions = Suppressions::parse("s", line.as_bytes()).expect("it is one");
+        let tolerated = suppressions.tolerated(&trace, &findings);
+        let out = findings.iter().zip(tolerated).filter(|(_, is_out)| *is_out);
+        let ids: Vec<&str> = out.map(|(reported, _)| reported.id.as_str()).collect();
+        assert_eq!(ids.is_empty(), suppressions.unused(&Kind::ALL).count() == 1, "{line}");
+        let out = if ids.is_empty() { "nothing".to_owned() } else { ids.join(" ") };
+        told += &format!("{line} -> {out}\n");
+    }
+    expected.assert_eq(&told);
+}
+
+#[test]
+fn names_of_all_sorts_are_matched() {
+    check(
+        "race:count\nrace:^count$\nrace:main\nrace:src/main.c\nrace:^src/bank.c$\nrace:bank.c:5\n\
+         race:^hits$\nrace: ^hits$\nrace:libbank\nrace:books\nrace:nowhere",
+        expect![[r#"
+            race:count -> R1
+            race:^count$ -> R1
+            race:main -> R1
+            race:src/main.c -> R1
+            race:^src/bank.c$ -> R1
+            race:bank.c:5 -> R1
+            race:^hits$ -> R1
+            race: ^hits$ -> R1
+            race:libbank -> R1
+            race:books -> nothing
+            race:nowhere -> nothing
+        "#]],
+    );
+}
+
+#[test]
+fn a_kind_of_suppression_looks_at_its_own_findings_and_names() {
+    check(
+        "race_top:count_twice\nrace_top:bank.c\nrace_top:libbank\nrace_top:main\nrace_top:hits\ndeadlock:books\ndeadlock:main\n\
+         deadlock:hits\ncalled_from_lib:libbank.so\ncalled_from_lib:main\natomicity:*",
+        expect![[r#"
+            race_top:count_twice -> R1
+            race_top:bank.c -> R1
+            race_top:libbank -> nothing
+            race_top:main -> nothing
+            race_top:hits -> nothing
+            deadlock:books -> D1
+            deadlock:main -> D1
+            deadlock:hits -> nothing
+            called_from_lib:libbank.so -> D1 R1
+            called_from_lib:main -> nothing
+            atomicity:* -> nothing
+        "#]],
+    );
+}
+
+#[test]
+fn a_fingerprint_names_one_finding() {
+    let (trace, findings) = bank();
+    let fingerprint = findings[1].fingerprint.to_string();
+    for text in [fingerprint.clone(), fingerprint.to_uppercase(), fingerprint[..8].to_owned()] {
+        let line = format!("fingerprint:{text}");
+        let mut suppressions = Suppressions::parse("s", line.as_bytes()).unwrap();
+        assert_eq!(suppressions.tolerated(&trace, &findings), [false, true], "{line}");
+    }
+}
+
+#[test]
+fn what_is_left_keeps_its_name_and_all_that_match_are_used() {
+    let (trace, findings) = bank();
+    let known = findings[0].fingerprint.to_string();
+    let parse = |text: &str| Suppressions::parse("s", text.as_bytes()).unwrap();
+    let mut gate = Gate {
+        baseline: Some(Baseline::parse("base", known.as_bytes()).unwrap()),
+        suppressions: vec![parse("mutex:x\nrace:hits\nrace:count"), parse("deadlock:cash\nrace:x")],
+    };
+    let mut outcome = Outcome { findings: findings.clone(), ..Outcome::default() };
+    let aside = gate.sift(&trace, &mut outcome, None);
+    assert_eq!(aside, Aside { known: 0, suppressed: 2 });
+    let unused: Vec<usize> = gate.unused(&Kind::ALL).map(|unused| unused.line).collect();
+    assert_eq!((unused, gate.unmet(&Kind::ALL).count()), (vec![2], 0));
+    gate.suppressions.clear();
+    let mut outcome = Outcome { findings, ..Outcome::default() };
+    assert_eq!(gate.sift(&trace, &mut outcome, Some(5)), Aside { known: 1, suppressed: 0 });
+    assert_eq!(outcome.findings[0].id, "R1");
+}

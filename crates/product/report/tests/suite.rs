@@ -1,0 +1,11 @@
+//! All tests of this package from outside, as one program: fewer programs link faster.
+
+mod argument;
+mod browser;
+mod confirmations;
+mod explain;
+mod machines;
+mod pages;
+mod reports;
+mod snapshots;
+mod state;
