@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use reweave_base::IndexVec;
 use reweave_states::predicate::{Predicate, reference};
-use reweave_trace::{Op, Trace, TraceBuilder};
+use reweave_trace::{AccessOp, LockOp, Op, Trace, TraceBuilder};
 
 /// Two threads that take turns with a lock, variables and a local. The second does not tell all.
 fn small_trace() -> Trace {
@@ -16,16 +16,16 @@ fn small_trace() -> Trace {
     for (name, value) in [("T1", 1), ("T2", 2)] {
         let thread = builder.thread(name);
         let ops = [
-            Op::Acquire(lock),
-            Op::Write(var),
+            Op::Lock(LockOp::Acquire, lock),
+            Op::Access(AccessOp::Write, var),
             Op::Let(local),
-            Op::Write(dotted),
-            Op::Release(lock),
+            Op::Access(AccessOp::Write, dotted),
+            Op::Lock(LockOp::Release, lock),
         ];
         for (line, op) in ops.into_iter().enumerate() {
             let site = builder.site(&format!("a.c:{line}"));
             builder.push(thread, op, site);
-            if op == Op::Write(var) || (op == Op::Let(local) && name == "T1") {
+            if op == Op::Access(AccessOp::Write, var) || (op == Op::Let(local) && name == "T1") {
                 builder.value(value);
             }
         }

@@ -19,7 +19,7 @@ use reweave_format::{Format, ReadOptions, read, write};
 use reweave_order::Clocks;
 use reweave_order::cp::CausallyPrecedes;
 use reweave_order::hb::HappensBefore;
-use reweave_order::needs::Needs;
+use reweave_order::needs::MustHappenBefore;
 use reweave_order::shb::SchedulableHappensBefore;
 use reweave_order::wcp::WeakCausallyPrecedes;
 use reweave_races::epoch;
@@ -52,7 +52,7 @@ const CASES: [Case; 6] = [
         run: |trace| all_clocks(trace, &mut WeakCausallyPrecedes::new(trace)),
     },
     Case { name: "cp", goal: Some(3), run: causally_precedes },
-    Case { name: "needs", goal: None, run: |trace| Needs::of(trace).rows_count() },
+    Case { name: "needs", goal: None, run: |trace| MustHappenBefore::new(trace).rows_count() },
 ];
 
 fn main() {
@@ -74,7 +74,7 @@ fn all_clocks(trace: &Trace, clocks: &mut impl Clocks) -> usize {
 
 /// The edges, then the clock of every access.
 fn causally_precedes(trace: &Trace) -> usize {
-    let order = CausallyPrecedes::of(trace);
+    let order = CausallyPrecedes::new(trace);
     let mut clocks = order.clocks();
     let first = ThreadId::from_index(0);
     let accesses = trace.events().filter(|(_, event)| event.op.var().is_some());

@@ -89,7 +89,7 @@ pub const CASES: [Case; 15] = [
     Case {
         name: "cp",
         run: |prepared| {
-            clocks(&prepared.trace, &mut CausallyPrecedes::of(&prepared.trace).clocks())
+            clocks(&prepared.trace, &mut CausallyPrecedes::new(&prepared.trace).clocks())
         },
     },
     Case { name: "races.epoch", run: |prepared| epoch::racy_variables(&prepared.trace).len() },

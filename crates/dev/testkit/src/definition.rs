@@ -12,21 +12,24 @@
 
 mod observed;
 
-use reweave_trace::{After, EventId, Goal, LockId, Op, ThreadId, Trace, VarId};
+use reweave_trace::{
+    AccessOp, After, ConditionOp, EventId, Goal, LockId, ObjectOp, Op, SemaphoreOp, ThreadId,
+    ThreadOp, Trace, VarId,
+};
 
 pub use observed::{Observed, Wait, acquired, released};
 
 /// Whether `schedule` is a correct reordering of `trace`.
 #[must_use]
 pub fn is_correct(trace: &Trace, schedule: &[EventId]) -> bool {
-    Definition::of(trace).is_correct(schedule)
+    Definition::new(trace).is_correct(schedule)
 }
 
 /// Whether `schedule` is a correct reordering of `trace`, but for the reads that `goal` sets
 /// free, and ends as `goal` says.
 #[must_use]
 pub fn shows(trace: &Trace, schedule: &[EventId], goal: &Goal) -> bool {
-    Definition::of(trace).shows(schedule, goal)
+    Definition::new(trace).shows(schedule, goal)
 }
 
 /// The definition for one trace, which is read once.
@@ -38,8 +41,8 @@ pub struct Definition<'a> {
 impl<'a> Definition<'a> {
     /// The definition for `trace`.
     #[must_use]
-    pub fn of(trace: &'a Trace) -> Self {
-        Self { observed: Observed::of(trace) }
+    pub fn new(trace: &'a Trace) -> Self {
+        Self { observed: Observed::new(trace) }
     }
 
     /// Whether `schedule` is a correct reordering.
@@ -186,7 +189,7 @@ impl<'a> Run<'a> {
     fn sees_as_observed(&self, at: usize, event: EventId) -> bool {
         let op = self.op(event);
         match op.var() {
-            Some(var) if op.is_read() && !matches!(op, Op::LooseRead(_)) => {
+            Some(var) if op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _)) => {
                 self.last_write(var, at) == self.observed.saw[event.number() as usize - 1]
             }
             _ => true,
@@ -228,7 +231,7 @@ impl<'a> Run<'a> {
         let is_started =
             |thread| self.observed.fork_of(thread).is_none_or(|fork| self.is_done(fork, at));
         let is_joinable = match self.op(event) {
-            Op::Join(child) => {
+            Op::Thread(ThreadOp::Join, child) => {
                 is_started(child)
                     && self.observed.events_of(child).all(|other| self.is_done(other, at))
             }
@@ -250,8 +253,8 @@ impl<'a> Run<'a> {
     fn respects_conditions(&self, at: usize, event: EventId) -> bool {
         let observed = self.observed;
         match self.op(event) {
-            Op::Notify(on) | Op::NotifyAll(on) => {
-                let all = matches!(self.op(event), Op::NotifyAll(_));
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, on) => {
+                let all = matches!(self.op(event), Op::Condition(ConditionOp::NotifyAll, _));
                 let woken_wait = observed.woken_by(event).all(|wait| self.is_waiting(wait, at));
                 let woke_nobody = observed.woken_by(event).next().is_none();
                 let mut others = observed
@@ -262,7 +265,7 @@ impl<'a> Run<'a> {
                 let nobody_else = others.all(|wait| observed.is_spared(wait, event));
                 woken_wait && (nobody_else || !(all || woke_nobody))
             }
-            Op::Wake(_) => {
+            Op::Condition(ConditionOp::Wake, _) => {
                 let own = observed.waits.iter().find(|wait| wait.end == Some(event));
                 let notify = own.and_then(|wait| wait.notify);
                 notify.is_some_and(|notify| self.is_done(notify, at))
@@ -277,20 +280,28 @@ impl<'a> Run<'a> {
     fn respects_the_rest(&self, at: usize, event: EventId) -> bool {
         let index = event.number() as usize - 1;
         match self.op(event) {
-            Op::Arrive(_) | Op::Depart(_) => {
+            Op::Barrier(..) => {
                 self.observed.arrivals[index].iter().all(|&arrival| self.is_done(arrival, at))
             }
-            Op::Take(semaphore) => match self.observed.trace.declared().start(semaphore) {
-                Some(start) => {
-                    let posts = self.count(at, |id| self.op(id) == Op::Post(semaphore));
-                    let takes = self.count(at, |id| self.op(id) == Op::Take(semaphore));
-                    start as usize + posts > takes
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+                match self.observed.trace.declared().start(semaphore) {
+                    Some(start) => {
+                        let posts = self.count(at, |id| {
+                            self.op(id) == Op::Semaphore(SemaphoreOp::Post, semaphore)
+                        });
+                        let takes = self.count(at, |id| {
+                            self.op(id) == Op::Semaphore(SemaphoreOp::Take, semaphore)
+                        });
+                        start as usize + posts > takes
+                    }
+                    None => self.observed.post[index].is_none_or(|post| self.is_done(post, at)),
                 }
-                None => self.observed.post[index].is_none_or(|post| self.is_done(post, at)),
-            },
-            Op::Free(object) => {
+            }
+            Op::Object(ObjectOp::Free, object) => {
                 let mut ids = self.observed.ids();
-                ids.any(|id| self.op(id) == Op::Alloc(object) && self.is_done(id, at))
+                ids.any(|id| {
+                    self.op(id) == Op::Object(ObjectOp::Alloc, object) && self.is_done(id, at)
+                })
             }
             _ => true,
         }
@@ -375,7 +386,7 @@ impl<'a> Run<'a> {
         let Some(at) = self.place(read) else { return false };
         let op = self.op(read);
         let Some(var) = op.var().filter(|_| op.is_read()) else { return false };
-        let is_known = !matches!(op, Op::LooseRead(_));
+        let is_known = !matches!(op, Op::Access(AccessOp::UnknownRead, _));
         let saw = |event: EventId| self.observed.saw[event.number() as usize - 1];
         is_known
             && self.last_write(var, at) == write

@@ -34,36 +34,45 @@ pub struct Scope {
 impl Scope {
     /// Accesses and exclusive locks.
     pub const LOCKS: Self =
-        Self::of(&[OpKind::Write, OpKind::Read, OpKind::Acquire, OpKind::Release]);
+        Self::new(&[OpKind::Write, OpKind::Read, OpKind::Acquire, OpKind::Release]);
     /// Exclusive and shared mode, re-entrance and upgrades among them.
-    pub const SHARED_LOCKS: Self =
-        Self::of(&[OpKind::Acquire, OpKind::Release, OpKind::AcquireShared, OpKind::ReleaseShared]);
+    pub const SHARED_LOCKS: Self = Self::new(&[
+        OpKind::Acquire,
+        OpKind::Release,
+        OpKind::AcquireShared,
+        OpKind::ReleaseShared,
+    ]);
     /// Threads that start and end.
-    pub const FORKS: Self = Self::of(&[OpKind::Write, OpKind::Read, OpKind::Fork, OpKind::Join]);
+    pub const FORKS: Self = Self::new(&[OpKind::Write, OpKind::Read, OpKind::Fork, OpKind::Join]);
     /// Waits that are woken.
     pub const NOTIFIES: Self =
-        Self::of(&[OpKind::Wait, OpKind::Wake, OpKind::Notify, OpKind::NotifyAll]);
+        Self::new(&[OpKind::Wait, OpKind::Wake, OpKind::Notify, OpKind::NotifyAll]);
     /// Waits that may time out.
-    pub const TIMEOUTS: Self =
-        Self::of(&[OpKind::Wait, OpKind::Wake, OpKind::Timeout, OpKind::Notify, OpKind::NotifyAll]);
+    pub const TIMEOUTS: Self = Self::new(&[
+        OpKind::Wait,
+        OpKind::Wake,
+        OpKind::Timeout,
+        OpKind::Notify,
+        OpKind::NotifyAll,
+    ]);
     /// Waits that give up a lock.
     pub const MONITORS: Self =
-        Self::of(&[OpKind::Acquire, OpKind::Release, OpKind::Wait, OpKind::Wake, OpKind::Notify]);
+        Self::new(&[OpKind::Acquire, OpKind::Release, OpKind::Wait, OpKind::Wake, OpKind::Notify]);
     /// Barriers of any number of parties.
-    pub const BARRIERS: Self = Self::of(&[OpKind::Arrive, OpKind::Depart]);
+    pub const BARRIERS: Self = Self::new(&[OpKind::Arrive, OpKind::Depart]);
     /// Semaphores of unknown start.
-    pub const SEMAPHORES: Self = Self::of(&[OpKind::Post, OpKind::Take]);
+    pub const SEMAPHORES: Self = Self::new(&[OpKind::Post, OpKind::Take]);
     /// Atomic and plain accesses.
-    pub const ATOMICS: Self = Self::of(&[
+    pub const ATOMICS: Self = Self::new(&[
         OpKind::Write,
         OpKind::Read,
-        OpKind::LooseRead,
+        OpKind::UnknownRead,
         OpKind::AtomicRead,
         OpKind::AtomicWrite,
         OpKind::AtomicUpdate,
     ]);
     /// What has no place elsewhere.
-    pub const REST: Self = Self::of(&[
+    pub const REST: Self = Self::new(&[
         OpKind::Alloc,
         OpKind::Free,
         OpKind::Begin,
@@ -76,7 +85,7 @@ impl Scope {
 
     /// Two threads, one thing of each kind, four events.
     #[must_use]
-    pub const fn of(kinds: &'static [OpKind]) -> Self {
+    pub const fn new(kinds: &'static [OpKind]) -> Self {
         Self { kinds, threads: 2, things: 1, events: 4, start: None, parties: None }
     }
 

@@ -233,9 +233,9 @@ fn read_operation(builder: &mut TraceBuilder, text: &str) -> Result<(OpCode, u32
         Some((word, order)) => (word, Some(order)),
         None => (head, None),
     };
-    let kind = *OpKind::ALL.iter().find(|kind| kind.word() == word).ok_or_else(unknown)?;
+    let kind = *OpKind::ALL.iter().find(|kind| kind.as_str() == word).ok_or_else(unknown)?;
     let order_named = |word: &str| {
-        MemoryOrder::ALL.iter().copied().find(|order| order.word() == word).ok_or_else(unknown)
+        MemoryOrder::ALL.iter().copied().find(|order| order.as_str() == word).ok_or_else(unknown)
     };
     if let OpKind::Fence = kind {
         return match (operand, order) {

@@ -18,7 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use reweave_base::{FxHashSet, Id, Rng};
-use reweave_trace::{EventId, LockId, Op, ThreadId, Trace};
+use reweave_trace::{
+    AccessOp, ConditionOp, EventId, LockId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadId, ThreadOp,
+    Trace,
+};
 
 use crate::definition::{Observed, acquired, released};
 
@@ -248,7 +251,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(trace: &'a Trace) -> Self {
-        let observed = Observed::of(trace);
+        let observed = Observed::new(trace);
         let threads: Vec<Vec<EventId>> =
             observed.threads().map(|thread| observed.events_of(thread).collect()).collect();
         Self {
@@ -337,49 +340,55 @@ impl<'a> Search<'a> {
             return false;
         }
         match happening.op {
-            Op::Read(var) | Op::AtomicRead(var, _) | Op::AtomicUpdate(var, _) => {
-                self.writes[var.index()].last().copied() == self.observed.saw[event.index()]
+            Op::Access(
+                AccessOp::Read | AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_),
+                var,
+            ) => self.writes[var.index()].last().copied() == self.observed.saw[event.index()],
+            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => {
+                self.keep_waiting(event).is_empty()
             }
-            Op::Acquire(_) | Op::AcquireShared(_) => self.keep_waiting(event).is_empty(),
-            Op::Join(child) => self.is_started(child) && self.next(child).is_none(),
-            Op::Notify(_) | Op::NotifyAll(_) => self.may_notify(event),
-            Op::Wake(_) => {
+            Op::Thread(ThreadOp::Join, child) => {
+                self.is_started(child) && self.next(child).is_none()
+            }
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
+                self.may_notify(event)
+            }
+            Op::Condition(ConditionOp::Wake, _) => {
                 let mut waits = self.observed.waits.iter();
                 let own = waits.find(|wait| wait.end == Some(event));
                 own.and_then(|wait| wait.notify).is_some_and(|notify| self.has_run(notify))
             }
-            Op::Arrive(_) | Op::Depart(_) => {
+            Op::Barrier(..) => {
                 self.observed.arrivals[event.index()].iter().all(|&arrival| self.has_run(arrival))
             }
-            Op::Take(semaphore) => match self.observed.trace.declared().start(semaphore) {
-                Some(start) => {
-                    let ran = |op: Op| {
-                        let ids =
-                            self.observed.ids().filter(|&id| self.observed.event(id).op == op);
-                        ids.filter(|&id| self.has_run(id)).count()
-                    };
-                    start as usize + ran(Op::Post(semaphore)) > ran(Op::Take(semaphore))
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+                match self.observed.trace.declared().start(semaphore) {
+                    Some(start) => {
+                        let ran = |op: Op| {
+                            let ids =
+                                self.observed.ids().filter(|&id| self.observed.event(id).op == op);
+                            ids.filter(|&id| self.has_run(id)).count()
+                        };
+                        start as usize + ran(Op::Semaphore(SemaphoreOp::Post, semaphore))
+                            > ran(Op::Semaphore(SemaphoreOp::Take, semaphore))
+                    }
+                    None => self.observed.post[event.index()].is_none_or(|post| self.has_run(post)),
                 }
-                None => self.observed.post[event.index()].is_none_or(|post| self.has_run(post)),
-            },
-            Op::Free(object) => {
-                let is_birth = |&id: &EventId| self.observed.event(id).op == Op::Alloc(object);
+            }
+            Op::Object(ObjectOp::Free, object) => {
+                let is_birth = |&id: &EventId| {
+                    self.observed.event(id).op == Op::Object(ObjectOp::Alloc, object)
+                };
                 self.observed.ids().filter(is_birth).any(|id| self.has_run(id))
             }
-            Op::Write(_)
-            | Op::LooseRead(_)
-            | Op::AtomicWrite(..)
+            Op::Access(AccessOp::Write | AccessOp::UnknownRead | AccessOp::AtomicWrite(_), _)
             | Op::Fence(_)
-            | Op::Release(_)
-            | Op::ReleaseShared(_)
-            | Op::Request(_)
-            | Op::Fork(_)
-            | Op::Wait(_)
-            | Op::Timeout(_)
-            | Op::Post(_)
-            | Op::Alloc(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
+            | Op::Thread(ThreadOp::Fork, _)
+            | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
+            | Op::Semaphore(SemaphoreOp::Post, _)
+            | Op::Object(ObjectOp::Alloc, _)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => true,
         }
@@ -389,7 +398,9 @@ impl<'a> Search<'a> {
     /// else but those who waited then too and timed out.
     fn may_notify(&self, notify: EventId) -> bool {
         let op = self.observed.event(notify).op;
-        let (Op::Notify(condition) | Op::NotifyAll(condition)) = op else { return false };
+        let Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, condition) = op else {
+            return false;
+        };
         let mut woke_some = false;
         let mut others_wait = false;
         for wait in self.observed.waits.iter().filter(|wait| wait.condition == condition) {
@@ -405,7 +416,7 @@ impl<'a> Search<'a> {
                 others_wait = true;
             }
         }
-        let wakes_at_most_them = woke_some && matches!(op, Op::Notify(_));
+        let wakes_at_most_them = woke_some && matches!(op, Op::Condition(ConditionOp::Notify, _));
         wakes_at_most_them || !others_wait
     }
 }

@@ -69,7 +69,7 @@ fn try_all(
 #[track_caller]
 fn check(trace: &Trace) {
     let mut shown = Shown::default();
-    try_all(trace, &Definition::of(trace), &mut Vec::new(), &mut shown);
+    try_all(trace, &Definition::new(trace), &mut Vec::new(), &mut shown);
     let found = oracle::predictable(trace, oracle::STATES_MAX);
     assert!(found.explored.complete);
     assert_eq!(found.explored.states_count, shown.states.len(), "{}", draw(trace));

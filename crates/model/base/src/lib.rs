@@ -27,6 +27,6 @@ mod table;
 pub use id::Id;
 pub use interner::Interner;
 pub use rng::Rng;
-pub use rows::Rows;
+pub use rows::CsrTable;
 pub use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 pub use table::IndexVec;

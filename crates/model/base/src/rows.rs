@@ -6,13 +6,13 @@ use crate::Id;
 
 /// For each `I` a list of `T`, stored end to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rows<I, T> {
+pub struct CsrTable<I, T> {
     starts: Vec<u32>,
     items: Vec<T>,
     index: PhantomData<fn(I)>,
 }
 
-impl<I: Id, T: Copy> Rows<I, T> {
+impl<I: Id, T: Copy> CsrTable<I, T> {
     /// Sorts `entries` into `rows_count` lists, keeping their order within each.
     ///
     /// `entries` is gone through twice and must give the same items both times.
@@ -75,7 +75,7 @@ mod tests {
     fn entries_keep_their_order_within_a_row() {
         let [a, b, c] = [0, 1, 2].map(RowId::from_index);
         let entries = [(c, 1), (a, 2), (c, 3), (a, 4)];
-        let rows = Rows::group(3, 0, || entries.into_iter());
+        let rows = CsrTable::group(3, 0, || entries.into_iter());
         assert_eq!((rows.row(a), rows.row(b), rows.row(c)), (&[2, 4][..], &[][..], &[1, 3][..]));
     }
 }

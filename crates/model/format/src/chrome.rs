@@ -213,7 +213,7 @@ fn write_slice(
 ) -> io::Result<()> {
     let names = run.trace.names();
     let (name, category, mode) = match slice.what {
-        What::Lock(lock, mode) => (names.locks.name(lock), "held", Some(mode.word())),
+        What::Lock(lock, mode) => (names.locks.name(lock), "held", Some(mode.as_str())),
         What::Block(block) => (names.blocks.name(block), "block", None),
         What::Wait(condition) => (names.conditions.name(condition), "waits", None),
     };

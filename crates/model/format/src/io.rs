@@ -308,11 +308,11 @@ fn write_packed(
 ///
 /// ```
 /// use reweave_format::{Format, write_to};
-/// use reweave_trace::{Op, TraceBuilder};
+/// use reweave_trace::{AccessOp, Op, TraceBuilder};
 ///
 /// let mut builder = TraceBuilder::new();
 /// let (t1, x, here) = (builder.thread("T1"), builder.var("x"), builder.site("a.c:1"));
-/// builder.push(t1, Op::Write(x), here);
+/// builder.push(t1, Op::Access(AccessOp::Write, x), here);
 /// let mut out = Vec::new();
 /// write_to(&builder.finish()?, &mut out, Format::Std)?;
 /// assert_eq!(out, b"T1|w(x)|a.c:1\n");

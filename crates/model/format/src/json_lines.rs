@@ -259,12 +259,12 @@ fn record_of(trace: &Trace, id: EventId, event: Event) -> Record<'_> {
     let tells_order = kind == OpKind::Fence || code.order() != MemoryOrder::SeqCst;
     Record {
         thread: text(names.threads.name(event.thread)),
-        op: text(kind.word()),
+        op: text(kind.as_str()),
         on: match kind.operand() {
             NameKind::None => None,
             what => text(names.name(what, operand)),
         },
-        order: if tells_order { text(code.order().word()) } else { None },
+        order: if tells_order { text(code.order().as_str()) } else { None },
         location: text(names.location(event.site)),
         stack: names.stack(event.site).map(|frame| Text(frame.into())).collect(),
         value: trace.value(id),

@@ -88,12 +88,12 @@ fn form(kind: OpKind) -> String {
     match kind {
         OpKind::Fence => format!("`fence(order)` with {}", orders()),
         OpKind::Branch => "`branch` alone".into(),
-        _ => format!("`{}(name)`", kind.word()),
+        _ => format!("`{}(name)`", kind.as_str()),
     }
 }
 
 fn orders() -> String {
-    let words = MemoryOrder::ALL.map(|order| format!("`{}`", order.word()));
+    let words = MemoryOrder::ALL.map(|order| format!("`{}`", order.as_str()));
     format!("a memory order, one of {}", words.join(", "))
 }
 
@@ -129,7 +129,7 @@ fn expected(form: &str, found: &[u8]) -> ReadErrorKind {
 
 /// The memory order that `word` spells.
 fn order_of(word: &[u8]) -> Option<MemoryOrder> {
-    MemoryOrder::ALL.into_iter().find(|order| order.word().as_bytes() == word)
+    MemoryOrder::ALL.into_iter().find(|order| order.as_str().as_bytes() == word)
 }
 
 /// The memory order that `word` spells, where nothing else can stand.
@@ -139,13 +139,13 @@ pub(crate) fn expect_order(word: &[u8]) -> Result<MemoryOrder, ReadErrorKind> {
 
 /// The kind of operation that `word` spells.
 ///
-/// [`OpKind::word`] is what it means; written out because comparing with every word in turn is
+/// [`OpKind::as_str`] is what it means; written out because comparing with every word in turn is
 /// slow.
 pub(crate) fn kind_of(word: &[u8]) -> Option<OpKind> {
     Some(match word {
         b"r" => OpKind::Read,
         b"w" => OpKind::Write,
-        b"r?" => OpKind::LooseRead,
+        b"r?" => OpKind::UnknownRead,
         b"ar" => OpKind::AtomicRead,
         b"aw" => OpKind::AtomicWrite,
         b"arw" => OpKind::AtomicUpdate,
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn every_operation_is_read_as_it_is_spelled() {
         for kind in OpKind::ALL {
-            assert_eq!(kind_of(kind.word().as_bytes()), Some(kind));
+            assert_eq!(kind_of(kind.as_str().as_bytes()), Some(kind));
         }
     }
 

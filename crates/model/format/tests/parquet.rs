@@ -8,7 +8,7 @@ use std::io::{Seek as _, Write as _};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::{Field, Row};
 use reweave_format::{Format, write_to};
-use reweave_trace::{MemoryOrder, Op, TraceBuilder};
+use reweave_trace::{AccessOp, LockOp, MemoryOrder, Op, TraceBuilder};
 
 fn file(bytes: &[u8]) -> File {
     let mut file = tempfile::tempfile().expect("there is room for a file");
@@ -31,11 +31,11 @@ fn rows_are_the_events_and_nothing_is_lost() {
     let mut builder = TraceBuilder::new();
     let (thread, lock, var) = (builder.thread("T1"), builder.lock("m"), builder.var("größe"));
     let site = builder.site("a.c:1");
-    builder.push(thread, Op::AcquireShared(lock), site);
-    builder.push(thread, Op::Write(var), site);
+    builder.push(thread, Op::Lock(LockOp::AcquireShared, lock), site);
+    builder.push(thread, Op::Access(AccessOp::Write, var), site);
     builder.value(-5);
-    builder.push(thread, Op::AtomicRead(var, MemoryOrder::Acquire), site);
-    builder.push(thread, Op::ReleaseShared(lock), site);
+    builder.push(thread, Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), var), site);
+    builder.push(thread, Op::Lock(LockOp::ReleaseShared, lock), site);
     builder.push(thread, Op::Branch, site);
     let trace = builder.finish().unwrap();
     let mut out = Vec::new();
@@ -60,7 +60,7 @@ fn many_events_make_several_groups() {
     let mut builder = TraceBuilder::new();
     let (thread, var, site) = (builder.thread("T1"), builder.var("x"), builder.site("a.c:1"));
     for _ in 0..140_000 {
-        builder.push(thread, Op::Write(var), site);
+        builder.push(thread, Op::Access(AccessOp::Write, var), site);
     }
     let trace = builder.finish().unwrap();
     let mut out = Vec::new();

@@ -7,8 +7,8 @@ use expect_test::{Expect, expect};
 use reweave_base::{Id, Rng};
 use reweave_format::{Format, ReadError, ReadOptions, Reading, read_from, rwt, write_to};
 use reweave_trace::{
-    Code, CodeId, EventId, MemoryOrder, Module, Op, Origin, Origins, SemaphoreId, Trace,
-    TraceBuilder,
+    AccessOp, Code, CodeId, EventId, LockOp, MemoryOrder, Module, Op, Origin, Origins, SemaphoreId,
+    SemaphoreOp, Trace, TraceBuilder,
 };
 
 fn small() -> Trace {
@@ -19,12 +19,12 @@ fn small() -> Trace {
     builder.declare_start(semaphore, 3);
     let site = builder.site("bank.c:14");
     let deep = builder.names().site("bank.c:20", ["main.c:3", "start.c:1"]);
-    builder.push(t1, Op::Acquire(m), site);
-    builder.push(t1, Op::Write(x), deep);
+    builder.push(t1, Op::Lock(LockOp::Acquire, m), site);
+    builder.push(t1, Op::Access(AccessOp::Write, x), deep);
     builder.value(-7);
-    builder.push(t1, Op::Release(m), site);
-    builder.push(t2, Op::AtomicRead(x, MemoryOrder::Acquire), site);
-    builder.push(t2, Op::Take(semaphore), deep);
+    builder.push(t1, Op::Lock(LockOp::Release, m), site);
+    builder.push(t2, Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), x), site);
+    builder.push(t2, Op::Semaphore(SemaphoreOp::Take, semaphore), deep);
     builder.finish().unwrap()
 }
 
@@ -36,7 +36,15 @@ fn large() -> Trace {
         let thread = builder.thread(&format!("T{}", rng.below(5)));
         let var = builder.var(&format!("v{}", rng.below(90_000)));
         let site = builder.site(&format!("{}.c", rng.below(500)));
-        builder.push(thread, if number % 3 == 0 { Op::Write(var) } else { Op::Read(var) }, site);
+        builder.push(
+            thread,
+            if number % 3 == 0 {
+                Op::Access(AccessOp::Write, var)
+            } else {
+                Op::Access(AccessOp::Read, var)
+            },
+            site,
+        );
     }
     builder.finish().unwrap()
 }
@@ -270,7 +278,7 @@ fn many_long_names_take_blocks_of_their_own() {
         builder.site(&format!("{number}{}", "long".repeat(400_000)));
     }
     let last = builder.site("last");
-    builder.push(thread, Op::Write(var), last);
+    builder.push(thread, Op::Access(AccessOp::Write, var), last);
     let trace = builder.finish().unwrap();
     assert!(read(&written(&trace)).unwrap().trace == trace);
 }
@@ -295,7 +303,7 @@ fn recorded(events_count: u32) -> Trace {
         let thread_id = builder.thread(&format!("T{thread}"));
         let var = builder.var(&format!("v{}", rng.below(50)));
         let site = builder.site(&format!("{}.c", place / 2));
-        builder.push(thread_id, Op::Write(var), site);
+        builder.push(thread_id, Op::Access(AccessOp::Write, var), site);
         if number % 9 != 8 {
             let occurrence = counts[thread][place];
             builder.origin(Origin { code: codes[place], occurrence });

@@ -11,7 +11,7 @@ use expect_test::expect;
 use reweave_format::{
     Compression, Format, ReadErrorKind, ReadOptions, Reading, read, read_from, write, write_to,
 };
-use reweave_trace::{Op, Trace, TraceBuilder};
+use reweave_trace::{AccessOp, Op, Trace, TraceBuilder};
 
 const STD: &str = "T1|w(x)|a.c:1\nT2|r(x)|b.c:2|5\n";
 
@@ -224,7 +224,7 @@ fn a_line_of_the_greatest_length_is_read_and_written() {
     let mut builder = TraceBuilder::new();
     let (thread, var) = (builder.thread("T1"), builder.var("x"));
     let site = builder.site(&"a".repeat(1 << 20));
-    builder.push(thread, Op::Write(var), site);
+    builder.push(thread, Op::Access(AccessOp::Write, var), site);
     let trace = builder.finish().unwrap();
     for format in [Format::Std, Format::Columns, Format::JsonLines] {
         let error = write_to(&trace, &mut Vec::new(), format).unwrap_err();
@@ -299,8 +299,8 @@ fn a_write_that_fails_leaves_the_old_file_and_no_other() {
     let mut builder = TraceBuilder::new();
     let (thread, odd, var) = (builder.thread("T1"), builder.thread("a|b"), builder.var("x"));
     let site = builder.site("1");
-    builder.push(thread, Op::Write(var), site);
-    builder.push(odd, Op::Write(var), site);
+    builder.push(thread, Op::Access(AccessOp::Write, var), site);
+    builder.push(odd, Op::Access(AccessOp::Write, var), site);
     let trace = builder.finish().unwrap();
     for compression in [None, Some(Compression::Gzip), Some(Compression::Zstd)] {
         let error = write(&trace, &path, Format::Std, compression).unwrap_err();

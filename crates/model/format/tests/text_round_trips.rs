@@ -6,7 +6,10 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use reweave_base::Rng;
 use reweave_format::{Format, ReadOptions, read_from, write_to};
-use reweave_trace::{MemoryOrder, Op, Trace, TraceBuilder};
+use reweave_trace::{
+    AccessOp, BarrierOp, BlockOp, ConditionOp, LockOp, MemoryOrder, ObjectOp, Op, SemaphoreOp,
+    ThreadOp, Trace, TraceBuilder,
+};
 
 /// Names that every text format carries.
 const PLAIN: &[&str] =
@@ -72,54 +75,70 @@ impl Stage<'_> {
         match self.rng.below(9) {
             0 => {
                 let x = self.builder.var(&name);
-                for op in [Op::Read(x), Op::Write(x), Op::LooseRead(x)] {
+                for op in [
+                    Op::Access(AccessOp::Read, x),
+                    Op::Access(AccessOp::Write, x),
+                    Op::Access(AccessOp::UnknownRead, x),
+                ] {
                     self.push(&one, op);
                 }
             }
             1 => {
                 let (x, order) = (self.builder.var(&name), self.order());
                 let fence = Op::Fence(self.order());
-                let (read, write) = (Op::AtomicRead(x, order), Op::AtomicWrite(x, order));
-                for op in [read, write, Op::AtomicUpdate(x, order), fence] {
+                let (read, write) = (
+                    Op::Access(AccessOp::AtomicRead(order), x),
+                    Op::Access(AccessOp::AtomicWrite(order), x),
+                );
+                for op in [read, write, Op::Access(AccessOp::AtomicUpdate(order), x), fence] {
                     self.push(&one, op);
                 }
             }
             2 => {
                 let m = self.builder.lock(&name);
-                for op in [Op::Request(m), Op::Acquire(m), Op::Release(m)] {
+                for op in [
+                    Op::Lock(LockOp::Request, m),
+                    Op::Lock(LockOp::Acquire, m),
+                    Op::Lock(LockOp::Release, m),
+                ] {
                     self.push(&one, op);
                 }
-                self.push(&other, Op::AcquireShared(m));
-                self.push(&other, Op::ReleaseShared(m));
+                self.push(&other, Op::Lock(LockOp::AcquireShared, m));
+                self.push(&other, Op::Lock(LockOp::ReleaseShared, m));
             }
             3 => {
                 let child = self.new_name();
                 let id = self.builder.thread(&child);
-                self.push(&one, Op::Fork(id));
+                self.push(&one, Op::Thread(ThreadOp::Fork, id));
                 self.push(&child, Op::Branch);
-                self.push(&one, Op::Join(id));
+                self.push(&one, Op::Thread(ThreadOp::Join, id));
             }
             4 => self.wait_scene(&one, &name),
             5 => {
                 let b = self.builder.names().barriers.intern(&name);
-                self.push(&one, Op::Arrive(b));
-                self.push(&one, Op::Depart(b));
+                self.push(&one, Op::Barrier(BarrierOp::Arrive, b));
+                self.push(&one, Op::Barrier(BarrierOp::Depart, b));
             }
             6 => {
                 let s = self.builder.names().semaphores.intern(&name);
-                self.push(&one, Op::Post(s));
-                self.push(&other, Op::Take(s));
+                self.push(&one, Op::Semaphore(SemaphoreOp::Post, s));
+                self.push(&other, Op::Semaphore(SemaphoreOp::Take, s));
             }
             7 => {
                 let object = self.new_name();
                 let o = self.builder.names().objects.intern(&object);
-                self.push(&one, Op::Alloc(o));
-                self.push(&other, Op::Free(o));
+                self.push(&one, Op::Object(ObjectOp::Alloc, o));
+                self.push(&other, Op::Object(ObjectOp::Free, o));
             }
             _ => {
                 let b = self.builder.names().blocks.intern(&name);
                 let l = self.builder.names().locals.intern(&name);
-                for op in [Op::Begin(b), Op::Branch, Op::Let(l), Op::End(b)] {
+                for op in [
+                    Op::Block(BlockOp::Begin, b),
+                    Op::Branch,
+                    Op::Let(l),
+                    Op::Block(BlockOp::End, b),
+                ] {
                     self.push(&one, op);
                 }
             }
@@ -129,14 +148,14 @@ impl Stage<'_> {
     fn wait_scene(&mut self, one: &str, name: &str) {
         let c = self.builder.condition(name);
         let waker = self.new_name();
-        self.push(one, Op::Wait(c));
-        self.push(&waker, Op::Notify(c));
-        self.push(one, Op::Wake(c));
-        self.push(one, Op::Wait(c));
-        self.push(&waker, Op::NotifyAll(c));
-        self.push(one, Op::Wake(c));
-        self.push(one, Op::Wait(c));
-        self.push(one, Op::Timeout(c));
+        self.push(one, Op::Condition(ConditionOp::Wait, c));
+        self.push(&waker, Op::Condition(ConditionOp::Notify, c));
+        self.push(one, Op::Condition(ConditionOp::Wake, c));
+        self.push(one, Op::Condition(ConditionOp::Wait, c));
+        self.push(&waker, Op::Condition(ConditionOp::NotifyAll, c));
+        self.push(one, Op::Condition(ConditionOp::Wake, c));
+        self.push(one, Op::Condition(ConditionOp::Wait, c));
+        self.push(one, Op::Condition(ConditionOp::Timeout, c));
     }
 }
 
@@ -381,7 +400,7 @@ fn check_refusals(format: Format, names: [&[&str]; 3], expected: Expect) {
         let mut builder = TraceBuilder::new();
         let (thread, var) = (builder.thread(parts[0]), builder.var(parts[1]));
         let site = builder.site(parts[2]);
-        builder.push(thread, Op::Write(var), site);
+        builder.push(thread, Op::Access(AccessOp::Write, var), site);
         builder.value(5);
         let error = written(&builder.finish().unwrap(), format).unwrap_err();
         said += &format!("{error}\n");

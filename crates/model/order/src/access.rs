@@ -25,19 +25,19 @@ pub fn conflict(left: usize, right: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reweave_trace::{MemoryOrder, VarId};
+    use reweave_trace::{AccessOp, MemoryOrder, VarId};
 
     #[test]
     fn classes_conflict_as_their_operations_do() {
         let var = VarId::from_number(1).unwrap();
         let order = MemoryOrder::SeqCst;
         let ops = [
-            Op::Read(var),
-            Op::Write(var),
-            Op::LooseRead(var),
-            Op::AtomicRead(var, order),
-            Op::AtomicWrite(var, order),
-            Op::AtomicUpdate(var, order),
+            Op::Access(AccessOp::Read, var),
+            Op::Access(AccessOp::Write, var),
+            Op::Access(AccessOp::UnknownRead, var),
+            Op::Access(AccessOp::AtomicRead(order), var),
+            Op::Access(AccessOp::AtomicWrite(order), var),
+            Op::Access(AccessOp::AtomicUpdate(order), var),
         ];
         for left in ops {
             for right in ops {

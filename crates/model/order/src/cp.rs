@@ -79,21 +79,21 @@ impl CausallyPrecedes {
     ///         w(y)
     /// ");
     /// let t1 = trace.events().next().unwrap().1.thread;
-    /// let order = CausallyPrecedes::of(&trace);
+    /// let order = CausallyPrecedes::new(&trace);
     /// let mut clocks = order.clocks();
     /// // These sections conflict, so the hand-over of their lock counts.
     /// let known = trace.events().map(|(event, _)| clocks.advance(&trace, event).get(t1)).last();
     /// assert_eq!(known, Some(3));
     /// ```
     #[must_use]
-    pub fn of(trace: &Trace) -> Self {
+    pub fn new(trace: &Trace) -> Self {
         Self::with(trace, None, &[])
     }
 
     /// Finds the edges of `trace`, and presumes one from each section to those on the same lock
     /// that end more than `window` events after it began, unless both are in shared mode.
     ///
-    /// The clocks hold all that those of [`Self::of`] hold. What they leave unordered is a race of
+    /// The clocks hold all that those of [`Self::new`] hold. What they leave unordered is a race of
     /// CP, if the caller reports only pairs that lie less than `window` events apart: of others
     /// the window knows too little to be worth reporting.
     #[must_use]
@@ -106,7 +106,7 @@ impl CausallyPrecedes {
     fn with(trace: &Trace, window: Option<usize>, added: &[(EventId, EventId)]) -> Self {
         let (skeleton, accesses) = Scan::run(trace, added);
         let by_lock = edges::by_lock(&skeleton);
-        let locks = Locks::of(&skeleton, &by_lock);
+        let locks = Locks::new(&skeleton, &by_lock);
         let vars_count = trace.names().vars.len();
         let conflicts = Search::edges(&skeleton, &accesses, &by_lock, &locks, vars_count, window);
         drop((accesses, by_lock));

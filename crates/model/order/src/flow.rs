@@ -13,7 +13,10 @@ use std::mem;
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::views::RoundId;
-use reweave_trace::{Event, EventId, LockId, ObjectId, Op, OpCode, OpKind, ThreadId, Trace, VarId};
+use reweave_trace::{
+    AccessOp, BarrierOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectId, ObjectOp, Op,
+    OpCode, OpKind, SemaphoreOp, ThreadId, ThreadOp, Trace, VarId,
+};
 
 use crate::clock::VectorClock;
 
@@ -80,7 +83,7 @@ const OVERWRITES: u32 = 1 << OpKind::Write as u32;
 const fn has_edge(kind: OpKind) -> bool {
     use OpKind::*;
     match kind {
-        Read | LooseRead | Fence | Request | Wait | Timeout | Begin | End | Branch | Let => false,
+        Read | UnknownRead | Fence | Request | Wait | Timeout | Begin | End | Branch | Let => false,
         Write | AtomicRead | AtomicWrite | AtomicUpdate | Acquire | Release | AcquireShared
         | ReleaseShared | Fork | Join | Wake | Notify | NotifyAll | Arrive | Depart | Post
         | Take | Alloc | Free => true,
@@ -163,13 +166,15 @@ impl Flow {
         clock: &mut VectorClock,
     ) {
         match op {
-            Op::Acquire(lock) => {
+            Op::Lock(LockOp::Acquire, lock) => {
                 let released = self.locks.get_or_default(lock);
                 clock.join(&released.exclusive);
                 clock.join(&released.shared);
             }
-            Op::AcquireShared(lock) => clock.join(&self.locks.get_or_default(lock).exclusive),
-            Op::Join(child) => {
+            Op::Lock(LockOp::AcquireShared, lock) => {
+                clock.join(&self.locks.get_or_default(lock).exclusive)
+            }
+            Op::Thread(ThreadOp::Join, child) => {
                 let lifetime = trace.lifetime(child);
                 let forked_here =
                     lifetime.fork.is_some_and(|fork| trace.event(fork).thread == thread);
@@ -178,41 +183,41 @@ impl Flow {
                     clock.join(self.threads.get_or_default(child));
                 }
             }
-            Op::Wake(_) => self.wake(trace, event, clock),
-            Op::Arrive(_) | Op::Depart(_) => self.pass_barrier(trace, event, clock),
-            Op::Take(_) => {
+            Op::Condition(ConditionOp::Wake, _) => self.wake(trace, event, clock),
+            Op::Barrier(..) => self.pass_barrier(trace, event, clock),
+            Op::Semaphore(SemaphoreOp::Take, _) => {
                 let post = trace.signals().post(event);
                 if let Some(posted) = post.and_then(|post| self.posts.remove(&post)) {
                     posted.arrive(thread, clock);
                 }
             }
-            Op::AtomicRead(var, _) | Op::AtomicUpdate(var, _) => {
+            Op::Access(AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), var) => {
                 if let Some(written) = self.atomics.get_or_default(var) {
                     written.arrive(thread, clock);
                 }
             }
-            Op::Free(object) => {
+            Op::Object(ObjectOp::Free, object) => {
                 if let Some(born) = self.births.get_or_default(object).take() {
                     born.arrive(thread, clock);
                 }
             }
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::LooseRead(_)
-            | Op::AtomicWrite(..)
+            Op::Access(
+                AccessOp::Read | AccessOp::Write | AccessOp::UnknownRead | AccessOp::AtomicWrite(_),
+                _,
+            )
             | Op::Fence(_)
-            | Op::Release(_)
-            | Op::ReleaseShared(_)
-            | Op::Request(_)
-            | Op::Fork(_)
-            | Op::Wait(_)
-            | Op::Timeout(_)
-            | Op::Notify(_)
-            | Op::NotifyAll(_)
-            | Op::Post(_)
-            | Op::Alloc(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
+            | Op::Thread(ThreadOp::Fork, _)
+            | Op::Condition(
+                ConditionOp::Wait
+                | ConditionOp::Timeout
+                | ConditionOp::Notify
+                | ConditionOp::NotifyAll,
+                _,
+            )
+            | Op::Semaphore(SemaphoreOp::Post, _)
+            | Op::Object(ObjectOp::Alloc, _)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => {}
         }
@@ -229,53 +234,50 @@ impl Flow {
         hard: &VectorClock,
     ) {
         match op {
-            Op::Release(lock) => {
+            Op::Lock(LockOp::Release, lock) => {
                 let clocks = self.locks.get_or_default(lock);
                 clocks.exclusive.copy_from(released);
                 clocks.shared.clear();
                 clocks.last = None;
             }
-            Op::ReleaseShared(lock) => self.locks.get_or_default(lock).shared.join(released),
-            Op::Fork(child) => self.threads.get_or_default(child).join(hard),
-            Op::Notify(_) | Op::NotifyAll(_) => {
+            Op::Lock(LockOp::ReleaseShared, lock) => {
+                self.locks.get_or_default(lock).shared.join(released)
+            }
+            Op::Thread(ThreadOp::Fork, child) => self.threads.get_or_default(child).join(hard),
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
                 let woken = trace.signals().woken(event).len();
                 if woken > 0 {
                     self.notifies.insert(event, (hard.clone(), woken));
                 }
             }
-            Op::Arrive(_) => self.arrive(trace, event, thread, hard),
-            Op::Post(_) => {
+            Op::Barrier(BarrierOp::Arrive, _) => self.arrive(trace, event, thread, hard),
+            Op::Semaphore(SemaphoreOp::Post, _) => {
                 if trace.signals().is_taken(event) {
                     self.posts.insert(event, Sent { by: thread, clock: hard.clone() });
                 }
             }
-            Op::AtomicWrite(var, _) | Op::AtomicUpdate(var, _) => {
+            Op::Access(AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_), var) => {
                 self.overwrites = OVERWRITES;
                 replace(self.atomics.get_or_default(var), thread, hard);
             }
             // An atomic read that sees a plain write is ordered by nothing.
-            Op::Write(var) => {
+            Op::Access(AccessOp::Write, var) => {
                 if self.atomics.get(var).is_some() {
                     self.atomics[var] = None;
                 }
             }
-            Op::Alloc(object) => replace(self.births.get_or_default(object), thread, hard),
-            Op::Read(_)
-            | Op::LooseRead(_)
-            | Op::AtomicRead(..)
+            Op::Object(ObjectOp::Alloc, object) => {
+                replace(self.births.get_or_default(object), thread, hard)
+            }
+            Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), _)
             | Op::Fence(_)
-            | Op::Acquire(_)
-            | Op::AcquireShared(_)
-            | Op::Request(_)
-            | Op::Join(_)
-            | Op::Wait(_)
-            | Op::Wake(_)
-            | Op::Timeout(_)
-            | Op::Depart(_)
-            | Op::Take(_)
-            | Op::Free(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(LockOp::Acquire | LockOp::AcquireShared | LockOp::Request, _)
+            | Op::Thread(ThreadOp::Join, _)
+            | Op::Condition(ConditionOp::Wait | ConditionOp::Wake | ConditionOp::Timeout, _)
+            | Op::Barrier(BarrierOp::Depart, _)
+            | Op::Semaphore(SemaphoreOp::Take, _)
+            | Op::Object(ObjectOp::Free, _)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => {}
         }

@@ -31,7 +31,7 @@
 //! assert_eq!(known, Some(3));
 //!
 //! // The sections do not conflict, so causally-precedes does not.
-//! let order = CausallyPrecedes::of(&trace);
+//! let order = CausallyPrecedes::new(&trace);
 //! assert_eq!(order.clocks().advance(&trace, last).get(t1), 0);
 //! ```
 

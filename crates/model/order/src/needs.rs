@@ -13,7 +13,7 @@
 //!
 //! The takes of a semaphore whose start is known need the post that was used when observed. Another
 //! post would do as well: there, and only there, this asks more than a reordering must fulfil.
-//! [`Needs::for_sure`] leaves it out.
+//! [`MustHappenBefore::for_sure`] leaves it out.
 //!
 //! [`mod@reference`] is the closure event by event. Costs a comparison for each edge, and a row
 //! for each that brings news.
@@ -22,7 +22,9 @@ pub mod reference;
 
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_trace::views::RoundId;
-use reweave_trace::{EventId, ObjectId, Op, ThreadId, Trace};
+use reweave_trace::{
+    ConditionOp, EventId, ObjectId, ObjectOp, Op, SemaphoreOp, ThreadId, ThreadOp, Trace,
+};
 
 reweave_base::id! {
     /// What is needed of all other threads.
@@ -31,7 +33,7 @@ reweave_base::id! {
 
 /// For each event of a trace what it needs.
 #[derive(Debug)]
-pub struct Needs<'t> {
+pub struct MustHappenBefore<'t> {
     trace: &'t Trace,
     store: Store,
     /// For each thread where the row changes.
@@ -107,7 +109,7 @@ impl Needed<'_> {
     }
 }
 
-impl<'t> Needs<'t> {
+impl<'t> MustHappenBefore<'t> {
     /// What each event of `trace` needs.
     ///
     /// ```
@@ -118,14 +120,14 @@ impl<'t> Needs<'t> {
     /// w(x)
     ///       r(x)
     /// ");
-    /// let needs = Needs::of(&trace);
+    /// let needs = Needs::new(&trace);
     /// let (write, read) = (trace.numbered(1).unwrap(), trace.numbered(2).unwrap());
     /// // Wherever the read happens, the write that it saw has happened.
     /// assert_eq!(needs.of_event(read).get(trace.event(write).thread), 1);
     /// assert_eq!(needs.of_event(write).get(trace.event(read).thread), 0);
     /// ```
     #[must_use]
-    pub fn of(trace: &'t Trace) -> Self {
+    pub fn new(trace: &'t Trace) -> Self {
         Self::without(trace, &[])
     }
 
@@ -190,47 +192,36 @@ impl<'t> Needs<'t> {
         let trace = self.trace;
         let signals = trace.signals();
         match trace.event(event).op {
-            Op::Join(child) => {
+            Op::Thread(ThreadOp::Join, child) => {
                 let lifetime = trace.lifetime(child);
                 [lifetime.fork, lifetime.last].into_iter().flatten().for_each(visit);
             }
-            Op::Wake(_) => {
+            Op::Condition(ConditionOp::Wake, _) => {
                 signals.stay(event).and_then(|stay| stay.notify).into_iter().for_each(visit);
             }
-            Op::Notify(_) | Op::NotifyAll(_) => {
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
                 let woken = signals.woken(event).iter().filter_map(|&wait| signals.stay(wait));
                 woken.for_each(|stay| visit(stay.begin));
             }
-            Op::Arrive(_) | Op::Depart(_) => {
+            Op::Barrier(..) => {
                 let round = signals.needed_round(event).map(|round| signals.round(round));
                 round.iter().flat_map(|round| &round.arrivals).for_each(|&other| visit(other));
             }
-            Op::Take(semaphore) => {
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => {
                 let is_known = trace.declared().start(semaphore).is_some();
                 let post = signals.post(event);
                 let post = post.filter(|_| !is_known || self.posts == Posts::AsObserved);
                 post.into_iter().for_each(visit);
             }
-            Op::Free(object) => self.births[object].into_iter().for_each(visit),
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::LooseRead(_)
-            | Op::AtomicRead(..)
-            | Op::AtomicWrite(..)
-            | Op::AtomicUpdate(..)
+            Op::Object(ObjectOp::Free, object) => self.births[object].into_iter().for_each(visit),
+            Op::Access(..)
             | Op::Fence(_)
-            | Op::Acquire(_)
-            | Op::Release(_)
-            | Op::AcquireShared(_)
-            | Op::ReleaseShared(_)
-            | Op::Request(_)
-            | Op::Fork(_)
-            | Op::Wait(_)
-            | Op::Timeout(_)
-            | Op::Post(_)
-            | Op::Alloc(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(..)
+            | Op::Thread(ThreadOp::Fork, _)
+            | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
+            | Op::Semaphore(SemaphoreOp::Post, _)
+            | Op::Object(ObjectOp::Alloc, _)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => {}
         }
@@ -246,7 +237,7 @@ impl<'t> Needs<'t> {
 /// What the events of one thread need, one after the other.
 #[derive(Clone, Debug)]
 pub struct Along<'a, 't> {
-    needs: &'a Needs<'t>,
+    needs: &'a MustHappenBefore<'t>,
     thread: ThreadId,
     /// The first change that is not reached yet.
     next: Option<usize>,
@@ -272,7 +263,7 @@ impl<'a> Along<'a, '_> {
 
 /// The pass over the trace.
 struct Sweep<'t> {
-    needs: Needs<'t>,
+    needs: MustHappenBefore<'t>,
     /// The latest row of each thread, and how many events it has had.
     latest: IndexVec<ThreadId, (RowId, u32)>,
     /// What a round of a barrier passes on to those that wait for it.
@@ -286,7 +277,7 @@ impl<'t> Sweep<'t> {
         let threads_count = trace.names().threads.len();
         let store = Store::new(threads_count);
         let nothing = RowId::from_index(0);
-        let needs = Needs {
+        let needs = MustHappenBefore {
             trace,
             store,
             changes: IndexVec::from_elem(Vec::new(), threads_count),
@@ -325,11 +316,11 @@ impl<'t> Sweep<'t> {
     fn receive(&mut self, row: RowId, thread: ThreadId, id: EventId, op: Op) -> RowId {
         match op {
             // All that wait for a round need the same, which may be much.
-            Op::Arrive(_) | Op::Depart(_) => {
+            Op::Barrier(..) => {
                 let round = self.needs.trace.signals().needed_round(id);
                 return round.map_or(row, |round| self.join_round(row, round));
             }
-            Op::Alloc(object) => self.needs.births[object] = Some(id),
+            Op::Object(ObjectOp::Alloc, object) => self.needs.births[object] = Some(id),
             _ => {}
         }
         let mut signals = Vec::new();

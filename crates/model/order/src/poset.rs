@@ -22,7 +22,7 @@ use std::fmt::{self, Display, Formatter};
 
 use reweave_base::{FxHashMap, Id, IndexVec};
 
-pub use kept::KeptOrder;
+pub use kept::TraceOrder;
 pub use of_trace::{Place, Relation, TracePoset, collections, least_cut, raw};
 
 reweave_base::id! {

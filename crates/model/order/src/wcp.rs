@@ -42,7 +42,10 @@ pub mod reference;
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::views::Mode;
-use reweave_trace::{Event, EventId, LockId, Op, OpKind, ThreadId, Trace, VarId};
+use reweave_trace::{
+    AccessOp, BarrierOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectOp, Op, OpKind,
+    SemaphoreOp, ThreadId, ThreadOp, Trace, VarId,
+};
 
 use crate::access::class;
 use crate::clock::VectorClock;
@@ -128,14 +131,19 @@ impl WeakCausallyPrecedes {
         let Event { thread, op, .. } = happening;
         self.threads[thread].time += 1;
         match op {
-            Op::Read(var) | Op::LooseRead(var) => self.access(thread, var, class(op)),
-            Op::Write(var) => {
+            Op::Access(AccessOp::Read | AccessOp::UnknownRead, var) => {
+                self.access(thread, var, class(op))
+            }
+            Op::Access(AccessOp::Write, var) => {
                 if self.has_atomics {
                     self.send(trace, event, happening);
                 }
                 self.access(thread, var, class(op));
             }
-            Op::AtomicRead(var, _) | Op::AtomicWrite(var, _) | Op::AtomicUpdate(var, _) => {
+            Op::Access(
+                AccessOp::AtomicRead(_) | AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_),
+                var,
+            ) => {
                 self.receive(trace, event, happening);
                 self.access(thread, var, class(op));
                 if op.is_write() {
@@ -143,28 +151,31 @@ impl WeakCausallyPrecedes {
                     self.send(trace, event, happening);
                 }
             }
-            Op::Acquire(lock) => self.acquire(thread, lock, Mode::Exclusive),
-            Op::AcquireShared(lock) => self.acquire(thread, lock, Mode::Shared),
-            Op::Release(lock) => self.release(thread, lock, Mode::Exclusive),
-            Op::ReleaseShared(lock) => self.release(thread, lock, Mode::Shared),
-            Op::Fork(child) => self.fork(thread, child),
-            Op::Join(child) => self.join(trace, thread, child),
-            Op::Wake(_) | Op::Depart(_) | Op::Take(_) | Op::Free(_) => {
+            Op::Lock(LockOp::Acquire, lock) => self.acquire(thread, lock, Mode::Exclusive),
+            Op::Lock(LockOp::AcquireShared, lock) => self.acquire(thread, lock, Mode::Shared),
+            Op::Lock(LockOp::Release, lock) => self.release(thread, lock, Mode::Exclusive),
+            Op::Lock(LockOp::ReleaseShared, lock) => self.release(thread, lock, Mode::Shared),
+            Op::Thread(ThreadOp::Fork, child) => self.fork(thread, child),
+            Op::Thread(ThreadOp::Join, child) => self.join(trace, thread, child),
+            Op::Condition(ConditionOp::Wake, _)
+            | Op::Barrier(BarrierOp::Depart, _)
+            | Op::Semaphore(SemaphoreOp::Take, _)
+            | Op::Object(ObjectOp::Free, _) => {
                 self.receive(trace, event, happening);
             }
-            Op::Notify(_) | Op::NotifyAll(_) | Op::Post(_) | Op::Alloc(_) => {
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _)
+            | Op::Semaphore(SemaphoreOp::Post, _)
+            | Op::Object(ObjectOp::Alloc, _) => {
                 self.send(trace, event, happening);
             }
-            Op::Arrive(_) => {
+            Op::Barrier(BarrierOp::Arrive, _) => {
                 self.receive(trace, event, happening);
                 self.send(trace, event, happening);
             }
             Op::Fence(_)
-            | Op::Request(_)
-            | Op::Wait(_)
-            | Op::Timeout(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(LockOp::Request, _)
+            | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => {}
         }

@@ -9,7 +9,7 @@ use reweave_trace::{EventId, OpKind, Trace};
 
 /// The first event pair, if any, that clocks and definition disagree on.
 fn disagreement(trace: &Trace) -> Option<String> {
-    compare(trace, &CausallyPrecedes::of(trace), &Order::of(trace))
+    compare(trace, &CausallyPrecedes::new(trace), &Order::new(trace))
 }
 
 /// The same for one window.
@@ -35,7 +35,7 @@ fn compare(trace: &Trace, causal: &CausallyPrecedes, order: &Order) -> Option<St
 
 /// The conflicting pairs that CP leaves unordered, by its clocks.
 fn races(trace: &Trace) -> Vec<Vec<u32>> {
-    let causal = CausallyPrecedes::of(trace);
+    let causal = CausallyPrecedes::new(trace);
     let mut clocks = causal.clocks();
     let mut races = Vec::new();
     for (late, to) in trace.events() {
@@ -80,7 +80,7 @@ fn clocks_agree_with_the_definition_on_every_section_in_both_modes() {
         OpKind::AcquireShared,
         OpKind::ReleaseShared,
     ];
-    Scope::of(kinds).events(6).for_each(|trace| {
+    Scope::new(kinds).events(6).for_each(|trace| {
         let found = disagreement(trace);
         assert_eq!(found, None, "\n{}", reweave_testkit::draw(trace));
     });
@@ -131,7 +131,7 @@ fn rule_b_holds_within_one_thread_too() {
                         w(y)
         ",
     );
-    assert!(Order::of(&trace).is_before(event(&trace, 5), event(&trace, 20)));
+    assert!(Order::new(&trace).is_before(event(&trace, 5), event(&trace, 20)));
     assert_eq!(races(&trace), Vec::<Vec<u32>>::new());
 }
 
@@ -149,7 +149,7 @@ fn a_thread_may_be_joined_while_it_holds_a_lock() {
         join(t2)
         ",
     );
-    assert!(Order::of(&trace).is_before(event(&trace, 3), event(&trace, 4)));
+    assert!(Order::new(&trace).is_before(event(&trace, 3), event(&trace, 4)));
     assert_eq!(disagreement(&trace), None);
 }
 
@@ -173,7 +173,7 @@ proptest! {
 
     #[test]
     fn what_cp_orders_happens_before_orders(trace in traces(Shape::GENERAL)) {
-        let causal = CausallyPrecedes::of(&trace);
+        let causal = CausallyPrecedes::new(&trace);
         let (mut narrow, mut wide) = (causal.clocks(), HappensBefore::new());
         for (id, _) in trace.events() {
             let (narrow, wide) = (narrow.advance(&trace, id), wide.advance(&trace, id));
@@ -194,7 +194,7 @@ proptest! {
     #[test]
     fn a_window_as_long_as_the_trace_is_none(trace in traces(Shape::EVERYTHING)) {
         let (whole, windowed) =
-            (CausallyPrecedes::of(&trace), CausallyPrecedes::within(&trace, trace.len()));
+            (CausallyPrecedes::new(&trace), CausallyPrecedes::within(&trace, trace.len()));
         let (mut whole, mut windowed) = (whole.clocks(), windowed.clocks());
         for (id, _) in trace.events() {
             prop_assert_eq!(whole.advance(&trace, id), windowed.advance(&trace, id));
@@ -207,7 +207,7 @@ proptest! {
         window in 0..60_usize,
     ) {
         let (whole, windowed) =
-            (CausallyPrecedes::of(&trace), CausallyPrecedes::within(&trace, window));
+            (CausallyPrecedes::new(&trace), CausallyPrecedes::within(&trace, window));
         let (mut whole, mut windowed) = (whole.clocks(), windowed.clocks());
         for (id, _) in trace.events() {
             prop_assert!(windowed.advance(&trace, id).covers(whole.advance(&trace, id)));
@@ -216,7 +216,7 @@ proptest! {
 
     #[test]
     fn events_may_be_left_out(trace in traces(Shape::EVERYTHING)) {
-        let causal = CausallyPrecedes::of(&trace);
+        let causal = CausallyPrecedes::new(&trace);
         let (mut all, mut accesses) = (causal.clocks(), causal.clocks());
         for (id, event) in trace.events() {
             let clock = all.advance(&trace, id);

@@ -8,7 +8,10 @@ use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_order::cp::CausallyPrecedes;
 use reweave_testkit::{Shape, soak, traces};
-use reweave_trace::{Event, EventId, LockId, Op, ThreadId, Trace};
+use reweave_trace::{
+    AccessOp, BarrierOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectOp, Op, SemaphoreOp,
+    ThreadId, ThreadOp, Trace,
+};
 
 ascent! {
     /// Causally-precedes. Events and sections are numbers.
@@ -60,10 +63,10 @@ ascent! {
 /// The lock that `op` takes or gives back, whether it takes it, and whether in shared mode.
 fn lock_of(op: Op) -> Option<(LockId, bool, bool)> {
     match op {
-        Op::Acquire(lock) => Some((lock, true, false)),
-        Op::AcquireShared(lock) => Some((lock, true, true)),
-        Op::Release(lock) => Some((lock, false, false)),
-        Op::ReleaseShared(lock) => Some((lock, false, true)),
+        Op::Lock(LockOp::Acquire, lock) => Some((lock, true, false)),
+        Op::Lock(LockOp::AcquireShared, lock) => Some((lock, true, true)),
+        Op::Lock(LockOp::Release, lock) => Some((lock, false, false)),
+        Op::Lock(LockOp::ReleaseShared, lock) => Some((lock, false, true)),
         _ => None,
     }
 }
@@ -148,25 +151,27 @@ fn is_hard(trace: &Trace, early: EventId, late: EventId) -> bool {
     let (from, to) = (trace.event(early), trace.event(late));
     let signals = trace.signals();
     match (from.op, to.op) {
-        (Op::Fork(child), _) if child == to.thread => true,
-        (_, Op::Join(child)) if child == from.thread => true,
-        (Op::Fork(child), Op::Join(joined)) => child == joined,
-        (_, Op::Wake(_)) => signals.stay(late).and_then(|stay| stay.notify) == Some(early),
-        (Op::Arrive(_), Op::Arrive(_) | Op::Depart(_)) => {
+        (Op::Thread(ThreadOp::Fork, child), _) if child == to.thread => true,
+        (_, Op::Thread(ThreadOp::Join, child)) if child == from.thread => true,
+        (Op::Thread(ThreadOp::Fork, child), Op::Thread(ThreadOp::Join, joined)) => child == joined,
+        (_, Op::Condition(ConditionOp::Wake, _)) => {
+            signals.stay(late).and_then(|stay| stay.notify) == Some(early)
+        }
+        (Op::Barrier(BarrierOp::Arrive, _), Op::Barrier(..)) => {
             let round = signals.needed_round(late).map(|round| signals.round(round));
             round.is_some_and(|round| round.arrivals.contains(&early))
         }
-        (_, Op::Take(_)) => signals.post(late) == Some(early),
+        (_, Op::Semaphore(SemaphoreOp::Take, _)) => signals.post(late) == Some(early),
         (
-            Op::AtomicWrite(x, _) | Op::AtomicUpdate(x, _),
-            Op::AtomicRead(y, _) | Op::AtomicUpdate(y, _),
+            Op::Access(AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_), x),
+            Op::Access(AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), y),
         ) => {
             let is_write = |&(id, event): &(EventId, Event)| {
                 early < id && id < late && event.op.is_write() && event.op.var() == Some(x)
             };
             x == y && !trace.events().any(|entry| is_write(&entry))
         }
-        (Op::Alloc(born), Op::Free(ended)) => born == ended,
+        (Op::Object(ObjectOp::Alloc, born), Op::Object(ObjectOp::Free, ended)) => born == ended,
         _ => false,
     }
 }
@@ -179,7 +184,7 @@ fn disagreement(trace: &Trace) -> Option<String> {
     for &(early, late) in &definition.precedes {
         derived[late as usize - 1][early as usize - 1] = true;
     }
-    let causal = CausallyPrecedes::of(trace);
+    let causal = CausallyPrecedes::new(trace);
     let mut clocks = causal.clocks();
     for (late, _) in trace.events() {
         let clock = clocks.advance(trace, late);

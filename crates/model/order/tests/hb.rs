@@ -9,7 +9,7 @@ use reweave_trace::Trace;
 
 /// The first event pair, if any, that clocks and definition disagree on.
 fn disagreement(trace: &Trace) -> Option<String> {
-    let order = Order::of(trace);
+    let order = Order::new(trace);
     let mut clocks = HappensBefore::new();
     let mut segments = Segments::new(trace);
     let mut segment_of = Vec::new();
@@ -43,7 +43,7 @@ fn disagreement(trace: &Trace) -> Option<String> {
 fn check(drawing: &str, expected: &Expect) {
     let trace = reweave_testkit::trace(drawing);
     assert_eq!(disagreement(&trace), None);
-    let order = Order::of(&trace);
+    let order = Order::new(&trace);
     let mut lines = String::new();
     for (late, to) in trace.events() {
         let before: Vec<_> = trace

@@ -1,15 +1,15 @@
 //! Rows hold exactly what the definition says an event needs.
 
 use proptest::prelude::*;
-use reweave_order::needs::Needs;
+use reweave_order::needs::MustHappenBefore;
 use reweave_order::needs::reference::Closure;
 use reweave_testkit::{Scope, Shape, soak, traces};
 use reweave_trace::{EventId, Trace};
 
 /// The first event pair, if any, that rows and definition disagree on.
 fn disagreement(trace: &Trace, free: &[EventId]) -> Option<String> {
-    let closure = Closure::of(trace, free);
-    let needs = Needs::without(trace, free);
+    let closure = Closure::new(trace, free);
+    let needs = MustHappenBefore::without(trace, free);
     for (late, _) in trace.events() {
         let row = needs.of_event(late);
         for (early, event) in trace.events() {
@@ -53,7 +53,7 @@ fn a_thread_that_joins_thousands_shares_their_rows() {
         text.push_str(&format!("T0|join(T{child})|3\n"));
     }
     let trace = reweave_testkit::std(&text);
-    let needs = Needs::of(&trace);
+    let needs = MustHappenBefore::new(&trace);
     let last = EventId::from_number(trace.len() as u32).unwrap();
     let row = needs.of_event(last);
     assert!(trace.names().threads.entries().all(|(thread, _)| row.get(thread) > 0));

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_order::poset::{ChainId, Place, Relation, TracePoset, collections, raw, reference};
 use reweave_testkit::{Scope, Shape, corpus, soak, trace, traces};
-use reweave_trace::{Checker, EventId, Goal, Op, Reordering, ThreadId, Trace};
+use reweave_trace::{Checker, EventId, Goal, LockOp, Op, Reordering, ThreadId, Trace};
 
 const RELATIONS: [Relation; 2] = [Relation::HappensBefore, Relation::Kept];
 
@@ -160,7 +160,7 @@ fn a_poset_of_some_threads_has_those_chains() {
     );
     let threads = [2, 0].map(ThreadId::from_index).into_iter().collect();
     let place = |trace: &Trace, event: EventId| match trace.event(event).op {
-        Op::Acquire(_) => Place::Event,
+        Op::Lock(LockOp::Acquire, _) => Place::Event,
         _ => Place::Outside,
     };
     let made = TracePoset::of_threads(&trace, Relation::HappensBefore, threads, place).unwrap();

@@ -7,11 +7,11 @@ use reweave_order::VectorClock;
 use reweave_order::shb::SchedulableHappensBefore;
 use reweave_order::shb::reference::Order;
 use reweave_testkit::{Scope, Shape, corpus, oracle, soak, traces};
-use reweave_trace::{Checker, EventId, Goal, Op, OpKind, Reordering, Trace};
+use reweave_trace::{Checker, ConditionOp, EventId, Goal, Op, OpKind, Reordering, Trace};
 
 /// The first event pair, if any, that clocks and definition disagree on.
 fn disagreement(trace: &Trace) -> Option<String> {
-    let order = Order::of(trace);
+    let order = Order::new(trace);
     let mut clocks = SchedulableHappensBefore::new();
     for (late, _) in trace.events() {
         let clock = clocks.advance(trace, late);
@@ -63,14 +63,18 @@ fn cut(trace: &Trace, tested: &[VectorClock], pair: (EventId, EventId)) -> Reord
 /// Whether each notify comes after the begin of every wait that it woke and, if it may have woken
 /// more, after what ended each wait that was over by then.
 fn orders_its_waits(trace: &Trace) -> bool {
-    let order = Order::of(trace);
+    let order = Order::new(trace);
     let condition = |event| match trace.event(event).op {
-        Op::Wait(condition) | Op::Notify(condition) | Op::NotifyAll(condition) => Some(condition),
+        Op::Condition(
+            ConditionOp::Wait | ConditionOp::Notify | ConditionOp::NotifyAll,
+            condition,
+        ) => Some(condition),
         _ => None,
     };
     let fine = |notify: EventId, op: Op| {
         let signals = trace.signals();
-        let wakes_one = matches!(op, Op::Notify(_)) && !signals.woken(notify).is_empty();
+        let wakes_one = matches!(op, Op::Condition(ConditionOp::Notify, _))
+            && !signals.woken(notify).is_empty();
         signals.stays().iter().filter(|stay| condition(stay.wait) == condition(notify)).all(
             |stay| {
                 let is_known = |event: Option<EventId>| {
@@ -87,8 +91,9 @@ fn orders_its_waits(trace: &Trace) -> bool {
             },
         )
     };
-    let mut notifies =
-        trace.events().filter(|(_, e)| matches!(e.op, Op::Notify(_) | Op::NotifyAll(_)));
+    let mut notifies = trace.events().filter(|(_, e)| {
+        matches!(e.op, Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _))
+    });
     notifies.all(|(id, event)| fine(id, event.op))
 }
 
@@ -281,12 +286,12 @@ fn scopes() -> [Scope; 8] {
     [
         Scope::LOCKS.events(6),
         Scope::LOCKS.threads(3).things(2),
-        Scope::of(&[Write, Read, AcquireShared, ReleaseShared, Acquire, Release]).events(6),
+        Scope::new(&[Write, Read, AcquireShared, ReleaseShared, Acquire, Release]).events(6),
         Scope::FORKS.threads(3).events(5),
-        Scope::of(&[Write, Read, Arrive, Depart]).events(6),
-        Scope::of(&[Write, Read, Post, Take]).events(6),
+        Scope::new(&[Write, Read, Arrive, Depart]).events(6),
+        Scope::new(&[Write, Read, Post, Take]).events(6),
         Scope::ATOMICS.threads(3).events(4),
-        Scope::of(&[Write, Read, Alloc, Free, LooseRead, AtomicUpdate]).events(5),
+        Scope::new(&[Write, Read, Alloc, Free, UnknownRead, AtomicUpdate]).events(5),
     ]
 }
 
@@ -294,8 +299,8 @@ fn scopes() -> [Scope; 8] {
 fn scopes_with_conditions() -> [Scope; 2] {
     use OpKind::*;
     [
-        Scope::of(&[Write, Wait, Wake, Timeout, Notify, NotifyAll]).events(5),
-        Scope::of(&[Write, Acquire, Release, Wait, Wake, Notify]).events(6),
+        Scope::new(&[Write, Wait, Wake, Timeout, Notify, NotifyAll]).events(5),
+        Scope::new(&[Write, Acquire, Release, Wait, Wake, Notify]).events(6),
     ]
 }
 

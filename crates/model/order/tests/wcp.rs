@@ -5,11 +5,11 @@ use reweave_order::cp::reference::Order as CausallyPrecedes;
 use reweave_order::wcp::WeakCausallyPrecedes;
 use reweave_order::wcp::reference::Order;
 use reweave_testkit::{Scope, Shape, soak, traces};
-use reweave_trace::{EventId, OpKind, Trace};
+use reweave_trace::{AccessOp, EventId, LockOp, Op, OpKind, Trace};
 
 /// The first event pair, if any, that clocks and definition disagree on.
 fn disagreement(trace: &Trace) -> Option<String> {
-    let order = Order::of(trace);
+    let order = Order::new(trace);
     let mut clocks = WeakCausallyPrecedes::new(trace);
     for (late, _) in trace.events() {
         let clock = clocks.advance(trace, late);
@@ -43,7 +43,7 @@ fn races(trace: &Trace) -> Vec<Vec<u32>> {
 }
 
 /// Accesses in sections of either mode.
-const ACCESSES_IN_BOTH_MODES: Scope = Scope::of(&[
+const ACCESSES_IN_BOTH_MODES: Scope = Scope::new(&[
     OpKind::Write,
     OpKind::Acquire,
     OpKind::Release,
@@ -106,7 +106,7 @@ fn rule_b_holds_within_one_thread_too() {
                         w(y)
         ",
     );
-    assert!(Order::of(&trace).is_before(event(&trace, 5), event(&trace, 20)));
+    assert!(Order::new(&trace).is_before(event(&trace, 5), event(&trace, 20)));
     assert_eq!(races(&trace), Vec::<Vec<u32>>::new());
 }
 
@@ -128,7 +128,7 @@ fn an_access_is_ordered_from_itself_on_and_not_from_its_acquire_on() {
         ",
     );
     assert_eq!(races(&trace), [[1, 6]]);
-    assert!(CausallyPrecedes::of(&trace).is_before(event(&trace, 1), event(&trace, 6)));
+    assert!(CausallyPrecedes::new(&trace).is_before(event(&trace, 1), event(&trace, 6)));
 }
 
 #[test]
@@ -191,11 +191,11 @@ fn chain(threads: usize, locks: usize) -> Trace {
     for thread in 0..threads {
         let thread = builder.thread(&format!("t{thread}"));
         for &lock in &locks {
-            builder.push(thread, reweave_trace::Op::Acquire(lock), site);
+            builder.push(thread, Op::Lock(LockOp::Acquire, lock), site);
         }
-        builder.push(thread, reweave_trace::Op::Write(var), site);
+        builder.push(thread, Op::Access(AccessOp::Write, var), site);
         for &lock in &locks {
-            builder.push(thread, reweave_trace::Op::Release(lock), site);
+            builder.push(thread, Op::Lock(LockOp::Release, lock), site);
         }
     }
     builder.finish().expect("sections follow each other")
@@ -256,7 +256,7 @@ proptest! {
 
     #[test]
     fn what_wcp_orders_cp_orders(trace in traces(Shape::EVERYTHING.events(60))) {
-        let (weak, causal) = (Order::of(&trace), CausallyPrecedes::of(&trace));
+        let (weak, causal) = (Order::new(&trace), CausallyPrecedes::new(&trace));
         for (late, _) in trace.events() {
             for (early, _) in trace.events().take_while(|&(early, _)| early < late) {
                 prop_assert!(!weak.is_before(early, late) || causal.is_before(early, late));

@@ -4,7 +4,7 @@
 use reweave_base::Id;
 
 use crate::columns::{Columns, Event, Values};
-use crate::discipline::{Breach, Discipline, IllFormed};
+use crate::discipline::{IllFormed, Monitor, Violation};
 use crate::flow::Flow;
 use crate::mend::{self, Repair};
 use crate::names::Names;
@@ -21,13 +21,13 @@ use crate::views::Views;
 /// Collects the events of a run and makes a [`Trace`] of them.
 ///
 /// ```
-/// use reweave_trace::{Op, TraceBuilder};
+/// use reweave_trace::{AccessOp, Op, TraceBuilder};
 ///
 /// let mut builder = TraceBuilder::new();
 /// let (t1, t2) = (builder.thread("T1"), builder.thread("T2"));
 /// let (x, here) = (builder.var("x"), builder.site("a.c:1"));
-/// builder.push(t1, Op::Write(x), here);
-/// builder.push(t2, Op::Read(x), here);
+/// builder.push(t1, Op::Access(AccessOp::Write, x), here);
+/// builder.push(t2, Op::Access(AccessOp::Read, x), here);
 /// let trace = builder.finish()?;
 /// assert_eq!(trace.len(), 2);
 /// # Ok::<(), reweave_trace::IllFormed>(())
@@ -253,17 +253,18 @@ impl TraceBuilder {
         Ok(self.into_trace())
     }
 
-    fn check(&self) -> Result<(), (EventId, Breach)> {
+    fn check(&self) -> Result<(), (EventId, Violation)> {
         if self.columns.len() > EventId::COUNT_MAX {
-            return Err((EventId::from_index(EventId::COUNT_MAX - 1), Breach::TooManyEvents));
+            return Err((EventId::from_index(EventId::COUNT_MAX - 1), Violation::TooManyEvents));
         }
-        let mut discipline = Discipline::new(&self.names, &self.declared);
+        let mut discipline = Monitor::new(&self.names, &self.declared);
         let breach = discipline.check_all(&self.columns).err();
         // Nothing is known of the events from the one on that was refused.
         let passed = discipline.passed_count();
         let matching = signals::match_waits(discipline.condition_events(), &self.columns, passed);
         let unexplained = matching.unexplained.first();
-        let wake = unexplained.map(|&(event, condition)| (event, Breach::NotNotified(condition)));
+        let wake =
+            unexplained.map(|&(event, condition)| (event, Violation::NotNotified(condition)));
         // Both passes name the first event that they refuse; the earlier of the two is the first.
         if let Some(first) = breach.into_iter().chain(wake).min_by_key(|&(event, _)| event) {
             return Err(first);

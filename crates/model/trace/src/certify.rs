@@ -57,7 +57,7 @@ pub struct Certificate {
     pub events_count: usize,
     /// How many of them are reads whose writer was never known. A finding whose certificate has
     /// any rests on the assumption that they would have gone on as observed.
-    pub loose_reads_count: usize,
+    pub unknown_reads_count: usize,
 }
 
 /// Checks reorderings of one trace; its tables are built once.
@@ -72,8 +72,8 @@ impl<'a> Checker<'a> {
     /// A checker for `trace`.
     #[must_use]
     pub fn new(trace: &'a Trace) -> Self {
-        let tables = Tables::of(trace);
-        let cuts = CutTables::of(trace, &tables);
+        let tables = Tables::new(trace);
+        let cuts = CutTables::new(trace, &tables);
         Self { trace, tables, cuts }
     }
 
@@ -84,7 +84,7 @@ impl<'a> Checker<'a> {
     pub fn check(&self, reordering: &Reordering, goal: &Goal) -> Result<Certificate, Refusal> {
         let free = goal::free_reads(goal);
         let counts = self.counts(&reordering.base)?;
-        let mut replay = match Base::of((self.trace, &self.tables, &self.cuts), counts) {
+        let mut replay = match Base::new((self.trace, &self.tables, &self.cuts), counts) {
             Some(base) => Replay::new(self.trace, &self.tables, base, free),
             None => self.run_base(&reordering.base, free)?,
         };
@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
         goal::check(&replay, goal)?;
         Ok(Certificate {
             events_count: replay.events_count(),
-            loose_reads_count: replay.loose_reads_count(),
+            unknown_reads_count: replay.unknown_reads_count(),
         })
     }
 
@@ -139,13 +139,13 @@ impl<'a> Checker<'a> {
 /// For several reorderings of one trace, make a [`Checker`] once.
 ///
 /// ```
-/// use reweave_trace::{Goal, Op, Reordering, TraceBuilder, certify};
+/// use reweave_trace::{AccessOp, Goal, Op, Reordering, TraceBuilder, certify};
 ///
 /// let mut builder = TraceBuilder::new();
 /// let (t1, t2) = (builder.thread("T1"), builder.thread("T2"));
 /// let (x, here) = (builder.var("x"), builder.site("a.c:1"));
-/// builder.push(t1, Op::Write(x), here);
-/// builder.push(t2, Op::Write(x), here);
+/// builder.push(t1, Op::Access(AccessOp::Write, x), here);
+/// builder.push(t2, Op::Access(AccessOp::Write, x), here);
 /// let trace = builder.finish()?;
 /// let [first, second] = [1, 2].map(|number| trace.numbered(number).unwrap());
 /// assert!(certify(&trace, &Reordering::default(), &Goal::Race(first, second)).is_ok());
@@ -165,13 +165,13 @@ pub fn certify(
 /// Whether `events`, in this order, are a correct reordering of `trace`.
 ///
 /// ```
-/// use reweave_trace::{Op, TraceBuilder, certify_order};
+/// use reweave_trace::{AccessOp, Op, TraceBuilder, certify_order};
 ///
 /// let mut builder = TraceBuilder::new();
 /// let (t1, t2) = (builder.thread("T1"), builder.thread("T2"));
 /// let (x, here) = (builder.var("x"), builder.site("a.c:1"));
-/// builder.push(t1, Op::Write(x), here);
-/// builder.push(t2, Op::Read(x), here);
+/// builder.push(t1, Op::Access(AccessOp::Write, x), here);
+/// builder.push(t2, Op::Access(AccessOp::Read, x), here);
 /// let trace = builder.finish()?;
 /// let [write, read] = [1, 2].map(|number| trace.numbered(number).unwrap());
 /// assert!(certify_order(&trace, &[write, read]).is_ok());

@@ -15,12 +15,13 @@ use reweave_base::{FxHashMap, Id, IndexVec};
 use crate::columns::Columns;
 use crate::names::Names;
 use crate::op::{
-    BarrierId, BlockId, ConditionId, EventId, LockId, ObjectId, Op, OpKind, SemaphoreId, ThreadId,
+    BarrierId, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, EventId, LockId, LockOp,
+    ObjectId, ObjectOp, Op, OpKind, SemaphoreId, SemaphoreOp, ThreadId, ThreadOp,
 };
 use crate::trace::Declared;
 use crate::views::Mode;
 
-pub(crate) use breach::Breach;
+pub(crate) use breach::Violation;
 
 /// Events that cannot have happened as they stand: the first that cannot, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,7 +73,7 @@ enum Life {
 }
 
 /// The state that decides whether the next event can happen.
-pub(crate) struct Discipline<'a> {
+pub(crate) struct Monitor<'a> {
     declared: &'a Declared,
     threads_max: u32,
     sites_max: u32,
@@ -88,7 +89,7 @@ pub(crate) struct Discipline<'a> {
     passed_count: usize,
 }
 
-impl<'a> Discipline<'a> {
+impl<'a> Monitor<'a> {
     pub(crate) fn new(names: &Names, declared: &'a Declared) -> Self {
         let semaphores = names
             .semaphores
@@ -116,7 +117,7 @@ impl<'a> Discipline<'a> {
         &self.condition_events
     }
 
-    /// How many events [`Discipline::check_all`] let through.
+    /// How many events [`Monitor::check_all`] let through.
     pub(crate) const fn passed_count(&self) -> usize {
         self.passed_count
     }
@@ -150,20 +151,20 @@ impl<'a> Discipline<'a> {
     }
 
     /// Lets all of `columns` happen, or names the first event that cannot.
-    pub(crate) fn check_all(&mut self, columns: &Columns) -> Result<(), (EventId, Breach)> {
+    pub(crate) fn check_all(&mut self, columns: &Columns) -> Result<(), (EventId, Violation)> {
         for index in 0..columns.len() {
             self.passed_count = index;
             let id = EventId::from_index(index);
             let (thread, code) = (columns.threads[index], columns.codes[index]);
             let operand = columns.operands[index];
             if thread >= self.threads_max {
-                return Err((id, Breach::UnknownThread));
+                return Err((id, Violation::UnknownThread));
             }
             if operand >= self.operands_max[code.kind() as usize] {
-                return Err((id, Breach::UnknownOperand(code.kind())));
+                return Err((id, Violation::UnknownOperand(code.kind())));
             }
             if columns.sites[index] >= self.sites_max {
-                return Err((id, Breach::UnknownSite));
+                return Err((id, Violation::UnknownSite));
             }
             let thread = ThreadId::from_index(thread as usize);
             // Most events are accesses of threads that run; they need nothing more.
@@ -182,7 +183,7 @@ impl<'a> Discipline<'a> {
         id: EventId,
         thread: ThreadId,
         op: Op,
-    ) -> Result<(), (EventId, Breach)> {
+    ) -> Result<(), (EventId, Violation)> {
         match self.check_thread(thread, op) {
             ControlFlow::Continue(()) => {}
             ControlFlow::Break(breach) => return Err((id, breach)),
@@ -196,96 +197,97 @@ impl<'a> Discipline<'a> {
         Ok(())
     }
 
-    fn check_thread(&self, thread: ThreadId, op: Op) -> ControlFlow<Breach> {
+    fn check_thread(&self, thread: ThreadId, op: Op) -> ControlFlow<Violation> {
         match self.threads[thread].status {
             Status::New | Status::Running => match op {
-                Op::Wake(c) | Op::Timeout(c) => ControlFlow::Break(Breach::NotWaiting(c)),
+                Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, c) => {
+                    ControlFlow::Break(Violation::NotWaiting(c))
+                }
                 _ => ControlFlow::Continue(()),
             },
             Status::Waiting(on) => match op {
-                Op::Wake(c) | Op::Timeout(c) if c == on => ControlFlow::Continue(()),
-                Op::Wake(c) | Op::Timeout(c) => ControlFlow::Break(Breach::NotWaiting(c)),
-                _ => ControlFlow::Break(Breach::StillWaiting(on)),
+                Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, c) if c == on => {
+                    ControlFlow::Continue(())
+                }
+                Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, c) => {
+                    ControlFlow::Break(Violation::NotWaiting(c))
+                }
+                _ => ControlFlow::Break(Violation::StillWaiting(on)),
             },
-            Status::Joined(join) => ControlFlow::Break(Breach::AfterJoin { thread, join }),
+            Status::Joined(join) => ControlFlow::Break(Violation::AfterJoin { thread, join }),
         }
     }
 
-    fn apply(&mut self, id: EventId, thread: ThreadId, op: Op) -> Result<(), (EventId, Breach)> {
+    fn apply(&mut self, id: EventId, thread: ThreadId, op: Op) -> Result<(), (EventId, Violation)> {
         match op {
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::LooseRead(_)
-            | Op::AtomicRead(..)
-            | Op::AtomicWrite(..)
-            | Op::AtomicUpdate(..)
+            Op::Access(..)
             | Op::Fence(_)
-            | Op::Request(_)
+            | Op::Lock(LockOp::Request, _)
             | Op::Branch
             | Op::Let(_) => Ok(()),
-            Op::Acquire(l) => self.acquire(thread, l),
-            Op::Release(l) => self.release(thread, l),
-            Op::AcquireShared(l) => self.acquire_shared(thread, l),
-            Op::ReleaseShared(l) => self.release_shared(thread, l),
-            Op::Fork(child) => return self.fork(id, thread, child),
-            Op::Join(child) => self.join(id, thread, child),
-            Op::Wait(c) => {
+            Op::Lock(LockOp::Acquire, l) => self.acquire(thread, l),
+            Op::Lock(LockOp::Release, l) => self.release(thread, l),
+            Op::Lock(LockOp::AcquireShared, l) => self.acquire_shared(thread, l),
+            Op::Lock(LockOp::ReleaseShared, l) => self.release_shared(thread, l),
+            Op::Thread(ThreadOp::Fork, child) => return self.fork(id, thread, child),
+            Op::Thread(ThreadOp::Join, child) => self.join(id, thread, child),
+            Op::Condition(ConditionOp::Wait, c) => {
                 self.threads[thread].status = Status::Waiting(c);
                 self.condition_events.push(id);
                 Ok(())
             }
-            Op::Wake(_) | Op::Timeout(_) => {
+            Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _) => {
                 self.threads[thread].status = Status::Running;
                 self.condition_events.push(id);
                 Ok(())
             }
-            Op::Notify(_) | Op::NotifyAll(_) => {
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
                 self.condition_events.push(id);
                 Ok(())
             }
-            Op::Arrive(b) => self.arrive(thread, b),
-            Op::Depart(b) => self.depart(thread, b),
-            Op::Post(s) => {
+            Op::Barrier(BarrierOp::Arrive, b) => self.arrive(thread, b),
+            Op::Barrier(BarrierOp::Depart, b) => self.depart(thread, b),
+            Op::Semaphore(SemaphoreOp::Post, s) => {
                 self.semaphores[s] += 1;
                 Ok(())
             }
-            Op::Take(s) => self.take(s),
-            Op::Alloc(o) => match self.objects[o] {
+            Op::Semaphore(SemaphoreOp::Take, s) => self.take(s),
+            Op::Object(ObjectOp::Alloc, o) => match self.objects[o] {
                 Life::Unborn => {
                     self.objects[o] = Life::Live;
                     Ok(())
                 }
-                Life::Live | Life::Ended => Err(Breach::AllocatedTwice(o)),
+                Life::Live | Life::Ended => Err(Violation::AllocatedTwice(o)),
             },
-            Op::Free(o) => match self.objects[o] {
+            Op::Object(ObjectOp::Free, o) => match self.objects[o] {
                 Life::Live => {
                     self.objects[o] = Life::Ended;
                     Ok(())
                 }
-                Life::Unborn | Life::Ended => Err(Breach::NotAllocated(o)),
+                Life::Unborn | Life::Ended => Err(Violation::NotAllocated(o)),
             },
-            Op::Begin(b) => {
+            Op::Block(BlockOp::Begin, b) => {
                 *self.blocks.entry((thread, b)).or_default() += 1;
                 Ok(())
             }
-            Op::End(b) => match self.blocks.get_mut(&(thread, b)) {
+            Op::Block(BlockOp::End, b) => match self.blocks.get_mut(&(thread, b)) {
                 Some(depth) if *depth > 0 => {
                     *depth -= 1;
                     Ok(())
                 }
-                _ => Err(Breach::NotBegun(b)),
+                _ => Err(Violation::NotBegun(b)),
             },
         }
         .map_err(|breach| (id, breach))
     }
 
-    fn acquire(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Breach> {
+    fn acquire(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Violation> {
         let state = &mut self.locks[lock];
         let others_read = state.readers.len() > usize::from(state.readers.contains_key(&thread));
         let others = || state.readers.keys().copied().filter(|&reader| reader != thread).min();
         let reader = if others_read { others() } else { None };
         match state.owner.filter(|&owner| owner != thread).or(reader) {
-            Some(holder) => Err(Breach::Held { lock, holder }),
+            Some(holder) => Err(Violation::Held { lock, holder }),
             None => {
                 state.owner = Some(thread);
                 state.depth += 1;
@@ -294,10 +296,10 @@ impl<'a> Discipline<'a> {
         }
     }
 
-    fn release(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Breach> {
+    fn release(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Violation> {
         let state = &mut self.locks[lock];
         if state.owner != Some(thread) {
-            return Err(Breach::NotHeld { lock, mode: Mode::Exclusive });
+            return Err(Violation::NotHeld { lock, mode: Mode::Exclusive });
         }
         state.depth -= 1;
         if state.depth == 0 {
@@ -306,19 +308,19 @@ impl<'a> Discipline<'a> {
         Ok(())
     }
 
-    fn acquire_shared(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Breach> {
+    fn acquire_shared(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Violation> {
         let state = &mut self.locks[lock];
         if let Some(holder) = state.owner.filter(|&owner| owner != thread) {
-            return Err(Breach::Held { lock, holder });
+            return Err(Violation::Held { lock, holder });
         }
         *state.readers.entry(thread).or_default() += 1;
         Ok(())
     }
 
-    fn release_shared(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Breach> {
+    fn release_shared(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Violation> {
         let readers = &mut self.locks[lock].readers;
         let Some(depth) = readers.get_mut(&thread) else {
-            return Err(Breach::NotHeld { lock, mode: Mode::Shared });
+            return Err(Violation::NotHeld { lock, mode: Mode::Shared });
         };
         *depth -= 1;
         if *depth == 0 {
@@ -332,44 +334,44 @@ impl<'a> Discipline<'a> {
         id: EventId,
         thread: ThreadId,
         child: ThreadId,
-    ) -> Result<(), (EventId, Breach)> {
+    ) -> Result<(), (EventId, Violation)> {
         let state = &mut self.threads[child];
         if let Some(fork) = state.fork {
-            return Err((id, Breach::ForkedTwice { thread: child, fork }));
+            return Err((id, Violation::ForkedTwice { thread: child, fork }));
         }
         if let Status::Joined(join) = state.status {
-            return Err((id, Breach::ForkedAfterJoin { thread: child, join }));
+            return Err((id, Violation::ForkedAfterJoin { thread: child, join }));
         }
         if child == thread {
-            return Err((id, Breach::ForksItself));
+            return Err((id, Violation::ForksItself));
         }
         if let Some(early) = state.first {
-            return Err((early, Breach::BeforeFork { thread: child, fork: id }));
+            return Err((early, Violation::BeforeFork { thread: child, fork: id }));
         }
         state.fork = Some(id);
         Ok(())
     }
 
-    fn join(&mut self, id: EventId, thread: ThreadId, child: ThreadId) -> Result<(), Breach> {
+    fn join(&mut self, id: EventId, thread: ThreadId, child: ThreadId) -> Result<(), Violation> {
         if child == thread {
-            return Err(Breach::JoinsItself);
+            return Err(Violation::JoinsItself);
         }
         let status = &mut self.threads[child].status;
         match *status {
             Status::Joined(_) => {}
             Status::Waiting(condition) => {
-                return Err(Breach::JoinsWaiting { thread: child, condition });
+                return Err(Violation::JoinsWaiting { thread: child, condition });
             }
             Status::New | Status::Running => *status = Status::Joined(id),
         }
         Ok(())
     }
 
-    fn arrive(&mut self, thread: ThreadId, barrier: BarrierId) -> Result<(), Breach> {
+    fn arrive(&mut self, thread: ThreadId, barrier: BarrierId) -> Result<(), Violation> {
         let parties = self.declared.parties(barrier);
         let state = &mut self.barriers[barrier];
         if state.inside.contains_key(&thread) {
-            return Err(Breach::StillInside(barrier));
+            return Err(Violation::StillInside(barrier));
         }
         if parties == Some(state.arrived) {
             state.round += 1;
@@ -380,16 +382,16 @@ impl<'a> Discipline<'a> {
         Ok(())
     }
 
-    fn depart(&mut self, thread: ThreadId, barrier: BarrierId) -> Result<(), Breach> {
+    fn depart(&mut self, thread: ThreadId, barrier: BarrierId) -> Result<(), Violation> {
         let state = &mut self.barriers[barrier];
         let Some(&round) = state.inside.get(&thread) else {
-            return Err(Breach::NotArrived(barrier));
+            return Err(Violation::NotArrived(barrier));
         };
         if round == state.round {
             let arrived = state.arrived;
             match self.declared.parties(barrier) {
                 Some(parties) if arrived < parties => {
-                    return Err(Breach::TooFewArrived { barrier, arrived, parties });
+                    return Err(Violation::TooFewArrived { barrier, arrived, parties });
                 }
                 // Of unknown parties, any who have arrived may go.
                 Some(_) | None => {}
@@ -399,7 +401,7 @@ impl<'a> Discipline<'a> {
         Ok(())
     }
 
-    fn take(&mut self, semaphore: SemaphoreId) -> Result<(), Breach> {
+    fn take(&mut self, semaphore: SemaphoreId) -> Result<(), Violation> {
         match self.semaphores[semaphore].checked_sub(1) {
             Some(left) => {
                 self.semaphores[semaphore] = left;
@@ -407,7 +409,7 @@ impl<'a> Discipline<'a> {
             }
             // A start value that is not known was at least what was taken of it.
             None if self.declared.start(semaphore).is_none() => Ok(()),
-            None => Err(Breach::BelowZero(semaphore)),
+            None => Err(Violation::BelowZero(semaphore)),
         }
     }
 }

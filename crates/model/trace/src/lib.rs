@@ -8,16 +8,16 @@
 //! that the program could have run; nothing shares code with it.
 //!
 //! ```
-//! use reweave_trace::{Goal, Op, Reordering, TraceBuilder, certify};
+//! use reweave_trace::{AccessOp, Goal, LockOp, Op, Reordering, TraceBuilder, certify};
 //!
 //! // The lock goes from T1 to T2, and only then T2 writes.
 //! let mut builder = TraceBuilder::new();
 //! let (t1, t2) = (builder.thread("T1"), builder.thread("T2"));
 //! let (m, x, here) = (builder.lock("m"), builder.var("x"), builder.site("a.c:1"));
-//! for op in [Op::Acquire(m), Op::Write(x), Op::Release(m)] {
+//! for op in [Op::Lock(LockOp::Acquire, m), Op::Access(AccessOp::Write, x), Op::Lock(LockOp::Release, m)] {
 //!     builder.push(t1, op, here);
 //! }
-//! for op in [Op::Acquire(m), Op::Release(m), Op::Write(x)] {
+//! for op in [Op::Lock(LockOp::Acquire, m), Op::Lock(LockOp::Release, m), Op::Access(AccessOp::Write, x)] {
 //!     builder.push(t2, op, here);
 //! }
 //! let trace = builder.finish()?;
@@ -57,12 +57,13 @@ pub use flow::{Extent, Flow, Instance, InstanceId, StaticBlock, StaticBlockId, S
 pub use mend::Repair;
 pub use names::{FRAME_SEPARATOR, Names, Spelled};
 pub use op::{
-    BarrierId, BlockId, ConditionId, EventId, LocalId, LockId, MemoryOrder, NameKind, ObjectId, Op,
-    OpCode, OpKind, SemaphoreId, SiteId, ThreadId, VarId,
+    AccessOp, BarrierId, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, EventId, LocalId,
+    LockId, LockOp, MemoryOrder, NameKind, ObjectId, ObjectOp, Op, OpCode, OpKind, SemaphoreId,
+    SemaphoreOp, SiteId, ThreadId, ThreadOp, VarId,
 };
 pub use origins::{Code, CodeId, Module, ModuleId, Origin, Origins};
 pub use place::{Calls, Frame, Place};
 pub use program::{Binary, Expr, ExprId, PointId, Program, Transition, TransitionId, Unary};
 pub use reordering::{After, Goal, Reordering};
-pub use signals::Stay;
+pub use signals::WaitInterval;
 pub use trace::{Declared, Trace};

@@ -23,9 +23,11 @@ use reweave_base::{FxHashMap, Id, IndexVec};
 
 use crate::builder::TraceBuilder;
 use crate::columns::{Columns, Values};
-use crate::discipline::{Breach, Discipline};
+use crate::discipline::{Monitor, Violation};
 use crate::names::Names;
-use crate::op::{BarrierId, EventId, LockId, Op, SemaphoreId, ThreadId};
+use crate::op::{
+    BarrierId, BarrierOp, ConditionOp, EventId, LockId, LockOp, Op, SemaphoreId, ThreadId, ThreadOp,
+};
 use crate::signals;
 use crate::views::Mode;
 use output::{Mended, Outgoing, Output};
@@ -98,7 +100,7 @@ fn explain_wakes(
     let events = signals::condition_events(&builder.columns);
     let matching = signals::match_waits(&events, &builder.columns, builder.columns.len());
     for (event, condition) in matching.unexplained {
-        let (code, operand) = Op::Timeout(condition).encode();
+        let (code, operand) = Op::Condition(ConditionOp::Timeout, condition).encode();
         builder.columns.codes[event.index()] = code;
         builder.columns.operands[event.index()] = operand;
         let name = builder.names.conditions.name(condition);
@@ -143,7 +145,7 @@ struct Repairer<'a> {
     names: &'a Names,
     columns: &'a Columns,
     values: &'a Values,
-    discipline: Discipline<'a>,
+    discipline: Monitor<'a>,
     output: Output,
     repairs: Vec<Repair>,
     /// Events still to come, of each thread.
@@ -171,7 +173,7 @@ impl<'a> Repairer<'a> {
             names: &builder.names,
             columns: &builder.columns,
             values: &builder.values,
-            discipline: Discipline::new(&builder.names, &builder.declared),
+            discipline: Monitor::new(&builder.names, &builder.declared),
             output: Output::default(),
             repairs: Vec::new(),
             remaining,
@@ -194,7 +196,7 @@ impl<'a> Repairer<'a> {
         let mut last = first.clone();
         let mut forked = IndexVec::from_elem(false, threads_count);
         for (id, event) in self.columns.events() {
-            if let Op::Fork(child) = event.op
+            if let Op::Thread(ThreadOp::Fork, child) = event.op
                 && child != event.thread
                 && !std::mem::replace(&mut forked[child], true)
                 && let Some(early) = first[child]
@@ -264,7 +266,7 @@ impl<'a> Repairer<'a> {
             }
             self.remaining[event.thread] -= 1;
             self.let_happen(id)?;
-            if let Op::Fork(child) = event.op
+            if let Op::Thread(ThreadOp::Fork, child) = event.op
                 && self.late_fork[child] == Some(id)
             {
                 self.late_fork[child] = None;
@@ -288,7 +290,7 @@ impl<'a> Repairer<'a> {
     /// Lets `id` happen after the change that it needs, or drops it.
     fn let_happen(&mut self, id: EventId) -> Result<(), Declaration> {
         let event = self.columns.event(id);
-        if let Op::Join(child) = event.op
+        if let Op::Thread(ThreadOp::Join, child) = event.op
             && child != event.thread
             && self.remaining[child] > 0
         {
@@ -308,16 +310,16 @@ impl<'a> Repairer<'a> {
                 return Ok(());
             };
             match breach {
-                Breach::Held { lock, holder } => self.give_away(id, lock, holder),
-                Breach::StillInside(barrier) => {
-                    if !self.insert(id, event.thread, Op::Depart(barrier)) {
+                Violation::Held { lock, holder } => self.give_away(id, lock, holder),
+                Violation::StillInside(barrier) => {
+                    if !self.insert(id, event.thread, Op::Barrier(BarrierOp::Depart, barrier)) {
                         return Err(Declaration::Parties(barrier));
                     }
                 }
-                Breach::TooFewArrived { barrier, .. } => {
+                Violation::TooFewArrived { barrier, .. } => {
                     return Err(Declaration::Parties(barrier));
                 }
-                Breach::BelowZero(semaphore) => return Err(Declaration::Start(semaphore)),
+                Violation::BelowZero(semaphore) => return Err(Declaration::Start(semaphore)),
                 other => {
                     let cause = |other| if other == next { id } else { self.output.cause(other) };
                     let reason = other.explain(id, self.names, cause).reason;
@@ -377,9 +379,10 @@ impl Repairer<'_> {
     fn stop_waiting(&mut self, id: EventId) {
         let event = self.columns.event(id);
         if let Some(condition) = self.discipline.waits_on(event.thread)
-            && !matches!(event.op, Op::Wake(_) | Op::Timeout(_))
+            && !matches!(event.op, Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _))
         {
-            let woke = self.insert(id, event.thread, Op::Timeout(condition));
+            let woke =
+                self.insert(id, event.thread, Op::Condition(ConditionOp::Timeout, condition));
             assert!(woke, "a thread that waits can time out");
         }
     }
@@ -410,7 +413,7 @@ impl Repairer<'_> {
             // It wakes with `id`, and takes its locks after that.
             return;
         }
-        let acquires = matches!(event.op, Op::Acquire(_) | Op::AcquireShared(_));
+        let acquires = matches!(event.op, Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _));
         if acquires && self.output.has_just_woken(event.thread) {
             // The acquire that ends the wait comes first, or it is what is owed.
             let owes = |owed: &Owed| lock_ops(owed.lock, owed.mode).0 == event.op;
@@ -436,8 +439,8 @@ impl Repairer<'_> {
     fn is_surplus(&mut self, id: EventId) -> bool {
         let event = self.columns.event(id);
         let (lock, mode) = match event.op {
-            Op::Release(lock) => (lock, Mode::Exclusive),
-            Op::ReleaseShared(lock) => (lock, Mode::Shared),
+            Op::Lock(LockOp::Release, lock) => (lock, Mode::Exclusive),
+            Op::Lock(LockOp::ReleaseShared, lock) => (lock, Mode::Shared),
             _ => return false,
         };
         if self.discipline.depth(lock, event.thread, mode) != 1 {
@@ -455,8 +458,10 @@ impl Repairer<'_> {
 /// The acquire and the release of `lock` in `mode`.
 const fn lock_ops(lock: LockId, mode: Mode) -> (Op, Op) {
     match mode {
-        Mode::Exclusive => (Op::Acquire(lock), Op::Release(lock)),
-        Mode::Shared => (Op::AcquireShared(lock), Op::ReleaseShared(lock)),
+        Mode::Exclusive => (Op::Lock(LockOp::Acquire, lock), Op::Lock(LockOp::Release, lock)),
+        Mode::Shared => {
+            (Op::Lock(LockOp::AcquireShared, lock), Op::Lock(LockOp::ReleaseShared, lock))
+        }
     }
 }
 

@@ -174,14 +174,14 @@ impl Display for Spelled<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (code, index) = self.op.encode();
         let (kind, order) = (code.kind(), code.order());
-        f.write_str(kind.word())?;
+        f.write_str(kind.as_str())?;
         match self.op {
             Op::Branch => return Ok(()),
-            Op::Fence(_) => return write!(f, "({})", order.word()),
+            Op::Fence(_) => return write!(f, "({})", order.as_str()),
             _ => {}
         }
         if kind.has_order() && order != crate::MemoryOrder::default() {
-            write!(f, ".{}", order.word())?;
+            write!(f, ".{}", order.as_str())?;
         }
         write!(f, "({})", self.names.name(kind.operand(), index))
     }
@@ -191,15 +191,16 @@ impl Display for Spelled<'_> {
 mod tests {
     use super::*;
     use crate::MemoryOrder;
+    use crate::op::AccessOp;
 
     #[test]
     fn operations_are_spelled_as_the_trace_model_says() {
         let mut names = Names::default();
         let x = names.vars.intern("x");
         let spelled = [
-            Op::Write(x),
-            Op::AtomicRead(x, MemoryOrder::Acquire),
-            Op::AtomicUpdate(x, MemoryOrder::SeqCst),
+            Op::Access(AccessOp::Write, x),
+            Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), x),
+            Op::Access(AccessOp::AtomicUpdate(MemoryOrder::SeqCst), x),
             Op::Fence(MemoryOrder::SeqCst),
             Op::Branch,
         ]

@@ -52,7 +52,7 @@ impl MemoryOrder {
 
     /// How text formats spell it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::SeqCst => "seqcst",
             Self::Relaxed => "relaxed",
@@ -64,104 +64,262 @@ impl MemoryOrder {
 }
 
 /// What one event did.
+///
+/// Operations come in groups, so that a match can treat a group as one. Each group has an enum of
+/// its own; [`OpKind`] numbers them all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// A plain read.
-    Read(VarId),
-    /// A plain write.
-    Write(VarId),
-    /// A plain read whose writer was not observed, as free-running recorders leave behind.
-    LooseRead(VarId),
-    /// An atomic load, or a compare-and-swap that failed.
-    AtomicRead(VarId, MemoryOrder),
-    /// An atomic store.
-    AtomicWrite(VarId, MemoryOrder),
-    /// An atomic read-modify-write: reads, then writes, as one event.
-    AtomicUpdate(VarId, MemoryOrder),
+    /// Reads or writes a shared variable.
+    Access(AccessOp, VarId),
     /// A memory fence.
     Fence(MemoryOrder),
-    /// Takes a lock for itself alone; nests when the thread has it already.
-    Acquire(LockId),
-    /// Gives such a lock back.
-    Release(LockId),
-    /// Takes a lock in shared mode.
-    AcquireShared(LockId),
-    /// Gives such a lock back.
-    ReleaseShared(LockId),
-    /// Is about to ask for a lock. No effect.
-    Request(LockId),
-    /// Starts a thread.
-    Fork(ThreadId),
-    /// Waits for a thread's end.
-    Join(ThreadId),
-    /// Begins to wait on a condition, its lock given back just before.
-    Wait(ConditionId),
-    /// Stops waiting, woken by a notify.
-    Wake(ConditionId),
-    /// Stops waiting, woken by nobody.
-    Timeout(ConditionId),
-    /// Wakes one waiting thread, if there is one.
-    Notify(ConditionId),
-    /// Wakes all waiting threads.
-    NotifyAll(ConditionId),
-    /// Arrives at a barrier.
-    Arrive(BarrierId),
-    /// Leaves a barrier, all of whose round have arrived.
-    Depart(BarrierId),
-    /// Raises a semaphore.
-    Post(SemaphoreId),
-    /// Lowers a semaphore, which was above zero.
-    Take(SemaphoreId),
-    /// An object is born.
-    Alloc(ObjectId),
-    /// An object ends.
-    Free(ObjectId),
-    /// Enters a block that the programmer expects to be atomic.
-    Begin(BlockId),
-    /// Leaves it.
-    End(BlockId),
+    /// Acquires, releases or requests a lock.
+    Lock(LockOp, LockId),
+    /// Starts a thread or waits for its end.
+    Thread(ThreadOp, ThreadId),
+    /// Waits on a condition variable or notifies it.
+    Condition(ConditionOp, ConditionId),
+    /// Arrives at a barrier or departs from it.
+    Barrier(BarrierOp, BarrierId),
+    /// Raises or lowers a semaphore.
+    Semaphore(SemaphoreOp, SemaphoreId),
+    /// Begins or ends the lifetime of an object.
+    Object(ObjectOp, ObjectId),
+    /// Enters or leaves a block that the programmer expects to be atomic.
+    Block(BlockOp, BlockId),
     /// A branch was taken (flow layer).
     Branch,
     /// A local was assigned (flow layer).
     Let(LocalId),
 }
 
+/// How a variable is accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AccessOp {
+    /// A plain read.
+    Read,
+    /// A plain write.
+    Write,
+    /// A plain read whose writer was not observed, as free-running recorders leave behind.
+    UnknownRead,
+    /// An atomic load, or a compare-and-swap that failed.
+    AtomicRead(MemoryOrder),
+    /// An atomic store.
+    AtomicWrite(MemoryOrder),
+    /// An atomic read-modify-write: reads, then writes, as one event.
+    AtomicUpdate(MemoryOrder),
+}
+
+/// What is done with a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LockOp {
+    /// Acquires it in exclusive mode; nests when the thread holds it already.
+    Acquire,
+    /// Releases it from exclusive mode.
+    Release,
+    /// Acquires it in shared mode.
+    AcquireShared,
+    /// Releases it from shared mode.
+    ReleaseShared,
+    /// Is about to ask for it. No effect.
+    Request,
+}
+
+/// What is done with another thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ThreadOp {
+    /// Starts it.
+    Fork,
+    /// Waits for its end.
+    Join,
+}
+
+/// What is done with a condition variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConditionOp {
+    /// Begins to wait; the lock was released just before.
+    Wait,
+    /// Stops waiting, woken by a notify.
+    Wake,
+    /// Stops waiting, woken by nobody.
+    Timeout,
+    /// Wakes one waiting thread, if there is one.
+    Notify,
+    /// Wakes all waiting threads.
+    NotifyAll,
+}
+
+/// What is done with a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BarrierOp {
+    /// Arrives at it.
+    Arrive,
+    /// Leaves it: all of this generation have arrived.
+    Depart,
+}
+
+/// What is done with a semaphore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SemaphoreOp {
+    /// Raises it.
+    Post,
+    /// Lowers it; it was above zero.
+    Take,
+}
+
+/// What happens to an allocated object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ObjectOp {
+    /// It is allocated.
+    Alloc,
+    /// It is freed.
+    Free,
+}
+
+/// Where an atomic block begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BlockOp {
+    /// The block is entered.
+    Begin,
+    /// The block is left.
+    End,
+}
+
 const _: () = assert!(size_of::<Op>() == 8, "an operation is a kind, an order and one operand");
 
-/// An operation without its operand and memory order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-#[expect(missing_docs, reason = "each is documented as the operation of the same name")]
-pub enum OpKind {
-    Read,
-    Write,
-    LooseRead,
-    AtomicRead,
-    AtomicWrite,
-    AtomicUpdate,
-    Fence,
-    Acquire,
-    Release,
-    AcquireShared,
-    ReleaseShared,
-    Request,
-    Fork,
-    Join,
-    Wait,
-    Wake,
-    Timeout,
-    Notify,
-    NotifyAll,
-    Arrive,
-    Depart,
-    Post,
-    Take,
-    Alloc,
-    Free,
-    Begin,
-    End,
-    Branch,
-    Let,
+/// Makes [`OpKind`] and all that follows from the list of operations: numbers, spellings, operands,
+/// codes. A plain operation is its number, name, spelling, group, and what its operand names.
+macro_rules! operations {
+    (
+        plain { $($plain:ident = $plain_number:literal $plain_word:literal
+            $group:ident($sub:ident) $name:ident $id:ident,)* }
+        ordered { $($ordered:ident = $ordered_number:literal $ordered_word:literal,)* }
+    ) => {
+        /// An operation without its operand and memory order.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        #[expect(missing_docs, reason = "each is documented as the operation of the same name")]
+        pub enum OpKind {
+            $($plain = $plain_number,)*
+            $($ordered = $ordered_number,)*
+            Fence = 6,
+            Branch = 27,
+            Let = 28,
+        }
+
+        impl OpKind {
+            /// Every kind, in the order of their numbers.
+            pub const ALL: [Self; 29] = {
+                let mut all = [Self::Fence; 29];
+                $(all[$plain_number] = Self::$plain;)*
+                $(all[$ordered_number] = Self::$ordered;)*
+                all[Self::Branch as usize] = Self::Branch;
+                all[Self::Let as usize] = Self::Let;
+                all
+            };
+
+            /// How text formats spell it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$plain => $plain_word,)*
+                    $(Self::$ordered => $ordered_word,)*
+                    Self::Fence => "fence",
+                    Self::Branch => "branch",
+                    Self::Let => "let",
+                }
+            }
+
+            /// What its operand names.
+            #[must_use]
+            pub const fn operand(self) -> NameKind {
+                match self {
+                    $(Self::$plain => NameKind::$name,)*
+                    $(Self::$ordered => NameKind::Var,)*
+                    Self::Fence | Self::Branch => NameKind::None,
+                    Self::Let => NameKind::Local,
+                }
+            }
+
+            /// Whether it carries a memory order.
+            #[must_use]
+            pub const fn has_order(self) -> bool {
+                matches!(self, Self::Fence $(| Self::$ordered)*)
+            }
+        }
+
+        impl Op {
+            /// The code and the operand's index (0 where there is none), from which [`Op::decode`]
+            /// makes the operation again.
+            #[inline]
+            #[must_use]
+            pub const fn encode(self) -> (OpCode, u32) {
+                let (kind, order, number) = match self {
+                    $(Self::$group($sub::$plain, id) => {
+                        (OpKind::$plain, MemoryOrder::SeqCst, id.number())
+                    })*
+                    $(Self::Access(AccessOp::$ordered(order), id) => {
+                        (OpKind::$ordered, order, id.number())
+                    })*
+                    Self::Fence(order) => (OpKind::Fence, order, 1),
+                    Self::Branch => (OpKind::Branch, MemoryOrder::SeqCst, 1),
+                    Self::Let(id) => (OpKind::Let, MemoryOrder::SeqCst, id.number()),
+                };
+                (OpCode::new(kind, order), number - 1)
+            }
+
+            /// The operation that [`Op::encode`] gave `code` and `operand` for.
+            #[inline]
+            #[must_use]
+            pub fn decode(code: OpCode, operand: u32) -> Self {
+                use reweave_base::Id;
+                let (index, order) = (operand as usize, code.order());
+                match code.kind() {
+                    $(OpKind::$plain => Self::$group($sub::$plain, $id::from_index(index)),)*
+                    $(OpKind::$ordered => {
+                        Self::Access(AccessOp::$ordered(order), VarId::from_index(index))
+                    })*
+                    OpKind::Fence => Self::Fence(order),
+                    OpKind::Branch => Self::Branch,
+                    OpKind::Let => Self::Let(LocalId::from_index(index)),
+                }
+            }
+        }
+    };
+}
+
+// The numbers are part of the binary format: new operations take the next one.
+operations! {
+    plain {
+        Read = 0 "r" Access(AccessOp) Var VarId,
+        Write = 1 "w" Access(AccessOp) Var VarId,
+        UnknownRead = 2 "r?" Access(AccessOp) Var VarId,
+        Acquire = 7 "acq" Lock(LockOp) Lock LockId,
+        Release = 8 "rel" Lock(LockOp) Lock LockId,
+        AcquireShared = 9 "racq" Lock(LockOp) Lock LockId,
+        ReleaseShared = 10 "rrel" Lock(LockOp) Lock LockId,
+        Request = 11 "req" Lock(LockOp) Lock LockId,
+        Fork = 12 "fork" Thread(ThreadOp) Thread ThreadId,
+        Join = 13 "join" Thread(ThreadOp) Thread ThreadId,
+        Wait = 14 "wait" Condition(ConditionOp) Condition ConditionId,
+        Wake = 15 "wake" Condition(ConditionOp) Condition ConditionId,
+        Timeout = 16 "timeout" Condition(ConditionOp) Condition ConditionId,
+        Notify = 17 "notify" Condition(ConditionOp) Condition ConditionId,
+        NotifyAll = 18 "notifyall" Condition(ConditionOp) Condition ConditionId,
+        Arrive = 19 "arrive" Barrier(BarrierOp) Barrier BarrierId,
+        Depart = 20 "depart" Barrier(BarrierOp) Barrier BarrierId,
+        Post = 21 "post" Semaphore(SemaphoreOp) Semaphore SemaphoreId,
+        Take = 22 "take" Semaphore(SemaphoreOp) Semaphore SemaphoreId,
+        Alloc = 23 "alloc" Object(ObjectOp) Object ObjectId,
+        Free = 24 "free" Object(ObjectOp) Object ObjectId,
+        Begin = 25 "begin" Block(BlockOp) Block BlockId,
+        End = 26 "end" Block(BlockOp) Block BlockId,
+    }
+    ordered {
+        AtomicRead = 3 "ar",
+        AtomicWrite = 4 "aw",
+        AtomicUpdate = 5 "arw",
+    }
 }
 
 /// What kind of thing a name belongs to: each has a name space of its own.
@@ -196,104 +354,6 @@ impl NameKind {
         Self::Local,
         Self::Site,
     ];
-}
-
-impl OpKind {
-    /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 29] = {
-        use OpKind::*;
-        [
-            Read,
-            Write,
-            LooseRead,
-            AtomicRead,
-            AtomicWrite,
-            AtomicUpdate,
-            Fence,
-            Acquire,
-            Release,
-            AcquireShared,
-            ReleaseShared,
-            Request,
-            Fork,
-            Join,
-            Wait,
-            Wake,
-            Timeout,
-            Notify,
-            NotifyAll,
-            Arrive,
-            Depart,
-            Post,
-            Take,
-            Alloc,
-            Free,
-            Begin,
-            End,
-            Branch,
-            Let,
-        ]
-    };
-
-    /// How text formats spell it.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Read => "r",
-            Self::Write => "w",
-            Self::LooseRead => "r?",
-            Self::AtomicRead => "ar",
-            Self::AtomicWrite => "aw",
-            Self::AtomicUpdate => "arw",
-            Self::Fence => "fence",
-            Self::Acquire => "acq",
-            Self::Release => "rel",
-            Self::AcquireShared => "racq",
-            Self::ReleaseShared => "rrel",
-            Self::Request => "req",
-            Self::Fork => "fork",
-            Self::Join => "join",
-            Self::Wait => "wait",
-            Self::Wake => "wake",
-            Self::Timeout => "timeout",
-            Self::Notify => "notify",
-            Self::NotifyAll => "notifyall",
-            Self::Arrive => "arrive",
-            Self::Depart => "depart",
-            Self::Post => "post",
-            Self::Take => "take",
-            Self::Alloc => "alloc",
-            Self::Free => "free",
-            Self::Begin => "begin",
-            Self::End => "end",
-            Self::Branch => "branch",
-            Self::Let => "let",
-        }
-    }
-
-    /// What its operand names.
-    #[must_use]
-    pub const fn operand(self) -> NameKind {
-        use OpKind::*;
-        match self {
-            Read | Write | LooseRead | AtomicRead | AtomicWrite | AtomicUpdate => NameKind::Var,
-            Fence | Branch => NameKind::None,
-            Acquire | Release | AcquireShared | ReleaseShared | Request => NameKind::Lock,
-            Fork | Join => NameKind::Thread,
-            Wait | Wake | Timeout | Notify | NotifyAll => NameKind::Condition,
-            Arrive | Depart => NameKind::Barrier,
-            Post | Take => NameKind::Semaphore,
-            Alloc | Free => NameKind::Object,
-            Begin | End => NameKind::Block,
-            Let => NameKind::Local,
-        }
-    }
-
-    /// Whether it carries a memory order.
-    #[must_use]
-    pub const fn has_order(self) -> bool {
-        matches!(self, Self::AtomicRead | Self::AtomicWrite | Self::AtomicUpdate | Self::Fence)
-    }
 }
 
 /// An operation without its operand, in one byte: the kind and the memory order.
@@ -348,6 +408,29 @@ impl OpCode {
     }
 }
 
+impl AccessOp {
+    /// Whether it reads.
+    #[inline]
+    #[must_use]
+    pub const fn is_read(self) -> bool {
+        !matches!(self, Self::Write | Self::AtomicWrite(_))
+    }
+
+    /// Whether it writes.
+    #[inline]
+    #[must_use]
+    pub const fn is_write(self) -> bool {
+        matches!(self, Self::Write | Self::AtomicWrite(_) | Self::AtomicUpdate(_))
+    }
+
+    /// Whether it is atomic.
+    #[inline]
+    #[must_use]
+    pub const fn is_atomic(self) -> bool {
+        matches!(self, Self::AtomicRead(_) | Self::AtomicWrite(_) | Self::AtomicUpdate(_))
+    }
+}
+
 impl Op {
     /// The operation without operand and memory order.
     #[inline]
@@ -356,98 +439,12 @@ impl Op {
         self.encode().0.kind()
     }
 
-    /// The code and the operand's index (0 where there is none), from which [`Op::decode`] makes
-    /// the operation again.
-    #[inline]
-    #[must_use]
-    pub const fn encode(self) -> (OpCode, u32) {
-        const fn plain(kind: OpKind, number: u32) -> (OpCode, u32) {
-            (OpCode::new(kind, MemoryOrder::SeqCst), number - 1)
-        }
-        match self {
-            Self::Read(x) => plain(OpKind::Read, x.number()),
-            Self::Write(x) => plain(OpKind::Write, x.number()),
-            Self::LooseRead(x) => plain(OpKind::LooseRead, x.number()),
-            Self::AtomicRead(x, o) => (OpCode::new(OpKind::AtomicRead, o), x.number() - 1),
-            Self::AtomicWrite(x, o) => (OpCode::new(OpKind::AtomicWrite, o), x.number() - 1),
-            Self::AtomicUpdate(x, o) => (OpCode::new(OpKind::AtomicUpdate, o), x.number() - 1),
-            Self::Fence(o) => (OpCode::new(OpKind::Fence, o), 0),
-            Self::Acquire(l) => plain(OpKind::Acquire, l.number()),
-            Self::Release(l) => plain(OpKind::Release, l.number()),
-            Self::AcquireShared(l) => plain(OpKind::AcquireShared, l.number()),
-            Self::ReleaseShared(l) => plain(OpKind::ReleaseShared, l.number()),
-            Self::Request(l) => plain(OpKind::Request, l.number()),
-            Self::Fork(t) => plain(OpKind::Fork, t.number()),
-            Self::Join(t) => plain(OpKind::Join, t.number()),
-            Self::Wait(c) => plain(OpKind::Wait, c.number()),
-            Self::Wake(c) => plain(OpKind::Wake, c.number()),
-            Self::Timeout(c) => plain(OpKind::Timeout, c.number()),
-            Self::Notify(c) => plain(OpKind::Notify, c.number()),
-            Self::NotifyAll(c) => plain(OpKind::NotifyAll, c.number()),
-            Self::Arrive(b) => plain(OpKind::Arrive, b.number()),
-            Self::Depart(b) => plain(OpKind::Depart, b.number()),
-            Self::Post(s) => plain(OpKind::Post, s.number()),
-            Self::Take(s) => plain(OpKind::Take, s.number()),
-            Self::Alloc(o) => plain(OpKind::Alloc, o.number()),
-            Self::Free(o) => plain(OpKind::Free, o.number()),
-            Self::Begin(b) => plain(OpKind::Begin, b.number()),
-            Self::End(b) => plain(OpKind::End, b.number()),
-            Self::Branch => plain(OpKind::Branch, 1),
-            Self::Let(l) => plain(OpKind::Let, l.number()),
-        }
-    }
-
-    /// The operation that [`Op::encode`] gave `code` and `operand` for.
-    #[inline]
-    #[must_use]
-    pub fn decode(code: OpCode, operand: u32) -> Self {
-        use reweave_base::Id;
-        let index = operand as usize;
-        let order = code.order();
-        match code.kind() {
-            OpKind::Read => Self::Read(VarId::from_index(index)),
-            OpKind::Write => Self::Write(VarId::from_index(index)),
-            OpKind::LooseRead => Self::LooseRead(VarId::from_index(index)),
-            OpKind::AtomicRead => Self::AtomicRead(VarId::from_index(index), order),
-            OpKind::AtomicWrite => Self::AtomicWrite(VarId::from_index(index), order),
-            OpKind::AtomicUpdate => Self::AtomicUpdate(VarId::from_index(index), order),
-            OpKind::Fence => Self::Fence(order),
-            OpKind::Acquire => Self::Acquire(LockId::from_index(index)),
-            OpKind::Release => Self::Release(LockId::from_index(index)),
-            OpKind::AcquireShared => Self::AcquireShared(LockId::from_index(index)),
-            OpKind::ReleaseShared => Self::ReleaseShared(LockId::from_index(index)),
-            OpKind::Request => Self::Request(LockId::from_index(index)),
-            OpKind::Fork => Self::Fork(ThreadId::from_index(index)),
-            OpKind::Join => Self::Join(ThreadId::from_index(index)),
-            OpKind::Wait => Self::Wait(ConditionId::from_index(index)),
-            OpKind::Wake => Self::Wake(ConditionId::from_index(index)),
-            OpKind::Timeout => Self::Timeout(ConditionId::from_index(index)),
-            OpKind::Notify => Self::Notify(ConditionId::from_index(index)),
-            OpKind::NotifyAll => Self::NotifyAll(ConditionId::from_index(index)),
-            OpKind::Arrive => Self::Arrive(BarrierId::from_index(index)),
-            OpKind::Depart => Self::Depart(BarrierId::from_index(index)),
-            OpKind::Post => Self::Post(SemaphoreId::from_index(index)),
-            OpKind::Take => Self::Take(SemaphoreId::from_index(index)),
-            OpKind::Alloc => Self::Alloc(ObjectId::from_index(index)),
-            OpKind::Free => Self::Free(ObjectId::from_index(index)),
-            OpKind::Begin => Self::Begin(BlockId::from_index(index)),
-            OpKind::End => Self::End(BlockId::from_index(index)),
-            OpKind::Branch => Self::Branch,
-            OpKind::Let => Self::Let(LocalId::from_index(index)),
-        }
-    }
-
     /// The shared variable it reads or writes, if it is an access.
     #[inline]
     #[must_use]
     pub const fn var(self) -> Option<VarId> {
         match self {
-            Self::Read(x)
-            | Self::Write(x)
-            | Self::LooseRead(x)
-            | Self::AtomicRead(x, _)
-            | Self::AtomicWrite(x, _)
-            | Self::AtomicUpdate(x, _) => Some(x),
+            Self::Access(_, var) => Some(var),
             _ => None,
         }
     }
@@ -456,24 +453,21 @@ impl Op {
     #[inline]
     #[must_use]
     pub const fn is_read(self) -> bool {
-        matches!(
-            self,
-            Self::Read(_) | Self::LooseRead(_) | Self::AtomicRead(..) | Self::AtomicUpdate(..)
-        )
+        matches!(self, Self::Access(access, _) if access.is_read())
     }
 
     /// Whether it writes a shared variable.
     #[inline]
     #[must_use]
     pub const fn is_write(self) -> bool {
-        matches!(self, Self::Write(_) | Self::AtomicWrite(..) | Self::AtomicUpdate(..))
+        matches!(self, Self::Access(access, _) if access.is_write())
     }
 
     /// Whether it is an atomic access.
     #[inline]
     #[must_use]
     pub const fn is_atomic(self) -> bool {
-        matches!(self, Self::AtomicRead(..) | Self::AtomicWrite(..) | Self::AtomicUpdate(..))
+        matches!(self, Self::Access(access, _) if access.is_atomic())
     }
 
     /// Whether the two would race if two threads did them at once: the same variable, at least
@@ -521,10 +515,13 @@ mod tests {
     #[test]
     fn atomic_accesses_do_not_conflict_with_each_other() {
         let x = VarId::from_number(1).unwrap();
-        let atomic = Op::AtomicWrite(x, MemoryOrder::Relaxed);
-        assert!(!atomic.conflicts_with(Op::AtomicRead(x, MemoryOrder::SeqCst)));
-        assert!(atomic.conflicts_with(Op::Read(x)));
-        assert!(!Op::Read(x).conflicts_with(Op::Read(x)));
-        assert!(!Op::Write(x).conflicts_with(Op::Write(VarId::from_number(2).unwrap())));
+        let atomic = Op::Access(AccessOp::AtomicWrite(MemoryOrder::Relaxed), x);
+        assert!(!atomic.conflicts_with(Op::Access(AccessOp::AtomicRead(MemoryOrder::SeqCst), x)));
+        assert!(atomic.conflicts_with(Op::Access(AccessOp::Read, x)));
+        assert!(!Op::Access(AccessOp::Read, x).conflicts_with(Op::Access(AccessOp::Read, x)));
+        assert!(
+            !Op::Access(AccessOp::Write, x)
+                .conflicts_with(Op::Access(AccessOp::Write, VarId::from_number(2).unwrap()))
+        );
     }
 }

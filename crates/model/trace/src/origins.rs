@@ -158,7 +158,7 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::{Op, Trace, TraceBuilder};
+    use crate::{AccessOp, LockOp, Op, Trace, TraceBuilder};
 
     /// A builder whose origins know one code address.
     fn builder() -> (TraceBuilder, CodeId) {
@@ -185,7 +185,7 @@ mod tests {
         let (mut builder, code) = builder();
         let (thread, var, site) = (builder.thread("T1"), builder.var("x"), builder.site("a.c:1"));
         for occurrence in [Some(3), None, Some(4), None] {
-            builder.push(thread, Op::Write(var), site);
+            builder.push(thread, Op::Access(AccessOp::Write, var), site);
             if let Some(occurrence) = occurrence {
                 builder.origin(Origin { code, occurrence });
             }
@@ -208,7 +208,7 @@ mod tests {
     fn a_trace_none_of_whose_events_has_an_origin_has_no_such_layer() {
         let (mut builder, _) = builder();
         let (thread, var, site) = (builder.thread("T1"), builder.var("x"), builder.site("a.c:1"));
-        builder.push(thread, Op::Write(var), site);
+        builder.push(thread, Op::Access(AccessOp::Write, var), site);
         assert_eq!(builder.finish().unwrap().origins(), None);
     }
 
@@ -221,12 +221,12 @@ mod tests {
         // A release that never matched is dropped; a lock given away unseen is given back and
         // taken again.
         let events = [
-            (first, Op::Release(other)),
-            (first, Op::Acquire(lock)),
-            (second, Op::Acquire(lock)),
-            (second, Op::Release(lock)),
-            (first, Op::Acquire(other)),
-            (first, Op::Release(lock)),
+            (first, Op::Lock(LockOp::Release, other)),
+            (first, Op::Lock(LockOp::Acquire, lock)),
+            (second, Op::Lock(LockOp::Acquire, lock)),
+            (second, Op::Lock(LockOp::Release, lock)),
+            (first, Op::Lock(LockOp::Acquire, other)),
+            (first, Op::Lock(LockOp::Release, lock)),
         ];
         for (occurrence, (thread, op)) in (0..).zip(events) {
             builder.push(thread, op, site);

@@ -17,7 +17,7 @@ pub struct Place<'t> {
 impl<'t> Place<'t> {
     /// The place that `location` names; none if it is no line of a file.
     #[must_use]
-    pub fn of(location: &'t str) -> Option<Self> {
+    pub fn new(location: &'t str) -> Option<Self> {
         let (rest, last) = location.trim().rsplit_once(':')?;
         let last = number(last)?;
         let inner = rest.rsplit_once(':').and_then(|(file, line)| Some((file, number(line)?)));
@@ -47,7 +47,7 @@ pub struct Frame<'t> {
 impl<'t> Frame<'t> {
     /// What `text` says; all of it is the function if it ends in no location.
     #[must_use]
-    pub fn of(text: &'t str) -> Self {
+    pub fn new(text: &'t str) -> Self {
         let text = text.trim();
         let split = text.strip_suffix(')').and_then(|inner| inner.rsplit_once(" ("));
         match split.filter(|(function, _)| !function.trim().is_empty()) {
@@ -79,9 +79,9 @@ impl<'t> Calls<'t> {
     /// Those at `site`. The first frame of a stack is the function of the site itself if it is
     /// [at](Frame::is_at) its location.
     #[must_use]
-    pub fn of(names: &'t Names, site: SiteId) -> Self {
+    pub fn new(names: &'t Names, site: SiteId) -> Self {
         let location = names.location(site);
-        let mut frames = names.stack(site).map(Frame::of).peekable();
+        let mut frames = names.stack(site).map(Frame::new).peekable();
         let own = frames.next_if(|frame| frame.is_at(location));
         Self { own, callers: frames.collect() }
     }
@@ -94,20 +94,20 @@ mod tests {
     #[test]
     fn locations_name_files_and_lines_or_nothing() {
         let place = |file, line, column| Some(Place { file, line, column });
-        assert_eq!(Place::of("src/bank.c:12"), place("src/bank.c", 12, None));
-        assert_eq!(Place::of("bank.c:12:5"), place("bank.c", 12, Some(5)));
-        assert_eq!(Place::of(" a:b.c:7 "), place("a:b.c", 7, None));
+        assert_eq!(Place::new("src/bank.c:12"), place("src/bank.c", 12, None));
+        assert_eq!(Place::new("bank.c:12:5"), place("bank.c", 12, Some(5)));
+        assert_eq!(Place::new(" a:b.c:7 "), place("a:b.c", 7, None));
         for text in ["", "17", "bank.c", "bank.c:", "bank.c:0", "bank.c:x", ":4", "main+0x12"] {
-            assert_eq!(Place::of(text), None, "{text}");
+            assert_eq!(Place::new(text), None, "{text}");
         }
     }
 
     #[test]
     fn frames_name_functions_and_places() {
         let frame = |function, location| Frame { function, location };
-        assert_eq!(Frame::of("main (bank.c:40)"), frame("main", Some("bank.c:40")));
-        assert_eq!(Frame::of("f(int) (a.cc:1)"), frame("f(int)", Some("a.cc:1")));
-        assert_eq!(Frame::of("libc.so.6+0x29d90"), frame("libc.so.6+0x29d90", None));
+        assert_eq!(Frame::new("main (bank.c:40)"), frame("main", Some("bank.c:40")));
+        assert_eq!(Frame::new("f(int) (a.cc:1)"), frame("f(int)", Some("a.cc:1")));
+        assert_eq!(Frame::new("libc.so.6+0x29d90"), frame("libc.so.6+0x29d90", None));
     }
 
     #[test]
@@ -118,9 +118,9 @@ mod tests {
         let address = names.site("add+0x3", ["add", "main (a.c:9)"]);
         let main = Frame { function: "main", location: Some("a.c:9") };
         let add = Frame { function: "add", location: Some("a.c:3") };
-        assert_eq!(Calls::of(&names, told), Calls { own: Some(add), callers: vec![main] });
-        assert_eq!(Calls::of(&names, untold), Calls { own: None, callers: vec![main] });
+        assert_eq!(Calls::new(&names, told), Calls { own: Some(add), callers: vec![main] });
+        assert_eq!(Calls::new(&names, untold), Calls { own: None, callers: vec![main] });
         let add = Frame { function: "add", location: None };
-        assert_eq!(Calls::of(&names, address), Calls { own: Some(add), callers: vec![main] });
+        assert_eq!(Calls::new(&names, address), Calls { own: Some(add), callers: vec![main] });
     }
 }

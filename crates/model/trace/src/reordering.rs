@@ -115,17 +115,21 @@ pub enum After {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Op, TraceBuilder};
+    use crate::{AccessOp, Op, TraceBuilder};
 
     #[test]
     fn what_a_variable_holds_is_told_in_the_base_in_the_schedule_and_at_the_end() {
         let mut builder = TraceBuilder::new();
         let (var, site) = (builder.var("x"), builder.site("a"));
         let [one, two] = ["T1", "T2"].map(|name| builder.thread(name));
-        for op in [Op::Write(var), Op::Read(var), Op::Write(var)] {
+        for op in [
+            Op::Access(AccessOp::Write, var),
+            Op::Access(AccessOp::Read, var),
+            Op::Access(AccessOp::Write, var),
+        ] {
             builder.push(one, op, site);
         }
-        for op in [Op::Write(var), Op::Read(var)] {
+        for op in [Op::Access(AccessOp::Write, var), Op::Access(AccessOp::Read, var)] {
             builder.push(two, op, site);
         }
         let trace = builder.finish().unwrap();

@@ -13,11 +13,11 @@ use std::collections::BTreeSet;
 use reweave_base::{FxHashMap, Id, IndexVec};
 
 use crate::columns::{Columns, Event};
-use crate::op::{ConditionId, EventId, NameKind, Op, ThreadId};
+use crate::op::{ConditionId, ConditionOp, EventId, LockOp, NameKind, Op, ThreadId};
 
 /// A thread's stay in a condition variable's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stay {
+pub struct WaitInterval {
     /// From where on it counts as waiting: the release just before the wait, if the same lock is
     /// acquired just after its end (or the trace ends first), since a program gives up the lock
     /// and starts waiting in one step; else the wait itself.
@@ -32,7 +32,7 @@ pub struct Stay {
     pub notify: Option<EventId>,
 }
 
-impl Stay {
+impl WaitInterval {
     /// Whether it was there when `notify`, on the same condition, was observed, and timed out all
     /// the same.
     #[must_use]
@@ -44,7 +44,7 @@ impl Stay {
 /// Every wait with who ended it, and every notify with whom it woke.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Matching {
-    pub(crate) stays: Vec<Stay>,
+    pub(crate) stays: Vec<WaitInterval>,
     /// For each notify the waits that it woke, in observed order.
     pub(crate) woken: Vec<(EventId, Vec<EventId>)>,
     /// Wakes that no notify explains.
@@ -111,15 +111,19 @@ impl Matching {
 
 fn condition(columns: &Columns, event: EventId) -> ConditionId {
     match columns.event(event).op {
-        Op::Wait(on) | Op::Wake(on) | Op::Timeout(on) => on,
+        Op::Condition(ConditionOp::Wait | ConditionOp::Wake | ConditionOp::Timeout, on) => on,
         _ => unreachable!("a stay begins and ends on a condition variable"),
     }
 }
 
-fn timeline(events: &[EventId], columns: &Columns, stays: &[Stay]) -> Vec<(EventId, Moment)> {
+fn timeline(
+    events: &[EventId],
+    columns: &Columns,
+    stays: &[WaitInterval],
+) -> Vec<(EventId, Moment)> {
     let notifies = events.iter().filter_map(|&id| match columns.event(id).op {
-        Op::Notify(on) => Some((id, Moment::Notify(on))),
-        Op::NotifyAll(on) => Some((id, Moment::NotifyAll(on))),
+        Op::Condition(ConditionOp::Notify, on) => Some((id, Moment::Notify(on))),
+        Op::Condition(ConditionOp::NotifyAll, on) => Some((id, Moment::NotifyAll(on))),
         _ => None,
     });
     let begins = stays.iter().enumerate().map(|(at, stay)| (stay.begin, Moment::Begin(at)));
@@ -136,20 +140,26 @@ const NEVER: EventId = match EventId::from_number(u32::MAX - 1) {
     None => unreachable!(),
 };
 
-fn find_stays(events: &[EventId], columns: &Columns, events_count: usize) -> Vec<Stay> {
-    let mut stays: Vec<Stay> = Vec::new();
+fn find_stays(events: &[EventId], columns: &Columns, events_count: usize) -> Vec<WaitInterval> {
+    let mut stays: Vec<WaitInterval> = Vec::new();
     let mut open: IndexVec<ThreadId, Option<usize>> = IndexVec::new();
     for &id in events {
         let Event { thread, op, .. } = columns.event(id);
         match op {
-            Op::Wait(_) => {
+            Op::Condition(ConditionOp::Wait, _) => {
                 *open.get_or_default(thread) = Some(stays.len());
-                stays.push(Stay { begin: id, wait: id, end: None, times_out: false, notify: None });
+                stays.push(WaitInterval {
+                    begin: id,
+                    wait: id,
+                    end: None,
+                    times_out: false,
+                    notify: None,
+                });
             }
-            Op::Wake(_) | Op::Timeout(_) => {
+            Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _) => {
                 if let Some(at) = open.get_or_default(thread).take() {
                     stays[at].end = Some(id);
-                    stays[at].times_out = matches!(op, Op::Timeout(_));
+                    stays[at].times_out = matches!(op, Op::Condition(ConditionOp::Timeout, _));
                 }
             }
             _ => {}
@@ -160,7 +170,7 @@ fn find_stays(events: &[EventId], columns: &Columns, events_count: usize) -> Vec
 }
 
 /// Moves the begin of each stay to the release just before its wait, where that is part of it.
-fn find_begins(stays: &mut [Stay], columns: &Columns, events_count: usize) {
+fn find_begins(stays: &mut [WaitInterval], columns: &Columns, events_count: usize) {
     if stays.is_empty() {
         return;
     }
@@ -173,7 +183,7 @@ fn find_begins(stays: &mut [Stay], columns: &Columns, events_count: usize) {
         let own = latest.get_or_default(event.thread);
         if let Some((at, release)) = *own
             && stays[at].end.is_some_and(|end| end < id)
-            && !matches!(event.op, Op::Request(_))
+            && !matches!(event.op, Op::Lock(LockOp::Request, _))
         {
             // The first event of effect after the stay: does it take the lock again?
             if !takes_again(columns.event(release).op, event.op) {
@@ -183,7 +193,7 @@ fn find_begins(stays: &mut [Stay], columns: &Columns, events_count: usize) {
         }
         if stays.get(next).is_some_and(|stay| stay.wait == id) {
             let is_release = |&id: &EventId| {
-                matches!(columns.event(id).op, Op::Release(_) | Op::ReleaseShared(_))
+                matches!(columns.event(id).op, Op::Lock(LockOp::Release | LockOp::ReleaseShared, _))
             };
             if let Some(release) = before.filter(is_release) {
                 stays[next].begin = release;
@@ -196,8 +206,10 @@ fn find_begins(stays: &mut [Stay], columns: &Columns, events_count: usize) {
 
 fn takes_again(release: Op, op: Op) -> bool {
     match (release, op) {
-        (Op::Release(given), Op::Acquire(taken))
-        | (Op::ReleaseShared(given), Op::AcquireShared(taken)) => given == taken,
+        (Op::Lock(LockOp::Release, given), Op::Lock(LockOp::Acquire, taken))
+        | (Op::Lock(LockOp::ReleaseShared, given), Op::Lock(LockOp::AcquireShared, taken)) => {
+            given == taken
+        }
         _ => false,
     }
 }

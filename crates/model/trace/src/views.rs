@@ -20,7 +20,7 @@ mod writes;
 
 use std::sync::OnceLock;
 
-use reweave_base::{Id, IndexVec, Rows};
+use reweave_base::{CsrTable, Id, IndexVec};
 
 pub use lifetimes::Lifetime;
 pub use sections::{CriticalSection, Mode, SectionId, Sections};
@@ -34,7 +34,7 @@ use crate::trace::Trace;
 #[derive(Debug, Default)]
 pub(crate) struct Views {
     by_thread: OnceLock<ByThread>,
-    by_var: OnceLock<Rows<VarId, EventId>>,
+    by_var: OnceLock<CsrTable<VarId, EventId>>,
     writes: OnceLock<Writes>,
     writers: OnceLock<IndexVec<EventId, Option<EventId>>>,
     sections: OnceLock<Sections>,
@@ -44,7 +44,7 @@ pub(crate) struct Views {
 
 #[derive(Debug)]
 struct ByThread {
-    events: Rows<ThreadId, EventId>,
+    events: CsrTable<ThreadId, EventId>,
     positions: IndexVec<EventId, u32>,
 }
 
@@ -62,7 +62,7 @@ impl Trace {
                 let owner = |&thread: &u32| ThreadId::from_index(thread as usize);
                 threads.iter().map(owner).zip((0..threads.len()).map(EventId::from_index))
             };
-            let events = Rows::group(self.names.threads.len(), FILLER, entries);
+            let events = CsrTable::group(self.names.threads.len(), FILLER, entries);
             let mut positions = IndexVec::from_elem(0, self.len());
             for (_, row) in events.rows() {
                 for (position, &event) in row.iter().enumerate() {
@@ -82,7 +82,7 @@ impl Trace {
     /// The writes of each variable, thread by thread.
     #[must_use]
     pub fn writes(&self) -> &Writes {
-        self.views.writes.get_or_init(|| Writes::of(self))
+        self.views.writes.get_or_init(|| Writes::new(self))
     }
 
     /// How many events its thread has before `event`.
@@ -95,7 +95,7 @@ impl Trace {
     #[must_use]
     pub fn accesses(&self, var: VarId) -> &[EventId] {
         let by_var = self.views.by_var.get_or_init(|| {
-            Rows::group(self.names.vars.len(), FILLER, || {
+            CsrTable::group(self.names.vars.len(), FILLER, || {
                 self.events().filter_map(|(id, event)| event.op.var().map(|var| (var, id)))
             })
         });
@@ -113,7 +113,7 @@ impl Trace {
     /// The critical sections of every lock.
     #[must_use]
     pub fn sections(&self) -> &Sections {
-        self.views.sections.get_or_init(|| Sections::of(self))
+        self.views.sections.get_or_init(|| Sections::new(self))
     }
 
     /// Where `thread` starts and ends.
@@ -125,6 +125,6 @@ impl Trace {
     /// What let waiting events happen: notifies, arrivals, posts.
     #[must_use]
     pub fn signals(&self) -> &Signals {
-        self.views.signals.get_or_init(|| Signals::of(self))
+        self.views.signals.get_or_init(|| Signals::new(self))
     }
 }

@@ -22,8 +22,8 @@ struct Both<'a> {
 }
 
 impl<'a> Both<'a> {
-    fn of(trace: &'a Trace) -> Self {
-        Self { trace, definition: Definition::of(trace), checker: Checker::new(trace) }
+    fn new(trace: &'a Trace) -> Self {
+        Self { trace, definition: Definition::new(trace), checker: Checker::new(trace) }
     }
 
     /// Whether the definition holds of `schedule` and `goal`, which the checker must find too.
@@ -87,7 +87,7 @@ fn agrees_with_the_definition_on_all_sequences_of_all_small_traces() {
     let mut pairs_count = 0;
     for scope in SCOPES {
         scope.for_each(|trace| {
-            Both::of(trace).agree_on_all_sequences(&mut Vec::new(), &mut pairs_count);
+            Both::new(trace).agree_on_all_sequences(&mut Vec::new(), &mut pairs_count);
         });
     }
     assert!(pairs_count > 100_000, "{pairs_count}");
@@ -114,7 +114,7 @@ fn agrees_with_the_definition_on_all_steps_of_all_traces_of_a_larger_scope() {
     let mut pairs_count = 0;
     for scope in scopes {
         scope.for_each(|trace| {
-            Both::of(trace).agree_on_all_steps(&mut Vec::new(), &mut pairs_count);
+            Both::new(trace).agree_on_all_steps(&mut Vec::new(), &mut pairs_count);
         });
     }
     assert!(pairs_count > 100_000, "{pairs_count}");
@@ -135,7 +135,7 @@ fn the_definition_holds_of_every_beginning() {
     }
     for scope in SCOPES {
         let scope = scope.events(scope.events - 1);
-        scope.for_each(|trace| check(&Definition::of(trace), trace, &mut Vec::new(), true));
+        scope.for_each(|trace| check(&Definition::new(trace), trace, &mut Vec::new(), true));
     }
 }
 
@@ -192,7 +192,7 @@ fn agrees_with_the_definition_on_all_goals_of_all_small_traces() {
     for scope in SCOPES.map(|scope| scope.events(3)) {
         let mut shown = 0;
         scope.for_each(|trace| {
-            all(&Both::of(trace), &small_goals(trace), &mut Vec::new(), &mut shown);
+            all(&Both::new(trace), &small_goals(trace), &mut Vec::new(), &mut shown);
         });
         assert!(shown > 100, "{scope:?} {shown}");
     }
@@ -269,7 +269,7 @@ fn claims(trace: &Trace, schedule: &[EventId], free: &[EventId], rng: &mut Rng) 
 /// Compares on walks through `trace` and what is near them. Gives how many claims held and how
 /// many did not.
 fn agree_on_walks(trace: &Trace, walks_count: usize, rng: &mut Rng) -> [usize; 2] {
-    let both = Both::of(trace);
+    let both = Both::new(trace);
     let mut tally = [0; 2];
     let reads: Vec<EventId> = ids(trace).filter(|&id| trace.event(id).op.is_read()).collect();
     for walk in 0..walks_count {
@@ -312,7 +312,7 @@ fn agrees_with_the_definition_on_deadlocks_and_what_is_near_them() {
     for shape in [locks, nested] {
         for seed in 0..u64::from(soak::cases(600)) {
             let trace = generate::random(shape, seed);
-            let both = Both::of(&trace);
+            let both = Both::new(&trace);
             for deadlock in oracle::predictable(&trace, 2_000).deadlocks.into_values() {
                 let mut cycle = deadlock.cycle;
                 for _ in 0..cycle.len() {

@@ -62,7 +62,7 @@ fn agrees_with_the_definition_on_runs_of_all_events_and_what_is_near_them() {
             if trace.len() < 2 {
                 continue;
             }
-            let (definition, mut rng) = (Definition::of(&trace), Rng::new(seed));
+            let (definition, mut rng) = (Definition::new(&trace), Rng::new(seed));
             let mut schedule = whole_run(&trace, &definition, &mut rng);
             compare(&trace, &definition, &schedule, &mut tally);
             let (left, right) = (rng.below(schedule.len()), rng.below(schedule.len()));

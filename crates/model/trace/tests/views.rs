@@ -4,7 +4,9 @@ use reweave_base::Id;
 use reweave_testkit::definition::{Observed, acquired, released};
 use reweave_testkit::{Scope, Shape, draw, generate, soak, trace};
 use reweave_trace::views::{CriticalSection, Lifetime, Mode};
-use reweave_trace::{EventId, LockId, Op, ThreadId, Trace, VarId};
+use reweave_trace::{
+    BarrierOp, ConditionOp, EventId, LockId, Op, ThreadId, ThreadOp, Trace, VarId,
+};
 
 /// Runs `check` on generated traces of every shape and on all traces of small scopes.
 fn on_many_traces(check: impl Fn(&Trace)) {
@@ -65,7 +67,7 @@ fn the_accesses_of_a_variable_are_all_that_name_it() {
 #[test]
 fn a_read_sees_the_last_write_before_it() {
     on_many_traces(|trace| {
-        let observed = Observed::of(trace);
+        let observed = Observed::new(trace);
         for event in ids(trace) {
             assert_eq!(trace.writer(event), observed.saw[event.index()], "{}", draw(trace));
         }
@@ -78,10 +80,14 @@ fn a_lifetime_is_from_the_fork_to_the_first_join() {
         for thread in threads(trace) {
             let own = such(trace, |other, _| other == thread);
             let expected = Lifetime {
-                fork: such(trace, |_, op| op == Op::Fork(thread)).first().copied(),
+                fork: such(trace, |_, op| op == Op::Thread(ThreadOp::Fork, thread))
+                    .first()
+                    .copied(),
                 first: own.first().copied(),
                 last: own.last().copied(),
-                join: such(trace, |_, op| op == Op::Join(thread)).first().copied(),
+                join: such(trace, |_, op| op == Op::Thread(ThreadOp::Join, thread))
+                    .first()
+                    .copied(),
             };
             assert_eq!(trace.lifetime(thread), expected, "{}", draw(trace));
         }
@@ -176,7 +182,7 @@ fn held_are_the_sections_that_are_open_just_before_an_event() {
 #[test]
 fn stays_and_notifications_are_as_the_naive_pairing_has_them() {
     on_many_traces(|trace| {
-        let (observed, view) = (Observed::of(trace), trace.signals());
+        let (observed, view) = (Observed::new(trace), trace.signals());
         let found: Vec<_> = view
             .stays()
             .iter()
@@ -193,7 +199,10 @@ fn stays_and_notifications_are_as_the_naive_pairing_has_them() {
         for (event, happened) in trace.events() {
             let woke: Vec<EventId> = observed.woken_by(event).map(|wait| wait.wait).collect();
             assert_eq!(view.woken(event), woke, "{}", draw(trace));
-            let (Op::Notify(on) | Op::NotifyAll(on)) = happened.op else { continue };
+            let Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, on) = happened.op
+            else {
+                continue;
+            };
             let pairs = view.stays().iter().zip(&observed.waits);
             for (stay, wait) in pairs.filter(|(_, wait)| wait.condition == on) {
                 let spared = observed.is_spared(wait, event);
@@ -206,7 +215,7 @@ fn stays_and_notifications_are_as_the_naive_pairing_has_them() {
 #[test]
 fn rounds_and_posts_are_as_the_naive_statement_has_them() {
     on_many_traces(|trace| {
-        let (observed, view) = (Observed::of(trace), trace.signals());
+        let (observed, view) = (Observed::new(trace), trace.signals());
         for (event, happened) in trace.events() {
             assert_eq!(view.post(event), observed.post[event.index()], "{}", draw(trace));
             // With all rounds that come before the one needed.
@@ -218,7 +227,7 @@ fn rounds_and_posts_are_as_the_naive_statement_has_them() {
                 needed = view.needed_round(round.arrivals[0]);
             }
             let mut naive = observed.arrivals[event.index()].clone();
-            if matches!(happened.op, Op::Depart(_)) {
+            if matches!(happened.op, Op::Barrier(BarrierOp::Depart, _)) {
                 // Its round's arrivals come after those of earlier rounds.
                 let earlier = naive.iter().flat_map(|arrival| &observed.arrivals[arrival.index()]);
                 naive.extend(earlier.copied().collect::<Vec<_>>());
@@ -228,7 +237,7 @@ fn rounds_and_posts_are_as_the_naive_statement_has_them() {
             naive.dedup();
             assert_eq!(found, naive, "event {}\n{}", event.number(), draw(trace));
             let own = view.own_round(event).map(|round| view.round(round));
-            let arrives = matches!(happened.op, Op::Arrive(_));
+            let arrives = matches!(happened.op, Op::Barrier(BarrierOp::Arrive, _));
             assert_eq!(own.is_some_and(|round| round.arrivals.contains(&event)), arrives);
         }
     });

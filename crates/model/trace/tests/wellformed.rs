@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use reweave_base::Id;
 use reweave_testkit::fixture::builder;
 use reweave_testkit::try_trace;
-use reweave_trace::{Op, SiteId, ThreadId, TraceBuilder, VarId};
+use reweave_trace::{AccessOp, ConditionOp, LockOp, Op, SiteId, ThreadId, TraceBuilder, VarId};
 
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "calls read better without a reference")]
@@ -320,7 +320,7 @@ fn every_event_speaks_of_things_that_have_names() {
         builder.push(ThreadId::from_index(thread), op, SiteId::from_index(site));
         builder.finish().unwrap_err().to_string()
     };
-    let write = |index| Op::Write(VarId::from_index(index));
+    let write = |index| Op::Access(AccessOp::Write, VarId::from_index(index));
     expect!["event 2: its thread has no name in this trace"].assert_eq(&reason(1, write(0), 0));
     expect!["event 2: the operand of its `w` has no name in this trace"].assert_eq(&reason(
         0,
@@ -334,7 +334,12 @@ fn every_event_speaks_of_things_that_have_names() {
 fn the_first_event_that_cannot_have_happened_is_named() {
     let mut builder = TraceBuilder::new();
     let (thread, lock, site) = (builder.thread("t1"), builder.lock("m"), builder.site("here"));
-    for op in [Op::Acquire(lock), Op::Release(lock), Op::Release(lock), Op::Release(lock)] {
+    for op in [
+        Op::Lock(LockOp::Acquire, lock),
+        Op::Lock(LockOp::Release, lock),
+        Op::Lock(LockOp::Release, lock),
+        Op::Lock(LockOp::Release, lock),
+    ] {
         builder.push(thread, op, site);
     }
     assert_eq!(builder.finish().unwrap_err().event.number(), 3);
@@ -391,11 +396,11 @@ fn is_accepted(deeds: &[(usize, Deed)]) -> bool {
     for &(thread, deed) in deeds {
         let thread = builder.thread(["t1", "t2", "t3"][thread]);
         let op = match deed {
-            Deed::Wait => Op::Wait(condition),
-            Deed::Wake => Op::Wake(condition),
-            Deed::Timeout => Op::Timeout(condition),
-            Deed::Notify => Op::Notify(condition),
-            Deed::NotifyAll => Op::NotifyAll(condition),
+            Deed::Wait => Op::Condition(ConditionOp::Wait, condition),
+            Deed::Wake => Op::Condition(ConditionOp::Wake, condition),
+            Deed::Timeout => Op::Condition(ConditionOp::Timeout, condition),
+            Deed::Notify => Op::Condition(ConditionOp::Notify, condition),
+            Deed::NotifyAll => Op::Condition(ConditionOp::NotifyAll, condition),
         };
         builder.push(thread, op, site);
     }
@@ -447,14 +452,14 @@ acq(m)
 
 #[test]
 fn indexes_that_name_nothing_are_refused_after_a_wait_too() {
-    use reweave_trace::{MemoryOrder, Op, OpCode, OpKind, TraceBuilder};
+    use reweave_trace::{ConditionOp, MemoryOrder, Op, OpCode, OpKind, TraceBuilder};
     let far = u32::MAX;
     let broken = [(far, 0, 0), (0, far, 0), (0, 0, far)];
     for (thread, operand, site) in broken {
         let mut builder = TraceBuilder::new();
         let (own, condition) = (builder.thread("t1"), builder.condition("c"));
         let (_, here) = (builder.var("x"), builder.site("1"));
-        builder.push(own, Op::Wait(condition), here);
+        builder.push(own, Op::Condition(ConditionOp::Wait, condition), here);
         let code = OpCode::new(OpKind::Read, MemoryOrder::SeqCst);
         builder.push_indexes(thread, code, operand, site);
         let refused = builder.finish().expect_err("no such thing has a name");

@@ -50,22 +50,22 @@ pub enum Truncation {
     /// It was not run, since the trace does not hold what it needs.
     Lacks(Layer),
     /// It could not be answered, since the trace does not tell values that it turns on.
-    Untold,
+    MissingValues,
     /// It could not be answered: of the recorded program only threads and locks were seen.
-    Unwatched,
+    NotInstrumented,
 }
 
 impl Truncation {
     /// How reports spell it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Limit => "limit",
             Self::Budget => "budget",
             Self::Cancelled => "cancelled",
             Self::Lacks(_) => "layer",
-            Self::Untold => "values",
-            Self::Unwatched => "accesses",
+            Self::MissingValues => "values",
+            Self::NotInstrumented => "accesses",
         }
     }
 }
@@ -77,8 +77,8 @@ impl Display for Truncation {
             Self::Budget => f.write_str("the work budget was used up"),
             Self::Cancelled => f.write_str("it was interrupted"),
             Self::Lacks(layer) => write!(f, "not run: the trace has no {layer} layer"),
-            Self::Untold => f.write_str("the trace does not tell values that it turns on"),
-            Self::Unwatched => f.write_str(
+            Self::MissingValues => f.write_str("the trace does not tell values that it turns on"),
+            Self::NotInstrumented => f.write_str(
                 "no accesses to memory were recorded, since the program was not built for that: \
                  build it with `reweave cc`, `reweave c++` or `cargo reweave build`",
             ),

@@ -73,7 +73,7 @@ pub struct Nondeterminism {
     /// The read; none is the implicit read of the variable at the end of the run.
     pub read: Option<EventId>,
     /// The other write of the schedule; none is the initial value.
-    pub challenger: Option<EventId>,
+    pub interfering: Option<EventId>,
     /// How many instances at the code locations of the read and the challenger it stands for.
     pub count: u64,
     /// Whether a race detector is silent about it; none if that is not known.
@@ -108,7 +108,7 @@ impl Nondeterminism {
     /// What the schedule shows.
     const fn shown(&self) -> Alternative {
         Alternative {
-            write: self.challenger,
+            write: self.interfering,
             read: self.read,
             count: self.count,
             is_race_free: self.is_race_free,
@@ -144,7 +144,7 @@ impl Nondeterminism {
         };
         let location = |write| site(write).map(|site| trace.names().location(site));
         let place = location(alternative.write);
-        if place == location(self.challenger) {
+        if place == location(self.interfering) {
             self.count += alternative.count;
             return;
         }
@@ -201,7 +201,7 @@ pub struct WitnessVerdict {
     /// The read; none is the implicit read of the variable at the end of the run.
     pub read: Option<EventId>,
     /// The other write; none is the initial value.
-    pub challenger: Option<EventId>,
+    pub interfering: Option<EventId>,
 }
 
 /// The witnesses that one analysis lists.
@@ -219,7 +219,7 @@ const _: () = assert!(size_of::<WitnessVerdict>() == 16);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reweave_trace::{Op, TraceBuilder};
+    use reweave_trace::{AccessOp, Op, TraceBuilder};
 
     /// A trace of writes at the locations a, b, b, c.
     fn writes() -> Trace {
@@ -227,7 +227,7 @@ mod tests {
         let (thread, var) = (builder.thread("T1"), builder.var("x"));
         for location in ["a", "b", "b", "c"] {
             let site = builder.site(location);
-            builder.push(thread, Op::Write(var), site);
+            builder.push(thread, Op::Access(AccessOp::Write, var), site);
         }
         builder.finish().unwrap()
     }
@@ -243,7 +243,7 @@ mod tests {
             mode: "strict",
             writer: None,
             read: EventId::from_number(1),
-            challenger: EventId::from_number(write),
+            interfering: EventId::from_number(write),
             count,
             is_race_free,
             changes_value,

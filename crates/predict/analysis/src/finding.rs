@@ -71,7 +71,7 @@ impl Evidence {
     #[must_use]
     pub fn guarantee(&self) -> Guarantee {
         match self {
-            Self::Schedule(proof) if proof.loose_reads_count() == 0 => Guarantee::Witnessed,
+            Self::Schedule(proof) if proof.unknown_reads_count() == 0 => Guarantee::Witnessed,
             Self::First => Guarantee::First,
             Self::Schedule(_) | Self::Unordered => Guarantee::Unordered,
         }

@@ -18,11 +18,11 @@ pub struct Fingerprint(u64);
 impl Fingerprint {
     /// The fingerprint of `finding`, made of `trace`.
     #[must_use]
-    pub fn of(trace: &Trace, finding: &Finding) -> Self {
-        let mut text = String::from(finding.kind.word());
+    pub fn new(trace: &Trace, finding: &Finding) -> Self {
+        let mut text = String::from(finding.kind.as_str());
         if let Some(state) = finding.detail.state() {
             // Wherever it is met, it is the same predicate.
-            text.extend(["\n", state.modality.word(), "\n", &state.predicate]);
+            text.extend(["\n", state.modality.as_str(), "\n", &state.predicate]);
             return Self(xxh3_64(text.as_bytes()));
         }
         for location in finding.locations(trace) {
@@ -51,7 +51,7 @@ impl Display for Fingerprint {
 mod tests {
     use super::*;
     use crate::{Detail, Evidence, Kind};
-    use reweave_trace::{Op, TraceBuilder};
+    use reweave_trace::{AccessOp, Op, TraceBuilder};
 
     fn fingerprint(threads: [&str; 2], var: &str, locations: [&str; 2], before: usize) -> String {
         let mut builder = TraceBuilder::new();
@@ -61,8 +61,8 @@ mod tests {
         for _ in 0..before {
             builder.push(first, Op::Branch, here);
         }
-        builder.push(first, Op::Write(var), here);
-        builder.push(second, Op::Read(var), there);
+        builder.push(first, Op::Access(AccessOp::Write, var), here);
+        builder.push(second, Op::Access(AccessOp::Read, var), there);
         let trace = builder.finish().unwrap();
         let finding = Finding {
             analysis: "races.some",
@@ -73,7 +73,7 @@ mod tests {
             evidence: Evidence::Unordered,
             detail: Detail::None,
         };
-        Fingerprint::of(&trace, &finding).to_string()
+        Fingerprint::new(&trace, &finding).to_string()
     }
 
     #[test]

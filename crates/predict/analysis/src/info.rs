@@ -49,7 +49,7 @@ impl Layer {
 
     /// How reports spell it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Events => "events",
             Self::Flow => "flow",
@@ -60,7 +60,7 @@ impl Layer {
 
 impl Display for Layer {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
+        f.pad(self.as_str())
     }
 }
 
@@ -94,7 +94,7 @@ impl Kind {
 
     /// How reports spell it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Race => "race",
             Self::Deadlock => "deadlock",
@@ -121,7 +121,7 @@ impl Kind {
 
 impl Display for Kind {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
+        f.pad(self.as_str())
     }
 }
 
@@ -140,7 +140,7 @@ pub enum Guarantee {
 impl Guarantee {
     /// How reports spell it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Witnessed => "witnessed",
             Self::First => "first",
@@ -164,7 +164,7 @@ impl Guarantee {
 
 impl Display for Guarantee {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
+        f.pad(self.as_str())
     }
 }
 

@@ -8,13 +8,13 @@
 //!
 //! ```
 //! use reweave_analysis::Subject;
-//! use reweave_trace::{Goal, Op, Reordering, TraceBuilder};
+//! use reweave_trace::{AccessOp, Goal, Op, Reordering, TraceBuilder};
 //!
 //! let mut builder = TraceBuilder::new();
 //! let (t1, t2) = (builder.thread("T1"), builder.thread("T2"));
 //! let (x, here) = (builder.var("x"), builder.site("a.c:1"));
-//! builder.push(t1, Op::Write(x), here);
-//! builder.push(t2, Op::Read(x), here);
+//! builder.push(t1, Op::Access(AccessOp::Write, x), here);
+//! builder.push(t2, Op::Access(AccessOp::Read, x), here);
 //! let trace = builder.finish()?;
 //!
 //! // The one way to a proof leads through the checker.

@@ -19,7 +19,7 @@ impl Modality {
 
     /// How it is written.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Possibly => "possibly",
             Self::Definitely => "definitely",

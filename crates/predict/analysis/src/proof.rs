@@ -20,7 +20,7 @@ struct Parts {
 }
 
 impl Proof {
-    pub(crate) fn of(
+    pub(crate) fn new(
         checker: &Checker<'_>,
         reordering: Reordering,
         goal: Goal,
@@ -44,8 +44,8 @@ impl Proof {
     /// How many of the events that run are reads whose writer was not observed. A proof with any
     /// takes for granted that they would have gone on as they did.
     #[must_use]
-    pub fn loose_reads_count(&self) -> usize {
-        self.parts.certificate.loose_reads_count
+    pub fn unknown_reads_count(&self) -> usize {
+        self.parts.certificate.unknown_reads_count
     }
 
     /// The events that are enabled together at the end.
@@ -76,15 +76,15 @@ impl Proof {
 mod tests {
     use super::*;
     use crate::Subject;
-    use reweave_trace::{Op, Trace, TraceBuilder};
+    use reweave_trace::{AccessOp, Op, Trace, TraceBuilder};
 
     fn two_writes() -> Trace {
         let mut builder = TraceBuilder::new();
         let (var, site) = (builder.var("x"), builder.site("a.c:1"));
         for name in ["T1", "T2"] {
             let thread = builder.thread(name);
-            builder.push(thread, Op::Write(var), site);
-            builder.push(thread, Op::Write(var), site);
+            builder.push(thread, Op::Access(AccessOp::Write, var), site);
+            builder.push(thread, Op::Access(AccessOp::Write, var), site);
         }
         builder.finish().unwrap()
     }
@@ -100,6 +100,6 @@ mod tests {
         assert!(race(1, 4).is_err());
         let proof = race(1, 3).unwrap();
         let next: Vec<_> = proof.then().iter().map(|event| event.number()).collect();
-        assert_eq!((next, proof.loose_reads_count()), (vec![1, 3], 0));
+        assert_eq!((next, proof.unknown_reads_count()), (vec![1, 3], 0));
     }
 }

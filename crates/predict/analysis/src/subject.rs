@@ -46,7 +46,7 @@ impl<'a> Subject<'a> {
     /// The first step that breaks a rule, or what the end lacks.
     pub fn prove(&self, reordering: Reordering, goal: Goal) -> Result<Proof, Refusal> {
         let checker = self.checker.get_or_init(|| Checker::new(self.trace));
-        Proof::of(checker, reordering, goal)
+        Proof::new(checker, reordering, goal)
     }
 }
 

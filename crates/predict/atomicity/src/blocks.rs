@@ -7,7 +7,7 @@
 //! One pass over the trace.
 
 use reweave_base::IndexVec;
-use reweave_trace::{BlockId, EventId, LockId, Op, ThreadId, Trace};
+use reweave_trace::{BlockId, BlockOp, EventId, LockId, LockOp, Op, ThreadId, Trace};
 
 reweave_base::id! {
     /// One run of a block; numbered in the order of their beginnings.
@@ -70,8 +70,8 @@ impl Block {
 #[must_use]
 pub fn marked(trace: &Trace) -> Blocks {
     stretches(trace, |op| match op {
-        Op::Begin(block) => Some(Change::Enter(BlockName::Marked(block))),
-        Op::End(_) => Some(Change::Leave),
+        Op::Block(BlockOp::Begin, block) => Some(Change::Enter(BlockName::Marked(block))),
+        Op::Block(BlockOp::End, _) => Some(Change::Leave),
         _ => None,
     })
 }
@@ -93,10 +93,10 @@ pub fn marked(trace: &Trace) -> Blocks {
 #[must_use]
 pub fn sections(trace: &Trace) -> Blocks {
     stretches(trace, |op| match op {
-        Op::Acquire(lock) | Op::AcquireShared(lock) => {
+        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => {
             Some(Change::Enter(BlockName::Section(lock)))
         }
-        Op::Release(_) | Op::ReleaseShared(_) => Some(Change::Leave),
+        Op::Lock(LockOp::Release | LockOp::ReleaseShared, _) => Some(Change::Leave),
         _ => None,
     })
 }

@@ -80,9 +80,9 @@ pub fn violations(trace: &Trace, blocks: &Blocks, steps: u64) -> Violations {
     if blocks.is_empty() {
         return Violations::default();
     }
-    let edges = Edges::of(trace);
+    let edges = Edges::new(trace);
     let mut whole = IndexVec::from_elem(true, blocks.len());
-    let suspects = Graph::of(&edges, blocks, &whole).on_cycle();
+    let suspects = Graph::new(&edges, blocks, &whole).on_cycle();
     let mut explained = Violations::default();
     let mut steps_left = steps;
     let mut sweep = Sweep::new(&edges);
@@ -101,7 +101,7 @@ pub fn violations(trace: &Trace, blocks: &Blocks, steps: u64) -> Violations {
     }
     // Only where every suspect was looked at is it known which ones are spoiled.
     if explained.untried == 0 && suspects.entries().any(|(id, suspect)| *suspect && whole[id]) {
-        let graph = Graph::of(&edges, blocks, &whole);
+        let graph = Graph::new(&edges, blocks, &whole);
         let left = graph.on_cycle();
         for id in left.ids().filter(|&id| left[id]) {
             match cycle(&graph, id, &mut steps_left) {

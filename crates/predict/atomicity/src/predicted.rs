@@ -27,7 +27,7 @@ mod candidates;
 pub mod reference;
 
 use reweave_reorder::{Answer, Query, Solver, View};
-use reweave_trace::{After, EventId, Goal, Op, Reordering, Trace};
+use reweave_trace::{AccessOp, After, EventId, Goal, Op, Reordering, Trace};
 
 use crate::blocks::BlockRunId;
 pub use candidates::{Candidates, Extent, Group, KEPT_MAX, Width};
@@ -88,7 +88,7 @@ fn queries(trace: &Trace, pattern: &Pattern) -> Vec<Query> {
     let reads = |event: EventId| {
         let op = trace.event(event).op;
         // A loose read may see anything as it is.
-        op.is_read() && !matches!(op, Op::LooseRead(_))
+        op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _))
     };
     let mut queries = Vec::new();
     if chain.is_sorted() {

@@ -447,21 +447,21 @@ fn steps_that_are_used_up_are_counted() {
 }
 
 const BLOCKS: Scope =
-    Scope::of(&[OpKind::Begin, OpKind::End, OpKind::Read, OpKind::Write]).events(6);
+    Scope::new(&[OpKind::Begin, OpKind::End, OpKind::Read, OpKind::Write]).events(6);
 
 #[test]
 fn every_small_trace_has_the_violations_of_the_definition() {
     let scopes = [
         BLOCKS,
         BLOCKS.events(5).threads(3).things(2),
-        Scope::of(&[OpKind::Begin, OpKind::Acquire, OpKind::Release, OpKind::Write]).events(6),
-        Scope::of(&[OpKind::Begin, OpKind::Fork, OpKind::Join, OpKind::Write]).events(5),
-        Scope::of(&[OpKind::Begin, OpKind::Wait, OpKind::Wake, OpKind::Notify]).events(6),
+        Scope::new(&[OpKind::Begin, OpKind::Acquire, OpKind::Release, OpKind::Write]).events(6),
+        Scope::new(&[OpKind::Begin, OpKind::Fork, OpKind::Join, OpKind::Write]).events(5),
+        Scope::new(&[OpKind::Begin, OpKind::Wait, OpKind::Wake, OpKind::Notify]).events(6),
         Scope {
             parties: Some(2),
-            ..Scope::of(&[OpKind::Begin, OpKind::Arrive, OpKind::Depart, OpKind::Write]).events(6)
+            ..Scope::new(&[OpKind::Begin, OpKind::Arrive, OpKind::Depart, OpKind::Write]).events(6)
         },
-        Scope::of(&[OpKind::Begin, OpKind::Post, OpKind::Take]).events(6),
+        Scope::new(&[OpKind::Begin, OpKind::Post, OpKind::Take]).events(6),
     ];
     for scope in scopes {
         let mut blocks_count = 0;

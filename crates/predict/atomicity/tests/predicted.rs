@@ -150,7 +150,7 @@ fn group_fault(trace: &Trace, blocks: &Blocks) -> Option<String> {
     if groups.len() > 2 || groups.iter().any(Group::is_cut) {
         return Some(format!("more than one location, or patterns left out\n{}", draw(trace)));
     }
-    let definition = Definition::of(trace);
+    let definition = Definition::new(trace);
     let mut patterns = reference::patterns(trace, blocks).into_iter();
     let is_expected = patterns.any(|pattern| is_defined(&definition, trace, &pattern));
     let wrong = || format!("{is_found}, not {is_expected}\n{}", draw(trace));
@@ -398,16 +398,16 @@ fn an_update_of_another_thread_can_come_between_two_of_a_block() {
     );
 }
 
-const BLOCKS: Scope = Scope::of(&[OpKind::Begin, OpKind::Read, OpKind::Write]);
+const BLOCKS: Scope = Scope::new(&[OpKind::Begin, OpKind::Read, OpKind::Write]);
 
 #[test]
 fn every_small_trace_has_the_patterns_of_all_reorderings() {
     let scopes = [
         BLOCKS.events(6),
         BLOCKS.events(5).threads(3).things(2),
-        Scope::of(&[OpKind::Begin, OpKind::Acquire, OpKind::Release, OpKind::Write]).events(6),
-        Scope::of(&[OpKind::Begin, OpKind::Fork, OpKind::Join, OpKind::Write]).events(5),
-        Scope::of(&[OpKind::Begin, OpKind::AtomicUpdate, OpKind::AtomicRead, OpKind::LooseRead])
+        Scope::new(&[OpKind::Begin, OpKind::Acquire, OpKind::Release, OpKind::Write]).events(6),
+        Scope::new(&[OpKind::Begin, OpKind::Fork, OpKind::Join, OpKind::Write]).events(5),
+        Scope::new(&[OpKind::Begin, OpKind::AtomicUpdate, OpKind::AtomicRead, OpKind::UnknownRead])
             .events(5),
     ];
     for scope in scopes {

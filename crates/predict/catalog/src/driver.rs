@@ -88,7 +88,7 @@ pub fn run(
             coverage.truncated = coverage.truncated.or(Some(Truncation::Limit));
         }
         if is_unwatched && needs_accesses(info.kind) {
-            coverage.truncated = coverage.truncated.or(Some(Truncation::Unwatched));
+            coverage.truncated = coverage.truncated.or(Some(Truncation::NotInstrumented));
         }
         // Groups that an analysis only counts never come as findings.
         let unlisted = coverage.counter("unlisted").unwrap_or(0);
@@ -126,7 +126,7 @@ fn is_unwatched(trace: &Trace) -> bool {
         && names.threads.len() > 1
         && trace.events().all(|(_, event)| event.op.var().is_none())
         && !names.sites.entries().any(|(site, _)| {
-            Calls::of(names, site).callers.iter().any(|call| is_start(call.function))
+            Calls::new(names, site).callers.iter().any(|call| is_start(call.function))
         })
 }
 
@@ -166,7 +166,7 @@ fn name(trace: &Trace, findings: Vec<Finding>) -> Vec<Reported> {
         let number = &mut numbers[finding.kind as usize];
         *number += 1;
         let id = format!("{}{number}", finding.kind.letter());
-        let fingerprint = Fingerprint::of(trace, &finding);
+        let fingerprint = Fingerprint::new(trace, &finding);
         Reported { id, fingerprint, finding }
     };
     findings.into_iter().map(reported).collect()

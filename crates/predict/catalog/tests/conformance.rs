@@ -170,8 +170,8 @@ fn evidence_holds() {
                 continue;
             };
             let checked = checker.check(proof.reordering(), proof.goal());
-            let loose = checked.map(|certificate| certificate.loose_reads_count);
-            assert_eq!(loose, Ok(proof.loose_reads_count()), "{what}: {id}");
+            let loose = checked.map(|certificate| certificate.unknown_reads_count);
+            assert_eq!(loose, Ok(proof.unknown_reads_count()), "{what}: {id}");
             // A report marks the events at fault by what the goal names.
             assert_eq!(proof.named(), finding.events, "{what}: {id}");
         }

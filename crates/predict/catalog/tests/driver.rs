@@ -6,7 +6,7 @@ use reweave_analysis::{
 };
 use reweave_catalog::{Quiet, run};
 use reweave_trace::{
-    After, Code, EventId, Flow, Goal, Module, Op, Origin, Reordering, Trace, TraceBuilder,
+    After, Code, EventId, Flow, Goal, LockOp, Module, Op, Origin, Reordering, Trace, TraceBuilder,
 };
 
 /// An analysis that claims what it is told to.
@@ -117,9 +117,9 @@ impl Analysis for Sees {
 
     fn run(&self, subject: &Subject<'_>, _: &Settings, sink: &mut dyn Sink) -> Coverage {
         for &(read, write, changes_value, is_race_free) in self.0 {
-            let (read, challenger) = (EventId::from_number(read), EventId::from_number(write));
-            let events: Vec<EventId> = [challenger, read].into_iter().flatten().collect();
-            let goal = Goal::Sees { read: events[1], write: challenger, after: After::Stops };
+            let (read, interfering) = (EventId::from_number(read), EventId::from_number(write));
+            let events: Vec<EventId> = [interfering, read].into_iter().flatten().collect();
+            let goal = Goal::Sees { read: events[1], write: interfering, after: After::Stops };
             let proof = subject.prove(Reordering::explicit(events.clone()), goal);
             let writer = None;
             let detail = Nondeterminism {
@@ -127,7 +127,7 @@ impl Analysis for Sees {
                 mode: "strict",
                 writer,
                 read,
-                challenger,
+                interfering,
                 count: 1,
                 is_race_free,
                 changes_value,
@@ -144,7 +144,8 @@ impl Analysis for Sees {
             };
             _ = sink.found(finding);
             let is_feasible = Some(true);
-            let witness = WitnessVerdict { witness_kind: 2, is_feasible, writer, read, challenger };
+            let witness =
+                WitnessVerdict { witness_kind: 2, is_feasible, writer, read, interfering };
             _ = sink.listed(&[witness]);
         }
         Coverage { analysis: SEES.name, truncated: None, counters: Vec::new() }
@@ -179,7 +180,7 @@ fn reads_at_one_location_are_one_finding_whatever_they_see() {
     let detail = reported.finding.detail.nondeterminism().unwrap();
     assert_eq!((reported.id.as_str(), reported.finding.count), ("N1", 3));
     assert_eq!(
-        (detail.read, detail.challenger),
+        (detail.read, detail.interfering),
         (EventId::from_number(2), EventId::from_number(6))
     );
     let others: Vec<_> = detail.others.iter().map(|it| (it.write, it.count)).collect();
@@ -216,7 +217,7 @@ fn locks_only(is_recorded: bool, stack: &[&str]) -> Trace {
     let lock = builder.lock("m");
     for name in ["T1", "T2"] {
         let thread = builder.thread(name);
-        for op in [Op::Acquire(lock), Op::Release(lock)] {
+        for op in [Op::Lock(LockOp::Acquire, lock), Op::Lock(LockOp::Release, lock)] {
             let site = builder.names().site("a.c:3", stack.iter().copied());
             builder.push(thread, op, site);
             if is_recorded {
@@ -238,7 +239,7 @@ fn races_are_not_answered_for_where_a_recording_could_not_see_accesses() {
     };
     let inlined = ["add (a.c:3)", "work (a.c:9)"];
     let unwatched = locks_only(true, &inlined);
-    assert_eq!(truncated(&unwatched, Kind::Race), Some(Truncation::Unwatched));
+    assert_eq!(truncated(&unwatched, Kind::Race), Some(Truncation::NotInstrumented));
     assert_eq!(truncated(&unwatched, Kind::Deadlock), None);
     let watched = locks_only(true, &["add (a.c:3)", "start_thread (nptl/pthread_create.c:442)"]);
     assert_eq!(truncated(&watched, Kind::Race), None);

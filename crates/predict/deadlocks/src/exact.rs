@@ -192,7 +192,7 @@ fn examine<'e, 't: 'e>(
     if follow.progress(0, 1).is_break() {
         return (counts, Some(Truncation::Cancelled));
     }
-    let dependencies = Dependencies::of(trace);
+    let dependencies = Dependencies::new(trace);
     // Candidates alone are worth nothing, so most of the budget is for deciding them.
     let patterns = patterns::patterns(&dependencies, settings.budget / 16);
     let mut truncated = (!patterns.is_whole).then_some(Truncation::Budget);

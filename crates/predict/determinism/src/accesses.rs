@@ -4,11 +4,11 @@
 //! depend on each other, so they are worked out and kept as ranges of it.
 
 use reweave_trace::views::{Line, Writes};
-use reweave_trace::{EventId, Op, Trace, VarId};
+use reweave_trace::{AccessOp, EventId, Op, Trace, VarId};
 
 /// A read and the write that it saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Couple {
+pub struct ReadsFrom {
     /// What was read.
     pub var: VarId,
     /// The read.
@@ -26,8 +26,8 @@ pub(crate) struct Reader {
     pub(crate) writer: Option<EventId>,
 }
 
-impl From<&Couple> for Reader {
-    fn from(couple: &Couple) -> Self {
+impl From<&ReadsFrom> for Reader {
+    fn from(couple: &ReadsFrom) -> Self {
         Self { var: couple.var, read: Some(couple.read), writer: couple.writer }
     }
 }
@@ -38,19 +38,19 @@ pub struct Accesses<'t> {
     trace: &'t Trace,
     writes: &'t Writes,
     /// Variable by variable, in observed order.
-    couples: Vec<Couple>,
+    couples: Vec<ReadsFrom>,
 }
 
 impl<'t> Accesses<'t> {
     /// The accesses of `trace`. Reads whose writer is not known are in no couple.
     #[must_use]
-    pub fn of(trace: &'t Trace) -> Self {
+    pub fn new(trace: &'t Trace) -> Self {
         let mut couples = Vec::new();
         for (var, _) in trace.names().vars.entries() {
             for &read in trace.accesses(var) {
                 let op = trace.event(read).op;
-                if op.is_read() && !matches!(op, Op::LooseRead(_)) {
-                    couples.push(Couple { var, read, writer: trace.writer(read) });
+                if op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _)) {
+                    couples.push(ReadsFrom { var, read, writer: trace.writer(read) });
                 }
             }
         }
@@ -65,7 +65,7 @@ impl<'t> Accesses<'t> {
 
     /// Every read and what it saw, variable by variable, in observed order.
     #[must_use]
-    pub fn couples(&self) -> &[Couple] {
+    pub fn couples(&self) -> &[ReadsFrom] {
         &self.couples
     }
 
@@ -90,7 +90,7 @@ impl<'t> Accesses<'t> {
     /// How many challengers the writer of `couple` has, an initial value included: all other writes
     /// but the read itself, should that write too.
     #[must_use]
-    pub fn challengers_count(&self, couple: &Couple) -> u64 {
+    pub fn challengers_count(&self, couple: &ReadsFrom) -> u64 {
         self.challengers_of(&couple.into())
     }
 

@@ -118,8 +118,8 @@ struct Totals {
 
 impl Totals {
     fn add(&mut self, decider: &Decider<'_, '_>, reader: &Reader, decided: &Decided) {
-        let challengers = decider.accesses.challengers_of(reader);
-        self.witnesses += 3 * challengers;
+        let interfering_writes = decider.accesses.challengers_of(reader);
+        self.witnesses += 3 * interfering_writes;
         let (feasible, undecided) = decided.verdicts.counts();
         self.feasible += feasible;
         let absent = decided.verdicts.of(WitnessKind::WriterAbsent);
@@ -130,7 +130,7 @@ impl Totals {
         // Kind 3 has no choice graphs: the engine decides it.
         let (feasible, unknown) = (absent.feasible.count(), absent.unknown.count());
         self.phases.feasible += feasible;
-        self.phases.infeasible += challengers - feasible - unknown;
+        self.phases.infeasible += interfering_writes - feasible - unknown;
     }
 
     /// Adds the witnesses of `reader`, of which none was decided.
@@ -222,7 +222,7 @@ impl<'a, 't> Pass<'a, '_, 't> {
                 is_feasible,
                 writer: witness.writer,
                 read: witness.read,
-                challenger: witness.challenger,
+                interfering: witness.interfering,
             });
         });
         sink.listed(&list)
@@ -244,7 +244,7 @@ impl<'a, 't> Pass<'a, '_, 't> {
             let budget = Budget { work: share.max(LAST_WORK), ..Budget::default() };
             let worker = || Proofs {
                 analysis: info.name,
-                mode: mode.word(),
+                mode: mode.as_str(),
                 subject: self.subject,
                 accesses: self.decider.accesses,
                 solver: Solver::new(self.subject.engine(), budget),
@@ -306,11 +306,11 @@ impl Analysis for Determinism {
             let truncated = Some(Truncation::Cancelled);
             return Coverage { analysis, truncated, counters: Vec::new() };
         }
-        let accesses = Accesses::of(subject.trace());
+        let accesses = Accesses::new(subject.trace());
         let graph = (self.mode == Mode::Order).then(|| OrderGraph::new(&accesses));
         let (engine, graph) = (subject.engine(), graph.as_ref());
         let decider = Decider::new(&accesses, engine, graph, self.mode, settings.threads);
-        let values = Values::of(subject.trace());
+        let values = Values::new(subject.trace());
         let mut readers: Vec<Reader> = accesses.couples().iter().map(Reader::from).collect();
         if settings.final_reads {
             readers.extend(accesses.final_readers());

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use reweave_reorder::{Budget, Engine, Solver};
 use reweave_trace::{EventId, Trace};
 
-use crate::accesses::{Accesses, Couple, Reader};
+use crate::accesses::{Accesses, Reader, ReadsFrom};
 use crate::order::{OrderGraph, OrderSolver};
 use crate::runs::Runs;
 use crate::verdicts::{Challengers, Phases, ReadVerdicts};
@@ -125,7 +125,7 @@ impl Worker<'_, '_> {
         let Reader { var, read, writer } = *reader;
         match (read, writer, &mut self.order) {
             (Some(read), _, order) => {
-                let couple = Couple { var, read, writer };
+                let couple = ReadsFrom { var, read, writer };
                 *spent = self.runs.decide(&couple, work, verdicts);
                 if let Some(order) = order {
                     let mut left = work.saturating_sub(*spent);
@@ -172,7 +172,7 @@ pub fn verdicts(trace: &Trace, mode: Mode) -> Vec<(Witness, Option<bool>)> {
 /// The same, with about `work` steps for each read.
 #[must_use]
 pub fn verdicts_within(trace: &Trace, mode: Mode, work: u64) -> Vec<(Witness, Option<bool>)> {
-    let accesses = Accesses::of(trace);
+    let accesses = Accesses::new(trace);
     let readers: Vec<Reader> = accesses.couples().iter().map(Reader::from).collect();
     of_readers(&accesses, mode, &readers, work)
 }
@@ -180,7 +180,7 @@ pub fn verdicts_within(trace: &Trace, mode: Mode, work: u64) -> Vec<(Witness, Op
 /// The same of the implicit reads of all variables at the end of the run.
 #[must_use]
 pub fn final_verdicts(trace: &Trace, mode: Mode) -> Vec<(Witness, Option<bool>)> {
-    let accesses = Accesses::of(trace);
+    let accesses = Accesses::new(trace);
     of_readers(&accesses, mode, &accesses.final_readers(), Budget::default().work)
 }
 
@@ -211,20 +211,20 @@ pub(crate) fn expand(
     mut visit: impl FnMut(Witness, Option<bool>),
 ) {
     let Reader { var, read, writer } = *reader;
-    let mut challengers: Vec<(Option<EventId>, u32, u32)> = Vec::new();
+    let mut interfering_writes: Vec<(Option<EventId>, u32, u32)> = Vec::new();
     if writer.is_some() {
-        challengers.push((None, 0, 0));
+        interfering_writes.push((None, 0, 0));
     }
     for (line, own) in (0..).zip(accesses.lines(var)) {
         let writes = (0..).zip(accesses.writes(own).iter().copied().map(Some));
         let others = writes.filter(|&(_, write)| write != writer && write != read);
-        challengers.extend(others.map(|(at, write)| (write, line, at)));
+        interfering_writes.extend(others.map(|(at, write)| (write, line, at)));
     }
-    challengers.sort_unstable();
-    for (challenger, line, at) in challengers {
+    interfering_writes.sort_unstable();
+    for (interfering, line, at) in interfering_writes {
         for kind in WitnessKind::ALL {
             let known = verdicts.of(kind);
-            let is_in = |of: &Challengers| match challenger {
+            let is_in = |of: &Challengers| match interfering {
                 None => of.initial,
                 Some(_) => of.contains(line, at),
             };
@@ -233,7 +233,7 @@ pub(crate) fn expand(
                 (false, true) => None,
                 (false, false) => Some(false),
             };
-            visit(Witness { kind, writer, read, challenger }, verdict);
+            visit(Witness { kind, writer, read, interfering }, verdict);
         }
     }
 }

@@ -54,7 +54,7 @@ mod witness;
 
 use reweave_analysis::Analysis;
 
-pub use accesses::{Accesses, Couple};
+pub use accesses::{Accesses, ReadsFrom};
 pub use analyses::{Determinism, ORDER, PREFIX, STRICT, WITNESSES_MAX};
 pub use verdicts::{Challengers, Phases, ReadVerdicts, Verdicts};
 pub use witness::{Mode, Witness, WitnessKind};

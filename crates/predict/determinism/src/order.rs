@@ -63,7 +63,7 @@ use self::desk::{Chain, Desk};
 use self::ground::{Ground, Point};
 use self::lines::{Case, Room, Tally, Writes};
 use self::without::Without;
-use crate::accesses::{Accesses, Couple};
+use crate::accesses::{Accesses, ReadsFrom};
 use crate::verdicts::{Phases, ReadVerdicts};
 use crate::witness::{Witness, WitnessKind};
 
@@ -101,14 +101,14 @@ impl<'t> OrderGraph<'t> {
     /// The graph of the trace of `accesses`.
     #[must_use]
     pub fn new(accesses: &Accesses<'t>) -> Self {
-        let ground = Ground::of(accesses.trace());
+        let ground = Ground::new(accesses.trace());
         let is_small = ground.segments.len().saturating_mul(ground.threads_count) <= ENTRIES_MAX;
         let rows = is_small.then(|| clocks::closure(&ground, None)).flatten();
         let closure = rows.map(|rows| {
-            let successors = Successors::of(&ground, &rows);
+            let successors = Successors::new(&ground, &rows);
             Closure { rows, successors }
         });
-        Self { writes: Writes::of(accesses), ground, closure }
+        Self { writes: Writes::new(accesses), ground, closure }
     }
 
     /// Whether nothing is decided, since there are too many threads for as often as they have to do
@@ -155,7 +155,7 @@ impl<'g, 't> OrderSolver<'g, 't> {
     /// with choices, and unknown are twice as many as there are challengers.
     pub fn decide(
         &mut self,
-        couple: &Couple,
+        couple: &ReadsFrom,
         verdicts: &mut ReadVerdicts,
         budget: &mut u64,
     ) -> Phases {
@@ -199,9 +199,9 @@ impl<'g, 't> OrderSolver<'g, 't> {
     /// A full order of all events that shows `witness`, of kind 1 or 2, if there is one.
     pub fn schedule(&mut self, witness: &Witness) -> Option<Vec<EventId>> {
         let ground = &self.graph.ground;
-        let [writer, read, challenger] = [witness.writer, witness.read, witness.challenger]
+        let [writer, read, interfering] = [witness.writer, witness.read, witness.interfering]
             .map(|event| event.map(|event| ground.point(event)));
-        if witness.kind.is_void(witness.writer, witness.challenger) {
+        if witness.kind.is_void(witness.writer, witness.interfering) {
             return None;
         }
         let mut unlimited = u64::MAX;
@@ -211,9 +211,9 @@ impl<'g, 't> OrderSolver<'g, 't> {
             WitnessKind::WriterAfter => {
                 let couple = ground.loose(witness.read?)?;
                 base.patch = Some(self.without.patch(base, couple, &mut work).ok()?);
-                Chain { first: challenger, middle: read?, last: writer }
+                Chain { first: interfering, middle: read?, last: writer }
             }
-            WitnessKind::Between => Chain { first: writer, middle: challenger?, last: read },
+            WitnessKind::Between => Chain { first: writer, middle: interfering?, last: read },
             WitnessKind::WriterAbsent => return None,
         };
         self.desk.set(base, &chain, &mut work).ok()?;
@@ -222,7 +222,7 @@ impl<'g, 't> OrderSolver<'g, 't> {
 
     fn decide_writer_after<'a>(
         &'a mut self,
-        couple: &Couple,
+        couple: &ReadsFrom,
         mut tally: Tally<'a>,
         budget: &'a mut u64,
     ) -> Tally<'a> {

@@ -92,11 +92,11 @@ impl<'t> Proofs<'_, 't> {
             if self.is_hurried && !shown.all.is_empty() {
                 break;
             }
-            for &(reader, challenger) in &write.tries {
-                if shown.has(challenger) {
+            for &(reader, interfering) in &write.tries {
+                if shown.has(interfering) {
                     break;
                 }
-                if let Some((proof, seen)) = self.prove(&reader, challenger) {
+                if let Some((proof, seen)) = self.prove(&reader, interfering) {
                     self.add(&mut shown, &reader, seen, proof);
                 }
             }
@@ -106,9 +106,9 @@ impl<'t> Proofs<'_, 't> {
         }
         // What a run for the asking does not show is asked for by name, as long as it is not much.
         for write in missing.into_iter().take(if self.is_hurried { 0 } else { NAMED_MAX }) {
-            let (reader, challenger) = write.tries[0];
-            if let Some(proof) = self.prove_named(&reader, challenger) {
-                self.add(&mut shown, &reader, challenger, proof);
+            let (reader, interfering) = write.tries[0];
+            if let Some(proof) = self.prove_named(&reader, interfering) {
+                self.add(&mut shown, &reader, interfering, proof);
             }
         }
         for write in &group.writes {
@@ -119,8 +119,8 @@ impl<'t> Proofs<'_, 't> {
             // What was proven gives the same value.
             (true, true) => None,
             (true, false) => {
-                let (reader, challenger) = group.writes[0].tries[0];
-                Some(self.unproven(group, &reader, challenger))
+                let (reader, interfering) = group.writes[0].tries[0];
+                Some(self.unproven(group, &reader, interfering))
             }
         };
         Told { finding, work: self.solver.take_work() }
@@ -146,21 +146,21 @@ impl<'t> Proofs<'_, 't> {
         shown.all.push(Shown { reader: *reader, alternative, proof });
     }
 
-    /// A run that shows a witness of `reader` and `challenger`, and what the read sees in it: that
+    /// A run that shows a witness of `reader` and `interfering`, and what the read sees in it: that
     /// may be yet another write, of which the run then shows a witness.
     fn prove(
         &mut self,
         reader: &Reader,
-        challenger: Option<EventId>,
+        interfering: Option<EventId>,
     ) -> Option<(Proof, Option<EventId>)> {
         let Some(read) = reader.read else {
-            return self.prove_final(reader.writer?, challenger?);
+            return self.prove_final(reader.writer?, interfering?);
         };
         let (writer, enabled) = (reader.writer, vec![read]);
-        let must: Vec<EventId> = challenger.into_iter().collect();
+        let must: Vec<EventId> = interfering.into_iter().collect();
         let absent = writer.into_iter().collect();
         let without = Query { must, absent, enabled: enabled.clone(), ..Query::default() };
-        let order = writer.zip(challenger).into_iter().collect();
+        let order = writer.zip(interfering).into_iter().collect();
         let between = Query { order, enabled, ..Query::default() };
         for query in [without, between] {
             let Answer::Feasible(mut run) = self.solver.solve(&query) else { continue };
@@ -175,47 +175,47 @@ impl<'t> Proofs<'_, 't> {
         None
     }
 
-    /// A run in which the read of `reader` sees `challenger`.
-    fn prove_named(&mut self, reader: &Reader, challenger: Option<EventId>) -> Option<Proof> {
+    /// A run in which the read of `reader` sees `interfering`.
+    fn prove_named(&mut self, reader: &Reader, interfering: Option<EventId>) -> Option<Proof> {
         let read = reader.read?;
-        if self.is_overwritten(reader, read, challenger) {
+        if self.is_overwritten(reader, read, interfering) {
             return None;
         }
-        let Answer::Feasible(run) = self.solver.solve(&Query::sees(read, challenger)) else {
+        let Answer::Feasible(run) = self.solver.solve(&Query::sees(read, interfering)) else {
             return None;
         };
-        let goal = Goal::Sees { read, write: challenger, after: After::Stops };
+        let goal = Goal::Sees { read, write: interfering, after: After::Stops };
         self.subject.prove(run, goal).ok()
     }
 
-    /// Whether another write has to come between `challenger` and `read`.
-    fn is_overwritten(&self, reader: &Reader, read: EventId, challenger: Option<EventId>) -> bool {
+    /// Whether another write has to come between `interfering` and `read`.
+    fn is_overwritten(&self, reader: &Reader, read: EventId, interfering: Option<EventId>) -> bool {
         let (trace, needs) = (self.trace(), self.subject.engine().needs());
         let before = needs.before(read);
         self.accesses.lines(reader.var).iter().any(|line| {
             let needed = before.get(line.thread);
             let writes = self.accesses.writes(line);
             let count = writes.partition_point(|&write| trace.position(write) < needed);
-            let last = writes[..count].last().filter(|&&last| Some(last) != challenger);
+            let last = writes[..count].last().filter(|&&last| Some(last) != interfering);
             last.is_some_and(|&last| {
-                challenger.is_none_or(|challenger| {
-                    let thread = trace.event(challenger).thread;
-                    needs.of_event(last).get(thread) > trace.position(challenger)
+                interfering.is_none_or(|interfering| {
+                    let thread = trace.event(interfering).thread;
+                    needs.of_event(last).get(thread) > trace.position(interfering)
                 })
             })
         })
     }
 
-    /// A run of all events in which `challenger` comes after `writer`, and what comes last.
+    /// A run of all events in which `interfering` comes after `writer`, and what comes last.
     fn prove_final(
         &mut self,
         writer: EventId,
-        challenger: EventId,
+        interfering: EventId,
     ) -> Option<(Proof, Option<EventId>)> {
         let trace = self.trace();
         let must = self.accesses.last_events();
         let var = trace.event(writer).op.var()?;
-        let order = vec![(writer, challenger)];
+        let order = vec![(writer, interfering)];
         let Answer::Feasible(run) = self.solver.solve(&Query { must, order, ..Query::default() })
         else {
             return None;
@@ -306,7 +306,7 @@ impl<'t> Proofs<'_, 't> {
             mode: self.mode,
             writer: reader.writer,
             read: reader.read,
-            challenger: alternative.write,
+            interfering: alternative.write,
             count: alternative.count,
             is_race_free: alternative.is_race_free,
             changes_value: alternative.changes_value,

@@ -22,7 +22,10 @@
 //! decides, the other two are what its definition of a witness asks for.
 
 use reweave_base::{FxHashSet, IndexVec};
-use reweave_trace::{ConditionId, EventId, LockId, Op, SemaphoreId, Stay, ThreadId, Trace, VarId};
+use reweave_trace::{
+    AccessOp, ConditionId, ConditionOp, EventId, LockId, LockOp, ObjectOp, Op, SemaphoreId,
+    SemaphoreOp, ThreadId, ThreadOp, Trace, VarId, WaitInterval,
+};
 
 use crate::witness::{Mode, Witness, WitnessKind};
 
@@ -36,7 +39,7 @@ pub fn witnesses(trace: &Trace) -> Vec<Witness> {
     for (var, _) in trace.names().vars.entries() {
         for &read in trace.accesses(var) {
             let op = trace.event(read).op;
-            if op.is_read() && !matches!(op, Op::LooseRead(_)) {
+            if op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _)) {
                 challenge(trace, var, trace.writer(read), Some(read), &mut all);
             }
         }
@@ -69,10 +72,10 @@ fn challenge(
 ) {
     let accesses = trace.accesses(var).iter().copied();
     let writes = accesses.filter(|&access| trace.event(access).op.is_write()).map(Some);
-    for challenger in [None].into_iter().chain(writes) {
-        let is_itself = challenger.is_some() && challenger == read;
-        if challenger != writer && !is_itself {
-            let witness = |kind| Witness { kind, writer, read, challenger };
+    for interfering in [None].into_iter().chain(writes) {
+        let is_itself = interfering.is_some() && interfering == read;
+        if interfering != writer && !is_itself {
+            let witness = |kind| Witness { kind, writer, read, interfering };
             all.extend(WitnessKind::ALL.into_iter().map(witness));
         }
     }
@@ -86,8 +89,8 @@ pub fn is_feasible(trace: &Trace, witness: &Witness, mode: Mode) -> bool {
 
 /// What `witness` asks for in `mode`; none if it is infeasible by definition.
 fn question<'t>(trace: &'t Trace, witness: &Witness, mode: Mode) -> Option<Question<'t>> {
-    let Witness { kind, writer, read, challenger } = *witness;
-    if kind.is_void(writer, challenger) {
+    let Witness { kind, writer, read, interfering } = *witness;
+    if kind.is_void(writer, interfering) {
         return None;
     }
     let rules = match (mode, kind) {
@@ -101,7 +104,7 @@ fn question<'t>(trace: &'t Trace, witness: &Witness, mode: Mode) -> Option<Quest
             trace,
             rules,
             is_whole: true,
-            order: chain(&[writer, challenger]),
+            order: chain(&[writer, interfering]),
             must: Vec::new(),
             absent: None,
             free: None,
@@ -109,9 +112,9 @@ fn question<'t>(trace: &'t Trace, witness: &Witness, mode: Mode) -> Option<Quest
         });
     };
     let (order, last, absent) = match kind {
-        WitnessKind::WriterAfter => (chain(&[challenger, Some(read), writer]), writer, None),
-        WitnessKind::Between => (chain(&[writer, challenger, Some(read)]), Some(read), None),
-        WitnessKind::WriterAbsent => (chain(&[challenger, Some(read)]), Some(read), writer),
+        WitnessKind::WriterAfter => (chain(&[interfering, Some(read), writer]), writer, None),
+        WitnessKind::Between => (chain(&[writer, interfering, Some(read)]), Some(read), None),
+        WitnessKind::WriterAbsent => (chain(&[interfering, Some(read)]), Some(read), writer),
     };
     Some(Question {
         trace,
@@ -259,7 +262,10 @@ impl Question<'_> {
         let signals = self.trace.signals();
         let has_happened = |event| self.has_happened(state, event);
         match self.trace.event(event).op {
-            Op::Read(var) | Op::AtomicRead(var, _) | Op::AtomicUpdate(var, _) => {
+            Op::Access(
+                AccessOp::Read | AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_),
+                var,
+            ) => {
                 let writer = self.trace.writer(event);
                 let is_kept = match self.rules {
                     Rules::Edges | Rules::Loose => writer.is_none_or(has_happened),
@@ -267,42 +273,49 @@ impl Question<'_> {
                 };
                 self.free == Some(event) || is_kept
             }
-            Op::Acquire(lock) => !self.is_held(state, event, lock, &[Hold::Alone, Hold::Together]),
-            Op::AcquireShared(lock) => !self.is_held(state, event, lock, &[Hold::Alone]),
-            Op::Join(child) => self.is_started(state, child) && self.next(state, child).is_none(),
-            Op::Notify(condition) => self.may_notify(state, event, condition, true),
-            Op::NotifyAll(condition) => self.may_notify(state, event, condition, false),
-            Op::Wake(_) => {
+            Op::Lock(LockOp::Acquire, lock) => {
+                !self.is_held(state, event, lock, &[Hold::Alone, Hold::Together])
+            }
+            Op::Lock(LockOp::AcquireShared, lock) => {
+                !self.is_held(state, event, lock, &[Hold::Alone])
+            }
+            Op::Thread(ThreadOp::Join, child) => {
+                self.is_started(state, child) && self.next(state, child).is_none()
+            }
+            Op::Condition(ConditionOp::Notify, condition) => {
+                self.may_notify(state, event, condition, true)
+            }
+            Op::Condition(ConditionOp::NotifyAll, condition) => {
+                self.may_notify(state, event, condition, false)
+            }
+            Op::Condition(ConditionOp::Wake, _) => {
                 signals.stay(event).and_then(|stay| stay.notify).is_some_and(has_happened)
             }
-            Op::Arrive(_) | Op::Depart(_) => {
+            Op::Barrier(..) => {
                 let round = signals.needed_round(event).map(|round| signals.round(round));
                 round.is_none_or(|round| round.arrivals.iter().copied().all(has_happened))
             }
-            Op::Take(semaphore) => match self.trace.declared().start(semaphore) {
-                Some(start) if self.rules != Rules::Edges => {
-                    self.tokens(state, semaphore, start) > 0
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+                match self.trace.declared().start(semaphore) {
+                    Some(start) if self.rules != Rules::Edges => {
+                        self.tokens(state, semaphore, start) > 0
+                    }
+                    _ => signals.post(event).is_none_or(has_happened),
                 }
-                _ => signals.post(event).is_none_or(has_happened),
-            },
-            Op::Free(object) => {
-                let is_birth = |&id: &EventId| self.trace.event(id).op == Op::Alloc(object);
+            }
+            Op::Object(ObjectOp::Free, object) => {
+                let is_birth =
+                    |&id: &EventId| self.trace.event(id).op == Op::Object(ObjectOp::Alloc, object);
                 self.ids().filter(is_birth).all(has_happened)
             }
-            Op::Write(_)
-            | Op::LooseRead(_)
-            | Op::AtomicWrite(..)
+            Op::Access(AccessOp::Write | AccessOp::UnknownRead | AccessOp::AtomicWrite(_), _)
             | Op::Fence(_)
-            | Op::Release(_)
-            | Op::ReleaseShared(_)
-            | Op::Request(_)
-            | Op::Fork(_)
-            | Op::Wait(_)
-            | Op::Timeout(_)
-            | Op::Post(_)
-            | Op::Alloc(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
+            | Op::Thread(ThreadOp::Fork, _)
+            | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
+            | Op::Semaphore(SemaphoreOp::Post, _)
+            | Op::Object(ObjectOp::Alloc, _)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => true,
         }
@@ -326,8 +339,8 @@ impl Question<'_> {
     fn tokens(&self, state: &State, semaphore: SemaphoreId, start: u32) -> i64 {
         let happened = self.ids().filter(|&id| self.has_happened(state, id));
         let changes = happened.map(|id| match self.trace.event(id).op {
-            Op::Post(other) if other == semaphore => 1,
-            Op::Take(other) if other == semaphore => -1,
+            Op::Semaphore(SemaphoreOp::Post, other) if other == semaphore => 1,
+            Op::Semaphore(SemaphoreOp::Take, other) if other == semaphore => -1,
             _ => 0,
         });
         i64::from(start) + changes.sum::<i64>()
@@ -338,7 +351,7 @@ impl Question<'_> {
     /// out.
     fn may_notify(&self, state: &State, notify: EventId, on: ConditionId, wakes_one: bool) -> bool {
         let has_happened = |event| self.has_happened(state, event);
-        let is_waiting = |stay: &&Stay| {
+        let is_waiting = |stay: &&WaitInterval| {
             has_happened(stay.begin)
                 && !stay.end.is_some_and(has_happened)
                 && !stay.notify.is_some_and(has_happened)
@@ -350,7 +363,7 @@ impl Question<'_> {
             return woken.all(|stay| has_happened(stay.begin));
         }
         let mut others = stays.iter().filter(|stay| {
-            self.trace.event(stay.wait).op == Op::Wait(on)
+            self.trace.event(stay.wait).op == Op::Condition(ConditionOp::Wait, on)
                 && stay.notify != Some(notify)
                 && !stay.is_spared_by(notify)
         });
@@ -369,12 +382,10 @@ enum Hold {
 /// How often a thread that did `past` has taken `lock` so without giving it back.
 fn depth(trace: &Trace, past: &[EventId], lock: LockId, hold: Hold) -> i64 {
     let changes = past.iter().map(|&event| match (trace.event(event).op, hold) {
-        (Op::Acquire(other), Hold::Alone) | (Op::AcquireShared(other), Hold::Together) => {
-            i64::from(other == lock)
-        }
-        (Op::Release(other), Hold::Alone) | (Op::ReleaseShared(other), Hold::Together) => {
-            -i64::from(other == lock)
-        }
+        (Op::Lock(LockOp::Acquire, other), Hold::Alone)
+        | (Op::Lock(LockOp::AcquireShared, other), Hold::Together) => i64::from(other == lock),
+        (Op::Lock(LockOp::Release, other), Hold::Alone)
+        | (Op::Lock(LockOp::ReleaseShared, other), Hold::Together) => -i64::from(other == lock),
         _ => 0,
     });
     changes.sum()

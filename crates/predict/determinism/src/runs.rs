@@ -26,11 +26,11 @@
 mod between;
 mod earlier;
 
-use reweave_order::needs::Needs;
+use reweave_order::needs::MustHappenBefore;
 use reweave_reorder::{Answer, Query, Solver, View};
 use reweave_trace::{EventId, Reordering, Trace, VarId};
 
-use crate::accesses::{Accesses, Couple};
+use crate::accesses::{Accesses, ReadsFrom};
 use crate::verdicts::{ReadVerdicts, Verdicts};
 use crate::witness::{Mode, WitnessKind};
 
@@ -39,7 +39,7 @@ use crate::witness::{Mode, WitnessKind};
 pub(crate) struct Runs<'a, 't> {
     accesses: &'a Accesses<'t>,
     solver: Solver<'a, 't>,
-    needs: &'a Needs<'t>,
+    needs: &'a MustHappenBefore<'t>,
     mode: Mode,
     /// Work that is left for the read at hand.
     work_left: u64,
@@ -63,7 +63,7 @@ impl<'a, 't> Runs<'a, 't> {
     /// steps; gives the work that was done.
     pub(crate) fn decide(
         &mut self,
-        couple: &Couple,
+        couple: &ReadsFrom,
         work: u64,
         verdicts: &mut ReadVerdicts,
     ) -> u64 {
@@ -157,7 +157,7 @@ impl<'a, 't> Runs<'a, 't> {
     }
 
     /// Kind 3.
-    fn decide_absent(&mut self, couple: &Couple, writer: EventId, verdicts: &mut Verdicts) {
+    fn decide_absent(&mut self, couple: &ReadsFrom, writer: EventId, verdicts: &mut Verdicts) {
         let trace = self.trace();
         let before = self.needs.before(couple.read);
         if before.get(trace.event(writer).thread) > trace.position(writer) {
@@ -171,9 +171,9 @@ impl<'a, 't> Runs<'a, 't> {
             })
             .collect();
         let loose = self.mode == Mode::Order;
-        self.decide_earlier(couple, &limits, verdicts, |runs, challenger| {
+        self.decide_earlier(couple, &limits, verdicts, |runs, interfering| {
             runs.ask(&Query {
-                must: challenger.into_iter().collect(),
+                must: interfering.into_iter().collect(),
                 absent: vec![writer],
                 enabled: vec![couple.read],
                 loose,
@@ -185,7 +185,7 @@ impl<'a, 't> Runs<'a, 't> {
     /// Kind 1: what shows it also shows kind 3, if it is cut off before the writer.
     fn decide_after(
         &mut self,
-        couple: &Couple,
+        couple: &ReadsFrom,
         writer: EventId,
         absent: &Verdicts,
         verdicts: &mut Verdicts,
@@ -197,22 +197,22 @@ impl<'a, 't> Runs<'a, 't> {
         for (line, range) in absent.feasible.ranges.iter().chain(&absent.unknown.ranges) {
             limits[*line as usize] = limits[*line as usize].max(range.end);
         }
-        self.decide_earlier(couple, &limits, verdicts, |runs, challenger| {
-            runs.ask_after(couple.read, writer, challenger)
+        self.decide_earlier(couple, &limits, verdicts, |runs, interfering| {
+            runs.ask_after(couple.read, writer, interfering)
         });
     }
 
-    fn ask_after(&mut self, read: EventId, writer: EventId, challenger: Option<EventId>) -> Asked {
+    fn ask_after(&mut self, read: EventId, writer: EventId, interfering: Option<EventId>) -> Asked {
         // A writer that reads must find what it saw, so that it matters where the read stands.
         if !self.trace().event(writer).op.is_read() {
-            let must = challenger.into_iter().collect();
+            let must = interfering.into_iter().collect();
             let asked = self.ask(&Query { must, enabled: vec![read, writer], ..Query::default() });
             if self.mode == Mode::Strict || !matches!(asked, Asked::None) {
                 return asked;
             }
         }
         let mut order: Vec<(EventId, EventId)> =
-            challenger.into_iter().map(|write| (write, read)).collect();
+            interfering.into_iter().map(|write| (write, read)).collect();
         order.push((read, writer));
         let stop = if self.mode == Mode::Strict { vec![read] } else { Vec::new() };
         self.ask(&Query { order, views: vec![(read, View::Any)], stop, ..Query::default() })

@@ -4,7 +4,7 @@
 //! tells nothing; the initial value is what a read saw that saw no write.
 
 use reweave_base::IndexVec;
-use reweave_trace::{EventId, Op, Trace, VarId};
+use reweave_trace::{AccessOp, EventId, Op, Trace, VarId};
 
 use crate::accesses::Reader;
 
@@ -17,13 +17,13 @@ pub(crate) struct Values<'t> {
 }
 
 impl<'t> Values<'t> {
-    pub(crate) fn of(trace: &'t Trace) -> Self {
+    pub(crate) fn new(trace: &'t Trace) -> Self {
         if !trace.has_values() {
             return Self { trace, initial: IndexVec::new() };
         }
         let mut initial = IndexVec::from_elem(None, trace.names().vars.len());
         for (id, event) in trace.events() {
-            if let Op::Read(var) | Op::AtomicRead(var, _) = event.op
+            if let Op::Access(AccessOp::Read | AccessOp::AtomicRead(_), var) = event.op
                 && trace.writer(id).is_none()
             {
                 initial[var] = initial[var].or_else(|| trace.value(id));
@@ -49,7 +49,7 @@ impl<'t> Values<'t> {
     /// The value that `event` read or wrote.
     fn value(&self, event: EventId) -> Option<i64> {
         match self.trace.event(event).op {
-            Op::AtomicUpdate(..) => None,
+            Op::Access(AccessOp::AtomicUpdate(_), _) => None,
             _ => self.trace.value(event),
         }
     }

@@ -34,10 +34,10 @@ impl WitnessKind {
     /// Whether no reordering shows a witness of this kind, there being no such events: an initial
     /// value is there before everything else.
     #[must_use]
-    pub const fn is_void(self, writer: Option<EventId>, challenger: Option<EventId>) -> bool {
+    pub const fn is_void(self, writer: Option<EventId>, interfering: Option<EventId>) -> bool {
         match self {
             Self::WriterAfter | Self::WriterAbsent => writer.is_none(),
-            Self::Between => challenger.is_none(),
+            Self::Between => interfering.is_none(),
         }
     }
 }
@@ -52,7 +52,7 @@ pub struct Witness {
     /// The read; none is the implicit read of the variable at the end of the run.
     pub read: Option<EventId>,
     /// The other write; none is the initial value.
-    pub challenger: Option<EventId>,
+    pub interfering: Option<EventId>,
 }
 
 /// Which reorderings count.
@@ -75,7 +75,7 @@ impl Mode {
 
     /// How reports spell it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Order => "order",
             Self::Prefix => "prefix",
@@ -86,6 +86,6 @@ impl Mode {
 
 impl Display for Mode {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
+        f.pad(self.as_str())
     }
 }

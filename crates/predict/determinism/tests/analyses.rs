@@ -39,7 +39,7 @@ fn tells(analysis: &Determinism, text: &str, settings: &Settings, expected: &Exp
     for finding in findings {
         let it = detail(&finding);
         let kind = it.witness_kind;
-        let names = [it.writer, it.read, it.challenger].map(number);
+        let names = [it.writer, it.read, it.interfering].map(number);
         _ = writeln!(out, "{} {kind} {names:?} {}", finding.guarantee(), finding.message);
         for other in it.alternatives() {
             let (write, count) = (number(other.write), other.count);

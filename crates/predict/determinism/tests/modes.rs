@@ -67,22 +67,22 @@ fn every_read_of_a_known_writer_is_challenged_by_every_other_write() {
 /// Accesses among all other operations, each kind with those that it goes with.
 const SCOPES: [Scope; 13] = {
     use OpKind::*;
-    let counted = Scope::of(&[Write, Read, Post, Take]).events(5);
-    let together = Scope::of(&[Write, Read, Arrive, Depart]).events(5);
+    let counted = Scope::new(&[Write, Read, Post, Take]).events(5);
+    let together = Scope::new(&[Write, Read, Arrive, Depart]).events(5);
     [
         Scope::LOCKS.events(6),
         Scope::LOCKS.threads(3).things(2).events(4),
-        Scope::of(&[Write, Read, Acquire, Release, AcquireShared, ReleaseShared]).events(5),
+        Scope::new(&[Write, Read, Acquire, Release, AcquireShared, ReleaseShared]).events(5),
         Scope::FORKS.threads(3).events(5),
-        Scope::of(&[Write, Read, Wait, Wake, Timeout, Notify, NotifyAll]).events(5),
-        Scope::of(&[Write, Read, Acquire, Release, Wait, Notify]).events(5),
+        Scope::new(&[Write, Read, Wait, Wake, Timeout, Notify, NotifyAll]).events(5),
+        Scope::new(&[Write, Read, Acquire, Release, Wait, Notify]).events(5),
         together,
         Scope { parties: Some(2), ..together },
         counted,
         Scope { start: Some(1), ..counted },
-        Scope::of(&[Write, Read, AtomicUpdate]).threads(3).events(5),
+        Scope::new(&[Write, Read, AtomicUpdate]).threads(3).events(5),
         Scope::ATOMICS.threads(3).events(4),
-        Scope::of(&[Write, Read, Alloc, Free]).events(5),
+        Scope::new(&[Write, Read, Alloc, Free]).events(5),
     ]
 };
 

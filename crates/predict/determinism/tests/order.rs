@@ -10,15 +10,15 @@ use reweave_base::{FxHashMap, Id, Rng};
 use reweave_determinism::order::reference::{self, Outcome};
 use reweave_determinism::order::{OrderGraph, OrderSolver};
 use reweave_determinism::{
-    Accesses, Challengers, Couple, Mode, Phases, ReadVerdicts, Witness, WitnessKind,
+    Accesses, Challengers, Mode, Phases, ReadVerdicts, ReadsFrom, Witness, WitnessKind,
 };
 use reweave_testkit::{Scope, Shape, draw, generate, soak, trace, traces};
-use reweave_trace::{EventId, Op, OpKind, Trace, TraceBuilder, VarId};
+use reweave_trace::{AccessOp, EventId, LockOp, Op, OpKind, Trace, TraceBuilder, VarId};
 
 const KINDS: [WitnessKind; 2] = [WitnessKind::WriterAfter, WitnessKind::Between];
 
 /// All challengers of a read that saw `writer`.
-fn challengers(
+fn interfering_writes(
     accesses: &Accesses<'_>,
     var: VarId,
     writer: Option<EventId>,
@@ -29,17 +29,17 @@ fn challengers(
     writer.map(|_| None).into_iter().chain(others).collect()
 }
 
-/// Whether `known` has `challenger`.
+/// Whether `known` has `interfering`.
 fn has(
     accesses: &Accesses<'_>,
     var: VarId,
     known: &Challengers,
-    challenger: Option<EventId>,
+    interfering: Option<EventId>,
 ) -> bool {
-    let Some(challenger) = challenger else { return known.initial };
+    let Some(interfering) = interfering else { return known.initial };
     known.ranges.iter().any(|(line, range)| {
         let writes = accesses.writes(&accesses.lines(var)[*line as usize]);
-        writes[range.start as usize..range.end as usize].contains(&challenger)
+        writes[range.start as usize..range.end as usize].contains(&interfering)
     })
 }
 
@@ -97,11 +97,11 @@ fn check_read(
     seen: &mut Seen,
 ) {
     let trace = accesses.trace();
-    let challengers = challengers(accesses, var, writer, read);
+    let interfering_writes = interfering_writes(accesses, var, writer, read);
     let mut verdicts = ReadVerdicts::default();
     let mut budget = u64::MAX;
     let phases = match read {
-        Some(read) => solver.decide(&Couple { var, read, writer }, &mut verdicts, &mut budget),
+        Some(read) => solver.decide(&ReadsFrom { var, read, writer }, &mut verdicts, &mut budget),
         None => solver.decide_final(
             var,
             writer.expect("something wrote it"),
@@ -111,15 +111,15 @@ fn check_read(
     };
     let witnesses: Vec<Witness> = KINDS
         .into_iter()
-        .flat_map(|kind| challengers.iter().map(move |&challenger| (kind, challenger)))
-        .map(|(kind, challenger)| Witness { kind, writer, read, challenger })
+        .flat_map(|kind| interfering_writes.iter().map(move |&interfering| (kind, interfering)))
+        .map(|(kind, interfering)| Witness { kind, writer, read, interfering })
         .collect();
     let (mut defined, mut counts) = expected(trace, &witnesses);
     if read.is_none() {
         // Nothing comes after the end: the reference knows no event that it could put there.
-        counts = Phases { infeasible: challengers.len() as u64, ..Phases::default() };
-        counts.add(&expected(trace, &witnesses[challengers.len()..]).1);
-        for witness in &witnesses[..challengers.len()] {
+        counts = Phases { infeasible: interfering_writes.len() as u64, ..Phases::default() };
+        counts.add(&expected(trace, &witnesses[interfering_writes.len()..]).1);
+        for witness in &witnesses[..interfering_writes.len()] {
             defined.insert(*witness, Some(false));
         }
     }
@@ -128,8 +128,8 @@ fn check_read(
     assert!(phases.explored_graphs <= phases.possible_graphs, "{}", what());
     for witness in &witnesses {
         let known = verdicts.of(witness.kind);
-        assert!(!has(accesses, var, &known.unknown, witness.challenger), "{}", what());
-        let is_feasible = has(accesses, var, &known.feasible, witness.challenger);
+        assert!(!has(accesses, var, &known.unknown, witness.interfering), "{}", what());
+        let is_feasible = has(accesses, var, &known.feasible, witness.interfering);
         if let Some(defined) = defined[witness] {
             assert_eq!(is_feasible, defined, "{witness:?}\n{}", what());
         } else {
@@ -158,7 +158,7 @@ fn check_read(
 #[track_caller]
 fn check(trace: &Trace) -> Seen {
     let mut seen = Seen::default();
-    let accesses = Accesses::of(trace);
+    let accesses = Accesses::new(trace);
     let graph = OrderGraph::new(&accesses);
     let mut solver = OrderSolver::new(&graph);
     for couple in accesses.couples() {
@@ -180,7 +180,7 @@ fn worked_witnesses_are_decided_as_an_explicit_search_decides_them() {
     let mut counts = [0; 3];
     for vector in common::vectors::all() {
         check(&vector.trace);
-        let accesses = Accesses::of(&vector.trace);
+        let accesses = Accesses::new(&vector.trace);
         let graph = OrderGraph::new(&accesses);
         let mut solver = OrderSolver::new(&graph);
         for expected in &vector.witnesses {
@@ -254,7 +254,7 @@ fn sections_in_shared_mode_do_not_exclude_each_other() {
 fn all_choice_graphs_of_the_sixth_figure_have_a_cycle() {
     let lines: Vec<String> = NO_CHOICE.split_whitespace().map(str::to_owned).collect();
     let trace = parse(&lines).unwrap();
-    let accesses = Accesses::of(&trace);
+    let accesses = Accesses::new(&trace);
     let graph = OrderGraph::new(&accesses);
     let mut verdicts = ReadVerdicts::default();
     let couple = accesses.couples().iter().find(|couple| couple.writer.is_none()).unwrap();
@@ -280,7 +280,7 @@ fn choices_too_many_to_count_are_counted_as_the_most() {
         let (events, threads, locks, vars) = (200, 3, 6, 20);
         let config = reweave_workload::Config { events, threads, locks, vars, seed, shape };
         let trace = reweave_workload::generate(&config);
-        let accesses = Accesses::of(&trace);
+        let accesses = Accesses::new(&trace);
         let graph = OrderGraph::new(&accesses);
         let mut solver = OrderSolver::new(&graph);
         for couple in accesses.couples().iter().step_by(3) {
@@ -325,7 +325,7 @@ proptest! {
 
     #[test]
     fn the_phases_agree_with_a_search_of_all_orders(trace in traces(CROWDED.events(12))) {
-        let accesses = Accesses::of(&trace);
+        let accesses = Accesses::new(&trace);
         let graph = OrderGraph::new(&accesses);
         let mut solver = OrderSolver::new(&graph);
         let all = reweave_determinism::reference::witnesses(&trace);
@@ -355,7 +355,7 @@ proptest! {
 #[test]
 fn every_small_trace_is_decided_as_defined() {
     const ACCESSES_AND_LOCKS: Scope = Scope::LOCKS.events(6);
-    const SHARED: Scope = Scope::of(&[
+    const SHARED: Scope = Scope::new(&[
         OpKind::Write,
         OpKind::Read,
         OpKind::Acquire,
@@ -364,10 +364,10 @@ fn every_small_trace_is_decided_as_defined() {
         OpKind::ReleaseShared,
     ]);
     const UPDATES: Scope =
-        Scope::of(&[OpKind::Write, OpKind::AtomicUpdate, OpKind::Read]).threads(3).events(5);
+        Scope::new(&[OpKind::Write, OpKind::AtomicUpdate, OpKind::Read]).threads(3).events(5);
     const SIGNALS: Scope =
-        Scope::of(&[OpKind::Write, OpKind::Read, OpKind::Wait, OpKind::Wake, OpKind::Notify]);
-    const COUNTING: Scope = Scope::of(&[
+        Scope::new(&[OpKind::Write, OpKind::Read, OpKind::Wait, OpKind::Wake, OpKind::Notify]);
+    const COUNTING: Scope = Scope::new(&[
         OpKind::Write,
         OpKind::Read,
         OpKind::Arrive,
@@ -435,12 +435,12 @@ fn parse(lines: &[String]) -> Option<Trace> {
         let (word, operand) = rest.strip_suffix(')')?.split_once('(')?;
         let thread = builder.thread(thread);
         let op = match word {
-            "r" => Op::Read(builder.var(operand)),
-            "w" => Op::Write(builder.var(operand)),
-            "acq" => Op::Acquire(builder.lock(operand)),
-            "rel" => Op::Release(builder.lock(operand)),
-            "racq" => Op::AcquireShared(builder.lock(operand)),
-            "rrel" => Op::ReleaseShared(builder.lock(operand)),
+            "r" => Op::Access(AccessOp::Read, builder.var(operand)),
+            "w" => Op::Access(AccessOp::Write, builder.var(operand)),
+            "acq" => Op::Lock(LockOp::Acquire, builder.lock(operand)),
+            "rel" => Op::Lock(LockOp::Release, builder.lock(operand)),
+            "racq" => Op::Lock(LockOp::AcquireShared, builder.lock(operand)),
+            "rrel" => Op::Lock(LockOp::ReleaseShared, builder.lock(operand)),
             _ => return None,
         };
         builder.push(thread, op, site);
@@ -459,7 +459,7 @@ fn some_variations_have_choices_that_are_all_cyclic() {
 
 /// With `budget` the verdicts are those without, or unknown, and the phases count every witness.
 fn check_budget(trace: &Trace, budget: u64) -> Result<(), TestCaseError> {
-    let accesses = Accesses::of(trace);
+    let accesses = Accesses::new(trace);
     let graph = OrderGraph::new(&accesses);
     let (mut solver, mut fresh) = (OrderSolver::new(&graph), OrderSolver::new(&graph));
     for couple in accesses.couples() {
@@ -469,9 +469,11 @@ fn check_budget(trace: &Trace, budget: u64) -> Result<(), TestCaseError> {
         let unknown: u64 = some.kinds.iter().map(|kind| kind.unknown.count()).sum();
         let known = phases.infeasible + phases.feasible + phases.with_choices;
         prop_assert_eq!(known + unknown, 2 * accesses.challengers_count(couple));
-        for challenger in challengers(&accesses, couple.var, couple.writer, Some(couple.read)) {
+        for interfering in
+            interfering_writes(&accesses, couple.var, couple.writer, Some(couple.read))
+        {
             for kind in KINDS {
-                let is_in = |known: &Challengers| has(&accesses, couple.var, known, challenger);
+                let is_in = |known: &Challengers| has(&accesses, couple.var, known, interfering);
                 let is_feasible = is_in(&some.of(kind).feasible);
                 let is_unknown = is_in(&some.of(kind).unknown);
                 prop_assert!(!is_feasible || !is_unknown);
@@ -485,10 +487,10 @@ fn check_budget(trace: &Trace, budget: u64) -> Result<(), TestCaseError> {
 #[test]
 fn verdicts_do_not_depend_on_what_was_decided_before() {
     let trace = generate::random(CROWDED.events(200), 3);
-    let accesses = Accesses::of(&trace);
+    let accesses = Accesses::new(&trace);
     let graph = OrderGraph::new(&accesses);
     let mut solver = OrderSolver::new(&graph);
-    let decide = |solver: &mut OrderSolver<'_, '_>, couple: &Couple| {
+    let decide = |solver: &mut OrderSolver<'_, '_>, couple: &ReadsFrom| {
         let (mut verdicts, mut budget) = (ReadVerdicts::default(), 5_000);
         let phases = solver.decide(couple, &mut verdicts, &mut budget);
         (verdicts, phases, budget)
@@ -508,12 +510,12 @@ fn too_many_threads_leave_all_but_what_is_so_by_definition_unknown() {
     let (site, var, other) = (builder.site("here"), builder.var("x"), builder.var("y"));
     for thread in 0..9_000 {
         let thread = builder.thread(&thread.to_string());
-        builder.push(thread, Op::Write(other), site);
-        builder.push(thread, Op::Read(var), site);
-        builder.push(thread, Op::Write(var), site);
+        builder.push(thread, Op::Access(AccessOp::Write, other), site);
+        builder.push(thread, Op::Access(AccessOp::Read, var), site);
+        builder.push(thread, Op::Access(AccessOp::Write, var), site);
     }
     let trace = builder.finish().unwrap();
-    let accesses = Accesses::of(&trace);
+    let accesses = Accesses::new(&trace);
     let graph = OrderGraph::new(&accesses);
     assert!(graph.is_too_large());
     let mut solver = OrderSolver::new(&graph);
@@ -537,7 +539,7 @@ fn phases_add_up_to_millions_of_witnesses() {
         let (events, threads, locks, vars, seed) = (8_000, 3, 18, 12, 1);
         let config = reweave_workload::Config { events, threads, locks, vars, seed, shape };
         let trace = reweave_workload::generate(&config);
-        let accesses = Accesses::of(&trace);
+        let accesses = Accesses::new(&trace);
         let begin = Instant::now();
         let graph = OrderGraph::new(&accesses);
         let mut solver = OrderSolver::new(&graph);
@@ -545,13 +547,13 @@ fn phases_add_up_to_millions_of_witnesses() {
         for couple in accesses.couples() {
             phases.add(&solver.decide(couple, &mut verdicts, &mut 10_000_000));
         }
-        println!("{}: {:?}", shape.word(), begin.elapsed());
+        println!("{}: {:?}", shape.as_str(), begin.elapsed());
         let Phases { infeasible, feasible, with_choices, feasible_with_choices, .. } = phases;
         let count = infeasible + feasible + with_choices;
         table += &format!(
             "{}: {count} witnesses, {infeasible} infeasible, {feasible} feasible, {with_choices} \
              with choices, {feasible_with_choices} of these feasible, {} graphs explored\n",
-            shape.word(),
+            shape.as_str(),
             phases.explored_graphs
         );
     }

@@ -15,7 +15,7 @@ fn check(drawing: &str, expected: &Expect) {
     let mut text = String::new();
     for (witness, modes) in verdicts::defined(&trace).into_iter().chain(verdicts::finals(&trace)) {
         let feasible = Mode::ALL.into_iter().zip(modes).filter(|&(_, is_feasible)| is_feasible);
-        let words: Vec<&str> = feasible.map(|(mode, _)| mode.word()).collect();
+        let words: Vec<&str> = feasible.map(|(mode, _)| mode.as_str()).collect();
         if !words.is_empty() {
             text += &format!("{}: {}\n", verdicts::spell(&witness), words.join(" "));
         }

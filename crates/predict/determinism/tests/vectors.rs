@@ -76,12 +76,12 @@ fn the_paper_takes_five_events_as_feasible_that_are_not() {
         r(x)
         ",
     );
-    let [writer, read, challenger] = events(&[4, 5, 1])[..] else { unreachable!() };
+    let [writer, read, interfering] = events(&[4, 5, 1])[..] else { unreachable!() };
     let witness = Witness {
         kind: WitnessKind::Between,
         writer: Some(writer),
         read: Some(read),
-        challenger: Some(challenger),
+        interfering: Some(interfering),
     };
     assert!(reference::witnesses(&trace).contains(&witness));
     let feasible = Mode::ALL.map(|mode| reference::is_feasible(&trace, &witness, mode));

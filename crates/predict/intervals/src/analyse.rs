@@ -82,7 +82,7 @@ pub struct Bits {
 impl Bits {
     /// Those of the `values` on `graph`.
     #[must_use]
-    pub fn of<D: Domain>(ctp: &Ctp, graph: &Graph, values: &Values<D>) -> Self {
+    pub fn new<D: Domain>(ctp: &Ctp, graph: &Graph, values: &Values<D>) -> Self {
         Self { local: local_bits(values), global: global_bits(ctp, graph, values) }
     }
 }
@@ -153,7 +153,7 @@ pub fn analyse<D: Domain>(
             propagation.rounds_max = 0;
         }
         let values = (is_last || fits).then(|| propagate::<D>(ctp, &graph, &propagation));
-        let bits = values.as_ref().map(|values| Bits::of(ctp, &graph, values));
+        let bits = values.as_ref().map(|values| Bits::new(ctp, &graph, values));
         graphs.push(Examined { graph, values, bits });
     }
     let best = graphs.last().and_then(|examined| examined.values.as_ref());

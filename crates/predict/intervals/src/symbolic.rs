@@ -89,7 +89,7 @@ pub struct StepRanges {
 impl StepRanges {
     /// What `values` say of each step.
     #[must_use]
-    pub fn of<D: Domain>(values: &Values<D>) -> Self {
+    pub fn new<D: Domain>(values: &Values<D>) -> Self {
         let steps = &values.steps;
         let bounds = |value: &Option<D>| value.as_ref().map(D::bounds);
         Self {

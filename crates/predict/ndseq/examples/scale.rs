@@ -11,7 +11,7 @@ use std::time::Instant;
 use reweave_base::Rng;
 use reweave_ndseq::{Answer, Known, Settings, infer};
 use reweave_trace::{
-    EventId, Extent, Flow, Instance, InstanceId, LocalId, MemoryOrder, Op, StaticBlock,
+    AccessOp, EventId, Extent, Flow, Instance, InstanceId, LocalId, MemoryOrder, Op, StaticBlock,
     StaticBlockId, Step, Trace, TraceBuilder, VarId,
 };
 
@@ -325,7 +325,14 @@ impl Retry {
         match step {
             0 => {
                 thread.version = self.versions[thread.program];
-                self.emit(thread, Op::Read(var), &[], Some("previous"), control, instance);
+                self.emit(
+                    thread,
+                    Op::Access(AccessOp::Read, var),
+                    &[],
+                    Some("previous"),
+                    control,
+                    instance,
+                );
             }
             _ if step <= filler + 1 => {
                 let uses: &[&str] = if step == 1 { &["previous"] } else { &["current"] };
@@ -338,18 +345,18 @@ impl Retry {
                 let op = if succeeds {
                     self.versions[thread.program] += 1;
                     thread.done = true;
-                    Op::AtomicUpdate(var, MemoryOrder::SeqCst)
+                    Op::Access(AccessOp::AtomicUpdate(MemoryOrder::SeqCst), var)
                 } else {
-                    Op::AtomicRead(var, MemoryOrder::SeqCst)
+                    Op::Access(AccessOp::AtomicRead(MemoryOrder::SeqCst), var)
                 };
                 self.emit(thread, op, &uses, Some("swapped"), control, instance);
             }
             _ if counted > 0 && step == filler + 3 => {
-                let op = Op::Read(self.statistics);
+                let op = Op::Access(AccessOp::Read, self.statistics);
                 self.emit(thread, op, &[], Some("count"), control, instance);
             }
             _ if counted > 0 && step == filler + 4 => {
-                let op = Op::Write(self.statistics);
+                let op = Op::Access(AccessOp::Write, self.statistics);
                 self.emit(thread, op, &["count"], None, control, instance);
             }
             _ => {
@@ -369,10 +376,10 @@ impl Retry {
         let var = self.vars[thread.program];
         let instance = self.instance(thread, None, 0, thread.body, 2 + step);
         if step == 0 {
-            self.emit(thread, Op::Read(var), &[], Some("t"), None, instance);
+            self.emit(thread, Op::Access(AccessOp::Read, var), &[], Some("t"), None, instance);
             return false;
         }
-        self.emit(thread, Op::Write(var), &["t"], None, None, instance);
+        self.emit(thread, Op::Access(AccessOp::Write, var), &["t"], None, None, instance);
         true
     }
 }

@@ -14,15 +14,15 @@
 //! For a variable with `w` writes, `r` reads and `t` writing threads there are at most
 //! `(w + r) log t` edges. Section 3.3 of Burnim et al.
 
-use reweave_base::{FxHashMap, Id, IndexVec, Rows};
-use reweave_trace::{Flow, LocalId, Op, ThreadId, Trace};
+use reweave_base::{CsrTable, FxHashMap, Id, IndexVec};
+use reweave_trace::{Flow, LocalId, Op, ThreadId, ThreadOp, Trace};
 
 use crate::events::{Events, NodeId};
 
 /// The direct sources of every event and junction.
 #[derive(Clone, Debug)]
 pub struct Dependences {
-    sources: Rows<NodeId, NodeId>,
+    sources: CsrTable<NodeId, NodeId>,
     events_count: usize,
 }
 
@@ -35,7 +35,7 @@ impl Dependences {
         add_shared(events, &mut graph);
         let Graph { edges, nodes_count } = graph;
         let filler = NodeId::from_index(0);
-        let sources = Rows::group(nodes_count, filler, || edges.iter().copied());
+        let sources = CsrTable::group(nodes_count, filler, || edges.iter().copied());
         Self { sources, events_count: events.len() }
     }
 
@@ -78,10 +78,10 @@ impl Dependences {
 
     /// The same edges the other way round: for each node those that it leads to.
     #[must_use]
-    pub fn targets(&self) -> Rows<NodeId, NodeId> {
+    pub fn targets(&self) -> CsrTable<NodeId, NodeId> {
         let edges =
             || self.sources.rows().flat_map(|(to, row)| row.iter().map(move |&from| (from, to)));
-        Rows::group(self.nodes_count(), NodeId::from_index(0), edges)
+        CsrTable::group(self.nodes_count(), NodeId::from_index(0), edges)
     }
 }
 
@@ -107,7 +107,7 @@ fn add_local(trace: &Trace, flow: &Flow, events: &Events, graph: &mut Graph) {
     for (id, event) in trace.events() {
         let node = nodes.next_if(|&node| events.id(node) == id);
         let uses = flow.uses(id);
-        if let Op::Fork(child) = event.op {
+        if let Op::Thread(ThreadOp::Fork, child) = event.op {
             for &local in uses {
                 match writers.get(&(event.thread, local)).copied() {
                     Some(writer) => writers.insert((child, local), writer),

@@ -33,7 +33,7 @@
 
 use std::collections::BTreeMap;
 
-use reweave_base::{FxHashMap, FxHashSet, IndexVec, Rows};
+use reweave_base::{CsrTable, FxHashMap, FxHashSet, IndexVec};
 use reweave_solver::{Lit, Solver};
 use reweave_trace::{InstanceId, StaticBlockId};
 
@@ -79,7 +79,7 @@ struct Table {
     /// The instances that hold an event that is kept.
     is_blocked: IndexVec<InstanceId, bool>,
     /// What each node flows into.
-    targets: Rows<NodeId, NodeId>,
+    targets: CsrTable<NodeId, NodeId>,
     /// With grouping, the outermost instance that shares a variable, for each event.
     groups: Option<IndexVec<NodeId, Option<InstanceId>>>,
     nodes: IndexVec<NodeId, Option<Lit>>,

@@ -9,8 +9,8 @@
 //!
 //! Linear in the trace. Section 3.2 of Burnim et al.
 
-use reweave_base::{Id, IndexVec, Rows};
-use reweave_trace::{EventId, Flow, InstanceId, Op, ThreadId, Trace, VarId};
+use reweave_base::{CsrTable, Id, IndexVec};
+use reweave_trace::{AccessOp, EventId, Flow, InstanceId, Op, ThreadId, ThreadOp, Trace, VarId};
 
 reweave_base::id! {
     /// An event that counts, or a junction between such events (see
@@ -41,7 +41,7 @@ pub struct Events {
     threads: IndexVec<NodeId, ThreadId>,
     instances: IndexVec<NodeId, Option<InstanceId>>,
     controls: IndexVec<NodeId, Option<NodeId>>,
-    accesses: Rows<VarId, NodeId>,
+    accesses: CsrTable<VarId, NodeId>,
     parents: IndexVec<ThreadId, Option<ThreadId>>,
     forked: Vec<ThreadId>,
 }
@@ -49,34 +49,23 @@ pub struct Events {
 impl Kind {
     /// What `op` does, if it counts.
     #[must_use]
-    pub const fn of(op: Op) -> Option<Self> {
+    pub const fn new(op: Op) -> Option<Self> {
         match op {
             Op::Branch => Some(Self::Branch),
             Op::Let(_) => Some(Self::Local),
-            Op::Read(var) | Op::LooseRead(var) | Op::AtomicRead(var, _) => Some(Self::Read(var)),
-            Op::Write(var) | Op::AtomicWrite(var, _) => Some(Self::Write(var)),
-            Op::AtomicUpdate(var, _) => Some(Self::Update(var)),
+            Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), var) => {
+                Some(Self::Read(var))
+            }
+            Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), var) => Some(Self::Write(var)),
+            Op::Access(AccessOp::AtomicUpdate(_), var) => Some(Self::Update(var)),
             Op::Fence(_)
-            | Op::Acquire(_)
-            | Op::Release(_)
-            | Op::AcquireShared(_)
-            | Op::ReleaseShared(_)
-            | Op::Request(_)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Wait(_)
-            | Op::Wake(_)
-            | Op::Timeout(_)
-            | Op::Notify(_)
-            | Op::NotifyAll(_)
-            | Op::Arrive(_)
-            | Op::Depart(_)
-            | Op::Post(_)
-            | Op::Take(_)
-            | Op::Alloc(_)
-            | Op::Free(_)
-            | Op::Begin(_)
-            | Op::End(_) => None,
+            | Op::Lock(..)
+            | Op::Thread(..)
+            | Op::Condition(..)
+            | Op::Barrier(..)
+            | Op::Semaphore(..)
+            | Op::Object(..)
+            | Op::Block(..) => None,
         }
     }
 
@@ -114,11 +103,11 @@ impl Events {
         let mut parents = IndexVec::from_elem(None, trace.names().threads.len());
         let mut forked = Vec::new();
         for (id, event) in trace.events() {
-            if let Op::Fork(child) = event.op {
+            if let Op::Thread(ThreadOp::Fork, child) = event.op {
                 parents[child] = Some(event.thread);
                 forked.push(child);
             }
-            let Some(kind) = Kind::of(event.op) else { continue };
+            let Some(kind) = Kind::new(event.op) else { continue };
             nodes[id] = Some(ids.push(id));
             kinds.push(kind);
             threads.push(event.thread);
@@ -129,7 +118,9 @@ impl Events {
         let accesses = {
             let access = |(node, kind): (NodeId, &Kind)| kind.var().map(|var| (var, node));
             let vars_count = trace.names().vars.len();
-            Rows::group(vars_count, NodeId::from_index(0), || kinds.entries().filter_map(access))
+            CsrTable::group(vars_count, NodeId::from_index(0), || {
+                kinds.entries().filter_map(access)
+            })
         };
         Self { ids, kinds, threads, instances, controls, accesses, parents, forked }
     }
@@ -193,7 +184,7 @@ impl Events {
 
     /// For each shared variable its accesses, in observed order.
     #[must_use]
-    pub const fn accesses(&self) -> &Rows<VarId, NodeId> {
+    pub const fn accesses(&self) -> &CsrTable<VarId, NodeId> {
         &self.accesses
     }
 

@@ -5,7 +5,7 @@
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::{
-    EventId, Flow, Instance, LocalId, Op, StaticBlock, StaticBlockId, ThreadId, Trace,
+    EventId, Flow, Instance, LocalId, Op, StaticBlock, StaticBlockId, ThreadId, ThreadOp, Trace,
 };
 
 use crate::events::Kind;
@@ -39,7 +39,7 @@ impl<'t> Reference<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace) -> Self {
         let flow = trace.flow().expect("the trace has a flow layer");
-        let counted = trace.events().filter_map(|(id, event)| Some((id, Kind::of(event.op)?)));
+        let counted = trace.events().filter_map(|(id, event)| Some((id, Kind::new(event.op)?)));
         let (events, kinds): (Vec<EventId>, Vec<Kind>) = counted.unzip();
         assert!(events.len() <= 128, "sets are words of 128 bits");
         assert!(trace.names().threads.len() <= 64, "sets of threads are words of 64 bits");
@@ -112,7 +112,7 @@ impl<'t> Reference<'t> {
             if event.thread == thread && assigned == Some(local) {
                 return self.events.iter().position(|&other| other == id);
             }
-            if event.op == Op::Fork(thread) {
+            if event.op == Op::Thread(ThreadOp::Fork, thread) {
                 if !self.flow.uses(id).contains(&local) {
                     return None;
                 }
@@ -275,7 +275,9 @@ impl<'t> Reference<'t> {
     fn ancestors(&self, thread: ThreadId) -> Vec<ThreadId> {
         let forked_by = |child: ThreadId| {
             let mut events = self.trace.events();
-            events.find(|(_, event)| event.op == Op::Fork(child)).map(|(_, event)| event.thread)
+            events
+                .find(|(_, event)| event.op == Op::Thread(ThreadOp::Fork, child))
+                .map(|(_, event)| event.thread)
         };
         std::iter::successors(Some(thread), |&thread| forked_by(thread)).collect()
     }

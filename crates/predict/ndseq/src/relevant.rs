@@ -19,7 +19,7 @@
 
 use std::collections::VecDeque;
 
-use reweave_base::{Id, IndexVec, Rows};
+use reweave_base::{CsrTable, Id, IndexVec};
 use reweave_trace::InstanceId;
 
 use crate::events::NodeId;
@@ -37,7 +37,7 @@ pub struct Regions {
     innermost: IndexVec<NodeId, Option<RegionId>>,
     parents: IndexVec<RegionId, Option<RegionId>>,
     /// For each region the events that it makes relevant when it cannot be skipped.
-    bound: Rows<RegionId, NodeId>,
+    bound: CsrTable<RegionId, NodeId>,
     /// The bound events that nothing encloses.
     free: Vec<NodeId>,
 }
@@ -101,7 +101,7 @@ impl Regions {
     ) -> Self {
         let is_free = |node: &NodeId| innermost[*node].is_none() && bound(*node);
         let free = innermost.ids().filter(is_free).collect();
-        let rows = Rows::group(parents.len(), NodeId::from_index(0), || {
+        let rows = CsrTable::group(parents.len(), NodeId::from_index(0), || {
             let bound_nodes = innermost.entries().filter(|&(node, _)| bound(node));
             bound_nodes.filter_map(|(node, region)| region.map(|region| (region, node)))
         });

@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-use reweave_base::{Id, IndexVec, Rows};
+use reweave_base::{CsrTable, Id, IndexVec};
 use reweave_trace::{Flow, InstanceId, StaticBlockId};
 
 use crate::events::{Events, NodeId};
@@ -38,7 +38,7 @@ pub struct Scopes {
     places: IndexVec<InstanceId, Place>,
     sorted: Vec<InstanceId>,
     executions: IndexVec<ExecutionId, Execution>,
-    by_block: Rows<StaticBlockId, ExecutionId>,
+    by_block: CsrTable<StaticBlockId, ExecutionId>,
     order: Vec<NodeId>,
     starts: Vec<u32>,
 }
@@ -77,7 +77,7 @@ impl Scopes {
             executions[last].members.1 = index as u32 + 1;
             of_instance[id] = last;
         }
-        let by_block = Rows::group(flow.blocks().len(), ExecutionId::from_index(0), || {
+        let by_block = CsrTable::group(flow.blocks().len(), ExecutionId::from_index(0), || {
             executions.entries().map(|(id, execution)| (execution.block, id))
         });
         let places = places(&parents, &sorted, &of_instance);

@@ -12,7 +12,7 @@ use reweave_ndseq::{
     Answer, CheckError, Explanation, Inferrer, Placement, PlacementError, Reason, RunError,
     Settings, Unneeded, Verdict, check, infer, own_placements, placements_of_lines,
 };
-use reweave_trace::{StaticBlockId, Trace, TraceBuilder};
+use reweave_trace::{StaticBlockId, ThreadOp, Trace, TraceBuilder};
 
 fn placement(block: u32, first: u32, last: u32) -> Placement {
     Placement { block: StaticBlockId::from_number(block).unwrap(), first, last }
@@ -88,7 +88,7 @@ fn a_racy_statistic_needs_nothing() {
         Statement::Write { var: 0, uses: vec![] },
     ];
     let other = [count[0].clone(), count[1].clone(), Statement::Write { var: 1, uses: vec![] }];
-    let program = Program::of(&[count.to_vec(), other.to_vec()], &[], &[0, 1]);
+    let program = Program::new(&[count.to_vec(), other.to_vec()], &[], &[0, 1]);
     // Both read before either writes.
     let trace = run(&program, &[0, 1, 0, 1, 0, 1]);
     let inference = infer(&[&trace], &Settings::default()).unwrap();
@@ -105,7 +105,7 @@ fn a_parents_access_between_those_of_its_children_hides_no_conflict() {
     let child = vec![write(0), write(1)];
     let fork = |body| Statement::Fork { body, captured: vec![] };
     let parent = vec![fork(0), fork(1), write(0), write(1)];
-    let program = Program::of(&[parent], &[child.clone(), child], &[0, 1]);
+    let program = Program::new(&[parent], &[child.clone(), child], &[0, 1]);
     let trace = run(&program, &[0, 1, 0, 2, 2, 0]);
     let threads: Vec<u32> = trace.events().map(|(_, event)| event.thread.number()).collect();
     assert_eq!(threads, [1, 1, 2, 1, 3, 3, 1, 2]);
@@ -130,11 +130,11 @@ fn looking_twice(is_optional: bool) -> Program {
     let blocks = [vec![Statement::Let { local: 3, uses: vec![] }], look.clone()];
     if is_optional {
         let mut program =
-            Program::of(&[vec![Statement::Optional { body: 1 }], change], &blocks, &[0]);
+            Program::new(&[vec![Statement::Optional { body: 1 }], change], &blocks, &[0]);
         program.blocks[1].is_optional = true;
         program
     } else {
-        Program::of(&[look, change], &blocks, &[0])
+        Program::new(&[look, change], &blocks, &[0])
     }
 }
 
@@ -362,9 +362,10 @@ fn random_programs_have_every_kind_of_answer() {
             other => panic!("{seed}: {other:?}"),
         };
         counts[kind] += 1;
-        counts[6] += usize::from(
-            trace.events().any(|(_, event)| matches!(event.op, reweave_trace::Op::Fork(_))),
-        );
+        counts[6] +=
+            usize::from(trace.events().any(|(_, event)| {
+                matches!(event.op, reweave_trace::Op::Thread(ThreadOp::Fork, _))
+            }));
     }
     assert!(counts.iter().all(|&count| count >= 20), "{counts:?}");
 }

@@ -277,7 +277,7 @@ fn all_runs_of_small_programs_agree() {
             if soak::multiplier() == 1 && programs_count % 23 != 0 {
                 continue;
             }
-            let program = Program::of(&[left.clone(), right.clone()], &blocks(), &[0]);
+            let program = Program::new(&[left.clone(), right.clone()], &blocks(), &[0]);
             let mut runs_left = 400;
             for_all_choices(|choose| {
                 if runs_left == 0 {

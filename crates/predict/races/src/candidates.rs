@@ -14,7 +14,7 @@
 
 use reweave_base::IndexVec;
 use reweave_order::access::{CONFLICTS, class};
-use reweave_order::needs::Needs;
+use reweave_order::needs::MustHappenBefore;
 use reweave_trace::{EventId, LockId, SiteId, ThreadId, Trace, VarId};
 
 use crate::Race;
@@ -25,7 +25,7 @@ use crate::unordered::{Access, Unordered};
 #[derive(Debug)]
 pub(crate) struct Candidates<'a, 't> {
     trace: &'t Trace,
-    needs: &'a Needs<'t>,
+    needs: &'a MustHappenBefore<'t>,
     locksets: Locksets,
     guards: IndexVec<VarId, Option<LockId>>,
     vars: IndexVec<VarId, Lines>,
@@ -72,7 +72,7 @@ struct Run {
 }
 
 impl<'a, 't> Candidates<'a, 't> {
-    pub(crate) fn new(trace: &'t Trace, needs: &'a Needs<'t>) -> Self {
+    pub(crate) fn new(trace: &'t Trace, needs: &'a MustHappenBefore<'t>) -> Self {
         let vars = (0..trace.names().vars.len()).map(|_| Lines::default()).collect();
         let (locksets, guards) = (Locksets::new(trace), guards(trace));
         Self { trace, needs, locksets, guards, vars, work: 0 }
@@ -195,7 +195,7 @@ fn guards(trace: &Trace) -> IndexVec<VarId, Option<LockId>> {
 /// ```
 #[must_use]
 pub fn candidates(trace: &Trace) -> Vec<Race> {
-    let needs = Needs::for_sure(trace);
+    let needs = MustHappenBefore::for_sure(trace);
     let mut pass = Candidates::new(trace, &needs);
     let mut races = Vec::new();
     for (second, _) in trace.events() {

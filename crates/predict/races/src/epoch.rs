@@ -59,7 +59,7 @@ pub fn racy_variables(trace: &Trace) -> Vec<VarId> {
 }
 
 /// Kinds of operations as sets of bits: one test for several at once.
-const PLAIN: u32 = kinds(&[OpKind::Read, OpKind::LooseRead, OpKind::Write]);
+const PLAIN: u32 = kinds(&[OpKind::Read, OpKind::UnknownRead, OpKind::Write]);
 const ATOMIC: u32 = kinds(&[OpKind::AtomicRead, OpKind::AtomicWrite, OpKind::AtomicUpdate]);
 const WRITES: u32 = kinds(&[OpKind::Write, OpKind::AtomicWrite, OpKind::AtomicUpdate]);
 

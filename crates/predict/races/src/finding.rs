@@ -119,7 +119,7 @@ impl<'a, 't> Proofs<'a, 't> {
         for &race in races {
             let tried = first.take().or_else(|| self.prove(&[race]).pop());
             match tried {
-                Some(Tried::Proven(proof)) if proof.loose_reads_count() == 0 => {
+                Some(Tried::Proven(proof)) if proof.unknown_reads_count() == 0 => {
                     return (race, Tried::Proven(proof));
                 }
                 Some(Tried::Proven(proof)) => loose = loose.or(Some((race, proof))),

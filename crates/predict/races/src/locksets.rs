@@ -6,7 +6,7 @@
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::views::Mode;
-use reweave_trace::{EventId, LockId, Op, ThreadId, Trace};
+use reweave_trace::{EventId, LockId, LockOp, Op, ThreadId, Trace};
 
 reweave_base::id! {
     /// A set of locks that a thread holds.
@@ -51,10 +51,14 @@ impl Locksets {
     pub(crate) fn step(&mut self, trace: &Trace, event: EventId) {
         let happening = trace.event(event);
         match happening.op {
-            Op::Acquire(lock) => self.enter(happening.thread, lock, Mode::Exclusive),
-            Op::AcquireShared(lock) => self.enter(happening.thread, lock, Mode::Shared),
-            Op::Release(lock) => self.leave(happening.thread, lock, Mode::Exclusive),
-            Op::ReleaseShared(lock) => self.leave(happening.thread, lock, Mode::Shared),
+            Op::Lock(LockOp::Acquire, lock) => self.enter(happening.thread, lock, Mode::Exclusive),
+            Op::Lock(LockOp::AcquireShared, lock) => {
+                self.enter(happening.thread, lock, Mode::Shared)
+            }
+            Op::Lock(LockOp::Release, lock) => self.leave(happening.thread, lock, Mode::Exclusive),
+            Op::Lock(LockOp::ReleaseShared, lock) => {
+                self.leave(happening.thread, lock, Mode::Shared)
+            }
             _ => {}
         }
     }

@@ -25,7 +25,7 @@
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_order::access::{CLASSES, class};
-use reweave_trace::{Event, EventId, Op, ThreadId, Trace, TraceBuilder, VarId};
+use reweave_trace::{AccessOp, Event, EventId, LockOp, Op, ThreadId, Trace, TraceBuilder, VarId};
 
 /// A trace without the events that change no answer about variables.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Reduced {
     ///
     /// Values and the layers of flow and program, which no relation looks at, are left behind.
     #[must_use]
-    pub fn of(trace: &Trace) -> Self {
+    pub fn new(trace: &Trace) -> Self {
         let events: IndexVec<EventId, EventId> = kept_events(trace).into_iter().collect();
         let mut builder = TraceBuilder::new();
         builder.names().clone_from(trace.names());
@@ -114,29 +114,24 @@ enum Meaning {
 
 const fn meaning(op: Op) -> Meaning {
     match op {
-        Op::Read(var) | Op::LooseRead(var) | Op::Write(var) => Meaning::Access(var),
-        Op::AtomicRead(..)
-        | Op::AtomicWrite(..)
-        | Op::AtomicUpdate(..)
+        Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::Write, var) => {
+            Meaning::Access(var)
+        }
+        Op::Access(
+            AccessOp::AtomicRead(_) | AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_),
+            _,
+        )
         | Op::Fence(_)
-        | Op::Acquire(_)
-        | Op::Release(_)
-        | Op::AcquireShared(_)
-        | Op::ReleaseShared(_)
-        | Op::Fork(_)
-        | Op::Join(_)
-        | Op::Wait(_)
-        | Op::Wake(_)
-        | Op::Timeout(_)
-        | Op::Notify(_)
-        | Op::NotifyAll(_)
-        | Op::Arrive(_)
-        | Op::Depart(_)
-        | Op::Post(_)
-        | Op::Take(_)
-        | Op::Alloc(_)
-        | Op::Free(_) => Meaning::Synchronisation,
-        Op::Request(_) | Op::Begin(_) | Op::End(_) | Op::Branch | Op::Let(_) => Meaning::Nothing,
+        | Op::Lock(
+            LockOp::Acquire | LockOp::Release | LockOp::AcquireShared | LockOp::ReleaseShared,
+            _,
+        )
+        | Op::Thread(..)
+        | Op::Condition(..)
+        | Op::Barrier(..)
+        | Op::Semaphore(..)
+        | Op::Object(..) => Meaning::Synchronisation,
+        Op::Lock(LockOp::Request, _) | Op::Block(..) | Op::Branch | Op::Let(_) => Meaning::Nothing,
     }
 }
 

@@ -39,7 +39,7 @@ use reweave_order::cp::CausallyPrecedes;
 use reweave_order::hb::HappensBefore;
 use reweave_order::shb::SchedulableHappensBefore;
 use reweave_order::wcp::WeakCausallyPrecedes;
-use reweave_trace::{EventId, Op, Trace};
+use reweave_trace::{AccessOp, EventId, LockOp, Op, Trace};
 
 use crate::Race;
 use crate::decide::Scope;
@@ -152,7 +152,7 @@ impl<'t> Pass<'t> {
                 self.go(&mut WeakCausallyPrecedes::new(self.trace), sink);
             }
             (Relation::Causal, None) => {
-                self.go(&mut CausallyPrecedes::of(self.trace).clocks(), sink);
+                self.go(&mut CausallyPrecedes::new(self.trace).clocks(), sink);
             }
             (Relation::Causal, Some(window)) => {
                 let order = CausallyPrecedes::within(self.trace, window as usize);
@@ -321,15 +321,10 @@ fn is_well_nested(trace: &Trace) -> bool {
     let is_plain = trace.events().all(|(_, event)| {
         matches!(
             event.op,
-            Op::Read(_)
-                | Op::Write(_)
-                | Op::Acquire(_)
-                | Op::Release(_)
-                | Op::Fork(_)
-                | Op::Join(_)
-                | Op::Request(_)
-                | Op::Begin(_)
-                | Op::End(_)
+            Op::Access(AccessOp::Read | AccessOp::Write, _)
+                | Op::Lock(LockOp::Acquire | LockOp::Release | LockOp::Request, _)
+                | Op::Thread(..)
+                | Op::Block(..)
                 | Op::Branch
                 | Op::Let(_)
         )

@@ -10,7 +10,7 @@ use reweave_trace::{EventId, OpKind, Trace, VarId};
 /// The variables with two conflicting accesses of different threads, neither of which happens
 /// before the other.
 fn expected(trace: &Trace) -> Vec<VarId> {
-    let order = Order::of(trace);
+    let order = Order::new(trace);
     let is_race = |&first: &EventId, &second: &EventId| {
         let (early, late) = (trace.event(first), trace.event(second));
         early.thread != late.thread
@@ -130,15 +130,15 @@ fn the_racy_variables_of_every_small_trace_are_those_of_the_definition() {
     let scopes = [
         Scope::LOCKS.events(6),
         Scope::LOCKS.threads(3).things(2).events(5),
-        Scope::of(&[Write, Read]).threads(3).events(6),
-        Scope::of(&[Write, Read, AcquireShared, ReleaseShared, Acquire, Release]).events(6),
+        Scope::new(&[Write, Read]).threads(3).events(6),
+        Scope::new(&[Write, Read, AcquireShared, ReleaseShared, Acquire, Release]).events(6),
         Scope::FORKS.threads(3).events(6),
-        Scope::of(&[Write, Read, Wait, Wake, Timeout, Notify, NotifyAll]).events(5),
-        Scope::of(&[Write, Read, Arrive, Depart]).events(6),
-        Scope::of(&[Write, Read, Post, Take]).events(6),
+        Scope::new(&[Write, Read, Wait, Wake, Timeout, Notify, NotifyAll]).events(5),
+        Scope::new(&[Write, Read, Arrive, Depart]).events(6),
+        Scope::new(&[Write, Read, Post, Take]).events(6),
         Scope::ATOMICS.threads(3).events(4),
-        Scope::of(&[Write, Read, AtomicWrite, AtomicRead]).threads(3).events(5),
-        Scope::of(&[Write, Alloc, Free, Request, Fence]).events(5),
+        Scope::new(&[Write, Read, AtomicWrite, AtomicRead]).threads(3).events(5),
+        Scope::new(&[Write, Alloc, Free, Request, Fence]).events(5),
     ];
     for scope in scopes {
         scope.for_each(|trace| {

@@ -21,7 +21,7 @@ fn racy_variables(trace: &Trace, relation: Relation) -> Vec<VarId> {
 
 /// What is promised of any trace.
 fn keeps_its_promise(trace: &Trace) -> Result<(), String> {
-    let reduced = Reduced::of(trace);
+    let reduced = Reduced::new(trace);
     for (own, &full) in reduced.events.entries() {
         if reduced.trace.event(own) != trace.event(full) {
             return Err(format!("event {} is not as it was", full.number()));
@@ -142,14 +142,14 @@ fn every_small_trace_keeps_its_racy_variables() {
     let scopes = [
         Scope::LOCKS.events(6),
         Scope::LOCKS.threads(3).things(2).events(5),
-        Scope::of(&[Write, Read, AcquireShared, ReleaseShared, Acquire, Release]).events(6),
+        Scope::new(&[Write, Read, AcquireShared, ReleaseShared, Acquire, Release]).events(6),
         Scope::FORKS.threads(3).events(6),
-        Scope::of(&[Write, Read, Wait, Wake, Timeout, Notify, NotifyAll]).events(5),
-        Scope::of(&[Write, Read, Arrive, Depart]).events(6),
-        Scope::of(&[Write, Read, Post, Take]).events(6),
+        Scope::new(&[Write, Read, Wait, Wake, Timeout, Notify, NotifyAll]).events(5),
+        Scope::new(&[Write, Read, Arrive, Depart]).events(6),
+        Scope::new(&[Write, Read, Post, Take]).events(6),
         Scope::ATOMICS.threads(3).events(4),
-        Scope::of(&[Write, Read, AtomicWrite, AtomicRead]).threads(3).events(5),
-        Scope::of(&[Write, Alloc, Free, Request, Fence, Branch]).events(5),
+        Scope::new(&[Write, Read, AtomicWrite, AtomicRead]).threads(3).events(5),
+        Scope::new(&[Write, Alloc, Free, Request, Fence, Branch]).events(5),
     ];
     for scope in scopes {
         scope.for_each(|trace| {
@@ -195,8 +195,8 @@ proptest! {
 
     #[test]
     fn what_is_reduced_can_be_reduced_no_further(trace in traces(Shape::EVERYTHING)) {
-        let once = Reduced::of(&trace).trace;
-        prop_assert_eq!(&Reduced::of(&once).trace, &once);
+        let once = Reduced::new(&trace).trace;
+        prop_assert_eq!(&Reduced::new(&once).trace, &once);
     }
 }
 

@@ -28,7 +28,7 @@ fn check(drawing: &str, expected: &Expect) {
     let mut lines = String::new();
     for finding in findings(&HB, &trace, true).0 {
         let events: Vec<_> = finding.events.iter().map(|event| event.number()).collect();
-        let loose = finding.evidence.proof().map_or(0, Proof::loose_reads_count);
+        let loose = finding.evidence.proof().map_or(0, Proof::unknown_reads_count);
         let note = if loose > 0 { format!(", loose reads {loose}") } else { String::new() };
         lines += &format!("{events:?} {}{note}\n", finding.guarantee());
     }
@@ -216,9 +216,11 @@ fn hold_for_findings(
             continue;
         };
         let certificate = certify(trace, proof.reordering(), proof.goal());
-        prop_assert!(certificate.is_ok_and(|it| it.loose_reads_count == proof.loose_reads_count()));
+        prop_assert!(
+            certificate.is_ok_and(|it| it.unknown_reads_count == proof.unknown_reads_count())
+        );
         prop_assert_eq!(proof.then(), finding.events);
-        let is_sure = proof.loose_reads_count() == 0;
+        let is_sure = proof.unknown_reads_count() == 0;
         prop_assert_eq!(finding.evidence.guarantee() == Guarantee::Witnessed, is_sure);
     }
     Ok(())

@@ -88,7 +88,7 @@ impl Queue {
 impl Closure {
     /// What is forced in `window` whatever else happens; threads that can complete a section may do
     /// so outside the cut.
-    pub(crate) fn of(
+    pub(crate) fn new(
         window: &Window,
         problem: &Problem<'_, '_>,
         work_max: u64,

@@ -3,10 +3,13 @@
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
-use reweave_base::{Id, IndexVec, Rows};
-use reweave_order::needs::Needs;
+use reweave_base::{CsrTable, Id, IndexVec};
+use reweave_order::needs::MustHappenBefore;
 use reweave_trace::views::{CriticalSection, Mode, SectionId};
-use reweave_trace::{ConditionId, EventId, LockId, Op, Reordering, Stay, ThreadId, Trace};
+use reweave_trace::{
+    AccessOp, ConditionId, ConditionOp, EventId, LockId, Op, Reordering, ThreadId, Trace,
+    WaitInterval,
+};
 
 use crate::growth;
 use crate::postpone;
@@ -65,15 +68,15 @@ impl Default for Budget {
 #[derive(Debug)]
 pub struct Engine<'t> {
     trace: &'t Trace,
-    needs: Needs<'t>,
+    needs: MustHappenBefore<'t>,
     locks: IndexVec<LockId, Vec<User>>,
     /// The stays in conditions' queues of each thread, as indexes.
-    stays: Rows<ThreadId, u32>,
+    stays: CsrTable<ThreadId, u32>,
     /// The notifies of each condition that come while nobody waits but those they wake.
     notifies: IndexVec<ConditionId, Vec<EventId>>,
     /// Whether a semaphore's start is known.
     counts_tokens: bool,
-    sure_needs: OnceLock<Needs<'t>>,
+    sure_needs: OnceLock<MustHappenBefore<'t>>,
 }
 
 /// The sections of one thread on one lock, in order.
@@ -98,23 +101,25 @@ impl<'t> Engine<'t> {
             }
         }
         let signals = trace.signals();
-        let owner = |stay: &Stay| trace.event(stay.wait).thread;
-        let stays = Rows::group(names.threads.len(), 0, || {
+        let owner = |stay: &WaitInterval| trace.event(stay.wait).thread;
+        let stays = CsrTable::group(names.threads.len(), 0, || {
             signals.stays().iter().enumerate().map(|(at, stay)| (owner(stay), at as u32))
         });
         let mut notifies = IndexVec::from_elem(Vec::new(), names.conditions.len());
         if !signals.stays().is_empty() {
             for (id, event) in trace.events() {
                 match event.op {
-                    Op::NotifyAll(on) => notifies[on].push(id),
-                    Op::Notify(on) if signals.woken(id).is_empty() => notifies[on].push(id),
+                    Op::Condition(ConditionOp::NotifyAll, on) => notifies[on].push(id),
+                    Op::Condition(ConditionOp::Notify, on) if signals.woken(id).is_empty() => {
+                        notifies[on].push(id)
+                    }
                     _ => {}
                 }
             }
         }
         let mut semaphores = names.semaphores.entries();
         let counts_tokens = semaphores.any(|(id, _)| trace.declared().start(id).is_some());
-        let (needs, sure_needs) = (Needs::of(trace), OnceLock::new());
+        let (needs, sure_needs) = (MustHappenBefore::new(trace), OnceLock::new());
         Self { trace, needs, locks, stays, notifies, counts_tokens, sure_needs }
     }
 
@@ -127,11 +132,11 @@ impl<'t> Engine<'t> {
     /// What each event needs in every correct reordering: what is needed of each other can neither
     /// race nor deadlock.
     #[must_use]
-    pub fn needs(&self) -> &Needs<'t> {
+    pub fn needs(&self) -> &MustHappenBefore<'t> {
         if !self.counts_tokens {
             return &self.needs;
         }
-        self.sure_needs.get_or_init(|| Needs::for_sure(self.trace))
+        self.sure_needs.get_or_init(|| MustHappenBefore::for_sure(self.trace))
     }
 
     /// Answers `query` within the usual budget.
@@ -190,7 +195,7 @@ impl<'t> Engine<'t> {
     }
 
     /// The stay that `thread` began last among its first `count` events.
-    pub(crate) fn last_stay(&self, thread: ThreadId, count: u32) -> Option<&'t Stay> {
+    pub(crate) fn last_stay(&self, thread: ThreadId, count: u32) -> Option<&'t WaitInterval> {
         let own = self.stays.row(thread);
         let stay = |at: u32| &self.trace.signals().stays()[at as usize];
         let known = own.partition_point(|&at| self.trace.position(stay(at).begin) < count);
@@ -198,8 +203,8 @@ impl<'t> Engine<'t> {
     }
 
     /// The notifies of the condition of `stay` that must not find it waiting.
-    pub(crate) fn kept_from(&self, stay: &'t Stay) -> impl Iterator<Item = EventId> {
-        let Op::Wait(on) = self.trace.event(stay.wait).op else {
+    pub(crate) fn kept_from(&self, stay: &'t WaitInterval) -> impl Iterator<Item = EventId> {
+        let Op::Condition(ConditionOp::Wait, on) = self.trace.event(stay.wait).op else {
             unreachable!("a stay has a wait");
         };
         let others = self.notifies[on].iter().copied();
@@ -230,7 +235,7 @@ fn add_section(
 }
 
 /// From where on a thread is no longer in the queue that `stay` is in, if it ever is.
-pub(crate) fn leave(stay: &Stay) -> Option<EventId> {
+pub(crate) fn leave(stay: &WaitInterval) -> Option<EventId> {
     if stay.times_out { stay.end } else { stay.notify }
 }
 
@@ -250,18 +255,18 @@ pub(crate) struct Problem<'e, 't> {
 #[derive(Debug, Default)]
 struct Kept<'t> {
     free: Vec<EventId>,
-    needs: Option<Arc<Needs<'t>>>,
+    needs: Option<Arc<MustHappenBefore<'t>>>,
     /// How many events were gone through for them.
     looks: u64,
 }
 
 impl<'t> Kept<'t> {
-    fn without(&mut self, trace: &'t Trace, free: Vec<EventId>) -> Arc<Needs<'t>> {
+    fn without(&mut self, trace: &'t Trace, free: Vec<EventId>) -> Arc<MustHappenBefore<'t>> {
         if let Some(needs) = self.needs.as_ref().filter(|_| self.free == free) {
             return Arc::clone(needs);
         }
         self.looks += trace.len() as u64;
-        let needs = Arc::new(Needs::without(trace, &free));
+        let needs = Arc::new(MustHappenBefore::without(trace, &free));
         self.free = free;
         self.needs = Some(Arc::clone(&needs));
         needs
@@ -271,14 +276,14 @@ impl<'t> Kept<'t> {
 /// Needs that are the engine's, or made for one query.
 #[derive(Debug)]
 pub(crate) enum SomeNeeds<'e, 't> {
-    Shared(&'e Needs<'t>),
-    Own(Arc<Needs<'t>>),
+    Shared(&'e MustHappenBefore<'t>),
+    Own(Arc<MustHappenBefore<'t>>),
 }
 
 impl<'t> std::ops::Deref for SomeNeeds<'_, 't> {
-    type Target = Needs<'t>;
+    type Target = MustHappenBefore<'t>;
 
-    fn deref(&self) -> &Needs<'t> {
+    fn deref(&self) -> &MustHappenBefore<'t> {
         match self {
             Self::Shared(needs) => needs,
             Self::Own(needs) => needs,
@@ -353,7 +358,7 @@ impl<'e, 't> Problem<'e, 't> {
             _ if !op.is_read() => None,
             Some(View::Any) => None,
             Some(View::Of(write)) => Some(write),
-            None if self.query.loose || matches!(op, Op::LooseRead(_)) => None,
+            None if self.query.loose || matches!(op, Op::Access(AccessOp::UnknownRead, _)) => None,
             None => Some(self.engine.trace.writer(event)),
         }
     }

@@ -12,7 +12,7 @@
 
 use reweave_base::FxHashMap;
 use reweave_trace::views::Mode;
-use reweave_trace::{EventId, LockId, Op, Reordering, ThreadId, VarId};
+use reweave_trace::{AccessOp, EventId, LockId, LockOp, Op, Reordering, ThreadId, ThreadOp, VarId};
 
 use crate::engine::{Cut, Problem};
 use crate::growth;
@@ -97,41 +97,36 @@ impl Tails<'_, '_, '_> {
         let trace = self.problem.engine.trace();
         let op = trace.event(event).op;
         match op {
-            Op::Read(var) | Op::AtomicRead(var, _) | Op::AtomicUpdate(var, _) => {
+            Op::Access(
+                AccessOp::Read | AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_),
+                var,
+            ) => {
                 if self.last_write(var)? != trace.writer(event) {
                     return None;
                 }
             }
-            Op::Acquire(lock) | Op::AcquireShared(lock) => {
-                let mode = if op == Op::Acquire(lock) { Mode::Exclusive } else { Mode::Shared };
+            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => {
+                let mode = if op == Op::Lock(LockOp::Acquire, lock) {
+                    Mode::Exclusive
+                } else {
+                    Mode::Shared
+                };
                 if self.is_held(lock, mode, thread, done, whole) {
                     return None;
                 }
             }
-            Op::Write(_)
-            | Op::AtomicWrite(..)
-            | Op::LooseRead(_)
+            Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_) | AccessOp::UnknownRead, _)
             | Op::Fence(_)
-            | Op::Release(_)
-            | Op::ReleaseShared(_)
-            | Op::Request(_)
-            | Op::Fork(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
+            | Op::Thread(ThreadOp::Fork, _)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => {}
-            Op::Join(_)
-            | Op::Wait(_)
-            | Op::Wake(_)
-            | Op::Timeout(_)
-            | Op::Notify(_)
-            | Op::NotifyAll(_)
-            | Op::Arrive(_)
-            | Op::Depart(_)
-            | Op::Post(_)
-            | Op::Take(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => return None,
+            Op::Thread(ThreadOp::Join, _)
+            | Op::Condition(..)
+            | Op::Barrier(..)
+            | Op::Semaphore(..)
+            | Op::Object(..) => return None,
         }
         if let Some(var) = op.var().filter(|_| op.is_write()) {
             self.writes.insert(var, event);

@@ -10,7 +10,10 @@
 
 use reweave_base::{FxHashSet, Id, IndexVec};
 use reweave_trace::views::Mode;
-use reweave_trace::{EventId, Op, Reordering, SemaphoreId, Stay, ThreadId, Trace, VarId};
+use reweave_trace::{
+    AccessOp, ConditionOp, EventId, LockOp, ObjectOp, Op, Reordering, SemaphoreId, SemaphoreOp,
+    ThreadId, ThreadOp, Trace, VarId, WaitInterval,
+};
 
 use crate::engine::{Answer, Cut, Refuted, leave};
 use crate::query::{Query, View};
@@ -121,13 +124,17 @@ impl<'a> State<'a> {
     fn has_what_it_needs(&self, event: EventId) -> bool {
         let signals = self.trace.signals();
         match self.trace.event(event).op {
-            Op::Notify(_) | Op::NotifyAll(_) => {
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
                 let woken = signals.woken(event).iter().filter_map(|&wait| signals.stay(wait));
                 woken.into_iter().all(|stay| self.has_run(stay.begin))
             }
-            Op::Take(semaphore) if self.trace.declared().start(semaphore).is_some() => true,
+            Op::Semaphore(SemaphoreOp::Take, semaphore)
+                if self.trace.declared().start(semaphore).is_some() =>
+            {
+                true
+            }
             op if op.var().is_some() => true,
-            Op::Acquire(_) | Op::AcquireShared(_) => true,
+            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => true,
             _ => self.is_let(event),
         }
     }
@@ -162,54 +169,56 @@ impl<'a> State<'a> {
         let happening = self.trace.event(event);
         let signals = self.trace.signals();
         match happening.op {
-            Op::Read(var) | Op::AtomicRead(var, _) | Op::AtomicUpdate(var, _) => {
-                match self.query.view(event) {
-                    Some(View::Any) => true,
-                    Some(View::Of(write)) => self.last_write[var] == write,
-                    None if self.query.loose => {
-                        self.trace.writer(event).is_none_or(|writer| self.has_run(writer))
-                    }
-                    None => self.last_write[var] == self.trace.writer(event),
+            Op::Access(
+                AccessOp::Read | AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_),
+                var,
+            ) => match self.query.view(event) {
+                Some(View::Any) => true,
+                Some(View::Of(write)) => self.last_write[var] == write,
+                None if self.query.loose => {
+                    self.trace.writer(event).is_none_or(|writer| self.has_run(writer))
                 }
-            }
-            Op::LooseRead(var) => match self.query.view(event) {
+                None => self.last_write[var] == self.trace.writer(event),
+            },
+            Op::Access(AccessOp::UnknownRead, var) => match self.query.view(event) {
                 Some(View::Of(write)) => self.last_write[var] == write,
                 _ => true,
             },
-            Op::Acquire(_) => !self.is_held(event, Mode::Exclusive),
-            Op::AcquireShared(_) => !self.is_held(event, Mode::Shared),
-            Op::Join(child) => self.is_started(child) && self.next(child).is_none(),
-            Op::Notify(_) | Op::NotifyAll(_) => self.may_notify(event),
-            Op::Wake(_) => {
+            Op::Lock(LockOp::Acquire, _) => !self.is_held(event, Mode::Exclusive),
+            Op::Lock(LockOp::AcquireShared, _) => !self.is_held(event, Mode::Shared),
+            Op::Thread(ThreadOp::Join, child) => {
+                self.is_started(child) && self.next(child).is_none()
+            }
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
+                self.may_notify(event)
+            }
+            Op::Condition(ConditionOp::Wake, _) => {
                 let notify = signals.stay(event).and_then(|stay| stay.notify);
                 notify.is_some_and(|notify| self.has_run(notify))
             }
-            Op::Arrive(_) | Op::Depart(_) => {
+            Op::Barrier(..) => {
                 let round = signals.needed_round(event).map(|round| signals.round(round));
                 round.is_none_or(|round| round.arrivals.iter().all(|&other| self.has_run(other)))
             }
-            Op::Take(semaphore) => match self.trace.declared().start(semaphore) {
-                Some(_) => self.tokens[semaphore] > 0,
-                None => signals.post(event).is_none_or(|post| self.has_run(post)),
-            },
-            Op::Free(object) => {
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+                match self.trace.declared().start(semaphore) {
+                    Some(_) => self.tokens[semaphore] > 0,
+                    None => signals.post(event).is_none_or(|post| self.has_run(post)),
+                }
+            }
+            Op::Object(ObjectOp::Free, object) => {
                 let mut all = self.trace.events();
-                let born = all.find(|(_, event)| event.op == Op::Alloc(object));
+                let born = all.find(|(_, event)| event.op == Op::Object(ObjectOp::Alloc, object));
                 born.is_none_or(|(birth, _)| self.has_run(birth))
             }
-            Op::Write(_)
-            | Op::AtomicWrite(..)
+            Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), _)
             | Op::Fence(_)
-            | Op::Release(_)
-            | Op::ReleaseShared(_)
-            | Op::Request(_)
-            | Op::Fork(_)
-            | Op::Wait(_)
-            | Op::Timeout(_)
-            | Op::Post(_)
-            | Op::Alloc(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
+            | Op::Thread(ThreadOp::Fork, _)
+            | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
+            | Op::Semaphore(SemaphoreOp::Post, _)
+            | Op::Object(ObjectOp::Alloc, _)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => true,
         }
@@ -218,7 +227,9 @@ impl<'a> State<'a> {
     /// Whether another thread holds the lock of `acquire` in a way that excludes `mode`.
     fn is_held(&self, acquire: EventId, mode: Mode) -> bool {
         let happening = self.trace.event(acquire);
-        let (Op::Acquire(lock) | Op::AcquireShared(lock)) = happening.op else { return false };
+        let Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) = happening.op else {
+            return false;
+        };
         let others = self.done.ids().filter(|&thread| thread != happening.thread);
         let mut held = others.flat_map(|thread| {
             let next = self.next(thread);
@@ -232,18 +243,20 @@ impl<'a> State<'a> {
 
     fn may_notify(&self, notify: EventId) -> bool {
         let op = self.trace.event(notify).op;
-        let (Op::Notify(on) | Op::NotifyAll(on)) = op else { return false };
+        let Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, on) = op else {
+            return false;
+        };
         let signals = self.trace.signals();
-        let is_waiting = |stay: &Stay| {
+        let is_waiting = |stay: &WaitInterval| {
             self.has_run(stay.begin) && !leave(stay).is_some_and(|leave| self.has_run(leave))
         };
         let woken = signals.woken(notify);
         let are_there = woken.iter().filter_map(|&wait| signals.stay(wait)).all(is_waiting);
-        if !are_there || matches!(op, Op::Notify(_)) && !woken.is_empty() {
+        if !are_there || matches!(op, Op::Condition(ConditionOp::Notify, _)) && !woken.is_empty() {
             return are_there;
         }
         let mut others = signals.stays().iter().filter(|stay| {
-            self.trace.event(stay.wait).op == Op::Wait(on)
+            self.trace.event(stay.wait).op == Op::Condition(ConditionOp::Wait, on)
                 && stay.notify != Some(notify)
                 && !stay.is_spared_by(notify)
         });
@@ -255,8 +268,8 @@ impl<'a> State<'a> {
         let happening = self.trace.event(event);
         self.done[happening.thread] += 1;
         match happening.op {
-            Op::Post(semaphore) => self.tokens[semaphore] += 1,
-            Op::Take(semaphore) => self.tokens[semaphore] -= 1,
+            Op::Semaphore(SemaphoreOp::Post, semaphore) => self.tokens[semaphore] += 1,
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => self.tokens[semaphore] -= 1,
             _ => {}
         }
         let var = happening.op.var().filter(|_| happening.op.is_write())?;
@@ -268,8 +281,8 @@ impl<'a> State<'a> {
         let happening = self.trace.event(event);
         self.done[happening.thread] -= 1;
         match happening.op {
-            Op::Post(semaphore) => self.tokens[semaphore] -= 1,
-            Op::Take(semaphore) => self.tokens[semaphore] += 1,
+            Op::Semaphore(SemaphoreOp::Post, semaphore) => self.tokens[semaphore] -= 1,
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => self.tokens[semaphore] += 1,
             _ => {}
         }
         if let Some(var) = happening.op.var().filter(|_| happening.op.is_write()) {

@@ -33,7 +33,7 @@ enum Block {
     /// A read that must still see what would be overwritten.
     Read(Place),
     /// A thread, by the index of its stay, that would be woken.
-    Stay(usize),
+    WaitInterval(usize),
 }
 
 /// The state after the steps so far.
@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
         let &on = window.notify_at.get(&at)?;
         let event = window.events[at as usize];
         let mut waiting = self.waiting.iter().copied();
-        waiting.find(|&stay| window.stays[stay].is_kept_from(on, event)).map(Block::Stay)
+        waiting.find(|&stay| window.stays[stay].is_kept_from(on, event)).map(Block::WaitInterval)
     }
 
     /// Lets the next event of the thread at `index` of the heads happen.
@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
                 };
                 (couple, read, at, at, event)
             }
-            Block::Stay(stay) => {
+            Block::WaitInterval(stay) => {
                 let stay = window.stays[stay];
                 (stay.begin, stay.leave, at, at, stay.of.begin)
             }

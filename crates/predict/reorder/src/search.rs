@@ -145,7 +145,7 @@ impl Search {
             let window = Window::build(problem, cut, base.cut());
             // At least the window's own size is spent, so that this ends.
             self.spend(size + window.events.len() as u64 + std::mem::take(&mut base.looks));
-            let halt = match Closure::of(&window, problem, self.work_left) {
+            let halt = match Closure::new(&window, problem, self.work_left) {
                 Ok(closure) => match self.decide(&window, closure) {
                     Ok(order) => return Oriented::Found(reordering(problem, cut, &window, order)),
                     Err(halt) => halt,
@@ -289,7 +289,7 @@ fn open_stay<'t>(
     problem: &Problem<'_, 't>,
     cut: &Cut,
     thread: ThreadId,
-) -> Option<&'t reweave_trace::Stay> {
+) -> Option<&'t reweave_trace::WaitInterval> {
     let stay = problem.engine.last_stay(thread, cut[thread])?;
     (!leave(stay).is_some_and(|leave| problem.engine.is_in(cut, leave))).then_some(stay)
 }

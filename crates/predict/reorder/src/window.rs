@@ -13,7 +13,7 @@ use std::ops::Range;
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_order::needs::Needed;
 use reweave_trace::views::{CriticalSection, Mode, SectionId};
-use reweave_trace::{ConditionId, EventId, LockId, Op, Stay, ThreadId, VarId};
+use reweave_trace::{ConditionId, ConditionOp, EventId, LockId, Op, ThreadId, VarId, WaitInterval};
 
 use crate::engine::{Cut, Problem, leave};
 
@@ -128,7 +128,7 @@ pub(crate) struct Var {
 /// A thread in a condition's queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
-    pub(crate) of: Stay,
+    pub(crate) of: WaitInterval,
     pub(crate) condition: ConditionId,
     pub(crate) begin: Place,
     pub(crate) leave: Place,
@@ -439,8 +439,12 @@ impl Window {
         let trace = engine.trace();
         for (place, &event) in self.events.iter().enumerate() {
             let on = match trace.event(event).op {
-                Op::NotifyAll(on) => on,
-                Op::Notify(on) if trace.signals().woken(event).is_empty() => on,
+                Op::Condition(ConditionOp::NotifyAll, on) => on,
+                Op::Condition(ConditionOp::Notify, on)
+                    if trace.signals().woken(event).is_empty() =>
+                {
+                    on
+                }
                 _ => continue,
             };
             self.notifies.entry(on).or_default().push(place as Place);
@@ -450,7 +454,9 @@ impl Window {
             return;
         }
         for stay in trace.signals().stays() {
-            let Op::Wait(condition) = trace.event(stay.wait).op else { continue };
+            let Op::Condition(ConditionOp::Wait, condition) = trace.event(stay.wait).op else {
+                continue;
+            };
             if !engine.is_in(cut, stay.begin) {
                 continue;
             }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use reweave_reorder::{Answer, Budget, Engine, Query, Solver, View, reference};
 use reweave_testkit::{Scope, Shape, draw, oracle, soak, traces};
-use reweave_trace::{After, Checker, EventId, Goal, Op, Trace};
+use reweave_trace::{AccessOp, After, Checker, EventId, Goal, LockOp, Op, ThreadOp, Trace};
 
 /// How many states the reference may visit.
 const STATES_MAX: usize = 300_000;
@@ -66,7 +66,7 @@ fn races(trace: &Trace) -> Vec<Case> {
 /// All pairs of acquires in different threads, each inside a section on the other's lock.
 fn deadlocks(trace: &Trace) -> Vec<Case> {
     let acquired = |id: EventId| match trace.event(id).op {
-        Op::Acquire(lock) => Some(lock),
+        Op::Lock(LockOp::Acquire, lock) => Some(lock),
         _ => None,
     };
     let holds = |id: EventId, lock| {
@@ -93,7 +93,10 @@ fn views(trace: &Trace) -> Vec<Case> {
     let mut cases = Vec::new();
     for read in ids(trace) {
         let op = trace.event(read).op;
-        let Some(var) = op.var().filter(|_| op.is_read() && !matches!(op, Op::LooseRead(_))) else {
+        let Some(var) = op
+            .var()
+            .filter(|_| op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _)))
+        else {
             continue;
         };
         let writes = trace.accesses(var).iter().copied();
@@ -121,7 +124,7 @@ fn chains(trace: &Trace, seed: u64) -> Vec<Case> {
         }
         let Some(&last) = chain.last() else { continue };
         let op = trace.event(last).op;
-        let reads = op.is_read() && !matches!(op, Op::LooseRead(_));
+        let reads = op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _));
         let mut query = match rng.below(3) {
             0 => Query::order(&chain),
             1 => Query::order_up_to(&chain, reads),
@@ -212,13 +215,17 @@ fn a_thread_that_is_put_off_whole_runs_after_its_fork_though_its_name_came_first
     for (_, event) in named.events() {
         let mut thread = |id| builder.thread(named.names().threads.name(id));
         let op = match event.op {
-            Op::Fork(child) => Op::Fork(thread(child)),
-            Op::Join(child) => Op::Join(thread(child)),
-            Op::Write(_) => Op::Write(var),
-            Op::Acquire(of) if named.names().locks.name(of) == "k" => Op::Acquire(lock),
-            Op::Release(of) if named.names().locks.name(of) == "k" => Op::Release(lock),
-            Op::Acquire(_) => Op::Acquire(inner),
-            Op::Release(_) => Op::Release(inner),
+            Op::Thread(ThreadOp::Fork, child) => Op::Thread(ThreadOp::Fork, thread(child)),
+            Op::Thread(ThreadOp::Join, child) => Op::Thread(ThreadOp::Join, thread(child)),
+            Op::Access(AccessOp::Write, _) => Op::Access(AccessOp::Write, var),
+            Op::Lock(LockOp::Acquire, of) if named.names().locks.name(of) == "k" => {
+                Op::Lock(LockOp::Acquire, lock)
+            }
+            Op::Lock(LockOp::Release, of) if named.names().locks.name(of) == "k" => {
+                Op::Lock(LockOp::Release, lock)
+            }
+            Op::Lock(LockOp::Acquire, _) => Op::Lock(LockOp::Acquire, inner),
+            Op::Lock(LockOp::Release, _) => Op::Lock(LockOp::Release, inner),
             other => other,
         };
         let thread = thread(event.thread);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use reweave_base::Rng;
 use reweave_reorder::{Answer, Budget, Engine, Query, Solver, reference};
 use reweave_testkit::{corpus, draw, soak};
-use reweave_trace::{Checker, EventId, Goal, Op, Trace, TraceBuilder};
+use reweave_trace::{AccessOp, Checker, EventId, Goal, LockOp, Op, Trace, TraceBuilder};
 
 /// An event: its thread, its operation and the operand.
 type Line = (String, String, String);
@@ -38,12 +38,12 @@ fn trace(lines: &[Line]) -> Option<Trace> {
     for (thread, op, operand) in lines {
         let thread = builder.thread(thread);
         let op = match op.as_str() {
-            "r" => Op::Read(builder.var(operand)),
-            "w" => Op::Write(builder.var(operand)),
-            "acq" => Op::Acquire(builder.lock(operand)),
-            "rel" => Op::Release(builder.lock(operand)),
-            "racq" => Op::AcquireShared(builder.lock(operand)),
-            "rrel" => Op::ReleaseShared(builder.lock(operand)),
+            "r" => Op::Access(AccessOp::Read, builder.var(operand)),
+            "w" => Op::Access(AccessOp::Write, builder.var(operand)),
+            "acq" => Op::Lock(LockOp::Acquire, builder.lock(operand)),
+            "rel" => Op::Lock(LockOp::Release, builder.lock(operand)),
+            "racq" => Op::Lock(LockOp::AcquireShared, builder.lock(operand)),
+            "rrel" => Op::Lock(LockOp::ReleaseShared, builder.lock(operand)),
             other => panic!("no operation `{other}`"),
         };
         builder.push(thread, op, site);

@@ -94,7 +94,7 @@ impl Analysis for Find {
                     tally.untold += u64::from(predicate.unknowns().next().is_some());
                     if predicate.untold().next().is_some() {
                         // Known nowhere, they leave the question as it was.
-                        tally.truncated = tally.truncated.or(Some(Truncation::Untold));
+                        tally.truncated = tally.truncated.or(Some(Truncation::MissingValues));
                     }
                 }
                 None => tally.undecided += 1,

@@ -57,7 +57,7 @@ impl Algorithm {
 
     /// What it is called.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Diagram => "diagram",
             Self::Walk => "walk",
@@ -112,7 +112,7 @@ pub enum CutShort {
 impl CutShort {
     /// What it is called.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Budget => "budget",
             Self::Memory => "memory",

@@ -15,13 +15,13 @@ use crate::bounds::Bounds;
 /// A number of events, narrow or wide.
 pub(crate) trait Index: Copy + Ord + Eq + std::hash::Hash + Send + Sync + 'static {
     /// From a number that fits.
-    fn of(index: u32) -> Self;
+    fn new(index: u32) -> Self;
     /// As a number.
     fn get(self) -> u32;
 }
 
 impl Index for u16 {
-    fn of(index: u32) -> Self {
+    fn new(index: u32) -> Self {
         debug_assert!(index <= u32::from(Self::MAX), "narrow tables are for short chains");
         index as Self
     }
@@ -32,7 +32,7 @@ impl Index for u16 {
 }
 
 impl Index for u32 {
-    fn of(index: u32) -> Self {
+    fn new(index: u32) -> Self {
         index
     }
 
@@ -67,7 +67,7 @@ impl<I: Index> Tables<I> {
         let lengths: Vec<u32> = order.iter().map(length).collect();
         let mut rows: Vec<Vec<I>> = lengths
             .iter()
-            .map(|&length| vec![I::of(0); (length as usize + 1) * 2 * width])
+            .map(|&length| vec![I::new(0); (length as usize + 1) * 2 * width])
             .collect();
         for (place, &chain) in order.iter().enumerate() {
             for index in 0..=lengths[place] {
@@ -75,7 +75,7 @@ impl<I: Index> Tables<I> {
                 let clock = poset.clock(chain, bounds.least[chain.index()] + index);
                 for (at, other) in order.iter().enumerate() {
                     let low = clock[other.index()].saturating_sub(bounds.least[other.index()]);
-                    rows[place][start + at] = I::of(low);
+                    rows[place][start + at] = I::new(low);
                 }
             }
             for (at, &other) in order.iter().enumerate() {
@@ -125,6 +125,6 @@ fn fill_high<I: Index>(
         {
             high += 1;
         }
-        rows[row * 2 * width + width + at] = I::of(high - bounds.least[other.index()]);
+        rows[row * 2 * width + width + at] = I::new(high - bounds.least[other.index()]);
     }
 }

@@ -47,7 +47,7 @@ fn every_algorithm_counts_the_states_of_the_small_posets() {
         for algorithm in Algorithm::ALL {
             for threads in [1, 3] {
                 let counted = count(&poset, algorithm, &effort(threads));
-                let name = format!("{} by {}", case.name, algorithm.word());
+                let name = format!("{} by {}", case.name, algorithm.as_str());
                 assert_eq!(counted.states.to_u128(), Some(case.states.into()), "{name}");
                 assert_eq!((counted.cut_short, counted.algorithm), (None, algorithm), "{name}");
             }
@@ -63,7 +63,7 @@ fn every_algorithm_counts_the_states_of_each_event_of_the_small_posets() {
             let Counted { states, intervals, .. } = count_intervals(&poset, algorithm, &effort(2));
             let intervals: Vec<u64> =
                 intervals.unwrap().iter().map(|it| it.to_u128().unwrap() as u64).collect();
-            assert_eq!(intervals, case.intervals, "{} by {}", case.name, algorithm.word());
+            assert_eq!(intervals, case.intervals, "{} by {}", case.name, algorithm.as_str());
             assert_eq!(states.to_u128(), Some(case.states.into()));
         }
     }
@@ -125,7 +125,7 @@ fn a_budget_leaves_a_lower_bound_that_is_the_same_for_any_number_of_threads() {
             for threads in [1, 2, 4] {
                 let effort = Effort { budget: Some(budget), ..effort(threads) };
                 let counted = count(&poset, *algorithm, &effort);
-                let name = format!("{} {budget} {threads}", algorithm.word());
+                let name = format!("{} {budget} {threads}", algorithm.as_str());
                 let expected = all.min(budget.into());
                 assert_eq!(counted.states.to_u128(), Some(expected), "{name}");
                 let cut_short = (expected < all).then_some(CutShort::Budget);
@@ -159,10 +159,10 @@ fn every_algorithm_stops_when_told_to() {
     for algorithm in Algorithm::ALL {
         let effort = Effort { threads: 2, budget: None, stop: &|| true };
         let counted = count(&poset, algorithm, &effort);
-        assert_eq!(counted.cut_short, Some(CutShort::Stopped), "{}", algorithm.word());
-        assert!(!counted.states.is_zero(), "{}", algorithm.word());
+        assert_eq!(counted.cut_short, Some(CutShort::Stopped), "{}", algorithm.as_str());
+        assert!(!counted.states.is_zero(), "{}", algorithm.as_str());
         let each = count_intervals(&poset, algorithm, &effort);
-        assert_eq!(each.cut_short, Some(CutShort::Stopped), "{} by event", algorithm.word());
+        assert_eq!(each.cut_short, Some(CutShort::Stopped), "{} by event", algorithm.as_str());
     }
 }
 
@@ -172,7 +172,7 @@ fn without_chains_or_events_there_is_one_state() {
         let poset = of_clocks(&Spec::Grid { chains_count, length }.make());
         for algorithm in Algorithm::ALL {
             let counted = count_intervals(&poset, algorithm, &effort(1));
-            let name = algorithm.word();
+            let name = algorithm.as_str();
             assert_eq!(counted.states.to_u128(), Some(1), "{name} {chains_count}");
             assert_eq!(counted.intervals, Some(Vec::new()), "{name} {chains_count}");
         }

@@ -57,7 +57,7 @@ struct States {
 }
 
 impl States {
-    fn of(plan: &Plan) -> Self {
+    fn new(plan: &Plan) -> Self {
         let state = vec![u32::MAX; plan.bounds().least.len()];
         Self { state, last: plan.last(), until: None, seen: Vec::new() }
     }
@@ -94,7 +94,7 @@ impl Join for States {
 }
 
 fn walked(plan: &Plan, limits: &Limits<'_>) -> (Vec<Vec<u32>>, Result<(), Halt>) {
-    let mut states = States::of(plan);
+    let mut states = States::new(plan);
     let end = plan.walk(&mut states, 0, limits);
     (states.seen, end)
 }
@@ -216,7 +216,7 @@ proptest! {
         for plan in [Plan::new(&poset, &bounds), Plan::wide(&poset, &bounds)] {
             let (expected, _) = walked(&plan, &NONE);
             for threads in 1..=4 {
-                let gathered = on_threads(threads, || plan.gather(&States::of(&plan), 0, &NONE));
+                let gathered = on_threads(threads, || plan.gather(&States::new(&plan), 0, &NONE));
                 prop_assert_eq!(&gathered.unwrap().seen, &expected);
             }
         }
@@ -232,7 +232,7 @@ proptest! {
             let halt = (all.len() > expected.len()).then_some(Halt::States);
             let (seen, end) = walked(&plan, &limits);
             prop_assert_eq!((&seen[..], end.err()), (expected, halt));
-            let gathered = on_threads(3, || plan.gather(&States::of(&plan), 0, &limits));
+            let gathered = on_threads(3, || plan.gather(&States::new(&plan), 0, &limits));
             let (states, end) = match gathered {
                 Ok(states) => (states, None),
                 Err((states, halt)) => (states, Some(halt)),
@@ -249,7 +249,7 @@ proptest! {
         let plan = Plan::new(&poset, &Bounds::all(&poset));
         let (all, _) = walked(&plan, &NONE);
         let place = at.index(all.len());
-        let empty = States { until: Some(all[place].clone()), ..States::of(&plan) };
+        let empty = States { until: Some(all[place].clone()), ..States::new(&plan) };
         for threads in [1, 3] {
             let (states, halt) =
                 on_threads(threads, || plan.gather(&empty, 0, &NONE)).unwrap_err();

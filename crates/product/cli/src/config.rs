@@ -96,7 +96,7 @@ fn own_options() -> [Arg; 2] {
 /// # Errors
 /// If the file, or a variable of the environment, does not say what an option can be worth.
 pub(crate) fn configured(command: Command, words: &[OsString]) -> anyhow::Result<Configured> {
-    let asked = Asked::of(words);
+    let asked = Asked::new(words);
     if asked.is_alone {
         return Ok(Configured::from(command));
     }
@@ -189,7 +189,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(words: &[OsString]) -> Self {
+    fn new(words: &[OsString]) -> Self {
         let mut asked = Self::default();
         let mut has_command = false;
         let mut words = words.iter().take_while(|&word| word != "--");
@@ -381,7 +381,7 @@ mod tests {
     use super::*;
 
     fn asked(line: &str) -> Asked {
-        Asked::of(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+        Asked::new(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]

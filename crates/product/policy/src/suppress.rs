@@ -245,7 +245,7 @@ impl Role {
 fn each_name(trace: &Trace, id: EventId, look: &mut dyn FnMut(&str, Role)) {
     let (event, names) = (trace.event(id), trace.names());
     each_location(names.location(event.site).trim(), Role::Top, look);
-    let Calls { own, callers } = Calls::of(names, event.site);
+    let Calls { own, callers } = Calls::new(names, event.site);
     if let Some(own) = own {
         look(own.function, Role::Top);
     }
@@ -270,7 +270,7 @@ fn each_name(trace: &Trace, id: EventId, look: &mut dyn FnMut(&str, Role)) {
 /// Hands `location` to `look`, and the file that it names if that is not all of it.
 fn each_location(location: &str, role: Role, look: &mut dyn FnMut(&str, Role)) {
     look(location, role);
-    if let Some(Place { file, .. }) = Place::of(location) {
+    if let Some(Place { file, .. }) = Place::new(location) {
         look(file, role);
     }
 }

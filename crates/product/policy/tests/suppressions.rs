@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use reweave_analysis::{Detail, Evidence, Finding, Fingerprint, Kind, Outcome, Reported};
 use reweave_base::Id as _;
 use reweave_policy::{Aside, Baseline, Gate, Suppressions};
-use reweave_trace::{Code, EventId, Module, Op, Origin, Trace, TraceBuilder};
+use reweave_trace::{AccessOp, Code, EventId, LockOp, Module, Op, Origin, Trace, TraceBuilder};
 
 /// A race on `hits` and a deadlock over `books` and `cash`, with calls and files of code.
 fn bank() -> (Trace, Vec<Reported>) {
@@ -24,15 +24,25 @@ fn bank() -> (Trace, Vec<Reported>) {
     };
     let main = "main (src/main.c:9)";
     let race = [
-        push(first, Op::Write(hits), "src/bank.c:3", &["count (src/bank.c:3)", main]),
-        push(second, Op::Write(hits), "src/bank.c:5", &["count_twice (src/bank.c:5)", main]),
+        push(
+            first,
+            Op::Access(AccessOp::Write, hits),
+            "src/bank.c:3",
+            &["count (src/bank.c:3)", main],
+        ),
+        push(
+            second,
+            Op::Access(AccessOp::Write, hits),
+            "src/bank.c:5",
+            &["count_twice (src/bank.c:5)", main],
+        ),
     ];
-    push(first, Op::Acquire(books), "src/bank.c:20", &[main]);
-    let one = push(first, Op::Acquire(cash), "src/bank.c:21", &[main]);
-    push(first, Op::Release(cash), "src/bank.c:22", &[main]);
-    push(first, Op::Release(books), "src/bank.c:23", &[main]);
-    push(second, Op::Acquire(cash), "src/bank.c:30", &[main]);
-    let other = push(second, Op::Acquire(books), "src/bank.c:31", &[main]);
+    push(first, Op::Lock(LockOp::Acquire, books), "src/bank.c:20", &[main]);
+    let one = push(first, Op::Lock(LockOp::Acquire, cash), "src/bank.c:21", &[main]);
+    push(first, Op::Lock(LockOp::Release, cash), "src/bank.c:22", &[main]);
+    push(first, Op::Lock(LockOp::Release, books), "src/bank.c:23", &[main]);
+    push(second, Op::Lock(LockOp::Acquire, cash), "src/bank.c:30", &[main]);
+    let other = push(second, Op::Lock(LockOp::Acquire, books), "src/bank.c:31", &[main]);
     let trace = builder.finish().expect("threads take turns");
     let reported = |id: &str, kind, events: &[EventId]| {
         let finding = Finding {
@@ -44,7 +54,7 @@ fn bank() -> (Trace, Vec<Reported>) {
             evidence: Evidence::Unordered,
             detail: Detail::None,
         };
-        let fingerprint = Fingerprint::of(&trace, &finding);
+        let fingerprint = Fingerprint::new(&trace, &finding);
         Reported { id: id.to_owned(), fingerprint, finding }
     };
     let findings =

@@ -2,7 +2,7 @@
 
 use reweave_analysis::{Alternative, Finding, Nondeterminism};
 use reweave_trace::views::Mode;
-use reweave_trace::{EventId, Op, Trace};
+use reweave_trace::{AccessOp, EventId, Op, Trace};
 
 use crate::counted;
 use crate::schedule::Seen;
@@ -35,7 +35,7 @@ pub(crate) struct Choice {
 
 impl Choices {
     /// What `finding` says of the writes that a read can see, if it does.
-    pub(crate) fn of(trace: &Trace, finding: &Finding) -> Option<Self> {
+    pub(crate) fn new(trace: &Trace, finding: &Finding) -> Option<Self> {
         let detail = finding.detail.nondeterminism()?;
         let all = detail.alternatives();
         let mut listed: Vec<Choice> =
@@ -78,7 +78,7 @@ fn heading(trace: &Trace, detail: &Nondeterminism) -> String {
 /// What the read saw, as the start of a list of what nothing but the order of events lets it see.
 fn lead_heading(trace: &Trace, detail: &Nondeterminism) -> String {
     let saw = saw(trace, detail);
-    match Lead::of(detail) {
+    match Lead::new(detail) {
         Lead::Between => format!("{saw}; this could come in between {BY_ORDER_ALONE}:"),
         Lead::Last => format!("{saw}; this could come after it {BY_ORDER_ALONE}:"),
         Lead::Earlier => format!("{saw}; it could come before that {BY_ORDER_ALONE}, and see:"),
@@ -87,7 +87,7 @@ fn lead_heading(trace: &Trace, detail: &Nondeterminism) -> String {
 
 /// What the read saw, as the start of a sentence.
 fn saw(trace: &Trace, detail: &Nondeterminism) -> String {
-    let saw = Seen::of(detail.writer);
+    let saw = Seen::new(detail.writer);
     let value = value(trace, detail.read, detail.writer);
     let value = value.map_or(String::new(), |value| format!(", value {value}"));
     match detail.read {
@@ -115,8 +115,8 @@ pub(crate) enum Lead {
 
 impl Lead {
     /// What the order of events allows in `detail`.
-    pub(crate) const fn of(detail: &Nondeterminism) -> Self {
-        match (detail.read, detail.challenger) {
+    pub(crate) const fn new(detail: &Nondeterminism) -> Self {
+        match (detail.read, detail.interfering) {
             (None, _) => Self::Last,
             (Some(_), Some(_)) => Self::Between,
             (Some(_), None) => Self::Earlier,
@@ -126,7 +126,7 @@ impl Lead {
 
 /// The variable that is read.
 pub(crate) fn variable<'t>(trace: &'t Trace, detail: &Nondeterminism) -> Option<&'t str> {
-    let event = detail.read.or(detail.writer).or(detail.challenger)?;
+    let event = detail.read.or(detail.writer).or(detail.interfering)?;
     let var = trace.event(event).op.var()?;
     Some(trace.names().vars.name(var))
 }
@@ -135,7 +135,7 @@ fn choice(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) -> 
     let mut write = match alternative.write {
         None => "the initial value".to_owned(),
         Some(write) => {
-            let site = Site::of(trace, write);
+            let site = Site::new(trace, write);
             let at = if site.place().is_empty() { "" } else { " at " };
             format!("event {}, {}: {}{at}{}", site.number, site.thread, site.op, site.place())
         }
@@ -186,7 +186,7 @@ fn pairs(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) -> V
 fn common_locks<'t>(trace: &'t Trace, pairs: &[[EventId; 2]]) -> Vec<&'t str> {
     let mut common = Vec::new();
     for pair in pairs {
-        let [one, other] = pair.map(|event| Site::of(trace, event).locks);
+        let [one, other] = pair.map(|event| Site::new(trace, event).locks);
         let keeps_apart = |&(name, mode): &(&str, Mode)| {
             other.iter().any(|&(held, held_mode)| {
                 held == name && (mode == Mode::Exclusive || held_mode == Mode::Exclusive)
@@ -224,7 +224,7 @@ fn value(trace: &Trace, read: Option<EventId>, writer: Option<EventId>) -> Optio
 /// The value that `event` read or wrote, where the trace tells. Of an update it may be either.
 pub(crate) fn known_value(trace: &Trace, event: EventId) -> Option<i64> {
     match trace.event(event).op {
-        Op::AtomicUpdate(..) => None,
+        Op::Access(AccessOp::AtomicUpdate(_), _) => None,
         _ => trace.value(event),
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Said {
 
 /// Which of `marks` are shown in one piece, by their positions; each piece in order.
 pub(crate) fn pieces(marks: &[Mark<'_>]) -> Vec<Vec<usize>> {
-    let place = |at: usize| Place::of(marks[at].location);
+    let place = |at: usize| Place::new(marks[at].location);
     let mut sorted: Vec<usize> = (0..marks.len()).collect();
     sorted.sort_by_key(|&at| place(at).map(|place| (place.file, place.line)));
     let mut pieces: Vec<Vec<usize>> = Vec::new();
@@ -67,7 +67,7 @@ pub(crate) fn write_piece(
     around: u32,
     said: &mut Said,
 ) -> io::Result<()> {
-    let places = piece.iter().filter_map(|&at| Some((at, Place::of(marks[at].location)?)));
+    let places = piece.iter().filter_map(|&at| Some((at, Place::new(marks[at].location)?)));
     let places: Vec<(usize, Place<'_>)> = places.collect();
     let Some(&(at, first)) = places.iter().min_by_key(|(_, place)| place.line) else {
         return Ok(());
@@ -120,7 +120,7 @@ fn write_absence(
     location: &str,
     said: &mut Said,
 ) -> io::Result<()> {
-    let Some((place, reason)) = Place::of(location).zip(sources.absence(location)) else {
+    let Some((place, reason)) = Place::new(location).zip(sources.absence(location)) else {
         return Ok(());
     };
     if !said.files.insert(place.file.to_owned()) {

@@ -60,7 +60,7 @@ pub(crate) enum ReplayedEntry<'a> {
 }
 
 impl<'a> ReplayedEntry<'a> {
-    pub(crate) fn of(replayed: &'a Replayed) -> Self {
+    pub(crate) fn new(replayed: &'a Replayed) -> Self {
         match replayed {
             Replayed::Confirmed { times, attempts, .. } => {
                 Self::Confirmed { times: *times, attempts: *attempts }

@@ -62,11 +62,11 @@ pub(crate) const STEPS_HEADING: &str = "Why each step is allowed";
 pub(crate) const FIX_HEADING: &str = "How to fix it";
 
 impl<'a> Explanation<'a> {
-    fn of(trace: &Trace, reported: &'a Reported) -> Self {
+    fn new(trace: &Trace, reported: &'a Reported) -> Self {
         let finding = &reported.finding;
         // A state is reached by its events as they were observed: one table tells both.
         let proof = finding.evidence.proof().filter(|_| finding.detail.state().is_none());
-        let sides = proof.map(|proof| Sides::of(trace, proof, &finding.detail));
+        let sides = proof.map(|proof| Sides::new(trace, proof, &finding.detail));
         Self {
             reported,
             sections: sections(trace, finding),
@@ -127,5 +127,5 @@ pub fn explanation_json(
     examined: &Examined<'_>,
     reported: &Reported,
 ) -> io::Result<()> {
-    json::write_explanation(out, examined, &Explanation::of(examined.trace, reported))
+    json::write_explanation(out, examined, &Explanation::new(examined.trace, reported))
 }

@@ -47,7 +47,7 @@ const UNSEARCHED: &str = "not everything was searched";
 pub fn github(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     for level in [Level::Error, Level::Warning, Level::Note] {
         for (one, reported) in findings(examined) {
-            if Level::of(one, &reported.finding) == level {
+            if Level::new(one, &reported.finding) == level {
                 annotation(out, one, reported)?;
             }
         }
@@ -101,15 +101,15 @@ fn unsearched(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
 /// The events at fault, the one first that carries the finding.
 fn sites<'t>(examined: &Examined<'t>, finding: &Finding) -> Vec<Site<'t>> {
     let events = main_event_first(examined.trace, finding, 1 + OTHERS_MAX);
-    events.into_iter().map(|event| Site::of(examined.trace, event)).collect()
+    events.into_iter().map(|event| Site::new(examined.trace, event)).collect()
 }
 
 fn annotation(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> io::Result<()> {
     let Reported { id, fingerprint, finding } = reported;
     let sites = sites(examined, finding);
-    let is_error = Level::of(examined, finding) == Level::Error;
+    let is_error = Level::new(examined, finding) == Level::Error;
     let command = if is_error { "error" } else { "warning" };
-    let place = sites.first().and_then(|site| Place::of(site.location));
+    let place = sites.first().and_then(|site| Place::new(site.location));
     let title = format!("{} ({id}, {})", finding.kind, finding.guarantee());
     let mut message = shown(&finding.message).into_owned();
     for site in &sites {
@@ -126,8 +126,8 @@ fn others(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> 
     let sites = sites(examined, finding);
     let Some(first) = sites.first() else { return Ok(()) };
     for site in &sites[1..] {
-        let place = Place::of(site.location);
-        if place.is_none() || place == Place::of(first.location) {
+        let place = Place::new(site.location);
+        if place.is_none() || place == Place::new(first.location) {
             continue;
         }
         let title = format!("{} ({id}, the other side)", finding.kind);

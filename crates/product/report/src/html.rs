@@ -57,14 +57,14 @@ const BRIEF_MAX: usize = 1_000;
 pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     let count: usize = examined.iter().map(|one| one.outcome.findings.len()).sum();
     let reach = if count > BRIEF_MAX { Reach::LEAN } else { Reach::BRIEF };
-    let list = List::of(examined);
+    let list = List::new(examined);
     let legends: Vec<Legend<'_>> =
         examined.iter().map(|examined| Legend::new(examined.trace)).collect();
     start(out, &page_title(examined), true)?;
     write_data(out, "report", &list)?;
     let chunks = examined.iter().zip(&legends).flat_map(|(examined, legend)| {
         let chunks = examined.outcome.findings.chunks(CHUNK);
-        chunks.map(move |findings| Chunk::of(examined, legend, findings, reach, None))
+        chunks.map(move |findings| Chunk::new(examined, legend, findings, reach, None))
     });
     let mut chunks = chunks.enumerate().map(|(at, chunk)| (format!("chunk{at}"), chunk));
     // The page shows the list and its first finding before the others are read.
@@ -90,7 +90,7 @@ pub(crate) fn explanation_page(
     let list = List::of_one(examined, reported);
     let findings = std::slice::from_ref(reported);
     let legend = Legend::new(examined.trace);
-    let chunk = Chunk::of(examined, &legend, findings, Reach::FULL, Some(argument));
+    let chunk = Chunk::new(examined, &legend, findings, Reach::FULL, Some(argument));
     start(out, &format!("{} of {}: reweave", reported.id, title(examined.path)), true)?;
     write_data(out, "report", &list)?;
     write_data(out, "chunk0", &chunk)?;

@@ -248,7 +248,7 @@ struct WitnessEntry<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     free: Vec<u32>,
     #[serde(skip_serializing_if = "is_zero")]
-    loose_reads: usize,
+    unknown_reads: usize,
 }
 
 #[derive(Serialize)]
@@ -318,7 +318,7 @@ fn document<'a>(examined: &Examined<'a>) -> Document<'a> {
         tool: ToolEntry { name: "reweave", version: env!("CARGO_PKG_VERSION") },
         trace: trace_entry(path, trace),
         repaired: trace.repairs().iter().map(ToString::to_string).collect(),
-        settings: SettingsEntry::of(&outcome.settings),
+        settings: SettingsEntry::new(&outcome.settings),
         set_aside: set_aside_entry(examined.set_aside),
         findings: Findings { examined: *examined, all: &outcome.findings },
         unshown: outcome.unshown_count(),
@@ -402,15 +402,15 @@ fn entry<'a>(examined: &Examined<'a>, reported: &'a Reported) -> FindingEntry<'a
         id,
         fingerprint: fingerprint.to_string(),
         analysis: finding.analysis,
-        kind: finding.kind.word(),
-        guarantee: finding.guarantee().word(),
+        kind: finding.kind.as_str(),
+        guarantee: finding.guarantee().as_str(),
         events: numbers(&finding.events),
         message: &finding.message,
         count: finding.count,
         detail: detail_entry(trace, finding),
-        sites: finding.events.iter().map(|&event| SiteEntry::of(trace, event)).collect(),
+        sites: finding.events.iter().map(|&event| SiteEntry::new(trace, event)).collect(),
         witness: finding.evidence.proof().map(|proof| witness_entry(trace, proof)),
-        replayed: examined.replayed(id).map(ReplayedEntry::of),
+        replayed: examined.replayed(id).map(ReplayedEntry::new),
     }
 }
 
@@ -426,8 +426,8 @@ fn state_entry<'a>(trace: &'a Trace, state: &'a GlobalState) -> StateEntry<'a> {
     let values = state.values.iter();
     StateEntry {
         predicate: &state.predicate,
-        modality: state.modality.word(),
-        order: state.order.word(),
+        modality: state.modality.as_str(),
+        order: state.order.as_str(),
         method: state.method,
         cut: Cut { trace, state },
         values: values.map(|(term, value)| ValueEntry { term, value: value.as_deref() }).collect(),
@@ -440,7 +440,7 @@ fn reading_entry<'a>(trace: &'a Trace, detail: &Nondeterminism) -> ReadingEntry<
         witness_kind: detail.witness_kind,
         w: number(detail.writer),
         r: read_number(trace, detail.read),
-        c: number(detail.challenger),
+        c: number(detail.interfering),
         mode: detail.mode,
         race_free: detail.is_race_free,
         changes_value: detail.changes_value,
@@ -475,7 +475,7 @@ fn verdict_entry(
         witness_kind: witness.witness_kind,
         w: number(witness.writer),
         r: read_number(trace, witness.read),
-        c: number(witness.challenger),
+        c: number(witness.interfering),
         feasible: witness.is_feasible,
     }
 }
@@ -492,22 +492,22 @@ fn read_number(trace: &Trace, read: Option<EventId>) -> u32 {
 
 fn witness_entry<'a>(trace: &'a Trace, proof: &Proof) -> WitnessEntry<'a> {
     let (reordering, then) = (proof.reordering(), numbers(&proof.then()));
-    let (free, loose_reads) = (numbers(&free_reads(trace, proof).0), proof.loose_reads_count());
+    let (free, unknown_reads) = (numbers(&free_reads(trace, proof).0), proof.unknown_reads_count());
     if steps_count(reordering) <= EXPLICIT_MAX {
         let schedule = numbers(&steps(trace, reordering));
-        return WitnessEntry { base: BTreeMap::new(), schedule, then, free, loose_reads };
+        return WitnessEntry { base: BTreeMap::new(), schedule, then, free, unknown_reads };
     }
     let names = &trace.names().threads;
     let base = reordering.base.entries().filter(|&(_, &count)| count > 0);
     let base = base.map(|(thread, &count)| (names.name(thread), count)).collect();
-    WitnessEntry { base, schedule: numbers(&reordering.schedule), then, free, loose_reads }
+    WitnessEntry { base, schedule: numbers(&reordering.schedule), then, free, unknown_reads }
 }
 
 fn coverage_entry(coverage: &Coverage) -> CoverageEntry<'_> {
     CoverageEntry {
         analysis: coverage.analysis,
         complete: coverage.is_complete(),
-        truncated: coverage.truncated.map(|reason| reason.word()),
+        truncated: coverage.truncated.map(|reason| reason.as_str()),
         counters: Counters(&coverage.counters),
     }
 }

@@ -40,7 +40,7 @@ const NAME_MAX: usize = 160;
 /// # Errors
 /// If `out` fails.
 pub fn junit(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
-    let suites: Vec<Counts> = examined.iter().map(Counts::of).collect();
+    let suites: Vec<Counts> = examined.iter().map(Counts::new).collect();
     let total = suites.iter().fold(Counts::default(), |sum, counts| sum.plus(counts));
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(out, "<testsuites name=\"reweave\"{}>", total.attributes())?;
@@ -60,7 +60,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(examined: &Examined<'_>) -> Self {
+    fn new(examined: &Examined<'_>) -> Self {
         let outcome = examined.outcome;
         let is_silent = |coverage: &&Coverage| is_silent(outcome, coverage);
         let (complete, cut): (Vec<&Coverage>, Vec<&Coverage>) =
@@ -167,7 +167,7 @@ fn name(examined: &Examined<'_>, reported: &Reported) -> String {
     places.retain(|place| !place.trim().is_empty());
     places.dedup();
     let what = match finding.detail.state() {
-        Some(state) => format!(": {} {}", state.modality.word(), state.predicate),
+        Some(state) => format!(": {} {}", state.modality.as_str(), state.predicate),
         None if places.is_empty() => String::new(),
         None => format!(" at {}", places.join(" and ")),
     };
@@ -178,7 +178,7 @@ fn name(examined: &Examined<'_>, reported: &Reported) -> String {
 fn place<'t>(examined: &Examined<'t>, reported: &Reported) -> Option<Place<'t>> {
     let trace = examined.trace;
     let main = *main_event_first(trace, &reported.finding, 1).first()?;
-    Place::of(trace.names().location(trace.event(main).site))
+    Place::new(trace.names().location(trace.event(main).site))
 }
 
 /// What the text report says of `reported`, without colours.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use reweave_analysis::Finding;
 use reweave_base::IndexVec;
-use reweave_trace::{EventId, LockId, ObjectId, Op, ThreadId, Trace, VarId};
+use reweave_trace::{EventId, LockId, LockOp, ObjectId, ObjectOp, Op, ThreadId, Trace, VarId};
 
 use crate::shown::shown;
 use crate::site::{brief_place, own_place};
@@ -126,7 +126,7 @@ impl<'t> Legend<'t> {
         self.births.get_or_init(|| {
             let mut births = IndexVec::from_elem(None, self.trace.names().objects.len());
             for (id, event) in self.trace.events() {
-                if let Op::Alloc(object) = event.op {
+                if let Op::Object(ObjectOp::Alloc, object) = event.op {
                     births[object] = Some(id);
                 }
             }
@@ -138,7 +138,7 @@ impl<'t> Legend<'t> {
 /// The lock that `op` asks for or takes.
 pub(crate) const fn asked_for(op: Op) -> Option<LockId> {
     match op {
-        Op::Acquire(lock) | Op::AcquireShared(lock) | Op::Request(lock) => Some(lock),
+        Op::Lock(LockOp::Acquire | LockOp::AcquireShared | LockOp::Request, lock) => Some(lock),
         _ => None,
     }
 }

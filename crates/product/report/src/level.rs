@@ -21,7 +21,7 @@ pub(crate) enum Level {
 
 impl Level {
     /// How bad `finding` is, one of those of `examined`.
-    pub(crate) fn of(examined: &Examined<'_>, finding: &Finding) -> Self {
+    pub(crate) fn new(examined: &Examined<'_>, finding: &Finding) -> Self {
         let is_asked_for = finding.detail.state().is_some_and(|state| !state.modality.is_rule());
         match finding.guarantee() {
             Guarantee::Witnessed if is_asked_for => Self::Note,
@@ -39,7 +39,7 @@ pub(crate) fn main_event_first(trace: &Trace, finding: &Finding, count_max: usiz
     let mut events = finding.events.clone();
     let read = finding.detail.nondeterminism().and_then(|detail| detail.read);
     let is_in_file =
-        |event: &EventId| Place::of(trace.names().location(trace.event(*event).site)).is_some();
+        |event: &EventId| Place::new(trace.names().location(trace.event(*event).site)).is_some();
     let main = match read {
         Some(read) => events.iter().position(|&event| event == read),
         None => events.iter().position(is_in_file),

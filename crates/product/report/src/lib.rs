@@ -167,7 +167,7 @@ fn remarks(trace: &Trace, proof: &Proof) -> Vec<String> {
              threads go on as they did."
         )],
     };
-    let count = proof.loose_reads_count() as u64;
+    let count = proof.unknown_reads_count() as u64;
     if count > 0 {
         let reads = counted(count, "read");
         remarks.push(format!("It rests on {reads} whose writer was not observed."));

@@ -24,7 +24,7 @@ fn again(examined: &Examined<'_>, reported: &Reported) -> String {
     match state {
         Some(state) => {
             words.extend(["--predicate".to_owned(), quoted(&state.predicate)]);
-            words.extend(["--order".to_owned(), state.order.word().to_owned()]);
+            words.extend(["--order".to_owned(), state.order.as_str().to_owned()]);
         }
         None => words.extend(analyses(examined)),
     }

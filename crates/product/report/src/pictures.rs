@@ -24,7 +24,7 @@ const GUTTER: usize = 96;
 /// # Errors
 /// If `out` does.
 pub fn cycle_html(out: &mut dyn Write, trace: &Trace, explanation: &Explanation) -> io::Result<()> {
-    let picture = Cycle::of(trace, explanation);
+    let picture = Cycle::new(trace, explanation);
     picture.write(out, explanation)?;
     writeln!(out, "<ul>")?;
     for hop in &explanation.cycle {
@@ -47,7 +47,7 @@ struct Cycle<'t> {
 }
 
 impl<'t> Cycle<'t> {
-    fn of(trace: &'t Trace, explanation: &Explanation) -> Self {
+    fn new(trace: &'t Trace, explanation: &Explanation) -> Self {
         let mut events: Vec<EventId> =
             explanation.cycle.iter().flat_map(|hop| [hop.earlier, hop.later]).collect();
         events.sort_unstable();

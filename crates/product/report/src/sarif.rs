@@ -72,7 +72,7 @@ const DEPTH_MAX: usize = 4;
 pub fn sarif(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     let total: usize = examined.iter().map(|one| one.outcome.findings.len()).sum();
     let left_out = total.saturating_sub(RESULTS_MAX);
-    let description = Text::of("The folder that the names of source files are relative to.");
+    let description = Text::new("The folder that the names of source files are relative to.");
     let run = Run {
         tool: Tool { driver: driver() },
         invocations: [Invocation {
@@ -109,7 +109,7 @@ fn artifacts(examined: &[Examined<'_>]) -> Vec<Artifact> {
         Artifact {
             location: places::artifact(one.path),
             roles: ["analysisTarget"],
-            description: Text::of(&format!("A recorded run of {events}.")),
+            description: Text::new(&format!("A recorded run of {events}.")),
         }
     };
     files.map(artifact).collect()
@@ -119,7 +119,7 @@ fn artifacts(examined: &[Examined<'_>]) -> Vec<Artifact> {
 fn notifications(examined: &[Examined<'_>], total: usize) -> Vec<Notification> {
     let mut all = Vec::new();
     let mut say = |level, text: &str| {
-        all.push(Notification { level, message: Text::of(&shown(text)) });
+        all.push(Notification { level, message: Text::new(&shown(text)) });
     };
     for one in examined {
         let name = title(one.path);
@@ -180,17 +180,17 @@ fn entry<'a>(
     let Reported { id, fingerprint, finding } = reported;
     let Examined { path, trace, .. } = *examined;
     let events = main_event_first(trace, finding, SITES_MAX);
-    let sites: Vec<Site<'_>> = events.into_iter().map(|event| Site::of(trace, event)).collect();
+    let sites: Vec<Site<'_>> = events.into_iter().map(|event| Site::new(trace, event)).collect();
     let (first, others) = sites.split_at(sites.len().min(1));
     let related = (1..).zip(others).map(|(id, site)| Location {
         id: Some(id),
         ..places::location(site, Some(path), Some(&told(site)))
     });
     ResultEntry {
-        rule_id: finding.kind.word(),
+        rule_id: finding.kind.as_str(),
         rule_index: rules::index(finding.kind),
         level: level(examined, finding),
-        message: Text::of(&message(finding)),
+        message: Text::new(&message(finding)),
         locations: first
             .iter()
             .map(|site| places::location(site, Some(path), Some(&told(site))))
@@ -206,7 +206,7 @@ fn entry<'a>(
         properties: ResultProperties {
             id,
             analysis: finding.analysis,
-            guarantee: finding.guarantee().word(),
+            guarantee: finding.guarantee().as_str(),
             trace: path,
             events: finding.events.iter().map(|event| event.number()).collect(),
             is_confirmed: examined.replayed(id).map(|it| matches!(it, Replayed::Confirmed { .. })),
@@ -230,7 +230,7 @@ fn told(site: &Site<'_>) -> String {
 }
 
 fn level(examined: &Examined<'_>, finding: &Finding) -> &'static str {
-    match Level::of(examined, finding) {
+    match Level::new(examined, finding) {
         Level::Error => "error",
         Level::Warning => "warning",
         Level::Note => "note",

@@ -1,6 +1,6 @@
 //! What a reordering runs, when, and what its reads see.
 
-use reweave_trace::{EventId, Op, Reordering, ThreadId, Trace, VarId};
+use reweave_trace::{AccessOp, EventId, Op, Reordering, ThreadId, Trace, VarId};
 
 /// `events`, all of which `reordering` runs, each with its step, counted from 1, in that order.
 pub(crate) fn numbered(
@@ -88,7 +88,7 @@ pub(crate) enum Seen {
 
 impl Seen {
     /// `write`, or the initial value if there is none.
-    pub(crate) fn of(write: Option<EventId>) -> Self {
+    pub(crate) fn new(write: Option<EventId>) -> Self {
         write.map_or(Self::Initial, Self::Write)
     }
 
@@ -113,8 +113,8 @@ impl std::fmt::Display for Seen {
 /// What `event` saw when it was observed; none if it is no read, or its writer is not known.
 pub(crate) fn observed(trace: &Trace, event: EventId) -> Option<Seen> {
     let op = trace.event(event).op;
-    let is_known = op.is_read() && !matches!(op, Op::LooseRead(_));
-    is_known.then(|| Seen::of(trace.writer(event)))
+    let is_known = op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _));
+    is_known.then(|| Seen::new(trace.writer(event)))
 }
 
 /// What `event` sees where `reordering` runs it; none if it does not, or as for [`observed`].
@@ -122,10 +122,10 @@ pub(crate) fn sees(trace: &Trace, reordering: &Reordering, event: EventId) -> Op
     observed(trace, event)?;
     let var = trace.event(event).op.var()?;
     let is_run = reordering.is_in_base(trace, event) || reordering.schedule.contains(&event);
-    is_run.then(|| Seen::of(reordering.last_write(trace, var, Some(event))))
+    is_run.then(|| Seen::new(reordering.last_write(trace, var, Some(event))))
 }
 
 /// What `var` holds after all that `reordering` runs.
 pub(crate) fn holds(trace: &Trace, reordering: &Reordering, var: VarId) -> Seen {
-    Seen::of(reordering.last_write(trace, var, None))
+    Seen::new(reordering.last_write(trace, var, None))
 }

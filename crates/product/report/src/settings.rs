@@ -27,7 +27,7 @@ pub(crate) struct SettingsEntry {
 
 impl SettingsEntry {
     /// What `settings` has that is not at its default; none if that is nothing.
-    pub(crate) fn of(settings: &Settings) -> Option<Self> {
+    pub(crate) fn new(settings: &Settings) -> Option<Self> {
         let budget = settings.budget;
         let entry = Self {
             all: settings.all,
@@ -92,11 +92,11 @@ mod tests {
             "final_reads": true });
         let some = Settings { final_reads: true, ..standard };
         for (settings, expected) in [(changed, all), (some, json!({ "final_reads": true }))] {
-            let written = json!({ "settings": SettingsEntry::of(&settings) });
+            let written = json!({ "settings": SettingsEntry::new(&settings) });
             assert_eq!(written["settings"], expected);
             assert_eq!(recorded_settings(&written).unwrap(), settings);
         }
-        assert_eq!(SettingsEntry::of(&standard), None);
+        assert_eq!(SettingsEntry::new(&standard), None);
         assert_eq!(recorded_settings(&json!({})).unwrap(), standard);
     }
 

@@ -23,7 +23,7 @@ const PLACE_MAX: usize = 32;
 /// never cut away.
 pub(crate) fn brief_place(location: &str) -> String {
     let place = place(location);
-    if Place::of(&place).is_none() {
+    if Place::new(&place).is_none() {
         return clipped(&place, PLACE_MAX);
     }
     let text = shown(&place);
@@ -60,7 +60,7 @@ pub(crate) struct Site<'t> {
 }
 
 impl<'t> Site<'t> {
-    pub(crate) fn of(trace: &'t Trace, id: EventId) -> Self {
+    pub(crate) fn new(trace: &'t Trace, id: EventId) -> Self {
         let (event, names) = (trace.event(id), trace.names());
         let held = trace.sections().held(event.thread, id);
         let mut locks: Vec<_> =
@@ -107,11 +107,11 @@ impl<'t> Site<'t> {
 /// What the thread of `event` holds, with where it took each: `holding m (taken at line 18)`.
 pub(crate) fn holding_since(trace: &Trace, event: EventId) -> String {
     let (happening, names) = (trace.event(event), trace.names());
-    let own = Place::of(names.location(happening.site));
+    let own = Place::new(names.location(happening.site));
     let held: Vec<_> = trace.sections().held(happening.thread, event).collect();
     let lock = |section: &&CriticalSection| {
         let location = names.location(trace.event(section.acquire).site);
-        let taken = Place::of(location).map(|place| match own {
+        let taken = Place::new(location).map(|place| match own {
             Some(own) if own.file == place.file => format!("taken at line {}", place.line),
             _ => format!("taken at {}", location.trim()),
         });

@@ -143,7 +143,7 @@ impl Sources {
     /// line of a source file, or one that cannot be read.
     #[must_use]
     pub fn excerpt(&self, location: &str, around: u32) -> Option<Excerpt> {
-        let place = Place::of(location)?;
+        let place = Place::new(location)?;
         let source = self.source(place.file).ok()?;
         let count = u32::try_from(source.starts.len()).ok()?;
         if place.line > count {
@@ -160,7 +160,7 @@ impl Sources {
     /// or if none is asked for.
     #[must_use]
     pub fn absence(&self, location: &str) -> Option<String> {
-        let place = Place::of(location).filter(|_| !self.roots.is_empty())?;
+        let place = Place::new(location).filter(|_| !self.roots.is_empty())?;
         match self.source(place.file) {
             Err(absence) => Some(absence.told(place.file)),
             Ok(source) if place.line as usize > source.starts.len() => {

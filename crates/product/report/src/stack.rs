@@ -63,7 +63,7 @@ const LIBRARIES: [&str; 5] = ["libc.so", "libc-", "libstdc++.so", "libpthread", 
 
 /// The function that an event at `location` is in, if the first line of `stack` says so.
 pub(crate) fn own_function<'t>(location: &str, stack: &[&'t str]) -> Option<&'t str> {
-    let frame = Frame::of(stack.first()?);
+    let frame = Frame::new(stack.first()?);
     frame.is_at(location).then_some(frame.function)
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn callers<'t>(location: &str, stack: &[&'t str]) -> Vec<&'t str> {
 
 /// Whether `line` is a frame of what starts threads.
 fn is_plumbing(line: &str) -> bool {
-    let Frame { function, location } = Frame::of(line);
+    let Frame { function, location } = Frame::new(line);
     // Without a file, only a name that no program may give says whose it is.
     let is_in = |folders: &[&str], is_reserved: bool| {
         location.map_or(is_reserved, |place| is_within(place, folders))
@@ -97,7 +97,7 @@ fn is_plumbing(line: &str) -> bool {
         || function.contains("::__rust_begin_short_backtrace")
         || function.contains("core::ops::function::FnOnce");
     let is_address = LIBRARIES.iter().any(|name| function.starts_with(name));
-    let file = Place::of(location.unwrap_or("")).map_or("", |place| place.file);
+    let file = Place::new(location.unwrap_or("")).map_or("", |place| place.file);
     let is_calling = file.starts_with("/usr/include/c++/")
         && CALLING_HEADERS.iter().any(|header| file.ends_with(header));
     is_calling
@@ -109,7 +109,7 @@ fn is_plumbing(line: &str) -> bool {
 /// Whether `line` is a frame of what starts threads, or of the C library, whose debug information
 /// names files as its own build did.
 pub(crate) fn is_of_library(line: &str) -> bool {
-    let is_c = Frame::of(line).location.is_some_and(|place| is_within(place, &C_FOLDERS));
+    let is_c = Frame::new(line).location.is_some_and(|place| is_within(place, &C_FOLDERS));
     is_c || is_plumbing(line)
 }
 
@@ -120,12 +120,12 @@ fn is_within(place: &str, folders: &[&str]) -> bool {
 /// Where the program is at `location`: there, or, if that is no line of a file, at the innermost call
 /// behind it that is one of the program's own.
 pub(crate) fn own_place<'t>(location: &'t str, stack: &[&'t str]) -> &'t str {
-    if Place::of(location).is_some() || location.trim().is_empty() {
+    if Place::new(location).is_some() || location.trim().is_empty() {
         return location;
     }
     let callers = stack.iter().filter(|line| !is_plumbing(line));
-    let mut places = callers.filter_map(|line| Frame::of(line).location);
-    let is_own = |place: &&str| Place::of(place).is_some() && !is_within(place, &SYSTEM_FOLDERS);
+    let mut places = callers.filter_map(|line| Frame::new(line).location);
+    let is_own = |place: &&str| Place::new(place).is_some() && !is_within(place, &SYSTEM_FOLDERS);
     places.find(is_own).unwrap_or(location)
 }
 

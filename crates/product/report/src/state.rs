@@ -40,7 +40,7 @@ pub(crate) struct Known<'a> {
 
 impl<'a> Known<'a> {
     /// What the predicate of `state` speaks of.
-    pub(crate) fn of(state: &'a GlobalState) -> Self {
+    pub(crate) fn new(state: &'a GlobalState) -> Self {
         let known = |(term, value): &'a (String, Option<String>)| {
             (term.as_str(), value.as_deref().unwrap_or(NOT_KNOWN))
         };
@@ -73,7 +73,7 @@ pub(crate) struct Picture<'t> {
 
 impl<'t> Picture<'t> {
     /// The picture of the state of `finding`, if it shows one.
-    pub(crate) fn of(trace: &'t Trace, finding: &Finding, extent: Extent) -> Option<Self> {
+    pub(crate) fn new(trace: &'t Trace, finding: &Finding, extent: Extent) -> Option<Self> {
         let state = finding.detail.state()?;
         let proof = finding.evidence.proof();
         let observed = observed(trace, state);
@@ -187,7 +187,7 @@ fn order(state: &GlobalState, is_reached: bool) -> String {
 
 /// The predicate with what is said of it: `never(x > 1)`.
 fn spelled(state: &GlobalState) -> String {
-    let (predicate, modality) = (state.predicate.trim(), state.modality.word());
+    let (predicate, modality) = (state.predicate.trim(), state.modality.as_str());
     let rest = predicate.strip_prefix(modality).map(str::trim_start);
     match rest.is_some_and(|rest| rest.starts_with('(')) {
         true => predicate.to_owned(),

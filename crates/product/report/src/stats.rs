@@ -45,12 +45,12 @@ pub struct Stats {
 impl Stats {
     /// The numbers of `trace`.
     #[must_use]
-    pub fn of(trace: &Trace) -> Self {
+    pub fn new(trace: &Trace) -> Self {
         let mut counts = [0_u64; OpKind::ALL.len()];
         for code in &trace.columns().codes {
             counts[code.kind() as usize] += 1;
         }
-        let ops = OpKind::ALL.into_iter().map(|kind| (kind.word(), counts[kind as usize]));
+        let ops = OpKind::ALL.into_iter().map(|kind| (kind.as_str(), counts[kind as usize]));
         let names = trace.names();
         Self {
             events: trace.len(),
@@ -100,7 +100,7 @@ struct Document<'a> {
 /// If `out` fails.
 pub fn stats_json(out: &mut dyn Write, sources: &[Source<'_>]) -> io::Result<()> {
     match sources {
-        [only] => write_json(out, &document(only, &Stats::of(only.trace)), usize::MAX),
+        [only] => write_json(out, &document(only, &Stats::new(only.trace)), usize::MAX),
         all => stats_list_json(out, all),
     }
 }
@@ -110,7 +110,7 @@ pub fn stats_json(out: &mut dyn Write, sources: &[Source<'_>]) -> io::Result<()>
 /// # Errors
 /// If `out` fails.
 pub fn stats_list_json(out: &mut dyn Write, sources: &[Source<'_>]) -> io::Result<()> {
-    let stats: Vec<Stats> = sources.iter().map(|source| Stats::of(source.trace)).collect();
+    let stats: Vec<Stats> = sources.iter().map(|source| Stats::new(source.trace)).collect();
     let documents = sources.iter().zip(&stats).map(|(source, stats)| document(source, stats));
     write_json(out, &documents.collect::<Vec<_>>(), usize::MAX)
 }
@@ -137,7 +137,7 @@ fn document<'a>(source: &Source<'a>, stats: &'a Stats) -> Document<'a> {
 /// If `out` fails.
 pub fn stats_text(out: &mut dyn Write, source: &Source<'_>) -> io::Result<()> {
     let trace = source.trace;
-    let stats = Stats::of(trace);
+    let stats = Stats::new(trace);
     let packed = source.compression.map_or(String::new(), |name| format!(", {name}"));
     writeln!(out, "{}: {}{packed}", shown(title(source.path)), source.format)?;
     if !trace.repairs().is_empty() {

@@ -109,7 +109,7 @@ pub(crate) enum Label {
 
 impl Label {
     /// How tables spell it.
-    pub(crate) fn word(self) -> String {
+    pub(crate) fn as_str(self) -> String {
         match self {
             Self::Step(step) => step.to_string(),
             Self::Fault(step) => format!("> {step}"),
@@ -134,7 +134,7 @@ impl Label {
 impl<'t> Table<'t> {
     /// What happens last in each thread that the goal of `proof` speaks of, then what is next; or,
     /// where nothing is, what happens up to the events that the goal names.
-    pub(crate) fn of(trace: &'t Trace, proof: &Proof, extent: Extent) -> Self {
+    pub(crate) fn new(trace: &'t Trace, proof: &Proof, extent: Extent) -> Self {
         let reordering = proof.reordering();
         let named = proof.named();
         let whole_max = match proof.then().is_empty() {

@@ -158,7 +158,7 @@ fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::
         let line = state::line(state);
         return writeln!(out, "{BAD}{id:<6}{BAD:#} {line}, count {}", finding.count);
     }
-    let sites = || finding.events.iter().map(|&event| Site::of(trace, event));
+    let sites = || finding.events.iter().map(|&event| Site::new(trace, event));
     let mut places: Vec<String> =
         sites().map(|site| brief_place(site.location)).filter(|it| !it.is_empty()).collect();
     places.dedup();
@@ -188,7 +188,7 @@ pub(crate) fn finding(
 fn reading_line(trace: &Trace, finding: &Finding) -> Option<String> {
     let detail = finding.detail.nondeterminism()?;
     let spelled = |event: EventId| {
-        let site = Site::of(trace, event);
+        let site = Site::new(trace, event);
         let (op, place) = (clipped(&site.op, CELL_MAX), brief_place(site.location));
         if place.is_empty() { op } else { format!("{op} at {place}") }
     };
@@ -197,7 +197,7 @@ fn reading_line(trace: &Trace, finding: &Finding) -> Option<String> {
         Some(read) => format!("{} {can} see ", spelled(read)),
         None => format!("{} {can} end with ", clipped(variable(trace, detail)?, CELL_MAX)),
     };
-    let sees = detail.challenger.map_or_else(|| "the initial value".to_owned(), spelled);
+    let sees = detail.interfering.map_or_else(|| "the initial value".to_owned(), spelled);
     let more = match detail.others.len() {
         0 => String::new(),
         count => format!(" and {}", counted(count as u64, "other")),
@@ -226,10 +226,10 @@ pub(crate) fn head(
     )?;
     writeln!(out, "  {}", shown(&finding.message))?;
     match finding.detail.state() {
-        Some(state) => write_known(out, &Known::of(state))?,
+        Some(state) => write_known(out, &Known::new(state))?,
         None => write_sites(out, examined, finding, telling)?,
     }
-    if let Some(choices) = Choices::of(trace, finding) {
+    if let Some(choices) = Choices::new(trace, finding) {
         write_choices(out, &choices)?;
     }
     if let Some(note) = instances_note(finding) {
@@ -247,7 +247,7 @@ fn write_sites(
     telling: &mut Telling<'_>,
 ) -> io::Result<()> {
     let Examined { trace, sources, .. } = *examined;
-    let sites: Vec<Site<'_>> = finding.events.iter().map(|&id| Site::of(trace, id)).collect();
+    let sites: Vec<Site<'_>> = finding.events.iter().map(|&id| Site::new(trace, id)).collect();
     let marks: Vec<Mark<'_>> = sites
         .iter()
         .take(CODE_MAX)
@@ -338,7 +338,7 @@ pub(crate) fn evidence(
     extent: Extent,
 ) -> io::Result<()> {
     let accepted = finding.evidence.proof();
-    match (Picture::of(trace, finding, extent), accepted) {
+    match (Picture::new(trace, finding, extent), accepted) {
         (Some(picture), _) => {
             writeln!(out, "  {}", picture.heading)?;
             write_table(out, &picture.table)?;
@@ -348,7 +348,7 @@ pub(crate) fn evidence(
         }
         (None, Some(accepted)) => {
             writeln!(out, "  {}", heading(accepted))?;
-            write_table(out, &Table::of(trace, accepted, extent))?;
+            write_table(out, &Table::new(trace, accepted, extent))?;
         }
         (None, None) => {}
     }
@@ -388,7 +388,7 @@ pub(crate) fn write_table(out: &mut dyn Write, table: &Table<'_>) -> io::Result<
 /// How wide the column of steps is.
 fn label_width(table: &Table<'_>) -> usize {
     let labels = table.rows.iter().map(|row| match row {
-        Row::Event { label, .. } => label.word().len(),
+        Row::Event { label, .. } => label.as_str().len(),
         Row::Gap { .. } | Row::Line => 0,
     });
     labels.max().unwrap_or(0).max(LABEL_MIN)
@@ -418,7 +418,7 @@ fn table_row(
     write!(
         out,
         "  {style}{:>label_width$}{style:#}{:>NUMBER_WIDTH$}",
-        label.word(),
+        label.as_str(),
         event.number()
     )?;
     let before: usize = widths[..column].iter().map(|width| 2 + width).sum();

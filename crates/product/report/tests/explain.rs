@@ -60,7 +60,7 @@ fn detail(others: Vec<Alternative>) -> Nondeterminism {
         mode: "strict",
         writer: event(5),
         read: event(8),
-        challenger: event(2),
+        interfering: event(2),
         count: 1,
         is_race_free: Some(true),
         changes_value: Some(true),
@@ -89,7 +89,7 @@ fn total(trace: &Trace, others: Vec<Alternative>) -> Finding {
 }
 
 fn reported(trace: &Trace, finding: Finding) -> Reported {
-    let fingerprint = Fingerprint::of(trace, &finding);
+    let fingerprint = Fingerprint::new(trace, &finding);
     Reported { id: "N1".to_owned(), fingerprint, finding }
 }
 
@@ -321,7 +321,7 @@ fn lead(trace: &Trace, detail: Nondeterminism) -> Outcome {
 fn what_no_schedule_shows_is_not_said_to_be_seen() {
     let trace = total_trace();
     let unproven = Nondeterminism { is_race_free: None, mode: "order", ..detail(Vec::new()) };
-    let earlier = Nondeterminism { challenger: None, changes_value: None, ..unproven.clone() };
+    let earlier = Nondeterminism { interfering: None, changes_value: None, ..unproven.clone() };
     let text = explained(&trace, &lead(&trace, unproven.clone()));
     expect![[r#"
         run.std: 9 events, 3 threads, 1 lock, 1 variable
@@ -376,12 +376,12 @@ fn what_no_schedule_shows_is_not_said_to_be_seen() {
 #[test]
 fn a_list_of_witnesses_has_a_line_for_each() {
     let trace = total_trace();
-    let verdict = |is_feasible, challenger| WitnessVerdict {
+    let verdict = |is_feasible, interfering| WitnessVerdict {
         witness_kind: 3,
         is_feasible,
         writer: event(5),
-        read: challenger,
-        challenger,
+        read: interfering,
+        interfering,
     };
     let witnesses = vec![verdict(Some(true), event(2)), verdict(None, None)];
     let list = WitnessList { analysis: "determinism.strict", witnesses };

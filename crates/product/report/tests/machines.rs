@@ -11,7 +11,7 @@ use reweave_order::poset::Relation;
 use reweave_report::{Confirmation, Examined, Replayed, SetAside, Source};
 use reweave_states::analyses::Find;
 use reweave_states::predicate::Predicate;
-use reweave_trace::{Op, Trace, TraceBuilder};
+use reweave_trace::{AccessOp, LockOp, Op, Trace, TraceBuilder};
 use serde_json::Value;
 
 type Report = fn(&mut dyn Write, &[Examined<'_>]) -> io::Result<()>;
@@ -115,12 +115,12 @@ fn hostile() -> Trace {
     let lines = ["a", "b"].map(|it| builder.site(&(name(it) + ":12:3")));
     for (at, thread) in threads.into_iter().enumerate() {
         let (first, second) = (locks[at], locks[1 - at]);
-        builder.push(thread, Op::Acquire(first), site);
-        builder.push(thread, Op::AcquireShared(second), lines[at]);
-        builder.push(thread, Op::ReleaseShared(second), site);
-        builder.push(thread, Op::Release(first), site);
-        builder.push(thread, Op::Write(var), lines[at]);
-        builder.push(thread, Op::Read(var), site);
+        builder.push(thread, Op::Lock(LockOp::Acquire, first), site);
+        builder.push(thread, Op::Lock(LockOp::AcquireShared, second), lines[at]);
+        builder.push(thread, Op::Lock(LockOp::ReleaseShared, second), site);
+        builder.push(thread, Op::Lock(LockOp::Release, first), site);
+        builder.push(thread, Op::Access(AccessOp::Write, var), lines[at]);
+        builder.push(thread, Op::Access(AccessOp::Read, var), site);
     }
     builder.finish().expect("it is well formed")
 }
@@ -134,7 +134,7 @@ fn json_reports_are_what_the_schema_says() {
         assert_valid(&schema, &text);
         assert_valid(&schema, &bytes(|out| reweave_report::json(out, &[*examined, *examined])));
         for reported in examined.outcome.findings.iter().take(20) {
-            kinds.insert(reported.finding.kind.word());
+            kinds.insert(reported.finding.kind.as_str());
             let told = bytes(|out| reweave_report::explanation_json(out, examined, reported));
             assert_valid(&schema, &told);
         }
@@ -394,7 +394,7 @@ fn sarif_names_functions_of_the_c_library_and_no_file_of_it() {
     for name in ["T1", "T2"] {
         let thread = builder.thread(name);
         let site = builder.names().site("a.c:3", frames);
-        builder.push(thread, Op::Write(var), site);
+        builder.push(thread, Op::Access(AccessOp::Write, var), site);
     }
     let trace = builder.finish().expect("it is well formed");
     let found = outcome(&trace, "races.exact", false);

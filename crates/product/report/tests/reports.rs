@@ -6,7 +6,7 @@ use expect_test::{Expect, expect, expect_file};
 use reweave_analysis::{Outcome, Settings};
 use reweave_catalog::Quiet;
 use reweave_report::Examined;
-use reweave_trace::{Op, Trace, TraceBuilder};
+use reweave_trace::{AccessOp, LockOp, Op, Trace, TraceBuilder};
 
 const RACE: &str = "\
 T1|acq(m)|a.c:1
@@ -103,7 +103,7 @@ fn what_rests_on_reads_of_unknown_writers_is_labelled_and_left_out_unless_asked_
     assert!(rendered(&trace, true, reweave_report::html).contains(label));
     let json: serde_json::Value =
         serde_json::from_str(&rendered(&trace, true, reweave_report::json)).unwrap();
-    let witnesses = [0, 1].map(|at| json["findings"][at]["witness"]["loose_reads"].clone());
+    let witnesses = [0, 1].map(|at| json["findings"][at]["witness"]["unknown_reads"].clone());
     assert_eq!(witnesses, [serde_json::Value::Null, 1.into()]);
     assert_eq!(json["findings"][1]["guarantee"], "unordered");
 }
@@ -216,8 +216,8 @@ fn hostile() -> Trace {
     let bad = "<script>alert(1)</script>\u{1b}[2J\u{202e}'\"&";
     let [first, second] = [builder.thread(bad), builder.thread("</td>")];
     let (var, site) = (builder.var(bad), builder.site(bad));
-    builder.push(first, Op::Write(var), site);
-    builder.push(second, Op::Write(var), site);
+    builder.push(first, Op::Access(AccessOp::Write, var), site);
+    builder.push(second, Op::Access(AccessOp::Write, var), site);
     builder.finish().expect("two writes can happen")
 }
 
@@ -297,7 +297,7 @@ fn an_unknown_location_leaves_no_word_behind() {
 fn a_repaired_trace_is_said_to_be_one() {
     let mut builder = TraceBuilder::new();
     let (thread, lock, site) = (builder.thread("T1"), builder.lock("m"), builder.site("a.c:1"));
-    builder.push(thread, Op::Release(lock), site);
+    builder.push(thread, Op::Lock(LockOp::Release, lock), site);
     let trace = builder.finish_mended().unwrap();
     let outcome = Outcome::default();
     let examined = Examined::new("run.std", &trace, &outcome);

@@ -93,7 +93,7 @@ fn outcome(trace: &Trace, findings: Vec<Finding>) -> Outcome {
     let counters = vec![("states", 12), ("predicates", 1), ("met", 1), ("undecided", 0)];
     let reported = |(at, finding)| Reported {
         id: format!("P{}", at + 1),
-        fingerprint: Fingerprint::of(trace, &finding),
+        fingerprint: Fingerprint::new(trace, &finding),
         finding,
     };
     Outcome {

@@ -76,7 +76,7 @@ pub fn confirm<E>(
         let reason = "no schedule proves it, so there is none to replay";
         return Ok(Verdict::refused(reason.to_owned()));
     };
-    let plan = match Plan::of(trace, proof.reordering(), proof.goal()) {
+    let plan = match Plan::new(trace, proof.reordering(), proof.goal()) {
         Ok(plan) => plan,
         Err(error) => return Ok(Verdict::refused(error.to_string())),
     };
@@ -95,7 +95,9 @@ mod tests {
 
     use super::*;
     use reweave_analysis::{Detail, Evidence, Kind, Subject};
-    use reweave_trace::{Code, Goal, Module, Op, Origin, Reordering, TraceBuilder};
+    use reweave_trace::{
+        AccessOp, Code, Goal, Module, Op, Origin, Reordering, ThreadOp, TraceBuilder,
+    };
 
     /// Two writes without order, by a thread and one that it created.
     fn racing(has_origins: bool) -> Trace {
@@ -104,11 +106,16 @@ mod tests {
         let code = builder.origins().add_code(Code { module, offset: 7 });
         let [main, other] = ["main", "other"].map(|name| builder.thread(name));
         let (var, site) = (builder.var("x"), builder.site("a.c:1"));
-        let events = [(main, Op::Fork(other)), (main, Op::Write(var)), (other, Op::Write(var))];
+        let events = [
+            (main, Op::Thread(ThreadOp::Fork, other)),
+            (main, Op::Access(AccessOp::Write, var)),
+            (other, Op::Access(AccessOp::Write, var)),
+        ];
         for (thread, op) in events {
             builder.push(thread, op, site);
             if has_origins {
-                let occurrence = u32::from(thread == main && op == Op::Write(var));
+                let occurrence =
+                    u32::from(thread == main && op == Op::Access(AccessOp::Write, var));
                 builder.origin(Origin { code, occurrence });
             }
         }

@@ -69,7 +69,7 @@ impl Trouble {
     }
 
     /// What went wrong in `run`, whose seed is `seed`.
-    pub(crate) fn of(seed: u64, run: &Run) -> Self {
+    pub(crate) fn new(seed: u64, run: &Run) -> Self {
         Self { seed, ending: run.ending.clone(), faults: run.faults.clone() }
     }
 

@@ -19,7 +19,7 @@ use reweave_intervals::domain::Domain;
 use reweave_intervals::graph::{self, GraphKind, build};
 use reweave_intervals::symbolic::{self, Question, Statistics, StepRanges, Widths};
 use reweave_intervals::terms::Term;
-use reweave_trace::{Binary, Event, Op, SiteId, ThreadId, Trace};
+use reweave_trace::{Binary, ConditionOp, Event, Op, SiteId, ThreadId, Trace};
 
 use crate::inference::Trouble;
 use crate::runs::{Plan, repeat};
@@ -175,7 +175,7 @@ pub fn find<D: Domain>(
         && !may_end_early(&ctp, &assertions);
     let reached = request.reach.iter().map(|&line| searcher.reach(line, goes_on)).collect();
     let troubled = gathered.iter().filter(|(_, run)| !is_whole(run));
-    let troubles = troubled.map(|(seed, run)| Trouble::of(*seed, run)).collect();
+    let troubles = troubled.map(|(seed, run)| Trouble::new(*seed, run)).collect();
     let runs_count = used.len();
     Ok(Ranges {
         runs_count,
@@ -286,7 +286,7 @@ impl<'a, D: Domain> Searcher<'a, D> {
         request: &'a Request,
         runs: &'a [(u64, Run)],
     ) -> Self {
-        Self { code, ctp, analysis, request, runs, ranges: StepRanges::of(analysis.best()) }
+        Self { code, ctp, analysis, request, runs, ranges: StepRanges::new(analysis.best()) }
     }
 
     fn assertions(&self, goes_on: &dyn Fn() -> bool) -> Vec<Assertion> {
@@ -294,7 +294,7 @@ impl<'a, D: Domain> Searcher<'a, D> {
             let line = self.ctp.names.line(*site);
             let observed = self.runs.iter().find(|(_, run)| breaks(run, line));
             let (verdict, search) = match (observed, verdict) {
-                (Some((_, run)), _) => (Verdict::Fails(Shown::of(run)), None),
+                (Some((_, run)), _) => (Verdict::Fails(Shown::new(run)), None),
                 (None, answers::Verdict::Holds) => (Verdict::Holds, None),
                 (None, answers::Verdict::NotReached) => (Verdict::NotReached, None),
                 (None, answers::Verdict::MayFail { .. }) => self.fails(*site, goes_on),
@@ -316,7 +316,7 @@ impl<'a, D: Domain> Searcher<'a, D> {
                 if let Some(site) = sites.find(|&site| names.line(site) == Some(fault.line))
                     && judged.iter().all(|assertion| assertion.site != site)
                 {
-                    let verdict = Verdict::Fails(Shown::of(run));
+                    let verdict = Verdict::Fails(Shown::new(run));
                     judged.push(Assertion { site, verdict, search: None });
                 }
             }
@@ -342,7 +342,7 @@ impl<'a, D: Domain> Searcher<'a, D> {
                 // Whether it went as thought, or the same assertion failed before, is all one.
                 let (_, run) = self.follow(&order);
                 let line = self.ctp.names.line(site);
-                if breaks(&run, line) { Verdict::Fails(Shown::of(&run)) } else { Verdict::MayFail }
+                if breaks(&run, line) { Verdict::Fails(Shown::new(&run)) } else { Verdict::MayFail }
             }
             symbolic::Answer::Unconfirmed(_) | symbolic::Answer::Exhausted => Verdict::MayFail,
         };
@@ -357,7 +357,7 @@ impl<'a, D: Domain> Searcher<'a, D> {
         };
         if let Some((run, place)) = self.runs.iter().find_map(|(_, run)| Some((run, reached(run)?)))
         {
-            let mut shown = Shown::of(run);
+            let mut shown = Shown::new(run);
             shown.steps.truncate(place + 1);
             return Reached { line, shown: Some(shown), is_known: true, search: None };
         }
@@ -378,7 +378,7 @@ impl<'a, D: Domain> Searcher<'a, D> {
             symbolic::Answer::Impossible => (None, true),
             symbolic::Answer::Possible(order) => {
                 let (is_followed, run) = self.follow(&order);
-                let shown = is_followed.then(|| Shown::of(&run));
+                let shown = is_followed.then(|| Shown::new(&run));
                 let is_known = shown.is_some();
                 (shown, is_known)
             }
@@ -444,7 +444,9 @@ pub fn follow(code: &Code, ctp: &Ctp, order: &[StepId], settings: &RunSettings) 
 /// been the same steps, too.
 fn took(trace: &Trace, ctp: &Ctp, steps: &[&Step]) -> bool {
     // A wait begins in the step that gives the lock back.
-    let mut events = trace.events().filter(|(_, event)| !matches!(event.op, Op::Wait(_)));
+    let mut events = trace
+        .events()
+        .filter(|(_, event)| !matches!(event.op, Op::Condition(ConditionOp::Wait, _)));
     steps.iter().all(|step| {
         let site = events.next().map(|(_, event)| trace.names().location(event.site));
         site == Some(ctp.names.location(step.site))
@@ -452,7 +454,7 @@ fn took(trace: &Trace, ctp: &Ctp, steps: &[&Step]) -> bool {
 }
 
 impl Shown {
-    fn of(run: &Run) -> Self {
+    fn new(run: &Run) -> Self {
         let names = run.trace.names();
         let step = |event: Event| {
             (names.threads.name(event.thread).to_owned(), names.location(event.site).to_owned())

@@ -46,7 +46,7 @@ pub fn repeat(
         SchedulerKind::Random | SchedulerKind::RoundRobin => None,
     };
     let candidates = match (plan.scheduler, &probe) {
-        (SchedulerKind::RaceDirected, Some(probe)) => Candidates::of(&probe.trace),
+        (SchedulerKind::RaceDirected, Some(probe)) => Candidates::new(&probe.trace),
         _ => Candidates::default(),
     };
     let steps_count = probe.map_or(0, |probe| probe.schedule.0.len() as u64);

@@ -129,7 +129,7 @@ fn race_directed_runs_meet_what_random_ones_miss() {
     let lost_update = code(LOST_UPDATE);
     let is_lost = |run: &Run| run.memory == [1];
     let first = run(&lost_update, &mut Random::new(0), &Settings::default());
-    let candidates = Candidates::of(&first.trace);
+    let candidates = Candidates::new(&first.trace);
     let random = count(&lost_update, Random::new, is_lost);
     let directed = count(&lost_update, |seed| RaceDirected::new(seed, candidates.clone()), is_lost);
     assert!(directed >= 50 && directed > 2 * random, "{directed} and {random}");
@@ -140,7 +140,7 @@ fn race_directed_runs_meet_what_random_ones_miss() {
     );
     let fails = |run: &Run| run.memory[1] == 1;
     let first = run(&swap, &mut Random::new(0), &Settings::default());
-    let candidates = Candidates::of(&first.trace);
+    let candidates = Candidates::new(&first.trace);
     let random = count(&swap, Random::new, fails);
     let directed = count(&swap, |seed| RaceDirected::new(seed, candidates.clone()), fails);
     assert!(directed >= 50 && directed > 2 * random, "{directed} and {random}");
@@ -156,7 +156,7 @@ fn every_scheduler_shows_outcomes_that_are_there_and_repeats_itself() {
     );
     let all = explore(&code, &Limits::default());
     let first = run(&code, &mut Random::new(1), &Settings::default());
-    let candidates = Candidates::of(&first.trace);
+    let candidates = Candidates::new(&first.trace);
     let schedulers = |seed| -> [(&str, Box<dyn Scheduler>); 4] {
         [
             ("round robin", Box::new(RoundRobin::new())),

@@ -18,7 +18,7 @@ use reweave_exec::{
 use reweave_races::exact::races;
 use reweave_reorder::{Answer, Engine, Query};
 use reweave_testkit::soak;
-use reweave_trace::{EventId, Op, Reordering, Trace};
+use reweave_trace::{ConditionOp, EventId, LockOp, Op, Reordering, ThreadOp, Trace};
 
 const SHORT: Settings = Settings { steps_max: 2_000, threads_max: 200, layers: Layers::Events };
 
@@ -63,7 +63,9 @@ fn fails_after(observed: &Run, event: EventId) -> Option<&str> {
     let trace = &observed.trace;
     let last_of = |thread| {
         let mut events = trace.events().rev();
-        events.find(|(_, event)| event.thread == thread || event.op == Op::Fork(thread))
+        events.find(|(_, event)| {
+            event.thread == thread || event.op == Op::Thread(ThreadOp::Fork, thread)
+        })
     };
     let silent = observed
         .faults
@@ -79,7 +81,7 @@ fn fails_after(observed: &Run, event: EventId) -> Option<&str> {
 /// Whether it takes a step: a wait goes with the release before it, and a request is what stands
 /// for an acquire that never came.
 const fn is_step(op: Op) -> bool {
-    !matches!(op, Op::Wait(_) | Op::Request(_))
+    !matches!(op, Op::Condition(ConditionOp::Wait, _) | Op::Lock(LockOp::Request, _))
 }
 
 /// What `events` of `trace` do, however they are numbered.
@@ -175,7 +177,7 @@ proptest! {
 
 fn blocked(trace: &Trace, acquire: EventId) -> Blocked {
     let event = trace.event(acquire);
-    let (Op::Acquire(lock) | Op::Request(lock)) = event.op else {
+    let Op::Lock(LockOp::Acquire | LockOp::Request, lock) = event.op else {
         panic!("a deadlock is of acquires")
     };
     let line = trace.names().location(event.site).rsplit(':').next();

@@ -63,7 +63,7 @@ impl Shape {
 
     /// What it is called.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Guarded => "guarded",
             Self::Mixed => "mixed",

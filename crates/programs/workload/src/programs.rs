@@ -100,7 +100,7 @@ impl Program {
 
     /// What it is called.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Conpool => "conpool",
             Self::Liveness => "liveness",

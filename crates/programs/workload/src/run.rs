@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use reweave_base::{Id, Rng};
 use reweave_trace::{
-    BarrierId, ConditionId, LockId, Op, SemaphoreId, SiteId, ThreadId, Trace, TraceBuilder, VarId,
+    AccessOp, BarrierId, BarrierOp, ConditionId, ConditionOp, LockId, LockOp, Op, SemaphoreId,
+    SemaphoreOp, SiteId, ThreadId, ThreadOp, Trace, TraceBuilder, VarId,
 };
 
 use crate::{Config, Shape};
@@ -111,7 +112,7 @@ impl Run {
             let Some(thread) = turns.find(|&thread| self.can_step(thread)) else {
                 // Everyone is done, or waits for someone who is: the first thread fills up.
                 let var = self.rng.below(self.config.vars);
-                self.emit(0, Op::Read(VarId::from_index(var)));
+                self.emit(0, Op::Access(AccessOp::Read, VarId::from_index(var)));
                 continue;
             };
             if let Some(op) = self.threads[thread].script.pop_front() {
@@ -131,37 +132,39 @@ impl Run {
         }
         let Some(&op) = self.threads[thread].script.front() else { return false };
         match op {
-            Op::Acquire(lock) => self.holders[lock.index()].is_none(),
-            Op::Join(child) => self.threads[child.index()].is_done(),
-            Op::Take(semaphore) => self.tokens[semaphore.index()] > 0,
-            Op::Wake(_) => self.threads[thread].is_woken,
-            Op::Depart(_) => self.arrivals >= self.threads[thread].departs_after,
+            Op::Lock(LockOp::Acquire, lock) => self.holders[lock.index()].is_none(),
+            Op::Thread(ThreadOp::Join, child) => self.threads[child.index()].is_done(),
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => self.tokens[semaphore.index()] > 0,
+            Op::Condition(ConditionOp::Wake, _) => self.threads[thread].is_woken,
+            Op::Barrier(BarrierOp::Depart, _) => {
+                self.arrivals >= self.threads[thread].departs_after
+            }
             _ => true,
         }
     }
 
     fn emit(&mut self, thread: usize, op: Op) {
         match op {
-            Op::Acquire(lock) => self.holders[lock.index()] = Some(thread),
-            Op::Release(lock) => self.holders[lock.index()] = None,
-            Op::Fork(child) => self.threads[child.index()].is_forked = true,
-            Op::Post(semaphore) => self.tokens[semaphore.index()] += 1,
-            Op::Take(semaphore) => self.tokens[semaphore.index()] -= 1,
-            Op::Wait(condition) => {
+            Op::Lock(LockOp::Acquire, lock) => self.holders[lock.index()] = Some(thread),
+            Op::Lock(LockOp::Release, lock) => self.holders[lock.index()] = None,
+            Op::Thread(ThreadOp::Fork, child) => self.threads[child.index()].is_forked = true,
+            Op::Semaphore(SemaphoreOp::Post, semaphore) => self.tokens[semaphore.index()] += 1,
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => self.tokens[semaphore.index()] -= 1,
+            Op::Condition(ConditionOp::Wait, condition) => {
                 self.threads[thread].is_woken = false;
                 self.waiting[condition.index()].push_back(thread);
             }
-            Op::Notify(condition) => {
+            Op::Condition(ConditionOp::Notify, condition) => {
                 if let Some(woken) = self.waiting[condition.index()].pop_front() {
                     self.threads[woken].is_woken = true;
                 }
             }
-            Op::NotifyAll(condition) => {
+            Op::Condition(ConditionOp::NotifyAll, condition) => {
                 while let Some(woken) = self.waiting[condition.index()].pop_front() {
                     self.threads[woken].is_woken = true;
                 }
             }
-            Op::Arrive(_) => {
+            Op::Barrier(BarrierOp::Arrive, _) => {
                 let parties = self.config.threads as u64;
                 self.threads[thread].departs_after = (self.arrivals / parties + 1) * parties;
                 self.arrivals += 1;

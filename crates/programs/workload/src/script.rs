@@ -1,7 +1,9 @@
 //! What threads of each shape do next.
 
 use reweave_base::Id;
-use reweave_trace::{Op, ThreadId, VarId};
+use reweave_trace::{
+    AccessOp, BarrierOp, ConditionOp, LockOp, Op, SemaphoreOp, ThreadId, ThreadOp, VarId,
+};
 
 use crate::Shape;
 use crate::run::{Run, barrier, condition, lock, semaphore};
@@ -13,13 +15,13 @@ impl Run {
             Shape::ForkJoin => {
                 for parent in 0..self.config.threads {
                     for child in self.children(parent) {
-                        self.push(parent, Op::Fork(ThreadId::from_index(child)));
+                        self.push(parent, Op::Thread(ThreadOp::Fork, ThreadId::from_index(child)));
                     }
                 }
             }
             _ => {
                 for child in 1..self.config.threads {
-                    self.push(0, Op::Fork(ThreadId::from_index(child)));
+                    self.push(0, Op::Thread(ThreadOp::Fork, ThreadId::from_index(child)));
                 }
             }
         }
@@ -50,8 +52,8 @@ impl Run {
             Shape::WaitNotify => self.wait_notify(thread),
             Shape::Barrier => {
                 self.accesses(thread, 20);
-                self.push(thread, Op::Arrive(barrier()));
-                self.push(thread, Op::Depart(barrier()));
+                self.push(thread, Op::Barrier(BarrierOp::Arrive, barrier()));
+                self.push(thread, Op::Barrier(BarrierOp::Depart, barrier()));
             }
         }
     }
@@ -75,11 +77,11 @@ impl Run {
         locks.sort_unstable();
         locks.dedup();
         for &index in &locks {
-            self.push(thread, Op::Acquire(lock(index)));
+            self.push(thread, Op::Lock(LockOp::Acquire, lock(index)));
             self.accesses(thread, accesses_max);
         }
         for &index in locks.iter().rev() {
-            self.push(thread, Op::Release(lock(index)));
+            self.push(thread, Op::Lock(LockOp::Release, lock(index)));
         }
     }
 
@@ -102,16 +104,16 @@ impl Run {
         // A section is about ten events, and half of all events are in one.
         let is_forgotten = self.rng.below((self.config.events / 200).max(1)) == 0;
         if !is_forgotten {
-            self.push(thread, Op::Acquire(lock(guard)));
+            self.push(thread, Op::Lock(LockOp::Acquire, lock(guard)));
         }
         self.guarded_accesses(thread, guard, own_count);
         if let Some(inner) = inner {
-            self.push(thread, Op::Acquire(lock(inner)));
+            self.push(thread, Op::Lock(LockOp::Acquire, lock(inner)));
             self.guarded_accesses(thread, inner, own_count);
-            self.push(thread, Op::Release(lock(inner)));
+            self.push(thread, Op::Lock(LockOp::Release, lock(inner)));
         }
         if !is_forgotten {
-            self.push(thread, Op::Release(lock(guard)));
+            self.push(thread, Op::Lock(LockOp::Release, lock(guard)));
         }
     }
 
@@ -127,7 +129,11 @@ impl Run {
     /// One access, two reads to a write.
     fn access(&mut self, thread: usize, var: usize) {
         let var = VarId::from_index(var);
-        let op = if self.rng.chance(33) { Op::Write(var) } else { Op::Read(var) };
+        let op = if self.rng.chance(33) {
+            Op::Access(AccessOp::Write, var)
+        } else {
+            Op::Access(AccessOp::Read, var)
+        };
         self.push(thread, op);
     }
 
@@ -151,7 +157,7 @@ impl Run {
             return;
         }
         for child in self.children(thread) {
-            self.push(thread, Op::Join(ThreadId::from_index(child)));
+            self.push(thread, Op::Thread(ThreadOp::Join, ThreadId::from_index(child)));
         }
         self.threads[thread].is_closing = true;
     }
@@ -162,13 +168,20 @@ impl Run {
         let slot = self.var();
         let is_producer = thread.is_multiple_of(2);
         if !is_producer {
-            self.push(thread, Op::Take(semaphore(queue)));
+            self.push(thread, Op::Semaphore(SemaphoreOp::Take, semaphore(queue)));
         }
-        self.push(thread, Op::Acquire(lock(queue)));
-        self.push(thread, if is_producer { Op::Write(slot) } else { Op::Read(slot) });
-        self.push(thread, Op::Release(lock(queue)));
+        self.push(thread, Op::Lock(LockOp::Acquire, lock(queue)));
+        self.push(
+            thread,
+            if is_producer {
+                Op::Access(AccessOp::Write, slot)
+            } else {
+                Op::Access(AccessOp::Read, slot)
+            },
+        );
+        self.push(thread, Op::Lock(LockOp::Release, lock(queue)));
         if is_producer {
-            self.push(thread, Op::Post(semaphore(queue)));
+            self.push(thread, Op::Semaphore(SemaphoreOp::Post, semaphore(queue)));
         }
         self.accesses(thread, 2);
     }
@@ -178,25 +191,32 @@ impl Run {
     fn wait_notify(&mut self, thread: usize) {
         let monitor = self.rng.below(self.config.locks);
         let item = self.var();
-        self.push(thread, Op::Acquire(lock(monitor)));
+        self.push(thread, Op::Lock(LockOp::Acquire, lock(monitor)));
         if thread.is_multiple_of(2) {
             self.items[monitor] += 1;
-            self.push(thread, Op::Write(item));
+            self.push(thread, Op::Access(AccessOp::Write, item));
             let all = self.rng.chance(10);
             let wakes = condition(monitor);
-            self.push(thread, if all { Op::NotifyAll(wakes) } else { Op::Notify(wakes) });
+            self.push(
+                thread,
+                if all {
+                    Op::Condition(ConditionOp::NotifyAll, wakes)
+                } else {
+                    Op::Condition(ConditionOp::Notify, wakes)
+                },
+            );
         } else {
-            self.push(thread, Op::Read(item));
+            self.push(thread, Op::Access(AccessOp::Read, item));
             if self.items[monitor] == 0 {
-                self.push(thread, Op::Release(lock(monitor)));
-                self.push(thread, Op::Wait(condition(monitor)));
-                self.push(thread, Op::Wake(condition(monitor)));
-                self.push(thread, Op::Acquire(lock(monitor)));
+                self.push(thread, Op::Lock(LockOp::Release, lock(monitor)));
+                self.push(thread, Op::Condition(ConditionOp::Wait, condition(monitor)));
+                self.push(thread, Op::Condition(ConditionOp::Wake, condition(monitor)));
+                self.push(thread, Op::Lock(LockOp::Acquire, lock(monitor)));
             }
             self.items[monitor] = self.items[monitor].saturating_sub(1);
-            self.push(thread, Op::Write(item));
+            self.push(thread, Op::Access(AccessOp::Write, item));
         }
-        self.push(thread, Op::Release(lock(monitor)));
+        self.push(thread, Op::Lock(LockOp::Release, lock(monitor)));
         self.accesses(thread, 2);
     }
 }

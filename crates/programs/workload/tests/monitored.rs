@@ -12,7 +12,7 @@ const SEEDS: std::ops::Range<u64> = 0..8;
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     for program in Monitored::ALL {
-        common::repeats(program.word(), |seed| program.run(seed));
+        common::repeats(program.as_str(), |seed| program.run(seed));
     }
 }
 
@@ -20,7 +20,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 fn every_thread_ends_and_is_joined_whatever_the_seed() {
     for program in Monitored::ALL {
         for seed in SEEDS {
-            common::ends(program.word(), &program.run(seed));
+            common::ends(program.as_str(), &program.run(seed));
         }
     }
 }
@@ -28,7 +28,7 @@ fn every_thread_ends_and_is_joined_whatever_the_seed() {
 #[test]
 fn reads_have_the_values_of_the_writes_that_they_saw() {
     for program in Monitored::ALL {
-        common::reads_see_what_was_written(program.word(), &program.run(1));
+        common::reads_see_what_was_written(program.as_str(), &program.run(1));
     }
 }
 
@@ -36,7 +36,7 @@ fn reads_have_the_values_of_the_writes_that_they_saw() {
 fn threads_and_variables_are_as_many_as_published_whatever_the_seed() {
     for program in Monitored::ALL {
         for seed in SEEDS {
-            let counts = Counts::of(&program.run(seed));
+            let counts = Counts::new(&program.run(seed));
             let published = program.published();
             assert_eq!(counts.threads, published.threads, "{program:?} {seed}");
             assert_eq!(counts.vars, published.vars, "{program:?} {seed}");
@@ -49,12 +49,12 @@ fn sizes_are_what_the_tables_say() {
     let mut text = String::new();
     for program in Monitored::ALL {
         let Counts { threads, events, lock_events, locks, accesses, vars, signals, .. } =
-            Counts::of(&program.run(1));
+            Counts::new(&program.run(1));
         writeln!(
             text,
             "{:<13} {threads} {events:>5} {lock_events:>4} {locks:>2} {accesses:>5} {vars:>3} \
              {signals:>3}",
-            program.word()
+            program.as_str()
         )
         .unwrap();
     }

@@ -14,7 +14,7 @@ const SEEDS: std::ops::Range<u64> = 0..8;
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     for program in Program::ALL {
-        common::repeats(program.word(), |seed| program.run(seed));
+        common::repeats(program.as_str(), |seed| program.run(seed));
     }
 }
 
@@ -22,7 +22,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 fn every_thread_ends_and_is_joined_whatever_the_seed() {
     for program in Program::ALL {
         for seed in SEEDS {
-            common::ends(program.word(), &program.run(seed));
+            common::ends(program.as_str(), &program.run(seed));
         }
     }
 }
@@ -30,13 +30,13 @@ fn every_thread_ends_and_is_joined_whatever_the_seed() {
 #[test]
 fn reads_have_the_values_of_the_writes_that_they_saw() {
     for program in Program::ALL {
-        common::reads_see_what_was_written(program.word(), &program.run(1));
+        common::reads_see_what_was_written(program.as_str(), &program.run(1));
     }
 }
 
 #[test]
 fn words_differ_and_are_plain() {
-    let mut words = Program::ALL.map(Program::word);
+    let mut words = Program::ALL.map(Program::as_str);
     assert!(words.iter().all(|word| word.chars().all(|c| c.is_ascii_alphanumeric())), "{words:?}");
     words.sort_unstable();
     assert!(words.windows(2).all(|pair| pair[0] != pair[1]), "{words:?}");
@@ -70,7 +70,7 @@ fn sizes_stay_near_the_published_ones_whatever_the_seed() {
     for program in Program::ALL {
         let published = program.published();
         for seed in SEEDS {
-            let counts = Counts::of(&program.run(seed));
+            let counts = Counts::new(&program.run(seed));
             assert_eq!(counts.threads, published.threads, "{program:?}");
             assert_eq!(counts.locks, published.locks, "{program:?}");
             let apart = counts.events.abs_diff(published.events) * 100 / published.events;
@@ -84,7 +84,7 @@ fn files_have_as_many_witnesses_as_published_within_a_fifth() {
     for program in [Program::Daisy1, Program::Daisy2, Program::Daisy3] {
         let published = program.published().witnesses;
         for seed in SEEDS {
-            let witnesses = Counts::of(&program.run(seed)).witnesses;
+            let witnesses = Counts::new(&program.run(seed)).witnesses;
             assert!(witnesses.abs_diff(published) * 5 <= published, "{program:?}: {witnesses}");
         }
     }
@@ -95,12 +95,12 @@ fn sizes_are_what_the_tables_say() {
     let mut text = String::new();
     for program in Program::ALL {
         let Counts { threads, events, lock_events, locks, accesses, vars, signals, witnesses } =
-            Counts::of(&program.run(1));
+            Counts::new(&program.run(1));
         writeln!(
             text,
             "{:<10} {threads:>2} {events:>5} {lock_events:>4} {locks:>3} {accesses:>4} {vars:>3} \
              {signals:>4} {witnesses:>7}",
-            program.word()
+            program.as_str()
         )
         .unwrap();
     }

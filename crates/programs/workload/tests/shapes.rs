@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use reweave_trace::{Op, Trace};
+use reweave_trace::{BarrierOp, ConditionOp, LockOp, Op, SemaphoreOp, ThreadOp, Trace};
 use reweave_workload::{Config, Shape, generate, generate_while};
 
 fn text(trace: &Trace, lines: usize) -> String {
@@ -165,13 +165,13 @@ fn each_shape_does_what_it_is_named_for() {
         let trace = generate(&Config { shape, events: 2_000, ..Config::default() });
         trace.events().any(|(_, event)| wanted(event.op))
     };
-    assert!(has(Shape::Guarded, |op| matches!(op, Op::Acquire(_))));
-    assert!(has(Shape::Mixed, |op| matches!(op, Op::Acquire(_))));
-    assert!(has(Shape::LockHeavy, |op| matches!(op, Op::Release(_))));
-    assert!(has(Shape::ForkJoin, |op| matches!(op, Op::Join(_))));
-    assert!(has(Shape::ProducerConsumer, |op| matches!(op, Op::Take(_))));
-    assert!(has(Shape::WaitNotify, |op| matches!(op, Op::Wake(_))));
-    assert!(has(Shape::Barrier, |op| matches!(op, Op::Depart(_))));
+    assert!(has(Shape::Guarded, |op| matches!(op, Op::Lock(LockOp::Acquire, _))));
+    assert!(has(Shape::Mixed, |op| matches!(op, Op::Lock(LockOp::Acquire, _))));
+    assert!(has(Shape::LockHeavy, |op| matches!(op, Op::Lock(LockOp::Release, _))));
+    assert!(has(Shape::ForkJoin, |op| matches!(op, Op::Thread(ThreadOp::Join, _))));
+    assert!(has(Shape::ProducerConsumer, |op| matches!(op, Op::Semaphore(SemaphoreOp::Take, _))));
+    assert!(has(Shape::WaitNotify, |op| matches!(op, Op::Condition(ConditionOp::Wake, _))));
+    assert!(has(Shape::Barrier, |op| matches!(op, Op::Barrier(BarrierOp::Depart, _))));
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl Access {
     /// What `event` accesses, if it does.
     #[inline]
     #[must_use]
-    pub fn of(event: &Event) -> Option<Self> {
+    pub fn new(event: &Event) -> Option<Self> {
         let (writes, is_atomic, is_range) = match event.kind {
             Kind::Read => (false, false, false),
             Kind::Write => (true, false, false),

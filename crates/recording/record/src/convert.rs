@@ -62,7 +62,7 @@ pub struct Summary {
     /// Waits that ended though nobody can have woken them.
     pub spurious_wakes: u64,
     /// Plain reads whose writer is not known, in recordings of threads that ran freely.
-    pub loose_reads: u64,
+    pub unknown_reads: u64,
     /// Threads of the trace.
     pub threads: usize,
     /// Threads that ran but were never forked, other than the first: the program's calls did not
@@ -91,7 +91,7 @@ pub fn convert<S: Stream>(
     symbols: &mut dyn Symbols,
     sink: &mut dyn Sink,
 ) -> io::Result<Summary> {
-    let mut preview = preview::Preview::of(&mut open()?, keeps_all)?;
+    let mut preview = preview::Preview::new(&mut open()?, keeps_all)?;
     let loose = match preview.is_free {
         true => order::loose_cells(&mut open()?, &mut preview.cells)?,
         false => FxHashSet::default(),

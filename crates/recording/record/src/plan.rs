@@ -21,7 +21,8 @@ use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_runtime::plan::Parts;
 pub use reweave_runtime::plan::{Code, GoalKind, Pair, Thread, Waypoint};
 use reweave_trace::{
-    CodeId, EventId, Goal, ModuleId, Op, Origin, Origins, Reordering, ThreadId, Trace,
+    CodeId, EventId, Goal, LockOp, ModuleId, Op, Origin, Origins, Reordering, ThreadId, ThreadOp,
+    Trace,
 };
 
 use groups::Order;
@@ -93,10 +94,10 @@ impl Plan {
     ///
     /// # Errors
     /// If the trace does not tell enough, or the schedule is finer than what can be waited for.
-    pub fn of(trace: &Trace, reordering: &Reordering, goal: &Goal) -> Result<Self, PlanError> {
+    pub fn new(trace: &Trace, reordering: &Reordering, goal: &Goal) -> Result<Self, PlanError> {
         let origins = trace.origins().ok_or(PlanError::NoOrigins)?;
-        let target = Target::of(trace, goal);
-        let order = Order::of(trace, origins, reordering).grouped(&target)?;
+        let target = Target::new(trace, goal);
+        let order = Order::new(trace, origins, reordering).grouped(&target)?;
         let mut maker = Maker::new(trace, origins);
         maker.steps(&order, &target)?;
         maker.goals(&target)?;
@@ -137,7 +138,7 @@ struct Target {
 }
 
 impl Target {
-    fn of(trace: &Trace, goal: &Goal) -> Self {
+    fn new(trace: &Trace, goal: &Goal) -> Self {
         let mut target = Self {
             kind: GoalKind::Passed,
             ahead: Vec::new(),
@@ -197,7 +198,7 @@ fn conflicts(trace: &Trace, chain: &[EventId]) -> Vec<[EventId; 2]> {
 /// Whether replay can wait for `event`, and for what.
 fn waypoint_of(trace: &Trace, origins: &Origins, event: EventId) -> Option<Origin> {
     match trace.event(event).op {
-        Op::Request(_) => None,
+        Op::Lock(LockOp::Request, _) => None,
         _ => origins.get(event),
     }
 }
@@ -301,12 +302,14 @@ impl<'a> Maker<'a> {
     /// it would have been logged right after the request, from the same place.
     fn goal_origin(&self, event: EventId) -> Option<Origin> {
         let Some(origin) = self.origins.get(event) else { return self.request_origin(event) };
-        let Op::Request(lock) = self.trace.event(event).op else { return Some(origin) };
+        let Op::Lock(LockOp::Request, lock) = self.trace.event(event).op else {
+            return Some(origin);
+        };
         let events = self.trace.thread_events(self.trace.event(event).thread);
         let next = events.get(self.trace.position(event) as usize + 1).copied();
         let acquire = next.filter(|&next| {
             let op = self.trace.event(next).op;
-            op == Op::Acquire(lock) || op == Op::AcquireShared(lock)
+            op == Op::Lock(LockOp::Acquire, lock) || op == Op::Lock(LockOp::AcquireShared, lock)
         });
         match acquire {
             Some(acquire) => self.origins.get(acquire),
@@ -319,7 +322,7 @@ impl<'a> Maker<'a> {
         let events = self.trace.thread_events(self.trace.event(event).thread);
         let before = (self.trace.position(event) as usize).checked_sub(1)?;
         let request = *events.get(before)?;
-        let is_request = matches!(self.trace.event(request).op, Op::Request(_));
+        let is_request = matches!(self.trace.event(request).op, Op::Lock(LockOp::Request, _));
         is_request.then(|| self.origins.get(request)).flatten()
     }
 
@@ -361,7 +364,7 @@ fn threads(trace: &Trace) -> (Vec<Thread>, IndexVec<ThreadId, Option<u32>>) {
     }
     // A fork comes after that of its own thread, so parents come first.
     for (_, event) in trace.events() {
-        let Op::Fork(child) = event.op else { continue };
+        let Op::Thread(ThreadOp::Fork, child) = event.op else { continue };
         let Some(parent) = entries[event.thread] else { continue };
         let count = &mut children[parent as usize];
         threads.push(Thread { parent, child: *count });

@@ -33,7 +33,7 @@ fn check_accesses(events: &[Logged], places: std::ops::Range<usize>) {
     let mut first: FxHashMap<u32, usize> = FxHashMap::default();
     for (place, (_, event)) in events.iter().enumerate() {
         blocks.step(event);
-        let Some(access) = Access::of(event) else { continue };
+        let Some(access) = Access::new(event) else { continue };
         let mut found = Vec::new();
         for (granule, from, to) in access.granules() {
             let Some(of) = cells.lifetime_at(granule, blocks.time()) else { continue };

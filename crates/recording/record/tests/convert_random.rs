@@ -11,7 +11,7 @@ use reweave_record::cells::Access;
 use reweave_record::cells::reference::{Cell, cells_of};
 use reweave_runtime::wire::{Event, Kind, flag};
 use reweave_testkit::soak;
-use reweave_trace::{EventId, Op, Trace, VarId};
+use reweave_trace::{AccessOp, EventId, Op, Trace, VarId};
 
 /// Few addresses, so that events meet; any kind with any operands.
 fn event() -> impl Strategy<Value = Event> {
@@ -113,7 +113,7 @@ proptest! {
             prop_assert_eq!(*cell_of.entry(var).or_insert(cell), cell);
             prop_assert_eq!(*var_of.entry(cell).or_insert(var), var);
         }
-        let all = events.iter().filter(|(_, event)| Access::of(event).is_some()).count() as u64;
+        let all = events.iter().filter(|(_, event)| Access::new(event).is_some()).count() as u64;
         let kept: std::collections::BTreeSet<usize> = expected.iter().map(|&(at, _)| at).collect();
         prop_assert_eq!(summary.local_accesses, all - kept.len() as u64);
     }
@@ -128,7 +128,7 @@ proptest! {
             let Some(var) = event.op.var() else { continue };
             let value = trace.value(id).expect("every value is known");
             match event.op {
-                Op::Read(_) | Op::AtomicRead(..) => {
+                Op::Access(AccessOp::Read | AccessOp::AtomicRead(_), _) => {
                     let seen = last.get(&var).copied().unwrap_or(value);
                     prop_assert_eq!(seen, value, "{} {}", id.number(), trace.spell(id));
                 }
@@ -145,7 +145,7 @@ proptest! {
         let (trace, _) = converted(&events);
         let places = made_from(&trace);
         for (at, (_, read)) in trace.events().enumerate() {
-            let Op::Read(var) = read.op else { continue };
+            let Op::Access(AccessOp::Read, var) = read.op else { continue };
             for (other, (_, write)) in trace.events().enumerate() {
                 if write.op.is_write() && write.op.var() == Some(var) {
                     let (first, second) = (places[at.min(other)], places[at.max(other)]);

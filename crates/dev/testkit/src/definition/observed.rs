@@ -2,7 +2,8 @@
 
 use reweave_base::Id;
 use reweave_trace::{
-    BarrierId, ConditionId, Event, EventId, LockId, Op, SemaphoreId, ThreadId, Trace,
+    AccessOp, BarrierId, BarrierOp, ConditionId, ConditionOp, Event, EventId, LockId, LockOp, Op,
+    SemaphoreId, SemaphoreOp, ThreadId, ThreadOp, Trace,
 };
 
 /// A thread that waits on a condition variable.
@@ -40,7 +41,7 @@ pub struct Observed<'a> {
 impl<'a> Observed<'a> {
     /// What `trace` shows.
     #[must_use]
-    pub fn of(trace: &'a Trace) -> Self {
+    pub fn new(trace: &'a Trace) -> Self {
         let ids = || (0..trace.len()).map(EventId::from_index);
         let mut waits: Vec<Wait> = ids().filter_map(|id| wait_at(trace, id)).collect();
         pair_notifies(trace, &mut waits);
@@ -77,7 +78,7 @@ impl<'a> Observed<'a> {
     /// The fork of `thread`.
     #[must_use]
     pub fn fork_of(&self, thread: ThreadId) -> Option<EventId> {
-        self.ids().find(|&id| self.event(id).op == Op::Fork(thread))
+        self.ids().find(|&id| self.event(id).op == Op::Thread(ThreadOp::Fork, thread))
     }
 
     /// The waits that `notify` woke.
@@ -96,8 +97,8 @@ impl<'a> Observed<'a> {
 #[must_use]
 pub fn acquired(op: Op) -> Option<(LockId, bool)> {
     match op {
-        Op::Acquire(lock) => Some((lock, false)),
-        Op::AcquireShared(lock) => Some((lock, true)),
+        Op::Lock(LockOp::Acquire, lock) => Some((lock, false)),
+        Op::Lock(LockOp::AcquireShared, lock) => Some((lock, true)),
         _ => None,
     }
 }
@@ -106,8 +107,8 @@ pub fn acquired(op: Op) -> Option<(LockId, bool)> {
 #[must_use]
 pub fn released(op: Op) -> Option<(LockId, bool)> {
     match op {
-        Op::Release(lock) => Some((lock, false)),
-        Op::ReleaseShared(lock) => Some((lock, true)),
+        Op::Lock(LockOp::Release, lock) => Some((lock, false)),
+        Op::Lock(LockOp::ReleaseShared, lock) => Some((lock, true)),
         _ => None,
     }
 }
@@ -115,7 +116,7 @@ pub fn released(op: Op) -> Option<(LockId, bool)> {
 /// A read sees the last write before it; of a loose read it is not known.
 fn saw(trace: &Trace, id: EventId) -> Option<EventId> {
     let op = trace.event(id).op;
-    if !op.is_read() || matches!(op, Op::LooseRead(_)) {
+    if !op.is_read() || matches!(op, Op::Access(AccessOp::UnknownRead, _)) {
         return None;
     }
     let before = (0..id.index()).rev().map(EventId::from_index);
@@ -124,12 +125,16 @@ fn saw(trace: &Trace, id: EventId) -> Option<EventId> {
 }
 
 fn wait_at(trace: &Trace, id: EventId) -> Option<Wait> {
-    let Event { thread, op: Op::Wait(condition), .. } = trace.event(id) else { return None };
+    let Event { thread, op: Op::Condition(ConditionOp::Wait, condition), .. } = trace.event(id)
+    else {
+        return None;
+    };
     let own = |other: &EventId| trace.event(*other).thread == thread;
     let before = (0..id.index()).rev().map(EventId::from_index).find(own);
     let end = (id.index() + 1..trace.len()).map(EventId::from_index).find(own);
     // A request has no effect: it may stand between the wake and the acquire.
-    let acts = |id: &EventId| own(id) && !matches!(trace.event(*id).op, Op::Request(_));
+    let acts =
+        |id: &EventId| own(id) && !matches!(trace.event(*id).op, Op::Lock(LockOp::Request, _));
     let after = |end: EventId| (end.index() + 1..trace.len()).map(EventId::from_index).find(acts);
     let after = end.and_then(after).map(|id| trace.event(id).op);
     let release = before.filter(|&before| {
@@ -141,7 +146,9 @@ fn wait_at(trace: &Trace, id: EventId) -> Option<Wait> {
         begin: release.unwrap_or(id),
         wait: id,
         end,
-        times_out: end.is_some_and(|end| matches!(trace.event(end).op, Op::Timeout(_))),
+        times_out: end.is_some_and(|end| {
+            matches!(trace.event(end).op, Op::Condition(ConditionOp::Timeout, _))
+        }),
         notify: None,
     })
 }
@@ -150,7 +157,10 @@ fn wait_at(trace: &Trace, id: EventId) -> Option<Wait> {
 /// to wake first, failing that one that never ends. A notify-all wakes all of them.
 fn pair_notifies(trace: &Trace, waits: &mut [Wait]) {
     for (id, event) in trace.events() {
-        let (Op::Notify(condition) | Op::NotifyAll(condition)) = event.op else { continue };
+        let Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, condition) = event.op
+        else {
+            continue;
+        };
         let mut waiting: Vec<&mut Wait> = waits
             .iter_mut()
             .filter(|wait| wait.condition == condition && !wait.times_out)
@@ -158,7 +168,11 @@ fn pair_notifies(trace: &Trace, waits: &mut [Wait]) {
             .filter(|wait| wait.notify.is_none())
             .collect();
         waiting.sort_by_key(|wait| (wait.end.is_none(), wait.end, wait.wait));
-        let woken = if matches!(event.op, Op::Notify(_)) { 1 } else { waiting.len() };
+        let woken = if matches!(event.op, Op::Condition(ConditionOp::Notify, _)) {
+            1
+        } else {
+            waiting.len()
+        };
         for wait in waiting.into_iter().take(woken) {
             wait.notify = Some(id);
         }
@@ -172,15 +186,18 @@ fn arrivals(trace: &Trace) -> Vec<Vec<EventId>> {
     let mut found = vec![Vec::new(); trace.len()];
     for barrier in (0..trace.names().barriers.len()).map(BarrierId::from_index) {
         let on = |op: Op| trace.events().filter(move |(_, event)| event.op == op);
-        let all: Vec<EventId> = on(Op::Arrive(barrier)).map(|(id, _)| id).collect();
+        let all: Vec<EventId> =
+            on(Op::Barrier(BarrierOp::Arrive, barrier)).map(|(id, _)| id).collect();
         let Some(parties) = trace.declared().parties(barrier) else {
-            for (id, _) in on(Op::Arrive(barrier)).chain(on(Op::Depart(barrier))) {
+            for (id, _) in on(Op::Barrier(BarrierOp::Arrive, barrier))
+                .chain(on(Op::Barrier(BarrierOp::Depart, barrier)))
+            {
                 found[id.index()] = all.iter().copied().filter(|&other| other < id).collect();
             }
             continue;
         };
         let rounds: Vec<&[EventId]> = all.chunks(parties as usize).collect();
-        for (id, event) in on(Op::Depart(barrier)) {
+        for (id, event) in on(Op::Barrier(BarrierOp::Depart, barrier)) {
             let arrival = latest_arrival(trace, barrier, event.thread, id);
             let mut own =
                 rounds.iter().filter(|round| arrival.is_some_and(|id| round.contains(&id)));
@@ -201,7 +218,9 @@ fn latest_arrival(
     thread: ThreadId,
     before: EventId,
 ) -> Option<EventId> {
-    let own = |event: Event| event.thread == thread && event.op == Op::Arrive(barrier);
+    let own = |event: Event| {
+        event.thread == thread && event.op == Op::Barrier(BarrierOp::Arrive, barrier)
+    };
     let mut earlier = (0..before.index()).rev().map(EventId::from_index);
     earlier.find(|&id| own(trace.event(id)))
 }
@@ -210,7 +229,7 @@ fn latest_arrival(
 fn posts(trace: &Trace) -> Vec<Option<EventId>> {
     let mut post: Vec<Option<EventId>> = vec![None; trace.len()];
     for (id, event) in trace.events() {
-        let Op::Take(semaphore) = event.op else { continue };
+        let Op::Semaphore(SemaphoreOp::Take, semaphore) = event.op else { continue };
         let oldest = posts_of(trace, semaphore)
             .find(|&candidate| candidate < id && !post.contains(&Some(candidate)));
         post[id.index()] = oldest;
@@ -219,6 +238,6 @@ fn posts(trace: &Trace) -> Vec<Option<EventId>> {
 }
 
 fn posts_of(trace: &Trace, semaphore: SemaphoreId) -> impl Iterator<Item = EventId> {
-    let of = move |event: Event| event.op == Op::Post(semaphore);
+    let of = move |event: Event| event.op == Op::Semaphore(SemaphoreOp::Post, semaphore);
     trace.events().filter(move |&(_, event)| of(event)).map(|(id, _)| id)
 }

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use reweave_base::Id;
 use reweave_trace::{
-    BarrierId, BlockId, ConditionId, LockId, MemoryOrder, NameKind, ObjectId, Op, SemaphoreId,
+    AccessOp, BarrierId, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, LockId, LockOp,
+    MemoryOrder, NameKind, ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadOp,
     TraceBuilder, VarId,
 };
 
@@ -143,8 +144,12 @@ impl World {
             return deeds;
         }
         match thread.bound.front().copied() {
-            Some(Op::Wake(on)) => {
-                let end = if thread.woken { Op::Wake(on) } else { Op::Timeout(on) };
+            Some(Op::Condition(ConditionOp::Wake, on)) => {
+                let end = if thread.woken {
+                    Op::Condition(ConditionOp::Wake, on)
+                } else {
+                    Op::Condition(ConditionOp::Timeout, on)
+                };
                 // Most waits should live to be notified; a last thread must give up itself.
                 let is_patient = !thread.woken && !self.builder.len().is_multiple_of(4);
                 if !is_patient || self.is_alone(at) {
@@ -152,8 +157,9 @@ impl World {
                 }
                 return deeds;
             }
-            Some(op @ (Op::Acquire(lock) | Op::AcquireShared(lock))) => {
-                if self.is_free(at, lock.index(), matches!(op, Op::AcquireShared(_))) {
+            Some(op @ Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock)) => {
+                if self.is_free(at, lock.index(), matches!(op, Op::Lock(LockOp::AcquireShared, _)))
+                {
                     deeds.push((1, Deed::Do(op)));
                 }
                 return deeds;
@@ -181,17 +187,27 @@ impl World {
 
     fn access_deeds(&self, deeds: &mut Deeds) {
         for x in (0..self.shape.vars).map(id::<VarId>) {
-            deeds.push((3, Deed::Do(Op::Write(x))));
-            deeds.push((5, Deed::Do(Op::Read(x))));
+            deeds.push((3, Deed::Do(Op::Access(AccessOp::Write, x))));
+            deeds.push((5, Deed::Do(Op::Access(AccessOp::Read, x))));
             if self.shape.loose {
-                deeds.push((1, Deed::Do(Op::LooseRead(x))));
+                deeds.push((1, Deed::Do(Op::Access(AccessOp::UnknownRead, x))));
             }
             if self.shape.atomics {
-                deeds.push((2, Deed::Do(Op::AtomicRead(x, MemoryOrder::SeqCst))));
-                deeds.push((1, Deed::Do(Op::AtomicRead(x, MemoryOrder::Acquire))));
-                deeds.push((2, Deed::Do(Op::AtomicWrite(x, MemoryOrder::Release))));
-                deeds.push((1, Deed::Do(Op::AtomicWrite(x, MemoryOrder::Relaxed))));
-                deeds.push((2, Deed::Do(Op::AtomicUpdate(x, MemoryOrder::AcqRel))));
+                deeds.push((2, Deed::Do(Op::Access(AccessOp::AtomicRead(MemoryOrder::SeqCst), x))));
+                deeds
+                    .push((1, Deed::Do(Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), x))));
+                deeds.push((
+                    2,
+                    Deed::Do(Op::Access(AccessOp::AtomicWrite(MemoryOrder::Release), x)),
+                ));
+                deeds.push((
+                    1,
+                    Deed::Do(Op::Access(AccessOp::AtomicWrite(MemoryOrder::Relaxed), x)),
+                ));
+                deeds.push((
+                    2,
+                    Deed::Do(Op::Access(AccessOp::AtomicUpdate(MemoryOrder::AcqRel), x)),
+                ));
             }
         }
         if self.shape.atomics {
@@ -214,10 +230,10 @@ impl World {
                 continue;
             }
             if self.is_free(at, lock, false) {
-                deeds.push((3, Deed::Do(Op::Acquire(id(lock)))));
+                deeds.push((3, Deed::Do(Op::Lock(LockOp::Acquire, id(lock)))));
             }
             if self.shape.shared && self.is_free(at, lock, true) {
-                deeds.push((3, Deed::Do(Op::AcquireShared(id(lock)))));
+                deeds.push((3, Deed::Do(Op::Lock(LockOp::AcquireShared, id(lock)))));
             }
         }
         for (place, &entry) in held.iter().enumerate() {
@@ -234,11 +250,11 @@ impl World {
         for (child, thread) in self.threads.iter().enumerate().skip(1) {
             let is_quiet = thread.held.is_empty() && thread.bound.is_empty();
             match thread.life {
-                Life::Unborn => deeds.push((6, Deed::Do(Op::Fork(id(child))))),
+                Life::Unborn => deeds.push((6, Deed::Do(Op::Thread(ThreadOp::Fork, id(child))))),
                 Life::Running if child != at && is_quiet && thread.inside.is_empty() => {
-                    deeds.push((1, Deed::Do(Op::Join(id(child)))));
+                    deeds.push((1, Deed::Do(Op::Thread(ThreadOp::Join, id(child)))));
                 }
-                Life::Over => deeds.push((1, Deed::Do(Op::Join(id(child))))),
+                Life::Over => deeds.push((1, Deed::Do(Op::Thread(ThreadOp::Join, id(child))))),
                 Life::Running => {}
             }
         }
@@ -246,7 +262,7 @@ impl World {
 
     fn condition_deeds(&self, at: usize, deeds: &mut Deeds) {
         for on in (0..self.shape.conditions).map(id::<ConditionId>) {
-            deeds.push((1, Deed::Do(Op::Wait(on))));
+            deeds.push((1, Deed::Do(Op::Condition(ConditionOp::Wait, on))));
             for &entry in &self.threads[at].held {
                 let (release, acquire) = (release(entry), acquire(entry));
                 deeds.push((4, Deed::BeginWait { release, on, acquire }));
@@ -254,36 +270,42 @@ impl World {
             let waiting: Vec<usize> =
                 (0..self.shape.threads).filter(|&other| self.waits_on(other, on)).collect();
             if waiting.is_empty() {
-                deeds.push((1, Deed::Do(Op::Notify(on))));
+                deeds.push((1, Deed::Do(Op::Condition(ConditionOp::Notify, on))));
             }
             let wakes = waiting.iter().map(|&whom| (4, Deed::Wake { on, whom }));
             deeds.extend(wakes);
-            deeds.push((if waiting.is_empty() { 1 } else { 3 }, Deed::Do(Op::NotifyAll(on))));
+            deeds.push((
+                if waiting.is_empty() { 1 } else { 3 },
+                Deed::Do(Op::Condition(ConditionOp::NotifyAll, on)),
+            ));
         }
     }
 
     /// Whether the thread at `at` waits on the condition and was not notified.
     fn waits_on(&self, at: usize, on: ConditionId) -> bool {
         let thread = &self.threads[at];
-        thread.bound.contains(&Op::Wake(on)) && !thread.woken
+        thread.bound.contains(&Op::Condition(ConditionOp::Wake, on)) && !thread.woken
     }
 
     fn counting_deeds(&self, at: usize, deeds: &mut Deeds) {
         for (at_barrier, barrier) in self.barriers.iter().enumerate() {
             let own = self.threads[at].inside.iter().find(|&&(inside, _)| inside == at_barrier);
             match own {
-                None => deeds.push((4, Deed::Do(Op::Arrive(id(at_barrier))))),
+                None => deeds.push((4, Deed::Do(Op::Barrier(BarrierOp::Arrive, id(at_barrier))))),
                 Some(&(_, round)) => {
                     if barrier.parties.is_none_or(|parties| barrier.rounds[round] == parties) {
-                        deeds.push((4, Deed::Do(Op::Depart(id(at_barrier)))));
+                        deeds.push((4, Deed::Do(Op::Barrier(BarrierOp::Depart, id(at_barrier)))));
                     }
                 }
             }
         }
         for (semaphore, &(tokens, known)) in self.semaphores.iter().enumerate() {
-            deeds.push((3, Deed::Do(Op::Post(id::<SemaphoreId>(semaphore)))));
+            deeds.push((
+                3,
+                Deed::Do(Op::Semaphore(SemaphoreOp::Post, id::<SemaphoreId>(semaphore))),
+            ));
             if tokens > 0 || !known {
-                deeds.push((4, Deed::Do(Op::Take(id(semaphore)))));
+                deeds.push((4, Deed::Do(Op::Semaphore(SemaphoreOp::Take, id(semaphore)))));
             }
         }
     }
@@ -291,21 +313,26 @@ impl World {
     fn other_deeds(&self, at: usize, deeds: &mut Deeds) {
         for (object, &life) in self.objects.iter().enumerate() {
             match life {
-                Life::Unborn => deeds.push((1, Deed::Do(Op::Alloc(id::<ObjectId>(object))))),
-                Life::Running => deeds.push((1, Deed::Do(Op::Free(id(object))))),
+                Life::Unborn => {
+                    deeds.push((1, Deed::Do(Op::Object(ObjectOp::Alloc, id::<ObjectId>(object)))))
+                }
+                Life::Running => deeds.push((1, Deed::Do(Op::Object(ObjectOp::Free, id(object))))),
                 Life::Over => {}
             }
         }
         for block in 0..self.shape.blocks {
-            deeds.push((1, Deed::Do(Op::Begin(id::<BlockId>(block)))));
+            deeds.push((1, Deed::Do(Op::Block(BlockOp::Begin, id::<BlockId>(block)))));
             if self.threads[at].blocks.contains(&block) {
-                deeds.push((2, Deed::Do(Op::End(id(block)))));
+                deeds.push((2, Deed::Do(Op::Block(BlockOp::End, id(block)))));
             }
         }
         if self.shape.notes {
             deeds.push((1, Deed::Do(Op::Branch)));
             deeds.push((1, Deed::Do(Op::Let(id(0)))));
-            deeds.extend((0..self.shape.locks).map(|lock| (1, Deed::Do(Op::Request(id(lock))))));
+            deeds.extend(
+                (0..self.shape.locks)
+                    .map(|lock| (1, Deed::Do(Op::Lock(LockOp::Request, id(lock))))),
+            );
         }
     }
 
@@ -318,11 +345,15 @@ impl World {
             Deed::BeginWait { release, on, acquire } => {
                 self.emit(at, release);
                 self.take_effect(at, release);
-                self.threads[at].bound.extend([Op::Wait(on), Op::Wake(on), acquire]);
+                self.threads[at].bound.extend([
+                    Op::Condition(ConditionOp::Wait, on),
+                    Op::Condition(ConditionOp::Wake, on),
+                    acquire,
+                ]);
                 self.threads[at].woken = false;
             }
             Deed::Wake { on, whom } => {
-                self.emit(at, Op::Notify(on));
+                self.emit(at, Op::Condition(ConditionOp::Notify, on));
                 self.threads[whom].woken = true;
             }
         }
@@ -348,32 +379,36 @@ impl World {
         let thread = &mut self.threads[at];
         let was_bound = thread.bound.pop_front().is_some();
         match op {
-            Op::Acquire(lock) => thread.held.push((lock.index(), false)),
-            Op::AcquireShared(lock) => thread.held.push((lock.index(), true)),
-            Op::Release(lock) => drop_one(&mut thread.held, &(lock.index(), false)),
-            Op::ReleaseShared(lock) => drop_one(&mut thread.held, &(lock.index(), true)),
-            Op::Fork(child) => self.threads[child.index()].life = Life::Running,
-            Op::Join(child) => self.threads[child.index()].life = Life::Over,
-            Op::Wait(on) if !was_bound => {
-                thread.bound.push_back(Op::Wake(on));
+            Op::Lock(LockOp::Acquire, lock) => thread.held.push((lock.index(), false)),
+            Op::Lock(LockOp::AcquireShared, lock) => thread.held.push((lock.index(), true)),
+            Op::Lock(LockOp::Release, lock) => drop_one(&mut thread.held, &(lock.index(), false)),
+            Op::Lock(LockOp::ReleaseShared, lock) => {
+                drop_one(&mut thread.held, &(lock.index(), true))
+            }
+            Op::Thread(ThreadOp::Fork, child) => self.threads[child.index()].life = Life::Running,
+            Op::Thread(ThreadOp::Join, child) => self.threads[child.index()].life = Life::Over,
+            Op::Condition(ConditionOp::Wait, on) if !was_bound => {
+                thread.bound.push_back(Op::Condition(ConditionOp::Wake, on));
                 thread.woken = false;
             }
-            Op::NotifyAll(on) => {
+            Op::Condition(ConditionOp::NotifyAll, on) => {
                 for other in 0..self.threads.len() {
                     self.threads[other].woken |= self.waits_on(other, on);
                 }
             }
-            Op::Arrive(barrier) => self.arrive(at, barrier),
-            Op::Depart(barrier) => self.depart(at, barrier),
-            Op::Post(semaphore) => self.semaphores[semaphore.index()].0 += 1,
-            Op::Take(semaphore) => {
+            Op::Barrier(BarrierOp::Arrive, barrier) => self.arrive(at, barrier),
+            Op::Barrier(BarrierOp::Depart, barrier) => self.depart(at, barrier),
+            Op::Semaphore(SemaphoreOp::Post, semaphore) => {
+                self.semaphores[semaphore.index()].0 += 1
+            }
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => {
                 let tokens = &mut self.semaphores[semaphore.index()].0;
                 *tokens = tokens.saturating_sub(1);
             }
-            Op::Alloc(object) => self.objects[object.index()] = Life::Running,
-            Op::Free(object) => self.objects[object.index()] = Life::Over,
-            Op::Begin(block) => thread.blocks.push(block.index()),
-            Op::End(block) => drop_one(&mut thread.blocks, &block.index()),
+            Op::Object(ObjectOp::Alloc, object) => self.objects[object.index()] = Life::Running,
+            Op::Object(ObjectOp::Free, object) => self.objects[object.index()] = Life::Over,
+            Op::Block(BlockOp::Begin, block) => thread.blocks.push(block.index()),
+            Op::Block(BlockOp::End, block) => drop_one(&mut thread.blocks, &block.index()),
             _ => {}
         }
     }
@@ -400,11 +435,19 @@ impl World {
 }
 
 fn acquire((lock, shared): (usize, bool)) -> Op {
-    if shared { Op::AcquireShared(id::<LockId>(lock)) } else { Op::Acquire(id(lock)) }
+    if shared {
+        Op::Lock(LockOp::AcquireShared, id::<LockId>(lock))
+    } else {
+        Op::Lock(LockOp::Acquire, id(lock))
+    }
 }
 
 fn release((lock, shared): (usize, bool)) -> Op {
-    if shared { Op::ReleaseShared(id::<LockId>(lock)) } else { Op::Release(id(lock)) }
+    if shared {
+        Op::Lock(LockOp::ReleaseShared, id::<LockId>(lock))
+    } else {
+        Op::Lock(LockOp::Release, id(lock))
+    }
 }
 
 fn drop_one<T: PartialEq>(items: &mut Vec<T>, item: &T) {

@@ -253,7 +253,7 @@ impl Row {
 
 /// What the paper computes: the reduced trace, and its races of CP within the window.
 fn windowed_races(trace: &Trace) -> (Reduced, Vec<Race>) {
-    let reduced = Reduced::of(trace);
+    let reduced = Reduced::new(trace);
     let races = relation::pairs(&reduced.trace, Relation::Causal, Some(WINDOW));
     (reduced, races)
 }

@@ -219,7 +219,7 @@ const PUBLISHED: [Published; 25] = {
 /// The tables over the rebuilt programs and the recorded traces of `tree`.
 pub(super) fn table(tree: &Tree, with_times: bool) -> anyhow::Result<String> {
     let programs = PUBLISHED.iter().map(|published| {
-        Row::measure(published.program.word(), &published.program.run(SEED), with_times)
+        Row::measure(published.program.as_str(), &published.program.run(SEED), with_times)
     });
     let programs: Vec<Row> = programs.collect();
     let mut table = HEAD.to_owned();
@@ -269,7 +269,7 @@ fn seeds(published: &Published, row: &Row) -> String {
     let program = published.program;
     let runs = SEEDS.map(|seed| {
         let trace = program.run(seed);
-        let verdict = Verdict::of(&ORDER, &trace, false);
+        let verdict = Verdict::new(&ORDER, &trace, false);
         (trace.len() as u64, verdict.count("witnesses"), verdict.count("feasible"))
     });
     let runs: Vec<(u64, u64, u64)> = runs.collect();
@@ -284,7 +284,7 @@ fn seeds(published: &Published, row: &Row) -> String {
     };
     format!(
         "| {} | {} | {} | {} | {} | {} | {} | {} to {} |\n",
-        program.word(),
+        program.as_str(),
         counts.events,
         range(runs.iter().map(|&(events, ..)| events)),
         counts.witnesses,
@@ -330,7 +330,7 @@ struct Verdict {
 }
 
 impl Verdict {
-    fn of(analysis: &dyn Analysis, trace: &Trace, with_times: bool) -> Self {
+    fn new(analysis: &dyn Analysis, trace: &Trace, with_times: bool) -> Self {
         let tries = if with_times { TRIES } else { 1 };
         let settings = Settings { threads: 1, ..Settings::default() };
         let (time, mut outcome) =
@@ -370,10 +370,10 @@ impl Row {
     fn measure(name: &str, trace: &Trace, with_times: bool) -> Self {
         Self {
             name: name.to_owned(),
-            counts: Counts::of(trace),
-            order: Verdict::of(&ORDER, trace, with_times),
-            prefix: Verdict::of(&PREFIX, trace, with_times),
-            strict: Verdict::of(&STRICT, trace, with_times),
+            counts: Counts::new(trace),
+            order: Verdict::new(&ORDER, trace, with_times),
+            prefix: Verdict::new(&PREFIX, trace, with_times),
+            strict: Verdict::new(&STRICT, trace, with_times),
         }
     }
 
@@ -490,7 +490,7 @@ mod tests {
     #[test]
     fn witnesses_are_counted_as_the_analysis_counts_them() {
         for program in [Program::Conpool, Program::Account1, Program::Philo] {
-            let row = Row::measure(program.word(), &program.run(SEED), false);
+            let row = Row::measure(program.as_str(), &program.run(SEED), false);
             for verdict in [&row.order, &row.prefix, &row.strict] {
                 assert_eq!(verdict.count("witnesses"), row.counts.witnesses, "{program:?}");
             }

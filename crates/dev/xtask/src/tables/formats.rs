@@ -38,7 +38,7 @@ pub(super) fn table(tree: &Tree, with_rates: bool) -> anyhow::Result<String> {
     if with_rates {
         for shape in Shape::ALL {
             let config = Config { events: EVENTS_SYNTHETIC, shape, ..Config::default() };
-            let name = format!("synthetic/{}", shape.word());
+            let name = format!("synthetic/{}", shape.as_str());
             table.push_str(&row(&name, &generate(&config), with_rates)?);
         }
     }

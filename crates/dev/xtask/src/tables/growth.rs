@@ -80,7 +80,7 @@ const MEASURES: [Measure; 8] = [
     Measure {
         name: "cp",
         color: "#bcbd22",
-        run: |from| Ok(access_clocks(&from.trace, &CausallyPrecedes::of(&from.trace))),
+        run: |from| Ok(access_clocks(&from.trace, &CausallyPrecedes::new(&from.trace))),
     },
     Measure { name: "exact", color: "#ff7f0e", run: |from| Ok(findings(&from.trace, &[&EXACT])) },
     Measure {
@@ -186,7 +186,7 @@ impl Growth {
 
     /// The rows as lines, both axes logarithmic.
     pub(super) fn plot(&self) -> anyhow::Result<String> {
-        Plot::of(&self.rows).draw(&self.rows)
+        Plot::new(&self.rows).draw(&self.rows)
     }
 }
 
@@ -221,7 +221,7 @@ const TOP: f64 = 20.0;
 const BOTTOM: f64 = 430.0;
 
 impl Plot {
-    fn of(rows: &[Row]) -> Self {
+    fn new(rows: &[Row]) -> Self {
         let all = || rows.iter().flat_map(|row| row.seconds).map(f64::log10);
         let (lowest, highest) = all().fold((0.0_f64, 0.0_f64), |(lowest, highest), seconds| {
             (lowest.min(seconds), highest.max(seconds))

@@ -133,7 +133,7 @@ fn ranges(programs: &[(&Row, Program)], mode: Mode, with_times: bool) -> anyhow:
             let found = measured
                 .values
                 .as_ref()
-                .map(|values| Bits::of(&program.ctp, &measured.graph, values));
+                .map(|values| Bits::new(&program.ctp, &measured.graph, values));
             let number = |of: Option<u64>| of.map_or_else(|| "–".to_owned(), |of| of.to_string());
             let time = match (&measured.values, with_times) {
                 (None, _) => "–".to_owned(),
@@ -191,7 +191,7 @@ fn searches(
         let sound = graph::Settings::default();
         let best = build(ctp, GraphKind::TsgReduced, &sound);
         let values = propagate::<Interval>(ctp, &best, &propagate::Settings::default());
-        let ranges = StepRanges::of(&values);
+        let ranges = StepRanges::new(&values);
         let mut cells = Vec::new();
         let mut found = "?";
         for (place, &kind) in KINDS.iter().enumerate() {

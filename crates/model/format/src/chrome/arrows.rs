@@ -1,7 +1,10 @@
 //! Arrows from an event to one of another thread that comes after it for a reason.
 
 use reweave_base::IndexVec;
-use reweave_trace::{EventId, LockId, Names, Op, ThreadId, VarId};
+use reweave_trace::{
+    AccessOp, BarrierOp, ConditionOp, EventId, LockId, LockOp, Names, Op, SemaphoreOp, ThreadId,
+    ThreadOp, VarId,
+};
 
 use super::Run;
 
@@ -50,7 +53,9 @@ impl Arrows {
         let here = (moment, thread);
         let start = self.forks[thread].take().map(|from| ("starts", from));
         let reason = self.reason(run, event).or_else(|| {
-            let var = op.var().filter(|_| op.is_read() && !matches!(op, Op::LooseRead(_)))?;
+            let var = op
+                .var()
+                .filter(|_| op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _)))?;
             Some(("reads from", self.writes[var]?))
         });
         self.record(op, here);
@@ -65,13 +70,15 @@ impl Arrows {
         let end = |event: EventId| Some((run.moment(event)?, trace.event(event).thread));
         let signals = trace.signals();
         match trace.event(event).op {
-            Op::Acquire(lock) | Op::AcquireShared(lock) => {
+            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => {
                 Some(("hands over", self.releases[lock]?))
             }
-            Op::Join(child) => Some(("ends", self.last[child]?)),
-            Op::Wake(_) => Some(("wakes", end(signals.stay(event)?.notify?)?)),
-            Op::Take(_) => Some(("posts", end(signals.post(event)?)?)),
-            Op::Depart(_) => {
+            Op::Thread(ThreadOp::Join, child) => Some(("ends", self.last[child]?)),
+            Op::Condition(ConditionOp::Wake, _) => {
+                Some(("wakes", end(signals.stay(event)?.notify?)?))
+            }
+            Op::Semaphore(SemaphoreOp::Take, _) => Some(("posts", end(signals.post(event)?)?)),
+            Op::Barrier(BarrierOp::Depart, _) => {
                 let round = signals.round(signals.needed_round(event)?);
                 Some(("lets go", end(*round.arrivals.last()?)?))
             }
@@ -85,10 +92,12 @@ impl Arrows {
             self.writes[var] = Some(here);
         }
         match op {
-            Op::Release(lock) | Op::ReleaseShared(lock) => self.releases[lock] = Some(here),
+            Op::Lock(LockOp::Release | LockOp::ReleaseShared, lock) => {
+                self.releases[lock] = Some(here)
+            }
             // A lock that is taken again by its owner is not handed over once more.
-            Op::Acquire(lock) => self.releases[lock] = None,
-            Op::Fork(child) => self.forks[child] = Some(here),
+            Op::Lock(LockOp::Acquire, lock) => self.releases[lock] = None,
+            Op::Thread(ThreadOp::Fork, child) => self.forks[child] = Some(here),
             _ => {}
         }
     }

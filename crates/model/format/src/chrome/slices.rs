@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use reweave_base::IndexVec;
 use reweave_trace::views::Mode;
-use reweave_trace::{BlockId, ConditionId, EventId, LockId, Op, ThreadId};
+use reweave_trace::{BlockId, BlockOp, ConditionId, ConditionOp, EventId, LockId, Op, ThreadId};
 
 use super::{EVENT_TIME, Run, track};
 
@@ -126,14 +126,16 @@ fn blocks_and_waits(run: &Run<'_>) -> Vec<Slice> {
     };
     for (id, event) in trace.events() {
         match event.op {
-            Op::Begin(block) => open.entry((event.thread, block)).or_default().push(id),
-            Op::End(block) => {
+            Op::Block(BlockOp::Begin, block) => {
+                open.entry((event.thread, block)).or_default().push(id)
+            }
+            Op::Block(BlockOp::End, block) => {
                 let begins = open.get_mut(&(event.thread, block)).and_then(Vec::pop);
                 if let Some(begins) = begins {
                     add(event.thread, What::Block(block), begins, Some(id));
                 }
             }
-            Op::Wait(condition) => {
+            Op::Condition(ConditionOp::Wait, condition) => {
                 let stay = trace.signals().stay(id);
                 add(event.thread, What::Wait(condition), id, stay.and_then(|stay| stay.end));
             }

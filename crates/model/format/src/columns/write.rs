@@ -86,9 +86,9 @@ fn spelled_width(trace: &Trace, op: Op) -> usize {
             let order = if code.order() == Default::default() {
                 0
             } else {
-                ".".len() + code.order().word().len()
+                ".".len() + code.order().as_str().len()
             };
-            code.kind().word().len() + order + "()".len() + name
+            code.kind().as_str().len() + order + "()".len() + name
         }
     }
 }

@@ -69,15 +69,16 @@ fn write_group<W: Write + Send>(
     put(group, Column::Number(number))?;
     let each = |of: &dyn Fn(Event) -> ByteArray| rows.iter().map(|&id| of(event(id))).collect();
     put(group, Column::Text(each(&|event| text(names.threads.name(event.thread)))))?;
-    put(group, Column::Text(each(&|event| text(event.op.kind().word()))))?;
+    put(group, Column::Text(each(&|event| text(event.op.kind().as_str()))))?;
     let on = |&id: &EventId| {
         let (code, operand) = event(id).op.encode();
         let what = code.kind().operand();
         (what != NameKind::None).then(|| text(names.name(what, operand)))
     };
     put(group, Column::MaybeText(rows.iter().map(on).collect()))?;
-    let order =
-        |&id: &EventId| kind(id).has_order().then(|| text(event(id).op.encode().0.order().word()));
+    let order = |&id: &EventId| {
+        kind(id).has_order().then(|| text(event(id).op.encode().0.order().as_str()))
+    };
     put(group, Column::MaybeText(rows.iter().map(order).collect()))?;
     let mode = |&id: &EventId| mode(kind(id)).map(text);
     put(group, Column::MaybeText(rows.iter().map(mode).collect()))?;
@@ -88,8 +89,8 @@ fn write_group<W: Write + Send>(
 /// How an operation of `kind` takes or gives back a lock, if it does.
 const fn mode(kind: OpKind) -> Option<&'static str> {
     match kind {
-        OpKind::Acquire | OpKind::Release => Some(Mode::Exclusive.word()),
-        OpKind::AcquireShared | OpKind::ReleaseShared => Some(Mode::Shared.word()),
+        OpKind::Acquire | OpKind::Release => Some(Mode::Exclusive.as_str()),
+        OpKind::AcquireShared | OpKind::ReleaseShared => Some(Mode::Shared.as_str()),
         _ => None,
     }
 }

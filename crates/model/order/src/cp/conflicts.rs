@@ -6,7 +6,7 @@
 //! the variable alone stands for all before it, since edges lead from those into it. So most
 //! accesses meet a list of one or two.
 
-use reweave_base::{Id, IndexVec, Rows};
+use reweave_base::{CsrTable, Id, IndexVec};
 use reweave_trace::views::SectionId;
 use reweave_trace::{EventId, LockId, ThreadId, VarId};
 
@@ -81,7 +81,7 @@ impl<'a> Search<'a> {
     pub(super) fn edges(
         skeleton: &'a Skeleton,
         accesses: &'a Accesses,
-        by_lock: &Rows<LockId, (SectionId, Section)>,
+        by_lock: &CsrTable<LockId, (SectionId, Section)>,
         locks: &'a Locks,
         vars_count: usize,
         window: Option<usize>,

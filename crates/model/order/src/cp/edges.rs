@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use reweave_base::{Id, IndexVec, Rows};
+use reweave_base::{CsrTable, Id, IndexVec};
 use reweave_trace::views::SectionId;
 use reweave_trace::{EventId, LockId, ThreadId};
 
@@ -75,7 +75,7 @@ pub(super) struct Locks {
     /// The first user of each lock, and the number of users.
     first: Vec<u32>,
     /// The sections of each user that come to an end, in order.
-    sources: Rows<UserId, Source>,
+    sources: CsrTable<UserId, Source>,
     /// Whether each lock is ever taken in shared mode.
     is_shared: IndexVec<LockId, bool>,
 }
@@ -89,15 +89,18 @@ const FILLER: SectionId = match SectionId::from_number(1) {
 ///
 /// Copies of them, since what goes through one lock after the other would find each section of
 /// the table in another place of the memory.
-pub(super) fn by_lock(skeleton: &Skeleton) -> Rows<LockId, (SectionId, Section)> {
+pub(super) fn by_lock(skeleton: &Skeleton) -> CsrTable<LockId, (SectionId, Section)> {
     let entries =
         || skeleton.sections.entries().map(|(id, &section)| (section.lock, (id, section)));
-    Rows::group(skeleton.locks_count, (FILLER, Section::FILLER), entries)
+    CsrTable::group(skeleton.locks_count, (FILLER, Section::FILLER), entries)
 }
 
 impl Locks {
     /// The locks with these sections.
-    pub(super) fn of(skeleton: &Skeleton, by_lock: &Rows<LockId, (SectionId, Section)>) -> Self {
+    pub(super) fn new(
+        skeleton: &Skeleton,
+        by_lock: &CsrTable<LockId, (SectionId, Section)>,
+    ) -> Self {
         let mut users: IndexVec<UserId, User> = IndexVec::new();
         let mut first = vec![0];
         let mut is_shared = IndexVec::from_elem(false, skeleton.locks_count);
@@ -120,7 +123,7 @@ impl Locks {
         }
         let filler =
             Source { section: FILLER, acquired: 0, released: 0, release: Section::FILLER.acquire };
-        let sources = Rows::group(users.len(), filler, || {
+        let sources = CsrTable::group(users.len(), filler, || {
             let sections = by_lock.rows().flat_map(|(_, sections)| sections);
             sections.zip(&user_of).filter_map(|(&(id, section), &user)| {
                 let Section { acquired, released, .. } = section;

@@ -18,7 +18,7 @@ type Pairs = IndexVec<EventId, Vec<bool>>;
 impl Order {
     /// CP over all events of `trace`: the smallest relation that the rules hold for.
     #[must_use]
-    pub fn of(trace: &Trace) -> Self {
+    pub fn new(trace: &Trace) -> Self {
         Self::with(trace, None, &[])
     }
 

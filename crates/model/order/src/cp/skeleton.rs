@@ -11,7 +11,10 @@
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::views::{RoundId, SectionId};
-use reweave_trace::{Event, EventId, LockId, ObjectId, Op, ThreadId, Trace, VarId};
+use reweave_trace::{
+    AccessOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectId, ObjectOp, Op, SemaphoreOp,
+    ThreadId, ThreadOp, Trace, VarId,
+};
 
 use crate::access::class;
 
@@ -242,67 +245,64 @@ impl<'a> Scan<'a> {
     fn take(&mut self, at: At, op: Op) {
         match op {
             // An atomic read that sees a plain write is ordered by nothing.
-            Op::Write(var) => {
+            Op::Access(AccessOp::Write, var) => {
                 if self.atomics.get(var).is_some() {
                     self.atomics[var] = None;
                 }
             }
-            Op::AtomicRead(var, _) => {
+            Op::Access(AccessOp::AtomicRead(_), var) => {
                 let written = *self.atomics.get_or_default(var);
                 self.receive(at, written);
             }
-            Op::AtomicWrite(var, _) => {
+            Op::Access(AccessOp::AtomicWrite(_), var) => {
                 *self.atomics.get_or_default(var) = Some(self.send(at));
             }
-            Op::AtomicUpdate(var, _) => {
+            Op::Access(AccessOp::AtomicUpdate(_), var) => {
                 let written = *self.atomics.get_or_default(var);
                 self.receive(at, written);
                 self.atomics[var] = Some(self.send(at));
             }
-            Op::Acquire(lock) => self.acquire(at, lock, false),
-            Op::AcquireShared(lock) => self.acquire(at, lock, true),
-            Op::Release(lock) => self.release(at, lock, false),
-            Op::ReleaseShared(lock) => self.release(at, lock, true),
-            Op::Fork(child) => self.fork(at, child),
-            Op::Join(child) => self.join(at, child),
-            Op::Wake(_) => {
+            Op::Lock(LockOp::Acquire, lock) => self.acquire(at, lock, false),
+            Op::Lock(LockOp::AcquireShared, lock) => self.acquire(at, lock, true),
+            Op::Lock(LockOp::Release, lock) => self.release(at, lock, false),
+            Op::Lock(LockOp::ReleaseShared, lock) => self.release(at, lock, true),
+            Op::Thread(ThreadOp::Fork, child) => self.fork(at, child),
+            Op::Thread(ThreadOp::Join, child) => self.join(at, child),
+            Op::Condition(ConditionOp::Wake, _) => {
                 let notify = self.trace.signals().stay(at.event).and_then(|stay| stay.notify);
                 let sent = notify.and_then(|notify| self.signals.get(&notify).copied());
                 self.receive(at, sent);
             }
-            Op::Notify(_) | Op::NotifyAll(_) => {
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
                 if !self.trace.signals().woken(at.event).is_empty() {
                     let message = self.send(at);
                     self.signals.insert(at.event, message);
                 }
             }
-            Op::Arrive(_) | Op::Depart(_) => self.pass_barrier(at),
-            Op::Post(_) => {
+            Op::Barrier(..) => self.pass_barrier(at),
+            Op::Semaphore(SemaphoreOp::Post, _) => {
                 if self.trace.signals().is_taken(at.event) {
                     let message = self.send(at);
                     self.signals.insert(at.event, message);
                 }
             }
-            Op::Take(_) => {
+            Op::Semaphore(SemaphoreOp::Take, _) => {
                 let post = self.trace.signals().post(at.event);
                 let sent = post.and_then(|post| self.signals.remove(&post));
                 self.receive(at, sent);
             }
-            Op::Alloc(object) => {
+            Op::Object(ObjectOp::Alloc, object) => {
                 *self.births.get_or_default(object) = Some(self.send(at));
             }
-            Op::Free(object) => {
+            Op::Object(ObjectOp::Free, object) => {
                 let born = self.births.get_or_default(object).take();
                 self.receive(at, born);
             }
-            Op::Read(_)
-            | Op::LooseRead(_)
+            Op::Access(AccessOp::Read | AccessOp::UnknownRead, _)
             | Op::Fence(_)
-            | Op::Request(_)
-            | Op::Wait(_)
-            | Op::Timeout(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(LockOp::Request, _)
+            | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => {}
         }

@@ -1,7 +1,9 @@
 //! Happens-before pair by pair, straight from its definition: cubic, for tests.
 
 use reweave_base::{Id, IndexVec};
-use reweave_trace::{EventId, Op, Trace};
+use reweave_trace::{
+    AccessOp, BarrierOp, ConditionOp, EventId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadOp, Trace,
+};
 
 /// Whether each event happens before each other.
 #[derive(Debug)]
@@ -12,7 +14,7 @@ pub struct Order {
 impl Order {
     /// Happens-before over all events of `trace`.
     #[must_use]
-    pub fn of(trace: &Trace) -> Self {
+    pub fn new(trace: &Trace) -> Self {
         let events: Vec<EventId> = trace.events().map(|(id, _)| id).collect();
         let mut before: IndexVec<EventId, Vec<bool>> =
             IndexVec::from_elem(vec![false; events.len()], events.len());
@@ -45,26 +47,37 @@ pub fn is_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
     if from.thread == to.thread {
         return true;
     }
-    if from.op == Op::Fork(to.thread) || to.op == Op::Join(from.thread) {
+    if from.op == Op::Thread(ThreadOp::Fork, to.thread)
+        || to.op == Op::Thread(ThreadOp::Join, from.thread)
+    {
         return true;
     }
     let signals = trace.signals();
     match (from.op, to.op) {
-        (Op::Fork(child), Op::Join(joined)) => child == joined,
-        (Op::Release(released), Op::Acquire(acquired) | Op::AcquireShared(acquired))
-        | (Op::ReleaseShared(released), Op::Acquire(acquired)) => released == acquired,
-        (Op::Notify(_) | Op::NotifyAll(_), Op::Wake(_)) => {
-            signals.stay(late).and_then(|stay| stay.notify) == Some(early)
+        (Op::Thread(ThreadOp::Fork, child), Op::Thread(ThreadOp::Join, joined)) => child == joined,
+        (
+            Op::Lock(LockOp::Release, released),
+            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, acquired),
+        )
+        | (Op::Lock(LockOp::ReleaseShared, released), Op::Lock(LockOp::Acquire, acquired)) => {
+            released == acquired
         }
-        (Op::Arrive(_), Op::Arrive(_) | Op::Depart(_)) => {
+        (
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _),
+            Op::Condition(ConditionOp::Wake, _),
+        ) => signals.stay(late).and_then(|stay| stay.notify) == Some(early),
+        (Op::Barrier(BarrierOp::Arrive, _), Op::Barrier(..)) => {
             let needed = signals.needed_round(late).map(|round| signals.round(round));
             needed.is_some_and(|round| round.arrivals.contains(&early))
         }
-        (Op::Post(_), Op::Take(_)) => signals.post(late) == Some(early),
-        (Op::AtomicWrite(..) | Op::AtomicUpdate(..), Op::AtomicRead(..) | Op::AtomicUpdate(..)) => {
-            trace.writer(late) == Some(early)
+        (Op::Semaphore(SemaphoreOp::Post, _), Op::Semaphore(SemaphoreOp::Take, _)) => {
+            signals.post(late) == Some(early)
         }
-        (Op::Alloc(born), Op::Free(ended)) => born == ended,
+        (
+            Op::Access(AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_), _),
+            Op::Access(AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), _),
+        ) => trace.writer(late) == Some(early),
+        (Op::Object(ObjectOp::Alloc, born), Op::Object(ObjectOp::Free, ended)) => born == ended,
         _ => false,
     }
 }
@@ -74,7 +87,10 @@ pub(crate) fn is_hard_edge(trace: &Trace, early: EventId, late: EventId) -> bool
     let (from, to) = (trace.event(early), trace.event(late));
     let lock = matches!(
         (from.op, to.op),
-        (Op::Release(_) | Op::ReleaseShared(_), Op::Acquire(_) | Op::AcquireShared(_))
+        (
+            Op::Lock(LockOp::Release | LockOp::ReleaseShared, _),
+            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _)
+        )
     );
     from.thread != to.thread && !lock && is_edge(trace, early, late)
 }

@@ -1,7 +1,7 @@
 //! Needs event by event, straight from the definition: for tests.
 
 use reweave_base::{Id, IndexVec};
-use reweave_trace::{EventId, Op, Trace};
+use reweave_trace::{AccessOp, ConditionOp, EventId, ObjectOp, Op, SemaphoreOp, ThreadOp, Trace};
 
 /// Whether each event needs each other.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub struct Closure {
 impl Closure {
     /// What the events of `trace` need if the reads of `free` may see any write.
     #[must_use]
-    pub fn of(trace: &Trace, free: &[EventId]) -> Self {
+    pub fn new(trace: &Trace, free: &[EventId]) -> Self {
         let none = vec![false; trace.len()];
         let mut closure = Self { needed: IndexVec::from_elem(none, trace.len()) };
         // Every need was observed before: earlier rows are complete.
@@ -42,25 +42,29 @@ impl Closure {
 fn is_needed(trace: &Trace, early: EventId, late: EventId, free: &[EventId]) -> bool {
     let (from, to) = (trace.event(early), trace.event(late));
     let signals = trace.signals();
-    if from.thread == to.thread || from.op == Op::Fork(to.thread) {
+    if from.thread == to.thread || from.op == Op::Thread(ThreadOp::Fork, to.thread) {
         return true;
     }
     match to.op {
-        Op::Read(_) | Op::AtomicRead(..) | Op::AtomicUpdate(..) => {
+        Op::Access(AccessOp::Read | AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), _) => {
             trace.writer(late) == Some(early) && !free.contains(&late)
         }
-        Op::Join(child) => from.thread == child || from.op == Op::Fork(child),
-        Op::Wake(_) => signals.stay(late).is_some_and(|stay| stay.notify == Some(early)),
-        Op::Notify(_) | Op::NotifyAll(_) => {
+        Op::Thread(ThreadOp::Join, child) => {
+            from.thread == child || from.op == Op::Thread(ThreadOp::Fork, child)
+        }
+        Op::Condition(ConditionOp::Wake, _) => {
+            signals.stay(late).is_some_and(|stay| stay.notify == Some(early))
+        }
+        Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
             let mut woken = signals.woken(late).iter().filter_map(|&wait| signals.stay(wait));
             woken.any(|stay| stay.begin == early)
         }
-        Op::Arrive(_) | Op::Depart(_) => {
+        Op::Barrier(..) => {
             let round = signals.needed_round(late).map(|round| signals.round(round));
             round.is_some_and(|round| round.arrivals.contains(&early))
         }
-        Op::Take(_) => signals.post(late) == Some(early),
-        Op::Free(object) => from.op == Op::Alloc(object),
+        Op::Semaphore(SemaphoreOp::Take, _) => signals.post(late) == Some(early),
+        Op::Object(ObjectOp::Free, object) => from.op == Op::Object(ObjectOp::Alloc, object),
         _ => false,
     }
 }

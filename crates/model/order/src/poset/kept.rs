@@ -14,14 +14,14 @@
 //! or a barrier.
 
 use reweave_base::{FxHashMap, IndexVec};
-use reweave_trace::{BarrierId, ConditionId, EventId, Op, Trace, VarId};
+use reweave_trace::{AccessOp, BarrierId, ConditionId, ConditionOp, EventId, Op, Trace, VarId};
 
 use crate::clock::VectorClock;
 use crate::flow::Flow;
 
 /// The clocks after the events so far.
 #[derive(Debug)]
-pub struct KeptOrder {
+pub struct TraceOrder {
     flow: Flow,
     writes: IndexVec<VarId, VectorClock>,
     conditions: IndexVec<ConditionId, VectorClock>,
@@ -30,13 +30,13 @@ pub struct KeptOrder {
     begins: FxHashMap<EventId, ConditionId>,
 }
 
-impl KeptOrder {
+impl TraceOrder {
     /// The clocks before any event of `trace`.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
         let begins = trace.signals().stays().iter().filter(|stay| stay.begin != stay.wait);
         let begins = begins.filter_map(|stay| match trace.event(stay.wait).op {
-            Op::Wait(condition) => Some((stay.begin, condition)),
+            Op::Condition(ConditionOp::Wait, condition) => Some((stay.begin, condition)),
             _ => None,
         });
         Self {
@@ -60,36 +60,28 @@ impl KeptOrder {
             meet(self.conditions.get_or_default(condition), &mut clock);
         }
         match happening.op {
-            Op::Read(var) | Op::AtomicRead(var, _) => clock.join(self.writes.get_or_default(var)),
-            Op::Write(var) | Op::AtomicWrite(var, _) => {
+            Op::Access(AccessOp::Read | AccessOp::AtomicRead(_), var) => {
+                clock.join(self.writes.get_or_default(var))
+            }
+            Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), var) => {
                 self.writes.get_or_default(var).copy_from(&clock);
             }
-            Op::AtomicUpdate(var, _) => meet(self.writes.get_or_default(var), &mut clock),
-            Op::Wait(condition)
-            | Op::Wake(condition)
-            | Op::Timeout(condition)
-            | Op::Notify(condition)
-            | Op::NotifyAll(condition) => {
+            Op::Access(AccessOp::AtomicUpdate(_), var) => {
+                meet(self.writes.get_or_default(var), &mut clock)
+            }
+            Op::Condition(_, condition) => {
                 meet(self.conditions.get_or_default(condition), &mut clock);
             }
-            Op::Arrive(barrier) | Op::Depart(barrier) => {
+            Op::Barrier(_, barrier) => {
                 meet(self.barriers.get_or_default(barrier), &mut clock);
             }
-            Op::LooseRead(_)
+            Op::Access(AccessOp::UnknownRead, _)
             | Op::Fence(_)
-            | Op::Acquire(_)
-            | Op::Release(_)
-            | Op::AcquireShared(_)
-            | Op::ReleaseShared(_)
-            | Op::Request(_)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Post(_)
-            | Op::Take(_)
-            | Op::Alloc(_)
-            | Op::Free(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(..)
+            | Op::Thread(..)
+            | Op::Semaphore(..)
+            | Op::Object(..)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => {}
         }

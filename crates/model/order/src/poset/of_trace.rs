@@ -7,9 +7,9 @@
 use std::convert::Infallible;
 
 use reweave_base::{Id, IndexVec};
-use reweave_trace::{EventId, Op, ThreadId, Trace};
+use reweave_trace::{AccessOp, EventId, LockOp, Op, ThreadId, Trace};
 
-use super::{ChainId, IllFormedPoset, KeptOrder, Poset, PosetBuilder};
+use super::{ChainId, IllFormedPoset, Poset, PosetBuilder, TraceOrder};
 use crate::clock::VectorClock;
 use crate::hb::HappensBefore;
 
@@ -19,14 +19,14 @@ pub enum Relation {
     /// Happens-before, the paper's. Past a read that races, a state may be one that no run
     /// reaches.
     HappensBefore,
-    /// What every cut of the run keeps: each state is one that a run reaches. See [`KeptOrder`].
+    /// What every cut of the run keeps: each state is one that a run reaches. See [`TraceOrder`].
     Kept,
 }
 
 impl Relation {
     /// How commands and reports spell it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::HappensBefore => "hb",
             Self::Kept => "kept",
@@ -67,28 +67,21 @@ pub const fn raw(_: &Trace, _: EventId) -> Place {
 #[must_use]
 pub fn collections(trace: &Trace, event: EventId) -> Place {
     match trace.event(event).op {
-        Op::Read(_) | Op::Write(_) | Op::LooseRead(_) => Place::Collected,
-        Op::AtomicRead(..)
-        | Op::AtomicWrite(..)
-        | Op::AtomicUpdate(..)
-        | Op::Acquire(_)
-        | Op::Release(_)
-        | Op::AcquireShared(_)
-        | Op::ReleaseShared(_)
-        | Op::Fork(_)
-        | Op::Join(_)
-        | Op::Wait(_)
-        | Op::Wake(_)
-        | Op::Timeout(_)
-        | Op::Notify(_)
-        | Op::NotifyAll(_)
-        | Op::Arrive(_)
-        | Op::Depart(_)
-        | Op::Post(_)
-        | Op::Take(_)
-        | Op::Alloc(_)
-        | Op::Free(_) => Place::Event,
-        Op::Fence(_) | Op::Request(_) | Op::Begin(_) | Op::End(_) | Op::Branch | Op::Let(_) => {
+        Op::Access(AccessOp::Read | AccessOp::Write | AccessOp::UnknownRead, _) => Place::Collected,
+        Op::Access(
+            AccessOp::AtomicRead(_) | AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_),
+            _,
+        )
+        | Op::Lock(
+            LockOp::Acquire | LockOp::Release | LockOp::AcquireShared | LockOp::ReleaseShared,
+            _,
+        )
+        | Op::Thread(..)
+        | Op::Condition(..)
+        | Op::Barrier(..)
+        | Op::Semaphore(..)
+        | Op::Object(..) => Place::Event,
+        Op::Fence(_) | Op::Lock(LockOp::Request, _) | Op::Block(..) | Op::Branch | Op::Let(_) => {
             Place::Outside
         }
     }
@@ -202,7 +195,7 @@ fn each_clock<E>(
             }
         }
         Relation::Kept => {
-            let mut order = KeptOrder::new(trace);
+            let mut order = TraceOrder::new(trace);
             for event in events {
                 take(event, order.advance(trace, event))?;
             }

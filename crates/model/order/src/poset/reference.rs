@@ -48,12 +48,8 @@ fn meetings(trace: &Trace, event: EventId) -> Vec<(u8, u32)> {
 
 fn own_meeting(trace: &Trace, event: EventId) -> Option<(u8, u32)> {
     match trace.event(event).op {
-        Op::Wait(condition)
-        | Op::Wake(condition)
-        | Op::Timeout(condition)
-        | Op::Notify(condition)
-        | Op::NotifyAll(condition) => Some((0, condition.number())),
-        Op::Arrive(barrier) | Op::Depart(barrier) => Some((1, barrier.number())),
+        Op::Condition(_, condition) => Some((0, condition.number())),
+        Op::Barrier(_, barrier) => Some((1, barrier.number())),
         _ => None,
     }
 }

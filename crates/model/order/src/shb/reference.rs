@@ -17,7 +17,7 @@ pub struct Order {
 impl Order {
     /// SHB over all events of `trace`.
     #[must_use]
-    pub fn of(trace: &Trace) -> Self {
+    pub fn new(trace: &Trace) -> Self {
         let events: Vec<EventId> = trace.events().map(|(id, _)| id).collect();
         let nothing = IndexVec::from_elem(vec![false; events.len()], events.len());
         let mut order = Self { before: nothing.clone(), tested: nothing };

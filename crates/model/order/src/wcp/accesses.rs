@@ -193,7 +193,7 @@ fn contended(trace: &Trace) -> (IndexVec<VarId, Option<ContendedId>>, usize) {
             OpKind::Acquire | OpKind::AcquireShared => held[thread] += 1,
             OpKind::Release | OpKind::ReleaseShared => held[thread] -= 1,
             OpKind::Read
-            | OpKind::LooseRead
+            | OpKind::UnknownRead
             | OpKind::Write
             | OpKind::AtomicRead
             | OpKind::AtomicWrite

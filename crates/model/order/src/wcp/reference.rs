@@ -16,8 +16,8 @@ pub struct Order {
 impl Order {
     /// WCP over all events of `trace`: the smallest relation that the rules hold for.
     #[must_use]
-    pub fn of(trace: &Trace) -> Self {
-        let happens_before = HappensBefore::of(trace);
+    pub fn new(trace: &Trace) -> Self {
+        let happens_before = HappensBefore::new(trace);
         let events: Vec<EventId> = trace.events().map(|(id, _)| id).collect();
         let none = vec![false; events.len()];
         let mut order = Self { before: IndexVec::from_elem(none, events.len()) };

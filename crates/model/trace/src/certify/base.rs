@@ -34,22 +34,24 @@ mod needs;
 #[cfg(test)]
 mod tests;
 
-use reweave_base::{Id, IndexVec, Rows};
+use reweave_base::{CsrTable, Id, IndexVec};
 
 use super::tables::{Place, Tables, WaitId, pick};
-use crate::op::{ConditionId, EventId, LockId, Op, OpKind, SemaphoreId, ThreadId, VarId};
+use crate::op::{
+    ConditionId, ConditionOp, EventId, LockId, LockOp, Op, OpKind, SemaphoreId, ThreadId, VarId,
+};
 use crate::trace::Trace;
 pub(super) use holds::Hold;
 use holds::Holds;
-use needs::Needs;
+use needs::MustHappenBefore;
 
 /// Some of the events on each thing, by thread and then in program order.
 #[derive(Debug)]
-struct Uses<I>(Rows<I, Place>);
+struct Uses<I>(CsrTable<I, Place>);
 
 impl<I: Id> Uses<I> {
     /// Those of the events of some kinds of which `thing_of` says what they use.
-    fn of(
+    fn new(
         (trace, tables): (&Trace, &Tables),
         things_count: usize,
         is_wanted: impl Fn(OpKind) -> bool,
@@ -57,16 +59,16 @@ impl<I: Id> Uses<I> {
     ) -> Self {
         let filler = Place { thread: ThreadId::from_index(0), position: 0 };
         if things_count == 0 {
-            return Self(Rows::group(0, filler, std::iter::empty));
+            return Self(CsrTable::group(0, filler, std::iter::empty));
         }
         let threads_count = trace.names().threads.len();
-        let by_thread = Rows::group(threads_count, (I::from_index(0), 0), || {
+        let by_thread = CsrTable::group(threads_count, (I::from_index(0), 0), || {
             let picked = pick(trace, tables, &is_wanted);
             picked.filter_map(|(id, place, op)| {
                 Some((place.thread, (thing_of(id, op)?, place.position)))
             })
         });
-        Self(Rows::group(things_count, filler, || {
+        Self(CsrTable::group(things_count, filler, || {
             by_thread.rows().flat_map(|(thread, row)| {
                 row.iter().map(move |&(thing, position)| (thing, Place { thread, position }))
             })
@@ -77,7 +79,7 @@ impl<I: Id> Uses<I> {
 /// What must be known of a trace to judge any cut of it.
 #[derive(Debug)]
 pub(super) struct CutTables {
-    needs: Needs,
+    needs: MustHappenBefore,
     holds: Holds,
     writes: Uses<VarId>,
     acquires_alone: Uses<LockId>,
@@ -87,32 +89,32 @@ pub(super) struct CutTables {
     /// The notifies that leave nobody waiting but who will time out.
     sweeps: Uses<ConditionId>,
     /// The positions of the loose reads of each thread.
-    loose_reads: Rows<ThreadId, u32>,
+    unknown_reads: CsrTable<ThreadId, u32>,
 }
 
 impl CutTables {
-    pub(super) fn of(trace: &Trace, tables: &Tables) -> Self {
+    pub(super) fn new(trace: &Trace, tables: &Tables) -> Self {
         use OpKind::{AtomicUpdate, AtomicWrite, Notify, NotifyAll, Write};
         let names = trace.names();
         let both = (trace, tables);
         let locks = |wanted| {
-            Uses::of(
+            Uses::new(
                 both,
                 names.locks.len(),
                 move |kind| kind == wanted,
                 |_, op| match op {
-                    Op::Acquire(lock) | Op::AcquireShared(lock) => Some(lock),
+                    Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => Some(lock),
                     _ => None,
                 },
             )
         };
         let semaphores = |wanted| {
-            Uses::of(
+            Uses::new(
                 both,
                 names.semaphores.len(),
                 move |kind| kind == wanted,
                 |_, op| match op {
-                    Op::Post(semaphore) | Op::Take(semaphore) => Some(semaphore),
+                    Op::Semaphore(_, semaphore) => Some(semaphore),
                     _ => None,
                 },
             )
@@ -120,20 +122,24 @@ impl CutTables {
         let is_write = |kind| matches!(kind, Write | AtomicWrite | AtomicUpdate);
         let is_notify = |kind| matches!(kind, Notify | NotifyAll);
         Self {
-            needs: Needs::of(trace, tables),
-            holds: Holds::of(trace, tables),
-            writes: Uses::of(both, names.vars.len(), is_write, |_, op| op.var()),
+            needs: MustHappenBefore::new(trace, tables),
+            holds: Holds::new(trace, tables),
+            writes: Uses::new(both, names.vars.len(), is_write, |_, op| op.var()),
             acquires_alone: locks(OpKind::Acquire),
             acquires_shared: locks(OpKind::AcquireShared),
             posts: semaphores(OpKind::Post),
             takes: semaphores(OpKind::Take),
-            sweeps: Uses::of(both, names.conditions.len(), is_notify, |id, op| match op {
-                Op::NotifyAll(condition) => Some(condition),
-                Op::Notify(condition) if tables.woken_by(id).next().is_none() => Some(condition),
+            sweeps: Uses::new(both, names.conditions.len(), is_notify, |id, op| match op {
+                Op::Condition(ConditionOp::NotifyAll, condition) => Some(condition),
+                Op::Condition(ConditionOp::Notify, condition)
+                    if tables.woken_by(id).next().is_none() =>
+                {
+                    Some(condition)
+                }
                 _ => None,
             }),
-            loose_reads: Rows::group(names.threads.len(), 0, || {
-                let picked = pick(trace, tables, |kind| kind == OpKind::LooseRead);
+            unknown_reads: CsrTable::group(names.threads.len(), 0, || {
+                let picked = pick(trace, tables, |kind| kind == OpKind::UnknownRead);
                 picked.map(|(_, place, _)| (place.thread, place.position))
             }),
         }
@@ -166,7 +172,7 @@ impl<'a> Base<'a> {
     /// The cut of the first `counts` events of each thread, if it passes.
     ///
     /// `counts` has an entry for each thread of the trace, which has so many events.
-    pub(super) fn of(
+    pub(super) fn new(
         (trace, tables, cuts): (&'a Trace, &'a Tables, &'a CutTables),
         counts: IndexVec<ThreadId, u32>,
     ) -> Option<Self> {
@@ -201,12 +207,12 @@ impl<'a> Base<'a> {
     }
 
     /// How many of them are reads whose writer was never known.
-    pub(super) fn loose_reads_count(&self) -> usize {
-        let loose_reads = self.cuts.loose_reads.rows();
+    pub(super) fn unknown_reads_count(&self) -> usize {
+        let unknown_reads = self.cuts.unknown_reads.rows();
         let count_of = |(thread, row): (ThreadId, &[u32])| {
             row.partition_point(|&position| position < self.counts[thread])
         };
-        loose_reads.map(count_of).sum()
+        unknown_reads.map(count_of).sum()
     }
 
     /// What each thread holds after it.

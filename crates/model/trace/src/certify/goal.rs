@@ -4,7 +4,7 @@ use std::slice;
 
 use super::refusal::{Refusal, Rule};
 use super::replay::Replay;
-use crate::op::{EventId, Op, VarId};
+use crate::op::{AccessOp, EventId, Op, VarId};
 use crate::reordering::{After, Goal};
 
 /// The reads that `goal` lets see another write than observed.
@@ -114,7 +114,7 @@ fn check_sees(
     let op = replay.trace().event(read).op;
     // What a loose read saw is not known, so nothing is known to be another.
     let other = op.is_read()
-        && !matches!(op, Op::LooseRead(_))
+        && !matches!(op, Op::Access(AccessOp::UnknownRead, _))
         && replay.free_view(read) == Some(write)
         && replay.observed_view(read) != write;
     require(other, read, Rule::SeesTheSame)?;

@@ -11,7 +11,10 @@ use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec};
 use super::base::{Base, Hold};
 use super::refusal::{Refusal, Rule};
 use super::tables::{RoundId, Tables, WaitId};
-use crate::op::{ConditionId, EventId, LockId, Op, SemaphoreId, ThreadId, VarId};
+use crate::op::{
+    AccessOp, BarrierOp, ConditionId, ConditionOp, EventId, LockId, LockOp, ObjectOp, Op,
+    SemaphoreId, SemaphoreOp, ThreadId, ThreadOp, VarId,
+};
 use crate::trace::Trace;
 
 /// Who holds a lock, and how often each holder took it.
@@ -33,7 +36,7 @@ pub(super) struct Replay<'a> {
     steps: IndexVec<ThreadId, Vec<u32>>,
     /// How many steps there were after the base.
     steps_count: usize,
-    loose_reads_count: usize,
+    unknown_reads_count: usize,
     /// The last write of each variable written since the base.
     last_write: FxHashMap<VarId, EventId>,
     /// What the free reads saw.
@@ -72,7 +75,7 @@ impl<'a> Replay<'a> {
             free: free.iter().copied().collect(),
             steps: IndexVec::from_elem(Vec::new(), trace.names().threads.len()),
             steps_count: 0,
-            loose_reads_count: base.loose_reads_count(),
+            unknown_reads_count: base.unknown_reads_count(),
             last_write: FxHashMap::default(),
             free_views: FxHashMap::default(),
             locks,
@@ -89,8 +92,8 @@ impl<'a> Replay<'a> {
     }
 
     /// How many of them were reads whose writer was never known.
-    pub(super) const fn loose_reads_count(&self) -> usize {
-        self.loose_reads_count
+    pub(super) const fn unknown_reads_count(&self) -> usize {
+        self.unknown_reads_count
     }
 
     /// When `event` happened, if it did: a number that is greater for what happened later.
@@ -139,12 +142,12 @@ impl<'a> Replay<'a> {
     /// Whether `thread` holds the lock that `op`, another thread's, asks for, in a mode that keeps
     /// it waiting. How a mere request will ask is not known; a lock held alone keeps any waiting.
     pub(super) fn blocks(&self, thread: ThreadId, op: Op) -> bool {
-        let (Op::Acquire(lock) | Op::AcquireShared(lock) | Op::Request(lock)) = op else {
+        let Op::Lock(LockOp::Acquire | LockOp::AcquireShared | LockOp::Request, lock) = op else {
             return false;
         };
         let Some(Holders { alone, shared }) = self.locks.get(&lock) else { return false };
         let is_owner = alone.is_some_and(|(owner, _)| owner == thread);
-        is_owner || matches!(op, Op::Acquire(_)) && shared.contains_key(&thread)
+        is_owner || matches!(op, Op::Lock(LockOp::Acquire, _)) && shared.contains_key(&thread)
     }
 
     /// Whether the thread of `event`, an acquire or a request, would have waited there. Where the
@@ -152,14 +155,18 @@ impl<'a> Replay<'a> {
     /// ends a wait was an attempt, which gives up at once or after a time.
     pub(super) fn waits(&self, event: EventId) -> bool {
         let happening = self.trace.event(event);
-        if self.trace.origins().is_none() || matches!(happening.op, Op::Request(_)) {
+        if self.trace.origins().is_none() || matches!(happening.op, Op::Lock(LockOp::Request, _)) {
             return true;
         }
         let before = self.position(event).checked_sub(1);
         let row = self.tables.threads.row(happening.thread);
         before.is_some_and(|place| {
             let op = self.trace.event(row[place as usize]).op;
-            matches!(op, Op::Request(_) | Op::Wake(_) | Op::Timeout(_))
+            matches!(
+                op,
+                Op::Lock(LockOp::Request, _)
+                    | Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _)
+            )
         })
     }
 
@@ -208,7 +215,10 @@ impl<'a> Replay<'a> {
     /// Rule 2.
     fn check_view(&self, event: EventId) -> Result<(), Rule> {
         let op = self.trace.event(event).op;
-        if !op.is_read() || matches!(op, Op::LooseRead(_)) || self.free.contains(&event) {
+        if !op.is_read()
+            || matches!(op, Op::Access(AccessOp::UnknownRead, _))
+            || self.free.contains(&event)
+        {
             return Ok(());
         }
         let observed = self.tables.cause[event];
@@ -220,32 +230,35 @@ impl<'a> Replay<'a> {
     pub(super) fn check_synchronisation(&self, event: EventId) -> Result<(), Rule> {
         let (thread, op) = (self.trace.event(event).thread, self.trace.event(event).op);
         match op {
-            Op::Acquire(lock) | Op::AcquireShared(lock) => self.check_acquire(thread, lock, op),
-            Op::Join(child) => self.check_join(child),
-            Op::Wake(_) => self.check_cause(event, |notify| Rule::NotNotified { notify }),
-            Op::Notify(condition) => self.check_notify(event, condition, false),
-            Op::NotifyAll(condition) => self.check_notify(event, condition, true),
-            Op::Arrive(_) | Op::Depart(_) => self.check_arrived(event),
-            Op::Take(semaphore) => self.check_take(event, semaphore),
-            Op::Free(_) => self.check_cause(event, |alloc| Rule::NotAllocated { alloc }),
+            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => {
+                self.check_acquire(thread, lock, op)
+            }
+            Op::Thread(ThreadOp::Join, child) => self.check_join(child),
+            Op::Condition(ConditionOp::Wake, _) => {
+                self.check_cause(event, |notify| Rule::NotNotified { notify })
+            }
+            Op::Condition(ConditionOp::Notify, condition) => {
+                self.check_notify(event, condition, false)
+            }
+            Op::Condition(ConditionOp::NotifyAll, condition) => {
+                self.check_notify(event, condition, true)
+            }
+            Op::Barrier(..) => self.check_arrived(event),
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => self.check_take(event, semaphore),
+            Op::Object(ObjectOp::Free, _) => {
+                self.check_cause(event, |alloc| Rule::NotAllocated { alloc })
+            }
             // The owner of a lock is the thread whose acquire came last, and a thread that runs
             // in program order releases only what it acquired: nothing to test.
-            Op::Release(_) | Op::ReleaseShared(_) => Ok(()),
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::LooseRead(_)
-            | Op::AtomicRead(..)
-            | Op::AtomicWrite(..)
-            | Op::AtomicUpdate(..)
+            Op::Lock(LockOp::Release | LockOp::ReleaseShared, _) => Ok(()),
+            Op::Access(..)
             | Op::Fence(_)
-            | Op::Request(_)
-            | Op::Fork(_)
-            | Op::Wait(_)
-            | Op::Timeout(_)
-            | Op::Post(_)
-            | Op::Alloc(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(LockOp::Request, _)
+            | Op::Thread(ThreadOp::Fork, _)
+            | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
+            | Op::Semaphore(SemaphoreOp::Post, _)
+            | Op::Object(ObjectOp::Alloc, _)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => Ok(()),
         }
@@ -258,7 +271,9 @@ impl<'a> Replay<'a> {
         // A thread that reads already is in the way of nobody but others.
         let readers_count = shared.len() - usize::from(shared.contains_key(&thread));
         let reader = match op {
-            Op::Acquire(_) if readers_count > 0 => shared.keys().copied().filter(other).min(),
+            Op::Lock(LockOp::Acquire, _) if readers_count > 0 => {
+                shared.keys().copied().filter(other).min()
+            }
             _ => None,
         };
         match owner.or(reader) {
@@ -344,33 +359,39 @@ impl<'a> Replay<'a> {
             self.begin_or_end_wait(event, at);
         }
         match op {
-            Op::LooseRead(_) => self.loose_reads_count += 1,
-            Op::Acquire(lock) => {
+            Op::Access(AccessOp::UnknownRead, _) => self.unknown_reads_count += 1,
+            Op::Lock(LockOp::Acquire, lock) => {
                 let holders = self.locks.entry(lock).or_default();
                 let depth = holders.alone.map_or(0, |(_, depth)| depth);
                 holders.alone = Some((thread, depth + 1));
             }
-            Op::Release(lock) => {
+            Op::Lock(LockOp::Release, lock) => {
                 let holders = self.locks.entry(lock).or_default();
                 let depth = holders.alone.map_or(0, |(_, depth)| depth);
                 holders.alone = (depth > 1).then(|| (thread, depth - 1));
             }
-            Op::AcquireShared(lock) => {
+            Op::Lock(LockOp::AcquireShared, lock) => {
                 *self.locks.entry(lock).or_default().shared.entry(thread).or_default() += 1;
             }
-            Op::ReleaseShared(lock) => {
+            Op::Lock(LockOp::ReleaseShared, lock) => {
                 let holders = &mut self.locks.entry(lock).or_default().shared;
                 let left = holders.remove(&thread).map_or(0, |depth| depth - 1);
                 holders.extend((left > 0).then_some((thread, left)));
             }
-            Op::Notify(condition) | Op::NotifyAll(condition) => {
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, condition) => {
                 for at in self.tables.woken_by(event) {
                     self.waiting.remove(&(condition, at));
                 }
             }
-            Op::Arrive(_) => *self.arrived.entry(self.tables.round_of[&event]).or_default() += 1,
-            Op::Post(semaphore) => *self.tokens.entry(semaphore).or_default() += 1,
-            Op::Take(semaphore) => *self.tokens.entry(semaphore).or_default() -= 1,
+            Op::Barrier(BarrierOp::Arrive, _) => {
+                *self.arrived.entry(self.tables.round_of[&event]).or_default() += 1
+            }
+            Op::Semaphore(SemaphoreOp::Post, semaphore) => {
+                *self.tokens.entry(semaphore).or_default() += 1
+            }
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+                *self.tokens.entry(semaphore).or_default() -= 1
+            }
             _ => {}
         }
     }

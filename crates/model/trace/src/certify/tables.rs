@@ -4,10 +4,13 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use reweave_base::{FxHashMap, Id, IndexVec, Rows};
+use reweave_base::{CsrTable, FxHashMap, Id, IndexVec};
 
 use crate::columns::Columns;
-use crate::op::{BarrierId, ConditionId, EventId, Op, OpKind, SemaphoreId, ThreadId};
+use crate::op::{
+    AccessOp, BarrierId, BarrierOp, ConditionId, ConditionOp, EventId, LockOp, ObjectOp, Op,
+    OpKind, SemaphoreId, SemaphoreOp, ThreadId, ThreadOp,
+};
 use crate::trace::Trace;
 
 reweave_base::id! {
@@ -61,7 +64,7 @@ pub(super) fn pick<'t>(
 #[derive(Debug)]
 pub(super) struct Tables {
     /// The events of each thread, in program order.
-    pub(super) threads: Rows<ThreadId, EventId>,
+    pub(super) threads: CsrTable<ThreadId, EventId>,
     /// How many events its thread has before each event.
     pub(super) position: IndexVec<EventId, u32>,
     /// The fork of each thread.
@@ -77,7 +80,7 @@ pub(super) struct Tables {
     woken: Vec<(EventId, WaitId)>,
     /// The arrivals of each round of each barrier. Where the number of parties is not known, each
     /// arrival is a round of its own: that is right whatever the number is.
-    pub(super) rounds: Rows<RoundId, EventId>,
+    pub(super) rounds: CsrTable<RoundId, EventId>,
     /// Whose round it is. The rounds of a barrier are in the order of their ids.
     pub(super) barrier_of: IndexVec<RoundId, BarrierId>,
     /// The round of an arrival.
@@ -87,10 +90,10 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn of(trace: &Trace) -> Self {
+    pub(super) fn new(trace: &Trace) -> Self {
         let threads_count = trace.names().threads.len();
         let mut tables = Self {
-            threads: Rows::group(threads_count, EventId::from_index(0), || {
+            threads: CsrTable::group(threads_count, EventId::from_index(0), || {
                 let threads = trace.columns().threads.iter().enumerate();
                 threads.map(|(at, &row)| (Id::from_index(row as usize), EventId::from_index(at)))
             }),
@@ -100,7 +103,7 @@ impl Tables {
             waits: IndexVec::new(),
             wait_at: FxHashMap::default(),
             woken: Vec::new(),
-            rounds: Rows::group(0, EventId::from_index(0), std::iter::empty),
+            rounds: CsrTable::group(0, EventId::from_index(0), std::iter::empty),
             barrier_of: IndexVec::new(),
             round_of: FxHashMap::default(),
             needed_round: FxHashMap::default(),
@@ -112,7 +115,7 @@ impl Tables {
             tables.position[id] = done[event.thread];
             done[event.thread] += 1;
             if let Some(var) = event.op.var() {
-                if event.op.is_read() && !matches!(event.op, Op::LooseRead(_)) {
+                if event.op.is_read() && !matches!(event.op, Op::Access(AccessOp::UnknownRead, _)) {
                     tables.cause[id] = last_write[var];
                 }
                 if event.op.is_write() {
@@ -120,9 +123,9 @@ impl Tables {
                 }
             }
             match event.op {
-                Op::Fork(child) => tables.forks[child] = Some(id),
-                Op::Alloc(object) => alloc[object] = Some(id),
-                Op::Free(object) => tables.cause[id] = alloc[object],
+                Op::Thread(ThreadOp::Fork, child) => tables.forks[child] = Some(id),
+                Op::Object(ObjectOp::Alloc, object) => alloc[object] = Some(id),
+                Op::Object(ObjectOp::Free, object) => tables.cause[id] = alloc[object],
                 _ => {}
             }
         }
@@ -146,7 +149,8 @@ impl Tables {
     /// The wait that begins or ends at `event`, whose operation is `op`.
     pub(super) fn wait_at(&self, event: EventId, op: Op) -> Option<WaitId> {
         match op {
-            Op::Release(_) | Op::ReleaseShared(_) | Op::Wait(_) | Op::Wake(_) | Op::Timeout(_) => {
+            Op::Lock(LockOp::Release | LockOp::ReleaseShared, _)
+            | Op::Condition(ConditionOp::Wait | ConditionOp::Wake | ConditionOp::Timeout, _) => {
                 self.wait_at.get(&event).copied()
             }
             _ => None,
@@ -170,20 +174,26 @@ impl Tables {
             return;
         }
         for (wait, event) in trace.events() {
-            let Op::Wait(condition) = event.op else { continue };
+            let Op::Condition(ConditionOp::Wait, condition) = event.op else { continue };
             let before = self.neighbour(trace, wait, -1);
             let end = self.neighbour(trace, wait, 1);
             let after = (2..)
                 .map_while(|offset| self.neighbour(trace, wait, offset))
                 .map(|id| trace.event(id).op)
-                .find(|op| !matches!(op, Op::Request(_)));
+                .find(|op| !matches!(op, Op::Lock(LockOp::Request, _)));
             // The release is part of the wait if its lock is what is taken again.
             let release = before.filter(|&id| match trace.event(id).op {
-                Op::Release(lock) => after.is_none_or(|op| op == Op::Acquire(lock)),
-                Op::ReleaseShared(lock) => after.is_none_or(|op| op == Op::AcquireShared(lock)),
+                Op::Lock(LockOp::Release, lock) => {
+                    after.is_none_or(|op| op == Op::Lock(LockOp::Acquire, lock))
+                }
+                Op::Lock(LockOp::ReleaseShared, lock) => {
+                    after.is_none_or(|op| op == Op::Lock(LockOp::AcquireShared, lock))
+                }
                 _ => false,
             });
-            let times_out = end.is_some_and(|id| matches!(trace.event(id).op, Op::Timeout(_)));
+            let times_out = end.is_some_and(|id| {
+                matches!(trace.event(id).op, Op::Condition(ConditionOp::Timeout, _))
+            });
             let begin = release.unwrap_or(wait);
             let table = WaitTable { condition, wait, begin, end, times_out, notify: None };
             let at = self.waits.push(table);
@@ -212,8 +222,8 @@ impl Tables {
                 }
             }
             let (condition, most) = match event.op {
-                Op::Notify(condition) => (condition, 1),
-                Op::NotifyAll(condition) => (condition, usize::MAX),
+                Op::Condition(ConditionOp::Notify, condition) => (condition, 1),
+                Op::Condition(ConditionOp::NotifyAll, condition) => (condition, usize::MAX),
                 _ => continue,
             };
             for _ in 0..most {
@@ -239,7 +249,7 @@ impl Tables {
             IndexVec::from_elem((None, None), barriers_count);
         let mut arrived_in: FxHashMap<(ThreadId, BarrierId), RoundId> = FxHashMap::default();
         for (id, event) in trace.events() {
-            if let Op::Arrive(barrier) = event.op {
+            if let Op::Barrier(BarrierOp::Arrive, barrier) = event.op {
                 let parties = trace.declared().parties(barrier).unwrap_or(1) as usize;
                 let (last, before) = latest[barrier];
                 let (round, before) = match last.filter(|&round| sizes[round] != parties) {
@@ -256,7 +266,7 @@ impl Tables {
                 arrived_in.insert((event.thread, barrier), round);
                 self.needed_round.extend(before.map(|before| (id, before)));
             }
-            if let Op::Depart(barrier) = event.op {
+            if let Op::Barrier(BarrierOp::Depart, barrier) = event.op {
                 let needed = match trace.declared().parties(barrier) {
                     Some(_) => arrived_in.get(&(event.thread, barrier)).copied(),
                     None => latest[barrier].0,
@@ -265,7 +275,7 @@ impl Tables {
             }
         }
         let first = EventId::from_index(0);
-        self.rounds = Rows::group(sizes.len(), first, || arrivals.iter().copied());
+        self.rounds = CsrTable::group(sizes.len(), first, || arrivals.iter().copied());
     }
 
     /// Posts are used oldest first, and before the tokens that were there at the start.
@@ -277,8 +287,10 @@ impl Tables {
             IndexVec::from_elem(VecDeque::new(), trace.names().semaphores.len());
         for (id, event) in trace.events() {
             match event.op {
-                Op::Post(semaphore) => unused[semaphore].push_back(id),
-                Op::Take(semaphore) => self.cause[id] = unused[semaphore].pop_front(),
+                Op::Semaphore(SemaphoreOp::Post, semaphore) => unused[semaphore].push_back(id),
+                Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+                    self.cause[id] = unused[semaphore].pop_front()
+                }
                 _ => {}
             }
         }

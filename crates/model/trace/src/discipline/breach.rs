@@ -11,7 +11,7 @@ use crate::views::Mode;
 
 /// A rule of the trace model that an event breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Breach {
+pub(crate) enum Violation {
     TooManyEvents,
     UnknownThread,
     UnknownOperand(OpKind),
@@ -37,7 +37,7 @@ pub(crate) enum Breach {
     NotBegun(BlockId),
 }
 
-impl Breach {
+impl Violation {
     /// The breach at `event`, in words; other events are called by the numbers of `origin`.
     pub(crate) fn explain(
         self,
@@ -51,7 +51,7 @@ impl Breach {
             Self::TooManyEvents => format!("more than {} events", EventId::COUNT_MAX),
             Self::UnknownThread => "its thread has no name in this trace".into(),
             Self::UnknownOperand(kind) => {
-                format!("the operand of its `{}` has no name in this trace", kind.word())
+                format!("the operand of its `{}` has no name in this trace", kind.as_str())
             }
             Self::UnknownSite => "its location has no name in this trace".into(),
             Self::BeforeFork { thread: t, fork } => {

@@ -11,7 +11,7 @@ fn builder(text: &str) -> TraceBuilder {
     for event in text.split(',') {
         let words: Vec<&str> = event.split_whitespace().collect();
         let thread: ThreadId = builder.thread(words[0]);
-        let kind = crate::OpKind::ALL.into_iter().find(|kind| kind.word() == words[1]).unwrap();
+        let kind = crate::OpKind::ALL.into_iter().find(|kind| kind.as_str() == words[1]).unwrap();
         let code = crate::OpCode::new(kind, crate::MemoryOrder::SeqCst);
         let name = words.get(2).copied().unwrap_or("");
         let operand = builder.names().intern(kind.operand(), name.as_bytes()).unwrap();

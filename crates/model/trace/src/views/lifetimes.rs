@@ -2,7 +2,7 @@
 
 use reweave_base::IndexVec;
 
-use crate::op::{EventId, Op, ThreadId};
+use crate::op::{EventId, Op, ThreadId, ThreadOp};
 use crate::trace::Trace;
 
 /// Where a thread starts and ends.
@@ -26,8 +26,8 @@ pub(super) fn lifetimes(trace: &Trace) -> IndexVec<ThreadId, Lifetime> {
         own.first.get_or_insert(id);
         own.last = Some(id);
         match event.op {
-            Op::Fork(child) => lifetimes[child].fork = Some(id),
-            Op::Join(child) => _ = lifetimes[child].join.get_or_insert(id),
+            Op::Thread(ThreadOp::Fork, child) => lifetimes[child].fork = Some(id),
+            Op::Thread(ThreadOp::Join, child) => _ = lifetimes[child].join.get_or_insert(id),
             _ => {}
         }
     }

@@ -4,9 +4,9 @@
 //! lists of a thread share their tails, so that all of them together take little more than the
 //! sections. A release out of order copies what was taken after its acquire.
 
-use reweave_base::{FxHashMap, IndexVec, Rows};
+use reweave_base::{CsrTable, FxHashMap, IndexVec};
 
-use crate::op::{EventId, LockId, Op, ThreadId};
+use crate::op::{EventId, LockId, LockOp, Op, ThreadId};
 use crate::trace::Trace;
 
 reweave_base::id! {
@@ -28,7 +28,7 @@ pub enum Mode {
 impl Mode {
     /// How files and reports spell it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Exclusive => "exclusive",
             Self::Shared => "shared",
@@ -58,8 +58,8 @@ pub struct CriticalSection {
 #[derive(Debug)]
 pub struct Sections {
     all: IndexVec<SectionId, CriticalSection>,
-    by_lock: Rows<LockId, SectionId>,
-    by_thread: Rows<ThreadId, SectionId>,
+    by_lock: CsrTable<LockId, SectionId>,
+    by_thread: CsrTable<ThreadId, SectionId>,
     lists: IndexVec<HeldId, Held>,
     /// What each thread holds after each event that changes it.
     changes: IndexVec<ThreadId, Vec<(EventId, Option<HeldId>)>>,
@@ -87,7 +87,7 @@ struct Builder {
 }
 
 impl Sections {
-    pub(super) fn of(trace: &Trace) -> Self {
+    pub(super) fn new(trace: &Trace) -> Self {
         let names = trace.names();
         let mut builder = Builder {
             all: IndexVec::new(),
@@ -98,18 +98,26 @@ impl Sections {
         };
         for (id, event) in trace.events() {
             match event.op {
-                Op::Acquire(lock) => builder.enter(id, event.thread, lock, Mode::Exclusive),
-                Op::AcquireShared(lock) => builder.enter(id, event.thread, lock, Mode::Shared),
-                Op::Release(lock) => builder.leave(id, event.thread, lock, Mode::Exclusive),
-                Op::ReleaseShared(lock) => builder.leave(id, event.thread, lock, Mode::Shared),
+                Op::Lock(LockOp::Acquire, lock) => {
+                    builder.enter(id, event.thread, lock, Mode::Exclusive)
+                }
+                Op::Lock(LockOp::AcquireShared, lock) => {
+                    builder.enter(id, event.thread, lock, Mode::Shared)
+                }
+                Op::Lock(LockOp::Release, lock) => {
+                    builder.leave(id, event.thread, lock, Mode::Exclusive)
+                }
+                Op::Lock(LockOp::ReleaseShared, lock) => {
+                    builder.leave(id, event.thread, lock, Mode::Shared)
+                }
                 _ => {}
             }
         }
         let Builder { all, lists, changes, .. } = builder;
-        let by_lock = Rows::group(names.locks.len(), FILLER, || {
+        let by_lock = CsrTable::group(names.locks.len(), FILLER, || {
             all.entries().map(|(id, section)| (section.lock, id))
         });
-        let by_thread = Rows::group(names.threads.len(), FILLER, || {
+        let by_thread = CsrTable::group(names.threads.len(), FILLER, || {
             all.entries().map(|(id, section)| (section.thread, id))
         });
         Self { all, by_lock, by_thread, lists, changes }

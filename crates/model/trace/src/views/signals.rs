@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use reweave_base::{FxHashMap, FxHashSet, IndexVec};
 
-use crate::op::{BarrierId, EventId, Op, SemaphoreId, ThreadId};
-use crate::signals::{Stay, condition_events, match_waits};
+use crate::op::{BarrierId, BarrierOp, EventId, Op, SemaphoreId, SemaphoreOp, ThreadId};
+use crate::signals::{WaitInterval, condition_events, match_waits};
 use crate::trace::Trace;
 
 reweave_base::id! {
@@ -33,7 +33,7 @@ pub struct Round {
 /// What let waiting events happen.
 #[derive(Debug, Default)]
 pub struct Signals {
-    stays: Vec<Stay>,
+    stays: Vec<WaitInterval>,
     stay_of: FxHashMap<EventId, usize>,
     woken: FxHashMap<EventId, Vec<EventId>>,
     rounds: IndexVec<RoundId, Round>,
@@ -44,7 +44,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    pub(super) fn of(trace: &Trace) -> Self {
+    pub(super) fn new(trace: &Trace) -> Self {
         let matching =
             match_waits(&condition_events(trace.columns()), trace.columns(), trace.len());
         let mut signals = Self { stays: matching.stays, ..Self::default() };
@@ -62,13 +62,13 @@ impl Signals {
 
     /// Every stay in a condition variable's queue, in the order of their `wait` events.
     #[must_use]
-    pub fn stays(&self) -> &[Stay] {
+    pub fn stays(&self) -> &[WaitInterval] {
         &self.stays
     }
 
     /// The stay that `event`, a `wait`, `wake` or `timeout`, begins or ends.
     #[must_use]
-    pub fn stay(&self, event: EventId) -> Option<&Stay> {
+    pub fn stay(&self, event: EventId) -> Option<&WaitInterval> {
         self.stay_of.get(&event).map(|&at| &self.stays[at])
     }
 
@@ -116,7 +116,7 @@ impl Signals {
         let mut inside: FxHashMap<(ThreadId, BarrierId), RoundId> = FxHashMap::default();
         for (id, event) in trace.events() {
             let needed = match event.op {
-                Op::Arrive(barrier) => {
+                Op::Barrier(BarrierOp::Arrive, barrier) => {
                     let parties = trace.declared().parties(barrier).unwrap_or(1) as usize;
                     let (last, before) = latest.get_or_default(barrier);
                     let full = |round: RoundId| self.rounds[round].arrivals.len() == parties;
@@ -131,10 +131,12 @@ impl Signals {
                     inside.insert((event.thread, barrier), round);
                     *before
                 }
-                Op::Depart(barrier) => match trace.declared().parties(barrier) {
-                    Some(_) => inside.get(&(event.thread, barrier)).copied(),
-                    None => latest.get_or_default(barrier).0,
-                },
+                Op::Barrier(BarrierOp::Depart, barrier) => {
+                    match trace.declared().parties(barrier) {
+                        Some(_) => inside.get(&(event.thread, barrier)).copied(),
+                        None => latest.get_or_default(barrier).0,
+                    }
+                }
                 _ => continue,
             };
             if let Some(round) = needed {
@@ -148,8 +150,10 @@ impl Signals {
         let mut unused: IndexVec<SemaphoreId, VecDeque<EventId>> = IndexVec::new();
         for (id, event) in trace.events() {
             match event.op {
-                Op::Post(semaphore) => unused.get_or_default(semaphore).push_back(id),
-                Op::Take(semaphore) => {
+                Op::Semaphore(SemaphoreOp::Post, semaphore) => {
+                    unused.get_or_default(semaphore).push_back(id)
+                }
+                Op::Semaphore(SemaphoreOp::Take, semaphore) => {
                     if let Some(post) = unused.get_or_default(semaphore).pop_front() {
                         self.posts.insert(id, post);
                         self.taken.insert(post);

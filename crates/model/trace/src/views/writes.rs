@@ -32,7 +32,7 @@ impl Line {
 }
 
 impl Writes {
-    pub(super) fn of(trace: &Trace) -> Self {
+    pub(super) fn new(trace: &Trace) -> Self {
         let (mut writes, mut lines) = (Vec::new(), IndexVec::new());
         let mut own: Vec<(ThreadId, EventId)> = Vec::new();
         for (var, _) in trace.names().vars.entries() {
@@ -67,7 +67,7 @@ impl Writes {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Op, TraceBuilder};
+    use crate::{AccessOp, Op, TraceBuilder};
 
     #[test]
     fn writes_are_told_apart_by_thread_and_reads_are_none() {
@@ -76,11 +76,11 @@ mod tests {
         let other = builder.var("y");
         let [one, two] = ["T1", "T2"].map(|name| builder.thread(name));
         for (thread, op) in [
-            (two, Op::Write(var)),
-            (one, Op::Read(var)),
-            (one, Op::Write(var)),
-            (one, Op::Write(other)),
-            (two, Op::Write(var)),
+            (two, Op::Access(AccessOp::Write, var)),
+            (one, Op::Access(AccessOp::Read, var)),
+            (one, Op::Access(AccessOp::Write, var)),
+            (one, Op::Access(AccessOp::Write, other)),
+            (two, Op::Access(AccessOp::Write, var)),
         ] {
             builder.push(thread, op, site);
         }

@@ -228,7 +228,7 @@ impl<'a, 's, 't> Report<'a, 's, 't> {
         };
         let whole = Reordering { base, schedule: Vec::new() };
         let proof = self.subject.prove(whole, goal.clone()).ok()?;
-        if proof.loose_reads_count() == 0 {
+        if proof.unknown_reads_count() == 0 {
             return Some(proof);
         }
         // Most reads of unknown writers have nothing to do with it.
@@ -343,7 +343,7 @@ impl<'a, 's, 't> Report<'a, 's, 't> {
         decision: Decision,
     ) -> ControlFlow<(), Option<Open>> {
         match self.proof_of(decision, &mut open.is_unknown) {
-            Some(proof) if proof.loose_reads_count() == 0 => {
+            Some(proof) if proof.unknown_reads_count() == 0 => {
                 self.counts.proven += 1;
                 self.spoiled.insert(self.code(pattern.block));
                 self.tell_pattern(pattern, open.group.count, Some(proof))?;

@@ -30,7 +30,7 @@ pub(super) struct Graph<'a, 't> {
 
 impl<'a, 't> Graph<'a, 't> {
     /// The graph in which the blocks that are `whole` are one transaction each.
-    pub(super) fn of(
+    pub(super) fn new(
         edges: &'a Edges<'t>,
         blocks: &'a Blocks,
         whole: &IndexVec<BlockRunId, bool>,

@@ -11,7 +11,10 @@
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::views::RoundId;
-use reweave_trace::{Event, EventId, LockId, ObjectId, Op, Trace, VarId};
+use reweave_trace::{
+    AccessOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectId, ObjectOp, Op, SemaphoreOp,
+    ThreadOp, Trace, VarId,
+};
 
 /// For each event the events of other threads that it follows.
 #[derive(Debug)]
@@ -46,7 +49,7 @@ struct Past {
 }
 
 impl<'t> Edges<'t> {
-    pub(super) fn of(trace: &'t Trace) -> Self {
+    pub(super) fn new(trace: &'t Trace) -> Self {
         let mut past = Past::default();
         let mut edges = Self { trace, ends: Vec::with_capacity(trace.len()), sources: Vec::new() };
         for (id, event) in trace.events() {
@@ -90,7 +93,7 @@ impl<'t> Edges<'t> {
     /// The round all of whose arrivals `event` follows.
     pub(super) fn round(&self, event: EventId) -> Option<RoundId> {
         match self.trace.event(event).op {
-            Op::Arrive(_) | Op::Depart(_) => self.trace.signals().needed_round(event),
+            Op::Barrier(..) => self.trace.signals().needed_round(event),
             _ => None,
         }
     }
@@ -101,7 +104,7 @@ impl Past {
     fn step(&mut self, trace: &Trace, id: EventId, event: Event, sources: &mut Vec<EventId>) {
         let signals = trace.signals();
         match event.op {
-            Op::Read(var) | Op::LooseRead(var) | Op::AtomicRead(var, _) => {
+            Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), var) => {
                 let variable = self.vars.get_or_default(var);
                 sources.extend(variable.last_write);
                 let same = |last: &&mut EventId| trace.event(**last).thread == event.thread;
@@ -110,46 +113,54 @@ impl Past {
                     None => variable.reads.push(id),
                 }
             }
-            Op::Write(var) | Op::AtomicWrite(var, _) | Op::AtomicUpdate(var, _) => {
+            Op::Access(
+                AccessOp::Write | AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_),
+                var,
+            ) => {
                 let variable = self.vars.get_or_default(var);
                 sources.append(&mut variable.reads);
                 sources.extend(variable.last_write.replace(id));
             }
-            Op::Acquire(lock) => {
+            Op::Lock(LockOp::Acquire, lock) => {
                 let lock = self.locks.get_or_default(lock);
                 sources.extend(lock.alone);
                 sources.extend_from_slice(&lock.shared);
             }
-            Op::AcquireShared(lock) => sources.extend(self.locks.get_or_default(lock).alone),
-            Op::Release(lock) => {
+            Op::Lock(LockOp::AcquireShared, lock) => {
+                sources.extend(self.locks.get_or_default(lock).alone)
+            }
+            Op::Lock(LockOp::Release, lock) => {
                 let lock = self.locks.get_or_default(lock);
                 lock.alone = Some(id);
                 lock.shared.clear();
             }
-            Op::ReleaseShared(lock) => self.locks.get_or_default(lock).shared.push(id),
-            Op::Join(child) => {
+            Op::Lock(LockOp::ReleaseShared, lock) => {
+                self.locks.get_or_default(lock).shared.push(id)
+            }
+            Op::Thread(ThreadOp::Join, child) => {
                 let lifetime = trace.lifetime(child);
                 sources.extend(lifetime.last.or(lifetime.fork));
             }
-            Op::Wake(_) => sources.extend(signals.stay(id).and_then(|stay| stay.notify)),
-            Op::Notify(_) | Op::NotifyAll(_) => {
+            Op::Condition(ConditionOp::Wake, _) => {
+                sources.extend(signals.stay(id).and_then(|stay| stay.notify))
+            }
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
                 let woken = signals.woken(id).iter().filter_map(|&wait| signals.stay(wait));
                 sources.extend(woken.map(|stay| stay.begin));
             }
-            Op::Take(_) => sources.extend(signals.post(id)),
-            Op::Alloc(object) => *self.births.get_or_default(object) = Some(id),
-            Op::Free(object) => sources.extend(*self.births.get_or_default(object)),
+            Op::Semaphore(SemaphoreOp::Take, _) => sources.extend(signals.post(id)),
+            Op::Object(ObjectOp::Alloc, object) => *self.births.get_or_default(object) = Some(id),
+            Op::Object(ObjectOp::Free, object) => {
+                sources.extend(*self.births.get_or_default(object))
+            }
             // A fork is looked up by the first event of its thread, arrivals by their round.
-            Op::Fork(_)
-            | Op::Arrive(_)
-            | Op::Depart(_)
-            | Op::Post(_)
+            Op::Thread(ThreadOp::Fork, _)
+            | Op::Barrier(..)
+            | Op::Semaphore(SemaphoreOp::Post, _)
             | Op::Fence(_)
-            | Op::Request(_)
-            | Op::Wait(_)
-            | Op::Timeout(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(LockOp::Request, _)
+            | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => {}
         }

@@ -1,7 +1,9 @@
 //! Serializability straight from its definition, pair by pair: cubic, for tests.
 
 use reweave_base::{Id, IndexVec};
-use reweave_trace::{EventId, Op, Trace};
+use reweave_trace::{
+    BarrierOp, ConditionOp, EventId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadOp, Trace,
+};
 
 use crate::blocks::{Block, BlockRunId, Blocks};
 use crate::conflict;
@@ -11,29 +13,37 @@ use crate::conflict;
 pub fn is_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
     let (from, to) = (trace.event(early), trace.event(late));
     if is_data_edge(trace, early, late)
-        || from.op == Op::Fork(to.thread)
-        || to.op == Op::Join(from.thread)
+        || from.op == Op::Thread(ThreadOp::Fork, to.thread)
+        || to.op == Op::Thread(ThreadOp::Join, from.thread)
     {
         return true;
     }
     let signals = trace.signals();
     match (from.op, to.op) {
-        (Op::Fork(child), Op::Join(joined)) => child == joined,
-        (Op::Release(released), Op::Acquire(acquired) | Op::AcquireShared(acquired))
-        | (Op::ReleaseShared(released), Op::Acquire(acquired)) => released == acquired,
-        (Op::Notify(_) | Op::NotifyAll(_), Op::Wake(_)) => {
-            signals.stay(late).and_then(|stay| stay.notify) == Some(early)
+        (Op::Thread(ThreadOp::Fork, child), Op::Thread(ThreadOp::Join, joined)) => child == joined,
+        (
+            Op::Lock(LockOp::Release, released),
+            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, acquired),
+        )
+        | (Op::Lock(LockOp::ReleaseShared, released), Op::Lock(LockOp::Acquire, acquired)) => {
+            released == acquired
         }
-        (_, Op::Notify(_) | Op::NotifyAll(_)) => {
+        (
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _),
+            Op::Condition(ConditionOp::Wake, _),
+        ) => signals.stay(late).and_then(|stay| stay.notify) == Some(early),
+        (_, Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _)) => {
             let mut stays = signals.stays().iter();
             stays.any(|stay| stay.notify == Some(late) && stay.begin == early)
         }
-        (Op::Arrive(_), Op::Arrive(_) | Op::Depart(_)) => {
+        (Op::Barrier(BarrierOp::Arrive, _), Op::Barrier(..)) => {
             let needed = signals.needed_round(late).map(|round| signals.round(round));
             needed.is_some_and(|round| round.arrivals.contains(&early))
         }
-        (Op::Post(_), Op::Take(_)) => signals.post(late) == Some(early),
-        (Op::Alloc(born), Op::Free(ended)) => born == ended,
+        (Op::Semaphore(SemaphoreOp::Post, _), Op::Semaphore(SemaphoreOp::Take, _)) => {
+            signals.post(late) == Some(early)
+        }
+        (Op::Object(ObjectOp::Alloc, born), Op::Object(ObjectOp::Free, ended)) => born == ended,
         _ => false,
     }
 }

@@ -64,7 +64,7 @@ impl Variable {
 
 impl Accesses {
     /// Those of `trace` to variables for which `is_wanted`.
-    pub(super) fn of(trace: &Trace, is_wanted: impl Fn(VarId) -> bool) -> Self {
+    pub(super) fn new(trace: &Trace, is_wanted: impl Fn(VarId) -> bool) -> Self {
         let names = trace.names();
         let mut first: FxHashMap<&str, SiteId> = FxHashMap::default();
         let locations =

@@ -18,7 +18,7 @@
 use std::mem;
 
 use reweave_base::{FxHashMap, IndexVec};
-use reweave_order::needs::Needs;
+use reweave_order::needs::MustHappenBefore;
 use reweave_trace::views::CriticalSection;
 use reweave_trace::{EventId, SiteId, ThreadId, Trace, VarId};
 
@@ -81,7 +81,7 @@ type Key = [Option<SiteId>; 4];
 pub struct Candidates<'a, 't> {
     trace: &'t Trace,
     blocks: &'a Blocks,
-    needs: &'a Needs<'t>,
+    needs: &'a MustHappenBefore<'t>,
     accesses: Accesses,
     tally: Tally,
     /// Whether what an event needs is needed in every reordering.
@@ -119,7 +119,7 @@ impl<'a, 't> Candidates<'a, 't> {
     /// takes at most `steps` steps.
     #[must_use]
     pub fn new(
-        needs: &'a Needs<'t>,
+        needs: &'a MustHappenBefore<'t>,
         trace: &'t Trace,
         blocks: &'a Blocks,
         extent: Extent,
@@ -130,7 +130,7 @@ impl<'a, 't> Candidates<'a, 't> {
             trace,
             blocks,
             needs,
-            accesses: Accesses::of(trace, |var| shared[var]),
+            accesses: Accesses::new(trace, |var| shared[var]),
             tally: Tally {
                 extent,
                 groups: Vec::new(),
@@ -365,7 +365,7 @@ impl Tally {
 struct Pair<'a, 't> {
     trace: &'t Trace,
     /// What each event needs, where that says what cannot be.
-    needs: Option<&'a Needs<'t>>,
+    needs: Option<&'a MustHappenBefore<'t>>,
     block: BlockRunId,
     thread: ThreadId,
     first: EventId,

@@ -2,7 +2,7 @@
 //!
 //! Tarjan's algorithm, with its calls on a stack of its own. Linear in nodes and edges.
 
-use reweave_base::{Id, IndexVec, Rows};
+use reweave_base::{CsrTable, Id, IndexVec};
 
 reweave_base::id! {
     /// A node of a graph.
@@ -10,7 +10,7 @@ reweave_base::id! {
 }
 
 /// For each node of `graph`, a list of successors a node, the number of its component.
-pub(super) fn components(graph: &Rows<NodeId, NodeId>) -> IndexVec<NodeId, u32> {
+pub(super) fn components(graph: &CsrTable<NodeId, NodeId>) -> IndexVec<NodeId, u32> {
     let mut walk = Walk {
         visited_count: 0,
         visits: IndexVec::from_elem(UNSEEN, graph.len()),
@@ -43,7 +43,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn run(&mut self, graph: &Rows<NodeId, NodeId>, root: NodeId) {
+    fn run(&mut self, graph: &CsrTable<NodeId, NodeId>, root: NodeId) {
         // The nodes on the way from the root, each with how many successors were looked at.
         let mut way = vec![(root, 0)];
         self.enter(root);
@@ -93,9 +93,9 @@ mod tests {
     use super::*;
     use reweave_base::Rng;
 
-    fn graph(nodes_count: usize, edges: &[(usize, usize)]) -> Rows<NodeId, NodeId> {
+    fn graph(nodes_count: usize, edges: &[(usize, usize)]) -> CsrTable<NodeId, NodeId> {
         let edges = || edges.iter().copied();
-        Rows::group(nodes_count, NodeId::from_index(0), || {
+        CsrTable::group(nodes_count, NodeId::from_index(0), || {
             edges().map(|(from, to)| (NodeId::from_index(from), NodeId::from_index(to)))
         })
     }

@@ -11,7 +11,7 @@
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::views::Mode;
-use reweave_trace::{EventId, LockId, Op, SiteId, ThreadId, Trace};
+use reweave_trace::{ConditionOp, EventId, LockId, LockOp, Op, SiteId, ThreadId, Trace};
 
 reweave_base::id! {
     /// A thread with some locks held.
@@ -73,7 +73,7 @@ impl Holding {
 
 impl Dependencies {
     /// The dependencies of `trace`.
-    pub(super) fn of(trace: &Trace) -> Self {
+    pub(super) fn new(trace: &Trace) -> Self {
         let names = trace.names();
         let mut builder = Builder {
             trace,
@@ -118,7 +118,13 @@ fn may_wait(trace: &Trace, acquire: EventId) -> bool {
     let events = trace.thread_events(trace.event(acquire).thread);
     let before = before.map(|place| trace.event(events[place as usize]).op);
     trace.origins().is_none()
-        || matches!(before, Some(Op::Request(_) | Op::Wake(_) | Op::Timeout(_)))
+        || matches!(
+            before,
+            Some(
+                Op::Lock(LockOp::Request, _)
+                    | Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _)
+            )
+        )
 }
 
 /// The requests that are the last event of their thread.
@@ -127,7 +133,11 @@ fn last_requests(trace: &Trace) -> impl Iterator<Item = (EventId, ThreadId, Lock
     let last = threads.filter_map(|(thread, _)| trace.thread_events(thread).last().copied());
     last.filter_map(|id| {
         let event = trace.event(id);
-        if let Op::Request(lock) = event.op { Some((id, event.thread, lock)) } else { None }
+        if let Op::Lock(LockOp::Request, lock) = event.op {
+            Some((id, event.thread, lock))
+        } else {
+            None
+        }
     })
 }
 

@@ -12,7 +12,7 @@
 //! where the way home is too long. The number of cycles may be exponential, so it takes a limit
 //! and says whether it was reached.
 
-use reweave_base::{FxHashSet, Id, IndexVec, Rows};
+use reweave_base::{CsrTable, FxHashSet, Id, IndexVec};
 use reweave_trace::views::Mode;
 use reweave_trace::{LockId, ThreadId};
 
@@ -63,11 +63,11 @@ struct Search<'d> {
     /// The holdings with a dependency that may be in a cycle, by thread.
     starts: Vec<HoldingId>,
     /// Those dependencies of each holding.
-    asks: Rows<HoldingId, DependencyId>,
+    asks: CsrTable<HoldingId, DependencyId>,
     /// Those dependencies by the lock they ask for.
-    askers: Rows<LockId, DependencyId>,
+    askers: CsrTable<LockId, DependencyId>,
     /// The holdings with such dependencies by the locks they hold.
-    holders: Rows<LockId, HoldingId>,
+    holders: CsrTable<LockId, HoldingId>,
     distances: IndexVec<LockId, u32>,
     /// The locks that have a distance, in the order they got it.
     measured: Vec<LockId>,
@@ -99,15 +99,16 @@ impl<'d> Search<'d> {
         let (holdings_count, locks_count) = (dependencies.holdings.len(), dependencies.locks_count);
         let filler = DependencyId::from_index(0);
         let kept = || dependencies.all.ids().filter(is_kept);
-        let asks = Rows::group(holdings_count, filler, || {
+        let asks = CsrTable::group(holdings_count, filler, || {
             kept().map(|id| (dependencies.all[id].holding, id))
         });
-        let askers =
-            Rows::group(locks_count, filler, || kept().map(|id| (dependencies.all[id].lock, id)));
+        let askers = CsrTable::group(locks_count, filler, || {
+            kept().map(|id| (dependencies.all[id].lock, id))
+        });
         let mut starts: Vec<HoldingId> =
             dependencies.holdings.ids().filter(|&id| !asks.row(id).is_empty()).collect();
         starts.sort_by_key(|&id| dependencies.holdings[id].thread);
-        let holders = Rows::group(locks_count, HoldingId::from_index(0), || {
+        let holders = CsrTable::group(locks_count, HoldingId::from_index(0), || {
             starts.iter().flat_map(|&id| {
                 dependencies.holdings[id].holds.iter().map(move |hold| (hold.lock, id))
             })
@@ -318,7 +319,7 @@ fn on_cycles(dependencies: &Dependencies) -> IndexVec<DependencyId, bool> {
     let holding_node =
         |holding: HoldingId| NodeId::from_index(dependencies.locks_count + holding.index());
     let nodes_count = dependencies.locks_count + dependencies.holdings.len();
-    let graph = Rows::group(nodes_count, NodeId::from_index(0), || {
+    let graph = CsrTable::group(nodes_count, NodeId::from_index(0), || {
         let holds = dependencies.holdings.entries().flat_map(|(id, holding)| {
             holding.holds.iter().map(move |hold| (lock_node(hold.lock), holding_node(id)))
         });

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use reweave_base::Id;
 use reweave_reorder::{Answer, Query, reference};
-use reweave_trace::{EventId, LockId, Op, Trace};
+use reweave_trace::{ConditionOp, EventId, LockId, LockOp, Op, Trace};
 
 /// The sets of acquires, in observed order, at which some correct reordering of `trace` deadlocks;
 /// none if one cannot be decided in `states_max` states.
@@ -55,14 +55,20 @@ fn cycles(trace: &Trace) -> Vec<Vec<EventId>> {
 fn may_block(trace: &Trace, event: EventId) -> bool {
     let happening = trace.event(event);
     match happening.op {
-        Op::Acquire(_) | Op::AcquireShared(_) if trace.origins().is_none() => true,
-        Op::Acquire(_) | Op::AcquireShared(_) => {
+        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) if trace.origins().is_none() => true,
+        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => {
             let mut before = trace.thread_events(happening.thread).iter().rev();
             before.find(|&&it| it < event).is_some_and(|&it| {
-                matches!(trace.event(it).op, Op::Request(_) | Op::Wake(_) | Op::Timeout(_))
+                matches!(
+                    trace.event(it).op,
+                    Op::Lock(LockOp::Request, _)
+                        | Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _)
+                )
             })
         }
-        Op::Request(_) => trace.thread_events(happening.thread).last() == Some(&event),
+        Op::Lock(LockOp::Request, _) => {
+            trace.thread_events(happening.thread).last() == Some(&event)
+        }
         _ => false,
     }
 }
@@ -70,11 +76,13 @@ fn may_block(trace: &Trace, event: EventId) -> bool {
 /// Whether a thread whose next event is `holder` keeps `waiter` waiting.
 fn blocks(trace: &Trace, holder: EventId, waiter: EventId) -> bool {
     match trace.event(waiter).op {
-        Op::Acquire(lock) => {
+        Op::Lock(LockOp::Acquire, lock) => {
             let depths = depths(trace, holder, lock);
             depths.alone > 0 || depths.shared > 0
         }
-        Op::AcquireShared(lock) | Op::Request(lock) => depths(trace, holder, lock).alone > 0,
+        Op::Lock(LockOp::AcquireShared | LockOp::Request, lock) => {
+            depths(trace, holder, lock).alone > 0
+        }
         _ => false,
     }
 }
@@ -93,10 +101,10 @@ fn depths(trace: &Trace, event: EventId, lock: LockId) -> Depths {
     for (_, other) in trace.events().take(event.index()).filter(|(_, other)| other.thread == thread)
     {
         match other.op {
-            Op::Acquire(on) if on == lock => depths.alone += 1,
-            Op::Release(on) if on == lock => depths.alone -= 1,
-            Op::AcquireShared(on) if on == lock => depths.shared += 1,
-            Op::ReleaseShared(on) if on == lock => depths.shared -= 1,
+            Op::Lock(LockOp::Acquire, on) if on == lock => depths.alone += 1,
+            Op::Lock(LockOp::Release, on) if on == lock => depths.alone -= 1,
+            Op::Lock(LockOp::AcquireShared, on) if on == lock => depths.shared += 1,
+            Op::Lock(LockOp::ReleaseShared, on) if on == lock => depths.shared -= 1,
             _ => {}
         }
     }

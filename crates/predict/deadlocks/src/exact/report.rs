@@ -12,7 +12,7 @@ use reweave_analysis::{
 };
 use reweave_base::FxHashMap;
 use reweave_trace::views::Mode;
-use reweave_trace::{EventId, Goal, LockId, Op, Trace};
+use reweave_trace::{EventId, Goal, LockId, LockOp, Op, Trace};
 
 use super::dependencies::excludes;
 use super::{Deadlock, Follow, INFO};
@@ -128,14 +128,14 @@ impl<'a, 't> Report<'a, 't> {
                 self.refused += 1;
                 continue;
             };
-            if proof.loose_reads_count() == 0 {
+            if proof.unknown_reads_count() == 0 {
                 shown = Some(proof);
                 break;
             }
             shown = shown.or(Some(proof));
         }
         let Some(proof) = shown else { return ControlFlow::Continue(()) };
-        self.loose += u64::from(proof.loose_reads_count() > 0);
+        self.loose += u64::from(proof.unknown_reads_count() > 0);
         let events = proof.then();
         self.sink.found(Finding {
             analysis: INFO.name,
@@ -162,8 +162,8 @@ fn message(trace: &Trace, cycle: &[EventId]) -> String {
         let holds = if mode == Mode::Exclusive { "holds" } else { "shares" };
         let wanted = wanted(blocked.op).map_or("", |(lock, _)| names.locks.name(lock));
         let waits = match blocked.op {
-            Op::Acquire(_) if wanted == held => "waits to hold it alone".to_owned(),
-            Op::AcquireShared(_) => format!("waits to share `{wanted}`"),
+            Op::Lock(LockOp::Acquire, _) if wanted == held => "waits to hold it alone".to_owned(),
+            Op::Lock(LockOp::AcquireShared, _) => format!("waits to share `{wanted}`"),
             _ => format!("waits for `{wanted}`"),
         };
         let place = place(names.location(blocked.site).trim());
@@ -188,8 +188,8 @@ fn place(location: &str) -> String {
 /// The lock that `op` asks for, and in which mode; a request is for either.
 fn wanted(op: Op) -> Option<(LockId, Mode)> {
     match op {
-        Op::Acquire(lock) => Some((lock, Mode::Exclusive)),
-        Op::AcquireShared(lock) | Op::Request(lock) => Some((lock, Mode::Shared)),
+        Op::Lock(LockOp::Acquire, lock) => Some((lock, Mode::Exclusive)),
+        Op::Lock(LockOp::AcquireShared | LockOp::Request, lock) => Some((lock, Mode::Shared)),
         _ => None,
     }
 }

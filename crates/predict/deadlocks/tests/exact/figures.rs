@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use reweave_analysis::{Analysis, Coverage, Finding, Settings, Sink, Subject, Truncation};
 use reweave_deadlocks::exact::{ExactDeadlocks, Reach};
 use reweave_testkit::corpus;
-use reweave_trace::{Op, Trace, TraceBuilder};
+use reweave_trace::{LockOp, Op, Trace, TraceBuilder};
 
 use super::{examine, grouped, run, sets, ungrouped, with_origins};
 
@@ -266,10 +266,10 @@ fn abba(first_count: usize, second_count: usize) -> Trace {
         let thread = builder.thread(name);
         let sites = ["outer", "inner", "end"].map(|line| builder.site(&format!("{name}.c:{line}")));
         for _ in 0..count {
-            builder.push(thread, Op::Acquire(outer), sites[0]);
-            builder.push(thread, Op::Acquire(inner), sites[1]);
-            builder.push(thread, Op::Release(inner), sites[2]);
-            builder.push(thread, Op::Release(outer), sites[2]);
+            builder.push(thread, Op::Lock(LockOp::Acquire, outer), sites[0]);
+            builder.push(thread, Op::Lock(LockOp::Acquire, inner), sites[1]);
+            builder.push(thread, Op::Lock(LockOp::Release, inner), sites[2]);
+            builder.push(thread, Op::Lock(LockOp::Release, outer), sites[2]);
         }
     }
     builder.finish().expect("the events are well formed")
@@ -297,8 +297,11 @@ fn nested(threads_count: usize, locks_count: usize) -> Trace {
         if at % 2 == 1 {
             locks.reverse();
         }
-        locks.iter().for_each(|&lock| builder.push(thread, Op::Acquire(lock), site));
-        locks.iter().rev().for_each(|&lock| builder.push(thread, Op::Release(lock), site));
+        locks.iter().for_each(|&lock| builder.push(thread, Op::Lock(LockOp::Acquire, lock), site));
+        locks
+            .iter()
+            .rev()
+            .for_each(|&lock| builder.push(thread, Op::Lock(LockOp::Release, lock), site));
     }
     builder.finish().expect("the events are well formed")
 }
@@ -320,10 +323,10 @@ fn locks_in_one_order_cost_nothing() {
         for outer in 0..40 {
             let [first, second] =
                 [outer, outer + 1 + at % 7].map(|lock| builder.lock(&format!("l{lock}")));
-            builder.push(thread, Op::Acquire(first), site);
-            builder.push(thread, Op::Acquire(second), site);
-            builder.push(thread, Op::Release(second), site);
-            builder.push(thread, Op::Release(first), site);
+            builder.push(thread, Op::Lock(LockOp::Acquire, first), site);
+            builder.push(thread, Op::Lock(LockOp::Acquire, second), site);
+            builder.push(thread, Op::Lock(LockOp::Release, second), site);
+            builder.push(thread, Op::Lock(LockOp::Release, first), site);
         }
     }
     let trace = builder.finish().expect("the events are well formed");
@@ -340,10 +343,10 @@ fn every_order(threads_count: usize, locks_count: usize) -> Trace {
         for outer in 0..locks_count {
             for inner in (0..locks_count).filter(|&inner| inner != outer) {
                 let [outer, inner] = [outer, inner].map(|lock| builder.lock(&format!("l{lock}")));
-                builder.push(thread, Op::Acquire(outer), site);
-                builder.push(thread, Op::Acquire(inner), site);
-                builder.push(thread, Op::Release(inner), site);
-                builder.push(thread, Op::Release(outer), site);
+                builder.push(thread, Op::Lock(LockOp::Acquire, outer), site);
+                builder.push(thread, Op::Lock(LockOp::Acquire, inner), site);
+                builder.push(thread, Op::Lock(LockOp::Release, inner), site);
+                builder.push(thread, Op::Lock(LockOp::Release, outer), site);
             }
         }
     }

@@ -15,8 +15,8 @@ use reweave_deadlocks::exact::{Deadlock, Deadlocks, ExactDeadlocks, Reach, deadl
 use reweave_reorder::{Budget, Engine, Query, Solver};
 use reweave_testkit::{Scope, Shape, corpus, draw, oracle, soak, traces};
 use reweave_trace::{
-    BarrierId, Checker, Code, EventId, Goal, Module, Op, OpKind, Origin, SemaphoreId, Trace,
-    TraceBuilder,
+    BarrierId, Checker, Code, EventId, Goal, LockOp, Module, Op, OpKind, Origin, SemaphoreId,
+    Trace, TraceBuilder,
 };
 
 /// How many states an oracle may visit.
@@ -106,7 +106,8 @@ fn fault(trace: &Trace) -> Option<String> {
         return Some(refused);
     }
     let found: BTreeSet<Vec<EventId>> = every.found.iter().map(Deadlock::blocked).collect();
-    let is_request = |&event: &EventId| matches!(trace.event(event).op, Op::Request(_));
+    let is_request =
+        |&event: &EventId| matches!(trace.event(event).op, Op::Lock(LockOp::Request, _));
     let mut acquires = found.clone();
     acquires.retain(|set| !set.iter().any(is_request));
     let known = oracle::predictable(trace, STATES_MAX);
@@ -247,7 +248,7 @@ fn a_race_by_causality_may_be_only_a_deadlock() {
 fn every_small_trace_has_exactly_the_deadlocks_of_all_reorderings() {
     let scopes = [
         Scope::LOCKS.things(2).events(5),
-        Scope::of(&[OpKind::Acquire, OpKind::Release]).things(2).events(8),
+        Scope::new(&[OpKind::Acquire, OpKind::Release]).things(2).events(8),
         Scope::SHARED_LOCKS.events(7),
         Scope::SHARED_LOCKS.things(2).events(6),
         Scope::MONITORS.things(2).events(5),
@@ -279,7 +280,7 @@ fn fault_of_attempts(trace: &Trace) -> String {
 fn every_small_trace_with_attempts_has_exactly_the_deadlocks_of_the_definition() {
     const KINDS: [OpKind; 3] = [OpKind::Acquire, OpKind::Release, OpKind::Request];
     let (mut all, mut without_attempts) = (0, 0);
-    Scope::of(&KINDS).things(2).events(6).for_each(|trace| {
+    Scope::new(&KINDS).things(2).events(6).for_each(|trace| {
         all += sets(trace, Reach::Every).len();
         without_attempts += sets(&with_origins(trace), Reach::Every).len();
         assert_eq!(fault_of_attempts(trace), "");

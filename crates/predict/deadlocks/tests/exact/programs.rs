@@ -6,7 +6,8 @@
 
 use reweave_base::{Id, Rng};
 use reweave_trace::{
-    ConditionId, LockId, MemoryOrder, Op, SemaphoreId, SiteId, ThreadId, Trace, TraceBuilder, VarId,
+    AccessOp, ConditionId, ConditionOp, LockId, LockOp, MemoryOrder, Op, SemaphoreId, SemaphoreOp,
+    SiteId, ThreadId, ThreadOp, Trace, TraceBuilder, VarId,
 };
 
 /// What programs consist of besides locks.
@@ -39,9 +40,9 @@ pub(crate) fn random(style: Style, seed: u64) -> Trace {
     if rng.chance(style.extras) {
         let child = ThreadId::from_index(style.threads - 1);
         let at = rng.below(programs[0].len() + 1);
-        programs[0].insert(at, Op::Fork(child));
+        programs[0].insert(at, Op::Thread(ThreadOp::Fork, child));
         if rng.chance(50) {
-            programs[0].push(Op::Join(child));
+            programs[0].push(Op::Thread(ThreadOp::Join, child));
         }
     }
     schedule(style, &programs, &mut rng)
@@ -53,22 +54,27 @@ fn block(style: Style, rng: &mut Rng, ops: &mut Vec<Op>) {
     // Now and then the same lock again, which in another mode may block.
     let inner = if rng.chance(10) { outer } else { locks[rng.below(locks.len())] };
     let [outer, inner] = [outer, inner].map(|lock| match rng.chance(style.shared) {
-        true => (Op::AcquireShared(lock), Op::ReleaseShared(lock)),
-        false => (Op::Acquire(lock), Op::Release(lock)),
+        true => (Op::Lock(LockOp::AcquireShared, lock), Op::Lock(LockOp::ReleaseShared, lock)),
+        false => (Op::Lock(LockOp::Acquire, lock), Op::Lock(LockOp::Release, lock)),
     });
     extra(style, rng, ops);
     ops.push(outer.0);
     extra(style, rng, ops);
     if rng.chance(4) {
-        let (Op::Acquire(lock) | Op::AcquireShared(lock)) = inner.0 else { return };
-        ops.push(Op::Request(lock));
+        let Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) = inner.0 else { return };
+        ops.push(Op::Lock(LockOp::Request, lock));
         return;
     }
     ops.push(inner.0);
     extra(style, rng, ops);
     if rng.chance(style.extras / 2) {
         let on = ConditionId::from_index(0);
-        ops.extend([outer.1, Op::Wait(on), Op::Wake(on), outer.0]);
+        ops.extend([
+            outer.1,
+            Op::Condition(ConditionOp::Wait, on),
+            Op::Condition(ConditionOp::Wake, on),
+            outer.0,
+        ]);
     }
     let mut ends = [outer.1, inner.1];
     if rng.chance(70) {
@@ -84,16 +90,16 @@ fn extra(style: Style, rng: &mut Rng, ops: &mut Vec<Op>) {
     let var = VarId::from_index(rng.below(2));
     let semaphore = SemaphoreId::from_index(0);
     let all = [
-        Op::Read(var),
-        Op::Write(var),
-        Op::Read(var),
-        Op::Write(var),
-        Op::LooseRead(var),
-        Op::AtomicUpdate(var, MemoryOrder::SeqCst),
-        Op::Post(semaphore),
-        Op::Take(semaphore),
-        Op::Notify(ConditionId::from_index(0)),
-        Op::NotifyAll(ConditionId::from_index(0)),
+        Op::Access(AccessOp::Read, var),
+        Op::Access(AccessOp::Write, var),
+        Op::Access(AccessOp::Read, var),
+        Op::Access(AccessOp::Write, var),
+        Op::Access(AccessOp::UnknownRead, var),
+        Op::Access(AccessOp::AtomicUpdate(MemoryOrder::SeqCst), var),
+        Op::Semaphore(SemaphoreOp::Post, semaphore),
+        Op::Semaphore(SemaphoreOp::Take, semaphore),
+        Op::Condition(ConditionOp::Notify, ConditionId::from_index(0)),
+        Op::Condition(ConditionOp::NotifyAll, ConditionId::from_index(0)),
     ];
     ops.extend(rng.pick(&all));
 }

@@ -19,7 +19,7 @@ pub(super) struct Successors {
 
 impl Successors {
     /// Those of `ground`, of which `rows` say what comes before each segment.
-    pub(super) fn of(ground: &Ground<'_>, rows: &[u32]) -> Self {
+    pub(super) fn new(ground: &Ground<'_>, rows: &[u32]) -> Self {
         let mut successors = Self { exit_of: exits(ground), rows: Vec::new() };
         let mut own: Vec<u32> = Vec::new();
         for thread in ground.threads() {

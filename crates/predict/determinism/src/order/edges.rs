@@ -10,8 +10,8 @@
 //!
 //! Linear in the events.
 
-use reweave_base::{FxHashMap, Id, IndexVec, Rows};
-use reweave_order::needs::Needs;
+use reweave_base::{CsrTable, FxHashMap, Id, IndexVec};
+use reweave_order::needs::MustHappenBefore;
 use reweave_trace::views::RoundId;
 use reweave_trace::{EventId, Op, ThreadId, Trace, VarId};
 
@@ -38,7 +38,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    pub(super) fn of(trace: &Trace, needs: &Needs<'_>) -> Self {
+    pub(super) fn new(trace: &Trace, needs: &MustHappenBefore<'_>) -> Self {
         let mut links = Self {
             pairs: Vec::new(),
             is_loose: IndexVec::from_elem(false, trace.len()),
@@ -56,7 +56,7 @@ impl Links {
             if trace.position(id) == 0 {
                 trace.lifetime(event.thread).fork.into_iter().for_each(&mut add);
             }
-            if matches!(event.op, Op::Arrive(_) | Op::Depart(_)) {
+            if matches!(event.op, Op::Barrier(..)) {
                 links.wait(trace, id, &mut hubs);
                 continue;
             }
@@ -95,15 +95,15 @@ impl Links {
 #[derive(Debug)]
 pub(super) struct Edges {
     /// By the segment of their tail: its position, and the head.
-    pub(super) from: Rows<SegmentId, (u32, SegmentId)>,
+    pub(super) from: CsrTable<SegmentId, (u32, SegmentId)>,
     /// By their head.
-    pub(super) into: Rows<SegmentId, Point>,
+    pub(super) into: CsrTable<SegmentId, Point>,
     /// The hubs that a segment arrives at, and the position of the arrival.
-    pub(super) hubs_from: Rows<SegmentId, (u32, HubId)>,
+    pub(super) hubs_from: CsrTable<SegmentId, (u32, HubId)>,
     /// The hubs that a segment waits for.
-    pub(super) hubs_into: Rows<SegmentId, HubId>,
-    pub(super) tails: Rows<HubId, Point>,
-    pub(super) heads: Rows<HubId, SegmentId>,
+    pub(super) hubs_into: CsrTable<SegmentId, HubId>,
+    pub(super) tails: CsrTable<HubId, Point>,
+    pub(super) heads: CsrTable<HubId, SegmentId>,
 }
 
 impl Edges {
@@ -113,17 +113,17 @@ impl Edges {
         let hub = HubId::from_index(0);
         let point = Point { thread: ThreadId::from_index(0), position: 0 };
         Self {
-            from: Rows::group(0, (0, segment), std::iter::empty),
-            into: Rows::group(0, point, std::iter::empty),
-            hubs_from: Rows::group(0, (0, hub), std::iter::empty),
-            hubs_into: Rows::group(0, hub, std::iter::empty),
-            tails: Rows::group(0, point, std::iter::empty),
-            heads: Rows::group(0, segment, std::iter::empty),
+            from: CsrTable::group(0, (0, segment), std::iter::empty),
+            into: CsrTable::group(0, point, std::iter::empty),
+            hubs_from: CsrTable::group(0, (0, hub), std::iter::empty),
+            hubs_into: CsrTable::group(0, hub, std::iter::empty),
+            tails: CsrTable::group(0, point, std::iter::empty),
+            heads: CsrTable::group(0, segment, std::iter::empty),
         }
     }
 
     /// Those of `links`, each event being at some point, in one of `count` segments.
-    pub(super) fn of(
+    pub(super) fn new(
         links: &Links,
         count: usize,
         place: impl Fn(EventId) -> (Point, SegmentId),
@@ -135,16 +135,20 @@ impl Edges {
         let tails = || links.tails.iter().map(|&(hub, tail)| (hub, place(tail)));
         let heads = || links.heads.iter().map(|&(hub, head)| (hub, place(head).1));
         Self {
-            from: Rows::group(count, (0, segment), || {
+            from: CsrTable::group(count, (0, segment), || {
                 pairs().map(|((tail, from), (_, head))| (from, (tail.position, head)))
             }),
-            into: Rows::group(count, point, || pairs().map(|((tail, _), (_, head))| (head, tail))),
-            hubs_from: Rows::group(count, (0, hub), || {
+            into: CsrTable::group(count, point, || {
+                pairs().map(|((tail, _), (_, head))| (head, tail))
+            }),
+            hubs_from: CsrTable::group(count, (0, hub), || {
                 tails().map(|(hub, (tail, from))| (from, (tail.position, hub)))
             }),
-            hubs_into: Rows::group(count, hub, || heads().map(|(hub, head)| (head, hub))),
-            tails: Rows::group(hubs_count, point, || tails().map(|(hub, (tail, _))| (hub, tail))),
-            heads: Rows::group(hubs_count, segment, heads),
+            hubs_into: CsrTable::group(count, hub, || heads().map(|(hub, head)| (head, hub))),
+            tails: CsrTable::group(hubs_count, point, || {
+                tails().map(|(hub, (tail, _))| (hub, tail))
+            }),
+            heads: CsrTable::group(hubs_count, segment, heads),
         }
     }
 }

@@ -11,8 +11,8 @@
 
 use std::ops::Range;
 
-use reweave_base::{Id, IndexVec, Rows};
-use reweave_order::needs::Needs;
+use reweave_base::{CsrTable, Id, IndexVec};
+use reweave_order::needs::MustHappenBefore;
 use reweave_trace::views::{Mode, SectionId};
 use reweave_trace::{EventId, LockId, ThreadId, Trace};
 
@@ -89,7 +89,7 @@ pub(super) struct Ground<'t> {
     pub(super) segments: IndexVec<SegmentId, Segment>,
     segments_of: IndexVec<ThreadId, Range<u32>>,
     pub(super) edges: Edges,
-    pub(super) releases: Rows<SegmentId, ScopeId>,
+    pub(super) releases: CsrTable<SegmentId, ScopeId>,
     pub(super) scopes: IndexVec<ScopeId, Scope>,
     /// For each slot the scopes, of all threads up to this one, that are acquired before it.
     acquired: Vec<u32>,
@@ -99,7 +99,7 @@ pub(super) struct Ground<'t> {
     scopes_of: IndexVec<ThreadId, Range<u32>>,
     queues: Vec<Queue>,
     queues_on: IndexVec<LockId, Range<u32>>,
-    queues_of: Rows<ThreadId, u32>,
+    queues_of: CsrTable<ThreadId, u32>,
     /// Queue by queue: where scopes start and end, and which they are.
     acquires: Vec<u32>,
     ends: Vec<u32>,
@@ -108,17 +108,17 @@ pub(super) struct Ground<'t> {
     knots: Vec<(u32, u32)>,
     is_loose: IndexVec<EventId, bool>,
     /// What comes before what by edges alone, whatever scopes ask for.
-    needs: Needs<'t>,
+    needs: MustHappenBefore<'t>,
 }
 
 impl<'t> Ground<'t> {
     /// The ground of `trace`.
-    pub(super) fn of(trace: &'t Trace) -> Self {
+    pub(super) fn new(trace: &'t Trace) -> Self {
         let mut ground = Self::without_edges(trace);
         ground.find_scopes();
         ground.find_queues();
         ground.find_knots();
-        let mut links = Links::of(trace, &ground.needs);
+        let mut links = Links::new(trace, &ground.needs);
         ground.link_open_scopes(&mut links.pairs);
         ground.find_segments(&links);
         ground.is_loose = links.is_loose;
@@ -148,7 +148,7 @@ impl<'t> Ground<'t> {
             segments: IndexVec::new(),
             segments_of: IndexVec::new(),
             edges: Edges::none(),
-            releases: Rows::group(0, ScopeId::from_index(0), std::iter::empty),
+            releases: CsrTable::group(0, ScopeId::from_index(0), std::iter::empty),
             scopes: IndexVec::new(),
             acquired: vec![0; slots_count],
             by_release: Vec::new(),
@@ -156,13 +156,13 @@ impl<'t> Ground<'t> {
             scopes_of: IndexVec::new(),
             queues: Vec::new(),
             queues_on: IndexVec::from_elem(0..0, trace.names().locks.len()),
-            queues_of: Rows::group(0, 0, std::iter::empty),
+            queues_of: CsrTable::group(0, 0, std::iter::empty),
             acquires: Vec::new(),
             ends: Vec::new(),
             queued: Vec::new(),
             knots: vec![(0, 0); slots_count],
             is_loose: IndexVec::new(),
-            needs: Needs::of(trace),
+            needs: MustHappenBefore::new(trace),
         }
     }
 
@@ -448,7 +448,7 @@ impl Ground<'_> {
         }
         self.acquires = self.queued.iter().map(|&id| self.scopes[id].acquire).collect();
         self.ends = self.queued.iter().map(|&id| self.scopes[id].release).collect();
-        self.queues_of = Rows::group(self.threads_count, 0, || {
+        self.queues_of = CsrTable::group(self.threads_count, 0, || {
             self.queues.iter().enumerate().map(|(at, queue)| (queue.thread, at as u32))
         });
     }
@@ -514,11 +514,11 @@ impl Ground<'_> {
         }
         let count = self.segments.len();
         let place = |event: EventId| (self.points[event], self.segment(self.points[event]));
-        self.edges = Edges::of(links, count, place);
+        self.edges = Edges::new(links, count, place);
         let ended = self.scopes.entries().filter(|(_, scope)| scope.release != NEVER);
         let releases: Vec<(SegmentId, ScopeId)> =
             ended.map(|(id, scope)| (self.segment(scope.end()), id)).collect();
-        self.releases = Rows::group(count, ScopeId::from_index(0), || releases.iter().copied());
+        self.releases = CsrTable::group(count, ScopeId::from_index(0), || releases.iter().copied());
     }
 }
 

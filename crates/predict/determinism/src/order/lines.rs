@@ -20,7 +20,7 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    pub(super) fn of(accesses: &Accesses<'_>) -> Self {
+    pub(super) fn new(accesses: &Accesses<'_>) -> Self {
         let trace = accesses.trace();
         let mut positions = Vec::new();
         let mut lines = IndexVec::new();
@@ -351,8 +351,8 @@ impl<'a> Case<'a> {
     /// Makes the graph of a challenger before the read, from that of the read before its writer.
     fn set_before(&mut self, chain: &Chain) -> Result<(), Halt> {
         self.desk.bend.clone_from(&self.room.start);
-        let Some(challenger) = chain.first else { return Ok(()) };
-        self.desk.bend.add(self.base, challenger, chain.middle, &mut self.work)
+        let Some(interfering) = chain.first else { return Ok(()) };
+        self.desk.bend.add(self.base, interfering, chain.middle, &mut self.work)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::views::{CriticalSection, Mode};
-use reweave_trace::{EventId, Op, Trace};
+use reweave_trace::{AccessOp, ConditionOp, EventId, ObjectOp, Op, SemaphoreOp, ThreadOp, Trace};
 
 use crate::witness::{Witness, WitnessKind};
 
@@ -29,11 +29,11 @@ const CHOICES_MAX: usize = 12;
 /// How the phases decide `witness`, which is of kind 1 or 2.
 #[must_use]
 pub fn outcome(trace: &Trace, witness: &Witness) -> Outcome {
-    if witness.kind.is_void(witness.writer, witness.challenger) {
+    if witness.kind.is_void(witness.writer, witness.interfering) {
         return Outcome::Cyclic;
     }
     let added = witness_edges(witness);
-    let mut graph = Graph::of(trace, witness.read);
+    let mut graph = Graph::new(trace, witness.read);
     added.iter().for_each(|&(tail, head)| graph.add(tail, head));
     graph.close(trace);
     if graph.is_cyclic() {
@@ -72,10 +72,10 @@ pub fn is_shown(trace: &Trace, witness: &Witness, order: &[EventId]) -> bool {
 
 /// The order that `witness` asks for, edge by edge.
 fn witness_edges(witness: &Witness) -> Vec<(EventId, EventId)> {
-    let Witness { kind, writer, read, challenger } = *witness;
+    let Witness { kind, writer, read, interfering } = *witness;
     let chain = match kind {
-        WitnessKind::WriterAfter => [challenger, read, writer],
-        WitnessKind::Between => [writer, challenger, read],
+        WitnessKind::WriterAfter => [interfering, read, writer],
+        WitnessKind::Between => [writer, interfering, read],
         WitnessKind::WriterAbsent => [None; 3],
     };
     chain.windows(2).filter_map(|pair| pair[0].zip(pair[1])).collect()
@@ -90,7 +90,7 @@ struct Graph {
 impl Graph {
     /// The edges of the partial order graph and of all couples but that of `free`, closed under
     /// transitivity alone.
-    fn of(trace: &Trace, free: Option<EventId>) -> Self {
+    fn new(trace: &Trace, free: Option<EventId>) -> Self {
         let mut graph = Self { before: vec![vec![false; trace.len()]; trace.len()] };
         for (late, _) in trace.events() {
             for (early, _) in trace.events() {
@@ -159,41 +159,37 @@ fn is_edge(trace: &Trace, early: EventId, late: EventId, free: Option<EventId>) 
     if early >= late {
         return false;
     }
-    if from.thread == to.thread || from.op == Op::Fork(to.thread) {
+    if from.thread == to.thread || from.op == Op::Thread(ThreadOp::Fork, to.thread) {
         return true;
     }
     match to.op {
-        Op::Read(_) | Op::AtomicRead(..) | Op::AtomicUpdate(..) => {
+        Op::Access(AccessOp::Read | AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), _) => {
             trace.writer(late) == Some(early) && free != Some(late)
         }
-        Op::Join(child) => from.thread == child || from.op == Op::Fork(child),
-        Op::Wake(_) => signals.stay(late).is_some_and(|stay| stay.notify == Some(early)),
-        Op::Notify(_) | Op::NotifyAll(_) => {
+        Op::Thread(ThreadOp::Join, child) => {
+            from.thread == child || from.op == Op::Thread(ThreadOp::Fork, child)
+        }
+        Op::Condition(ConditionOp::Wake, _) => {
+            signals.stay(late).is_some_and(|stay| stay.notify == Some(early))
+        }
+        Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
             let mut woken = signals.woken(late).iter().filter_map(|&wait| signals.stay(wait));
             woken.any(|stay| stay.begin == early)
         }
-        Op::Arrive(_) | Op::Depart(_) => {
+        Op::Barrier(..) => {
             let round = signals.needed_round(late).map(|round| signals.round(round));
             round.is_some_and(|round| round.arrivals.contains(&early))
         }
-        Op::Take(_) => signals.post(late) == Some(early),
-        Op::Free(object) => from.op == Op::Alloc(object),
-        Op::Write(_)
-        | Op::LooseRead(_)
-        | Op::AtomicWrite(..)
+        Op::Semaphore(SemaphoreOp::Take, _) => signals.post(late) == Some(early),
+        Op::Object(ObjectOp::Free, object) => from.op == Op::Object(ObjectOp::Alloc, object),
+        Op::Access(AccessOp::Write | AccessOp::UnknownRead | AccessOp::AtomicWrite(_), _)
         | Op::Fence(_)
-        | Op::Acquire(_)
-        | Op::Release(_)
-        | Op::AcquireShared(_)
-        | Op::ReleaseShared(_)
-        | Op::Request(_)
-        | Op::Fork(_)
-        | Op::Wait(_)
-        | Op::Timeout(_)
-        | Op::Post(_)
-        | Op::Alloc(_)
-        | Op::Begin(_)
-        | Op::End(_)
+        | Op::Lock(..)
+        | Op::Thread(ThreadOp::Fork, _)
+        | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
+        | Op::Semaphore(SemaphoreOp::Post, _)
+        | Op::Object(ObjectOp::Alloc, _)
+        | Op::Block(..)
         | Op::Branch
         | Op::Let(_) => false,
     }

@@ -21,8 +21,9 @@ pub(super) fn schedule(base: Base<'_>, bend: &Bend, free: Option<EventId>) -> Op
     let edges = edges(base, bend, free);
     let mut missing: IndexVec<EventId, u32> = IndexVec::from_elem(0, ground.trace.len());
     edges.iter().for_each(|&(_, head)| missing[head] += 1);
-    let next =
-        reweave_base::Rows::group(missing.len(), EventId::from_index(0), || edges.iter().copied());
+    let next = reweave_base::CsrTable::group(missing.len(), EventId::from_index(0), || {
+        edges.iter().copied()
+    });
     let ready = missing.entries().filter(|(_, count)| **count == 0);
     let mut ready: BinaryHeap<Reverse<EventId>> = ready.map(|(id, _)| Reverse(id)).collect();
     let mut order = Vec::with_capacity(missing.len());

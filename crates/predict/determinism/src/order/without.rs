@@ -320,9 +320,9 @@ mod tests {
 
     /// Leaves out each couple of `trace`; how many there are, and how many change something.
     fn check(trace: &Trace) -> [usize; 2] {
-        let ground = Ground::of(trace);
+        let ground = Ground::new(trace);
         let rows = closure(&ground, None).unwrap();
-        let successors = Successors::of(&ground, &rows);
+        let successors = Successors::new(&ground, &rows);
         let base = Base { ground: &ground, rows: &rows, successors: &successors, patch: None };
         check_rows(base, &rows);
         let mut without = Without::new(&ground);

@@ -10,7 +10,7 @@ use reweave_reorder::Query;
 use reweave_trace::{EventId, Reordering};
 
 use super::{Asked, Runs};
-use crate::accesses::Couple;
+use crate::accesses::ReadsFrom;
 use crate::verdicts::Verdicts;
 
 /// After how many feasible blocks a longer one is tried at the latest.
@@ -67,7 +67,7 @@ impl Known {
 
 impl Runs<'_, '_> {
     /// Kind 2.
-    pub(super) fn decide_between(&mut self, couple: &Couple, verdicts: &mut Verdicts) {
+    pub(super) fn decide_between(&mut self, couple: &ReadsFrom, verdicts: &mut Verdicts) {
         let lines = self.accesses.lines(couple.var);
         let trace = self.trace();
         let mut known: Vec<Known> = lines
@@ -102,7 +102,7 @@ impl Runs<'_, '_> {
     /// Decides those that happen before the read in any case: the feasible ones are the last ones.
     fn raise_needed(
         &mut self,
-        couple: &Couple,
+        couple: &ReadsFrom,
         writes: &[EventId],
         at: usize,
         known: &mut [Known],
@@ -148,7 +148,13 @@ impl Runs<'_, '_> {
 
     /// Rules out those that cannot come before the read together with the writer, in whatever
     /// order: if one can, so can all earlier ones.
-    fn lower_end(&mut self, couple: &Couple, writes: &[EventId], at: usize, known: &mut [Known]) {
+    fn lower_end(
+        &mut self,
+        couple: &ReadsFrom,
+        writes: &[EventId],
+        at: usize,
+        known: &mut [Known],
+    ) {
         let (mut low, mut high) = (known[at].from.max(known[at].decided), known[at].to);
         let mut is_first = true;
         while low < high {
@@ -177,7 +183,13 @@ impl Runs<'_, '_> {
 
     /// Rules out those that cannot come after the writer, whatever the read does: if one can, so can
     /// all later ones.
-    fn raise_start(&mut self, couple: &Couple, writes: &[EventId], at: usize, known: &mut [Known]) {
+    fn raise_start(
+        &mut self,
+        couple: &ReadsFrom,
+        writes: &[EventId],
+        at: usize,
+        known: &mut [Known],
+    ) {
         let Some(writer) = couple.writer else { return };
         // Those that came after the writer can.
         let end = writes.partition_point(|&write| write < writer) as u32;
@@ -203,7 +215,13 @@ impl Runs<'_, '_> {
 
     /// Asks those that are left, in blocks: if the first of a block can come after the writer and the
     /// last before the read in one run, that serves all of it.
-    fn ask_blocks(&mut self, couple: &Couple, writes: &[EventId], at: usize, known: &mut [Known]) {
+    fn ask_blocks(
+        &mut self,
+        couple: &ReadsFrom,
+        writes: &[EventId],
+        at: usize,
+        known: &mut [Known],
+    ) {
         let start = known[at].from.max(known[at].decided);
         for open in known[at].open(start..known[at].to).into_iter().rev() {
             // From the last one back, in blocks that grow while they are feasible, and the more slowly
@@ -248,7 +266,7 @@ impl Runs<'_, '_> {
     }
 
     /// Notes that all challengers that `run` runs after the writer are feasible: the read comes last.
-    fn mark_between(&self, couple: &Couple, run: &Reordering, known: &mut [Known]) {
+    fn mark_between(&self, couple: &ReadsFrom, run: &Reordering, known: &mut [Known]) {
         let trace = self.trace();
         let all = self.counts_until(run, couple.read);
         let until = couple.writer.filter(|&writer| !run.is_in_base(trace, writer));

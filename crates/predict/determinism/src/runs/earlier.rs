@@ -4,7 +4,7 @@ use reweave_base::{Id, IndexVec};
 use reweave_trace::{EventId, Reordering, ThreadId};
 
 use super::{Asked, Runs};
-use crate::accesses::Couple;
+use crate::accesses::ReadsFrom;
 use crate::verdicts::Verdicts;
 
 /// What is known along a line: all before `feasible` is, nothing from `refuted` on.
@@ -18,7 +18,7 @@ impl Runs<'_, '_> {
     /// Decides the challengers of `couple`; `limits` says how many of each line nothing rules out.
     pub(super) fn decide_earlier(
         &mut self,
-        couple: &Couple,
+        couple: &ReadsFrom,
         limits: &[u32],
         verdicts: &mut Verdicts,
         mut ask: impl FnMut(&mut Self, Option<EventId>) -> Asked,
@@ -66,7 +66,7 @@ impl Runs<'_, '_> {
     }
 
     /// Notes that all challengers that `run` runs before the read are feasible.
-    fn mark(&self, couple: &Couple, run: &Reordering, bounds: &mut [Boundary]) {
+    fn mark(&self, couple: &ReadsFrom, run: &Reordering, bounds: &mut [Boundary]) {
         let counts = self.counts_until(run, couple.read);
         for (line, bound) in self.accesses.lines(couple.var).iter().zip(bounds) {
             let writes = self.accesses.writes(line);

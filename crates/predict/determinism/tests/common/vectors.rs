@@ -80,7 +80,7 @@ fn expected(value: &Value, places: &[EventId]) -> Expected {
     let kind = kinds.find(|kind| u64::from(kind.number()) == number).expect(WELL_FORMED);
     let holds = |key: &str| value[key].as_bool().expect(WELL_FORMED);
     Expected {
-        witness: Witness { kind, writer: place("w"), read: place("r"), challenger: place("c") },
+        witness: Witness { kind, writer: place("w"), read: place("r"), interfering: place("c") },
         order: holds("order"),
         view: holds("view"),
         prefix: holds("prefix"),

@@ -3,7 +3,7 @@
 use reweave_determinism::{Mode, Witness, WitnessKind, decide, reference};
 use reweave_reorder::{Answer, Query, View};
 use reweave_testkit::draw;
-use reweave_trace::{EventId, Op, OpKind, Trace};
+use reweave_trace::{EventId, Op, OpKind, SemaphoreOp, Trace};
 
 /// Witnesses, each with whether it is feasible in every mode, as [`Mode::ALL`] lists them.
 pub(crate) type Verdicts = Vec<(Witness, [bool; 3])>;
@@ -33,13 +33,13 @@ pub(crate) fn spell(witness: &Witness) -> String {
     let number = |event: Option<EventId>, otherwise: &str| {
         event.map_or(otherwise.to_owned(), |event| event.number().to_string())
     };
-    let Witness { kind, writer, read, challenger } = *witness;
+    let Witness { kind, writer, read, interfering } = *witness;
     format!(
         "{} saw {}, kind {} with {}",
         number(read, "end"),
         number(writer, "init"),
         kind.number(),
-        number(challenger, "init")
+        number(interfering, "init")
     )
 }
 
@@ -99,7 +99,7 @@ fn broken_relation(trace: &Trace, reads: &Verdicts) -> Option<String> {
 /// has too, but for takes of a semaphore whose start is known: these need not use the same posts.
 fn broken_final_relation(trace: &Trace, finals: &Verdicts) -> Option<String> {
     let counts = trace.events().any(|(_, event)| match event.op {
-        Op::Take(semaphore) => trace.declared().start(semaphore).is_some(),
+        Op::Semaphore(SemaphoreOp::Take, semaphore) => trace.declared().start(semaphore).is_some(),
         _ => false,
     });
     let wrong = finals.iter().find(|(witness, modes)| {
@@ -135,11 +135,11 @@ fn not_as_reordered(trace: &Trace, reads: &Verdicts) -> Option<String> {
 
 /// The question about correct reorderings that `witness` is, if it is not infeasible by definition.
 fn query(witness: &Witness, mode: Mode) -> Option<Query> {
-    let Witness { kind, writer, read, challenger } = *witness;
+    let Witness { kind, writer, read, interfering } = *witness;
     let read = read?;
     let mut query = Query {
         must: vec![read],
-        order: challenger.map(|challenger| (challenger, read)).into_iter().collect(),
+        order: interfering.map(|interfering| (interfering, read)).into_iter().collect(),
         views: vec![(read, View::Any)],
         stop: if mode == Mode::Strict { vec![read] } else { Vec::new() },
         loose: mode == Mode::Order,
@@ -148,8 +148,8 @@ fn query(witness: &Witness, mode: Mode) -> Option<Query> {
     match kind {
         WitnessKind::WriterAfter => query.order.push((read, writer?)),
         WitnessKind::Between => {
-            let challenger = challenger?;
-            query.order.extend(writer.map(|writer| (writer, challenger)));
+            let interfering = interfering?;
+            query.order.extend(writer.map(|writer| (writer, interfering)));
         }
         WitnessKind::WriterAbsent => query.absent.push(writer?),
     }

@@ -10,8 +10,8 @@
 
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_trace::{
-    Expr, ExprId, LocalId, LockId, Names, Op, PointId, Program, SiteId, ThreadId, Trace,
-    Transition, TransitionId, VarId,
+    AccessOp, ConditionOp, Expr, ExprId, LocalId, LockId, LockOp, Names, Op, PointId, Program,
+    SiteId, ThreadId, ThreadOp, Trace, Transition, TransitionId, VarId,
 };
 
 use super::capture::{Captures, captures};
@@ -163,7 +163,7 @@ impl<'t> Builder<'t> {
                 for expr in values.into_iter().chain(more).flatten() {
                     each_local(source.program, expr, &mut add);
                 }
-                if let Some(Op::Fork(child)) = transition.access {
+                if let Some(Op::Thread(ThreadOp::Fork, child)) = transition.access {
                     let child = source.threads[child.index()];
                     let passed = self.captures.get(&child).into_iter().flatten();
                     found.extend(passed.flat_map(|&local| [(thread, local), (child, local)]));
@@ -363,33 +363,28 @@ impl<'t> Source<'t> {
     /// mutexes, are taken as if they did not: that leaves more interleavings, never fewer.
     fn action(&self, op: Option<Op>) -> Action {
         match op {
-            Some(Op::Read(var) | Op::LooseRead(var) | Op::AtomicRead(var, _)) => {
-                Action::Read(self.vars[var.index()])
+            Some(Op::Access(
+                AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_),
+                var,
+            )) => Action::Read(self.vars[var.index()]),
+            Some(Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), var)) => {
+                Action::Write(self.vars[var.index()])
             }
-            Some(Op::Write(var) | Op::AtomicWrite(var, _)) => Action::Write(self.vars[var.index()]),
-            Some(Op::AtomicUpdate(var, _)) => Action::Update(self.vars[var.index()]),
-            Some(Op::Acquire(lock)) => Action::Acquire(self.locks[lock.index()]),
-            Some(Op::Release(lock)) => Action::Release(self.locks[lock.index()]),
-            Some(Op::Fork(thread)) => Action::Fork(self.threads[thread.index()]),
-            Some(Op::Join(thread)) => Action::Join(self.threads[thread.index()]),
+            Some(Op::Access(AccessOp::AtomicUpdate(_), var)) => {
+                Action::Update(self.vars[var.index()])
+            }
+            Some(Op::Lock(LockOp::Acquire, lock)) => Action::Acquire(self.locks[lock.index()]),
+            Some(Op::Lock(LockOp::Release, lock)) => Action::Release(self.locks[lock.index()]),
+            Some(Op::Thread(ThreadOp::Fork, thread)) => Action::Fork(self.threads[thread.index()]),
+            Some(Op::Thread(ThreadOp::Join, thread)) => Action::Join(self.threads[thread.index()]),
             Some(
                 Op::Fence(_)
-                | Op::AcquireShared(_)
-                | Op::ReleaseShared(_)
-                | Op::Request(_)
-                | Op::Wait(_)
-                | Op::Wake(_)
-                | Op::Timeout(_)
-                | Op::Notify(_)
-                | Op::NotifyAll(_)
-                | Op::Arrive(_)
-                | Op::Depart(_)
-                | Op::Post(_)
-                | Op::Take(_)
-                | Op::Alloc(_)
-                | Op::Free(_)
-                | Op::Begin(_)
-                | Op::End(_)
+                | Op::Lock(LockOp::AcquireShared | LockOp::ReleaseShared | LockOp::Request, _)
+                | Op::Condition(..)
+                | Op::Barrier(..)
+                | Op::Semaphore(..)
+                | Op::Object(..)
+                | Op::Block(..)
                 | Op::Branch
                 | Op::Let(_),
             )
@@ -400,7 +395,12 @@ impl<'t> Source<'t> {
     /// Where a thread is behind a wait, which it begins in the same step as it gives the lock back.
     fn behind_wait(&self, point: PointId) -> PointId {
         match self.leaving[point][..] {
-            [only] if matches!(self.transitions[only].access, Some(Op::Wait(_))) => {
+            [only]
+                if matches!(
+                    self.transitions[only].access,
+                    Some(Op::Condition(ConditionOp::Wait, _))
+                ) =>
+            {
                 self.transitions[only].to
             }
             _ => point,

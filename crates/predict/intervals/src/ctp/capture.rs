@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reweave_base::{FxHashMap, Id, IndexVec};
-use reweave_trace::{LocalId, Op, PointId, ThreadId};
+use reweave_trace::{LocalId, Op, PointId, ThreadId, ThreadOp};
 
 use super::build::{Body, Builder, Edge, Source, each_local};
 use super::{Action, Ctp, CtpError, Owner, Point, Step, StepId};
@@ -70,7 +70,7 @@ fn live_at_entry(
                     after.insert(source.locals[local.index()]);
                 });
             }
-            if let Some(Op::Fork(child)) = step.access {
+            if let Some(Op::Thread(ThreadOp::Fork, child)) = step.access {
                 after.extend(captures.get(&source.threads[child.index()]).into_iter().flatten());
             }
             here.append(&mut after);

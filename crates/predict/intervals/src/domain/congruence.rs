@@ -49,7 +49,7 @@ impl Congruence {
     /// [`Domain::unary`] where the caller knows that no result overflows.
     pub(super) fn unary_exact(operator: Unary, operand: &Self) -> Self {
         match operator {
-            Unary::Negate => Class::of(*operand).negated().exact(),
+            Unary::Negate => Class::new(*operand).negated().exact(),
             Unary::Not => Self::unary(operator, operand),
         }
     }
@@ -151,8 +151,8 @@ impl Domain for Congruence {
     fn unary(operator: Unary, operand: &Self) -> Self {
         match operator {
             // Only the least integer overflows when negated.
-            Unary::Negate if operand.contains(i64::MIN) => Class::of(*operand).negated().wrapped(),
-            Unary::Negate => Class::of(*operand).negated().exact(),
+            Unary::Negate if operand.contains(i64::MIN) => Class::new(*operand).negated().wrapped(),
+            Unary::Negate => Class::new(*operand).negated().exact(),
             Unary::Not => logic::from_truth(logic::truth(operand).map(|truth| !truth)),
         }
     }
@@ -224,7 +224,7 @@ impl Domain for Congruence {
             }
             // What is divided differs from what remains by a multiple of the divisor.
             Binary::Remainder => {
-                let modulus = Class::of(*right).divisor_of_all();
+                let modulus = Class::new(*right).divisor_of_all();
                 let modulus = greatest_divisor(result.modulus.into(), modulus);
                 let alike = Class { modulus, residue: result.residue.into() }.exact();
                 Some((left.meet(&alike)?, logic::select(right, true)?))

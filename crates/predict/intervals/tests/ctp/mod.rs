@@ -10,7 +10,7 @@ use reweave_intervals::calm::calm;
 use reweave_intervals::ctp::{Action, Ctp, CtpError, Owner};
 use reweave_intervals::terms::{Term, TermId};
 use reweave_lang::Source;
-use reweave_trace::{Op, Program, Trace, TraceBuilder, Transition};
+use reweave_trace::{AccessOp, Op, Program, Trace, TraceBuilder, Transition};
 
 fn traces(text: &str, seeds: std::ops::Range<u64>) -> Vec<Trace> {
     let source = Source::new("p.rw".to_owned(), text.to_owned());
@@ -287,7 +287,7 @@ fn a_loop_that_was_not_unrolled_is_refused() {
     let thread = builder.thread("a");
     let var = builder.var("x");
     let site = builder.site("p.rw:7");
-    builder.push(thread, Op::Write(var), site);
+    builder.push(thread, Op::Access(AccessOp::Write, var), site);
     let mut program = Program::default();
     let point = program.add_point(thread);
     program.set_entry(thread, point);
@@ -296,7 +296,7 @@ fn a_loop_that_was_not_unrolled_is_refused() {
         from: point,
         to: point,
         guard: None,
-        access: Some(Op::Write(var)),
+        access: Some(Op::Access(AccessOp::Write, var)),
         store: None,
         define: None,
         assertion: None,

@@ -6,8 +6,8 @@
 
 use reweave_base::Rng;
 use reweave_trace::{
-    EventId, Extent, Flow, Instance, InstanceId, LocalId, MemoryOrder, Op, StaticBlock,
-    StaticBlockId, Step, ThreadId, Trace, TraceBuilder,
+    AccessOp, EventId, Extent, Flow, Instance, InstanceId, LocalId, LockOp, MemoryOrder, Op,
+    StaticBlock, StaticBlockId, Step, ThreadId, ThreadOp, Trace, TraceBuilder,
 };
 
 /// A statement; blocks, variables and locals are numbers.
@@ -21,7 +21,7 @@ pub(crate) enum Statement {
         local: usize,
         var: usize,
     },
-    LooseRead {
+    UnknownRead {
         local: usize,
         var: usize,
     },
@@ -90,7 +90,7 @@ impl Program {
     }
 
     /// A program of threads with these bodies, whose result are the variables `focus`.
-    pub(crate) fn of(
+    pub(crate) fn new(
         bodies: &[Vec<Statement>],
         blocks: &[Vec<Statement>],
         focus: &[usize],
@@ -218,7 +218,7 @@ impl Program {
         match rng.below(12) {
             0 | 1 => Statement::Let { local, uses: uses(rng) },
             2..5 => Statement::Read { local, var },
-            5 => Statement::LooseRead { local, var },
+            5 => Statement::UnknownRead { local, var },
             6..8 => Statement::Write { var, uses: uses(rng) },
             8 => Statement::AtomicWrite { var, uses: uses(rng) },
             9 | 10 => Statement::Swap { local, var, uses: uses(rng) },
@@ -296,7 +296,7 @@ enum Act {
     Branch,
     Let,
     Read(usize),
-    LooseRead(usize),
+    UnknownRead(usize),
     Write(usize),
     AtomicWrite(usize),
     Update(usize),
@@ -373,7 +373,7 @@ impl Scripts<'_> {
                 self.push(thread, item(Act::Let, uses, Some(*local)));
             }
             Statement::Read { .. }
-            | Statement::LooseRead { .. }
+            | Statement::UnknownRead { .. }
             | Statement::Write { .. }
             | Statement::AtomicWrite { .. }
             | Statement::Swap { .. } => {
@@ -486,7 +486,7 @@ impl Scripts<'_> {
 fn access<'s>(statement: &'s Statement, choose: Choose<'_>) -> (Act, &'s [usize], Option<usize>) {
     match statement {
         Statement::Read { local, var } => (Act::Read(*var), &[], Some(*local)),
-        Statement::LooseRead { local, var } => (Act::LooseRead(*var), &[], Some(*local)),
+        Statement::UnknownRead { local, var } => (Act::UnknownRead(*var), &[], Some(*local)),
         Statement::Write { var, uses } => (Act::Write(*var), uses, None),
         Statement::AtomicWrite { var, uses } => (Act::AtomicWrite(*var), uses, None),
         Statement::Swap { local, var, uses } => {
@@ -505,16 +505,16 @@ fn operation(act: Act, defines: Option<LocalId>, builder: &mut TraceBuilder, thr
     match act {
         Act::Branch => Op::Branch,
         Act::Let => Op::Let(defines.unwrap()),
-        Act::Read(x) => Op::Read(var(x)),
-        Act::LooseRead(x) => Op::LooseRead(var(x)),
-        Act::Write(x) => Op::Write(var(x)),
-        Act::AtomicWrite(x) => Op::AtomicWrite(var(x), MemoryOrder::Release),
-        Act::Update(x) => Op::AtomicUpdate(var(x), MemoryOrder::SeqCst),
-        Act::FailedUpdate(x) => Op::AtomicRead(var(x), MemoryOrder::SeqCst),
-        Act::Fork(child) => Op::Fork(thread(child)),
-        Act::Join(child) => Op::Join(thread(child)),
-        Act::Acquire => Op::Acquire(lock),
-        Act::Release => Op::Release(lock),
+        Act::Read(x) => Op::Access(AccessOp::Read, var(x)),
+        Act::UnknownRead(x) => Op::Access(AccessOp::UnknownRead, var(x)),
+        Act::Write(x) => Op::Access(AccessOp::Write, var(x)),
+        Act::AtomicWrite(x) => Op::Access(AccessOp::AtomicWrite(MemoryOrder::Release), var(x)),
+        Act::Update(x) => Op::Access(AccessOp::AtomicUpdate(MemoryOrder::SeqCst), var(x)),
+        Act::FailedUpdate(x) => Op::Access(AccessOp::AtomicRead(MemoryOrder::SeqCst), var(x)),
+        Act::Fork(child) => Op::Thread(ThreadOp::Fork, thread(child)),
+        Act::Join(child) => Op::Thread(ThreadOp::Join, thread(child)),
+        Act::Acquire => Op::Lock(LockOp::Acquire, lock),
+        Act::Release => Op::Lock(LockOp::Release, lock),
     }
 }
 

@@ -6,8 +6,8 @@ use std::fs;
 use reweave_ndseq::Placement;
 use reweave_testkit::corpus;
 use reweave_trace::{
-    EventId, Extent, Flow, Instance, InstanceId, MemoryOrder, Op, StaticBlock, StaticBlockId, Step,
-    Trace, TraceBuilder,
+    AccessOp, EventId, Extent, Flow, Instance, InstanceId, MemoryOrder, Op, StaticBlock,
+    StaticBlockId, Step, Trace, TraceBuilder,
 };
 use serde_json::Value;
 
@@ -74,9 +74,9 @@ fn trace(events: &Value, expected: &Value) -> Trace {
         let mut access =
             |key: &str| (!event[key].is_null()).then(|| builder.var(&location(&event[key])));
         let op = match (access("read"), access("write")) {
-            (Some(x), Some(_)) => Op::AtomicUpdate(x, MemoryOrder::SeqCst),
-            (Some(x), None) => Op::Read(x),
-            (None, Some(x)) => Op::Write(x),
+            (Some(x), Some(_)) => Op::Access(AccessOp::AtomicUpdate(MemoryOrder::SeqCst), x),
+            (Some(x), None) => Op::Access(AccessOp::Read, x),
+            (None, Some(x)) => Op::Access(AccessOp::Write, x),
             (None, None) if event["kind"] == "branch" => Op::Branch,
             (None, None) => Op::Let(defines.unwrap()),
         };

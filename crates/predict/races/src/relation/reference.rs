@@ -12,19 +12,19 @@ use crate::Race;
 pub fn races(trace: &Trace, relation: Relation) -> Vec<Race> {
     match relation {
         Relation::HappensBefore => {
-            let order = hb::reference::Order::of(trace);
+            let order = hb::reference::Order::new(trace);
             unordered(trace, |first, second| order.is_before(first, second))
         }
         Relation::Schedulable => {
-            let order = shb::reference::Order::of(trace);
+            let order = shb::reference::Order::new(trace);
             unordered(trace, |first, second| order.is_ordered(first, second))
         }
         Relation::WeakCausal => {
-            let order = wcp::reference::Order::of(trace);
+            let order = wcp::reference::Order::new(trace);
             unordered(trace, |first, second| order.is_before(first, second))
         }
         Relation::Causal => {
-            let order = cp::reference::Order::of(trace);
+            let order = cp::reference::Order::new(trace);
             unordered(trace, |first, second| order.is_before(first, second))
         }
     }

@@ -168,7 +168,7 @@ impl Diagram {
     #[must_use]
     pub fn unrank(&self, rank: &BigUint) -> Option<Vec<u32>> {
         match &self.ahead {
-            Ahead::Small(ahead) => self.unrank_by(ahead, u128::of(rank).ok()?),
+            Ahead::Small(ahead) => self.unrank_by(ahead, u128::new(rank).ok()?),
             Ahead::Big(ahead) => self.unrank_by(ahead, rank.clone()),
         }
     }

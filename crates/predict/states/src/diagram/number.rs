@@ -78,7 +78,7 @@ pub(super) trait Number: Clone + Ord + Send + Sync {
     /// One.
     fn one() -> Self;
     /// From the number it is known to be.
-    fn of(number: &BigUint) -> Result<Self, Narrow>;
+    fn new(number: &BigUint) -> Result<Self, Narrow>;
     /// Adds `factor` times `other`.
     fn add_times(&mut self, other: &Self, factor: u64) -> Result<(), Narrow>;
     /// Adds the product of the two.
@@ -102,7 +102,7 @@ impl Number for u128 {
         1
     }
 
-    fn of(number: &BigUint) -> Result<Self, Narrow> {
+    fn new(number: &BigUint) -> Result<Self, Narrow> {
         Self::try_from(number).map_err(|_| Narrow)
     }
 
@@ -147,7 +147,7 @@ impl Number for BigUint {
         Self::from(1_u8)
     }
 
-    fn of(number: &BigUint) -> Result<Self, Narrow> {
+    fn new(number: &BigUint) -> Result<Self, Narrow> {
         Ok(number.clone())
     }
 

@@ -111,8 +111,8 @@ impl<'a, I: Lane> Space<'a, I> {
 
     /// The level before any chain is fixed.
     pub(super) fn start(&self) -> Level<I> {
-        let low = self.free.iter().map(|&place| I::of(self.least[place]));
-        let high = self.free.iter().map(|&place| I::of(self.greatest[place]).complement());
+        let low = self.free.iter().map(|&place| I::new(self.least[place]));
+        let high = self.free.iter().map(|&place| I::new(self.greatest[place]).complement());
         Level { places: self.free.clone(), windows: low.chain(high).collect(), count: 1 }
     }
 }
@@ -253,7 +253,7 @@ pub(super) fn fill<I: Lane>(
 ) -> Result<(Level<I>, Arcs), Reason> {
     let mut next = Next::new(level, choices, room);
     let mut arcs = Arcs { node: cursor.node, starts: vec![0], ..Arcs::default() };
-    let mut base = vec![I::of(0); choices.width];
+    let mut base = vec![I::new(0); choices.width];
     let mut at = *cursor;
     while at.node < level.count {
         let (first, last) = level.range(at.node, choices.at);

@@ -37,7 +37,7 @@ pub struct Access {
 impl Access {
     /// The access that `op` is, if it is one.
     #[must_use]
-    pub fn of(op: Op) -> Option<Self> {
+    pub fn new(op: Op) -> Option<Self> {
         let var = op.var()?;
         Some(Self { var, class: access::class(op) })
     }
@@ -52,7 +52,7 @@ impl Access {
 /// What stands for `operations` of a thread with one clock: of each variable a write, or else a
 /// read; of those that are atomic and of the others.
 pub fn collected(operations: impl IntoIterator<Item = Op>) -> Box<[Access]> {
-    let accesses = operations.into_iter().filter_map(|op| Some((op, Access::of(op)?)));
+    let accesses = operations.into_iter().filter_map(|op| Some((op, Access::new(op)?)));
     let mut accesses: Vec<(Op, Access)> = accesses.collect();
     accesses.sort_by_key(|(op, access)| (access.var, op.is_atomic(), !op.is_write()));
     accesses.dedup_by_key(|(op, access)| (access.var, op.is_atomic()));

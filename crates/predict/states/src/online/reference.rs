@@ -21,7 +21,7 @@ pub fn least(poset: &Poset, is_met: impl Fn(&[u32]) -> bool) -> Option<Vec<u32>>
 /// The variables of `trace` with conflicting accesses that happens-before leaves unordered.
 #[must_use]
 pub fn racy(trace: &Trace) -> BTreeSet<VarId> {
-    let order = Order::of(trace);
+    let order = Order::new(trace);
     let mut racy = BTreeSet::new();
     for (late, event) in trace.events() {
         for (early, other) in trace.events().take_while(|&(early, _)| early < late) {

@@ -4,7 +4,9 @@
 //! thread writes, and one that nobody writes never changes.
 
 use reweave_base::{FxHashMap, IndexVec};
-use reweave_trace::{EventId, LocalId, LockId, Op, SiteId, ThreadId, Trace, VarId};
+use reweave_trace::{
+    AccessOp, EventId, LocalId, LockId, LockOp, Op, SiteId, ThreadId, Trace, VarId,
+};
 
 use super::expression::{Leaf, LeafId, Local, Node, Shared, Write, Writer};
 use super::lex;
@@ -207,31 +209,17 @@ impl<'t> Atoms<'t> {
 /// The lock that `op` takes or gives back, and how many more times it is held then.
 const fn held(op: Op) -> Option<(LockId, i64)> {
     match op {
-        Op::Acquire(lock) | Op::AcquireShared(lock) => Some((lock, 1)),
-        Op::Release(lock) | Op::ReleaseShared(lock) => Some((lock, -1)),
-        Op::Read(_)
-        | Op::Write(_)
-        | Op::LooseRead(_)
-        | Op::AtomicRead(..)
-        | Op::AtomicWrite(..)
-        | Op::AtomicUpdate(..)
+        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => Some((lock, 1)),
+        Op::Lock(LockOp::Release | LockOp::ReleaseShared, lock) => Some((lock, -1)),
+        Op::Access(..)
         | Op::Fence(_)
-        | Op::Request(_)
-        | Op::Fork(_)
-        | Op::Join(_)
-        | Op::Wait(_)
-        | Op::Wake(_)
-        | Op::Timeout(_)
-        | Op::Notify(_)
-        | Op::NotifyAll(_)
-        | Op::Arrive(_)
-        | Op::Depart(_)
-        | Op::Post(_)
-        | Op::Take(_)
-        | Op::Alloc(_)
-        | Op::Free(_)
-        | Op::Begin(_)
-        | Op::End(_)
+        | Op::Lock(LockOp::Request, _)
+        | Op::Thread(..)
+        | Op::Condition(..)
+        | Op::Barrier(..)
+        | Op::Semaphore(..)
+        | Op::Object(..)
+        | Op::Block(..)
         | Op::Branch
         | Op::Let(_) => None,
     }
@@ -245,37 +233,26 @@ fn written(trace: &Trace, var: VarId) -> (Option<i64>, Vec<(EventId, Option<i64>
     let mut writes: Vec<(EventId, Option<i64>)> = Vec::new();
     for &event in trace.accesses(var) {
         match trace.event(event).op {
-            Op::Write(_) | Op::AtomicWrite(..) => writes.push((event, trace.value(event))),
-            Op::AtomicUpdate(..) => writes.push((event, None)),
+            Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), _) => {
+                writes.push((event, trace.value(event)))
+            }
+            Op::Access(AccessOp::AtomicUpdate(_), _) => writes.push((event, None)),
             // In observed order, the write it saw is the last one.
-            Op::Read(_) | Op::AtomicRead(..) => {
+            Op::Access(AccessOp::Read | AccessOp::AtomicRead(_), _) => {
                 let seen = writes.last_mut().map_or(&mut initial, |(_, value)| value);
                 *seen = seen.or_else(|| trace.value(event));
             }
             // It saw some write or other.
-            Op::LooseRead(_) => {}
+            Op::Access(AccessOp::UnknownRead, _) => {}
             // These are no accesses.
             Op::Fence(_)
-            | Op::Acquire(_)
-            | Op::Release(_)
-            | Op::AcquireShared(_)
-            | Op::ReleaseShared(_)
-            | Op::Request(_)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Wait(_)
-            | Op::Wake(_)
-            | Op::Timeout(_)
-            | Op::Notify(_)
-            | Op::NotifyAll(_)
-            | Op::Arrive(_)
-            | Op::Depart(_)
-            | Op::Post(_)
-            | Op::Take(_)
-            | Op::Alloc(_)
-            | Op::Free(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(..)
+            | Op::Thread(..)
+            | Op::Condition(..)
+            | Op::Barrier(..)
+            | Op::Semaphore(..)
+            | Op::Object(..)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => {}
         }

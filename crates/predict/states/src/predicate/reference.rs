@@ -5,7 +5,9 @@
 //! known can be 0 or 1.
 
 use reweave_base::{FxHashMap, IndexVec};
-use reweave_trace::{EventId, LocalId, LockId, Op, SiteId, ThreadId, Trace, VarId};
+use reweave_trace::{
+    AccessOp, EventId, LocalId, LockId, LockOp, Op, SiteId, ThreadId, Trace, VarId,
+};
 
 use super::Modality;
 use super::expression::{Comparison, Operator};
@@ -80,38 +82,29 @@ impl<'t> Memory<'t> {
 
     fn take_effect(&mut self, id: EventId, thread: ThreadId, op: Op) {
         match op {
-            Op::Acquire(lock) | Op::AcquireShared(lock) => {
+            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => {
                 *self.holds.entry((thread, lock)).or_insert(0) += 1;
             }
-            Op::Release(lock) | Op::ReleaseShared(lock) => {
+            Op::Lock(LockOp::Release | LockOp::ReleaseShared, lock) => {
                 *self.holds.entry((thread, lock)).or_insert(0) -= 1;
             }
             Op::Let(local) => _ = self.locals.insert((thread, local), self.trace.value(id)),
-            Op::Write(var) | Op::AtomicWrite(var, _) => {
+            Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), var) => {
                 let value = self.trace.value(id).or_else(|| self.seen(var, Some(id)));
                 self.vars.insert(var, value);
             }
-            Op::AtomicUpdate(var, _) => _ = self.vars.insert(var, self.seen(var, Some(id))),
-            Op::Read(_)
-            | Op::LooseRead(_)
-            | Op::AtomicRead(..)
+            Op::Access(AccessOp::AtomicUpdate(_), var) => {
+                _ = self.vars.insert(var, self.seen(var, Some(id)))
+            }
+            Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), _)
             | Op::Fence(_)
-            | Op::Request(_)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Wait(_)
-            | Op::Wake(_)
-            | Op::Timeout(_)
-            | Op::Notify(_)
-            | Op::NotifyAll(_)
-            | Op::Arrive(_)
-            | Op::Depart(_)
-            | Op::Post(_)
-            | Op::Take(_)
-            | Op::Alloc(_)
-            | Op::Free(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(LockOp::Request, _)
+            | Op::Thread(..)
+            | Op::Condition(..)
+            | Op::Barrier(..)
+            | Op::Semaphore(..)
+            | Op::Object(..)
+            | Op::Block(..)
             | Op::Branch => {}
         }
     }
@@ -119,7 +112,7 @@ impl<'t> Memory<'t> {
     /// What the first read of `var` that saw `write`, or no write, and recorded something recorded.
     fn seen(&self, var: VarId, write: Option<EventId>) -> Option<i64> {
         let reads = self.trace.events().filter(|(id, event)| {
-            matches!(event.op, Op::Read(own) | Op::AtomicRead(own, _) if own == var)
+            matches!(event.op, Op::Access(AccessOp::Read | AccessOp::AtomicRead(_), own) if own == var)
                 && self.trace.writer(*id) == write
         });
         reads.filter_map(|(id, _)| self.trace.value(id)).next()

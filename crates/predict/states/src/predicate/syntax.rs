@@ -121,13 +121,13 @@ fn near(word: &str) -> Vec<String> {
     }
     let functions = Function::ALL.iter().map(|all| all.0);
     let quantifiers = Quantifier::ALL.iter().map(|all| all.0);
-    let modalities = Modality::ALL.iter().map(|modality| modality.word());
+    let modalities = Modality::ALL.iter().map(|modality| modality.as_str());
     names::nearest(word, functions.chain(quantifiers).chain(modalities))
 }
 
 /// The modality that is written so.
 fn modality_of(word: &str) -> Option<Modality> {
-    Modality::ALL.into_iter().find(|modality| modality.word() == word)
+    Modality::ALL.into_iter().find(|modality| modality.as_str() == word)
 }
 
 /// The modality and the structure of `text`.

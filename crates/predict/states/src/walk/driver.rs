@@ -4,14 +4,14 @@ use std::ops::{ControlFlow, Range};
 
 use super::pair::Pair;
 use super::plan::Inner;
-use super::rows::Rows;
+use super::rows::CsrTable;
 use super::{Halt, Limits, Visitor, vector};
 
 /// About how many states are visited before it is asked whether to stop.
 const STATES_BETWEEN: u64 = 1 << 20;
 
 /// One walker.
-pub(super) struct Driver<'a, R: Rows, V: Visitor> {
+pub(super) struct Driver<'a, R: CsrTable, V: Visitor> {
     plan: &'a Inner,
     rows: &'a R,
     visitor: &'a mut V,
@@ -33,7 +33,7 @@ struct Frame<A> {
     acc: A,
 }
 
-impl<'a, R: Rows, V: Visitor> Driver<'a, R, V> {
+impl<'a, R: CsrTable, V: Visitor> Driver<'a, R, V> {
     pub(super) fn new(
         plan: &'a Inner,
         rows: &'a R,
@@ -229,13 +229,13 @@ fn by_visitor(flow: ControlFlow<()>) -> ControlFlow<Halt> {
 }
 
 /// A walk to be done with the widest vector instructions there are.
-struct Visit<'d, 'a, R: Rows, V: Visitor> {
+struct Visit<'d, 'a, R: CsrTable, V: Visitor> {
     driver: &'d mut Driver<'a, R, V>,
     acc: V::Acc,
     numbers: Range<u64>,
 }
 
-impl<R: Rows, V: Visitor> vector::Work for Visit<'_, '_, R, V> {
+impl<R: CsrTable, V: Visitor> vector::Work for Visit<'_, '_, R, V> {
     type Output = ControlFlow<Halt>;
 
     #[inline(always)]
@@ -257,7 +257,7 @@ pub(super) struct Tasks {
 
 impl Tasks {
     /// The tasks of so many chains, the first of which does `extent` events.
-    pub(super) fn new<R: Rows>(rows: &R, width: usize, extent: u32) -> Self {
+    pub(super) fn new<R: CsrTable>(rows: &R, width: usize, extent: u32) -> Self {
         let depth = width.saturating_sub(2).min(2);
         let mut stack = rows.stack();
         let mut before = vec![0];

@@ -15,7 +15,7 @@ use reweave_base::Id;
 use reweave_order::poset::Poset;
 
 use super::plan::{Inner, Kind};
-use super::rows::{Rows, Wide};
+use super::rows::{CsrTable, Wide};
 use super::{Halt, Limits, Plan};
 use crate::bounds::Bounds;
 

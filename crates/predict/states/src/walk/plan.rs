@@ -7,7 +7,7 @@ use reweave_order::poset::{ChainId, Poset};
 
 use super::driver::{Driver, Tasks};
 use super::pair::PairTables;
-use super::rows::{Narrow, Rows, Wide};
+use super::rows::{CsrTable, Narrow, Wide};
 use super::{Halt, Limits, Visitor};
 use crate::bounds::Bounds;
 use crate::tables::Tables;
@@ -48,7 +48,7 @@ impl Plan {
     /// If `bounds` have not one number a chain.
     #[must_use]
     pub fn new(poset: &Poset, bounds: &Bounds) -> Self {
-        Self::with(poset, bounds, Narrow::of)
+        Self::with(poset, bounds, Narrow::new)
     }
 
     /// As [`new`](Self::new), with wide rows even where narrow ones would do. Slower.
@@ -136,7 +136,7 @@ impl Plan {
     }
 }
 
-fn walk<R: Rows, V: Visitor>(
+fn walk<R: CsrTable, V: Visitor>(
     inner: &Inner,
     rows: &R,
     visitor: &mut V,

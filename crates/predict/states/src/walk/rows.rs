@@ -7,7 +7,7 @@ pub(super) const LANES: usize = 16;
 
 /// The rows of a walk. Levels are chains, outermost first; numbers count from the least state. A
 /// stack has, for each level, the windows once the chains before it have their numbers.
-pub(super) trait Rows: Sync {
+pub(super) trait CsrTable: Sync {
     /// The windows of each level.
     type Stack;
 
@@ -63,7 +63,7 @@ pub(super) struct Narrow {
 impl Narrow {
     /// The tables as narrow rows, if they fit: at least 3 chains, so that there is a level before
     /// the last two.
-    pub(super) fn of(tables: &Tables<u32>) -> Option<Self> {
+    pub(super) fn new(tables: &Tables<u32>) -> Option<Self> {
         let width = tables.width();
         let is_short = tables.lengths.iter().all(|&length| length <= u32::from(u16::MAX));
         if !(3..=LANES).contains(&width) || !is_short {
@@ -97,7 +97,7 @@ impl Narrow {
     }
 }
 
-impl Rows for Narrow {
+impl CsrTable for Narrow {
     type Stack = [Row; LANES];
 
     fn stack(&self) -> Self::Stack {
@@ -141,7 +141,7 @@ impl Wide {
     }
 }
 
-impl Rows for Wide {
+impl CsrTable for Wide {
     /// For each level the low numbers of all chains, then the high ones.
     type Stack = Vec<u32>;
 

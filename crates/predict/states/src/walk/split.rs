@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::driver::Driver;
 use super::plan::{Inner, Kind};
-use super::rows::Rows;
+use super::rows::CsrTable;
 use super::{Halt, Limits, Plan, Visitor};
 
 /// Into how many pieces the tasks are put, at the most.
@@ -62,7 +62,7 @@ struct Done<V> {
     halt: Option<Halt>,
 }
 
-impl<R: Rows, V> Split<'_, R, V>
+impl<R: CsrTable, V> Split<'_, R, V>
 where
     V: Join + Clone + Send + Sync,
     V::Acc: Send + Sync,

@@ -10,7 +10,7 @@ use reweave_states::online::clocks::Clocks;
 use reweave_states::online::least::{Least, LeastState, opaque};
 use reweave_states::online::{OnlineDetector, Refused, Search, State};
 use reweave_testkit::{Scope, Shape, soak, traces};
-use reweave_trace::{LockId, Op, ThreadId, Trace};
+use reweave_trace::{LockId, LockOp, Op, ThreadId, ThreadOp, Trace};
 
 use crate::online::common::{Asked, chain, options, padded, value};
 
@@ -31,10 +31,10 @@ fn check_clocks(trace: &Trace) {
     for (id, event) in trace.events() {
         let thread = to_chain(event.thread);
         let made = match event.op {
-            Op::Acquire(lock) => clocks.acquire(thread, lock),
-            Op::Release(lock) => clocks.release(thread, lock),
-            Op::Fork(child) => clocks.fork(thread, to_chain(child)),
-            Op::Join(child) => clocks.join(thread, to_chain(child)),
+            Op::Lock(LockOp::Acquire, lock) => clocks.acquire(thread, lock),
+            Op::Lock(LockOp::Release, lock) => clocks.release(thread, lock),
+            Op::Thread(ThreadOp::Fork, child) => clocks.fork(thread, to_chain(child)),
+            Op::Thread(ThreadOp::Join, child) => clocks.join(thread, to_chain(child)),
             _ => clocks.local(thread),
         };
         let made = made.expect("there are few threads");

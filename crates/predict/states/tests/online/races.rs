@@ -8,7 +8,7 @@ use reweave_states::online::races::{Access, Form, Races, collected};
 use reweave_states::online::replay::races;
 use reweave_states::online::{OnlineDetector, Options, reference};
 use reweave_testkit::{Drawn, Scope, Shape, corpus, soak, traces};
-use reweave_trace::{Op, Trace, VarId};
+use reweave_trace::{AccessOp, Op, Trace, VarId};
 
 use crate::online::common::{chain, limits};
 
@@ -68,10 +68,18 @@ fn the_last_events_of_two_threads_do_not_race_if_one_comes_before_the_other() {
     let label = |var, op: fn(VarId) -> Op| collected([op(var)]);
     for form in [Form::States, Form::Pairs] {
         let detector = OnlineDetector::new(Races::new(form), limits());
-        detector.insert(chain(0), &[1], label(var(0), Op::Write)).unwrap();
-        detector.insert(chain(1), &[1, 1], label(var(0), Op::Read)).unwrap();
-        detector.insert(chain(0), &[2], label(var(1), Op::Write)).unwrap();
-        detector.insert(chain(1), &[1, 2], label(var(1), Op::Read)).unwrap();
+        detector
+            .insert(chain(0), &[1], label(var(0), |it| Op::Access(AccessOp::Write, it)))
+            .unwrap();
+        detector
+            .insert(chain(1), &[1, 1], label(var(0), |it| Op::Access(AccessOp::Read, it)))
+            .unwrap();
+        detector
+            .insert(chain(0), &[2], label(var(1), |it| Op::Access(AccessOp::Write, it)))
+            .unwrap();
+        detector
+            .insert(chain(1), &[1, 2], label(var(1), |it| Op::Access(AccessOp::Read, it)))
+            .unwrap();
         assert_eq!(detector.finish().answer, BTreeSet::from([var(1)]));
     }
 }
@@ -79,8 +87,14 @@ fn the_last_events_of_two_threads_do_not_race_if_one_comes_before_the_other() {
 #[test]
 fn a_collection_has_a_write_or_else_a_read_of_each_variable() {
     let var = VarId::from_index;
-    let read = Op::Read(var(0));
-    let all = [read, Op::Write(var(1)), Op::Read(var(1)), Op::Branch, read];
-    let expected = [read, Op::Write(var(1))].map(|op| Access::of(op).unwrap());
+    let read = Op::Access(AccessOp::Read, var(0));
+    let all = [
+        read,
+        Op::Access(AccessOp::Write, var(1)),
+        Op::Access(AccessOp::Read, var(1)),
+        Op::Branch,
+        read,
+    ];
+    let expected = [read, Op::Access(AccessOp::Write, var(1))].map(|op| Access::new(op).unwrap());
     assert_eq!(*collected(all), expected);
 }

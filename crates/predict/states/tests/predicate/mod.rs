@@ -37,7 +37,7 @@ fn summary(text: &str, trace: &Trace) -> String {
     };
     let stable = if predicate.is_stable() { ", stable" } else { "" };
     let events: Vec<u32> = predicate.relevant_events().iter().map(|id| id.number()).collect();
-    format!("{}: {class}{stable}; events {events:?}", predicate.modality().word())
+    format!("{}: {class}{stable}; events {events:?}", predicate.modality().as_str())
 }
 
 #[track_caller]
@@ -269,7 +269,7 @@ proptest! {
     ) {
         let trace = with_few_values(&drawn);
         let text = written(&draft, &trace);
-        let text = format!("{}({text})", modality.word());
+        let text = format!("{}({text})", modality.as_str());
         let relation = if is_kept { Relation::Kept } else { Relation::HappensBefore };
         check_everywhere(&text, &trace, relation);
     }

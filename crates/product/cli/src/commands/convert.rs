@@ -73,14 +73,14 @@ fn left_out(trace: &Trace, format: Format) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reweave_trace::{Code, Flow, Module, Op, Origin, TraceBuilder};
+    use reweave_trace::{AccessOp, Code, Flow, Module, Op, Origin, SemaphoreOp, TraceBuilder};
 
     #[test]
     fn what_a_format_does_not_carry_is_known() {
         let mut builder = TraceBuilder::new();
         let (thread, semaphore) = (builder.thread("T1"), builder.semaphore("s"));
         let site = builder.names().site("a.c:1", ["main.c:9"]);
-        builder.push(thread, Op::Post(semaphore), site);
+        builder.push(thread, Op::Semaphore(SemaphoreOp::Post, semaphore), site);
         builder.declare_start(semaphore, 0);
         let trace = builder.finish().unwrap();
         for format in [Format::Std, Format::Columns] {
@@ -103,7 +103,7 @@ mod tests {
     fn only_our_own_format_carries_the_origins_that_confirming_needs() {
         let mut builder = TraceBuilder::new();
         let (thread, var, site) = (builder.thread("T1"), builder.var("x"), builder.site("a.c:1"));
-        builder.push(thread, Op::Write(var), site);
+        builder.push(thread, Op::Access(AccessOp::Write, var), site);
         let origins = builder.origins();
         let module = origins.add_module(Module::default());
         let code = origins.add_code(Code { module, offset: 7 });

@@ -66,13 +66,13 @@ const OF_PROGRAMS: [Row; 3] = [
 ];
 
 impl Row {
-    const fn of(info: &Info) -> Self {
+    const fn new(info: &Info) -> Self {
         Self {
             name: info.name,
             family: info.family,
-            kind: info.kind.word(),
-            guarantee: info.guarantee.word(),
-            needs: info.needs.word(),
+            kind: info.kind.as_str(),
+            guarantee: info.guarantee.as_str(),
+            needs: info.needs.as_str(),
             is_default: info.is_default,
             summary: info.summary,
             paper: info.paper,
@@ -83,7 +83,7 @@ impl Row {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let all: Vec<Row> = reweave_catalog::analyses()
-        .map(|analysis| Row::of(analysis.info()))
+        .map(|analysis| Row::new(analysis.info()))
         .chain(OF_PROGRAMS)
         .collect();
     Destination::StandardOutput.write(|out| match args.format {

@@ -174,7 +174,7 @@ fn repeat(args: &Args, loaded: &Loaded, plan: &Plan) -> anyhow::Result<Made> {
 /// or of the first.
 fn all(args: &Args, loaded: &Loaded, settings: &Settings) -> anyhow::Result<Made> {
     let exploration = explore_while(&loaded.code, &args.limits(), &|| !interrupt::is_asked());
-    let mut made = Made::of(&exploration);
+    let mut made = Made::new(&exploration);
     let is_fault = |outcome: &Outcome| {
         !outcome.faults.is_empty() || matches!(outcome.ending, Ending::Deadlock(_))
     };
@@ -211,7 +211,7 @@ fn sequential(args: &Args, loaded: &Loaded) -> anyhow::Result<Made> {
     }
     let exploration =
         explore_sequential_while(&loaded.code, &args.limits(), &|| !interrupt::is_asked());
-    let mut made = Made::of(&exploration);
+    let mut made = Made::new(&exploration);
     for (outcome, choices) in &exploration.outcomes {
         made.add_outcome(&loaded.code, outcome, None);
         made.tell_choices(choices);

@@ -98,7 +98,7 @@ fn a_finding_that_rests_on_reads_of_unknown_writers_is_not_shown_unless_asked_fo
         (&loose["events"], &loose["guarantee"]),
         (&serde_json::json!([2, 4]), &"unordered".into())
     );
-    let witness = serde_json::json!({ "schedule": [1, 3], "then": [2, 4], "loose_reads": 1 });
+    let witness = serde_json::json!({ "schedule": [1, 3], "then": [2, 4], "unknown_reads": 1 });
     assert_eq!(loose["witness"], witness);
 }
 

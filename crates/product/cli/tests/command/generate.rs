@@ -13,7 +13,7 @@ fn a_seed_gives_the_same_bytes_and_another_seed_others() {
 #[test]
 fn every_shape_gives_a_trace_that_is_read_again() {
     let folder = Folder::new();
-    for shape in reweave_workload::Shape::ALL.map(reweave_workload::Shape::word) {
+    for shape in reweave_workload::Shape::ALL.map(reweave_workload::Shape::as_str) {
         for file in ["made.std", "made.rwt"] {
             folder.run(&["generate", "--shape", shape, "--events", "2000", "-o", file]).expect(0);
             let stats = folder.run(&["stats", "--format", "json", file]).expect(0).json();

@@ -1,6 +1,6 @@
 //! Programs that were not built for recording, and programs that start others.
 
-use reweave_trace::Op;
+use reweave_trace::{AccessOp, Op};
 
 use super::harness::{Workshop, has};
 
@@ -60,7 +60,7 @@ fn of_a_program_that_was_not_built_for_us_no_access_is_told() {
             recorded.said
         );
         // What the kernel carries is seen, since calls say so.
-        let is_access = |op: Op| matches!(op, Op::Read(_) | Op::Write(_));
+        let is_access = |op: Op| matches!(op, Op::Access(AccessOp::Read | AccessOp::Write, _));
         let accesses = recorded.trace.events().filter(|(_, event)| is_access(event.op));
         assert_eq!(accesses.count(), 0, "{name}");
     }

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 
 use reweave_format::{Format, ReadOptions};
 use reweave_testkit::soak;
-use reweave_trace::{Op, Trace, TraceBuilder};
+use reweave_trace::{AccessOp, Op, ThreadOp, Trace, TraceBuilder};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -354,10 +354,20 @@ fn without_locks(trace: &Trace) -> Trace {
     for (id, event) in trace.events() {
         let mut thread = |thread| builder.thread(names.threads.name(thread));
         let (own, op) = match event.op {
-            Op::Fork(child) => (thread(event.thread), Op::Fork(thread(child))),
-            Op::Join(child) => (thread(event.thread), Op::Join(thread(child))),
-            Op::Read(var) => (thread(event.thread), Op::Read(builder.var(names.vars.name(var)))),
-            Op::Write(var) => (thread(event.thread), Op::Write(builder.var(names.vars.name(var)))),
+            Op::Thread(ThreadOp::Fork, child) => {
+                (thread(event.thread), Op::Thread(ThreadOp::Fork, thread(child)))
+            }
+            Op::Thread(ThreadOp::Join, child) => {
+                (thread(event.thread), Op::Thread(ThreadOp::Join, thread(child)))
+            }
+            Op::Access(AccessOp::Read, var) => (
+                thread(event.thread),
+                Op::Access(AccessOp::Read, builder.var(names.vars.name(var))),
+            ),
+            Op::Access(AccessOp::Write, var) => (
+                thread(event.thread),
+                Op::Access(AccessOp::Write, builder.var(names.vars.name(var))),
+            ),
             _ => continue,
         };
         let site = builder.site(names.location(event.site));

@@ -1,6 +1,6 @@
 //! Programs behave as they do without us, and however they end, what they did is in the trace.
 
-use reweave_trace::Op;
+use reweave_trace::{AccessOp, Op};
 
 use super::harness::{Behaviour, Recorded, Workshop, compilers};
 
@@ -57,7 +57,7 @@ fn check_last_write(what: &str, recorded: &Recorded) {
     let main = names.threads.get("main").expect("the first thread did something");
     let last = names.vars.get("last").unwrap_or_else(|| panic!("{what}: `last` is shared"));
     let mut written = recorded.trace.events().filter(|(_, event)| {
-        event.thread == main && matches!(event.op, Op::Write(var) if var == last)
+        event.thread == main && matches!(event.op, Op::Access(AccessOp::Write, var) if var == last)
     });
     let line = written.next_back().and_then(|(_, event)| names.line(event.site));
     assert_eq!(line, Some(LAST_WRITE), "{what}");
@@ -119,7 +119,7 @@ fn a_program_that_is_stopped_for_a_while_loses_no_turn() {
     });
     let output = folder.reweave(&["record", "-o", "run.rwt", "--", "sh", "stop.sh"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(Behaviour::of(&output).code, Some(0), "{said}");
+    assert_eq!(Behaviour::new(&output).code, Some(0), "{said}");
     assert!(said.contains("of 5 threads kept"), "{said}");
     assert!(!said.contains("slept in a call"), "{said}");
 }
@@ -133,7 +133,7 @@ fn locks_of_the_loader_and_of_allocators_keep_nobody_waiting() {
             command.args(["60", env!("CARGO_BIN_EXE_reweave"), "record", "-o", "run.rwt"]);
             command.args(["--mode", mode, "--seed", &seed.to_string(), "--", "./loader"]);
             let output = command.output().expect("the command starts");
-            let behaviour = Behaviour::of(&output);
+            let behaviour = Behaviour::new(&output);
             assert_eq!((behaviour.code, &*behaviour.printed), (Some(0), "6\n"), "{mode} {seed}");
             assert_eq!(folder.findings(), [] as [&str; 0], "{mode} {seed}");
         }

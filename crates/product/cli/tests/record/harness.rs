@@ -46,7 +46,7 @@ pub(crate) struct Behaviour {
 
 impl Behaviour {
     /// As a shell tells it: a program that a signal ended has 128 and the signal's number.
-    pub(crate) fn of(output: &Output) -> Self {
+    pub(crate) fn new(output: &Output) -> Self {
         use std::os::unix::process::ExitStatusExt as _;
         let signal = output.status.signal().map(|signal| signal + 128);
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -131,7 +131,7 @@ impl Workshop {
     /// Runs a program of the folder as it is.
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Behaviour {
         let mut command = self.command(self.path(program));
-        Behaviour::of(&command.args(arguments).output().expect("the program starts"))
+        Behaviour::new(&command.args(arguments).output().expect("the program starts"))
     }
 
     /// Records a program of the folder to `run.rwt`, with all accesses.
@@ -148,7 +148,7 @@ impl Workshop {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let read = reweave_format::read(&self.path("run.rwt"), &ReadOptions::default());
         let trace = read.unwrap_or_else(|error| panic!("{words:?}: {error}; {said}")).trace;
-        Recorded { behaviour: Behaviour::of(&output), said, trace }
+        Recorded { behaviour: Behaviour::new(&output), said, trace }
     }
 
     /// What `check` finds in `run.rwt`: the kinds, sorted.
@@ -181,7 +181,7 @@ impl Recorded {
         let names = self.trace.names();
         let shared = self.shared_variables();
         let is_kept = |op: Op| match op {
-            Op::Alloc(object) | Op::Free(object) => {
+            Op::Object(_, object) => {
                 let own = format!("{}+", names.objects.name(object));
                 shared.iter().any(|name| name.starts_with(&own))
             }

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Output, Stdio};
 
 use reweave_testkit::soak;
-use reweave_trace::Op;
+use reweave_trace::{Op, ThreadOp};
 
 use super::harness::{Behaviour, Workshop, compilers, has};
 
@@ -18,7 +18,10 @@ fn many_threads_at_once_and_one_after_the_other() {
             recorded.must_be_whole();
             assert_eq!(recorded.behaviour.printed, format!("{count}\n"));
             assert_eq!(recorded.trace.names().threads.len(), count + 1);
-            let joins = recorded.trace.events().filter(|it| matches!(it.1.op, Op::Join(_)));
+            let joins = recorded
+                .trace
+                .events()
+                .filter(|it| matches!(it.1.op, Op::Thread(ThreadOp::Join, _)));
             assert_eq!(joins.count(), count);
         }
     }

@@ -2,7 +2,7 @@
 
 use reweave_base::IndexVec;
 use reweave_testkit::soak;
-use reweave_trace::{Op, Trace, VarId};
+use reweave_trace::{AccessOp, Op, Trace, VarId};
 
 use super::harness::{Workshop, compilers};
 
@@ -15,14 +15,17 @@ fn contradictions(trace: &Trace) -> (u64, u64) {
     for (id, event) in trace.events() {
         let value = trace.value(id);
         match event.op {
-            Op::Read(var) | Op::AtomicRead(var, _) => {
+            Op::Access(AccessOp::Read | AccessOp::AtomicRead(_), var) => {
                 let Some(value) = value else { continue };
                 reads += 1;
                 wrong += u64::from(last[var].is_some_and(|expected| expected != value));
                 last[var] = Some(value);
             }
             // A write whose value is not known leaves the next read free.
-            Op::Write(var) | Op::AtomicWrite(var, _) | Op::AtomicUpdate(var, _) => {
+            Op::Access(
+                AccessOp::Write | AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_),
+                var,
+            ) => {
                 last[var] = value;
             }
             _ => {}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reweave_analysis::{Finding, Guarantee, Kind};
 use reweave_trace::views::{CriticalSection, Mode};
-use reweave_trace::{EventId, Goal, Op, Trace};
+use reweave_trace::{AccessOp, EventId, Goal, Op, Trace};
 
 use super::circle;
 use super::relations::listed;
@@ -50,7 +50,7 @@ fn locks(site: &Site<'_>) -> String {
 
 /// How to guard `bare`, which is under no lock, against `guarded`, which is under some.
 fn one_sided(trace: &Trace, guarded: EventId, bare: EventId) -> String {
-    let site = Site::of(trace, guarded);
+    let site = Site::new(trace, guarded);
     let [here, there] = [guarded, bare].map(|event| at(trace, event));
     let is_alone = |&&(_, mode): &&(&str, Mode)| mode == Mode::Exclusive;
     match site.locks.iter().find(is_alone) {
@@ -78,7 +78,7 @@ fn one_sided(trace: &Trace, guarded: EventId, bare: EventId) -> String {
 }
 
 fn race(trace: &Trace, first: EventId, second: EventId) -> Vec<String> {
-    let [one, other] = [first, second].map(|event| Site::of(trace, event));
+    let [one, other] = [first, second].map(|event| Site::new(trace, event));
     let [here, there] = [first, second].map(|event| at(trace, event));
     let shared = one.locks.iter().find(|(name, _)| other.locks.iter().any(|(it, _)| it == name));
     let mut fixes = Vec::new();
@@ -117,14 +117,16 @@ fn is_update(trace: &Trace, event: EventId) -> bool {
     let events = trace.thread_events(happening.thread);
     let position = trace.position(event) as usize;
     let other = match happening.op {
-        Op::Write(_) => position.checked_sub(1).and_then(|before| events.get(before)),
-        Op::Read(_) => events.get(position + 1),
+        Op::Access(AccessOp::Write, _) => {
+            position.checked_sub(1).and_then(|before| events.get(before))
+        }
+        Op::Access(AccessOp::Read, _) => events.get(position + 1),
         _ => None,
     };
     other.is_some_and(|&other| {
         let other = trace.event(other);
         let is_same = other.site == happening.site && other.op.var() == happening.op.var();
-        let is_known = Place::of(trace.names().location(happening.site)).is_some();
+        let is_known = Place::new(trace.names().location(happening.site)).is_some();
         is_known && is_same && other.op.is_write() != happening.op.is_write()
     })
 }

@@ -23,7 +23,7 @@ pub fn explanation_html(
     examined: &Examined<'_>,
     reported: &Reported,
 ) -> io::Result<()> {
-    let explanation = Explanation::of(examined.trace, reported);
+    let explanation = Explanation::new(examined.trace, reported);
     let argument = || argument(examined.trace, &explanation);
     explanation_page(out, examined, reported, argument(), |out| {
         write_plain(out, examined, &explanation, &argument())
@@ -138,7 +138,7 @@ fn write_side(out: &mut dyn Write, trace: &Trace, title: &str, side: &Side) -> i
             out,
             "<tr{class}><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{}</td>\
              <td class=\"step\">{}</td><td>{}</td></tr>",
-            markup(it.mark.word()),
+            markup(it.mark.as_str()),
             it.event.number(),
             markup(names.threads.name(event.thread)),
             markup(&names.spell(event.op).to_string()),

@@ -7,7 +7,10 @@
 //! Promised: every link is an edge of happens-before, and a chain is found exactly if the order holds.
 
 use reweave_base::{FxHashMap, IndexVec};
-use reweave_trace::{EventId, LockId, ObjectId, Op, ThreadId, Trace};
+use reweave_trace::{
+    AccessOp, ConditionOp, EventId, LockId, LockOp, ObjectId, ObjectOp, Op, SemaphoreOp, ThreadId,
+    ThreadOp, Trace,
+};
 
 /// What an edge between two threads is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,17 +82,17 @@ impl Search<'_> {
         // One that leaves the lock held, since it was taken more than once, hands nothing over.
         let mut held = self.trace.sections().held(happening.thread, event);
         match happening.op {
-            Op::Release(_) | Op::ReleaseShared(_)
+            Op::Lock(LockOp::Release | LockOp::ReleaseShared, _)
                 if held.all(|section| section.release != Some(event)) => {}
-            Op::Release(lock) => {
+            Op::Lock(LockOp::Release, lock) => {
                 let [alone, any] = self.released.entry(lock).or_default();
                 alone.get_or_insert(event);
                 any.get_or_insert(event);
             }
-            Op::ReleaseShared(lock) => {
+            Op::Lock(LockOp::ReleaseShared, lock) => {
                 _ = self.released.entry(lock).or_default()[1].get_or_insert(event);
             }
-            Op::Alloc(object) => _ = self.born.insert(object, event),
+            Op::Object(ObjectOp::Alloc, object) => _ = self.born.insert(object, event),
             _ => {}
         }
     }
@@ -105,30 +108,38 @@ impl Search<'_> {
         let signals = trace.signals();
         let released = |lock: LockId| self.released.get(&lock).copied().unwrap_or_default();
         match happening.op {
-            Op::Acquire(lock) => released(lock)[1].map(|from| (from, Link::Lock(lock))),
-            Op::AcquireShared(lock) => released(lock)[0].map(|from| (from, Link::Lock(lock))),
-            Op::Join(child) => {
+            Op::Lock(LockOp::Acquire, lock) => {
+                released(lock)[1].map(|from| (from, Link::Lock(lock)))
+            }
+            Op::Lock(LockOp::AcquireShared, lock) => {
+                released(lock)[0].map(|from| (from, Link::Lock(lock)))
+            }
+            Op::Thread(ThreadOp::Join, child) => {
                 let life = trace.lifetime(child);
                 let ends = life.last.and_then(reached).map(|from| (from, Link::End));
                 // A thread that ran nothing ended when it was started.
                 let start = || Some((life.fork.and_then(reached)?, Link::Empty(child)));
                 ends.or_else(start)
             }
-            Op::Wake(_) => {
+            Op::Condition(ConditionOp::Wake, _) => {
                 let notify = signals.stay(event)?.notify.and_then(reached)?;
                 Some((notify, Link::Notify))
             }
-            Op::Arrive(_) | Op::Depart(_) => {
+            Op::Barrier(..) => {
                 let round = signals.round(signals.needed_round(event)?);
                 let arrival = round.arrivals.iter().copied().find_map(reached)?;
                 Some((arrival, Link::Barrier))
             }
-            Op::Take(_) => Some((signals.post(event).and_then(reached)?, Link::Semaphore)),
-            Op::AtomicRead(..) | Op::AtomicUpdate(..) => {
+            Op::Semaphore(SemaphoreOp::Take, _) => {
+                Some((signals.post(event).and_then(reached)?, Link::Semaphore))
+            }
+            Op::Access(AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), _) => {
                 let write = trace.writer(event).and_then(reached)?;
                 trace.event(write).op.is_atomic().then_some((write, Link::Atomic))
             }
-            Op::Free(object) => self.born.get(&object).map(|&birth| (birth, Link::Life)),
+            Op::Object(ObjectOp::Free, object) => {
+                self.born.get(&object).map(|&birth| (birth, Link::Life))
+            }
             _ => None,
         }
     }
@@ -175,7 +186,7 @@ mod tests {
             Shape::ALL.into_iter().flat_map(|(_, shape)| (0..30).map(move |it| (shape, it)));
         for (shape, seed) in shapes {
             let trace = random(shape.events(24), seed);
-            let order = Order::of(&trace);
+            let order = Order::new(&trace);
             let ids: Vec<EventId> = trace.events().map(|(id, _)| id).collect();
             for &second in &ids {
                 for &first in ids.iter().filter(|&&first| first < second) {

@@ -41,7 +41,7 @@ pub(crate) fn verdicts(trace: &Trace, first: EventId, second: EventId) -> Vec<Ve
         },
     ];
     if trace.len() <= CAUSAL_EVENTS_MAX {
-        let order = CausallyPrecedes::of(trace);
+        let order = CausallyPrecedes::new(trace);
         verdicts.push(Verdict {
             relation: "causally-precedes (`cp`)",
             is_ordered: ask(&mut order.clocks()),

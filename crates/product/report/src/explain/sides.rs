@@ -68,7 +68,7 @@ pub(crate) enum Mark {
 
 impl Mark {
     /// How it is spelt.
-    pub(crate) const fn word(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::None => "",
             Self::Fault => ">",
@@ -91,7 +91,7 @@ impl Side {
 
 impl Sides {
     /// What matters of `proof`, on both sides.
-    pub(crate) fn of(trace: &Trace, proof: &Proof, detail: &Detail) -> Self {
+    pub(crate) fn new(trace: &Trace, proof: &Proof, detail: &Detail) -> Self {
         let faults = faults(proof, detail);
         let relevant = relevant(trace, proof, &faults);
         let mut sides = Self {
@@ -107,10 +107,10 @@ impl Sides {
         let Some(detail) = detail.nondeterminism().filter(|detail| detail.read.is_none()) else {
             return;
         };
-        let Some(event) = detail.writer.or(detail.challenger) else { return };
+        let Some(event) = detail.writer.or(detail.interfering) else { return };
         let Some(var) = trace.event(event).op.var() else { return };
         let name = trace.names().vars.name(var);
-        let ends = [Seen::of(detail.writer), holds(trace, proof.reordering(), var)];
+        let ends = [Seen::new(detail.writer), holds(trace, proof.reordering(), var)];
         for (side, seen) in [&mut self.observed, &mut self.scheduled].into_iter().zip(ends) {
             let value = seen.write().and_then(|write| known_value(trace, write));
             let value = value.map_or(String::new(), |value| format!(", value {value}"));
@@ -126,7 +126,7 @@ pub(crate) fn faults(proof: &Proof, detail: &Detail) -> BTreeSet<EventId> {
         faults.extend(absent);
     }
     if let Some(detail) = detail.nondeterminism() {
-        faults.extend([detail.writer, detail.read, detail.challenger].into_iter().flatten());
+        faults.extend([detail.writer, detail.read, detail.interfering].into_iter().flatten());
     }
     faults
 }

@@ -6,7 +6,10 @@
 
 use reweave_analysis::Proof;
 use reweave_base::{FxHashMap, IndexVec};
-use reweave_trace::{EventId, Goal, LockId, Op, Reordering, ThreadId, Trace, VarId};
+use reweave_trace::{
+    AccessOp, ConditionOp, EventId, Goal, LockId, LockOp, ObjectOp, Op, Reordering, SemaphoreOp,
+    ThreadId, ThreadOp, Trace, VarId,
+};
 
 use super::circle;
 use crate::schedule::{Seen, base_count, observed, step_in_base, steps};
@@ -104,7 +107,7 @@ impl Reason {
 /// The steps of `proof` that a table of them shows, the last ones if they are many, each with why it
 /// is allowed.
 pub(crate) fn argued(trace: &Trace, proof: &Proof) -> Vec<Step> {
-    let table = Table::of(trace, proof, Extent::ARGUED);
+    let table = Table::new(trace, proof, Extent::ARGUED);
     let shown = table.rows.iter().filter_map(|row| match row {
         Row::Event { label: Label::Step(step) | Label::Fault(step), event, .. } => {
             Some((*step, *event))
@@ -223,10 +226,10 @@ impl<'t> Walk<'t> {
         self.done_count += 1;
         let happening = self.trace.event(event);
         match happening.op {
-            Op::Acquire(lock) => self.take(lock, happening.thread, false),
-            Op::AcquireShared(lock) => self.take(lock, happening.thread, true),
-            Op::Release(lock) => self.give(lock, happening.thread, false),
-            Op::ReleaseShared(lock) => self.give(lock, happening.thread, true),
+            Op::Lock(LockOp::Acquire, lock) => self.take(lock, happening.thread, false),
+            Op::Lock(LockOp::AcquireShared, lock) => self.take(lock, happening.thread, true),
+            Op::Lock(LockOp::Release, lock) => self.give(lock, happening.thread, false),
+            Op::Lock(LockOp::ReleaseShared, lock) => self.give(lock, happening.thread, true),
             op if op.is_write() => {
                 if let Some(var) = op.var() {
                     self.writes[var] = Some(event);
@@ -262,40 +265,48 @@ impl<'t> Walk<'t> {
             cause.and_then(|cause| self.step(cause)).map(reason)
         };
         let reason = match happening.op {
-            Op::Acquire(lock) | Op::AcquireShared(lock) => Some(self.acquire(event, lock)),
-            Op::Release(_) | Op::ReleaseShared(_) => self.release(event),
-            Op::Read(_) | Op::AtomicRead(..) | Op::AtomicUpdate(..) => self.sees(event),
-            Op::LooseRead(_) => Some(Reason::SeesUnknown),
-            Op::Join(child) => {
+            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => {
+                Some(self.acquire(event, lock))
+            }
+            Op::Lock(LockOp::Release | LockOp::ReleaseShared, _) => self.release(event),
+            Op::Access(AccessOp::Read | AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), _) => {
+                self.sees(event)
+            }
+            Op::Access(AccessOp::UnknownRead, _) => Some(Reason::SeesUnknown),
+            Op::Thread(ThreadOp::Join, child) => {
                 let last = trace.lifetime(child).last;
                 Some(Reason::Ended(child, last.and_then(|last| self.step(last))))
             }
-            Op::Wake(_) => at(signals.stay(event).and_then(|stay| stay.notify), Reason::Notified),
-            Op::Timeout(_) => Some(Reason::TimesOut),
-            Op::Notify(_) | Op::NotifyAll(_) => match signals.woken(event).len() {
-                0 => None,
-                count => Some(Reason::Wakes(count)),
-            },
-            Op::Arrive(_) | Op::Depart(_) => {
+            Op::Condition(ConditionOp::Wake, _) => {
+                at(signals.stay(event).and_then(|stay| stay.notify), Reason::Notified)
+            }
+            Op::Condition(ConditionOp::Timeout, _) => Some(Reason::TimesOut),
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
+                match signals.woken(event).len() {
+                    0 => None,
+                    count => Some(Reason::Wakes(count)),
+                }
+            }
+            Op::Barrier(..) => {
                 let round = signals.needed_round(event).map(|round| signals.round(round));
                 let arrivals = round.map_or(&[][..], |round| &round.arrivals);
                 arrivals.iter().filter_map(|&it| self.step(it)).max().map(Reason::Arrived)
             }
-            Op::Take(semaphore) => match trace.declared().start(semaphore) {
-                Some(_) => Some(Reason::AboveZero),
-                None => at(signals.post(event), Reason::Posted),
-            },
-            Op::Free(_)
-            | Op::Write(_)
-            | Op::AtomicWrite(..)
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+                match trace.declared().start(semaphore) {
+                    Some(_) => Some(Reason::AboveZero),
+                    None => at(signals.post(event), Reason::Posted),
+                }
+            }
+            Op::Object(ObjectOp::Free, _)
+            | Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), _)
             | Op::Fence(_)
-            | Op::Request(_)
-            | Op::Fork(_)
-            | Op::Wait(_)
-            | Op::Post(_)
-            | Op::Alloc(_)
-            | Op::Begin(_)
-            | Op::End(_)
+            | Op::Lock(LockOp::Request, _)
+            | Op::Thread(ThreadOp::Fork, _)
+            | Op::Condition(ConditionOp::Wait, _)
+            | Op::Semaphore(SemaphoreOp::Post, _)
+            | Op::Object(ObjectOp::Alloc, _)
+            | Op::Block(..)
             | Op::Branch
             | Op::Let(_) => None,
         };
@@ -325,7 +336,7 @@ impl<'t> Walk<'t> {
 
     fn sees(&self, event: EventId) -> Option<Reason> {
         let var = self.trace.event(event).op.var()?;
-        let (seen, saw) = (Seen::of(self.writes[var]), observed(self.trace, event)?);
+        let (seen, saw) = (Seen::new(self.writes[var]), observed(self.trace, event)?);
         Some(if seen == saw { Reason::Sees(seen) } else { Reason::SeesOther(seen, saw) })
     }
 }
@@ -335,25 +346,26 @@ mod tests {
     use super::*;
     use reweave_testkit::generate::{Shape, random};
     use reweave_testkit::oracle::walk;
+    use reweave_trace::BarrierOp;
 
     /// Whether `reason` is so, looked up in the schedule before it.
     fn holds(trace: &Trace, before: &[EventId], step: &Step) -> bool {
         let op = |at: usize| trace.event(before[at - 1]);
         let own = trace.event(step.event);
         let lock_of = |op: Op| match op {
-            Op::Acquire(lock) | Op::AcquireShared(lock) => Some(lock),
-            Op::Release(lock) | Op::ReleaseShared(lock) => Some(lock),
+            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => Some(lock),
+            Op::Lock(LockOp::Release | LockOp::ReleaseShared, lock) => Some(lock),
             _ => None,
         };
         let touches = |event: &EventId| lock_of(trace.event(*event).op) == lock_of(own.op);
-        let gives = |op: Op| matches!(op, Op::Release(_) | Op::ReleaseShared(_));
+        let gives = |op: Op| matches!(op, Op::Lock(LockOp::Release | LockOp::ReleaseShared, _));
         let written = before.iter().rev().copied().find(|&event| {
             let op = trace.event(event).op;
             op.is_write() && op.var() == own.op.var()
         });
         match step.reason {
             Reason::Next | Reason::TimesOut | Reason::SeesUnknown => true,
-            Reason::Started(at) => op(at).op == Op::Fork(own.thread),
+            Reason::Started(at) => op(at).op == Op::Thread(ThreadOp::Fork, own.thread),
             Reason::Untaken => !before.iter().any(touches),
             Reason::GivenBack(thread, at) => {
                 let later = before[at..].iter().filter(|event| touches(event));
@@ -366,18 +378,20 @@ mod tests {
                 .iter()
                 .any(|event| touches(event) && trace.event(*event).thread == own.thread),
             Reason::SharedWith(thread) => {
-                matches!(own.op, Op::AcquireShared(_)) && thread != own.thread
+                matches!(own.op, Op::Lock(LockOp::AcquireShared, _)) && thread != own.thread
             }
             Reason::Gives(at) => {
                 lock_of(op(at).op) == lock_of(own.op) && op(at).thread == own.thread
             }
-            Reason::Sees(seen) => seen == Seen::of(written) && trace.writer(step.event) == written,
+            Reason::Sees(seen) => seen == Seen::new(written) && trace.writer(step.event) == written,
             Reason::SeesOther(..) => false,
             Reason::Ended(thread, at) => {
                 at.is_none_or(|at| op(at).thread == thread)
                     && trace.thread_events(thread).iter().all(|event| before.contains(event))
             }
-            Reason::Notified(at) => matches!(op(at).op, Op::Notify(_) | Op::NotifyAll(_)),
+            Reason::Notified(at) => {
+                matches!(op(at).op, Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _))
+            }
             Reason::Wakes(_) => {
                 let woken = trace.signals().woken(step.event).iter();
                 woken.copied().all(|wait| {
@@ -385,9 +399,9 @@ mod tests {
                     begin.is_some_and(|begin| before.contains(&begin))
                 })
             }
-            Reason::Arrived(at) => matches!(op(at).op, Op::Arrive(_)),
-            Reason::Posted(at) => matches!(op(at).op, Op::Post(_)),
-            Reason::AboveZero => matches!(own.op, Op::Take(_)),
+            Reason::Arrived(at) => matches!(op(at).op, Op::Barrier(BarrierOp::Arrive, _)),
+            Reason::Posted(at) => matches!(op(at).op, Op::Semaphore(SemaphoreOp::Post, _)),
+            Reason::AboveZero => matches!(own.op, Op::Semaphore(SemaphoreOp::Take, _)),
         }
     }
 

@@ -28,7 +28,7 @@ pub fn explanation_text(
     reported: &Reported,
 ) -> io::Result<()> {
     let Examined { path, trace, .. } = examined;
-    let explanation = Explanation::of(trace, reported);
+    let explanation = Explanation::new(trace, reported);
     writeln!(out, "{BOLD}{}{BOLD:#}: {}\n", shown(title(path)), size(trace))?;
     head(out, examined, reported, &mut Telling::new(trace, CODE_AROUND))?;
     for section in &explanation.sections {
@@ -147,7 +147,7 @@ fn lines(trace: &Trace, side: &Side) -> Vec<Line> {
     };
     let thread = |event| clipped(names.threads.name(trace.event(event).thread), CELL_MAX);
     let op = |event| clipped(&names.spell(trace.event(event).op).to_string(), CELL_MAX);
-    let mark_width = events().map(|it| it.mark.word().len()).max().unwrap_or(0);
+    let mark_width = events().map(|it| it.mark.as_str().len()).max().unwrap_or(0);
     let number_width = events().map(|it| it.event.number().to_string().len()).max().unwrap_or(0);
     let thread_width = events().map(|it| thread(it.event).chars().count()).max().unwrap_or(0);
     let op_width = events().map(|it| op(it.event).chars().count()).max().unwrap_or(0);
@@ -155,7 +155,7 @@ fn lines(trace: &Trace, side: &Side) -> Vec<Line> {
         Row::Gap(note) => Line { text: format!("    {note}"), style: DIM },
         Row::End(note) => Line { text: format!("  {}", shown(note)), style: BAD },
         Row::Event(it) => {
-            let (mark, number) = (it.mark.word(), it.event.number());
+            let (mark, number) = (it.mark.as_str(), it.event.number());
             let (thread, op, note) = (thread(it.event), op(it.event), it.note.as_str());
             let text = format!(
                 "  {mark:>mark_width$} {number:>number_width$}  {thread:thread_width$}  \

@@ -58,7 +58,7 @@ fn race(trace: &Trace, finding: &Finding) -> Vec<String> {
 
 /// Why what the two threads hold does not keep them apart.
 fn locks(trace: &Trace, first: EventId, second: EventId) -> String {
-    let [one, other] = [first, second].map(|event| Site::of(trace, event));
+    let [one, other] = [first, second].map(|event| Site::new(trace, event));
     if one.locks.is_empty() && other.locks.is_empty() {
         return "Neither holds a lock.".to_owned();
     }
@@ -156,15 +156,15 @@ fn reach(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
 
 /// What was observed, and what the schedule gives instead, if there is one.
 fn outcome(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
-    let saw = Seen::of(detail.writer);
+    let saw = Seen::new(detail.writer);
     let Some(proof) = finding.evidence.proof() else { return lead(trace, detail) };
     let reordering = proof.reordering();
-    let var = detail.writer.or(detail.challenger).and_then(|write| trace.event(write).op.var());
+    let var = detail.writer.or(detail.interfering).and_then(|write| trace.event(write).op.var());
     let now = match detail.read {
         Some(read) => sees(trace, reordering, read),
         None => var.map(|var| holds(trace, reordering, var)),
     };
-    let now = now.unwrap_or_else(|| Seen::of(detail.challenger));
+    let now = now.unwrap_or_else(|| Seen::new(detail.interfering));
     match detail.read {
         Some(read) => format!(
             "With the same input, what event {} sees is left to the schedule: it saw {saw}, and can \
@@ -181,11 +181,11 @@ fn outcome(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String 
 
 /// What was observed, and what nothing but the order of events gives instead.
 fn lead(trace: &Trace, detail: &Nondeterminism) -> String {
-    let saw = Seen::of(detail.writer);
-    let other = Seen::of(detail.challenger);
+    let saw = Seen::new(detail.writer);
+    let other = Seen::new(detail.interfering);
     let number = detail.read.map_or(0, EventId::number);
     let unknown = "is left to the schedule is not known";
-    match Lead::of(detail) {
+    match Lead::new(detail) {
         Lead::Between => format!(
             "Whether what event {number} sees {unknown}: it saw {saw}, and {other} could come in \
              between {BY_ORDER_ALONE}."

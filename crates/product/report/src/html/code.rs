@@ -72,7 +72,7 @@ impl<'a> Code<'a> {
 
     fn entry(&mut self, location: &str, strings: &mut Strings) -> PlaceEntry {
         let name = strings.id(&place(location));
-        let Some(at) = Place::of(location) else { return PlaceEntry::Bare(name) };
+        let Some(at) = Place::new(location) else { return PlaceEntry::Bare(name) };
         if self.bytes > BYTES_MAX {
             let note = strings.id("The code is left out to keep this page small.");
             return PlaceEntry::Full(name, None, at.line, 0, 0, Some(note));

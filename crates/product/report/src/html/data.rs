@@ -86,13 +86,13 @@ pub(super) struct ListEntry(
 
 impl List {
     /// The list of what was found in `examined`.
-    pub(super) fn of(examined: &[Examined<'_>]) -> Self {
+    pub(super) fn new(examined: &[Examined<'_>]) -> Self {
         let mut list = Self {
             heading: "What else these runs could have done".to_owned(),
             is_explanation: false,
             chunk: CHUNK,
-            kinds: Kind::ALL.map(Kind::word),
-            guarantees: GUARANTEES.map(|it| (it.word(), it.meaning())),
+            kinds: Kind::ALL.map(Kind::as_str),
+            guarantees: GUARANTEES.map(|it| (it.as_str(), it.meaning())),
             traces: examined.iter().map(trace_entry).collect(),
             strings: Vec::new(),
             findings: Vec::new(),
@@ -117,7 +117,7 @@ impl List {
         let findings = vec![list_entry(&mut strings, examined, reported, (0, 0, 0))];
         let outcome = reweave_analysis::Outcome::default();
         let empty = Examined { outcome: &outcome, ..*examined };
-        let mut list = Self::of(&[empty]);
+        let mut list = Self::new(&[empty]);
         list.traces[0].summary = String::new();
         Self { is_explanation: true, findings, strings: strings.all, ..list }
     }
@@ -162,7 +162,7 @@ fn trace_entry(examined: &Examined<'_>) -> TraceEntry {
     let Examined { path, trace, outcome, set_aside, .. } = *examined;
     let coverage = accounts(outcome).map(|(coverage, left_out)| CoverageEntry {
         counters: counters(coverage),
-        incomplete: coverage.truncated.map(|reason| reason.word()),
+        incomplete: coverage.truncated.map(|reason| reason.as_str()),
         left_out,
     });
     TraceEntry {
@@ -365,7 +365,7 @@ pub(crate) struct Part {
 impl Chunk {
     /// What there is to say of `findings`, which are of `examined` and its `legend`; `argument` is
     /// that for the only one.
-    pub(super) fn of(
+    pub(super) fn new(
         examined: &Examined<'_>,
         legend: &Legend<'_>,
         findings: &[Reported],
@@ -407,12 +407,12 @@ impl Builder<'_> {
     fn finding(&mut self, reported: &Reported) -> FindingEntry {
         let (trace, finding) = (self.examined.trace, &reported.finding);
         let proof = finding.evidence.proof();
-        let slice = Slice::of(trace, finding, self.reach);
+        let slice = Slice::new(trace, finding, self.reach);
         // Numbers go by what was observed, whatever order is drawn first.
         for event in slice.events() {
             self.event(event);
         }
-        let picture = Picture::of(trace, finding, crate::table::Extent::BRIEF);
+        let picture = Picture::new(trace, finding, crate::table::Extent::BRIEF);
         let (confirmed, not_confirmed) = replayed_entry(self.examined.replayed(&reported.id));
         FindingEntry {
             fingerprint: reported.fingerprint.to_string(),
@@ -420,8 +420,8 @@ impl Builder<'_> {
             sites: finding.events.iter().map(|&event| self.site(event)).collect(),
             legend: self.legend.lines(finding),
             note: instances_note(finding),
-            known: finding.detail.state().and_then(|state| known_entry(&Known::of(state))),
-            choices: Choices::of(trace, finding).as_ref().map(choices_entry),
+            known: finding.detail.state().and_then(|state| known_entry(&Known::new(state))),
+            choices: Choices::new(trace, finding).as_ref().map(choices_entry),
             explain: next::explain(&self.examined, reported).map(|it| shown(&it).into_owned()),
             confirm: next::confirm(&self.examined, reported).map(|it| shown(&it).into_owned()),
             argument: None,
@@ -463,7 +463,7 @@ impl Builder<'_> {
 
     fn site(&mut self, event: EventId) -> SiteEntry {
         let trace = self.examined.trace;
-        let site = Site::of(trace, event);
+        let site = Site::new(trace, event);
         self.code.place(site.location, true, &mut self.strings);
         let function = site.function().map(|name| self.strings.id(name));
         let holding = self.strings.id(&holding_since(trace, event));
@@ -493,9 +493,9 @@ impl Builder<'_> {
             space => names.name(space, operand),
         };
         let (spelled, usual) =
-            (names.spell(event.op).to_string(), format!("{}({operand})", kind.word()));
+            (names.spell(event.op).to_string(), format!("{}({operand})", kind.as_str()));
         let other = match event.op {
-            Op::Fork(thread) | Op::Join(thread) => Some(thread),
+            Op::Thread(_, thread) => Some(thread),
             _ => None,
         };
         let [before, after] = held_around(trace, id);
@@ -506,7 +506,7 @@ impl Builder<'_> {
         EventEntry(
             id.number(),
             self.thread(event.thread),
-            kind.word(),
+            kind.as_str(),
             self.strings.id(operand),
             (spelled != usual).then(|| self.strings.id(&spelled)),
             self.code.place(location, self.reach.is_code_whole, &mut self.strings),

@@ -106,13 +106,13 @@ pub(crate) fn head(
         prose(&finding.message)
     )?;
     match finding.detail.state() {
-        Some(state) => write_known(out, &Known::of(state))?,
+        Some(state) => write_known(out, &Known::new(state))?,
         None => write_sites(out, trace, finding)?,
     }
     for line in legend.lines(finding) {
         writeln!(out, "<p class=\"soft\">{}.</p>", markup(&line))?;
     }
-    if let Some(choices) = Choices::of(trace, finding) {
+    if let Some(choices) = Choices::new(trace, finding) {
         write_choices(out, &choices)?;
     }
     if let Some(note) = instances_note(finding) {
@@ -125,7 +125,7 @@ pub(crate) fn head(
 fn write_sites(out: &mut dyn Write, trace: &Trace, finding: &Finding) -> io::Result<()> {
     writeln!(out, "<ul>")?;
     for &event in &finding.events {
-        let site = Site::of(trace, event);
+        let site = Site::new(trace, event);
         let (thread, op) = (markup(site.thread), markup(&site.op));
         write!(out, "<li>event {}, {thread}: <code>{op}</code>", site.number)?;
         if !site.place().is_empty() {
@@ -198,7 +198,7 @@ pub(crate) fn evidence(
     extent: Extent,
 ) -> io::Result<()> {
     let accepted = finding.evidence.proof();
-    match (Picture::of(trace, finding, extent), accepted) {
+    match (Picture::new(trace, finding, extent), accepted) {
         (Some(picture), _) => {
             writeln!(out, "<p>{}</p>", picture.heading)?;
             write_table(out, &picture.table)?;
@@ -208,7 +208,7 @@ pub(crate) fn evidence(
         }
         (None, Some(accepted)) => {
             writeln!(out, "<p>{}</p>", heading(accepted))?;
-            write_table(out, &Table::of(trace, accepted, extent))?;
+            write_table(out, &Table::new(trace, accepted, extent))?;
         }
         (None, None) => {}
     }
@@ -242,7 +242,7 @@ fn write_table(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
         };
         let (op, location) = table.cell(event);
         let class = if label.is_fault() { " class=\"fault\"" } else { "" };
-        write!(out, "<tr{class}><td class=\"number\">{}</td>", markup(&label.word()))?;
+        write!(out, "<tr{class}><td class=\"number\">{}</td>", markup(&label.as_str()))?;
         write!(out, "<td class=\"number\">{}</td>", event.number())?;
         for other in 0..table.threads.len() {
             let text = if other == column { markup(&op) } else { String::new() };

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use reweave_analysis::{Finding, Proof};
-use reweave_trace::{EventId, Goal, Op, Trace};
+use reweave_trace::{EventId, Goal, LockOp, Op, Trace};
 
 use crate::explain::faults;
 use crate::schedule::{Seen, numbered, observed, sees, steps, steps_count, steps_of};
@@ -103,7 +103,7 @@ pub(crate) enum Role {
 
 impl Slice {
     /// What is drawn for `finding`.
-    pub(crate) fn of(trace: &Trace, finding: &Finding, reach: Reach) -> Self {
+    pub(crate) fn new(trace: &Trace, finding: &Finding, reach: Reach) -> Self {
         if finding.detail.state().is_some() {
             return Self::of_state(trace, finding, reach);
         }
@@ -123,7 +123,7 @@ impl Slice {
     /// The events around a state. Where no run is known that reaches it, it is drawn through what was
     /// observed alone.
     fn of_state(trace: &Trace, finding: &Finding, reach: Reach) -> Self {
-        let Some(picture) = Picture::of(trace, finding, reach.state) else {
+        let Some(picture) = Picture::new(trace, finding, reach.state) else {
             return Self::default();
         };
         let mut predicted: Vec<Row> = Vec::new();
@@ -208,17 +208,21 @@ fn handed_over(trace: &Trace, first: EventId, second: EventId) -> Vec<EventId> {
     let after = &after[start..after.len().min(start + NEAR)];
     let before = &before[end.saturating_sub(NEAR)..end];
     for &given in after.iter().filter(|&&event| event < second) {
-        let (Op::Release(lock) | Op::ReleaseShared(lock)) = trace.event(given).op else { continue };
+        let Op::Lock(LockOp::Release | LockOp::ReleaseShared, lock) = trace.event(given).op else {
+            continue;
+        };
         let takes = |event: &&EventId| {
             let op = trace.event(**event).op;
-            **event > given && matches!(op, Op::Acquire(it) | Op::AcquireShared(it) if it == lock)
+            **event > given
+                && matches!(op, Op::Lock(LockOp::Acquire | LockOp::AcquireShared, it) if it == lock)
         };
         let Some(&taken) = before.iter().find(takes) else { continue };
         let mut held = trace.sections().held(threads[0], given);
         let taking = held.find(|section| section.lock == lock).map(|section| section.acquire);
         let gives = |event: &&EventId| {
             let op = trace.event(**event).op;
-            **event > taken && matches!(op, Op::Release(it) | Op::ReleaseShared(it) if it == lock)
+            **event > taken
+                && matches!(op, Op::Lock(LockOp::Release | LockOp::ReleaseShared, it) if it == lock)
         };
         let giving = before.iter().find(gives).copied();
         return [taking, Some(given), Some(taken), giving].into_iter().flatten().collect();

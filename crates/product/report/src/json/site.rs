@@ -37,10 +37,10 @@ struct HeldEntry<'a> {
 }
 
 impl<'a> SiteEntry<'a> {
-    pub(super) fn of(trace: &'a Trace, event: EventId) -> Self {
-        let site = Site::of(trace, event);
-        let place = Place::of(site.location);
-        let held = |&(lock, mode): &(&'a str, Mode)| HeldEntry { lock, mode: mode.word() };
+    pub(super) fn new(trace: &'a Trace, event: EventId) -> Self {
+        let site = Site::new(trace, event);
+        let place = Place::new(site.location);
+        let held = |&(lock, mode): &(&'a str, Mode)| HeldEntry { lock, mode: mode.as_str() };
         Self {
             event: site.number,
             thread: site.thread,

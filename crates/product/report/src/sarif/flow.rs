@@ -1,7 +1,9 @@
 //! A schedule as a code flow: what matters of each thread, and when it happens.
 
 use reweave_analysis::{Finding, Proof};
-use reweave_trace::{EventId, Op, ThreadId, Trace};
+use reweave_trace::{
+    BlockOp, EventId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadId, ThreadOp, Trace,
+};
 
 use crate::heading;
 use crate::schedule::steps_count;
@@ -18,7 +20,7 @@ const STEPS_MAX: usize = 1_000;
 /// The schedule of `finding`, as much of it as `extent` says; none if it has none.
 pub(super) fn of<'t>(trace: &'t Trace, finding: &Finding, extent: Extent) -> Option<CodeFlow<'t>> {
     let proof = finding.evidence.proof()?;
-    let table = Table::of(trace, proof, extent);
+    let table = Table::new(trace, proof, extent);
     let mut flows: Vec<(ThreadId, Vec<FlowLocation>)> =
         table.threads.iter().map(|&thread| (thread, Vec::new())).collect();
     // What matters most is at the end.
@@ -33,12 +35,12 @@ pub(super) fn of<'t>(trace: &'t Trace, finding: &Finding, extent: Extent) -> Opt
     let thread_flows: Vec<ThreadFlow<'t>> = flows
         .map(|(thread, locations)| ThreadFlow { id: shown(names.name(thread)), locations })
         .collect();
-    let message = Text::of(heading(proof).trim_end_matches(':'));
+    let message = Text::new(heading(proof).trim_end_matches(':'));
     (!thread_flows.is_empty()).then_some(CodeFlow { message, thread_flows })
 }
 
 fn step(trace: &Trace, proof: &Proof, label: Label, event: EventId) -> FlowLocation {
-    let site = Site::of(trace, event);
+    let site = Site::new(trace, event);
     // What is next at the end is next together.
     let end = steps_count(proof.reordering()) + 1;
     let (order, what) = match label {
@@ -63,32 +65,20 @@ fn step(trace: &Trace, proof: &Proof, label: Label, event: EventId) -> FlowLocat
 /// What kind of step an operation is, in the words that SARIF proposes.
 fn kinds(op: Op) -> Vec<&'static str> {
     match op {
-        Op::Read(_)
-        | Op::Write(_)
-        | Op::LooseRead(_)
-        | Op::AtomicRead(..)
-        | Op::AtomicWrite(..)
-        | Op::AtomicUpdate(..)
-        | Op::Fence(_) => vec!["memory"],
-        Op::Acquire(_) | Op::AcquireShared(_) => vec!["acquire", "lock"],
-        Op::Release(_) | Op::ReleaseShared(_) => vec!["release", "lock"],
-        Op::Request(_) => vec!["lock"],
-        Op::Fork(_) => vec!["call"],
-        Op::Join(_) => vec!["return"],
-        Op::Alloc(_) => vec!["acquire", "memory"],
-        Op::Free(_) => vec!["release", "memory"],
-        Op::Begin(_) => vec!["enter", "scope"],
-        Op::End(_) => vec!["exit", "scope"],
+        Op::Access(..) | Op::Fence(_) => vec!["memory"],
+        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => vec!["acquire", "lock"],
+        Op::Lock(LockOp::Release | LockOp::ReleaseShared, _) => vec!["release", "lock"],
+        Op::Lock(LockOp::Request, _) => vec!["lock"],
+        Op::Thread(ThreadOp::Fork, _) => vec!["call"],
+        Op::Thread(ThreadOp::Join, _) => vec!["return"],
+        Op::Object(ObjectOp::Alloc, _) => vec!["acquire", "memory"],
+        Op::Object(ObjectOp::Free, _) => vec!["release", "memory"],
+        Op::Block(BlockOp::Begin, _) => vec!["enter", "scope"],
+        Op::Block(BlockOp::End, _) => vec!["exit", "scope"],
         Op::Branch => vec!["branch"],
         Op::Let(_) => vec!["value"],
-        Op::Take(_) => vec!["acquire", "resource"],
-        Op::Post(_) => vec!["release", "resource"],
-        Op::Wait(_)
-        | Op::Wake(_)
-        | Op::Timeout(_)
-        | Op::Notify(_)
-        | Op::NotifyAll(_)
-        | Op::Arrive(_)
-        | Op::Depart(_) => vec!["resource"],
+        Op::Semaphore(SemaphoreOp::Take, _) => vec!["acquire", "resource"],
+        Op::Semaphore(SemaphoreOp::Post, _) => vec!["release", "resource"],
+        Op::Condition(..) | Op::Barrier(..) => vec!["resource"],
     }
 }

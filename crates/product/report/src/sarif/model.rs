@@ -219,7 +219,7 @@ pub(super) struct Text {
 
 impl Text {
     /// The message `text`, in which nothing is to be taken for a link.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         let text = match text.contains("](") {
             true => text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]"),
             false => text.to_owned(),

@@ -24,7 +24,7 @@ pub(super) fn artifact(name: &str) -> ArtifactLocation {
 
 /// The line of a file that `location` names, if it names one.
 fn physical(location: &str) -> Option<PhysicalLocation> {
-    let place = Place::of(location)?;
+    let place = Place::new(location)?;
     let region = Region { start_line: place.line, start_column: place.column };
     Some(PhysicalLocation { artifact_location: artifact(place.file), region: Some(region) })
 }
@@ -48,7 +48,7 @@ pub(super) fn location(site: &Site<'_>, path: Option<&str>, message: Option<&str
         id: None,
         physical_location: physical.or_else(|| path.and_then(in_trace)),
         logical_locations: logical,
-        message: message.map(Text::of),
+        message: message.map(Text::new),
     }
 }
 
@@ -68,7 +68,7 @@ fn function_named(function: &str) -> LogicalLocation {
 /// The calls that led to `site`; none if they are not known.
 pub(super) fn stack(site: &Site<'_>) -> Option<Stack> {
     let frame = |text: &&str| {
-        let frame = Frame::of(text);
+        let frame = Frame::new(text);
         // Where the C library was built is nowhere in the program's own folder.
         let is_own = !stack::is_of_library(text);
         StackFrame {
@@ -82,5 +82,5 @@ pub(super) fn stack(site: &Site<'_>) -> Option<Stack> {
     };
     let frames: Vec<StackFrame> = site.stack.iter().take(FRAMES_MAX).map(frame).collect();
     let who = format!("event {}, {}: {}", site.number, site.thread, site.op);
-    (!frames.is_empty()).then(|| Stack { message: Text::of(&shown(&who)), frames })
+    (!frames.is_empty()).then(|| Stack { message: Text::new(&shown(&who)), frames })
 }

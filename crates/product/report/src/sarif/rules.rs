@@ -30,10 +30,10 @@ fn entry(kind: Kind) -> RuleEntry {
     let mut tags = vec!["concurrency", "correctness"];
     tags.extend(rule.weaknesses);
     RuleEntry {
-        id: kind.word(),
+        id: kind.as_str(),
         name: rule.name,
-        short_description: Text::of(rule.short),
-        full_description: Text::of(rule.full),
+        short_description: Text::new(rule.short),
+        full_description: Text::new(rule.full),
         help: Help { text: rule.help, markdown: rule.help },
         default_configuration: Configuration { level: "error" },
         properties: RuleProperties { tags, precision: "high" },

@@ -15,7 +15,7 @@ mod driver;
 mod pages;
 
 use reweave_report::{Examined, Sources};
-use reweave_trace::{Op, TraceBuilder};
+use reweave_trace::{AccessOp, LockOp, Op, TraceBuilder};
 use serde_json::json;
 
 use driver::Browser;
@@ -197,9 +197,9 @@ fn hostile_names_are_text() {
     let lock = builder.lock("<svg onload=alert(3)>");
     for (thread, location) in threads.into_iter().zip(["moved/bad.c:2", "missing.c:7"]) {
         let site = builder.site(location);
-        builder.push(thread, Op::Write(var), site);
-        builder.push(thread, Op::Acquire(lock), site);
-        builder.push(thread, Op::Release(lock), site);
+        builder.push(thread, Op::Access(AccessOp::Write, var), site);
+        builder.push(thread, Op::Lock(LockOp::Acquire, lock), site);
+        builder.push(thread, Op::Lock(LockOp::Release, lock), site);
     }
     let trace = builder.finish().unwrap();
     let outcome = pages::found(&trace, &["races.hb"]);

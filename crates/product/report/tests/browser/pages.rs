@@ -158,7 +158,7 @@ pub(crate) fn state() -> (Trace, Outcome) {
         evidence: proof.map_or(Evidence::Unordered, Evidence::Schedule),
         detail: Detail::State(Box::new(state)),
     };
-    let fingerprint = Fingerprint::of(&trace, &finding);
+    let fingerprint = Fingerprint::new(&trace, &finding);
     let findings = vec![Reported { id: "P1".to_owned(), fingerprint, finding }];
     (trace, Outcome { findings, ..Outcome::default() })
 }

@@ -13,7 +13,7 @@ use reweave_intervals::graph;
 use reweave_intervals::{analyse, symbolic};
 use reweave_lang::Source;
 use reweave_testkit::soak;
-use reweave_trace::{Op, Trace};
+use reweave_trace::{AccessOp, Op, Trace};
 use reweave_workflows::ranges::{Assertion, Ranges, RangesError, Request, Verdict, find};
 use reweave_workflows::runs::{Plan, SchedulerKind};
 
@@ -64,8 +64,8 @@ fn by_line<D: Domain>(ranges: &Ranges<D>) -> BTreeMap<(u32, String, bool), D> {
 fn assert_inside<D: Domain>(lines: &BTreeMap<(u32, String, bool), D>, trace: &Trace, text: &str) {
     for (id, event) in trace.events() {
         let (var, is_write) = match event.op {
-            Op::Read(var) | Op::AtomicRead(var, _) => (var, false),
-            Op::Write(var) => (var, true),
+            Op::Access(AccessOp::Read | AccessOp::AtomicRead(_), var) => (var, false),
+            Op::Access(AccessOp::Write, var) => (var, true),
             _ => continue,
         };
         let line = line(trace.names().location(event.site));

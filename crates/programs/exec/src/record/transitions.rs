@@ -2,8 +2,8 @@
 
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_trace::{
-    Binary, EventId, Expr, ExprId, LocalId, LockId, Op, PointId, Program, ThreadId, Transition,
-    Unary, VarId,
+    AccessOp, Binary, EventId, Expr, ExprId, LocalId, LockId, LockOp, Op, PointId, Program,
+    ThreadId, Transition, Unary, VarId,
 };
 
 use super::Recorder;
@@ -131,10 +131,10 @@ impl Recorder<'_> {
         let at = self.addresses[place];
         let fails = match op {
             Op::Branch => self.builder.value_at(EventId::from_index(place)) == Some(0),
-            op => matches!(op, Op::AtomicRead(..)),
+            op => matches!(op, Op::Access(AccessOp::AtomicRead(_), _)),
         };
         let lock = match op {
-            Op::Acquire(lock) | Op::Release(lock) | Op::Request(lock) => Some(lock),
+            Op::Lock(LockOp::Acquire | LockOp::Release | LockOp::Request, lock) => Some(lock),
             _ => None,
         };
         let variant = (op.var(), lock, fails);

@@ -8,7 +8,7 @@
 //! on their order is no race, but is what a specification must allow for.
 
 use reweave_base::{FxHashMap, FxHashSet, Id, Rng};
-use reweave_trace::{Op, SiteId, ThreadId, Trace, VarId};
+use reweave_trace::{LockOp, Op, SiteId, ThreadId, Trace, VarId};
 
 use super::{Scheduler, View};
 use crate::observe::ThreadNumber;
@@ -35,7 +35,7 @@ struct Access {
 impl Candidates {
     /// The candidates that `trace`, of an earlier run, shows.
     #[must_use]
-    pub fn of(trace: &Trace) -> Self {
+    pub fn new(trace: &Trace) -> Self {
         let mut candidates = Self::default();
         for accesses in accesses(trace).values() {
             for (number, left) in accesses.iter().enumerate() {
@@ -88,8 +88,8 @@ fn accesses(trace: &Trace) -> FxHashMap<VarId, Vec<Access>> {
     for (_, event) in trace.events() {
         let held = &mut held[event.thread.index()];
         match event.op {
-            Op::Acquire(lock) => held.push(lock.number()),
-            Op::Release(lock) => {
+            Op::Lock(LockOp::Acquire, lock) => held.push(lock.number()),
+            Op::Lock(LockOp::Release, lock) => {
                 if let Some(place) = held.iter().rposition(|&other| other == lock.number()) {
                     held.remove(place);
                 }

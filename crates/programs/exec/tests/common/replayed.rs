@@ -5,7 +5,8 @@
 
 use reweave_base::{FxHashMap, FxHashSet};
 use reweave_trace::{
-    EventId, Expr, ExprId, LocalId, Op, PointId, Program, ThreadId, Trace, Transition, VarId,
+    AccessOp, EventId, Expr, ExprId, LocalId, Op, PointId, Program, ThreadId, ThreadOp, Trace,
+    Transition, VarId,
 };
 
 #[derive(Default)]
@@ -57,7 +58,7 @@ pub(crate) fn check(trace: &Trace) -> FxHashMap<String, i64> {
         let store = step.store.map(|(var, value)| (var, values.of(program, what.thread, value)));
         values.locals.extend(define.map(|(local, value)| ((what.thread, local), value)));
         values.shared.extend(store);
-        if let Op::Fork(child) = what.op {
+        if let Op::Thread(ThreadOp::Fork, child) = what.op {
             for &local in flow.uses(event) {
                 let value = values.locals.get(&(what.thread, local)).copied().unwrap_or(0);
                 values.locals.insert((child, local), value);
@@ -72,8 +73,12 @@ fn check_value(trace: &Trace, event: EventId, step: &Transition, values: &Values
     let program = trace.program().expect("it was there before");
     let of = |expr| values.of(program, step.thread, expr);
     let expected = match trace.event(event).op {
-        Op::Read(var) | Op::AtomicRead(var, _) => Some(values.shared(program, var)),
-        Op::Write(_) | Op::AtomicUpdate(..) => step.store.map(|(_, value)| of(value)),
+        Op::Access(AccessOp::Read | AccessOp::AtomicRead(_), var) => {
+            Some(values.shared(program, var))
+        }
+        Op::Access(AccessOp::Write | AccessOp::AtomicUpdate(_), _) => {
+            step.store.map(|(_, value)| of(value))
+        }
         Op::Let(_) => match step.assertion {
             Some(condition) => Some(i64::from(of(condition) != 0)),
             None => step.define.map(|(_, value)| of(value)),
@@ -105,9 +110,9 @@ fn check_flow(trace: &Trace, event: EventId, step: &Transition, context: &str) {
     }
     let used: FxHashSet<LocalId> = flow.uses(event).iter().copied().collect();
     match trace.event(event).op {
-        Op::Fork(_) => {}
+        Op::Thread(ThreadOp::Fork, _) => {}
         // A swap that fails does not read the new value, though its outcome decides.
-        Op::AtomicRead(..) => assert!(read.is_subset(&used), "{context}"),
+        Op::Access(AccessOp::AtomicRead(_), _) => assert!(read.is_subset(&used), "{context}"),
         _ => assert_eq!(read, used, "{context}"),
     }
     if let Some((local, _)) = step.define {

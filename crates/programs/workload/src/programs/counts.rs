@@ -1,7 +1,7 @@
 //! How large a run is, in the columns of the published table.
 
 use reweave_base::{FxHashSet, Id};
-use reweave_trace::{NameKind, Op, OpKind, Trace, VarId};
+use reweave_trace::{AccessOp, NameKind, Op, OpKind, Trace, VarId};
 
 use super::Program;
 
@@ -30,7 +30,7 @@ pub struct Counts {
 impl Counts {
     /// Those of `trace`.
     #[must_use]
-    pub fn of(trace: &Trace) -> Self {
+    pub fn new(trace: &Trace) -> Self {
         let mut counts = Self {
             threads: trace.names().threads.len() as u64,
             events: trace.len() as u64,
@@ -55,7 +55,9 @@ impl Counts {
         for var in (0..trace.names().vars.len()).map(VarId::from_index) {
             let accesses = trace.accesses(var);
             let ops = || accesses.iter().map(|&access| trace.event(access).op);
-            let reads = ops().filter(|op| op.is_read() && !matches!(op, Op::LooseRead(_))).count();
+            let reads = ops()
+                .filter(|op| op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _)))
+                .count();
             let writes = ops().filter(|op| op.is_write()).count();
             let updates = ops().filter(|op| op.is_read() && op.is_write()).count();
             counts.accesses += accesses.len() as u64;

@@ -20,7 +20,8 @@ use std::task::{Context, Poll, Waker};
 
 use reweave_base::{Id, IndexVec, Rng};
 use reweave_trace::{
-    ConditionId, LocalId, LockId, Op, SiteId, ThreadId, Trace, TraceBuilder, VarId,
+    AccessOp, ConditionId, ConditionOp, LocalId, LockId, LockOp, Op, SiteId, ThreadId, ThreadOp,
+    Trace, TraceBuilder, VarId,
 };
 
 type Body = Pin<Box<dyn Future<Output = ()>>>;
@@ -175,51 +176,57 @@ impl State {
     fn answer(&mut self, thread: ThreadId, request: Request, site: SiteId) {
         match request {
             Request::Read(var) => {
-                self.builder.push(thread, Op::Read(var), site);
+                self.builder.push(thread, Op::Access(AccessOp::Read, var), site);
                 self.builder.value(self.memory[var]);
                 self.threads[thread].answer = self.memory[var];
             }
             Request::Write(var, value) => {
-                self.builder.push(thread, Op::Write(var), site);
+                self.builder.push(thread, Op::Access(AccessOp::Write, var), site);
                 self.builder.value(value);
                 self.memory[var] = value;
             }
             Request::Lock(lock) => {
-                self.builder.push(thread, Op::Acquire(lock), site);
+                self.builder.push(thread, Op::Lock(LockOp::Acquire, lock), site);
                 self.holders[lock] = Some(thread);
             }
             Request::Unlock(lock) => self.unlock(thread, lock, site),
             Request::Wait(condition, lock) => {
                 self.unlock(thread, lock, site);
-                self.builder.push(thread, Op::Wait(condition), site);
+                self.builder.push(thread, Op::Condition(ConditionOp::Wait, condition), site);
                 self.threads[thread].is_woken = false;
                 self.waiting[condition].push_back(thread);
             }
             Request::Wake(condition, lock) | Request::WakeOrTimeout(condition, lock) => {
                 let is_woken = self.threads[thread].is_woken;
                 self.waiting[condition].retain(|&other| other != thread);
-                let end = if is_woken { Op::Wake(condition) } else { Op::Timeout(condition) };
+                let end = if is_woken {
+                    Op::Condition(ConditionOp::Wake, condition)
+                } else {
+                    Op::Condition(ConditionOp::Timeout, condition)
+                };
                 self.builder.push(thread, end, site);
-                self.builder.push(thread, Op::Acquire(lock), site);
+                self.builder.push(thread, Op::Lock(LockOp::Acquire, lock), site);
                 self.holders[lock] = Some(thread);
             }
             Request::Notify(condition) => {
-                self.builder.push(thread, Op::Notify(condition), site);
+                self.builder.push(thread, Op::Condition(ConditionOp::Notify, condition), site);
                 if let Some(woken) = self.waiting[condition].pop_front() {
                     self.threads[woken].is_woken = true;
                 }
             }
             Request::NotifyAll(condition) => {
-                self.builder.push(thread, Op::NotifyAll(condition), site);
+                self.builder.push(thread, Op::Condition(ConditionOp::NotifyAll, condition), site);
                 while let Some(woken) = self.waiting[condition].pop_front() {
                     self.threads[woken].is_woken = true;
                 }
             }
             Request::Fork(child) => {
-                self.builder.push(thread, Op::Fork(child), site);
+                self.builder.push(thread, Op::Thread(ThreadOp::Fork, child), site);
                 self.threads[child].is_forked = true;
             }
-            Request::Join(child) => self.builder.push(thread, Op::Join(child), site),
+            Request::Join(child) => {
+                self.builder.push(thread, Op::Thread(ThreadOp::Join, child), site)
+            }
             Request::Local => self.builder.push(thread, Op::Let(self.local), site),
             Request::Branch => self.builder.push(thread, Op::Branch, site),
         }
@@ -227,7 +234,7 @@ impl State {
 
     fn unlock(&mut self, thread: ThreadId, lock: LockId, site: SiteId) {
         assert_eq!(self.holders[lock], Some(thread), "a program gives back what it holds");
-        self.builder.push(thread, Op::Release(lock), site);
+        self.builder.push(thread, Op::Lock(LockOp::Release, lock), site);
         self.holders[lock] = None;
     }
 }

@@ -73,7 +73,7 @@ impl Monitored {
 
     /// What it is called in the published table.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Banking => "banking",
             Self::SetFaulty => "set (faulty)",

@@ -1,7 +1,7 @@
 //! What holds of the runs of every program.
 
 use reweave_base::IndexVec;
-use reweave_trace::{Event, EventId, Op, Trace, VarId};
+use reweave_trace::{Event, EventId, LockOp, Op, ThreadOp, Trace, VarId};
 
 fn events(trace: &Trace) -> Vec<(String, String, Option<i64>)> {
     let line = |(id, event): (EventId, Event)| {
@@ -24,10 +24,10 @@ pub(crate) fn ends(name: &str, trace: &Trace) {
     let count =
         |wanted: fn(Op) -> bool| trace.events().filter(|(_, event)| wanted(event.op)).count();
     let children = trace.names().threads.len() - 1;
-    assert_eq!(count(|op| matches!(op, Op::Fork(_))), children, "{name}");
-    assert_eq!(count(|op| matches!(op, Op::Join(_))), children, "{name}");
-    let acquires = count(|op| matches!(op, Op::Acquire(_)));
-    assert_eq!(acquires, count(|op| matches!(op, Op::Release(_))), "{name}");
+    assert_eq!(count(|op| matches!(op, Op::Thread(ThreadOp::Fork, _))), children, "{name}");
+    assert_eq!(count(|op| matches!(op, Op::Thread(ThreadOp::Join, _))), children, "{name}");
+    let acquires = count(|op| matches!(op, Op::Lock(LockOp::Acquire, _)));
+    assert_eq!(acquires, count(|op| matches!(op, Op::Lock(LockOp::Release, _))), "{name}");
 }
 
 /// Accesses have values, and reads those of the writes that they saw; of what nobody has written, all

@@ -23,7 +23,7 @@ pub struct Cell {
 /// address.
 #[must_use]
 pub fn cells_of(events: &[(u32, Event)], place: usize) -> Vec<Cell> {
-    let Some(access) = Access::of(&events[place].1) else { return Vec::new() };
+    let Some(access) = Access::new(&events[place].1) else { return Vec::new() };
     let mut cells = Vec::new();
     let mut begin = access.start;
     while begin < access.end {
@@ -89,7 +89,7 @@ fn accesses_of_lifetime(
             (true, false) => lifetime.clear(),
             (false, _) => {}
         }
-        if let Some(access) = Access::of(event)
+        if let Some(access) = Access::new(event)
             && (access.start / GRANULE..=(access.end - 1) / GRANULE).contains(&granule)
         {
             lifetime.push((at, *thread, access));

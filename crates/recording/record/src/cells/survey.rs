@@ -150,7 +150,7 @@ impl Survey {
     /// Takes note of the next event.
     #[inline]
     pub fn step(&mut self, thread: u32, event: &Event) {
-        if let Some(access) = Access::of(event) {
+        if let Some(access) = Access::new(event) {
             let touch = Touch {
                 time: self.blocks.time(),
                 segment: self.segments.of(thread),

@@ -4,7 +4,7 @@ use std::io;
 
 use reweave_base::{FxHashMap, FxHashSet};
 use reweave_runtime::wire::{Event, Kind};
-use reweave_trace::{MemoryOrder, ObjectId, Op, VarId};
+use reweave_trace::{AccessOp, MemoryOrder, ObjectId, ObjectOp, Op, VarId};
 
 use super::naming::{at_offset, fresh};
 use super::order::key;
@@ -70,7 +70,7 @@ impl Pass<'_> {
         ahead: &mut Ahead<S>,
     ) -> io::Result<()> {
         let event = current.event;
-        let Some(access) = Access::of(&event) else { return Ok(()) };
+        let Some(access) = Access::new(&event) else { return Ok(()) };
         let time = self.memory.blocks.time();
         let mut value = None;
         let mut is_local = true;
@@ -106,9 +106,9 @@ impl Pass<'_> {
             let op = op_of(&current.event, var, is_loose);
             let (begin, end) = (base + u64::from(begin), base + u64::from(end));
             let value = value.map(|value| part(value, access.start, begin, end));
-            let is_loose = matches!(op, Op::LooseRead(_));
+            let is_loose = matches!(op, Op::Access(AccessOp::UnknownRead, _));
             if self.emit(current, op, value)? && is_loose {
-                self.summary.loose_reads += 1;
+                self.summary.unknown_reads += 1;
             }
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Pass<'_> {
         // An object ends with the last piece of its block.
         for time in &change.released {
             if let Some(object) = self.memory.objects.remove(time) {
-                self.emit(current, Op::Free(object), None)?;
+                self.emit(current, Op::Object(ObjectOp::Free, object), None)?;
             }
         }
         if let Some(block) = change.born
@@ -177,7 +177,7 @@ impl Pass<'_> {
             let objects = &mut self.sink.names().objects;
             let object = objects.intern(&format!("block#{}", objects.len() + 1));
             self.memory.objects.insert(block.time, object);
-            self.emit(current, Op::Alloc(object), None)?;
+            self.emit(current, Op::Object(ObjectOp::Alloc, object), None)?;
         }
         Ok(())
     }
@@ -186,11 +186,11 @@ impl Pass<'_> {
 fn op_of(event: &Event, var: VarId, is_loose: bool) -> Op {
     let order = memory_order(event.order);
     match event.kind {
-        Kind::Read | Kind::ReadRange if is_loose => Op::LooseRead(var),
-        Kind::Write | Kind::WriteRange => Op::Write(var),
-        Kind::AtomicLoad | Kind::AtomicFailed => Op::AtomicRead(var, order),
-        Kind::AtomicStore => Op::AtomicWrite(var, order),
-        Kind::AtomicUpdate => Op::AtomicUpdate(var, order),
-        _ => Op::Read(var),
+        Kind::Read | Kind::ReadRange if is_loose => Op::Access(AccessOp::UnknownRead, var),
+        Kind::Write | Kind::WriteRange => Op::Access(AccessOp::Write, var),
+        Kind::AtomicLoad | Kind::AtomicFailed => Op::Access(AccessOp::AtomicRead(order), var),
+        Kind::AtomicStore => Op::Access(AccessOp::AtomicWrite(order), var),
+        Kind::AtomicUpdate => Op::Access(AccessOp::AtomicUpdate(order), var),
+        _ => Op::Access(AccessOp::Read, var),
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn loose_cells(
         if let Some(number) = event.number {
             reached.insert(thread, number.saturating_add(1));
         }
-        let Some(access) = Access::of(&event) else { continue };
+        let Some(access) = Access::new(&event) else { continue };
         for (granule, from, to) in access.granules() {
             let Some(place) = cells.lifetime_at(granule, blocks.time()) else { continue };
             let lifetime = cells.lifetimes()[place as usize];

@@ -4,7 +4,9 @@ use std::io;
 
 use reweave_base::{FxHashMap, FxHashSet, Id};
 use reweave_runtime::wire::{Event, Kind};
-use reweave_trace::{Code, CodeId, EventId, Module, ModuleId, Op, Origin, SiteId, ThreadId};
+use reweave_trace::{
+    Code, CodeId, ConditionOp, EventId, Module, ModuleId, Op, Origin, SiteId, ThreadId,
+};
 
 use super::Summary;
 use super::memory::Memory;
@@ -125,7 +127,7 @@ impl Pass<'_> {
             _ => {}
         }
         let logged = state.logged.entry(event.code).or_default();
-        let occurrence = match Count::of(&event) {
+        let occurrence = match Count::new(&event) {
             Count::One => {
                 *logged = logged.saturating_add(1);
                 *logged - 1
@@ -260,12 +262,12 @@ impl Pass<'_> {
             return Ok(Ok(()));
         }
         let thread = self.thread_id(current.number);
-        if !matches!(op, Op::Wake(_) | Op::Timeout(_))
+        if !matches!(op, Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _))
             && let Some(condition) = self.rules.waits_on(thread)
         {
             // It does something, so it waits no longer, whatever ended its wait.
             self.refuse("wait that goes on while its thread does");
-            self.push(current, thread, Op::Timeout(condition), None)?;
+            self.push(current, thread, Op::Condition(ConditionOp::Timeout, condition), None)?;
         }
         if let Err(why) = self.rules.step(thread, op) {
             return Ok(Err(why));

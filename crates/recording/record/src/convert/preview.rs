@@ -41,14 +41,14 @@ struct Seen {
 }
 
 impl Preview {
-    pub(super) fn of(stream: &mut dyn Stream, keeps_all: bool) -> io::Result<Self> {
+    pub(super) fn new(stream: &mut dyn Stream, keeps_all: bool) -> io::Result<Self> {
         let mut preview = Self::default();
         let mut survey = Survey::new(keeps_all);
         let mut threads: FxHashMap<u32, Seen> = FxHashMap::default();
         let mut place = 0;
         while let Some((thread, event)) = stream.next_event()? {
             survey.step(thread, &event);
-            preview.has_accesses |= Access::of(&event).is_some();
+            preview.has_accesses |= Access::new(&event).is_some();
             preview.is_free |= event.number.is_some();
             preview.note_thread(&mut threads, thread, &event, place);
             place += 1;

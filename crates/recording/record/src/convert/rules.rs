@@ -10,7 +10,10 @@
 use std::collections::BTreeSet;
 
 use reweave_base::{FxHashMap, IndexVec};
-use reweave_trace::{BarrierId, BlockId, ConditionId, LockId, ObjectId, Op, SemaphoreId, ThreadId};
+use reweave_trace::{
+    BarrierId, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, LockId, LockOp, ObjectId,
+    ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadId, ThreadOp,
+};
 
 /// Why an event cannot have happened.
 pub(super) type Impossible = &'static str;
@@ -120,9 +123,14 @@ impl Rules {
     pub(super) fn step(&mut self, thread: ThreadId, op: Op) -> Result<(), Impossible> {
         match (self.threads.get_or_default(thread).status, op) {
             (Status::Joined, _) => return Err("of a thread that was joined"),
-            (Status::Waiting(on, _), Op::Wake(of) | Op::Timeout(of)) if on == of => {}
+            (
+                Status::Waiting(on, _),
+                Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, of),
+            ) if on == of => {}
             (Status::Waiting(..), _) => return Err("of a thread that waits"),
-            (Status::Running, Op::Wake(_) | Op::Timeout(_)) => return Err("wake without a wait"),
+            (Status::Running, Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _)) => {
+                return Err("wake without a wait");
+            }
             (Status::Running, _) => {}
         }
         self.apply(thread, op)?;
@@ -132,39 +140,32 @@ impl Rules {
 
     fn apply(&mut self, thread: ThreadId, op: Op) -> Result<(), Impossible> {
         match op {
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::LooseRead(_)
-            | Op::AtomicRead(..)
-            | Op::AtomicWrite(..)
-            | Op::AtomicUpdate(..)
+            Op::Access(..)
             | Op::Fence(_)
-            | Op::Request(_)
+            | Op::Lock(LockOp::Request, _)
             | Op::Branch
             | Op::Let(_) => Ok(()),
-            Op::Acquire(lock) => self.acquire(thread, lock),
-            Op::Release(lock) => self.release(thread, lock),
-            Op::AcquireShared(lock) => self.acquire_shared(thread, lock),
-            Op::ReleaseShared(lock) => self.release_shared(thread, lock),
-            Op::Fork(child) => self.fork(thread, child),
-            Op::Join(child) => self.join(thread, child),
-            Op::Wait(_) | Op::Wake(_) | Op::Timeout(_) | Op::Notify(_) | Op::NotifyAll(_) => {
-                self.step_condition(thread, op)
-            }
-            Op::Arrive(barrier) => self.arrive(thread, barrier),
-            Op::Depart(barrier) => self.depart(thread, barrier),
-            Op::Post(semaphore) => {
+            Op::Lock(LockOp::Acquire, lock) => self.acquire(thread, lock),
+            Op::Lock(LockOp::Release, lock) => self.release(thread, lock),
+            Op::Lock(LockOp::AcquireShared, lock) => self.acquire_shared(thread, lock),
+            Op::Lock(LockOp::ReleaseShared, lock) => self.release_shared(thread, lock),
+            Op::Thread(ThreadOp::Fork, child) => self.fork(thread, child),
+            Op::Thread(ThreadOp::Join, child) => self.join(thread, child),
+            Op::Condition(..) => self.step_condition(thread, op),
+            Op::Barrier(BarrierOp::Arrive, barrier) => self.arrive(thread, barrier),
+            Op::Barrier(BarrierOp::Depart, barrier) => self.depart(thread, barrier),
+            Op::Semaphore(SemaphoreOp::Post, semaphore) => {
                 self.semaphores.get_or_default(semaphore).count += 1;
                 Ok(())
             }
-            Op::Take(semaphore) => self.take(semaphore),
-            Op::Alloc(object) => self.live(object, Life::Unborn, Life::Live),
-            Op::Free(object) => self.live(object, Life::Live, Life::Ended),
-            Op::Begin(block) => {
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => self.take(semaphore),
+            Op::Object(ObjectOp::Alloc, object) => self.live(object, Life::Unborn, Life::Live),
+            Op::Object(ObjectOp::Free, object) => self.live(object, Life::Live, Life::Ended),
+            Op::Block(BlockOp::Begin, block) => {
                 *self.blocks.entry((thread, block)).or_default() += 1;
                 Ok(())
             }
-            Op::End(block) => match self.blocks.get_mut(&(thread, block)) {
+            Op::Block(BlockOp::End, block) => match self.blocks.get_mut(&(thread, block)) {
                 Some(depth) if *depth > 0 => {
                     *depth -= 1;
                     Ok(())
@@ -246,22 +247,25 @@ impl Rules {
     }
 
     fn step_condition(&mut self, thread: ThreadId, op: Op) -> Result<(), Impossible> {
-        let (Op::Wait(on) | Op::Wake(on) | Op::Timeout(on) | Op::Notify(on) | Op::NotifyAll(on)) =
-            op
-        else {
+        let Op::Condition(_, on) = op else {
             return Ok(());
         };
         let state = self.conditions.get_or_default(on);
         let now = self.condition_events + 1;
         match (op, self.threads[thread].status) {
-            (Op::Wait(_), _) => {
+            (Op::Condition(ConditionOp::Wait, _), _) => {
                 state.waiting_count += 1;
                 self.threads[thread].status = Status::Waiting(on, now);
             }
-            (Op::Notify(_), _) if state.waiting_count > 0 => _ = state.notifies.insert(now),
-            (Op::NotifyAll(_), _) => state.all_notified = now,
-            (Op::Wake(_) | Op::Timeout(_), Status::Waiting(_, since)) => {
-                if matches!(op, Op::Wake(_)) && state.all_notified < since {
+            (Op::Condition(ConditionOp::Notify, _), _) if state.waiting_count > 0 => {
+                _ = state.notifies.insert(now)
+            }
+            (Op::Condition(ConditionOp::NotifyAll, _), _) => state.all_notified = now,
+            (
+                Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _),
+                Status::Waiting(_, since),
+            ) => {
+                if matches!(op, Op::Condition(ConditionOp::Wake, _)) && state.all_notified < since {
                     let notify = state.notifies.range(since..).next().copied();
                     let notify = notify.ok_or("wake without a notify")?;
                     state.notifies.remove(&notify);

@@ -5,7 +5,10 @@ use std::io;
 
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind, channel, flag};
-use reweave_trace::{BarrierId, ConditionId, LockId, MemoryOrder, Op, SemaphoreId, VarId};
+use reweave_trace::{
+    AccessOp, BarrierId, BarrierOp, BlockOp, ConditionId, ConditionOp, LockId, LockOp, MemoryOrder,
+    Op, SemaphoreId, SemaphoreOp, ThreadOp, VarId,
+};
 
 use super::memory::memory_order;
 use super::naming::{Things, at_offset, fresh, legal};
@@ -84,7 +87,7 @@ impl Pass<'_> {
             Kind::LockRequest => {
                 let lock = self.lock(address);
                 self.threads[current.thread].asked = Some(lock);
-                Op::Request(lock)
+                Op::Lock(LockOp::Request, lock)
             }
             Kind::Lock => return self.take_lock(current),
             Kind::Unlock => return self.give_lock_back(current),
@@ -93,29 +96,33 @@ impl Pass<'_> {
                 return Ok(());
             }
             Kind::Fork if self.preview.fork_fails(current.place) => return Ok(()),
-            Kind::Fork => Op::Fork(self.thread_id(address as u32)),
-            Kind::Join => Op::Join(self.thread_id(address as u32)),
+            Kind::Fork => Op::Thread(ThreadOp::Fork, self.thread_id(address as u32)),
+            Kind::Join => Op::Thread(ThreadOp::Join, self.thread_id(address as u32)),
             Kind::Wait => return self.wait(current),
             Kind::Wake => return self.wake(current),
-            Kind::Signal => Op::Notify(self.condition(address)),
-            Kind::Broadcast => Op::NotifyAll(self.condition(address)),
+            Kind::Signal => Op::Condition(ConditionOp::Notify, self.condition(address)),
+            Kind::Broadcast => Op::Condition(ConditionOp::NotifyAll, self.condition(address)),
             Kind::BarrierInit => {
                 self.objects.barriers.begin(address, event.extra, None);
                 return Ok(());
             }
-            Kind::BarrierArrive => Op::Arrive(self.barrier(address)),
-            Kind::BarrierDepart => Op::Depart(self.barrier(address)),
+            Kind::BarrierArrive => Op::Barrier(BarrierOp::Arrive, self.barrier(address)),
+            Kind::BarrierDepart => Op::Barrier(BarrierOp::Depart, self.barrier(address)),
             Kind::SemaphoreInit => {
                 self.objects.semaphores.begin(address, event.extra, None);
                 return Ok(());
             }
-            Kind::SemaphorePost => Op::Post(self.semaphore(address)),
-            Kind::SemaphoreTake => Op::Take(self.semaphore(address)),
-            Kind::Unpark => Op::Post(self.park(address as u32)),
-            Kind::Park => Op::Take(self.park(current.number)),
-            Kind::OnceDone => Op::AtomicUpdate(self.once(address), MemoryOrder::AcqRel),
+            Kind::SemaphorePost => Op::Semaphore(SemaphoreOp::Post, self.semaphore(address)),
+            Kind::SemaphoreTake => Op::Semaphore(SemaphoreOp::Take, self.semaphore(address)),
+            Kind::Unpark => Op::Semaphore(SemaphoreOp::Post, self.park(address as u32)),
+            Kind::Park => Op::Semaphore(SemaphoreOp::Take, self.park(current.number)),
+            Kind::OnceDone => {
+                Op::Access(AccessOp::AtomicUpdate(MemoryOrder::AcqRel), self.once(address))
+            }
             // Who hands over comes after those who did before: what comes out depends on it.
-            Kind::Send => Op::AtomicUpdate(self.channel(address).sent, MemoryOrder::Release),
+            Kind::Send => {
+                Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Release), self.channel(address).sent)
+            }
             Kind::Receive => return self.receive(current),
             Kind::BlockBegin | Kind::BlockEnd => return self.cross_block(current),
             _ => return Ok(()),
@@ -214,9 +221,17 @@ impl Pass<'_> {
     /// What is taken out is what was handed over last and before; who takes first gets the first.
     fn receive(&mut self, current: &mut Current) -> io::Result<()> {
         let channel = self.channel(current.event.address);
-        self.emit(current, Op::AtomicRead(channel.sent, MemoryOrder::Acquire), None)?;
+        self.emit(
+            current,
+            Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), channel.sent),
+            None,
+        )?;
         if current.event.flags & flag::TRY == 0 {
-            self.emit(current, Op::AtomicUpdate(channel.taken, MemoryOrder::Relaxed), None)?;
+            self.emit(
+                current,
+                Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Relaxed), channel.taken),
+                None,
+            )?;
         }
         Ok(())
     }
@@ -241,10 +256,10 @@ impl Pass<'_> {
         // A lock that is no more than a word is taken without a call that would have said so.
         let was_asked_for = self.threads[current.thread].asked.take() == Some(lock);
         if !was_asked_for && event.flags & flag::TRY == 0 {
-            self.emit(current, Op::Request(lock), None)?;
+            self.emit(current, Op::Lock(LockOp::Request, lock), None)?;
         }
         if event.flags & flag::SHARED != 0 {
-            self.emit(current, Op::AcquireShared(lock), None)?;
+            self.emit(current, Op::Lock(LockOp::AcquireShared, lock), None)?;
             return Ok(());
         }
         let flags = self.objects.locks.at(event.address).and_then(|lock| lock.flags);
@@ -253,7 +268,7 @@ impl Pass<'_> {
             self.refuse("second acquire of a lock that does not nest");
             return Ok(());
         }
-        self.emit(current, Op::Acquire(lock), None)?;
+        self.emit(current, Op::Lock(LockOp::Acquire, lock), None)?;
         Ok(())
     }
 
@@ -261,8 +276,8 @@ impl Pass<'_> {
         let lock = self.lock(current.event.address);
         let thread = self.thread_id(current.number);
         let op = match self.rules.hold(thread, lock) {
-            Some(Hold::Exclusive) | None => Op::Release(lock),
-            Some(Hold::Shared) => Op::ReleaseShared(lock),
+            Some(Hold::Exclusive) | None => Op::Lock(LockOp::Release, lock),
+            Some(Hold::Shared) => Op::Lock(LockOp::ReleaseShared, lock),
         };
         self.emit(current, op, None)?;
         Ok(())
@@ -277,14 +292,14 @@ impl Pass<'_> {
             let lock = self.lock(address);
             let hold = self.rules.hold(thread, lock);
             let op = match hold {
-                Some(Hold::Exclusive) | None => Op::Release(lock),
-                Some(Hold::Shared) => Op::ReleaseShared(lock),
+                Some(Hold::Exclusive) | None => Op::Lock(LockOp::Release, lock),
+                Some(Hold::Shared) => Op::Lock(LockOp::ReleaseShared, lock),
             };
             if self.emit(current, op, None)? {
                 released = hold.map(|hold| (lock, hold));
             }
         }
-        self.emit(current, Op::Wait(condition), None)?;
+        self.emit(current, Op::Condition(ConditionOp::Wait, condition), None)?;
         self.threads[current.thread].waiting = Some(Waiting { condition, released });
         Ok(())
     }
@@ -301,10 +316,13 @@ impl Pass<'_> {
         let is_waiting = self.rules.waits_on(thread) == Some(condition);
         if is_waiting {
             let timed_out = event.flags & flag::TIMED_OUT != 0;
-            let wakes = !timed_out && self.try_emit(current, Op::Wake(condition), None)?.is_ok();
+            let wakes = !timed_out
+                && self
+                    .try_emit(current, Op::Condition(ConditionOp::Wake, condition), None)?
+                    .is_ok();
             if !wakes {
                 self.summary.spurious_wakes += u64::from(!timed_out);
-                self.emit(current, Op::Timeout(condition), None)?;
+                self.emit(current, Op::Condition(ConditionOp::Timeout, condition), None)?;
             }
         } else {
             self.refuse("wake without a wait");
@@ -321,8 +339,8 @@ impl Pass<'_> {
             return Ok(());
         }
         let op = match hold {
-            Hold::Exclusive => Op::Acquire(lock),
-            Hold::Shared => Op::AcquireShared(lock),
+            Hold::Exclusive => Op::Lock(LockOp::Acquire, lock),
+            Hold::Shared => Op::Lock(LockOp::AcquireShared, lock),
         };
         self.emit(current, op, None)?;
         Ok(())
@@ -331,14 +349,14 @@ impl Pass<'_> {
     fn cross_block(&mut self, current: &mut Current) -> io::Result<()> {
         if current.event.kind == Kind::BlockEnd {
             match self.threads[current.thread].blocks.pop() {
-                Some(block) => _ = self.emit(current, Op::End(block), None)?,
+                Some(block) => _ = self.emit(current, Op::Block(BlockOp::End, block), None)?,
                 None => self.refuse("end of a block that did not begin"),
             }
             return Ok(());
         }
         let name = block_name(&current.event);
         let block = self.sink.names().blocks.intern(&name);
-        if self.emit(current, Op::Begin(block), None)? {
+        if self.emit(current, Op::Block(BlockOp::Begin, block), None)? {
             self.threads[current.thread].blocks.push(block);
         }
         Ok(())

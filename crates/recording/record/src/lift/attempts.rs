@@ -29,7 +29,7 @@ const _: () = assert!(
 impl Count {
     /// How `event` counts.
     #[must_use]
-    pub const fn of(event: &Event) -> Self {
+    pub const fn new(event: &Event) -> Self {
         if event.flags & WITH_LAST != 0 {
             Self::WithLast
         } else if event.flags & WITH_NEXT != 0 {

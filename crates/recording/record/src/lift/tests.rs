@@ -233,7 +233,7 @@ fn an_attempt_that_fails_means_nothing() {
 fn slow_take(shims: bool, before: &[(Kind, u64)]) -> Vec<(Kind, u64, Count)> {
     let mut lifter = Lifter::new();
     let mut lifted = Vec::new();
-    let mut out = |_, event: Event| lifted.push((event.kind, event.code, Count::of(&event)));
+    let mut out = |_, event: Event| lifted.push((event.kind, event.code, Count::new(&event)));
     let access = |kind, code| Event { kind, code, ..update(8, order::ACQUIRE, 0, 1) };
     for &(kind, code) in before {
         lifter.atomic(Role::TakeShared(How::Fast), 1, access(kind, code), &mut out);

@@ -1,6 +1,6 @@
 //! What comes before what, while the program runs.
 //!
-//! The order is the one that every cut of a trace keeps (`order::poset::KeptOrder`), told from the
+//! The order is the one that every cut of a trace keeps (`order::poset::TraceOrder`), told from the
 //! events of the recording instead of those of the trace: locks, threads, conditions, barriers,
 //! semaphores, channels, what is done once; each read after the write that it saw; the birth of memory before
 //! its end. Things live at addresses, and what was at an address before is another thing, as in
@@ -130,7 +130,7 @@ impl Order {
 
     /// Takes the next event; `ticks` counts what is followed.
     pub(super) fn step(&mut self, thread: u32, event: &Event, ticks: &mut impl Ticks) {
-        if let Some(access) = Access::of(event) {
+        if let Some(access) = Access::new(event) {
             return self.access(thread, event, access, ticks);
         }
         let address = event.address;

@@ -292,7 +292,7 @@ impl Followed {
             event.kind,
             Kind::Read | Kind::ReadRange | Kind::AtomicLoad | Kind::AtomicFailed
         );
-        if let Some(access) = Access::of(event).filter(|_| reads) {
+        if let Some(access) = Access::new(event).filter(|_| reads) {
             for cell in self.touched(access) {
                 let value = match event.kind {
                     Kind::ReadRange => None,

@@ -1,6 +1,9 @@
 //! Which events of different threads may change places without anybody noticing.
 
-use reweave_trace::{ConditionId, EventId, LockId, Op, Trace, VarId};
+use reweave_trace::{
+    AccessOp, BarrierOp, ConditionId, ConditionOp, EventId, LockId, LockOp, Op, SemaphoreOp,
+    ThreadOp, Trace, VarId,
+};
 
 /// What an operation has to do with, as far as other threads can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,33 +22,28 @@ enum Footprint {
 
 const fn footprint(op: Op) -> Footprint {
     match op {
-        Op::Read(var) | Op::LooseRead(var) | Op::AtomicRead(var, _) => {
+        Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), var) => {
             Footprint::Var { var, writes: false }
         }
-        Op::Write(var) | Op::AtomicWrite(var, _) | Op::AtomicUpdate(var, _) => {
+        Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_), var) => {
             Footprint::Var { var, writes: true }
         }
-        Op::Acquire(lock)
-        | Op::Release(lock)
-        | Op::AcquireShared(lock)
-        | Op::ReleaseShared(lock) => Footprint::Lock(lock),
-        Op::Wait(condition)
-        | Op::Timeout(condition)
-        | Op::Notify(condition)
-        | Op::NotifyAll(condition) => Footprint::Condition(condition),
+        Op::Lock(
+            LockOp::Acquire | LockOp::Release | LockOp::AcquireShared | LockOp::ReleaseShared,
+            lock,
+        ) => Footprint::Lock(lock),
+        Op::Condition(
+            ConditionOp::Wait | ConditionOp::Timeout | ConditionOp::Notify | ConditionOp::NotifyAll,
+            condition,
+        ) => Footprint::Condition(condition),
         // Whoever was woken no longer waits from the notify on, whenever it goes on.
-        Op::Wake(_) => Footprint::Own,
-        Op::Fence(_) | Op::Request(_) | Op::Begin(_) | Op::End(_) | Op::Branch | Op::Let(_) => {
+        Op::Condition(ConditionOp::Wake, _) => Footprint::Own,
+        Op::Fence(_) | Op::Lock(LockOp::Request, _) | Op::Block(..) | Op::Branch | Op::Let(_) => {
             Footprint::Own
         }
-        Op::Fork(_)
-        | Op::Join(_)
-        | Op::Arrive(_)
-        | Op::Depart(_)
-        | Op::Post(_)
-        | Op::Take(_)
-        | Op::Alloc(_)
-        | Op::Free(_) => Footprint::Anything,
+        Op::Thread(..) | Op::Barrier(..) | Op::Semaphore(..) | Op::Object(..) => {
+            Footprint::Anything
+        }
     }
 }
 
@@ -55,8 +53,8 @@ fn footprints(trace: &Trace, event: EventId) -> [Footprint; 2] {
     let op = trace.event(event).op;
     let of_wait = |wait: EventId| trace.signals().stay(wait).map(|stay| stay.begin);
     match op {
-        Op::Wait(_) if of_wait(event) != Some(event) => [Footprint::Own; 2],
-        Op::Release(_) | Op::ReleaseShared(_) => {
+        Op::Condition(ConditionOp::Wait, _) if of_wait(event) != Some(event) => [Footprint::Own; 2],
+        Op::Lock(LockOp::Release | LockOp::ReleaseShared, _) => {
             let thread = trace.event(event).thread;
             let next = trace.thread_events(thread).get(trace.position(event) as usize + 1);
             let begun = next.filter(|&&next| of_wait(next) == Some(event));
@@ -92,33 +90,20 @@ fn are_apart(left: Footprint, right: Footprint) -> bool {
 /// Whether a thread that comes to `op` may have to wait there for others.
 pub(super) const fn may_wait(op: Op) -> bool {
     match op {
-        Op::Acquire(_)
-        | Op::AcquireShared(_)
-        | Op::Join(_)
-        | Op::Wake(_)
-        | Op::Timeout(_)
-        | Op::Depart(_)
-        | Op::Take(_) => true,
-        Op::Read(_)
-        | Op::Write(_)
-        | Op::LooseRead(_)
-        | Op::AtomicRead(..)
-        | Op::AtomicWrite(..)
-        | Op::AtomicUpdate(..)
+        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _)
+        | Op::Thread(ThreadOp::Join, _)
+        | Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _)
+        | Op::Barrier(BarrierOp::Depart, _)
+        | Op::Semaphore(SemaphoreOp::Take, _) => true,
+        Op::Access(..)
         | Op::Fence(_)
-        | Op::Release(_)
-        | Op::ReleaseShared(_)
-        | Op::Request(_)
-        | Op::Fork(_)
-        | Op::Wait(_)
-        | Op::Notify(_)
-        | Op::NotifyAll(_)
-        | Op::Arrive(_)
-        | Op::Post(_)
-        | Op::Alloc(_)
-        | Op::Free(_)
-        | Op::Begin(_)
-        | Op::End(_)
+        | Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
+        | Op::Thread(ThreadOp::Fork, _)
+        | Op::Condition(ConditionOp::Wait | ConditionOp::Notify | ConditionOp::NotifyAll, _)
+        | Op::Barrier(BarrierOp::Arrive, _)
+        | Op::Semaphore(SemaphoreOp::Post, _)
+        | Op::Object(..)
+        | Op::Block(..)
         | Op::Branch
         | Op::Let(_) => false,
     }

@@ -35,7 +35,7 @@ struct Group {
 
 impl<'a> Order<'a> {
     /// The order of `reordering`.
-    pub(super) fn of(trace: &'a Trace, origins: &'a Origins, reordering: &Reordering) -> Self {
+    pub(super) fn new(trace: &'a Trace, origins: &'a Origins, reordering: &Reordering) -> Self {
         let threads = trace.names().threads.entries().map(|(thread, _)| thread);
         let base = threads.flat_map(|thread| {
             let events = trace.thread_events(thread);

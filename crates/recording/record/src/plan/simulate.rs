@@ -4,7 +4,8 @@
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_runtime::plan::{GoalKind, Plan as View, Waypoint};
 use reweave_trace::{
-    After, EventId, Goal, LockId, Op, Origin, Reordering, ThreadId, Trace, certify,
+    After, EventId, Goal, LockId, LockOp, Op, Origin, Reordering, ThreadId, ThreadOp, Trace,
+    certify,
 };
 
 use super::Plan;
@@ -101,7 +102,7 @@ impl<'a> Simulation<'a> {
         let events = self.threads[thread][self.next[thread]].events.clone();
         for &event in &events {
             match self.trace.event(event).op {
-                Op::Fork(child) => {
+                Op::Thread(ThreadOp::Fork, child) => {
                     let count = self.children.entry(entry).or_default();
                     if let Some(entry) = self.view.entry_of(entry, *count) {
                         self.named.insert(entry, child);
@@ -109,7 +110,7 @@ impl<'a> Simulation<'a> {
                     *count += 1;
                 }
                 // Who waits for the end of a thread lets it go on with what nobody waits for.
-                Op::Join(child) => self.pass_requests(child),
+                Op::Thread(ThreadOp::Join, child) => self.pass_requests(child),
                 _ => {}
             }
         }
@@ -120,7 +121,7 @@ impl<'a> Simulation<'a> {
     fn pass_requests(&mut self, thread: ThreadId) {
         while let Some(logged) = self.next(thread)
             && let [request] = logged.events[..]
-            && let Op::Request(_) = self.trace.event(request).op
+            && let Op::Lock(LockOp::Request, _) = self.trace.event(request).op
         {
             self.ran.push(request);
             self.next[thread] += 1;
@@ -160,8 +161,8 @@ impl<'a> Simulation<'a> {
                 for (at, &thread) in standing.iter().enumerate() {
                     let holder = standing[(at + 1) % standing.len()];
                     let waits = ops(thread).iter().any(|&op| match op {
-                        Op::Acquire(lock) => self.holds(holder, lock),
-                        Op::AcquireShared(lock) => self.holds_alone(holder, lock),
+                        Op::Lock(LockOp::Acquire, lock) => self.holds(holder, lock),
+                        Op::Lock(LockOp::AcquireShared, lock) => self.holds_alone(holder, lock),
                         _ => false,
                     });
                     if !waits {
@@ -181,11 +182,12 @@ impl<'a> Simulation<'a> {
     }
 
     fn holds_alone(&self, thread: ThreadId, lock: LockId) -> bool {
-        self.depth(thread, &[Op::Acquire(lock)], &[Op::Release(lock)]) > 0
+        self.depth(thread, &[Op::Lock(LockOp::Acquire, lock)], &[Op::Lock(LockOp::Release, lock)])
+            > 0
     }
 
     fn holds(&self, thread: ThreadId, lock: LockId) -> bool {
-        let shared = [Op::AcquireShared(lock), Op::ReleaseShared(lock)];
+        let shared = [Op::Lock(LockOp::AcquireShared, lock), Op::Lock(LockOp::ReleaseShared, lock)];
         self.holds_alone(thread, lock) || self.depth(thread, &shared[..1], &shared[1..]) > 0
     }
 }

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use reweave_base::Rng;
 use reweave_testkit::{Drawn, Shape, events, oracle, soak, traces};
-use reweave_trace::{Module, TraceBuilder};
+use reweave_trace::{AccessOp, ConditionOp, Module, TraceBuilder};
 
 use super::*;
 
@@ -73,7 +73,7 @@ fn spelled(trace: &Trace, plan: &Plan) -> String {
 
 #[track_caller]
 fn check(trace: &Trace, reordering: &Reordering, goal: &Goal, expected: &Expect) {
-    let text = match Plan::of(trace, reordering, goal) {
+    let text = match Plan::new(trace, reordering, goal) {
         Ok(plan) => spelled(trace, &plan),
         Err(error) => format!("{error}\n"),
     };
@@ -177,7 +177,8 @@ fn a_deadlock_is_threads_that_wait_and_requests_are_no_steps() {
     );
     // A thread that is at its request is to wait for the acquire that comes next.
     let at_request = Goal::Deadlock(events(&[4, 9]));
-    let plan = Plan::of(&trace, &Reordering::explicit(events(&[1, 2, 3, 8])), &at_request).unwrap();
+    let plan =
+        Plan::new(&trace, &Reordering::explicit(events(&[1, 2, 3, 8])), &at_request).unwrap();
     let goal = plan.goals[0];
     assert_eq!((plan.codes[goal.code as usize].offset, goal.occurrence), (10, 0));
 }
@@ -351,10 +352,16 @@ fn may_join(trace: &Trace, group: &[EventId], event: EventId) -> bool {
     let are_own = group.iter().all(|&before| trace.event(before).thread == next.thread);
     let ops: Vec<Op> = group.iter().map(|&before| trace.event(before).op).collect();
     let fits = match next.op {
-        Op::Read(_) => ops.iter().all(|&op| matches!(op, Op::Read(_)) && op != next.op),
-        Op::Write(_) => ops.iter().all(|&op| matches!(op, Op::Write(_)) && op != next.op),
-        Op::Wait(_) => matches!(ops[..], [Op::Release(_)]),
-        Op::Acquire(_) => matches!(ops[..], [Op::Wake(_) | Op::Timeout(_)]),
+        Op::Access(AccessOp::Read, _) => {
+            ops.iter().all(|&op| matches!(op, Op::Access(AccessOp::Read, _)) && op != next.op)
+        }
+        Op::Access(AccessOp::Write, _) => {
+            ops.iter().all(|&op| matches!(op, Op::Access(AccessOp::Write, _)) && op != next.op)
+        }
+        Op::Condition(ConditionOp::Wait, _) => matches!(ops[..], [Op::Lock(LockOp::Release, _)]),
+        Op::Lock(LockOp::Acquire, _) => {
+            matches!(ops[..], [Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _)])
+        }
         _ => false,
     };
     !group.is_empty() && are_own && fits
@@ -387,7 +394,7 @@ fn replay_all(trace: &Trace, tally: &mut Tally) -> Result<(), String> {
     let deadlocks = deadlocks.map(|it| (Goal::Deadlock(it.cycle.clone()), &it.schedule));
     for (goal, schedule) in races.chain(deadlocks) {
         for reordering in [Reordering::explicit(schedule.clone()), with_base(trace, schedule)] {
-            match Plan::of(trace, &reordering, &goal) {
+            match Plan::new(trace, &reordering, &goal) {
                 Ok(plan) => {
                     let replayed = simulate::replay(trace, &plan, schedule);
                     replayed.map_err(|wrong| format!("{goal:?} {schedule:?}: {wrong}"))?;
@@ -436,7 +443,7 @@ proptest! {
         });
         let goal = Goal::Reaches(last.collect());
         for reordering in [Reordering::explicit(schedule.clone()), with_base(&trace, &schedule)] {
-            match Plan::of(&trace, &reordering, &goal) {
+            match Plan::new(&trace, &reordering, &goal) {
                 Ok(plan) => {
                     let replayed = simulate::replay(&trace, &plan, &schedule);
                     prop_assert!(replayed.is_ok(), "{replayed:?} {schedule:?}");

@@ -42,7 +42,7 @@ impl Shape {
     const NONE: Self = Self(u32::MAX);
 
     #[inline]
-    pub(super) fn of(event: &Event) -> Self {
+    pub(super) fn new(event: &Event) -> Self {
         let bit = |known: Option<u64>, bit: u32| if known.is_some() { bit } else { 0 };
         Self(
             event.kind as u32
@@ -326,7 +326,7 @@ impl Model {
         let state = &mut self.threads[self.current];
         let next = state.slots[state.at as usize].next;
         let slot = &mut state.slots[next as usize];
-        if slot.address.guess() != address || !slot.is(code, Shape::of(event)) {
+        if slot.address.guess() != address || !slot.is(code, Shape::new(event)) {
             return false;
         }
         let place = Self::place_of(address, event.size);

@@ -112,7 +112,7 @@ impl<W: Write> Writer<W> {
     /// Writes an event that is not all as guessed.
     #[inline(never)]
     fn surprise(&mut self, thread: u32, event: &Event, code: u64, address: u64) {
-        let shape = Shape::of(event);
+        let shape = Shape::new(event);
         let mut record = Record::default();
         if !self.model.is_at_thread(thread) {
             self.model.enter(thread);

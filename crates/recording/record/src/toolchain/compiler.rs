@@ -56,7 +56,7 @@ pub fn compile(request: &CompilerRequest) -> Result<Invocation, ToolchainError> 
         return Err(ToolchainError::Sanitizer { name: name.to_owned() });
     }
     let call = Call { program: &program, arguments, words: &words, asked: &asked, request };
-    match Family::of(&program)? {
+    match Family::new(&program)? {
         Family::Gcc => call.gcc(&unpack()?),
         Family::Clang => call.clang(&unpack()?),
     }
@@ -117,7 +117,7 @@ enum Family {
 impl Family {
     /// The family of a compiler: by its name if that says clang, which takes long to say so itself,
     /// else by what it says of its version.
-    fn of(program: &OsStr) -> Result<Self, ToolchainError> {
+    fn new(program: &OsStr) -> Result<Self, ToolchainError> {
         let file = found(Path::new(program)).and_then(|file| fs::canonicalize(file).ok());
         let name = file.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
         if name.is_some_and(|name| name.contains("clang")) {

@@ -21,7 +21,7 @@ pub fn wrap(arguments: &[OsString]) -> Result<Invocation, ToolchainError> {
         return Err(ToolchainError::Usage("a step of gcc is missing".to_owned()));
     };
     let linkage = Linkage::from_name(linkage).unwrap_or_default();
-    let step = match Step::of(Path::new(program)) {
+    let step = match Step::new(Path::new(program)) {
         Step::Compile if instruments == "on" => compiled(Path::new(program), rest),
         Step::Link => linked(rest, linkage, &unpack()?),
         Step::Compile | Step::Other => rest.to_vec(),
@@ -37,7 +37,7 @@ enum Step {
 }
 
 impl Step {
-    fn of(program: &Path) -> Self {
+    fn new(program: &Path) -> Self {
         match program.file_name().and_then(|name| name.to_str()) {
             Some("cc1" | "cc1plus" | "cc1obj" | "cc1objplus" | "f951") => Self::Compile,
             Some("collect2" | "ld") => Self::Link,

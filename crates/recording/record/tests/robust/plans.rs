@@ -50,7 +50,7 @@ struct Said {
 }
 
 impl Said {
-    fn of(plan: &Plan<'_>) -> Self {
+    fn new(plan: &Plan<'_>) -> Self {
         let path = |place| {
             let path = plan.module(place)?;
             let length = path.len();
@@ -80,7 +80,7 @@ fn all<T>(count: usize, at: impl Fn(usize) -> Option<T>) -> Vec<T> {
 /// What is a plan names only what is there, and says the same when it is written again.
 fn check_words(words: &[u64]) {
     let Ok(plan) = Plan::new(words) else { return };
-    let said = Said::of(&plan);
+    let said = Said::new(&plan);
     assert_eq!(said.threads.first(), Some(&Thread::default()));
     for (place, thread) in said.threads.iter().enumerate().skip(1) {
         assert!((thread.parent as usize) < place);
@@ -106,5 +106,5 @@ fn check_words(words: &[u64]) {
     parts.encode(&mut |word| again.push(word));
     let again = Plan::new(&again).expect("what a plan says makes a plan");
     assert_eq!(again.goal_kind(), plan.goal_kind());
-    assert_eq!(Said::of(&again), said);
+    assert_eq!(Said::new(&again), said);
 }

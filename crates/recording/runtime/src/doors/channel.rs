@@ -129,7 +129,7 @@ unsafe fn never_waits(file: c_int) -> bool {
     const NON_BLOCKING: isize = 0o4000;
     let flags = sys::call(FCNTL, [file as usize, GET_FLAGS, 0, 0, 0, 0]);
     (flags >= 0 && flags & NON_BLOCKING != 0)
-        || table::Status::of(file).is_some_and(|status| status.is_regular())
+        || table::Status::new(file).is_some_and(|status| status.is_regular())
 }
 
 /// Logs that the first `length` bytes of `parts` were written.

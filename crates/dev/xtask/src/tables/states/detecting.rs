@@ -116,7 +116,7 @@ impl Published {
         let Self { program, base, paramount, runtime, epochs } = self;
         format!(
             "| **{}**, published | {base} | {paramount} | {} | | | {} | {} | | {} | {} |",
-            program.word(),
+            program.as_str(),
             program.published().racy,
             runtime.0,
             runtime.1,
@@ -155,7 +155,7 @@ impl Row {
         let (epochs, racy) = best_of(tries, || epoch::racy_variables(&trace));
         let racy: BTreeSet<VarId> = racy.into_iter().collect();
         let agree = |way: &str, found: &BTreeSet<VarId>| {
-            ensure!(*found == racy, "{}: {way} finds other racy variables", program.word());
+            ensure!(*found == racy, "{}: {way} finds other racy variables", program.as_str());
             Ok(())
         };
         let (offline_pairs, pairs) = best_of(tries, || pairwise::first_races(&trace));
@@ -166,7 +166,7 @@ impl Row {
             let options = Options { states_max: u64::MAX, ..Options::default() };
             let (time, outcome) = best_of(tries, || replay::races(&trace, form, options));
             let outcome = outcome?;
-            ensure!(outcome.summary.is_complete(), "{}: not all was looked at", program.word());
+            ensure!(outcome.summary.is_complete(), "{}: not all was looked at", program.as_str());
             agree("the detector", &outcome.answer)?;
             Ok((time, outcome.summary))
         };
@@ -177,7 +177,7 @@ impl Row {
         let states = diagram::count(poset.poset(), &all, &diagram::Limits::default())?;
         Ok(Self {
             program,
-            counts: Counts::of(&trace),
+            counts: Counts::new(&trace),
             collections: poset.poset().len(),
             states: states.to_string(),
             summary,
@@ -198,7 +198,7 @@ impl Row {
         let names: Vec<String> = racy.iter().map(|name| format!("`{name}`")).collect();
         format!(
             "| {} | {} | {} | {} | {} | {} | {} | {collections} | {states} | {} |\n",
-            program.word(),
+            program.as_str(),
             counts.threads,
             counts.vars,
             program.published().racy,

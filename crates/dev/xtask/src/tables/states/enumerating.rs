@@ -159,7 +159,7 @@ impl Row {
         is_full: bool,
     ) -> anyhow::Result<Self> {
         let poset = poset(&published.spec.parse::<Spec>()?.make())?;
-        let sizes = Sizes::of(&poset).with_context(|| published.name)?;
+        let sizes = Sizes::new(&poset).with_context(|| published.name)?;
         let bench = Bench { poset: &poset, sizes: &sizes, is_full };
         let times =
             with_times.then(|| bench.times().with_context(|| published.name)).transpose()?;
@@ -234,7 +234,7 @@ fn additive(poset: &Poset) -> Additive {
 
 impl Sizes {
     /// All of it by the cut diagram.
-    fn of(poset: &Poset) -> anyhow::Result<Self> {
+    fn new(poset: &Poset) -> anyhow::Result<Self> {
         let limits = diagram::Limits { bytes_max: 8 << 30, ..diagram::Limits::default() };
         let diagram = Diagram::build(poset, &Bounds::all(poset), &limits, &|| false)?;
         let histogram =
@@ -433,7 +433,7 @@ pub(super) mod tests {
     #[test]
     fn every_way_finds_as_many_states_and_hits_as_the_diagram() {
         let poset = poset(&random(4, 40, 0.4, 3)).unwrap();
-        let sizes = Sizes::of(&poset).unwrap();
+        let sizes = Sizes::new(&poset).unwrap();
         let times = Bench { poset: &poset, sizes: &sizes, is_full: false }.times().unwrap();
         assert!(times.breadth_first.seconds().is_some());
         let wrong = Sizes { hits: sizes.hits + 1, ..sizes };
@@ -445,7 +445,7 @@ pub(super) mod tests {
     #[test]
     fn room_is_what_breadth_first_search_needs() {
         let poset = poset(&random(4, 40, 0.4, 3)).unwrap();
-        let entries = Sizes::of(&poset).unwrap().room as usize / size_of::<u32>();
+        let entries = Sizes::new(&poset).unwrap().room as usize / size_of::<u32>();
         let run = |entries_max| {
             let mut count = |_: &[u32]| ControlFlow::Continue(());
             BreadthFirst { entries_max }.visit(&poset, &Bounds::all(&poset), &mut count)
@@ -457,7 +457,7 @@ pub(super) mod tests {
     #[test]
     fn what_takes_too_long_is_run_only_when_asked_for() {
         let poset = poset(&grid(8, 12)).unwrap();
-        let sizes = Sizes::of(&poset).unwrap();
+        let sizes = Sizes::new(&poset).unwrap();
         let run = |is_full| {
             let bench = Bench { poset: &poset, sizes: &sizes, is_full };
             bench.time(BREADTH_FIRST, 5, || Ok::<_, Stopped>(5)).unwrap()

@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use reweave_base::Rows;
+use reweave_base::CsrTable;
 
 use crate::certify::tables::{Place, Tables, pick};
-use crate::op::{LockId, Op, OpKind, ThreadId};
+use crate::op::{LockId, LockOp, Op, OpKind, ThreadId};
 use crate::trace::Trace;
 
 /// How many lock events pass between two notes at least; few in tests, whose traces are short.
@@ -34,7 +34,7 @@ type Open = BTreeMap<(LockId, bool), Hold>;
 #[derive(Debug)]
 pub(super) struct Holds {
     /// The acquires and releases of each thread, with their positions.
-    events: Rows<ThreadId, (u32, Op)>,
+    events: CsrTable<ThreadId, (u32, Op)>,
     /// By thread, and then by how many lock events had passed.
     notes: Vec<Note>,
     noted: Vec<Hold>,
@@ -50,9 +50,9 @@ struct Note {
 }
 
 impl Holds {
-    pub(super) fn of(trace: &Trace, tables: &Tables) -> Self {
+    pub(super) fn new(trace: &Trace, tables: &Tables) -> Self {
         let threads_count = trace.names().threads.len();
-        let events = Rows::group(threads_count, (0, Op::Branch), || {
+        let events = CsrTable::group(threads_count, (0, Op::Branch), || {
             let is_lock_event = |kind| {
                 use OpKind::{Acquire, AcquireShared, Release, ReleaseShared};
                 matches!(kind, Acquire | Release | AcquireShared | ReleaseShared)
@@ -101,10 +101,10 @@ impl Holds {
 
 fn pass(open: &mut Open, place: Place, op: Op) {
     let (lock, is_shared, acquires) = match op {
-        Op::Acquire(lock) => (lock, false, true),
-        Op::AcquireShared(lock) => (lock, true, true),
-        Op::Release(lock) => (lock, false, false),
-        Op::ReleaseShared(lock) => (lock, true, false),
+        Op::Lock(LockOp::Acquire, lock) => (lock, false, true),
+        Op::Lock(LockOp::AcquireShared, lock) => (lock, true, true),
+        Op::Lock(LockOp::Release, lock) => (lock, false, false),
+        Op::Lock(LockOp::ReleaseShared, lock) => (lock, true, false),
         _ => return,
     };
     let key = (lock, is_shared);

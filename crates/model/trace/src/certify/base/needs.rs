@@ -13,10 +13,10 @@
 //!
 //! A cut is tested by one search for each pair of lines that ever met.
 
-use reweave_base::{FxHashMap, Id, IndexVec, Rows};
+use reweave_base::{CsrTable, FxHashMap, Id, IndexVec};
 
 use crate::certify::tables::{RoundId, Tables};
-use crate::op::{BarrierId, EventId, Op, ThreadId};
+use crate::op::{BarrierId, ConditionOp, EventId, Op, ThreadId, ThreadOp};
 use crate::trace::Trace;
 
 reweave_base::id! {
@@ -36,17 +36,17 @@ struct Rise {
 }
 
 #[derive(Debug)]
-pub(super) struct Needs {
+pub(super) struct MustHappenBefore {
     threads_count: usize,
     lines_count: usize,
     /// Who needs and who is needed; the needs of threads come before those of rounds.
     pairs: IndexVec<PairId, (LineId, LineId)>,
-    rises: Rows<PairId, Rise>,
+    rises: CsrTable<PairId, Rise>,
 }
 
-impl Needs {
-    pub(super) fn of(trace: &Trace, tables: &Tables) -> Self {
-        let mut finder = Finder::of(trace, tables);
+impl MustHappenBefore {
+    pub(super) fn new(trace: &Trace, tables: &Tables) -> Self {
+        let mut finder = Finder::new(trace, tables);
         for (id, event) in trace.events() {
             finder.note_event(id, event.thread, event.op);
         }
@@ -56,7 +56,7 @@ impl Needs {
         Self {
             threads_count: finder.threads_count,
             lines_count: finder.threads_count + trace.names().barriers.len(),
-            rises: Rows::group(finder.pairs.len(), filler, || rises.iter().copied()),
+            rises: CsrTable::group(finder.pairs.len(), filler, || rises.iter().copied()),
             pairs: finder.pairs,
         }
     }
@@ -97,7 +97,7 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn of(trace: &'a Trace, tables: &'a Tables) -> Self {
+    fn new(trace: &'a Trace, tables: &'a Tables) -> Self {
         let mut finder = Self {
             trace,
             tables,
@@ -147,19 +147,19 @@ impl<'a> Finder<'a> {
             self.note(place, self.place(needed));
         }
         match op {
-            Op::Join(child) => {
+            Op::Thread(ThreadOp::Join, child) => {
                 let all = tables.threads.row(child).len() as u32;
                 self.note(place, (Self::thread_line(child), all));
                 if let Some(fork) = tables.forks[child] {
                     self.note(place, self.place(fork));
                 }
             }
-            Op::Notify(_) | Op::NotifyAll(_) => {
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
                 for wait in tables.woken_by(id) {
                     self.note(place, self.place(tables.waits[wait].begin));
                 }
             }
-            Op::Arrive(barrier) | Op::Depart(barrier) => {
+            Op::Barrier(_, barrier) => {
                 if let Some(&round) = tables.needed_round.get(&id) {
                     self.note(place, (self.barrier_line(barrier), self.round_counts[round]));
                 }

@@ -64,7 +64,7 @@ fn check(kinds: &[OpKind], knows_starts: bool) -> [usize; 2] {
         let checker = Checker::new(&trace);
         for cut in cuts(&checker) {
             let run = checker.run_base(&cut, &[]);
-            let base = Base::of((&trace, &checker.tables, &checker.cuts), cut.clone());
+            let base = Base::new((&trace, &checker.tables, &checker.cuts), cut.clone());
             let shown = || trace.events().map(|(id, _)| trace.spell(id)).collect::<Vec<_>>();
             // A take may use another post than it did when observed.
             if base.is_some() || !knows_starts {

@@ -14,7 +14,7 @@ pub(super) struct Class {
 
 impl Class {
     /// The class of the same modulus and residue.
-    pub(super) fn of(congruence: Congruence) -> Self {
+    pub(super) fn new(congruence: Congruence) -> Self {
         Self { modulus: congruence.modulus.into(), residue: congruence.residue.into() }
     }
 
@@ -30,7 +30,7 @@ impl Class {
 
     /// The exact results of an operator; none if it is not one that can overflow by itself.
     pub(super) fn binary(operator: Binary, left: Congruence, right: Congruence) -> Option<Self> {
-        let (one, other) = (Self::of(left), Self::of(right));
+        let (one, other) = (Self::new(left), Self::new(right));
         Some(match operator {
             Binary::Add => one.plus(other),
             Binary::Subtract => one.plus(other.negated()),
@@ -155,7 +155,7 @@ pub(super) fn divide(left: Congruence, right: Congruence) -> Option<Congruence> 
     }
     let Some(divisor) = right.as_constant() else { return Some(Congruence::TOP) };
     let size = divisor.unsigned_abs();
-    let is_exact = Class::of(left).divisor_of_all().is_multiple_of(size.into());
+    let is_exact = Class::new(left).divisor_of_all().is_multiple_of(size.into());
     Some(match divisor {
         -1 => Congruence::unary(Unary::Negate, &left),
         _ if is_exact => {
@@ -174,7 +174,7 @@ pub(super) fn remainder(left: Congruence, right: Congruence) -> Option<Congruenc
     if left.as_constant() == Some(0) {
         return Some(left);
     }
-    let common = greatest_divisor(left.modulus.into(), Class::of(right).divisor_of_all());
+    let common = greatest_divisor(left.modulus.into(), Class::new(right).divisor_of_all());
     let alike = Class { modulus: common, residue: left.residue.into() };
     let is_exact = right.as_constant().is_some_and(|right| common == right.unsigned_abs().into());
     if is_exact && alike.divisor_of_all() == common {

@@ -87,7 +87,7 @@ fn table<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Result<()
     }
     writeln!(out, "</table></div>\n<h3>Line by line</h3>\n<div class=\"scroll\"><table>")?;
     for ((line, kind, name), value) in by_line(ranges, true) {
-        let word = kind.word();
+        let word = kind.as_str();
         writeln!(
             out,
             "<tr><td class=\"number\">{line}</td><td>{word}</td><td><code>{}</code></td>\

@@ -104,7 +104,7 @@ pub(super) enum Use {
 }
 
 impl Use {
-    pub(super) const fn word(self) -> &'static str {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "reads",
             Self::Written => "writes",
@@ -217,7 +217,13 @@ pub(super) fn text<D: Described>(
     }
     let width = rows.keys().map(|(_, _, name)| name.chars().count()).max().unwrap_or(0);
     for ((line, kind, name), value) in &rows {
-        writeln!(out, "  {line:>5}  {:<6} {:<width$}  {}", kind.word(), shown(name), value.text())?;
+        writeln!(
+            out,
+            "  {line:>5}  {:<6} {:<width$}  {}",
+            kind.as_str(),
+            shown(name),
+            value.text()
+        )?;
     }
     assertions(out, ranges)?;
     remarks(out, ranges)?;
@@ -486,7 +492,7 @@ fn ranges_json<D: Described>(ranges: &Ranges<D>) -> Value {
     let lines = rows.iter().map(|((line, kind, name), value)| {
         let mut entry = serde_json::Map::new();
         entry.insert("line".into(), json!(line));
-        entry.insert("use".into(), json!(kind.word()));
+        entry.insert("use".into(), json!(kind.as_str()));
         entry.insert("variable".into(), json!(name));
         entry.extend(range_json(value));
         Value::Object(entry)

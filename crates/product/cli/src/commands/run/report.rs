@@ -49,7 +49,7 @@ pub(super) struct OneRun {
 
 impl Made {
     /// What was gone through, its outcomes to be added.
-    pub(super) fn of<W>(exploration: &Exploration<W>) -> Self {
+    pub(super) fn new<W>(exploration: &Exploration<W>) -> Self {
         let is_told = |fault: &Fault| {
             exploration.outcomes.iter().any(|(outcome, _)| outcome.faults.contains(fault))
         };

@@ -193,9 +193,9 @@ fn json(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()>
     put("states", counted.states.to_string().into());
     put("complete", counted.cut_short.is_none().into());
     if let Some(reason) = counted.cut_short {
-        put("truncated", reason.word().into());
+        put("truncated", reason.as_str().into());
     }
-    put("algorithm", counted.algorithm.word().into());
+    put("algorithm", counted.algorithm.as_str().into());
     if let Some(overflow) = &counted.overflow {
         put("overflow", overflow.to_string().into());
     }

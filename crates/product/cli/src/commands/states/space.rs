@@ -40,7 +40,7 @@ enum EventsName {
 }
 
 impl EventsName {
-    const fn word(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::Collections => "collections",
             Self::Raw => "raw",
@@ -185,8 +185,8 @@ impl Space {
             }
             Origin::Traced { trace, events, order, .. } => {
                 put("input", "trace".into());
-                put("order", order.relation().word().into());
-                put("events_of", events.word().into());
+                put("order", order.relation().as_str().into());
+                put("events_of", events.as_str().into());
                 let repaired = trace.repairs().iter().map(ToString::to_string);
                 let repaired: Vec<String> = repaired.collect();
                 if !repaired.is_empty() {

@@ -27,10 +27,10 @@ pub(super) fn page(path: &Path) -> Result<usize, String> {
     let steps = page::steps(&lines).map_err(|error| format!("{name}: {error}"))?;
     let records = steps.iter().any(|step| matches!(step, Step::Needs(_)));
     let tries_count = if records { TRIES_MAX } else { 1 };
-    let mut last = Try::of(&name, &lines, &steps)?;
+    let mut last = Try::new(&name, &lines, &steps)?;
     for _ in 1..tries_count {
         if !last.faults.is_empty() {
-            last = Try::of(&name, &lines, &steps)?;
+            last = Try::new(&name, &lines, &steps)?;
         }
     }
     if last.faults.is_empty() {
@@ -52,7 +52,7 @@ struct Try {
 }
 
 impl Try {
-    fn of(name: &str, lines: &[&str], steps: &[Step]) -> Result<Self, String> {
+    fn new(name: &str, lines: &[&str], steps: &[Step]) -> Result<Self, String> {
         let folder = Folder::new();
         let (mut is_run, mut inside, mut copied) = (true, "", 0);
         let mut tried = Self { commands_count: 0, updated: Vec::new(), faults: Vec::new() };

@@ -12,7 +12,7 @@ unsafe fn pair(entry: &Entry, files: *const c_int, id: u32) {
 /// The two ends of a pipe were made, or not.
 unsafe fn piped(entry: &Entry, result: c_int, files: *const c_int) -> c_int {
     if result == 0 {
-        let status = table::Status::of(*files);
+        let status = table::Status::new(*files);
         let id = status.and_then(|status| status.pipe());
         pair(entry, files, id.unwrap_or_else(|| table::make(channel::PIPE)));
     }

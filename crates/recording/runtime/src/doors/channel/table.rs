@@ -68,7 +68,7 @@ pub(super) fn set(file: c_int, channel: u32) {
 
 /// `file` was opened; it leads somewhere if it is a pipe.
 pub(super) fn set_pipe(file: c_int) {
-    if let Some(pipe) = Status::of(file).and_then(|status| status.pipe()) {
+    if let Some(pipe) = Status::new(file).and_then(|status| status.pipe()) {
         set(file, pipe);
     }
 }
@@ -166,7 +166,7 @@ impl Status {
     const KIND_MASK: u32 = 0o170_000;
 
     /// That of the descriptor `file`.
-    pub(super) fn of(file: c_int) -> Option<Self> {
+    pub(super) fn new(file: c_int) -> Option<Self> {
         const FSTAT: usize = 5;
         let mut status = Self([0; 18]);
         let arguments = [file as usize, &raw mut status.0 as usize, 0, 0, 0, 0];
