@@ -21,7 +21,7 @@
 //! while an edge that starts there has not ended, and an edge that the others make needless is
 //! dropped, so there are about as many edges as there are sections, and mostly far fewer.
 //!
-//! Exact over the whole trace: [`mod@reference`] is the definition. A pair of conflicting accesses
+//! Exact over the whole trace: `oracle::cp` is the definition. A pair of conflicting accesses
 //! that CP leaves unordered is a race of CP. The first one is a race or a deadlock that can happen,
 //! if sections are well nested; later ones are leads, and [`first_races`] gives more that are not.
 //! Rule (b) holds, as printed, within one thread too. [`CausallyPrecedes::within`] presumes order
@@ -38,7 +38,6 @@ mod closure;
 mod conflicts;
 mod edges;
 mod first;
-pub mod reference;
 mod shelf;
 mod skeleton;
 mod sweep;

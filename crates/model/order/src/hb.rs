@@ -12,7 +12,7 @@
 //!
 //! [`HappensBefore::advance`] takes the events one by one in observed order and gives each one's
 //! clock: an event f comes before e, or is e, exactly if f's number in its thread, counted from
-//! 1, is at most the clock of e at f's thread. [`mod@reference`] writes the order down pair by pair.
+//! 1, is at most the clock of e at f's thread. `oracle::hb` writes the order down pair by pair.
 //!
 //! Costs a constant an access and one clock operation an event that synchronises, so events times
 //! threads at most; keeps a clock for each thread, lock and atomic variable and for each signal on
@@ -21,7 +21,6 @@
 //! Follows Lamport, "Time, clocks, and the ordering of events in a distributed system" (1978),
 //! with vector clocks after Mattern (1989) and Fidge (1988).
 
-pub mod reference;
 mod segments;
 
 use reweave_base::Id;

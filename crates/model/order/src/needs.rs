@@ -15,10 +15,8 @@
 //! post would do as well: there, and only there, this asks more than a reordering must fulfil.
 //! [`MustHappenBefore::for_sure`] leaves it out.
 //!
-//! [`mod@reference`] is the closure event by event. Costs a comparison for each edge, and a row
+//! `oracle::mhb` is the closure event by event. Costs a comparison for each edge, and a row
 //! for each that brings news.
-
-pub mod reference;
 
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_trace::views::RoundId;

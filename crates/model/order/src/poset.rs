@@ -16,7 +16,6 @@
 
 mod kept;
 mod of_trace;
-pub mod reference;
 
 use std::fmt::{self, Display, Formatter};
 

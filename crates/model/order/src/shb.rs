@@ -21,13 +21,11 @@
 //! waits and no wait times out. Not promised: that a pair in order cannot race.
 //!
 //! Costs as happens-before does, and a clock operation at each write and at each read of a write
-//! that its thread had not seen; keeps a clock for each written variable. [`mod@reference`] is the
+//! that its thread had not seen; keeps a clock for each written variable. `oracle::shb` is the
 //! definition.
 //!
 //! Follows Mathur, Kini and Viswanathan, "What happens-after the first race? Enhancing the
 //! predictive power of happens-before based dynamic race detection" (OOPSLA 2018).
-
-pub mod reference;
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::{EventId, LockId, OpKind, ThreadId, Trace, VarId};

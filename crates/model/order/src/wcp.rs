@@ -21,7 +21,7 @@
 //! come after them: the others wait in a queue, and both rules ask this queue alone. Variables that
 //! sections of one thread alone access, or that none writes, are passed over.
 //!
-//! Exact over the whole trace: [`mod@reference`] is the definition. A pair of conflicting accesses
+//! Exact over the whole trace: `oracle::wcp` is the definition. A pair of conflicting accesses
 //! that neither WCP nor a thread orders is a race of WCP. The first one is a race or a deadlock that
 //! can happen, if sections are nested; later ones are leads. Rule (b) holds, as printed, within one
 //! thread too.
@@ -38,7 +38,6 @@
 mod accesses;
 mod lock;
 mod past;
-pub mod reference;
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::views::Mode;

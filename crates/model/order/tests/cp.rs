@@ -1,8 +1,8 @@
 //! The CP clocks hold exactly the relation of the definition, and the paper's figures come out.
 
 use proptest::prelude::*;
+use reweave_oracle::cp::Order;
 use reweave_order::cp::CausallyPrecedes;
-use reweave_order::cp::reference::Order;
 use reweave_order::hb::HappensBefore;
 use reweave_testkit::{Scope, Shape, soak, traces};
 use reweave_trace::{EventId, OpKind, Trace};

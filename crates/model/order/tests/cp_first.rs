@@ -1,8 +1,9 @@
 //! The first race by CP, and those that follow it with it as a hard edge, can happen.
 
 use proptest::prelude::*;
-use reweave_order::cp::{first_races, reference};
-use reweave_testkit::{Scope, Shape, oracle, soak, traces};
+use reweave_oracle::{cp, reachable};
+use reweave_order::cp::first_races;
+use reweave_testkit::{Scope, Shape, soak, traces};
 use reweave_trace::{EventId, Trace};
 
 /// More than any trace here has.
@@ -90,7 +91,7 @@ fn reports_agree_with_the_definition_on_every_small_trace() {
     let scopes = [Scope::LOCKS.events(6), Scope::FORKS.threads(3), Scope::ATOMICS.threads(3)];
     for scope in scopes {
         scope.for_each(|trace| {
-            let (found, defined) = (first_races(trace, ALL), reference::first_races(trace, ALL));
+            let (found, defined) = (first_races(trace, ALL), cp::first_races(trace, ALL));
             assert_eq!(found, defined, "\n{}", reweave_testkit::draw(trace));
         });
     }
@@ -115,7 +116,7 @@ fn unsound(trace: &Trace) -> Vec<(EventId, EventId)> {
     if reports.is_empty() {
         return reports;
     }
-    let predictable = oracle::predictable(trace, oracle::STATES_MAX);
+    let predictable = reachable::predictable(trace, reachable::STATES_MAX);
     assert!(predictable.explored.complete);
     if !predictable.deadlocks.is_empty() {
         return Vec::new();
@@ -140,7 +141,7 @@ proptest! {
 
     #[test]
     fn reports_agree_with_the_definition(trace in traces(Shape::EVERYTHING.events(40))) {
-        prop_assert_eq!(first_races(&trace, 5), reference::first_races(&trace, 5));
+        prop_assert_eq!(first_races(&trace, 5), cp::first_races(&trace, 5));
     }
 
     #[test]

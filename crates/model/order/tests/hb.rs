@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use reweave_order::hb::reference::Order;
+use reweave_oracle::hb::Order;
 use reweave_order::hb::{HappensBefore, Segments};
 use reweave_testkit::{Scope, Shape, soak, traces};
 use reweave_trace::Trace;

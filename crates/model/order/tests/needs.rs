@@ -1,20 +1,20 @@
 //! Rows hold exactly what the definition says an event needs.
 
 use proptest::prelude::*;
+use reweave_oracle::mhb::Order;
 use reweave_order::needs::MustHappenBefore;
-use reweave_order::needs::reference::Closure;
 use reweave_testkit::{Scope, Shape, soak, traces};
 use reweave_trace::{EventId, Trace};
 
 /// The first event pair, if any, that rows and definition disagree on.
 fn disagreement(trace: &Trace, free: &[EventId]) -> Option<String> {
-    let closure = Closure::new(trace, free);
+    let order = Order::new(trace, free);
     let needs = MustHappenBefore::without(trace, free);
     for (late, _) in trace.events() {
         let row = needs.of_event(late);
         for (early, event) in trace.events() {
             let in_row = trace.position(early) < row.get(event.thread);
-            let defined = early == late || closure.holds(early, late);
+            let defined = early == late || order.is_before(early, late);
             if in_row != defined {
                 let (early, late) = (early.number(), late.number());
                 return Some(format!("{late} needs {early}: {in_row}, not {defined}"));

@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use reweave_base::Id;
-use reweave_order::poset::{ChainId, Place, Relation, TracePoset, collections, raw, reference};
+use reweave_oracle::cut_order;
+use reweave_order::poset::{ChainId, Place, Relation, TracePoset, collections, raw};
 use reweave_testkit::{Scope, Shape, corpus, soak, trace, traces};
 use reweave_trace::{Checker, EventId, Goal, LockOp, Op, Reordering, ThreadId, Trace};
 
@@ -20,7 +21,10 @@ fn disagreement(
     relation: Relation,
     place: fn(&Trace, EventId) -> Place,
 ) -> Option<String> {
-    let before = reference::before(trace, relation);
+    let before = match relation {
+        Relation::HappensBefore => cut_order::happens_before(trace),
+        Relation::Kept => cut_order::trace_order_preserving(trace),
+    };
     let made = TracePoset::new(trace, relation, place).expect("it is small");
     let poset = made.poset();
     let events: Vec<(ChainId, u32)> = poset.events().collect();

@@ -3,10 +3,11 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
+use reweave_oracle::reachable;
+use reweave_oracle::shb::Order;
 use reweave_order::VectorClock;
 use reweave_order::shb::SchedulableHappensBefore;
-use reweave_order::shb::reference::Order;
-use reweave_testkit::{Scope, Shape, corpus, oracle, soak, traces};
+use reweave_testkit::{Scope, Shape, corpus, soak, traces};
 use reweave_trace::{Checker, ConditionOp, EventId, Goal, Op, OpKind, Reordering, Trace};
 
 /// The first event pair, if any, that clocks and definition disagree on.
@@ -109,7 +110,7 @@ fn refused(trace: &Trace) -> Option<String> {
 
 /// The first race, if any, that no correct reordering shows.
 fn impossible(trace: &Trace) -> Option<(EventId, EventId)> {
-    let possible = oracle::predictable_races(trace);
+    let possible = reachable::predictable_races(trace);
     races(trace, &tested(trace)).into_iter().find(|pair| !possible.contains(pair))
 }
 
@@ -119,7 +120,7 @@ fn check(drawing: &str, expected: &Expect) {
     let trace = reweave_testkit::trace(drawing);
     assert_eq!(disagreement(&trace), None);
     let tested = tested(&trace);
-    let possible = oracle::predictable_races(&trace);
+    let possible = reachable::predictable_races(&trace);
     let mut lines = String::new();
     for pair in races(&trace, &tested) {
         let shown = Checker::new(&trace)

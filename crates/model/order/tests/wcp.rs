@@ -1,9 +1,9 @@
 //! The WCP clocks hold exactly the relation of the definition, and the corpus comes out.
 
 use proptest::prelude::*;
-use reweave_order::cp::reference::Order as CausallyPrecedes;
+use reweave_oracle::cp::Order as CausallyPrecedes;
+use reweave_oracle::wcp::Order;
 use reweave_order::wcp::WeakCausallyPrecedes;
-use reweave_order::wcp::reference::Order;
 use reweave_testkit::{Scope, Shape, soak, traces};
 use reweave_trace::{AccessOp, EventId, LockOp, Op, OpKind, Trace};
 

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use reweave_base::{Id, IndexVec, Rng};
-use reweave_testkit::definition::Definition;
-use reweave_testkit::{Scope, Shape, corpus, draw, generate, oracle, soak, traces};
+use reweave_oracle::reachable;
+use reweave_oracle::reordering::Definition;
+use reweave_testkit::{Scope, Shape, corpus, draw, generate, soak, traces};
 use reweave_trace::{After, Checker, EventId, Goal, Reordering, ThreadId, Trace, certify_order};
 
 fn ids(trace: &Trace) -> impl Iterator<Item = EventId> + Clone + use<> {
@@ -278,7 +279,7 @@ fn agree_on_walks(trace: &Trace, walks_count: usize, rng: &mut Rng) -> [usize; 2
         } else {
             rng.pick(&reads).copied().into_iter().collect()
         };
-        let mut schedule = oracle::walk(trace, &free, rng);
+        let mut schedule = reachable::walk(trace, &free, rng);
         assert!(!free.is_empty() || both.agree(&schedule, &Goal::Enabled(Vec::new())));
         for _ in 0..4 {
             for goal in claims(trace, &schedule, &free, rng) {
@@ -313,7 +314,7 @@ fn agrees_with_the_definition_on_deadlocks_and_what_is_near_them() {
         for seed in 0..u64::from(soak::cases(600)) {
             let trace = generate::random(shape, seed);
             let both = Both::new(&trace);
-            for deadlock in oracle::predictable(&trace, 2_000).deadlocks.into_values() {
+            for deadlock in reachable::predictable(&trace, 2_000).deadlocks.into_values() {
                 let mut cycle = deadlock.cycle;
                 for _ in 0..cycle.len() {
                     cycle.rotate_left(1);
@@ -482,7 +483,7 @@ fn agree_on_bases(trace: &Trace, rng: &mut Rng) -> [usize; 2] {
     let reads: Vec<EventId> = ids(trace).filter(|&id| trace.event(id).op.is_read()).collect();
     for round in 0..6 {
         let free: Vec<EventId> = rng.pick(&reads).copied().into_iter().take(round % 2).collect();
-        let walk = oracle::walk(trace, &free, rng);
+        let walk = reachable::walk(trace, &free, rng);
         let cut = random_cut(trace, &walk, rng);
         let base = events_of(trace, &cut);
         let mut rest: Vec<EventId> = walk.into_iter().filter(|id| !base.contains(id)).collect();

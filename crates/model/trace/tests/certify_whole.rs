@@ -1,7 +1,7 @@
 //! Runs of all events: the checker and the definition agree on what variables are left with.
 
 use reweave_base::{Id, Rng};
-use reweave_testkit::definition::Definition;
+use reweave_oracle::reordering::Definition;
 use reweave_testkit::{Shape, draw, generate, soak};
 use reweave_trace::{Checker, EventId, Goal, Reordering, Trace};
 

@@ -1,7 +1,7 @@
 //! The oracle finds in every litmus case what is expected, and the checker accepts its schedules.
 
+use reweave_oracle::reachable::{self, Predictable};
 use reweave_testkit::corpus::{self, Case};
-use reweave_testkit::oracle::{self, Predictable};
 use reweave_trace::{Checker, EventId, Goal, Reordering, Trace};
 
 fn numbers(events: &[EventId]) -> Vec<u32> {
@@ -26,7 +26,7 @@ fn check_schedules(name: &str, trace: &Trace, found: &Predictable) {
 #[track_caller]
 fn check(case: &Case) {
     let trace = case.trace();
-    let found = oracle::predictable(&trace, oracle::STATES_MAX);
+    let found = reachable::predictable(&trace, reachable::STATES_MAX);
     assert!(found.explored.complete, "{}", case.name);
     let races: Vec<Vec<u32>> =
         found.races.keys().map(|&(first, second)| numbers(&[first, second])).collect();
@@ -52,7 +52,7 @@ fn recorded_traces_have_the_races_and_deadlocks_of_an_exhaustive_search() {
             continue;
         }
         let trace = case.trace();
-        let found = oracle::predictable(&trace, oracle::STATES_MAX);
+        let found = reachable::predictable(&trace, reachable::STATES_MAX);
         assert!(found.explored.complete, "{}", case.name);
         assert_eq!(expected["predictable_race_pairs"], found.races.len(), "{}", case.name);
         let deadlocks: Vec<Vec<u32>> = found.deadlocks.keys().map(|set| numbers(set)).collect();

@@ -1,7 +1,7 @@
 //! Every view says what counting and searching the events says.
 
 use reweave_base::Id;
-use reweave_testkit::definition::{Observed, acquired, released};
+use reweave_oracle::observed::{Observed, acquired, released};
 use reweave_testkit::{Scope, Shape, draw, generate, soak, trace};
 use reweave_trace::views::{CriticalSection, Lifetime, Mode};
 use reweave_trace::{

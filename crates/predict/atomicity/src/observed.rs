@@ -16,7 +16,7 @@
 //! Promised: a run has a violation exactly if it is not serializable; a block is reported exactly if
 //! it is spoiled, or overlaps when the spoiled ones are taken apart. Of a spoiled block the path
 //! that closes first is given, of those along accesses and program order alone if there is one: what
-//! happened to data says more than who held a lock. [`mod@reference`] says the same pair by pair.
+//! happened to data says more than who held a lock. `oracle::atomicity` says the same pair by pair.
 //!
 //! Costs: the graph is linear in the events, and its cycles are found in linear time. Each block on
 //! a cycle is explained by two looks at the events between its ends, at most twice events times
@@ -30,7 +30,6 @@
 
 mod cycles;
 mod edges;
-pub mod reference;
 
 use std::collections::VecDeque;
 

@@ -16,7 +16,7 @@
 //! candidates are not cut short, every pattern that can be shown so has one within it that is a
 //! candidate and can be shown: it lies between the same two events of the block, or nearer ones, and
 //! has the same events of the other thread, one of them, or others at the same locations. Paths
-//! through third threads are not looked for. [`mod@reference`] tries every pattern in every
+//! through third threads are not looked for. `oracle::atomicity` tries every pattern in every
 //! reordering.
 //!
 //! The patterns are those of Lu et al., "AVIO" (ASPLOS 2006), on one variable, and of Hammer et al.,
@@ -24,7 +24,6 @@
 
 mod accesses;
 mod candidates;
-pub mod reference;
 
 use reweave_reorder::{Answer, Query, Solver, View};
 use reweave_trace::{AccessOp, After, EventId, Goal, Op, Reordering, Trace};

@@ -1,10 +1,13 @@
 //! Blocks that the observed run did not run at once: drawn, and compared with the definition.
 
+use crate::reference;
+
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use reweave_atomicity::blocks::{self, Blocks};
-use reweave_atomicity::observed::{Kind, reference, violations};
-use reweave_base::{Id, IndexVec};
+use reweave_atomicity::observed::{Kind, violations};
+use reweave_base::Id;
+use reweave_oracle::atomicity as oracle;
 use reweave_testkit::{Scope, Shape, draw, soak, traces};
 use reweave_trace::{OpKind, Trace};
 
@@ -39,8 +42,9 @@ fn fault(trace: &Trace, blocks: &Blocks) -> Option<String> {
     if told != expected {
         return Some(format!("{told:?}, not {expected:?}\n{}", draw(trace)));
     }
-    let whole = IndexVec::from_elem(true, blocks.len());
-    let is_cyclic = reference::on_cycle(trace, blocks, &whole).iter().any(|&is_on| is_on);
+    let whole = vec![true; blocks.len()];
+    let plain = reference::plain(blocks);
+    let is_cyclic = oracle::on_cycle(trace, &plain, &whole).iter().any(|&is_on| is_on);
     if is_cyclic == found.all.is_empty() {
         return Some(format!("serializable: {}\n{}", !is_cyclic, draw(trace)));
     }
@@ -56,10 +60,11 @@ fn fault(trace: &Trace, blocks: &Blocks) -> Option<String> {
         let ends = [chain[0], chain[chain.len() - 1]];
         let leaves = !chain[1..chain.len() - 1].iter().any(|&event| block.holds(trace, event));
         let closes = ends[1].index() + 1;
-        let spoiled = |count, rule| reference::spoiled(trace, blocks, count, rule)[violation.block];
-        let rule: reference::Rule = match spoiled(trace.len(), reference::is_data_edge) {
-            true => reference::is_data_edge,
-            false => reference::is_edge,
+        let at = violation.block.index();
+        let spoiled = |count, rule| oracle::violated(trace, &plain, count, rule)[at];
+        let rule: oracle::Rule = match spoiled(trace.len(), oracle::is_data_edge) {
+            true => oracle::is_data_edge,
+            false => oracle::is_edge,
         };
         let is_path = chain.windows(2).all(|pair| rule(trace, pair[0], pair[1]));
         let is_first = spoiled(closes, rule) && !spoiled(closes - 1, rule);

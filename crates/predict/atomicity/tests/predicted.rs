@@ -1,19 +1,19 @@
 //! Patterns that another run shows: drawn, and compared with every reordering.
 
+use crate::reference;
+
 use std::collections::BTreeSet;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use reweave_atomicity::blocks::{self, Blocks};
-use reweave_atomicity::predicted::{
-    Candidates, Decision, Extent, Group, Pattern, Width, decide, reference,
-};
+use reweave_atomicity::predicted::{Candidates, Decision, Extent, Group, Pattern, Width, decide};
+use reweave_oracle::reordering::Definition;
 use reweave_reorder::{Budget, Engine, Solver};
-use reweave_testkit::definition::Definition;
 use reweave_testkit::{Scope, Shape, draw, soak, traces};
 use reweave_trace::{After, Checker, EventId, Goal, OpKind, Trace};
 
-/// How many states the reference may visit for one question.
+/// How many states the oracle may visit for one question.
 const STATES_MAX: usize = 30_000;
 
 fn groups(engine: &Engine<'_>, blocks: &Blocks, extent: Extent) -> Vec<Group> {

@@ -3,3 +3,4 @@
 mod analyses;
 mod observed;
 mod predicted;
+mod reference;

@@ -19,7 +19,7 @@
 //! wake-ups and joins in a cycle are not deadlocks here.
 //!
 //! Costs one pass over the nested sections; the number of cycles and of choices may be exponential
-//! in the threads, and is limited by the budget. [`mod@reference`] is the definition.
+//! in the threads, and is limited by the budget. `oracle::deadlocks` is the definition.
 //!
 //! Cycles and the walk along instances follow Tunç, Mathur, Pavlogiannis and Viswanathan, "Sound
 //! dynamic deadlock prediction in linear time" (PLDI 2023), with locks in shared mode, every
@@ -28,7 +28,6 @@
 mod components;
 mod dependencies;
 mod patterns;
-pub mod reference;
 mod report;
 mod trial;
 mod workers;

@@ -9,7 +9,7 @@
 //! [`reweave_reorder`] for correct reorderings (`runs`); `order` is the paper's algorithm, made
 //! precise ([`mod@order`]). Verdicts are kept as ranges of challengers ([`ReadVerdicts`]), reads are
 //! decided in parallel ([`mod@decide`]), and what is told of is grouped by the code location of the
-//! read and proven (`groups`, `proofs`). [`mod@reference`] is what the modes mean, by a search
+//! read and proven (`groups`, `proofs`). `oracle::nondeterminism` is what the modes mean, by a search
 //! through all states.
 //!
 //! Sound: every finding that is called witnessed holds a schedule that the checker accepted.
@@ -46,7 +46,6 @@ pub mod decide;
 mod groups;
 pub mod order;
 mod proofs;
-pub mod reference;
 mod runs;
 mod values;
 mod verdicts;

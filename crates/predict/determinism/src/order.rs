@@ -37,7 +37,7 @@
 //! graphs explored, which depend on what is tried first: sections as observed.
 //!
 //! A. Sinha, S. Malik, A. Gupta, *Efficient Predictive Analysis for Detecting Nondeterminism in
-//! Multi-Threaded Programs* (FMCAD 2012), section III. [`mod@reference`] transcribes it.
+//! Multi-Threaded Programs* (FMCAD 2012), section III. `oracle::choice_graphs` transcribes it.
 
 mod after;
 mod bend;
@@ -50,7 +50,6 @@ mod greedy;
 mod ground;
 mod lines;
 mod reach;
-pub mod reference;
 mod schedule;
 mod suspects;
 mod without;

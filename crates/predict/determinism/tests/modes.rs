@@ -3,10 +3,9 @@
 
 use crate::common;
 
-use common::{guarded, verdicts};
+use common::{guarded, reference, verdicts};
 use expect_test::expect;
 use proptest::prelude::*;
-use reweave_determinism::reference;
 use reweave_testkit::{Scope, Shape, corpus, soak, trace, traces};
 use reweave_trace::OpKind;
 

@@ -1,17 +1,18 @@
 //! Kinds 1 and 2 in mode `order`: the fast phases say what their definition says.
 
 use crate::common;
+use crate::common::reference;
 
 use std::time::Instant;
 
 use expect_test::expect;
 use proptest::prelude::*;
 use reweave_base::{FxHashMap, Id, Rng};
-use reweave_determinism::order::reference::{self, Outcome};
 use reweave_determinism::order::{OrderGraph, OrderSolver};
 use reweave_determinism::{
     Accesses, Challengers, Mode, Phases, ReadVerdicts, ReadsFrom, Witness, WitnessKind,
 };
+use reweave_oracle::choice_graphs::Outcome;
 use reweave_testkit::{Scope, Shape, draw, generate, soak, trace, traces};
 use reweave_trace::{AccessOp, EventId, LockOp, Op, OpKind, Trace, TraceBuilder, VarId};
 
@@ -328,10 +329,10 @@ proptest! {
         let accesses = Accesses::new(&trace);
         let graph = OrderGraph::new(&accesses);
         let mut solver = OrderSolver::new(&graph);
-        let all = reweave_determinism::reference::witnesses(&trace);
+        let all = reference::witnesses(&trace);
         for witness in all.iter().filter(|witness| KINDS.contains(&witness.kind)) {
             let is_feasible =
-                reweave_determinism::reference::is_feasible(&trace, witness, Mode::Order);
+                reference::is_feasible(&trace, witness, Mode::Order);
             prop_assert_eq!(solver.schedule(witness).is_some(), is_feasible, "{:?}", witness);
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::common;
 
-use common::vectors;
-use reweave_determinism::{Mode, Witness, WitnessKind, decide, reference};
+use common::{reference, vectors};
+use reweave_determinism::{Mode, Witness, WitnessKind, decide};
 use reweave_testkit::{events, trace};
 use reweave_trace::Trace;
 

@@ -23,8 +23,6 @@
 //! Finding one MAT costs O(n/64 + rows of the rectangle), and for GenMAT' in the worst case the
 //! cells between the pair and the rectangle's upper edge.
 
-pub mod reference;
-
 mod feasible;
 
 use reweave_base::{FxHashMap, Id};

@@ -12,7 +12,7 @@
 //! **Promise.** Whatever happens in an interleaving that the graph stands for is in the [`Values`].
 //! [`Values::at`] speaks of threads that come to a node or go on from it, not of threads that are
 //! suspended there. What needs too much work is given up, and everything is taken to be possible
-//! then. The answer is the same for any number of processors, and that of [`mod@reference`] wherever
+//! then. The answer is the same for any number of processors, and that of `reference`, the definition, wherever
 //! the domain's join is associative, commutative and idempotent, as that of intervals is. That of
 //! congruences is not for numbers more than 2^63 apart: there the two answers are both true, but one
 //! can be wider.
@@ -30,6 +30,7 @@ mod ends;
 mod engine;
 mod memo;
 pub(crate) mod plain;
+#[cfg(feature = "reference")]
 pub mod reference;
 mod table;
 mod target;

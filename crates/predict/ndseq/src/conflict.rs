@@ -14,7 +14,7 @@
 //! children conflicts with neither.)
 //!
 //! Linear in the accesses times the depth at which threads nest, counting only those with
-//! siblings. [`Reference::is_serializable`](crate::reference::Reference::is_serializable) is the
+//! siblings. `oracle::ndseq` is the
 //! definition to the letter.
 
 use std::collections::VecDeque;

@@ -11,7 +11,7 @@
 //! A run is made ready as a [`Run`]: its [`events`], the [`dependences`] between them, the
 //! [`scopes`] they lie in. On it stand the [`mod@slice`], the events that are [`mod@relevant`] with
 //! given placements, and the conflicts between them ([`conflict`]). All of these are linear, and
-//! [`mod@reference`] has each by its definition, and the best placements by trying all.
+//! `oracle::ndseq` has each by its definition, and the best placements by trying all.
 //!
 //! Sound for the runs that are given: with the answer each of them is conflict-serializable once
 //! irrelevant events are dropped. Complete: if no placements are found there are none, and the
@@ -53,7 +53,6 @@ pub mod explain;
 pub mod infer;
 mod objective;
 pub mod placement;
-pub mod reference;
 pub mod relevant;
 pub mod run;
 pub mod scopes;

@@ -15,7 +15,7 @@
 //! specifications that enclose what they make irrelevant. And with a region for every execution of
 //! every statement the fixpoint is the forced set (see [`slice`](mod@crate::slice)).
 //!
-//! [`Reference::relevant`](crate::reference::Reference::relevant) is the definition to the letter.
+//! `oracle::ndseq` is the definition to the letter.
 
 use std::collections::VecDeque;
 

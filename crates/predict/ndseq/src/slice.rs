@@ -9,7 +9,7 @@
 //! event relevant, and enclosing every single statement is allowed, so some placements make a run
 //! serializable if and only if its conflicts inside the forced set have no cycle.
 //!
-//! Linear. [`crate::reference`] has both by their definitions.
+//! Linear. `oracle::ndseq` has both by their definitions.
 
 use reweave_base::IndexVec;
 

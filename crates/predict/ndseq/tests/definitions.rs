@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use reweave_base::{Id, IndexVec, Rng};
 use reweave_ndseq::conflict::Conflicts;
 use reweave_ndseq::events::NodeId;
-use reweave_ndseq::reference::{BruteForce, Reference, Set};
 use reweave_ndseq::relevant::{Regions, relevant};
 use reweave_ndseq::slice::{forced, slice};
 use reweave_ndseq::{
     Answer, Inferrer, Known, Placement, Run, Settings, Verdict, check, infer, own_placements,
 };
+use reweave_oracle::ndseq::{BruteForce, Definitions, Set};
 use reweave_testkit::soak;
 use reweave_trace::Trace;
 
@@ -26,7 +26,7 @@ fn members(run: &Run<'_>, is_member: &IndexVec<NodeId, bool>) -> Set {
 /// Everything that is linear, on one run.
 #[track_caller]
 fn check_run(trace: &Trace, rng: &mut Rng) {
-    let (run, reference) = (Run::new(trace).unwrap(), Reference::new(trace));
+    let (run, reference) = (Run::new(trace).unwrap(), Definitions::new(trace));
     for node in run.events.nodes() {
         let direct = run.dependences.direct(node);
         let direct = direct.iter().fold(0_u128, |set, source| set | 1 << source.index());
@@ -40,8 +40,10 @@ fn check_run(trace: &Trace, rng: &mut Rng) {
         let placements = some_placements(&run, rng);
         let regions = Regions::new(&run, &placements, |node| run.events.is_branch(node));
         let found = relevant(&run, &regions).is_member;
-        let executions: Vec<Set> =
-            placements.iter().flat_map(|&placement| reference.executions(placement)).collect();
+        let executions: Vec<Set> = placements
+            .iter()
+            .flat_map(|&placement| reference.executions(plain(placement)))
+            .collect();
         let expected = reference.relevant(&executions, None);
         assert_eq!(members(&run, &found), expected, "{placements:?}");
         let is_serializable = Conflicts::new(&run, &found).is_serializable();
@@ -52,7 +54,7 @@ fn check_run(trace: &Trace, rng: &mut Rng) {
 
 /// Conflicts, on random sets of events.
 #[track_caller]
-fn check_conflicts(run: &Run<'_>, reference: &Reference<'_>, rng: &mut Rng) {
+fn check_conflicts(run: &Run<'_>, reference: &Definitions<'_>, rng: &mut Rng) {
     for percent in [100, 80, 50, 30] {
         let mut is_member = IndexVec::from_elem(false, run.dependences.nodes_count());
         for node in run.events.nodes() {
@@ -97,6 +99,15 @@ fn some_placements(run: &Run<'_>, rng: &mut Rng) -> Vec<Placement> {
     placements
 }
 
+fn plain(placement: Placement) -> reweave_oracle::ndseq::Placement {
+    let Placement { block, first, last } = placement;
+    reweave_oracle::ndseq::Placement { block, first, last }
+}
+
+fn plain_set(placements: &[Placement]) -> Vec<reweave_oracle::ndseq::Placement> {
+    placements.iter().copied().map(plain).collect()
+}
+
 /// The answer of `infer` for runs of one program, against trying everything.
 #[track_caller]
 fn check_answer(traces: &[&Trace], settings: &Settings) {
@@ -106,13 +117,14 @@ fn check_answer(traces: &[&Trace], settings: &Settings) {
     }
     let answer = infer(traces, settings).unwrap().answer;
     let number_max = if let Answer::Specification(found) = &answer { found.len() } else { 2 };
-    let smallest = brute_force.smallest(&settings.rejected, number_max);
+    let rejected: Vec<_> = settings.rejected.iter().map(|set| plain_set(set)).collect();
+    let smallest = brute_force.smallest(&rejected, number_max);
     match (answer, smallest) {
         (Answer::Specification(found), Some(smallest)) => {
             assert_eq!(check(traces, &found), Ok(Verdict::Serializable));
             assert_eq!(found.len(), smallest[0].len(), "{found:?} {smallest:?}");
             if smallest.len() < 60 {
-                assert_eq!(found, brute_force.best(smallest, settings.cover));
+                assert_eq!(plain_set(&found), brute_force.best(smallest, settings.cover));
             }
         }
         (Answer::Unneeded(_), Some(smallest)) => assert!(smallest[0].is_empty()),
@@ -126,7 +138,7 @@ fn check_answer(traces: &[&Trace], settings: &Settings) {
 #[track_caller]
 fn check_impossible(traces: &[&Trace], explanation: &reweave_ndseq::Explanation) {
     use reweave_ndseq::Reason;
-    let reference = Reference::new(traces[explanation.run]);
+    let reference = Definitions::new(traces[explanation.run]);
     assert!(!reference.is_serializable(reference.forced()));
     let place = |event| reference.events().iter().position(|&other| other == event).unwrap();
     let mut cycle = 0;
@@ -190,7 +202,7 @@ proptest! {
         let traces = random_runs(seed, 40);
         let traces: Vec<&Trace> = traces.iter().collect();
         let is_possible = traces.iter().all(|trace| {
-            let reference = Reference::new(trace);
+            let reference = Definitions::new(trace);
             reference.is_serializable(reference.forced())
         });
         for known in [Known::Targets, Known::Slice, Known::Forced] {

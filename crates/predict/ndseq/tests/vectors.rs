@@ -8,9 +8,9 @@ use common::vectors::{NAMES, Vector, all_lines, lines, list, load, number, numbe
 use reweave_base::{Id, IndexVec};
 use reweave_ndseq::conflict::Conflicts;
 use reweave_ndseq::events::NodeId;
-use reweave_ndseq::reference::{BruteForce, Reference};
 use reweave_ndseq::slice::slice;
 use reweave_ndseq::{Answer, Inferrer, Run, Settings, Unneeded, Verdict, check, infer};
+use reweave_oracle::ndseq::{BruteForce, Definitions};
 use reweave_trace::Trace;
 
 fn vectors() -> Vec<Vector> {
@@ -171,7 +171,13 @@ fn brute_force_finds_all_smallest_sets() {
         let traces: Vec<&Trace> = vector.traces.iter().collect();
         let smallest = BruteForce::new(&traces).smallest(&[], 2).unwrap_or_default();
         let flow = traces[0].flow().unwrap();
-        let mut found: Vec<_> = smallest.iter().map(|set| lines(set, flow)).collect();
+        let own = |placement: &reweave_oracle::ndseq::Placement| reweave_ndseq::Placement {
+            block: placement.block,
+            first: placement.first,
+            last: placement.last,
+        };
+        let sets = smallest.iter().map(|set| set.iter().map(own).collect::<Vec<_>>());
+        let mut found: Vec<_> = sets.map(|set| lines(set.as_slice(), flow)).collect();
         found.sort_unstable();
         let expected = all_lines(&vector.expected["expected"]["B_sec4.1"]["all_optimal"]);
         assert_eq!(found, expected, "{}", vector.name);
@@ -212,7 +218,7 @@ fn rejected_answers_do_not_come_again() {
 fn the_reference_agrees_on_the_vectors() {
     for vector in vectors() {
         for (index, run) in runs(&vector) {
-            let reference = Reference::new(&vector.traces[index]);
+            let reference = Definitions::new(&vector.traces[index]);
             let is_member = slice(&run);
             for event in run.events.nodes() {
                 let expected = reference.slice() >> event.index() & 1 == 1;

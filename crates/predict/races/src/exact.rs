@@ -18,8 +18,6 @@
 //! Follows for sync-preserving races Mathur, Pavlogiannis and Viswanathan (POPL 2021); the rest is
 //! our own, after Definition 4 of Smaragdakis et al. (POPL 2012).
 
-pub mod reference;
-
 use std::ops::ControlFlow;
 
 use reweave_analysis::{

@@ -12,7 +12,7 @@
 //! | `wcp`, weak causally-precedes | also across locks | real, or a deadlock is, if it is the first |
 //! | `cp`, causally-precedes | the same, a little less | the same |
 //!
-//! The counts are exact, over the whole trace, as [`mod@reference`] lists the pairs. Each reported
+//! The counts are exact, over the whole trace, as `oracle::races` lists the pairs. Each reported
 //! pair is put before the engine: it is called witnessed if there is a schedule that the checker
 //! accepts, first if the theorem of the relation says that it is a race or hides a deadlock, and
 //! unordered otherwise. Of a location pair the earliest [`TRIES_MAX`] instances are tried, and the
@@ -25,8 +25,6 @@
 //! Follows Pozniansky and Schuster (PPoPP 2003) for `hb`, keeping all accesses where they keep the
 //! latest; Mathur, Kini and Viswanathan (OOPSLA 2018) for `shb`; Kini, Mathur and Viswanathan (PLDI
 //! 2017) for `wcp`; Smaragdakis et al. (POPL 2012) for `cp`.
-
-pub mod reference;
 
 use std::ops::ControlFlow;
 

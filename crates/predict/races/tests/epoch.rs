@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use reweave_order::hb::reference::Order;
+use reweave_oracle::hb::Order;
 use reweave_races::epoch;
 use reweave_testkit::{Scope, Shape, corpus, soak, traces};
 use reweave_trace::{EventId, OpKind, Trace, VarId};

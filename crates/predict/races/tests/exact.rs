@@ -4,10 +4,11 @@ use crate::common;
 
 use proptest::prelude::*;
 use reweave_analysis::{Guarantee, Settings, Subject};
+use reweave_oracle::reachable;
 use reweave_races::exact::{self, Decided, EXACT};
 use reweave_races::relation::{self, Relation};
 use reweave_races::{Race, candidates};
-use reweave_testkit::{Scope, Shape, corpus, draw, oracle, soak, traces};
+use reweave_testkit::{Scope, Shape, corpus, draw, soak, traces};
 use reweave_trace::{EventId, Trace};
 
 use common::{findings, numbers, run};
@@ -17,7 +18,7 @@ const STATES_MAX: usize = 300_000;
 
 /// What is wrong with the exact races of `trace`, if anything is.
 fn fault(trace: &Trace) -> Option<String> {
-    let found = oracle::predictable(trace, STATES_MAX);
+    let found = reachable::predictable(trace, STATES_MAX);
     if !found.explored.complete {
         return None;
     }

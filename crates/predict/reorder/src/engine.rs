@@ -11,10 +11,10 @@ use reweave_trace::{
     WaitInterval,
 };
 
+use crate::exhaustive;
 use crate::growth;
 use crate::postpone;
 use crate::query::{Query, View};
-use crate::reference;
 use crate::search::Search;
 
 /// How many of each thread's first events happen.
@@ -439,7 +439,7 @@ impl<'e, 't> Solver<'e, 't> {
         let names = self.engine.trace.names();
         let size = (names.threads.len() + names.vars.len()) as u64;
         let states_max = self.budget.states.min((self.budget.work / size.max(1)) as usize);
-        let (answer, states_count) = reference::counted(self.engine.trace, query, states_max);
+        let (answer, states_count) = exhaustive::search(self.engine.trace, query, states_max);
         self.search.work += states_count as u64 * size;
         answer
     }

@@ -25,7 +25,7 @@
 //! the budget: a correct reordering that answers the query, restricted to the needed set and the
 //! sections it completes, still does, and steps 4 to 6 go through all of these. A semaphore whose
 //! start is known is the exception, since its takes may use other posts than observed: there a
-//! search through all states ([`mod@reference`]) has the last word.
+//! search through all states (`exhaustive`) has the last word.
 //!
 //! Follows the needed-set algorithm of our notes on Sinha, Malik and Gupta, "Efficient predictive
 //! analysis for detecting nondeterminism in multi-threaded programs" (FMCAD 2012), and for step 2
@@ -62,10 +62,10 @@
 mod base;
 mod closure;
 mod engine;
+mod exhaustive;
 mod growth;
 mod postpone;
 mod query;
-pub mod reference;
 mod schedule;
 mod search;
 mod window;

@@ -1,11 +1,15 @@
 //! The engine answers as the search through all states does, and the checker takes its schedules.
 
+use crate::asked;
+
 use proptest::prelude::*;
-use reweave_reorder::{Answer, Budget, Engine, Query, Solver, View, reference};
-use reweave_testkit::{Scope, Shape, draw, oracle, soak, traces};
+use reweave_oracle::query::Answer as Defined;
+use reweave_oracle::reachable;
+use reweave_reorder::{Answer, Budget, Engine, Query, Solver, View};
+use reweave_testkit::{Scope, Shape, draw, soak, traces};
 use reweave_trace::{AccessOp, After, Checker, EventId, Goal, LockOp, Op, ThreadOp, Trace};
 
-/// How many states the reference may visit.
+/// How many states the oracle may visit.
 const STATES_MAX: usize = 300_000;
 
 /// A question with what its answer should show.
@@ -18,21 +22,21 @@ fn fault(trace: &Trace, cases: &[Case]) -> Option<String> {
     let checker = Checker::new(trace);
     for (query, goal) in cases {
         let answer = solver.solve(query);
-        let expected = reference::search(trace, query, STATES_MAX);
+        let expected = asked::oracle(trace, query, STATES_MAX);
         let wrong = match (&answer, &expected) {
-            (_, Answer::Unknown) => continue,
+            (_, Defined::Unknown) => continue,
             (Answer::Feasible(reordering), _) => {
                 if let Err(refusal) = checker.check(reordering, goal) {
                     Some(format!("refused: {refusal}"))
-                } else if matches!(expected, Answer::Infeasible(_)) {
-                    Some("the reference finds none".to_owned())
+                } else if expected == Defined::Infeasible {
+                    Some("the oracle finds none".to_owned())
                 } else {
                     None
                 }
             }
-            (Answer::Infeasible(_), Answer::Infeasible(_)) => None,
-            (Answer::Infeasible(why), Answer::Feasible(found)) => {
-                let numbers: Vec<u32> = found.schedule.iter().map(|id| id.number()).collect();
+            (Answer::Infeasible(_), Defined::Infeasible) => None,
+            (Answer::Infeasible(why), Defined::Feasible(found)) => {
+                let numbers: Vec<u32> = found.iter().map(|id| id.number()).collect();
                 Some(format!("refuted by {why:?}, but {numbers:?}"))
             }
             (Answer::Unknown, _) => Some("unknown".to_owned()),
@@ -235,16 +239,16 @@ fn a_thread_that_is_put_off_whole_runs_after_its_fork_though_its_name_came_first
     assert_eq!(fault(&trace, &races(&trace)).unwrap_or_default(), "");
 }
 
-/// Whether the reference itself finds the races that the oracle does.
-fn reference_fault(trace: &Trace) -> Option<String> {
-    let found = oracle::predictable(trace, STATES_MAX);
+/// Whether the oracle of queries finds the races that a search of all states does.
+fn oracle_fault(trace: &Trace) -> Option<String> {
+    let found = reachable::predictable(trace, STATES_MAX);
     if !found.explored.complete {
         return None;
     }
     races(trace).into_iter().find_map(|(query, _)| {
         let expected = found.races.contains_key(&(query.enabled[0], query.enabled[1]));
-        let answer = reference::search(trace, &query, STATES_MAX);
-        (matches!(answer, Answer::Feasible(_)) != expected)
+        let answer = asked::oracle(trace, &query, STATES_MAX);
+        (answer.known() == Some(!expected))
             .then(|| format!("{query:?}: {answer:?}, not {expected}\n{}", draw(trace)))
     })
 }
@@ -261,7 +265,7 @@ macro_rules! answers_are_right {
                     cases.extend(views(&trace));
                     cases.extend(chains(&trace, seed));
                     prop_assert_eq!(fault(&trace, &cases).unwrap_or_default(), "");
-                    prop_assert_eq!(reference_fault(&trace).unwrap_or_default(), "");
+                    prop_assert_eq!(oracle_fault(&trace).unwrap_or_default(), "");
                 }
             )+
         }

@@ -1,5 +1,6 @@
 //! All tests of this package from outside, as one program: fewer programs link faster.
 
+mod asked;
 mod engine;
 mod variations;
 mod witnesses;

@@ -1,9 +1,11 @@
-//! Variations of traces on which a closure is not enough: the search decides them as the reference
+//! Variations of traces on which a closure is not enough: the search decides them as the oracle
 //! does. Random traces hardly ever need a decision.
+
+use crate::asked;
 
 use proptest::prelude::*;
 use reweave_base::Rng;
-use reweave_reorder::{Answer, Budget, Engine, Query, Solver, reference};
+use reweave_reorder::{Answer, Budget, Engine, Query, Solver};
 use reweave_testkit::{corpus, draw, soak};
 use reweave_trace::{AccessOp, Checker, EventId, Goal, LockOp, Op, Trace, TraceBuilder};
 
@@ -119,19 +121,15 @@ fn decisions(seed: u64, bases: &[Vec<Line>]) -> Result<usize, TestCaseError> {
         let none = Budget { decisions: 0, ..Budget::default() };
         let is_decided = Solver::new(&engine, none).solve(&query) == Answer::Unknown;
         decided += usize::from(is_decided);
-        // The reference takes long: of what needs no decision it judges some.
+        // The oracle takes long: of what needs no decision it judges some.
         if !is_decided && !rng.chance(5) {
             continue;
         }
-        let expected = reference::search(&trace, &query, 500_000);
-        if expected == Answer::Unknown {
-            continue;
-        }
-        let is_feasible = |answer: &Answer| matches!(answer, Answer::Feasible(_));
+        let Some(expected) = asked::oracle(&trace, &query, 500_000).known() else { continue };
         prop_assert!(answer != Answer::Unknown, "{:?}\n{}", query, draw(&trace));
         prop_assert_eq!(
-            is_feasible(&answer),
-            is_feasible(&expected),
+            matches!(answer, Answer::Feasible(_)),
+            expected,
             "{:?}\n{}",
             query,
             draw(&trace)

@@ -53,7 +53,6 @@ pub mod online;
 pub mod pairwise;
 pub mod paramount;
 pub mod predicate;
-pub mod reference;
 mod tables;
 pub mod walk;
 

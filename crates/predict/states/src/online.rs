@@ -34,7 +34,6 @@ pub mod least;
 mod log;
 pub mod merged;
 pub mod races;
-pub mod reference;
 pub mod replay;
 mod rows;
 

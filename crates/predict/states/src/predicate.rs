@@ -35,7 +35,6 @@ mod names;
 mod placed;
 mod range;
 mod reduce;
-pub mod reference;
 mod resolve;
 pub mod running;
 mod steps;

@@ -6,10 +6,11 @@ use reweave_order::poset::{ChainId, Poset};
 use reweave_states::conjunctive::{self, Truths};
 use reweave_states::definitely;
 use reweave_states::linear::{self, Forbidden};
-use reweave_states::{Bounds, Stopped, reference};
+use reweave_states::{Bounds, Stopped};
 use reweave_testkit::soak;
 
 use crate::posets;
+use crate::reference;
 
 /// The least of the states that meet `is_met`, each number for itself; none if nothing does.
 fn meet(poset: &Poset, is_met: impl Fn(&[u32]) -> bool) -> Option<Vec<u32>> {

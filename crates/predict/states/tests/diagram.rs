@@ -7,11 +7,12 @@ use reweave_order::poset::{ChainId, Poset, PosetBuilder};
 use reweave_states::diagram::{
     Count, Diagram, Fold, Limits, Reason, Stop, count, count_hybrid, interval_counts, least,
 };
-use reweave_states::{Bounds, intervals, reference};
+use reweave_states::{Bounds, intervals};
 use reweave_testkit::soak;
 use reweave_workload::posets::Spec;
 
 use crate::posets;
+use crate::reference;
 
 const NEVER: Stop<'static> = &|| false;
 

@@ -7,10 +7,11 @@ use reweave_order::poset::Poset;
 use reweave_states::breadth_first::BreadthFirst;
 use reweave_states::lexical::Lexical;
 use reweave_states::paramount::{Gather, ParaMount};
-use reweave_states::{Bounds, Enumerate, Stopped, intervals, reference};
+use reweave_states::{Bounds, Enumerate, Stopped, intervals};
 use reweave_testkit::soak;
 
 use crate::posets;
+use crate::reference;
 
 /// The states that `way` visits, in its order.
 fn visited(way: &dyn Enumerate, poset: &Poset, bounds: &Bounds) -> Vec<Vec<u32>> {

@@ -4,11 +4,12 @@
 use proptest::prelude::*;
 use reweave_analysis::{Analysis, Detail, Evidence, Gathered, Guarantee, Settings, Subject};
 use reweave_base::{Id, IndexVec, Rng};
+use reweave_oracle::predicate;
 use reweave_order::poset::{Poset, Relation, TracePoset, raw};
 use reweave_states::analyses::{Find, Race};
 use reweave_states::find::{Answer, find, find_online};
 use reweave_states::lexical;
-use reweave_states::predicate::{Class, Leaf, Modality, Predicate, reference};
+use reweave_states::predicate::{Class, Leaf, Modality, Predicate};
 use reweave_states::{Bounds, definitely};
 use reweave_testkit::generate::random;
 use reweave_testkit::{Scope, Shape, soak, std, traces};
@@ -104,7 +105,7 @@ fn check(trace: &Trace, text: &str, relation: Relation) {
         }
         cut
     };
-    let is_met = |state: &[u32]| reference::is_met(text, trace, &cut(state));
+    let is_met = |state: &[u32]| predicate::is_met(text, trace, &cut(state));
     let weight = |cut: &IndexVec<ThreadId, u32>| -> usize {
         let is_held = |event: &&EventId| {
             let held = cut.get(trace.event(**event).thread).copied().unwrap_or(0);
@@ -140,7 +141,7 @@ fn check(trace: &Trace, text: &str, relation: Relation) {
     let weights = [&online, &answer].map(|answer| answer.state.as_ref().map(weight));
     assert_eq!(weights[0], weights[1], "{text}: {online:?}");
     let Some(state) = answer.state else { return };
-    assert!(reference::is_met(text, trace, &state), "{text}: {state:?}");
+    assert!(predicate::is_met(text, trace, &state), "{text}: {state:?}");
     assert_eq!(Some(weight(&state)), least, "{text}: {state:?} by {}", answer.method);
     let mut smaller = states.iter().filter(|other| is_met(other)).map(|other| cut(other));
     assert!(!smaller.any(|other| holds(&other, &state) && !holds(&state, &other)), "{text}");

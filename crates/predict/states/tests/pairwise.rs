@@ -1,11 +1,13 @@
 //! The race predicate is met where happens-before leaves conflicting accesses unordered.
 
+use crate::reference;
+
 use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_order::poset::{Relation, TracePoset, collections, raw};
 use reweave_races::relation::{Relation as Races, pairs};
+use reweave_states::Bounds;
 use reweave_states::pairwise::{RacyPair, first_races};
-use reweave_states::{Bounds, reference};
 use reweave_testkit::{Scope, Shape, corpus, soak, traces};
 use reweave_trace::{Trace, VarId};
 

@@ -8,5 +8,6 @@ mod online;
 mod pairwise;
 mod posets;
 mod predicate;
+mod reference;
 mod vectors;
 mod walk;

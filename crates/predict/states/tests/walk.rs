@@ -1,5 +1,7 @@
 //! The walk visits what the definition says, with narrow rows and wide, on one thread and on many.
 
+use crate::reference;
+
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,7 +11,7 @@ use reweave_order::poset::{ChainId, Poset, PosetBuilder};
 use reweave_states::walk::{
     Additive, Count, EachState, Halt, Join, Least, Limits, Plan, Visitor, Walk, least,
 };
-use reweave_states::{Bounds, Enumerate, intervals, reference};
+use reweave_states::{Bounds, Enumerate, intervals};
 use reweave_testkit::soak;
 use reweave_workload::posets::random;
 

@@ -20,6 +20,7 @@ mod digest;
 mod flow;
 mod ledger;
 mod persistent;
+#[cfg(feature = "reference")]
 pub mod reference;
 
 pub(crate) use digest::{Digest, state};

@@ -18,8 +18,6 @@
 
 mod blocks;
 mod hand_over;
-#[doc(hidden)]
-pub mod reference;
 mod survey;
 
 use reweave_base::FxHashMap;

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use crate::reference::cells_of;
+
 use proptest::prelude::*;
 use reweave_base::FxHashMap;
-use reweave_record::cells::reference::{Cell, cells_of};
+use reweave_oracle::cells::Cell;
 use reweave_record::cells::{Access, Blocks, Cells, GRANULE, Survey};
 use reweave_runtime::wire::{Event, Kind};
 use reweave_testkit::soak;

@@ -3,12 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::convert_support;
+use crate::reference::cells_of;
 
 use convert_support::{Logged, converted};
 use proptest::prelude::*;
 use reweave_base::{FxHashMap, Rng};
+use reweave_oracle::cells::Cell;
 use reweave_record::cells::Access;
-use reweave_record::cells::reference::{Cell, cells_of};
 use reweave_runtime::wire::{Event, Kind, flag};
 use reweave_testkit::soak;
 use reweave_trace::{AccessOp, EventId, Op, Trace, VarId};

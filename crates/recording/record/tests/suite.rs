@@ -5,6 +5,7 @@ mod convert_cells;
 mod convert_random;
 mod convert_support;
 mod lift;
+mod reference;
 mod regressions;
 mod robust;
 mod spool;

@@ -11,9 +11,10 @@ use programs::Style;
 use proptest::prelude::*;
 use reweave_analysis::{Analysis, Coverage, Finding, Gathered, Guarantee, Settings, Subject};
 use reweave_base::Id;
-use reweave_deadlocks::exact::{Deadlock, Deadlocks, ExactDeadlocks, Reach, deadlocks, reference};
+use reweave_deadlocks::exact::{Deadlock, Deadlocks, ExactDeadlocks, Reach, deadlocks};
+use reweave_oracle as oracle;
 use reweave_reorder::{Budget, Engine, Query, Solver};
-use reweave_testkit::{Scope, Shape, corpus, draw, oracle, soak, traces};
+use reweave_testkit::{Scope, Shape, corpus, draw, soak, traces};
 use reweave_trace::{
     BarrierId, Checker, Code, EventId, Goal, LockOp, Module, Op, OpKind, Origin, SemaphoreId,
     Trace, TraceBuilder,
@@ -110,15 +111,15 @@ fn fault(trace: &Trace) -> Option<String> {
         |&event: &EventId| matches!(trace.event(event).op, Op::Lock(LockOp::Request, _));
     let mut acquires = found.clone();
     acquires.retain(|set| !set.iter().any(is_request));
-    let known = oracle::predictable(trace, STATES_MAX);
+    let known = oracle::reachable::predictable(trace, STATES_MAX);
     let expected: BTreeSet<Vec<EventId>> = known.deadlocks.into_keys().collect();
     if known.explored.complete && (acquires != expected || every.truncated.is_some()) {
         return Some(format!("{acquires:?}, not {expected:?}"));
     }
-    if let Some(expected) = reference::deadlocks(trace, STATES_MAX)
+    if let Some(expected) = oracle::deadlocks::deadlocks(trace, STATES_MAX)
         && found != expected
     {
-        return Some(format!("{found:?}, not {expected:?} by the reference"));
+        return Some(format!("{found:?}, not {expected:?} by the oracle"));
     }
     None
 }
@@ -241,7 +242,7 @@ fn a_race_by_causality_may_be_only_a_deadlock() {
     let figure = cases.iter().find(|case| case.name == "cp_fig9").unwrap();
     assert_eq!(sets(&figure.trace(), Reach::Every), [[2, 7]]);
     assert!(!figure.numbers("cp_races").is_empty());
-    assert!(oracle::predictable_races(&figure.trace()).is_empty());
+    assert!(oracle::reachable::predictable_races(&figure.trace()).is_empty());
 }
 
 #[test]
@@ -257,7 +258,7 @@ fn every_small_trace_has_exactly_the_deadlocks_of_all_reorderings() {
     let mut count = 0;
     for scope in scopes {
         scope.for_each(|trace| {
-            count += usize::from(!oracle::predictable_deadlocks(trace).is_empty());
+            count += usize::from(!oracle::reachable::predictable_deadlocks(trace).is_empty());
             assert_eq!(fault(trace).map(|wrong| wrong + &draw(trace)).unwrap_or_default(), "");
         });
     }
@@ -270,8 +271,8 @@ fn fault_of_attempts(trace: &Trace) -> String {
     let every = examine(&recorded, Reach::Every, &ungrouped());
     let found: BTreeSet<Vec<EventId>> = every.found.iter().map(Deadlock::blocked).collect();
     let wrong = refusal(&recorded, &every.found).or_else(|| {
-        let expected = reference::deadlocks(&recorded, STATES_MAX)?;
-        (found != expected).then(|| format!("{found:?}, not {expected:?} by the reference"))
+        let expected = oracle::deadlocks::deadlocks(&recorded, STATES_MAX)?;
+        (found != expected).then(|| format!("{found:?}, not {expected:?} by the oracle"))
     });
     wrong.map(|wrong| format!("{wrong}\n{}", draw(trace))).unwrap_or_default()
 }

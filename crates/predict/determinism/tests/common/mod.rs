@@ -3,5 +3,6 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 pub(crate) mod guarded;
+pub(crate) mod reference;
 pub(crate) mod vectors;
 pub(crate) mod verdicts;

@@ -1,7 +1,9 @@
 //! What the definition says of all witnesses of a small trace, and what must agree with it.
 
-use reweave_determinism::{Mode, Witness, WitnessKind, decide, reference};
-use reweave_reorder::{Answer, Query, View};
+use crate::common::reference;
+
+use reweave_determinism::{Mode, Witness, WitnessKind, decide};
+use reweave_oracle::query::{Query, View};
 use reweave_testkit::draw;
 use reweave_trace::{EventId, Op, OpKind, SemaphoreOp, Trace};
 
@@ -118,15 +120,12 @@ fn not_as_reordered(trace: &Trace, reads: &Verdicts) -> Option<String> {
                 // All events happen there, and waits have rules of their own.
                 continue;
             }
-            let answer = query(witness, mode)
-                .map(|query| reweave_reorder::reference::search(trace, &query, STATES_MAX));
-            let found = match answer {
-                Some(Answer::Feasible(_)) => Some(true),
-                Some(Answer::Infeasible(_)) | None => Some(false),
-                Some(Answer::Unknown) => None,
+            let found = match query(witness, mode) {
+                Some(query) => query.search(trace, STATES_MAX).known(),
+                None => Some(false),
             };
             if found != Some(expected) {
-                return Some(format!("{} in mode {mode}: {answer:?}", spell(witness)));
+                return Some(format!("{} in mode {mode}: {found:?}", spell(witness)));
             }
         }
     }
@@ -142,7 +141,7 @@ fn query(witness: &Witness, mode: Mode) -> Option<Query> {
         order: interfering.map(|interfering| (interfering, read)).into_iter().collect(),
         views: vec![(read, View::Any)],
         stop: if mode == Mode::Strict { vec![read] } else { Vec::new() },
-        loose: mode == Mode::Order,
+        relaxed: mode == Mode::Order,
         ..Query::default()
     };
     match kind {

@@ -5,14 +5,27 @@ use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_intervals::ctp::{Action, Ctp};
 use reweave_intervals::lattice::{Lattice, Line};
-use reweave_intervals::mats::reference::{self, Threads};
 use reweave_intervals::mats::{self, Choice, Dummy, Pair};
+use reweave_oracle::mats::{self as oracle, Access, Threads};
 use reweave_testkit::soak;
 use reweave_trace::{LockId, ThreadId, VarId};
 
 use crate::graphs::common::{Shape, chain, drawn, program, thread, threads_of};
 
-/// Compares all tables and the MATs of two threads with the reference.
+fn plain(actions: &[Action]) -> Vec<Access> {
+    let plain = |action: &Action| match *action {
+        Action::Local => Access::Other,
+        Action::Read(var) => Access::Read(var),
+        Action::Write(var) | Action::Update(var) => Access::Write(var),
+        Action::Acquire(lock) => Access::Acquire(lock),
+        Action::Release(lock) => Access::Release(lock),
+        Action::Fork(child) => Access::Fork(child),
+        Action::Join(child) => Access::Join(child),
+    };
+    actions.iter().map(plain).collect()
+}
+
+/// Compares all tables and the MATs of two threads with the oracle.
 #[track_caller]
 fn check(ctp: &Ctp, dummy: Dummy) {
     let lattice = Lattice::new(ctp);
@@ -25,7 +38,7 @@ fn check(ctp: &Ctp, dummy: Dummy) {
         actions.chain(fresh).collect::<Vec<Action>>()
     });
     assert_eq!(pair.ends, (accesses[0].len(), accesses[1].len()));
-    let threads = Threads { ids, accesses };
+    let threads = Threads { ids, accesses: accesses.map(|actions| plain(&actions)) };
     let reach = threads.reach();
     for first in 0..=pair.ends.0 {
         for second in 0..=pair.ends.1 {
@@ -47,7 +60,14 @@ fn check(ctp: &Ctp, dummy: Dummy) {
         }
     }
     for choice in [Choice::First, Choice::Feasible] {
-        assert_eq!(mats::generate(&pair, choice), reference::generate(&threads, choice));
+        let plain = match choice {
+            Choice::First => oracle::Choice::First,
+            Choice::Feasible => oracle::Choice::Feasible,
+        };
+        let (found, expected) = (mats::generate(&pair, choice), oracle::generate(&threads, plain));
+        let rectangles: Vec<_> = found.mats.iter().map(|mat| [mat.begin, mat.end]).collect();
+        assert_eq!(rectangles, expected.mats);
+        assert_eq!((found.queue, found.queued), (expected.queue, expected.queued));
     }
 }
 

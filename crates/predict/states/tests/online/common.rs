@@ -1,10 +1,12 @@
 //! What the tests have in common: predicates, and detectors that look for them.
 
+use crate::reference;
+
 use reweave_base::{Id, Rng};
 use reweave_order::poset::{ChainId, Poset, PosetBuilder};
 use reweave_states::online::least::{Least, LeastState, opaque};
 use reweave_states::online::replay::{Gate, replay};
-use reweave_states::online::{OnlineDetector, Options, Outcome, Search, State, reference};
+use reweave_states::online::{OnlineDetector, Options, Outcome, Search, State};
 use reweave_states::{Bounds, lexical};
 use reweave_workload::posets;
 

@@ -8,12 +8,13 @@ use reweave_order::poset::{ChainId, Poset, PosetBuilder};
 use reweave_states::online::least::{Least, LeastState, opaque};
 use reweave_states::online::merged::{Merged, OnlineFold};
 use reweave_states::online::replay::{Gate, replay};
-use reweave_states::online::{OnlineDetector, Options, State, reference};
+use reweave_states::online::{OnlineDetector, Options, State};
 use reweave_testkit::{corpus, soak};
 
 use crate::online::common::{
     Asked, chain, detect, limits, of_spec, options, padded, states_count, value,
 };
+use crate::reference;
 
 /// A poset from the numbers of `events`: each of some chain and perhaps after the last of others.
 fn poset(chains_count: usize, events: &[(u16, Vec<u16>)]) -> Poset {

@@ -6,11 +6,12 @@ use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_states::online::races::{Access, Form, Races, collected};
 use reweave_states::online::replay::races;
-use reweave_states::online::{OnlineDetector, Options, reference};
+use reweave_states::online::{OnlineDetector, Options};
 use reweave_testkit::{Drawn, Scope, Shape, corpus, soak, traces};
 use reweave_trace::{AccessOp, Op, Trace, VarId};
 
 use crate::online::common::{chain, limits};
+use crate::reference;
 
 proptest! {
     #![proptest_config(soak::config(60))]

@@ -1,10 +1,13 @@
 //! Everything that is promised of a predicate, checked at every state.
 
+use crate::reference::states;
+
 use reweave_base::{Id, IndexVec};
+use reweave_oracle::predicate;
 use reweave_order::poset::{ChainId, Place, Relation, TracePoset, raw};
 use reweave_states::diagram::Fold as _;
-use reweave_states::predicate::{Class, Conjunction, Placed, Predicate, StatePredicate, reference};
-use reweave_states::{Bounds, conjunctive, linear, reference::states};
+use reweave_states::predicate::{Class, Conjunction, Placed, Predicate, StatePredicate};
+use reweave_states::{Bounds, conjunctive, linear};
 use reweave_testkit::std;
 use reweave_trace::{ThreadId, Trace};
 
@@ -115,8 +118,8 @@ pub(crate) fn check_everywhere(text: &str, trace: &Trace, relation: Relation) {
     let threads = predicate.threads();
     for cut in cuts(trace, relation) {
         let place = || format!("`{text}` at {cut:?}: {:?}", predicate.goal());
-        let is_met = reference::is_met(text, trace, &cut);
-        assert_eq!(predicate.truth(&cut), reference::truth(text, trace, &cut), "{}", place());
+        let is_met = predicate::is_met(text, trace, &cut);
+        assert_eq!(predicate.truth(&cut), predicate::truth(text, trace, &cut), "{}", place());
         assert_eq!(predicate.is_met(&cut), is_met, "{}", place());
         let class = predicate.class();
         let said = by_class(class, |thread| cut[thread]);

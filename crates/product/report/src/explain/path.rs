@@ -164,7 +164,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reweave_order::hb::reference::{Order, is_edge};
+    use reweave_oracle::hb::{Order, is_edge};
     use reweave_testkit::generate::{Shape, random};
 
     fn check_chain(trace: &Trace, first: EventId, second: EventId, hops: &[Hop]) {

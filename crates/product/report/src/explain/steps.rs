@@ -344,8 +344,8 @@ impl<'t> Walk<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reweave_oracle::reachable::walk;
     use reweave_testkit::generate::{Shape, random};
-    use reweave_testkit::oracle::walk;
     use reweave_trace::BarrierOp;
 
     /// Whether `reason` is so, looked up in the schedule before it.

@@ -3,7 +3,8 @@
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use reweave_base::Rng;
-use reweave_testkit::{Drawn, Shape, events, oracle, soak, traces};
+use reweave_oracle::reachable;
+use reweave_testkit::{Drawn, Shape, events, soak, traces};
 use reweave_trace::{AccessOp, ConditionOp, Module, TraceBuilder};
 
 use super::*;
@@ -385,7 +386,7 @@ struct Tally {
 
 /// Replays every race and deadlock of `trace` that the oracle knows.
 fn replay_all(trace: &Trace, tally: &mut Tally) -> Result<(), String> {
-    let found = oracle::predictable(trace, 20_000);
+    let found = reachable::predictable(trace, 20_000);
     let races = found
         .races
         .iter()
@@ -437,7 +438,7 @@ proptest! {
     fn plans_of_any_correct_reordering_run_it(drawn in traces(RICH), seed: u64) {
         let mut rng = Rng::new(seed);
         let trace = recorded(&drawn, true, &mut rng);
-        let schedule = oracle::walk(&trace, &[], &mut rng);
+        let schedule = reachable::walk(&trace, &[], &mut rng);
         let last = trace.names().threads.entries().filter_map(|(thread, _)| {
             schedule.iter().rev().copied().find(|&event| trace.event(event).thread == thread)
         });

@@ -21,14 +21,8 @@ use crate::query::{Query, View};
 /// How many numbers the visited states may take together.
 const NUMBERS_MAX: usize = 100_000_000;
 
-/// Answers `query` after at most `states_max` states.
-#[must_use]
-pub fn search(trace: &Trace, query: &Query, states_max: usize) -> Answer {
-    counted(trace, query, states_max).0
-}
-
-/// The same, and how many states it took.
-pub(crate) fn counted(trace: &Trace, query: &Query, states_max: usize) -> (Answer, usize) {
+/// Answers `query` after at most `states_max` states, and says how many it took.
+pub(crate) fn search(trace: &Trace, query: &Query, states_max: usize) -> (Answer, usize) {
     let mut state = State::new(trace, query);
     let size = state.done.len() + state.last_write.len();
     let states_max = states_max.min(NUMBERS_MAX / size.max(1));

@@ -1,4 +1,4 @@
-//! The oracle: every state that a correct reordering of a small trace can reach.
+//! Every state that a correct reordering of a small trace can reach.
 //!
 //! A search runs one event after another, each thread in program order, as the definition of a
 //! correct reordering allows, and remembers the states it has been in. A state is how far each
@@ -11,8 +11,8 @@
 //! Exact where it ends; states may be as many as the product of the threads' lengths, times the
 //! orders of writes, so it takes a limit and says whether it was reached.
 //!
-//! The step rule is its own: neither the checker nor the formulas of [`crate::definition`], of
-//! which it uses only what was observed.
+//! The step rule is its own: neither the checker's nor the formulas of [`crate::reordering`]. It
+//! shares with those only [`Observed`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -20,10 +20,10 @@ use std::ops::ControlFlow;
 use reweave_base::{FxHashSet, Id, Rng};
 use reweave_trace::{
     AccessOp, ConditionOp, EventId, LockId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadId, ThreadOp,
-    Trace,
+    Trace, VarId,
 };
 
-use crate::definition::{Observed, acquired, released};
+use crate::observed::{Observed, acquired, released};
 
 /// How many states [`predictable`] visits at most.
 pub const STATES_MAX: usize = 2_000_000;
@@ -115,11 +115,23 @@ pub fn explore(
     states_max: usize,
     mut visit: impl FnMut(State<'_>) -> ControlFlow<()>,
 ) -> Explored {
+    let may_run = |search: &Search<'_>, event| search.may_run(event);
+    depth_first(trace, states_max, may_run, |search, path| visit(State { search, path }))
+}
+
+/// Hands every state that is reached by the steps of `may_run` to `visit`, with a path to it, each
+/// once, until it breaks off or `states_max` were visited.
+pub(crate) fn depth_first(
+    trace: &Trace,
+    states_max: usize,
+    may_run: impl Fn(&Search<'_>, EventId) -> bool,
+    mut visit: impl FnMut(&Search<'_>, &[EventId]) -> ControlFlow<()>,
+) -> Explored {
     let mut search = Search::new(trace);
     let mut path: Vec<EventId> = Vec::new();
     let mut seen: FxHashSet<Vec<u32>> = FxHashSet::default();
     seen.insert(search.key());
-    let mut complete = visit(State { search: &search, path: &path }).is_continue();
+    let mut complete = visit(&search, &path).is_continue();
     // For each state on the path, the thread to try next.
     let mut tries = vec![0];
     while complete && let Some(thread) = tries.last_mut() {
@@ -130,7 +142,7 @@ pub fn explore(
         }
         let candidate = ThreadId::from_index(*thread);
         *thread += 1;
-        let Some(event) = search.next(candidate).filter(|&event| search.may_run(event)) else {
+        let Some(event) = search.next(candidate).filter(|&event| may_run(&search, event)) else {
             continue;
         };
         search.run(event);
@@ -140,7 +152,7 @@ pub fn explore(
         }
         path.push(event);
         tries.push(0);
-        let goes_on = visit(State { search: &search, path: &path }).is_continue();
+        let goes_on = visit(&search, &path).is_continue();
         complete = goes_on && seen.len() <= states_max;
     }
     Explored { states_count: seen.len(), complete }
@@ -236,8 +248,8 @@ impl State<'_> {
 
 /// Where a search stands.
 #[derive(Debug)]
-struct Search<'a> {
-    observed: Observed<'a>,
+pub(crate) struct Search<'a> {
+    pub(crate) observed: Observed<'a>,
     /// The events of each thread.
     threads: Vec<Vec<EventId>>,
     forks: Vec<Option<EventId>>,
@@ -271,16 +283,16 @@ impl<'a> Search<'a> {
         done.chain(self.writes.iter().map(last)).collect()
     }
 
-    fn next(&self, thread: ThreadId) -> Option<EventId> {
+    pub(crate) fn next(&self, thread: ThreadId) -> Option<EventId> {
         let index = thread.index();
         self.threads[index].get(self.done[index]).copied()
     }
 
-    fn has_run(&self, event: EventId) -> bool {
+    pub(crate) fn has_run(&self, event: EventId) -> bool {
         self.ran[event.index()]
     }
 
-    fn is_started(&self, thread: ThreadId) -> bool {
+    pub(crate) fn is_started(&self, thread: ThreadId) -> bool {
         self.forks[thread.index()].is_none_or(|fork| self.has_run(fork))
     }
 
@@ -333,17 +345,30 @@ impl<'a> Search<'a> {
         self.observed.threads().filter(|&thread| thread != event.thread).filter(holds).collect()
     }
 
+    /// The last write of `var` that ran.
+    pub(crate) fn last_write(&self, var: VarId) -> Option<EventId> {
+        self.writes[var.index()].last().copied()
+    }
+
     /// Whether `event`, the next of its thread, may run now.
     fn may_run(&self, event: EventId) -> bool {
+        let sees_as_observed = match self.observed.event(event).op {
+            Op::Access(
+                AccessOp::Read | AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_),
+                var,
+            ) => self.last_write(var) == self.observed.saw[event.index()],
+            _ => true,
+        };
+        sees_as_observed && self.may_run_whatever_it_sees(event)
+    }
+
+    /// Whether `event`, the next of its thread, may run now, if a read may see any write.
+    pub(crate) fn may_run_whatever_it_sees(&self, event: EventId) -> bool {
         let happening = self.observed.event(event);
         if !self.is_started(happening.thread) {
             return false;
         }
         match happening.op {
-            Op::Access(
-                AccessOp::Read | AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_),
-                var,
-            ) => self.writes[var.index()].last().copied() == self.observed.saw[event.index()],
             Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => {
                 self.keep_waiting(event).is_empty()
             }
@@ -381,7 +406,7 @@ impl<'a> Search<'a> {
                 };
                 self.observed.ids().filter(is_birth).any(|id| self.has_run(id))
             }
-            Op::Access(AccessOp::Write | AccessOp::UnknownRead | AccessOp::AtomicWrite(_), _)
+            Op::Access(..)
             | Op::Fence(_)
             | Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
             | Op::Thread(ThreadOp::Fork, _)

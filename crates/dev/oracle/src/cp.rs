@@ -4,7 +4,7 @@ use reweave_base::{Id, IndexVec};
 use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{EventId, Trace};
 
-use crate::hb::reference::{is_edge, is_hard_edge};
+use crate::hb::{is_edge, is_hard_edge};
 
 /// Whether each event comes before each other by CP.
 #[derive(Debug)]

@@ -1,11 +1,14 @@
-//! The two phases straight from their definition, for tests: every pair of events, every pair of
-//! sections, every choice graph until one is without a cycle.
+//! The witness order graph and the choice graphs of a witness, by definition: every pair of events,
+//! every pair of sections, every choice graph until one is without a cycle.
+//!
+//! Sinha, Malik and Gupta, "Efficient predictive analysis for detecting nondeterminism in
+//! multi-threaded programs" (FMCAD 2012).
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{AccessOp, ConditionOp, EventId, ObjectOp, Op, SemaphoreOp, ThreadOp, Trace};
 
-use crate::witness::{Witness, WitnessKind};
+use crate::nondeterminism::{Witness, WitnessKind};
 
 /// How the phases decide a witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +32,7 @@ const CHOICES_MAX: usize = 12;
 /// How the phases decide `witness`, which is of kind 1 or 2.
 #[must_use]
 pub fn outcome(trace: &Trace, witness: &Witness) -> Outcome {
-    if witness.kind.is_void(witness.writer, witness.interfering) {
+    if witness.is_void() {
         return Outcome::Cyclic;
     }
     let added = witness_edges(witness);
@@ -88,7 +91,7 @@ struct Graph {
 }
 
 impl Graph {
-    /// The edges of the partial order graph and of all couples but that of `free`, closed under
+    /// The edges of the partial order graph and of all reads-from edges but that of `free`, closed under
     /// transitivity alone.
     fn new(trace: &Trace, free: Option<EventId>) -> Self {
         let mut graph = Self { before: vec![vec![false; trace.len()]; trace.len()] };
@@ -151,7 +154,7 @@ impl Graph {
     }
 }
 
-/// Whether `late` comes right after `early` in the partial order graph, or as a couple but that of
+/// Whether `late` comes right after `early` in the partial order graph, or as a reads-from edge but that of
 /// `free`.
 fn is_edge(trace: &Trace, early: EventId, late: EventId, free: Option<EventId>) -> bool {
     let (from, to) = (trace.event(early), trace.event(late));

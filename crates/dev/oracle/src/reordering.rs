@@ -10,14 +10,12 @@
 //! Follows Definition 4 of Smaragdakis et al., "Sound Predictive Race Detection in Polynomial
 //! Time" (POPL 2012), completed for the operations that it leaves out.
 
-mod observed;
-
 use reweave_trace::{
     AccessOp, After, ConditionOp, EventId, Goal, LockId, ObjectOp, Op, SemaphoreOp, ThreadId,
     ThreadOp, Trace, VarId,
 };
 
-pub use observed::{Observed, Wait, acquired, released};
+use crate::observed::{Observed, Wait, acquired, released};
 
 /// Whether `schedule` is a correct reordering of `trace`.
 #[must_use]

@@ -1,12 +1,48 @@
-//! The definition, a byte at a time: which cells there are, and which of them are kept.
-//!
-//! For tests. Every question goes through all events.
+//! Shadow cells of a recording, a byte at a time: which there are, and which of them are kept. Every
+//! question goes through all events.
 
 use std::collections::BTreeMap;
 
-use reweave_runtime::wire::{Event, Kind};
+/// The bytes of a shadow word.
+const GRANULE: u64 = 8;
 
-use super::{Access, GRANULE};
+/// An event of a recording, as far as it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An access of bytes.
+    Access(Access),
+    /// Memory becomes a block.
+    Alloc {
+        /// Its first byte.
+        start: u64,
+        /// How many bytes it has.
+        length: u64,
+    },
+    /// A block is released, or these bytes if a length is given.
+    Free {
+        /// The first byte.
+        start: u64,
+        /// How many bytes; 0 is the whole block.
+        length: u64,
+    },
+    /// A thread begins.
+    Fork(u32),
+    /// A thread has ended.
+    Join(u32),
+    /// Anything else.
+    Other,
+}
+
+/// The bytes that an event accesses, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The first byte.
+    pub start: u64,
+    /// The byte after the last.
+    pub end: u64,
+    /// Whether it writes.
+    pub writes: bool,
+}
 
 /// A cell that an access covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +59,7 @@ pub struct Cell {
 /// address.
 #[must_use]
 pub fn cells_of(events: &[(u32, Event)], place: usize) -> Vec<Cell> {
-    let Some(access) = Access::new(&events[place].1) else { return Vec::new() };
+    let Event::Access(access) = events[place].1 else { return Vec::new() };
     let mut cells = Vec::new();
     let mut begin = access.start;
     while begin < access.end {
@@ -57,15 +93,15 @@ fn is_ordered(events: &[(u32, Event)], first: usize, second: usize) -> bool {
         let (thread, event) = &events[place];
         let comes_after = |&before: &usize| {
             let (other, fork) = &events[before];
-            let is_forked = fork.kind == Kind::Fork && fork.address as u32 == *thread && {
+            let is_forked = *fork == Event::Fork(*thread) && {
                 // Only the first fork of a thread begins it, and only if it had not run before.
                 let known = events[..before].iter().any(|(of, event)| {
-                    let names = matches!(event.kind, Kind::Fork | Kind::Join);
-                    of == thread || names && event.address as u32 == *thread
+                    let named = [Event::Fork(*thread), Event::Join(*thread)];
+                    of == thread || named.contains(event)
                 });
                 !known && other != thread
             };
-            let is_joined = event.kind == Kind::Join && event.address as u32 == *other;
+            let is_joined = *event == Event::Join(*other);
             reached[before] && (other == thread || is_forked || is_joined)
         };
         reached[place] = (first..place).any(|before| comes_after(&before));
@@ -89,7 +125,7 @@ fn accesses_of_lifetime(
             (true, false) => lifetime.clear(),
             (false, _) => {}
         }
-        if let Some(access) = Access::new(event)
+        if let Event::Access(access) = *event
             && (access.start / GRANULE..=(access.end - 1) / GRANULE).contains(&granule)
         {
             lifetime.push((at, *thread, access));
@@ -105,27 +141,26 @@ struct Owners(BTreeMap<u64, (u64, usize)>);
 impl Owners {
     /// Takes the event at `at`; gives the bytes that are others from now on.
     fn step(&mut self, at: usize, event: &Event) -> Vec<u64> {
-        let length = event.extra.unwrap_or(0);
-        let range = event.address..event.address.saturating_add(length);
-        match event.kind {
-            Kind::Alloc => {
-                self.0.extend(range.clone().map(|byte| (byte, (event.address, at))));
-                range.collect()
+        let range = |start: u64, length| start..start.saturating_add(length);
+        match *event {
+            Event::Alloc { start, length } => {
+                self.0.extend(range(start, length).map(|byte| (byte, (start, at))));
+                range(start, length).collect()
             }
             // Of the blocks that were allocated there and of which something is left, the last.
-            Kind::Free if length == 0 => {
-                let blocks = self.0.values().filter(|(base, _)| *base == event.address);
+            Event::Free { start, length: 0 } => {
+                let blocks = self.0.values().filter(|(base, _)| *base == start);
                 let Some(&last) = blocks.max() else { return Vec::new() };
                 let owned = self.0.iter().filter(|&(_, owner)| *owner == last);
                 let bytes: Vec<u64> = owned.map(|(&byte, _)| byte).collect();
                 self.0.retain(|_, owner| *owner != last);
                 bytes
             }
-            Kind::Free => {
-                self.0.retain(|byte, _| !range.contains(byte));
-                range.collect()
+            Event::Free { start, length } => {
+                self.0.retain(|byte, _| !range(start, length).contains(byte));
+                range(start, length).collect()
             }
-            _ => Vec::new(),
+            Event::Access(_) | Event::Fork(_) | Event::Join(_) | Event::Other => Vec::new(),
         }
     }
 }

@@ -1,15 +1,42 @@
-//! The definitions to the letter, and the best placements by trying all, smallest sets first.
+//! Nondeterministic sequential specifications by definition, and the best placements of `if (*)` by
+//! trying all, smallest sets first.
 //!
 //! For runs of at most 128 events that count, since sets of events are words of that many bits.
-//! Shares no code with what it is the reference of, but for the kinds of events and the placements.
+//!
+//! Burnim, Elmas, Necula and Sen, "NDetermin: inferring nondeterministic sequential specifications
+//! for parallelism correctness" (PPoPP 2012).
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::{
     EventId, Flow, Instance, LocalId, Op, StaticBlock, StaticBlockId, ThreadId, ThreadOp, Trace,
 };
 
-use crate::events::Kind;
-use crate::placement::Placement;
+/// An `if (*)` around the statements `first` to `last` of a block, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Placement {
+    /// The block.
+    pub block: StaticBlockId,
+    /// The first statement enclosed.
+    pub first: u32,
+    /// The last.
+    pub last: u32,
+}
+
+impl Placement {
+    /// Whether the two are in one block, share a statement, and neither is inside the other.
+    fn overlaps(self, other: Self) -> bool {
+        let (left, right) = if self.first <= other.first { (self, other) } else { (other, self) };
+        left.block == right.block
+            && left.first < right.first
+            && right.first <= left.last
+            && left.last < right.last
+    }
+}
+
+/// Whether an event counts: assignments and branches do, as section 3.2 of the paper says.
+const fn counts(op: Op) -> bool {
+    matches!(op, Op::Access(..) | Op::Branch | Op::Let(_))
+}
 
 /// A set of events, by their place among those that count.
 pub type Set = u128;
@@ -19,11 +46,11 @@ pub type Statement = (StaticBlockId, u32);
 
 /// A run with all that is asked of it, computed by definition.
 #[derive(Clone, Debug)]
-pub struct Reference<'t> {
+pub struct Definitions<'t> {
     trace: &'t Trace,
     flow: &'t Flow,
     events: Vec<EventId>,
-    kinds: Vec<Kind>,
+    ops: Vec<Op>,
     sources: Vec<Set>,
     conflicts: Vec<Conflict>,
 }
@@ -31,7 +58,7 @@ pub struct Reference<'t> {
 /// Two events that conflict, the earlier first, and the threads that they order.
 type Conflict = (usize, usize, Vec<(ThreadId, ThreadId)>);
 
-impl<'t> Reference<'t> {
+impl<'t> Definitions<'t> {
     /// The definitions for `trace`.
     ///
     /// # Panics
@@ -39,16 +66,17 @@ impl<'t> Reference<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace) -> Self {
         let flow = trace.flow().expect("the trace has a flow layer");
-        let counted = trace.events().filter_map(|(id, event)| Some((id, Kind::new(event.op)?)));
-        let (events, kinds): (Vec<EventId>, Vec<Kind>) = counted.unzip();
+        let counted = trace.events().filter(|(_, event)| counts(event.op));
+        let (events, ops): (Vec<EventId>, Vec<Op>) =
+            counted.map(|(id, event)| (id, event.op)).unzip();
         assert!(events.len() <= 128, "sets are words of 128 bits");
         assert!(trace.names().threads.len() <= 64, "sets of threads are words of 64 bits");
-        let mut reference =
-            Self { trace, flow, events, kinds, sources: Vec::new(), conflicts: Vec::new() };
-        reference.sources =
-            (0..reference.events.len()).map(|at| reference.sources_of(at)).collect();
-        reference.conflicts = reference.conflicts();
-        reference
+        let mut definitions =
+            Self { trace, flow, events, ops, sources: Vec::new(), conflicts: Vec::new() };
+        definitions.sources =
+            (0..definitions.events.len()).map(|at| definitions.sources_of(at)).collect();
+        definitions.conflicts = definitions.conflicts();
+        definitions
     }
 
     /// The events that count.
@@ -78,13 +106,13 @@ impl<'t> Reference<'t> {
                 sources |= 1 << writer;
             }
         }
-        let Some(var) = self.kinds[at].var().filter(|_| self.kinds[at].is_read()) else {
+        let Some(var) = self.ops[at].var().filter(|_| self.ops[at].is_read()) else {
             return sources;
         };
         for thread in (0..self.trace.names().threads.len()).map(ThreadId::from_index) {
             let writes = |&other: &usize| {
-                let kind = self.kinds[other];
-                kind.is_write() && kind.var() == Some(var) && self.thread(other) == thread
+                let op = self.ops[other];
+                op.is_write() && op.var() == Some(var) && self.thread(other) == thread
             };
             if let Some(last) = (0..at).rfind(writes) {
                 sources |= 1 << last;
@@ -126,14 +154,14 @@ impl<'t> Reference<'t> {
     #[must_use]
     pub fn targets(&self) -> Set {
         let is_target = |&at: &usize| {
-            let kind = self.kinds[at];
+            let op = self.ops[at];
             let is_last = (at + 1..self.events.len()).all(|later| {
-                let other = self.kinds[later];
-                !(other.is_write() && other.var() == kind.var())
+                let other = self.ops[later];
+                !(other.is_write() && other.var() == op.var())
                     || self.thread(later) != self.thread(at)
             });
-            let is_focus = kind.var().is_some_and(|var| self.flow.focus().contains(&var));
-            kind.is_write() && is_focus && is_last
+            let is_focus = op.var().is_some_and(|var| self.flow.focus().contains(&var));
+            op.is_write() && is_focus && is_last
         };
         self.all().filter(is_target).fold(0, |set, at| set | 1 << at)
     }
@@ -158,7 +186,7 @@ impl<'t> Reference<'t> {
     }
 
     fn branches(&self) -> Set {
-        let branches = self.all().filter(|&at| self.kinds[at] == Kind::Branch);
+        let branches = self.all().filter(|&at| self.ops[at] == Op::Branch);
         branches.fold(0, |set, at| set | 1 << at)
     }
 
@@ -226,7 +254,7 @@ impl<'t> Reference<'t> {
                 events >> at & 1 == 1
                     && statement.is_some_and(|statement| !exempt.contains(&statement))
             });
-            self.kinds[at] == Kind::Branch || must_be_enclosed
+            self.ops[at] == Op::Branch || must_be_enclosed
         };
         let bound: Vec<usize> = self.all().filter(|&at| is_bound(at)).collect();
         let smallest = |at: usize| {
@@ -247,7 +275,7 @@ impl<'t> Reference<'t> {
         let mut found = Vec::new();
         for later in self.all() {
             for earlier in 0..later {
-                let (one, other) = (self.kinds[earlier], self.kinds[later]);
+                let (one, other) = (self.ops[earlier], self.ops[later]);
                 let is_conflict = one.var().is_some()
                     && one.var() == other.var()
                     && (one.is_write() || other.is_write())
@@ -346,7 +374,7 @@ fn all_placements(
 /// The best placements, by trying all.
 #[derive(Clone, Debug)]
 pub struct BruteForce<'t> {
-    runs: Vec<Reference<'t>>,
+    runs: Vec<Definitions<'t>>,
     free: Vec<Placement>,
     /// For each run the executions of what is there anyway, and of each free placement.
     own_executions: Vec<Vec<Set>>,
@@ -357,12 +385,13 @@ impl<'t> BruteForce<'t> {
     /// Makes `traces`, runs of one program, ready.
     ///
     /// # Panics
-    /// If there is none, or as [`Reference::new`] does.
+    /// If there is none, or as [`Definitions::new`] does.
     #[must_use]
     pub fn new(traces: &[&'t Trace]) -> Self {
-        let runs: Vec<Reference<'t>> = traces.iter().map(|trace| Reference::new(trace)).collect();
+        let runs: Vec<Definitions<'t>> =
+            traces.iter().map(|trace| Definitions::new(trace)).collect();
         let (free, own) = all_placements(runs.first().expect("there is a run").flow.blocks());
-        let of = |run: &Reference<'t>, placements: &[Placement]| -> Vec<Vec<Set>> {
+        let of = |run: &Definitions<'t>, placements: &[Placement]| -> Vec<Vec<Set>> {
             placements.iter().map(|&placement| run.executions(placement)).collect()
         };
         let own_executions = runs.iter().map(|run| of(run, &own).concat()).collect();
@@ -383,11 +412,11 @@ impl<'t> BruteForce<'t> {
             for &index in chosen {
                 executions.extend_from_slice(&self.executions[run][index]);
             }
-            let reference = &self.runs[run];
+            let definitions = &self.runs[run];
             // What is irrelevant anyway is not made so by what is chosen.
-            let live = reference.relevant(&self.own_executions[run], None);
+            let live = definitions.relevant(&self.own_executions[run], None);
             let exempt = exempt.map(|exempt| (live, exempt));
-            reference.is_serializable(reference.relevant(&executions, exempt))
+            definitions.is_serializable(definitions.relevant(&executions, exempt))
         })
     }
 

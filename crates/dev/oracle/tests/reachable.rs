@@ -5,8 +5,10 @@ use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 use reweave_base::Id;
-use reweave_testkit::definition::{Definition, acquired};
-use reweave_testkit::{Scope, Shape, draw, oracle, soak, trace, traces};
+use reweave_oracle::observed::acquired;
+use reweave_oracle::reachable;
+use reweave_oracle::reordering::Definition;
+use reweave_testkit::{Scope, Shape, draw, soak, trace, traces};
 use reweave_trace::{EventId, Goal, Trace, certify_order};
 
 /// What every correct sequence of events shows.
@@ -70,7 +72,7 @@ fn try_all(
 fn check(trace: &Trace) {
     let mut shown = Shown::default();
     try_all(trace, &Definition::new(trace), &mut Vec::new(), &mut shown);
-    let found = oracle::predictable(trace, oracle::STATES_MAX);
+    let found = reachable::predictable(trace, reachable::STATES_MAX);
     assert!(found.explored.complete);
     assert_eq!(found.explored.states_count, shown.states.len(), "{}", draw(trace));
     assert!(found.races.keys().eq(shown.races.iter()), "{}\n{found:?}\n{shown:?}", draw(trace));
@@ -136,7 +138,7 @@ r(x)
 ",
     );
     let mut paths_count = 0;
-    let explored = oracle::explore(&trace, 1_000, |state| {
+    let explored = reachable::explore(&trace, 1_000, |state| {
         assert!(certify_order(&trace, state.path).is_ok());
         paths_count += 1;
         ControlFlow::Continue(())
@@ -148,11 +150,11 @@ r(x)
 #[test]
 fn a_search_ends_at_its_limit_and_says_so() {
     let trace = trace("t1    t2    t3\nw(x)\nw(x)\n      w(y)\n      w(y)\n            w(z)\n");
-    let all = oracle::explore(&trace, 1_000, |_| ControlFlow::Continue(()));
+    let all = reachable::explore(&trace, 1_000, |_| ControlFlow::Continue(()));
     assert_eq!((all.states_count, all.complete), (3 * 3 * 2, true));
-    let some = oracle::explore(&trace, 4, |_| ControlFlow::Continue(()));
+    let some = reachable::explore(&trace, 4, |_| ControlFlow::Continue(()));
     assert!(!some.complete && some.states_count < all.states_count);
-    let one = oracle::explore(&trace, 1_000, |_| ControlFlow::Break(()));
+    let one = reachable::explore(&trace, 1_000, |_| ControlFlow::Break(()));
     assert_eq!((one.states_count, one.complete), (1, false));
 }
 
@@ -175,7 +177,7 @@ rel(a)
                 rel(c)
 ",
     );
-    let found = oracle::predictable_deadlocks(&trace);
+    let found = reachable::predictable_deadlocks(&trace);
     let numbers: Vec<Vec<u32>> =
         found.iter().map(|set| set.iter().map(|event| event.number()).collect()).collect();
     assert_eq!(numbers, [[2, 6, 10]]);

@@ -75,6 +75,12 @@ impl<'a> Observed<'a> {
         self.ids().filter(move |&id| self.event(id).thread == thread)
     }
 
+    /// The write that `event` saw, if it is a read that saw one.
+    #[must_use]
+    pub fn saw_write(&self, event: EventId) -> Option<EventId> {
+        self.saw[event.index()]
+    }
+
     /// The fork of `thread`.
     #[must_use]
     pub fn fork_of(&self, thread: ThreadId) -> Option<EventId> {

@@ -3,7 +3,7 @@
 use reweave_base::{Id, IndexVec};
 use reweave_trace::{EventId, Trace};
 
-use crate::hb::reference::is_edge;
+use crate::hb::is_edge;
 
 /// Which events come before which.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use reweave_base::{Id, IndexVec};
 use reweave_trace::views::CriticalSection;
 use reweave_trace::{EventId, Trace};
 
-use crate::cp::reference::source_of;
-use crate::hb::reference::{Order as HappensBefore, is_hard_edge};
+use crate::cp::source_of;
+use crate::hb::{Order as HappensBefore, is_hard_edge};
 
 /// Whether each event comes before each other by WCP.
 #[derive(Debug)]

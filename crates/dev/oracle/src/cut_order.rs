@@ -1,23 +1,34 @@
-//! Which events of a trace come before which, by the definitions, pair by pair.
+//! Which events come before which in a poset of a trace, pair by pair: happens-before, and the
+//! trace-order-preserving relation, every consistent cut of which is a state of a correct reordering.
 //!
 //! For traces of a few dozen events: the order is a matrix that is closed under composition.
 
 use reweave_trace::{EventId, Op, Trace};
 
-use super::Relation;
-use crate::hb::reference::is_edge;
+use crate::hb::is_edge;
 
-/// Whether each event comes before each, as a matrix; an event comes before itself.
+/// Whether each event happens before each, as a matrix; an event comes before itself.
 #[must_use]
-pub fn before(trace: &Trace, relation: Relation) -> Vec<Vec<bool>> {
+pub fn happens_before(trace: &Trace) -> Vec<Vec<bool>> {
+    closure(trace, |first, second| is_edge(trace, first, second))
+}
+
+/// Whether each event comes before each in the trace-order-preserving relation, as a matrix; an
+/// event comes before itself.
+#[must_use]
+pub fn trace_order_preserving(trace: &Trace) -> Vec<Vec<bool>> {
+    closure(trace, |first, second| {
+        is_edge(trace, first, second) || is_preserved(trace, first, second)
+    })
+}
+
+fn closure(trace: &Trace, is_edge: impl Fn(EventId, EventId) -> bool) -> Vec<Vec<bool>> {
     let count = trace.len();
     let events: Vec<EventId> = trace.events().map(|(id, _)| id).collect();
     let mut before = vec![vec![false; count]; count];
     for (i, &first) in events.iter().enumerate() {
         for (j, &second) in events.iter().enumerate().skip(i) {
-            before[i][j] = i == j
-                || is_edge(trace, first, second)
-                || relation == Relation::Kept && is_kept(trace, first, second);
+            before[i][j] = i == j || is_edge(first, second);
         }
     }
     for middle in 0..count {
@@ -32,7 +43,7 @@ pub fn before(trace: &Trace, relation: Relation) -> Vec<Vec<bool>> {
 
 /// Whether `second`, observed after `first`, is a read of it or comes at the same condition or
 /// barrier.
-fn is_kept(trace: &Trace, first: EventId, second: EventId) -> bool {
+fn is_preserved(trace: &Trace, first: EventId, second: EventId) -> bool {
     trace.writer(second) == Some(first)
         || meetings(trace, first).iter().any(|place| meetings(trace, second).contains(place))
 }

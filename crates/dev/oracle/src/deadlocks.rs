@@ -1,13 +1,12 @@
-//! The definition of a predictable deadlock, transcribed.
-//!
-//! Every cycle of acquires of different threads, each on a lock that the thread of the next one
+//! The definition of a predictable deadlock: every cycle of acquires of different threads, each on a lock that the thread of the next one
 //! holds, put to a search through all states that correct reorderings reach. For small traces.
 
 use std::collections::BTreeSet;
 
 use reweave_base::Id;
-use reweave_reorder::{Answer, Query, reference};
 use reweave_trace::{ConditionOp, EventId, LockId, LockOp, Op, Trace};
+
+use crate::query::Query;
 
 /// The sets of acquires, in observed order, at which some correct reordering of `trace` deadlocks;
 /// none if one cannot be decided in `states_max` states.
@@ -15,13 +14,9 @@ use reweave_trace::{ConditionOp, EventId, LockId, LockOp, Op, Trace};
 pub fn deadlocks(trace: &Trace, states_max: usize) -> Option<BTreeSet<Vec<EventId>>> {
     let mut found = BTreeSet::new();
     for mut cycle in cycles(trace) {
-        match reference::search(trace, &Query::enabled(&cycle), states_max) {
-            Answer::Feasible(_) => {
-                cycle.sort_unstable();
-                found.insert(cycle);
-            }
-            Answer::Infeasible(_) => {}
-            Answer::Unknown => return None,
+        if Query::enabled(&cycle).search(trace, states_max).known()? {
+            cycle.sort_unstable();
+            found.insert(cycle);
         }
     }
     Some(found)

@@ -1,9 +1,52 @@
-//! The definitions of MATs, transcribed: the tables in full, and every path of a rectangle.
+//! Mutually atomic transactions (MATs) of two threads: the tables in full, and every path of a
+//! rectangle.
+//!
+//! Ganai and Wang, "Interval analysis for concurrent trace programs using transaction sequence
+//! graphs" (2010), Algorithm 1.
 
-use reweave_trace::ThreadId;
+use reweave_trace::{LockId, ThreadId, VarId};
 
-use super::{Choice, Generated, Mat};
-use crate::ctp::Action;
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads a variable.
+    Read(VarId),
+    /// Writes a variable, or reads and writes it as one access.
+    Write(VarId),
+    /// Takes a lock.
+    Acquire(LockId),
+    /// Releases a lock.
+    Release(LockId),
+    /// Starts a thread.
+    Fork(ThreadId),
+    /// Waits for a thread to end.
+    Join(ThreadId),
+    /// Anything else.
+    Other,
+}
+
+/// Which rectangles are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The first (GenMAT).
+    First,
+    /// The first that locks leave possible, or else the first (GenMAT').
+    Feasible,
+}
+
+/// A mutually atomic transaction: where the two transactions begin and end.
+pub type Mat = [(usize, usize); 2];
+
+/// What was found, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Generated {
+    /// The MATs, in the order in which they were found.
+    pub mats: Vec<Mat>,
+    /// The pairs of positions that MATs begin at, in the order in which they were found.
+    pub queue: Vec<(usize, usize)>,
+    /// For each MAT how many pairs were found by then.
+    pub queued: Vec<usize>,
+}
 
 /// Two threads of one way each, by what their accesses do.
 #[derive(Clone, Debug)]
@@ -11,32 +54,32 @@ pub struct Threads {
     /// Which threads they are.
     pub ids: [ThreadId; 2],
     /// Their accesses.
-    pub accesses: [Vec<Action>; 2],
+    pub accesses: [Vec<Access>; 2],
 }
 
 impl Threads {
     /// Whether `lock` is held by thread `side` at `position`.
-    fn holds(&self, side: usize, position: usize, lock: reweave_trace::LockId) -> bool {
+    fn holds(&self, side: usize, position: usize, lock: LockId) -> bool {
         let last = self.accesses[side][..position]
             .iter()
             .rev()
-            .find(|&&action| action == Action::Acquire(lock) || action == Action::Release(lock));
-        last == Some(&Action::Acquire(lock))
+            .find(|&&action| action == Access::Acquire(lock) || action == Access::Release(lock));
+        last == Some(&Access::Acquire(lock))
     }
 
     /// Whether thread `side` can make its next access, both being at `positions`.
     #[must_use]
     pub fn is_enabled(&self, side: usize, positions: [usize; 2]) -> bool {
         let (own, other) = (positions[side], positions[1 - side]);
-        let fork = Action::Fork(self.ids[side]);
+        let fork = Access::Fork(self.ids[side]);
         let forked = self.accesses[1 - side].iter().position(|&action| action == fork);
         if own == 0 && forked.is_some_and(|fork| other <= fork) {
             return false;
         }
         match self.accesses[side].get(own) {
             None => false,
-            Some(&Action::Acquire(lock)) => !self.holds(1 - side, other, lock),
-            Some(&Action::Join(child)) if child == self.ids[1 - side] => {
+            Some(&Access::Acquire(lock)) => !self.holds(1 - side, other, lock),
+            Some(&Access::Join(child)) if child == self.ids[1 - side] => {
                 other == self.accesses[1 - side].len()
             }
             Some(_) => true,
@@ -48,12 +91,12 @@ impl Threads {
     pub fn is_conflict(&self, first: usize, second: usize) -> bool {
         let (first, second) = (self.accesses[0][first], self.accesses[1][second]);
         let var = |action| match action {
-            Action::Read(var) => Some((var, false)),
-            Action::Write(var) | Action::Update(var) => Some((var, true)),
+            Access::Read(var) => Some((var, false)),
+            Access::Write(var) => Some((var, true)),
             _ => None,
         };
         let lock = |action| match action {
-            Action::Acquire(lock) | Action::Release(lock) => Some(lock),
+            Access::Acquire(lock) | Access::Release(lock) => Some(lock),
             _ => None,
         };
         match (var(first), var(second)) {
@@ -161,7 +204,7 @@ pub fn generate(threads: &Threads, choice: Choice) -> Generated {
             };
             end = after.find(is_feasible).unwrap_or(old);
         }
-        found.mats.push(Mat { begin, end });
+        found.mats.push([begin, end]);
         for pair in [(end.0, begin.1), (begin.0, end.1), end] {
             let is_open = pair.0 < ends[0] && pair.1 < ends[1];
             if is_open && reach[pair.0][pair.1] && !found.queue.contains(&pair) {

@@ -15,7 +15,7 @@
 //! | a final read, prefix and strict | all | see what they saw | as a correct reordering |
 //!
 //! Exact, and slow: states may be as many as the product of the threads' lengths, times the orders
-//! of writes. It shares no code with what decides witnesses, and is for tests.
+//! of writes.
 //!
 //! The notions are those of Sinha, Malik and Gupta, "Efficient predictive analysis for detecting
 //! nondeterminism in multi-threaded programs" (FMCAD 2012), made precise: *order* is what the paper
@@ -27,7 +27,56 @@ use reweave_trace::{
     SemaphoreOp, ThreadId, ThreadOp, Trace, VarId, WaitInterval,
 };
 
-use crate::witness::{Mode, Witness, WitnessKind};
+/// The three orders that break a reads-from edge; they order events, and do not ask that the read
+/// sees the interfering write and no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WitnessKind {
+    /// The interfering write, the read, then the writer.
+    WriterAfter,
+    /// The writer, the interfering write, then the read.
+    Between,
+    /// The interfering write, then the read; the writer does not happen.
+    WriterAbsent,
+}
+
+impl WitnessKind {
+    const ALL: [Self; 3] = [Self::WriterAfter, Self::Between, Self::WriterAbsent];
+}
+
+/// A read that saw `writer`, and another write of the variable that it might see instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// How the reads-from edge is broken.
+    pub kind: WitnessKind,
+    /// What the read saw; none is the initial value.
+    pub writer: Option<EventId>,
+    /// The read; none is the implicit read of the variable at the end of the run.
+    pub read: Option<EventId>,
+    /// The other write; none is the initial value.
+    pub interfering: Option<EventId>,
+}
+
+impl Witness {
+    /// Whether the events are missing that the kind speaks of: an initial value is there before
+    /// everything else.
+    pub(crate) const fn is_void(&self) -> bool {
+        match self.kind {
+            WitnessKind::WriterAfter | WitnessKind::WriterAbsent => self.writer.is_none(),
+            WitnessKind::Between => self.interfering.is_none(),
+        }
+    }
+}
+
+/// Which reorderings count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// All events happen, and every other read comes after what it saw; for kind 3, some do, so.
+    Order,
+    /// Some events of each thread happen, and every other read sees what it saw.
+    Prefix,
+    /// As [`Mode::Prefix`], and the thread of the read goes no further.
+    Strict,
+}
 
 /// Every witness of every read, also those that are infeasible by definition: variable by variable,
 /// reads in observed order, challengers in observed order with the initial value first, then kinds.
@@ -40,7 +89,7 @@ pub fn witnesses(trace: &Trace) -> Vec<Witness> {
         for &read in trace.accesses(var) {
             let op = trace.event(read).op;
             if op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _)) {
-                challenge(trace, var, trace.writer(read), Some(read), &mut all);
+                add_witnesses(trace, var, trace.writer(read), Some(read), &mut all);
             }
         }
     }
@@ -56,14 +105,14 @@ pub fn final_witnesses(trace: &Trace) -> Vec<Witness> {
         let mut latest_first = trace.accesses(var).iter().rev();
         let last = latest_first.find(|&&access| trace.event(access).op.is_write());
         if let Some(&last) = last {
-            challenge(trace, var, Some(last), None, &mut all);
+            add_witnesses(trace, var, Some(last), None, &mut all);
         }
     }
     all
 }
 
 /// Adds to `all` the witnesses of `read` of `var`, which saw `writer`.
-fn challenge(
+fn add_witnesses(
     trace: &Trace,
     var: VarId,
     writer: Option<EventId>,
@@ -90,12 +139,12 @@ pub fn is_feasible(trace: &Trace, witness: &Witness, mode: Mode) -> bool {
 /// What `witness` asks for in `mode`; none if it is infeasible by definition.
 fn question<'t>(trace: &'t Trace, witness: &Witness, mode: Mode) -> Option<Question<'t>> {
     let Witness { kind, writer, read, interfering } = *witness;
-    if kind.is_void(writer, interfering) {
+    if witness.is_void() {
         return None;
     }
     let rules = match (mode, kind) {
         (Mode::Order, WitnessKind::WriterAfter | WitnessKind::Between) => Rules::Edges,
-        (Mode::Order, WitnessKind::WriterAbsent) => Rules::Loose,
+        (Mode::Order, WitnessKind::WriterAbsent) => Rules::Relaxed,
         (Mode::Prefix | Mode::Strict, _) => Rules::Exact,
     };
     let Some(read) = read else {
@@ -142,7 +191,7 @@ enum Rules {
     /// the waits it woke, the post it took. Other writes may come between a write and its read.
     Edges,
     /// Those of a correct reordering, but reads only come after what they saw.
-    Loose,
+    Relaxed,
     /// Those of a correct reordering: reads see what they saw.
     Exact,
 }
@@ -235,8 +284,8 @@ impl Question<'_> {
     /// Whether `event`, the next of its thread, may happen now.
     fn may_happen(&self, state: &State, event: EventId) -> bool {
         self.is_started(state, self.trace.event(event).thread)
-            && self.is_wanted(state, event)
-            && self.is_let(state, event)
+            && self.is_permitted(state, event)
+            && self.is_enabled(state, event)
     }
 
     fn is_started(&self, state: &State, thread: ThreadId) -> bool {
@@ -245,7 +294,7 @@ impl Question<'_> {
     }
 
     /// Whether what is asked lets `event` happen now.
-    fn is_wanted(&self, state: &State, event: EventId) -> bool {
+    fn is_permitted(&self, state: &State, event: EventId) -> bool {
         let is_stopped = self.stop.is_some_and(|stop| {
             let is_later = stop < event;
             let is_same_thread = self.trace.event(stop).thread == self.trace.event(event).thread;
@@ -258,7 +307,7 @@ impl Question<'_> {
     }
 
     /// Whether the rules let `event`, the next of its thread, happen now.
-    fn is_let(&self, state: &State, event: EventId) -> bool {
+    fn is_enabled(&self, state: &State, event: EventId) -> bool {
         let signals = self.trace.signals();
         let has_happened = |event| self.has_happened(state, event);
         match self.trace.event(event).op {
@@ -268,7 +317,7 @@ impl Question<'_> {
             ) => {
                 let writer = self.trace.writer(event);
                 let is_kept = match self.rules {
-                    Rules::Edges | Rules::Loose => writer.is_none_or(has_happened),
+                    Rules::Edges | Rules::Relaxed => writer.is_none_or(has_happened),
                     Rules::Exact => state.last_write[var] == writer,
                 };
                 self.free == Some(event) || is_kept
@@ -379,7 +428,7 @@ enum Hold {
     Together,
 }
 
-/// How often a thread that did `past` has taken `lock` so without giving it back.
+/// How often a thread that did `past` has taken `lock` so without releasing it.
 fn depth(trace: &Trace, past: &[EventId], lock: LockId, hold: Hold) -> i64 {
     let changes = past.iter().map(|&event| match (trace.event(event).op, hold) {
         (Op::Lock(LockOp::Acquire, other), Hold::Alone)
