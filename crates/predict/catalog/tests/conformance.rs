@@ -163,7 +163,7 @@ fn an_analysis_accepts_the_empty_trace() {
 #[test]
 fn evidence_holds() {
     for Ran { what, trace, outcome, .. } in &*RUNS {
-        let checker = Checker::new(trace);
+        let checker = Checker::new(*trace);
         for Reported { id, finding, .. } in &outcome.findings {
             let Some(proof) = finding.evidence.proof() else {
                 assert_ne!(finding.guarantee(), Guarantee::Witnessed, "{what}: {id}");

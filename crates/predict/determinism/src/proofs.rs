@@ -165,7 +165,7 @@ impl<'t> Proofs<'_, 't> {
         for query in [without, between] {
             let Answer::Feasible(mut run) = self.solver.solve(&query) else { continue };
             run.schedule.push(read);
-            let write = run.last_write(self.trace(), reader.var, Some(read));
+            let write = self.trace().last_write(&run, reader.var, Some(read));
             let goal = Goal::Sees { read, write, after: After::Stops };
             // The checker refuses a read that sees what it saw.
             if let Ok(proof) = self.subject.prove(run, goal) {
@@ -220,7 +220,7 @@ impl<'t> Proofs<'_, 't> {
         else {
             return None;
         };
-        let last = run.last_write(trace, var, None)?;
+        let last = trace.last_write(&run, var, None)?;
         let goal = Goal::Leaves { var, write: last };
         self.subject.prove(run, goal).ok().map(|proof| (proof, Some(last)))
     }
@@ -375,7 +375,7 @@ fn kind_of(trace: &Trace, reader: &Reader, run: &Reordering) -> WitnessKind {
     let (Some(read), Some(writer)) = (reader.read, reader.writer) else {
         return WitnessKind::Between;
     };
-    let place = |event: EventId| match run.is_in_base(trace, event) {
+    let place = |event: EventId| match trace.is_in_prefix(run, event) {
         true => Some((0, event.index())),
         false => run.schedule.iter().position(|&other| other == event).map(|at| (1, at)),
     };

@@ -10,7 +10,7 @@ pub(crate) fn numbered(
 ) -> Vec<(usize, EventId)> {
     events.sort_unstable();
     let base_count = base_count(reordering);
-    let in_base = events.iter().filter(|&&event| reordering.is_in_base(trace, event));
+    let in_base = events.iter().filter(|&&event| trace.is_in_prefix(reordering, event));
     let mut steps: Vec<(usize, EventId)> =
         in_base.map(|&event| (step_in_base(trace, reordering, event), event)).collect();
     let scheduled = reordering.schedule.iter().enumerate();
@@ -121,11 +121,11 @@ pub(crate) fn observed(trace: &Trace, event: EventId) -> Option<Seen> {
 pub(crate) fn sees(trace: &Trace, reordering: &Reordering, event: EventId) -> Option<Seen> {
     observed(trace, event)?;
     let var = trace.event(event).op.var()?;
-    let is_run = reordering.is_in_base(trace, event) || reordering.schedule.contains(&event);
-    is_run.then(|| Seen::new(reordering.last_write(trace, var, Some(event))))
+    let is_run = trace.is_in_prefix(reordering, event) || reordering.schedule.contains(&event);
+    is_run.then(|| Seen::new(trace.last_write(reordering, var, Some(event))))
 }
 
 /// What `var` holds after all that `reordering` runs.
 pub(crate) fn holds(trace: &Trace, reordering: &Reordering, var: VarId) -> Seen {
-    Seen::new(reordering.last_write(trace, var, None))
+    Seen::new(trace.last_write(reordering, var, None))
 }

@@ -145,7 +145,7 @@ fn spoken_of<'t>(
     term: &'t str,
 ) -> impl Iterator<Item = ThreadId> + use<'t> {
     let var = trace.names().vars.get(term.trim_matches('`'));
-    let write = var.and_then(|var| observed.last_write(trace, var, None));
+    let write = var.and_then(|var| trace.last_write(observed, var, None));
     let threads = trace.names().threads.entries();
     let named = threads.filter(move |(_, name)| has_word(term, name)).map(|(thread, _)| thread);
     named.chain(write.map(|write| trace.event(write).thread))

@@ -38,7 +38,7 @@ impl Scheduler for Follow<'_> {
 
 /// The events that `reordering` runs, in its order.
 fn events(trace: &Trace, reordering: &Reordering) -> Vec<EventId> {
-    let base = trace.events().map(|(id, _)| id).filter(|&id| reordering.is_in_base(trace, id));
+    let base = trace.events().map(|(id, _)| id).filter(|&id| trace.is_in_prefix(reordering, id));
     base.chain(reordering.schedule.iter().copied()).collect()
 }
 

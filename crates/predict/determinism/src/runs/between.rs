@@ -269,7 +269,7 @@ impl Runs<'_, '_> {
     fn mark_between(&self, couple: &ReadsFrom, run: &Reordering, known: &mut [Known]) {
         let trace = self.trace();
         let all = self.counts_until(run, couple.read);
-        let until = couple.writer.filter(|&writer| !run.is_in_base(trace, writer));
+        let until = couple.writer.filter(|&writer| !trace.is_in_prefix(run, writer));
         let until = until.map(|writer| self.counts_until(run, writer));
         for (line, known) in self.accesses.lines(couple.var).iter().zip(known) {
             let writes = self.accesses.writes(line);

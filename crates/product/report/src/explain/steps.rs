@@ -216,7 +216,7 @@ impl<'t> Walk<'t> {
 
     /// Which step `event` is.
     fn step(&self, event: EventId) -> Option<usize> {
-        match self.reordering.is_in_base(self.trace, event) {
+        match self.trace.is_in_prefix(self.reordering, event) {
             true => Some(step_in_base(self.trace, self.reordering, event)),
             false => self.scheduled.get(&event).copied(),
         }

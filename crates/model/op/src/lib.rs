@@ -1,7 +1,20 @@
-//! What an event can do: every operation of the trace model.
+//! What an event can do: every operation of the trace model, and the ids of what it is done to.
 //!
 //! [`Op`] is exhaustive on purpose. Adding an operation makes every analysis decide what it
 //! means; a wildcard arm would let one slip through.
+//!
+//! ```
+//! use reweave_op::{AccessOp, Op, OpKind, VarId};
+//!
+//! let x = VarId::from_number(1).expect("numbers start at 1");
+//! let [read, write] = [AccessOp::Read, AccessOp::Write].map(|access| Op::Access(access, x));
+//! assert!(read.conflicts_with(write) && !read.conflicts_with(read));
+//!
+//! // A trace keeps the code and the operand of each event.
+//! let (code, operand) = write.encode();
+//! assert_eq!(code.kind(), OpKind::Write);
+//! assert_eq!(Op::decode(code, operand), write);
+//! ```
 
 reweave_base::id! {
     /// A thread.
