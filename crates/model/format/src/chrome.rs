@@ -11,17 +11,17 @@
 //! hand, a thread gets a second track. Events are written as they are gone through; memory is kept
 //! for the slices around them, not for the text.
 
-mod arrows;
-mod slices;
-
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
-use reweave_base::FxHashMap;
-use reweave_trace::{Event, EventId, NameKind, OpKind, ThreadId, Trace};
+use reweave_base::{FxHashMap, IndexVec};
+use reweave_trace::views::Mode;
+use reweave_trace::{
+    AccessOp, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, Event, EventId, LockId,
+    LockOp, NameKind, Names, Op, OpKind, SemaphoreOp, ThreadId, ThreadOp, Trace, VarId,
+};
 use serde::Serialize;
-
-use arrows::{Arrow, Arrows};
-use slices::{Lanes, Slice, What};
 
 /// The key of the events; a file that has it is known by it.
 pub(crate) const KEY: &[u8] = b"\"traceEvents\"";
@@ -149,7 +149,7 @@ pub fn write_runs(out: &mut dyn Write, runs: &[Run<'_>]) -> io::Result<()> {
 
 fn write_run(entries: &mut Entries<'_>, process: u32, run: &Run<'_>) -> io::Result<()> {
     let names = run.trace.names();
-    let (slices, lanes) = slices::of(run);
+    let (slices, lanes) = of(run);
     write_names(entries, process, run, &lanes)?;
     for slice in &slices {
         write_slice(entries, process, run, slice, lanes.track(slice.thread, slice.lane))?;
@@ -356,4 +356,244 @@ impl Args<'_> {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
+
+// Arrows from an event to one of another thread that comes after it for a reason.
+
+/// When and in which thread an arrow starts or ends.
+type End = (u64, ThreadId);
+
+/// An arrow.
+#[derive(Clone, Copy, Debug)]
+struct Arrow {
+    /// What it stands for.
+    name: &'static str,
+    from: End,
+    to: End,
+}
+
+/// What arrows may start from, as of some moment of a run.
+#[derive(Debug)]
+struct Arrows {
+    writes: IndexVec<VarId, Option<End>>,
+    releases: IndexVec<LockId, Option<End>>,
+    /// For each thread the fork that started it, until it is seen to run.
+    forks: IndexVec<ThreadId, Option<End>>,
+    last: IndexVec<ThreadId, Option<End>>,
+}
+
+impl Arrows {
+    /// At the start of a run of what has `names`.
+    fn new(names: &Names) -> Self {
+        Self {
+            writes: IndexVec::from_elem(None, names.vars.len()),
+            releases: IndexVec::from_elem(None, names.locks.len()),
+            forks: IndexVec::from_elem(None, names.threads.len()),
+            last: IndexVec::from_elem(None, names.threads.len()),
+        }
+    }
+
+    /// The arrows to `event`, which is next in `run` and happens at `moment`.
+    fn to(
+        &mut self,
+        run: &Run<'_>,
+        moment: u64,
+        event: EventId,
+    ) -> impl Iterator<Item = Arrow> + use<> {
+        let trace = run.trace;
+        let (thread, op) = (trace.event(event).thread, trace.event(event).op);
+        let here = (moment, thread);
+        let start = self.forks[thread].take().map(|from| ("starts", from));
+        let reason = self.reason(run, event).or_else(|| {
+            let var = op
+                .var()
+                .filter(|_| op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _)))?;
+            Some(("reads from", self.writes[var]?))
+        });
+        self.record(op, here);
+        let is_arrow = move |&(_, from): &(&str, End)| from.1 != here.1 && from.0 < here.0;
+        let all = [start, reason].into_iter().flatten().filter(is_arrow);
+        all.map(move |(name, from)| Arrow { name, from, to: here })
+    }
+
+    /// What lets `event` go on, if it is one that waits.
+    fn reason(&self, run: &Run<'_>, event: EventId) -> Option<(&'static str, End)> {
+        let trace = run.trace;
+        let end = |event: EventId| Some((run.moment(event)?, trace.event(event).thread));
+        let signals = trace.signals();
+        match trace.event(event).op {
+            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => {
+                Some(("hands over", self.releases[lock]?))
+            }
+            Op::Thread(ThreadOp::Join, child) => Some(("ends", self.last[child]?)),
+            Op::Condition(ConditionOp::Wake, _) => {
+                Some(("wakes", end(signals.stay(event)?.notify?)?))
+            }
+            Op::Semaphore(SemaphoreOp::Take, _) => Some(("posts", end(signals.post(event)?)?)),
+            Op::Barrier(BarrierOp::Depart, _) => {
+                let round = signals.round(signals.needed_round(event)?);
+                Some(("lets go", end(*round.arrivals.last()?)?))
+            }
+            _ => None,
+        }
+    }
+
+    fn record(&mut self, op: Op, here: End) {
+        self.last[here.1] = Some(here);
+        if let Some(var) = op.var().filter(|_| op.is_write()) {
+            self.writes[var] = Some(here);
+        }
+        match op {
+            Op::Lock(LockOp::Release | LockOp::ReleaseShared, lock) => {
+                self.releases[lock] = Some(here)
+            }
+            // A lock that is taken again by its owner is not handed over once more.
+            Op::Lock(LockOp::Acquire, lock) => self.releases[lock] = None,
+            Op::Thread(ThreadOp::Fork, child) => self.forks[child] = Some(here),
+            _ => {}
+        }
+    }
+}
+
+// What lasts longer than an event: locks that are held, blocks, waits; and the tracks for them.
+
+/// What a slice shows.
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Lock(LockId, Mode),
+    Block(BlockId),
+    Wait(ConditionId),
+}
+
+/// A stretch of a thread's time, its last moment not included.
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    thread: ThreadId,
+    what: What,
+    start: u64,
+    end: u64,
+    /// Which of the thread's tracks it is on.
+    lane: u32,
+}
+
+/// The tracks of each thread.
+#[derive(Debug)]
+struct Lanes {
+    /// How many tracks each thread has, and the number of its second.
+    tracks: IndexVec<ThreadId, (u32, u32)>,
+}
+
+impl Lanes {
+    /// How many tracks `thread` has.
+    fn count(&self, thread: ThreadId) -> u32 {
+        self.tracks[thread].0
+    }
+
+    /// The number of the track `lane` of `thread`.
+    fn track(&self, thread: ThreadId, lane: u32) -> u32 {
+        match lane {
+            0 => track(thread),
+            lane => self.tracks[thread].1 + lane - 1,
+        }
+    }
+}
+
+/// The slices of `run`, those of a thread in the order of their starts, and the tracks they need.
+fn of(run: &Run<'_>) -> (Vec<Slice>, Lanes) {
+    let mut slices = locks(run);
+    slices.extend(blocks_and_waits(run));
+    // Of what begins before the run, what ends last lies around the others.
+    slices.sort_by_key(|slice| (slice.thread, slice.start, Reverse(slice.end)));
+    let threads_count = run.trace.names().threads.len();
+    let mut counts: IndexVec<ThreadId, u32> = IndexVec::from_elem(1, threads_count);
+    for of_thread in slices.chunk_by_mut(|one, other| one.thread == other.thread) {
+        counts[of_thread[0].thread] = place(of_thread);
+    }
+    let mut tracks = IndexVec::new();
+    let mut next = threads_count as u32 + 1;
+    for &count in counts.iter() {
+        tracks.push((count, next));
+        next += count - 1;
+    }
+    (slices, Lanes { tracks })
+}
+
+/// Puts each of `slices`, of one thread and in the order of their starts, on the first track where
+/// it overlaps none in part. Answers how many tracks there are.
+fn place(slices: &mut [Slice]) -> u32 {
+    // On each track the ends of the slices that are open, the outermost first.
+    let mut lanes: Vec<Vec<u64>> = vec![Vec::new()];
+    for slice in slices {
+        for open in &mut lanes {
+            while open.last().is_some_and(|&end| end <= slice.start) {
+                open.pop();
+            }
+        }
+        let fits = |open: &Vec<u64>| open.last().is_none_or(|&end| slice.end <= end);
+        let lane = lanes.iter().position(fits).unwrap_or_else(|| {
+            lanes.push(Vec::new());
+            lanes.len() - 1
+        });
+        lanes[lane].push(slice.end);
+        slice.lane = lane as u32;
+    }
+    lanes.len() as u32
+}
+
+/// From when to when what `begins` and `ends` lasts in `run`: it may have begun before, and may end
+/// after. None if `run` has neither.
+fn span(run: &Run<'_>, begins: EventId, ends: Option<EventId>) -> Option<(u64, u64)> {
+    let is_shown = |event: EventId| run.moment(event).is_some();
+    if !is_shown(begins) && !ends.is_some_and(is_shown) {
+        return None;
+    }
+    let (first, last) = run.span();
+    let start = run.known_moment(begins).unwrap_or(first).max(first);
+    let end = ends.and_then(|ends| run.known_moment(ends)).map_or(last, |it| it + EVENT_TIME);
+    (start < end).then_some((start, end.min(last)))
+}
+
+fn locks(run: &Run<'_>) -> Vec<Slice> {
+    let sections = run.trace.sections().entries();
+    let slices = sections.filter_map(|(_, section)| {
+        let (start, end) = span(run, section.acquire, section.release)?;
+        let what = What::Lock(section.lock, section.mode);
+        Some(Slice { thread: section.thread, what, start, end, lane: 0 })
+    });
+    slices.collect()
+}
+
+fn blocks_and_waits(run: &Run<'_>) -> Vec<Slice> {
+    let mut slices = Vec::new();
+    let mut open: BTreeMap<(ThreadId, BlockId), Vec<EventId>> = BTreeMap::new();
+    let trace = run.trace;
+    let mut add = |thread, what, begins, ends| {
+        if let Some((start, end)) = span(run, begins, ends) {
+            slices.push(Slice { thread, what, start, end, lane: 0 });
+        }
+    };
+    for (id, event) in trace.events() {
+        match event.op {
+            Op::Block(BlockOp::Begin, block) => {
+                open.entry((event.thread, block)).or_default().push(id)
+            }
+            Op::Block(BlockOp::End, block) => {
+                let begins = open.get_mut(&(event.thread, block)).and_then(Vec::pop);
+                if let Some(begins) = begins {
+                    add(event.thread, What::Block(block), begins, Some(id));
+                }
+            }
+            Op::Condition(ConditionOp::Wait, condition) => {
+                let stay = trace.signals().stay(id);
+                add(event.thread, What::Wait(condition), id, stay.and_then(|stay| stay.end));
+            }
+            _ => {}
+        }
+    }
+    for ((thread, block), begins) in open {
+        for begins in begins {
+            add(thread, What::Block(block), begins, None);
+        }
+    }
+    slices
 }

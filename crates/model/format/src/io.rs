@@ -1,16 +1,14 @@
 //! Files: opened, told apart, decompressed; and written whole or not at all.
 
-mod notes;
-mod replace;
-
-use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
-use std::path::Path;
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
-use reweave_trace::{IllFormed, Trace, TraceBuilder};
+use reweave_trace::{IllFormed, ThreadId, Trace, TraceBuilder};
+use tempfile::Builder;
 
 use crate::detect::{self, Content, Unpacked};
 use crate::error::{Failure, Place, ReadError, ReadErrorKind, WriteError};
@@ -213,7 +211,7 @@ fn read_rwt(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Reading,
     let builder = rwt::read(source, options)?;
     let trace = finish(builder, options.repair)
         .map_err(|ill_formed| (Place::File, ReadErrorKind::IllFormed(ill_formed.to_string())))?;
-    let notes = notes::of(&trace, options.repair);
+    let notes = of(&trace, options.repair);
     Ok(Reading { trace, format: Format::Rwt, compression: None, notes })
 }
 
@@ -235,7 +233,7 @@ fn read_text(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Reading
         };
         (line.map_or(Place::File, Place::Line), ReadErrorKind::IllFormed(reason))
     })?;
-    let notes = notes::of(&trace, options.repair);
+    let notes = of(&trace, options.repair);
     Ok(Reading { trace, format, compression: None, notes })
 }
 
@@ -270,7 +268,7 @@ pub fn write(
     let pack = |out: &mut dyn Write| write_packed(trace, out, format, compression);
     let written = match to_standard_output {
         true => pack(&mut io::stdout().lock()),
-        false => replace::replace(path, pack),
+        false => replace(path, pack),
     };
     written.map_err(|error| WriteError {
         file: match to_standard_output {
@@ -330,5 +328,97 @@ pub fn write_to(trace: &Trace, out: &mut dyn Write, format: Format) -> io::Resul
         Format::Rwt => rwt::write(trace, out),
         Format::Chrome => chrome::write(trace, out),
         Format::Parquet => parquet::write(trace, out),
+    }
+}
+
+// What a person should know of a trace that was read.
+
+/// How many notes of one kind are worth reading.
+const NOTES_MAX: usize = 20;
+
+/// What was changed to make `trace` well formed, if it was to be; else what looks like a slip.
+fn of(trace: &Trace, repaired: bool) -> Vec<String> {
+    if repaired { of_repairs(trace) } else { of_thread_names(trace) }
+}
+
+/// What was changed to make the trace well formed.
+fn of_repairs(trace: &Trace) -> Vec<String> {
+    let repairs = trace.repairs();
+    let mut notes: Vec<String> = repairs.iter().take(NOTES_MAX).map(ToString::to_string).collect();
+    shorten(&mut notes, repairs.len(), "repairs");
+    notes
+}
+
+fn shorten(notes: &mut Vec<String>, all: usize, what: &str) {
+    if all > NOTES_MAX {
+        notes.push(format!("and {} more {what}", all - NOTES_MAX));
+    }
+}
+
+/// Threads that are probably one thread under two spellings.
+fn of_thread_names(trace: &Trace) -> Vec<String> {
+    let threads = &trace.names().threads;
+    let slips = trace.two_spellings();
+    let note = |&(named, running): &(ThreadId, ThreadId)| {
+        let word = if trace.lifetime(named).fork.is_some() { "fork" } else { "join" };
+        let (named, running) = (threads.name(named), threads.name(running));
+        format!(
+            "`{word}({named})` and thread `{running}` are different names: `{named}` never runs, \
+             `{running}` is never forked; `--repair` takes them as one"
+        )
+    };
+    let mut notes: Vec<String> = slips.iter().take(NOTES_MAX).map(note).collect();
+    shorten(&mut notes, slips.len(), "pairs of names");
+    notes
+}
+
+// Replacing a file as a whole, or not at all.
+
+/// Puts what `write` writes in place of the file at `path`.
+fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    // A symbolic link stays one: what it points to is replaced.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let old = match fs::metadata(&target) {
+        Ok(old) if old.is_dir() => {
+            let reason = "expected a file, found a directory";
+            return Err(io::Error::new(ErrorKind::IsADirectory, reason));
+        }
+        Ok(old) if !old.is_file() => {
+            let mut file = BufWriter::new(File::options().write(true).open(&target)?);
+            write(&mut file)?;
+            return file.flush();
+        }
+        Ok(old) => Some(old.permissions()),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    if old.as_ref().is_some_and(Permissions::readonly) {
+        let reason = "the file is there and may not be changed";
+        return Err(io::Error::new(ErrorKind::PermissionDenied, reason));
+    }
+    // Made as any file is: what the library makes by itself is private, and this is to stay.
+    let folder = directory(&target);
+    if !folder.is_dir() {
+        let reason = format!("there is no folder `{}`", folder.display());
+        return Err(io::Error::new(ErrorKind::NotFound, reason));
+    }
+    let temporary =
+        Builder::new().prefix(".reweave-").make_in(&folder, |path| File::create_new(path))?;
+    let mut file = BufWriter::new(temporary);
+    write(&mut file)?;
+    let temporary = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+    if let Some(permissions) = old {
+        temporary.as_file().set_permissions(permissions)?;
+    }
+    // What is renamed over the old file must be whole even if the machine fails right after.
+    temporary.as_file().sync_all()?;
+    temporary.persist(&target).map_err(|failed| failed.error)?;
+    Ok(())
+}
+
+fn directory(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
     }
 }

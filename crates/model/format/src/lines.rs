@@ -5,20 +5,16 @@
 //! [`LINE_MAX`] is refused as soon as that much of it was seen. A byte order mark at the start is
 //! no part of the text.
 
-mod parse;
-mod sink;
-
 use std::error::Error;
-use std::fmt::{self, Display, Formatter};
-use std::io::{self, ErrorKind, Read};
+use std::fmt::{self, Display, Formatter, Write as _};
+use std::io::{self, ErrorKind, Read, Write};
 
 use memchr::memchr;
+use reweave_base::Id;
+use reweave_trace::{EventId, TraceBuilder};
 
-use crate::error::{Failure, Place, ReadErrorKind};
-use crate::{ReadOptions, error};
-
-pub(crate) use parse::{LineFormat, Parsed, is_skipped, read_lines};
-pub(crate) use sink::{LineSink, refused};
+use crate::ReadOptions;
+use crate::error::{self, Failure, Place, ReadErrorKind};
 
 /// The longest line that is read, in bytes.
 pub(crate) const LINE_MAX: usize = 1 << 20;
@@ -232,4 +228,212 @@ impl Error for BrokenStream {}
 pub(crate) fn broken_stream(error: &io::Error) -> Option<String> {
     let broken = error.get_ref()?.downcast_ref::<BrokenStream>()?;
     Some(broken.0.clone())
+}
+
+// From lines to events: what the text formats have in common.
+//
+// Blank lines and lines that start with `#` are skipped. What events cannot tell when the trace
+// is put together, the line they stood on, is kept as the few places where lines were skipped.
+
+/// A way of writing events on lines.
+pub(crate) trait LineFormat {
+    /// Adds what `line` says to `builder`; all or nothing where the line is UTF-8.
+    fn take(&mut self, line: &[u8], builder: &mut TraceBuilder) -> Result<(), ReadErrorKind>;
+
+    /// Says whether the text as a whole is a trace, all lines taken.
+    fn end(&self, _builder: &TraceBuilder) -> Result<(), ReadErrorKind> {
+        Ok(())
+    }
+}
+
+/// The events of a text, not yet known to be well formed.
+#[derive(Debug, Default)]
+pub(crate) struct Parsed {
+    /// The events.
+    pub(crate) builder: TraceBuilder,
+    /// On which lines they stood.
+    pub(crate) line_map: LineMap,
+}
+
+/// On which line each event stood: an entry for each event that does not stand on the line after
+/// the event before it.
+#[derive(Debug, Default)]
+pub(crate) struct LineMap {
+    breaks: Vec<(usize, u64)>,
+    /// What is to be added to an event's index to get its line, as things stand.
+    ahead: u64,
+}
+
+impl LineMap {
+    #[inline]
+    fn record(&mut self, event: usize, line: u64) {
+        if line - event as u64 != self.ahead || self.breaks.is_empty() {
+            self.ahead = line - event as u64;
+            self.breaks.push((event, line));
+        }
+    }
+
+    /// The line of `event`; none if there is no such event.
+    pub(crate) fn line(&self, event: EventId) -> Option<u64> {
+        let after = self.breaks.partition_point(|&(first, _)| first <= event.index());
+        let (first, line) = *self.breaks.get(after.checked_sub(1)?)?;
+        Some(line + (event.index() - first) as u64)
+    }
+}
+
+/// Whether `line` is blank or a comment.
+#[inline]
+pub(crate) fn is_skipped(line: &[u8]) -> bool {
+    match line.first() {
+        // What follows `#` in ASCII is neither a blank nor `#`; most lines start so.
+        Some(first) if *first > b'#' => false,
+        _ => matches!(line.trim_ascii_start().first(), None | Some(b'#')),
+    }
+}
+
+/// Reads all events.
+pub(crate) fn read_lines(
+    mut format: impl LineFormat,
+    lines: &mut Lines<'_>,
+) -> Result<Parsed, Failure> {
+    let mut parsed = Parsed::default();
+    let repairs = lines.repairs();
+    loop {
+        let kept = parsed.builder.len();
+        let line = match lines.next_line() {
+            Ok(Some(line)) => line,
+            Ok(None) => break,
+            Err((place, ReadErrorKind::Damaged { reason, .. })) => {
+                return Err((place, damaged(reason, kept)));
+            }
+            Err(failure) => return Err(failure),
+        };
+        if is_skipped(line.text) {
+            continue;
+        }
+        if let Err(kind) = take(&mut format, line, &mut parsed.builder) {
+            parsed.builder.note_repair(refuse(line, kind, kept, repairs)?);
+        } else if parsed.builder.len() > kept {
+            parsed.line_map.record(kept, line.number);
+        }
+    }
+    let kept = parsed.builder.len();
+    if let Some(reason) = lines.broken() {
+        if kept == 0 {
+            return Err((Place::File, damaged(reason.to_owned(), kept)));
+        }
+        parsed.builder.note_repair(format!("{reason}: kept the {kept} events before that"));
+    }
+    format.end(&parsed.builder).map_err(|kind| (Place::File, kind))?;
+    Ok(parsed)
+}
+
+#[inline]
+fn take(
+    format: &mut impl LineFormat,
+    line: Line<'_>,
+    builder: &mut TraceBuilder,
+) -> Result<(), ReadErrorKind> {
+    if line.may_be_binary
+        && let Some(kind) = zero_byte(line.text)
+    {
+        return Err(kind);
+    }
+    // A line that is cut inside a character must not leave its first names behind.
+    if !line.ended && std::str::from_utf8(line.text).is_err() {
+        return Err(ReadErrorKind::NotUtf8);
+    }
+    format.take(line.text, builder)
+}
+
+/// A last line without a line feed was probably cut, and can be done without; no other can.
+#[cold]
+fn refuse(
+    line: Line<'_>,
+    kind: ReadErrorKind,
+    kept: usize,
+    repairs: bool,
+) -> Result<String, Failure> {
+    if line.ended || kept == 0 {
+        Err((Place::Line(line.number), kind))
+    } else if repairs {
+        Ok(format!("line {}, the last, is cut and was left out: {kind}", line.number))
+    } else {
+        Err((Place::Line(line.number), damaged(format!("the last line is cut: {kind}"), kept)))
+    }
+}
+
+fn damaged(reason: String, kept: usize) -> ReadErrorKind {
+    match kept {
+        0 => ReadErrorKind::Malformed(reason),
+        _ => ReadErrorKind::Damaged { reason, kept },
+    }
+}
+
+// Where lines are written to.
+
+/// How much is gathered before it is written.
+const BUFFER_FULL: usize = 64 << 10;
+
+/// Gathers lines, refuses those that could not be read again, and writes the rest.
+pub(crate) struct LineSink<'a> {
+    out: &'a mut dyn Write,
+    text: String,
+    start: usize,
+}
+
+impl<'a> LineSink<'a> {
+    /// Nothing written yet.
+    pub(crate) const fn new(out: &'a mut dyn Write) -> Self {
+        Self { out, text: String::new(), start: 0 }
+    }
+
+    /// Adds `text` to the line.
+    pub(crate) fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Adds `text` to the line.
+    pub(crate) fn push_display(&mut self, text: impl Display) {
+        write!(self.text, "{text}").expect("writing to a string does not fail");
+    }
+
+    /// Adds blanks until the line has `width` characters.
+    pub(crate) fn pad_to(&mut self, width: usize) {
+        let present = self.text[self.start..].chars().count();
+        self.text.extend(std::iter::repeat_n(' ', width.saturating_sub(present)));
+    }
+
+    /// Ends the line.
+    pub(crate) fn end_line(&mut self) -> io::Result<()> {
+        let length = self.text.len() - self.start;
+        if length > LINE_MAX {
+            return Err(refused(format_args!(
+                "a line of {length} bytes: lines longer than {LINE_MAX} cannot be read again"
+            )));
+        }
+        self.text.push('\n');
+        if self.text.len() >= BUFFER_FULL {
+            self.write_out()?;
+        }
+        self.start = self.text.len();
+        Ok(())
+    }
+
+    /// Writes what is left.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.write_out()?;
+        self.out.flush()
+    }
+
+    fn write_out(&mut self) -> io::Result<()> {
+        self.out.write_all(self.text.as_bytes())?;
+        self.text.clear();
+        Ok(())
+    }
+}
+
+/// Something that the format cannot carry, so that it must not be written.
+pub(crate) fn refused(reason: fmt::Arguments<'_>) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, reason.to_string())
 }

@@ -10,19 +10,17 @@
 //!
 //! What is read has the right shape, a clock of n numbers for each event, and no more: whether the
 //! clocks are those of an order is for whoever builds the poset to say. Memory is that of the
-//! numbers read, of which [`ENTRIES_MAX`] are accepted; `n` is taken as a number and nothing is
-//! made as large as it.
+//! numbers read, of which [`ENTRIES_MAX`] are accepted; nothing is allocated on the word of `n`.
 //!
 //! A file is taken for a poset, not for JSON lines, by the keys of its first object: `n`, or
 //! `events` with a list, are those of a poset, and `thread`, `op` and the like those of a trace.
 //!
 //! Linear in the text.
 
-use std::cell::{Cell, RefCell};
-use std::fmt::{self, Formatter};
+use std::cell::RefCell;
 use std::io::{self, BufReader, Read};
 
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize;
 
 use crate::ReadOptions;
 use crate::error::{Failure, Place, ReadErrorKind};
@@ -31,7 +29,7 @@ use crate::lines::{BYTE_ORDER_MARK, broken_stream};
 /// The most numbers that the clocks of a poset may have together.
 pub const ENTRIES_MAX: usize = 1 << 27;
 
-/// How much of a text is looked at to tell what it is.
+/// How many bytes are examined to detect a poset.
 pub(crate) const HEAD_MAX: usize = 64 << 10;
 
 /// How much is read at once.
@@ -41,39 +39,56 @@ const BUFFER: usize = 64 << 10;
 const ASK_EVERY: u64 = 1 << 20;
 
 /// The events of a poset as a file lists them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(expecting = "an object with `n` and `events`")]
 pub struct RawPoset {
-    chains_count: usize,
-    /// The thread of each event.
-    chains: Vec<u32>,
-    /// The clocks of the events, end to end.
-    clocks: Vec<u32>,
+    n: u32,
+    events: Vec<ClockedEvent>,
 }
 
+/// The thread of an event and its clock.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(expecting = "an event: a list of a thread and a clock")]
+struct ClockedEvent(u32, Vec<u32>);
+
 impl RawPoset {
-    /// How many threads there are, by the file's word: nothing says that it is not huge.
+    /// How many threads the file claims to have. It may be any number.
     #[must_use]
     pub const fn chains_count(&self) -> usize {
-        self.chains_count
+        self.n as usize
     }
 
     /// How many events there are.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.chains.len()
+        self.events.len()
     }
 
     /// Whether there are no events.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.chains.is_empty()
+        self.events.is_empty()
     }
 
-    /// The thread and the clock of each event, as they were listed.
+    /// The thread and the clock of each event, in file order.
     pub fn events(&self) -> impl ExactSizeIterator<Item = (usize, &[u32])> {
-        let width = if self.is_empty() { 0 } else { self.chains_count };
-        self.chains.iter().enumerate().map(move |(event, &chain)| {
-            (chain as usize, &self.clocks[event * width..(event + 1) * width])
+        self.events.iter().map(|ClockedEvent(chain, clock)| (*chain as usize, clock.as_slice()))
+    }
+
+    /// What is wrong with the clocks, if anything.
+    fn fault(&self) -> Option<String> {
+        let count = self.chains_count();
+        let mut clocks = self.events.iter().map(|ClockedEvent(_, clock)| clock.len());
+        if let Some(index) = clocks.clone().position(|length| length != count) {
+            let found = self.events[index].1.len();
+            return Some(format!(
+                "event {}: expected a clock of {count} numbers, one per thread, found {found}",
+                index + 1
+            ));
+        }
+        let entries = clocks.try_fold(0_usize, usize::checked_add);
+        entries.is_none_or(|entries| entries > ENTRIES_MAX).then(|| {
+            format!("the poset is too large: its clocks have more than {ENTRIES_MAX} numbers")
         })
     }
 }
@@ -81,53 +96,26 @@ impl RawPoset {
 /// Reads the poset that `source` gives.
 pub(crate) fn read(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<RawPoset, Failure> {
     let failure = RefCell::new(None);
-    let progress = Cell::new(Progress::default());
     let watched = Watched { source, options, taken: 0, asked: 0, failure: &failure };
-    let mut text = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, watched));
-    let read = text.deserialize_map(Object { progress: &progress });
-    let read = read.and_then(|poset| text.end().map(|()| poset));
-    read.map_err(|error| match failure.take() {
-        Some(failure) => failure,
-        None => refusal(&error, progress.get()),
-    })
+    let buffered = BufReader::with_capacity(BUFFER, watched);
+    // The deserializer sees only that reading failed; `failure` says why.
+    let poset: RawPoset = serde_json::from_reader(buffered)
+        .map_err(|error| failure.take().unwrap_or_else(|| refusal(&error)))?;
+    match poset.fault() {
+        Some(reason) => Err((Place::File, ReadErrorKind::Malformed(reason))),
+        None => Ok(poset),
+    }
 }
 
 /// Where and why the text is not that of a poset.
-fn refusal(error: &serde_json::Error, progress: Progress) -> Failure {
-    let reason = error.to_string();
+fn refusal(error: &serde_json::Error) -> Failure {
     let (line, column) = (error.line() as u64, error.column() as u64);
-    let reason =
-        reason.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&reason);
-    let reason = reworded(reason);
-    let kind = ReadErrorKind::Malformed(match progress.event {
-        Some(event) => format!("event {event}: {reason}"),
-        None => reason,
-    });
+    let reason = error.to_string();
+    let suffix = format!(" at line {line} column {column}");
+    let reason = reason.strip_suffix(&suffix).unwrap_or(&reason).to_owned();
     // Faults of the object as a whole have no place of their own.
     let place = if line == 0 { Place::File } else { Place::Column { line, column } };
-    (place, kind)
-}
-
-/// A reason of the deserializer in our words.
-fn reworded(reason: &str) -> String {
-    if let Some(what) = reason.strip_prefix("EOF while parsing ") {
-        return format!("the text ends early, in {what}");
-    }
-    let of_type = reason.strip_prefix("invalid type: ");
-    match of_type.and_then(|reason| reason.rsplit_once(", expected ")) {
-        Some((found, expected)) => format!("expected {expected}, found {found}"),
-        None if reason == "trailing characters" => {
-            "expected nothing after the object, found more".to_owned()
-        }
-        None => reason.to_owned(),
-    }
-}
-
-/// How far the reader is, for messages.
-#[derive(Clone, Copy, Debug, Default)]
-struct Progress {
-    /// The event that is being read, counted from 1.
-    event: Option<usize>,
+    (place, ReadErrorKind::Malformed(reason))
 }
 
 /// Passes bytes on, asks now and then whether to go on, and keeps what went wrong.
@@ -161,228 +149,6 @@ impl Read for Watched<'_> {
         });
         self.taken += *read.as_ref().unwrap_or(&0) as u64;
         read
-    }
-}
-
-/// The object as a whole.
-struct Object<'a> {
-    progress: &'a Cell<Progress>,
-}
-
-impl<'de> Visitor<'de> for Object<'_> {
-    type Value = RawPoset;
-
-    fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with `n` and `events`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawPoset, A::Error> {
-        let mut count = None;
-        let mut events = None;
-        while let Some(key) = map.next_key_seed(KeySeed)? {
-            match key {
-                Key::Count if count.is_some() => return Err(twice("n")),
-                Key::Events if events.is_some() => return Err(twice("events")),
-                Key::Count => count = Some(map.next_value_seed(Number("a number of threads"))?),
-                Key::Events => {
-                    let seed = Events { width: count, progress: self.progress };
-                    events = Some(map.next_value_seed(seed)?);
-                    self.progress.set(Progress::default());
-                }
-                Key::Other => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        let count = count.ok_or_else(|| lacks("n"))?;
-        let (width, chains, clocks) = events.ok_or_else(|| lacks("events"))?;
-        if let Some(width) = width.filter(|&width| width != count) {
-            return Err(Error::custom(format_args!(
-                "expected clocks of {count} numbers, as `n` says, found {width}"
-            )));
-        }
-        Ok(RawPoset { chains_count: count as usize, chains, clocks })
-    }
-}
-
-fn lacks<E: Error>(key: &str) -> E {
-    E::custom(format_args!("expected the key `{key}` too, found the end of the object"))
-}
-
-fn twice<E: Error>(key: &str) -> E {
-    E::custom(format_args!("expected the key `{key}` once, found it again"))
-}
-
-/// A key of the object.
-enum Key {
-    Count,
-    Events,
-    Other,
-}
-
-struct KeySeed;
-
-impl<'de> DeserializeSeed<'de> for KeySeed {
-    type Value = Key;
-
-    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Key, D::Error> {
-        source.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for KeySeed {
-    type Value = Key;
-
-    fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E: Error>(self, key: &str) -> Result<Key, E> {
-        Ok(match key {
-            "n" => Key::Count,
-            "events" => Key::Events,
-            _ => Key::Other,
-        })
-    }
-}
-
-/// A whole number that is not negative and not over the largest that a clock can have, called so.
-struct Number(&'static str);
-
-impl<'de> DeserializeSeed<'de> for Number {
-    type Value = u32;
-
-    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<u32, D::Error> {
-        source.deserialize_u32(self)
-    }
-}
-
-impl Visitor<'_> for Number {
-    type Value = u32;
-
-    fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<u32, E> {
-        u32::try_from(number).map_err(|_| {
-            let max = u32::MAX;
-            E::custom(format_args!("expected {}, at most {max}, found {number}", self.0))
-        })
-    }
-}
-
-/// The list of events: the width of their clocks if there are any, their threads, their clocks.
-struct Events<'a> {
-    /// The width that is known already.
-    width: Option<u32>,
-    progress: &'a Cell<Progress>,
-}
-
-type Listed = (Option<u32>, Vec<u32>, Vec<u32>);
-
-impl<'de> DeserializeSeed<'de> for Events<'_> {
-    type Value = Listed;
-
-    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Listed, D::Error> {
-        source.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Events<'_> {
-    type Value = Listed;
-
-    fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of events")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Listed, A::Error> {
-        let (mut chains, mut clocks) = (Vec::new(), Vec::new());
-        let mut width = self.width;
-        loop {
-            self.progress.set(Progress { event: Some(chains.len() + 1) });
-            let before = clocks.len();
-            let Some(chain) = list.next_element_seed(Event { clocks: &mut clocks })? else { break };
-            let found = (clocks.len() - before) as u32;
-            let expected = *width.get_or_insert(found);
-            if found != expected {
-                return Err(Error::custom(format_args!(
-                    "expected a clock of {expected} numbers, one a thread, found {found}"
-                )));
-            }
-            chains.push(chain);
-        }
-        self.progress.set(Progress::default());
-        Ok((width, chains, clocks))
-    }
-}
-
-/// An event: its thread; its clock is added to `clocks`.
-struct Event<'a> {
-    clocks: &'a mut Vec<u32>,
-}
-
-impl<'de> DeserializeSeed<'de> for Event<'_> {
-    type Value = u32;
-
-    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<u32, D::Error> {
-        source.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Event<'_> {
-    type Value = u32;
-
-    fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("an event: a list of a thread and a clock")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<u32, A::Error> {
-        let Some(chain) = list.next_element_seed(Number("a thread"))? else {
-            return Err(Error::custom("expected a thread and a clock, found an empty list"));
-        };
-        if list.next_element_seed(Clock { clocks: self.clocks })?.is_none() {
-            return Err(Error::custom(
-                "expected a clock after the thread, found the end of the list",
-            ));
-        }
-        match list.next_element::<IgnoredAny>()? {
-            None => Ok(chain),
-            Some(_) => Err(Error::custom("expected a thread and a clock, found more in the list")),
-        }
-    }
-}
-
-/// A clock, which is added to `clocks`.
-struct Clock<'a> {
-    clocks: &'a mut Vec<u32>,
-}
-
-impl<'de> DeserializeSeed<'de> for Clock<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<(), D::Error> {
-        source.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Clock<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("a clock: a list of numbers")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some(number) = list.next_element_seed(Number("a number of events"))? {
-            if self.clocks.len() == ENTRIES_MAX {
-                return Err(Error::custom(format_args!(
-                    "the poset is too large: its clocks have more than {ENTRIES_MAX} numbers"
-                )));
-            }
-            self.clocks.push(number);
-        }
-        Ok(())
     }
 }
 

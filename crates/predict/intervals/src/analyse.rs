@@ -7,11 +7,10 @@
 use reweave_base::Id;
 use reweave_trace::ThreadId;
 
-use crate::answers::{Answers, answers};
+use crate::answers::{Answers, answers, global_bits, local_bits};
 use crate::ctp::Ctp;
 use crate::domain::Domain;
 use crate::graph::{self, Graph, GraphKind, build};
-use crate::metric::{global_bits, local_bits};
 use crate::propagate::{self, Values, propagate};
 
 /// How to analyse.

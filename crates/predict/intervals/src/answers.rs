@@ -12,17 +12,13 @@
 //!
 //! **Cost.** Linear in the steps, but for sorting.
 
-mod last;
+use reweave_base::{FxHashSet, Id, IndexVec};
+use reweave_trace::{SiteId, ThreadId, VarId};
 
-use reweave_base::{Id, IndexVec};
-use reweave_trace::{SiteId, VarId};
-
-use last::last_values;
-
-use crate::ctp::{Action, Ctp, Step};
+use crate::ctp::{Action, Ctp, Point, Step, Thread};
 use crate::domain::Domain;
-use crate::metric::bits;
-use crate::propagate::{StepValues, Values};
+use crate::graph::Graph;
+use crate::propagate::{StepValues, Values, join_option};
 use crate::terms::Slot;
 
 /// What is known of a program. All lists are in the order of sites, then of slots.
@@ -222,4 +218,127 @@ fn finals<D: Domain>(ctp: &Ctp, values: &Values<D>) -> Vec<Final<D>> {
         Final { var, value, bits }
     };
     shared.map(value).collect()
+}
+
+// Which stores to a variable can be the last one.
+//
+// In a run in which all threads come to their ends, what a variable holds at last was stored by the
+// last store to it of some thread, or by nobody if no thread need store to it. That is often less
+// than what it can hold whenever a thread ends.
+
+/// What a thread does on every way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Deed {
+    Stores(Slot),
+    Forks(ThreadId),
+}
+
+/// For each shared variable what it may hold when every thread has ended; none if it is never
+/// known to.
+fn last_values<D: Domain>(ctp: &Ctp, values: &Values<D>) -> IndexVec<Slot, Option<D>> {
+    let mut last: IndexVec<Slot, Option<D>> = IndexVec::from_elem(None, ctp.shared_count());
+    let deeds: IndexVec<ThreadId, FxHashSet<Deed>> =
+        ctp.threads.iter().map(|thread| walk(ctp, thread, values, &mut last)).collect();
+    let runs = |thread: ThreadId| surely_runs(ctp, &deeds, thread);
+    for slot in last.ids().collect::<Vec<_>>() {
+        let stores = |(thread, deeds): (ThreadId, &FxHashSet<Deed>)| {
+            deeds.contains(&Deed::Stores(slot)) && runs(thread)
+        };
+        if !deeds.entries().any(stores) {
+            join_option(&mut last[slot], Some(&D::constant(ctp.initial[slot])));
+        }
+    }
+    last
+}
+
+/// Whether `thread` is there in every run: nobody forks it, or one that is there does on every way.
+fn surely_runs(ctp: &Ctp, deeds: &IndexVec<ThreadId, FxHashSet<Deed>>, thread: ThreadId) -> bool {
+    let mut thread = thread;
+    // Ancestors are fewer than threads.
+    for _ in 0..ctp.threads.len() {
+        let Some(parent) = ctp.threads[thread].parent else { return true };
+        if !deeds[parent].contains(&Deed::Forks(thread)) {
+            return false;
+        }
+        thread = parent;
+    }
+    false
+}
+
+/// Goes through `thread` from its ends, joins what its last stores store to `last`, and gives what it
+/// does on every way.
+fn walk<D: Domain>(
+    ctp: &Ctp,
+    thread: &Thread,
+    values: &Values<D>,
+    last: &mut IndexVec<Slot, Option<D>>,
+) -> FxHashSet<Deed> {
+    let points = thread.points.start.index()..thread.points.end.index();
+    // How many steps that are not looked at yet lead to a point: what is stored from there on can be
+    // moved to the last of them.
+    let mut waiting = vec![0_u32; points.len()];
+    for point in points.clone().map(Point::from_index) {
+        for (_, step) in ctp.steps_from(point) {
+            waiting[step.to.index() - points.start] += 1;
+        }
+    }
+    let mut stored: Vec<FxHashSet<Deed>> = vec![FxHashSet::default(); points.len()];
+    for point in points.clone().rev() {
+        let mut here: Option<FxHashSet<Deed>> = None;
+        for (id, step) in ctp.steps_from(Point::from_index(point)) {
+            let to = step.to.index() - points.start;
+            waiting[to] -= 1;
+            let mut after = match waiting[to] {
+                0 => std::mem::take(&mut stored[to]),
+                _ => stored[to].clone(),
+            };
+            if let Some((slot, _)) = step.store
+                && after.insert(Deed::Stores(slot))
+            {
+                join_option(&mut last[slot], values.steps[id].stored.as_ref());
+            }
+            if let Action::Fork(child) = step.action {
+                after.insert(Deed::Forks(child));
+            }
+            match &mut here {
+                Some(here) => here.retain(|deed| after.contains(deed)),
+                None => here = Some(after),
+            }
+        }
+        stored[point - points.start] = here.unwrap_or_default();
+    }
+    stored.into_iter().next().unwrap_or_default()
+}
+
+// How many bits the values of a program need: a measure of how much is known of them.
+//
+// An assignment needs as many bits as number its values. A transaction needs, besides, those of
+// every shared variable where it starts, since that is where threads meet. What is never reached
+// needs none. Locks are no variables.
+//
+// Source: M. Ganai, C. Wang, "Interval analysis for concurrent trace programs using transaction
+// sequence graphs", 2010, RB_l and RB_g; a range of one value, of which the printed logarithm is
+// none, needs no bit here, and a range of n values the logarithm of n, rounded up.
+
+/// How many bits number the members of `value`, as far as bounds tell: 0 for one, 64 for all.
+#[must_use]
+pub fn bits<D: Domain>(value: &D) -> u32 {
+    let (low, high) = value.bounds();
+    u64::BITS - high.abs_diff(low).leading_zeros()
+}
+
+/// The bits of all assignments to locals (RB_l).
+#[must_use]
+pub fn local_bits<D: Domain>(values: &Values<D>) -> u64 {
+    let defined = values.steps.iter().filter_map(|step| step.defined.as_ref());
+    defined.map(|value| u64::from(bits(value))).sum()
+}
+
+/// The bits of all assignments to shared variables, and of these where transactions start (RB_g).
+#[must_use]
+pub fn global_bits<D: Domain>(ctp: &Ctp, graph: &Graph, values: &Values<D>) -> u64 {
+    let stored = values.steps.iter().filter_map(|step| step.stored.as_ref());
+    let starts = graph.transactions.iter().filter_map(|entry| values.at[entry.from].as_ref());
+    let met = starts.flat_map(|row| row.iter().take(ctp.shared_count()));
+    stored.chain(met).map(|value| u64::from(bits(value))).sum()
 }

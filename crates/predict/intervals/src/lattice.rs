@@ -14,16 +14,11 @@
 //!
 //! For two threads of m and n stations it takes O(m·n) time and 2·m·n bits.
 
-pub mod bits;
-mod line;
-
 use reweave_base::{Id, IndexVec};
 use reweave_trace::{LockId, ThreadId};
 
-use self::bits::Bits;
-use crate::ctp::{Action, Ctp, Point};
-
-pub use self::line::Line;
+use crate::bits::{self, BitRows};
+use crate::ctp::{Action, Ctp, Point, StepId};
 
 reweave_base::id! {
     /// Points of a thread that differ in steps that nobody notices.
@@ -46,8 +41,8 @@ pub struct Stations {
     of: Vec<Station>,
     moves: IndexVec<Station, Vec<Move>>,
     arrivals: Vec<Vec<Station>>,
-    held: Bits,
-    may_hold: Bits,
+    held: BitRows,
+    may_hold: BitRows,
 }
 
 impl Stations {
@@ -175,11 +170,11 @@ fn arrivals(ctp: &Ctp, thread: ThreadId, of: &[Station]) -> Vec<Vec<Station>> {
 
 /// For each station the locks that every way to its end holds, and for each lock the stations that
 /// some way holds it at.
-fn held(ctp: &Ctp, thread: ThreadId, of: &[Station], stations_count: usize) -> (Bits, Bits) {
+fn held(ctp: &Ctp, thread: ThreadId, of: &[Station], stations_count: usize) -> (BitRows, BitRows) {
     let locks_count = ctp.names.locks.len();
     let first_point = ctp.threads[thread].points.start.index();
-    let mut every = Bits::new(of.len(), locks_count);
-    let mut some = Bits::new(of.len(), locks_count);
+    let mut every = BitRows::new(of.len(), locks_count);
+    let mut some = BitRows::new(of.len(), locks_count);
     let mut is_known = vec![false; of.len()];
     if let Some(entry) = is_known.first_mut() {
         *entry = true;
@@ -202,8 +197,8 @@ fn held(ctp: &Ctp, thread: ThreadId, of: &[Station], stations_count: usize) -> (
         is_known[to] = true;
     }
     // The last point of a station comes after the others, and has the locks of all ways to it.
-    let mut held = Bits::new(stations_count, locks_count);
-    let mut may_hold = Bits::new(locks_count, stations_count);
+    let mut held = BitRows::new(stations_count, locks_count);
+    let mut may_hold = BitRows::new(locks_count, stations_count);
     for (index, station) in of.iter().enumerate() {
         held.row_mut(station.index()).copy_from_slice(every.row(index));
         let mut start = 0;
@@ -232,7 +227,7 @@ fn change(locks: &mut [u64], action: Action) {
 /// The pairs of stations of two threads that are reachable, from the first thread's side.
 #[derive(Clone, Copy, Debug)]
 pub struct Reach<'a> {
-    rows: &'a Bits,
+    rows: &'a BitRows,
 }
 
 impl<'a> Reach<'a> {
@@ -257,7 +252,7 @@ pub struct Lattice {
     stations: IndexVec<ThreadId, Stations>,
     is_forked: IndexVec<ThreadId, bool>,
     forkers: IndexVec<ThreadId, Option<ThreadId>>,
-    pairs: Vec<[Bits; 2]>,
+    pairs: Vec<[BitRows; 2]>,
 }
 
 impl Lattice {
@@ -355,10 +350,10 @@ impl Lattice {
         Some(self.stations[ancestor].after_fork(child))
     }
 
-    fn explore(&self, first: ThreadId, second: ThreadId) -> [Bits; 2] {
+    fn explore(&self, first: ThreadId, second: ThreadId) -> [BitRows; 2] {
         let (rows, columns) = (&self.stations[first], &self.stations[second]);
         let mut reached =
-            [Bits::new(rows.len(), columns.len()), Bits::new(columns.len(), rows.len())];
+            [BitRows::new(rows.len(), columns.len()), BitRows::new(columns.len(), rows.len())];
         if rows.is_empty() || columns.is_empty() {
             return reached;
         }
@@ -419,4 +414,60 @@ fn forkers(ctp: &Ctp) -> (IndexVec<ThreadId, bool>, IndexVec<ThreadId, Option<Th
         is_forked[child] = true;
     }
     (is_forked, forkers)
+}
+
+// Positions of a thread that has one way only.
+
+/// A thread of one way by its accesses: the steps that others can notice.
+///
+/// A *position* is a number of accesses made. Other steps belong to the access that follows, and
+/// those at the end to the last one; a thread that has no other has them as its only access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The accesses, in order.
+    pub accesses: Vec<StepId>,
+    /// The point of each position, one more than accesses.
+    pub points: Vec<Point>,
+    stations: Vec<Station>,
+}
+
+impl Line {
+    /// The line of `thread`, which must have one way only and the given stations.
+    #[must_use]
+    pub fn new(ctp: &Ctp, stations: &Stations, thread: ThreadId) -> Self {
+        let entry = ctp.threads[thread].points.start;
+        let mut points = vec![entry];
+        let mut accesses = Vec::new();
+        let mut end = entry;
+        while let Some((id, step)) = ctp.steps_from(end).next() {
+            end = step.to;
+            if step.action != Action::Local {
+                accesses.push(id);
+                points.push(step.to);
+            }
+        }
+        if accesses.is_empty()
+            && let Some((first, _)) = ctp.steps_from(entry).next()
+        {
+            accesses.push(first);
+            points.push(end);
+        }
+        if let Some(last) = points.last_mut() {
+            *last = end;
+        }
+        let stations = points.iter().map(|&point| stations.of(point)).collect();
+        Self { accesses, points, stations }
+    }
+
+    /// The last position.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.accesses.len()
+    }
+
+    /// The station of `position`; positions past the end are at the end.
+    #[must_use]
+    pub fn station(&self, position: usize) -> Station {
+        self.stations[position.min(self.end())]
+    }
 }

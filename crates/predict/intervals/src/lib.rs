@@ -9,7 +9,7 @@
 //! and the switches that are needed. Along it sets of values ([`domain`]) are propagated
 //! ([`mod@propagate`], [`lookahead`]), measured ([`metric`]) and asked ([`mod@answers`]);
 //! [`mod@analyse`] does all of that. What ranges leave open [`symbolic`] searches for, and [`mod@calm`]
-//! makes what it finds readable. [`schedules`] enumerates, for tests.
+//! makes what it finds readable.
 //!
 //! Sound in the default mode: every value of every interleaving, complete or not, is in its range,
 //! whatever an assertion is said to be is true, and a schedule was executed before it is shown. Not
@@ -41,6 +41,7 @@
 
 pub mod analyse;
 pub mod answers;
+mod bits;
 pub mod calm;
 pub mod ctp;
 pub mod domain;
@@ -49,9 +50,7 @@ pub mod graph;
 pub mod lattice;
 pub mod lookahead;
 pub mod mats;
-pub mod metric;
 pub mod movers;
 pub mod propagate;
-pub mod schedules;
 pub mod symbolic;
 pub mod terms;

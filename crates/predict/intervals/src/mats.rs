@@ -23,14 +23,11 @@
 //! Finding one MAT costs O(n/64 + rows of the rectangle), and for GenMAT' in the worst case the
 //! cells between the pair and the rectangle's upper edge.
 
-mod feasible;
-
 use reweave_base::{FxHashMap, Id};
 use reweave_trace::{LockId, ThreadId, VarId};
 
-use self::feasible::Search;
+use crate::bits::{self, BitRows};
 use crate::ctp::{Action, Ctp, StepId};
-use crate::lattice::bits::{self, Bits};
 use crate::lattice::{Lattice, Line};
 
 /// Whether the last accesses of two threads are made to depend on each other.
@@ -88,17 +85,17 @@ pub struct Pair {
     /// Whether both threads have a dummy access.
     pub has_dummy: bool,
     /// For each access of the second thread the ones of the first that conflict with it.
-    conflicts: Bits,
+    conflicts: BitRows,
     /// Those of them after both of which the threads can be.
-    dependent: Bits,
+    dependent: BitRows,
     /// For each access of the second thread the last of the first that it depends on.
     last_dependent: Vec<Option<usize>>,
     /// For each position of the second thread those of the first it can be at together with.
-    reach: Bits,
+    reach: BitRows,
     /// For each position of the second thread the accesses of the first that it blocks.
-    blocked_first: Bits,
+    blocked_first: BitRows,
     /// For each position of the first thread the accesses of the second that it blocks.
-    blocked_second: Bits,
+    blocked_second: BitRows,
 }
 
 impl Pair {
@@ -132,7 +129,7 @@ impl Pair {
         let ends = (lines.0.end() + more, lines.1.end() + more);
         let reach = reach(lattice, threads, lines, ends);
         let masks = Masks::new(ctp, &lines.0.accesses, ends.0);
-        let mut conflicts = Bits::new(ends.1, ends.0);
+        let mut conflicts = BitRows::new(ends.1, ends.0);
         for (index, &id) in lines.1.accesses.iter().enumerate() {
             if let Some(mask) = masks.conflicting(ctp.steps[id].action) {
                 bits::unite(conflicts.row_mut(index), mask);
@@ -141,7 +138,7 @@ impl Pair {
         if has_dummy {
             conflicts.set(ends.1 - 1, ends.0 - 1);
         }
-        let mut dependent = Bits::new(ends.1, ends.0);
+        let mut dependent = BitRows::new(ends.1, ends.0);
         for second in 0..ends.1 {
             let mut start = 0;
             while let Some(first) = conflicts.first_from(second, start) {
@@ -212,9 +209,9 @@ fn reach(
     threads: (ThreadId, ThreadId),
     lines: (&Line, &Line),
     ends: (usize, usize),
-) -> Bits {
+) -> BitRows {
     let pairs = lattice.reach(threads.1, threads.0);
-    let mut reach = Bits::new(ends.1 + 1, ends.0 + 1);
+    let mut reach = BitRows::new(ends.1 + 1, ends.0 + 1);
     for second in 0..=ends.1 {
         let row = pairs.row(lines.1.station(second));
         for first in 0..=ends.0 {
@@ -232,10 +229,10 @@ fn blocked(
     (first, second): (ThreadId, ThreadId),
     (line, ends): (&Line, (usize, usize)),
     masks: &Masks,
-) -> Bits {
+) -> BitRows {
     let stations = lattice.stations(second);
     let may_start = lattice.after_fork(second, first);
-    let mut blocked = Bits::new(ends.1 + 1, ends.0);
+    let mut blocked = BitRows::new(ends.1 + 1, ends.0);
     for position in 0..=ends.1 {
         let station = line.station(position);
         let mut lock = 0;
@@ -311,7 +308,7 @@ impl Masks {
 #[must_use]
 pub fn generate(pair: &Pair, choice: Choice) -> Generated {
     let mut found = Generated { queue: vec![(0, 0)], ..Generated::default() };
-    let mut seen = Bits::new(pair.ends.1 + 1, pair.ends.0 + 1);
+    let mut seen = BitRows::new(pair.ends.1 + 1, pair.ends.0 + 1);
     seen.set(0, 0);
     let mut search = Search::new(pair);
     let mut next = 0;
@@ -334,4 +331,142 @@ pub fn generate(pair: &Pair, choice: Choice) -> Generated {
         found.queued.push(found.queue.len());
     }
     found
+}
+
+// The first rectangle from a pair of positions that locks leave possible.
+//
+// A rectangle is *feasible* if its last accesses depend on each other, if either transaction can
+// run as a whole before the other, and if no path through it makes the first thread come first
+// in one conflicting pair and the second in another.
+//
+// A conflicting pair is decided when the second of its accesses is made, and then by the path so
+// far, not by the rectangle. So one sweep from the lower corner, row by row, tells of every cell
+// which decisions the paths to it have made, and serves all rectangles of that corner.
+
+/// Which sets of decisions the paths to a cell have made, one bit for each of the four sets.
+type Decisions = u8;
+
+/// Nothing was decided yet.
+const UNDECIDED: Decisions = 0b0001;
+/// The first thread came first somewhere and the second elsewhere.
+const MIXED: Decisions = 0b1000;
+
+/// `from` after one more decision for the first thread: a set's bit moves where that is added.
+const fn decide_first(from: Decisions) -> Decisions {
+    (from & 0b0101) << 1 | from & 0b1010
+}
+
+/// `from` after one more decision for the second thread.
+const fn decide_second(from: Decisions) -> Decisions {
+    (from & 0b0011) << 2 | from & 0b1100
+}
+
+/// Room for the sweep, used again and again.
+struct Search<'a> {
+    pair: &'a Pair,
+    row: Vec<Decisions>,
+    /// For each access of the first thread, whether it conflicts with one of the rows below.
+    is_hit: Vec<bool>,
+}
+
+impl<'a> Search<'a> {
+    const fn new(pair: &'a Pair) -> Self {
+        Self { pair, row: Vec::new(), is_hit: Vec::new() }
+    }
+
+    /// The first dependent pair from `begin` on that ends a feasible rectangle; `first` is the
+    /// first dependent pair.
+    fn first_feasible(
+        &mut self,
+        begin: (usize, usize),
+        first: (usize, usize),
+    ) -> Option<(usize, usize)> {
+        let pair = self.pair;
+        // A thread must come to its end while the other is at its beginning.
+        let limit = (
+            pair.blocked_first.first_from(begin.1, begin.0).unwrap_or(pair.ends.0),
+            pair.blocked_second.first_from(begin.0, begin.1).unwrap_or(pair.ends.1),
+        );
+        if limit.0 == begin.0 || limit.1 == begin.1 {
+            return None;
+        }
+        if first.0 < limit.0 && first.1 < limit.1 && self.is_plain(begin, first) {
+            return Some(first);
+        }
+        self.sweep(begin, limit)
+    }
+
+    /// Whether the rectangle that `last` ends is feasible since it has no other conflict.
+    fn is_plain(&self, begin: (usize, usize), last: (usize, usize)) -> bool {
+        let conflicts = &self.pair.conflicts;
+        let is_alone = (begin.1..=last.1).all(|second| {
+            let first = conflicts.first_from(second, begin.0);
+            first.is_none_or(|first| first > last.0 || (first, second) == last)
+        });
+        is_alone && self.runs_whole(begin, last)
+    }
+
+    /// Whether each transaction can also run after the other.
+    fn runs_whole(&self, begin: (usize, usize), last: (usize, usize)) -> bool {
+        let pair = self.pair;
+        let second_free = pair.blocked_second.first_from(last.0 + 1, begin.1);
+        let first_free = pair.blocked_first.first_from(last.1 + 1, begin.0);
+        second_free.is_none_or(|blocked| blocked > last.1)
+            && first_free.is_none_or(|blocked| blocked > last.0)
+    }
+
+    fn sweep(&mut self, begin: (usize, usize), limit: (usize, usize)) -> Option<(usize, usize)> {
+        let width = limit.0 - begin.0;
+        self.row.clear();
+        self.row.resize(width + 1, 0);
+        self.row[0] = UNDECIDED;
+        self.is_hit.clear();
+        self.is_hit.resize(width, false);
+        self.sweep_row(begin, begin.1);
+        for second in begin.1..limit.1 {
+            self.climb(begin, second);
+            self.sweep_row(begin, second + 1);
+            let mut start = begin.0;
+            while let Some(first) = self.pair.dependent.first_from(second, start) {
+                if first >= limit.0 {
+                    break;
+                }
+                let cell = self.row[first + 1 - begin.0];
+                if cell != 0 && cell & MIXED == 0 && self.runs_whole(begin, (first, second)) {
+                    return Some((first, second));
+                }
+                start = first + 1;
+            }
+        }
+        None
+    }
+
+    /// Takes the second thread's access `second` from every cell of the row.
+    fn climb(&mut self, begin: (usize, usize), second: usize) {
+        let conflicts = &self.pair.conflicts;
+        let mut has_decided = false;
+        for (offset, cell) in self.row.iter_mut().enumerate() {
+            let first = begin.0 + offset;
+            if self.pair.blocked_second.has(first, second) {
+                *cell = 0;
+            } else if has_decided {
+                *cell = decide_first(*cell);
+            }
+            if offset < self.is_hit.len() && conflicts.has(second, first) {
+                self.is_hit[offset] = true;
+                has_decided = true;
+            }
+        }
+    }
+
+    /// Takes the first thread's accesses along the row, while the second is at `second`.
+    fn sweep_row(&mut self, begin: (usize, usize), second: usize) {
+        for offset in 0..self.is_hit.len() {
+            let cell = self.row[offset];
+            if cell == 0 || self.pair.blocked_first.has(second, begin.0 + offset) {
+                continue;
+            }
+            self.row[offset + 1] |= if self.is_hit[offset] { decide_second(cell) } else { cell };
+        }
+    }
 }

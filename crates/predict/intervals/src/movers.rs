@@ -42,9 +42,9 @@
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_trace::{LockId, ThreadId, VarId};
 
+use crate::bits;
 use crate::ctp::{Action, Ctp, Point, Step, StepId};
 use crate::lattice::Lattice;
-use crate::lattice::bits;
 
 /// Which accesses of variables move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

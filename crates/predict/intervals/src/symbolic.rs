@@ -24,28 +24,24 @@
 //! Ganai, Wang: "Interval analysis for concurrent trace programs using transaction sequence graphs"
 //! (RV 2010), section 5, where an SMT solver is asked. The encoding here is another.
 
-mod bits;
-mod bounds;
+mod circuits;
 mod encode;
-mod gates;
-mod memory;
 pub mod model;
-mod order;
 mod plan;
 
 use reweave_base::IndexVec;
 use reweave_solver::{Engine, Outcome, Solver};
 
-use self::bits::Circuits;
+use self::circuits::Circuits;
 use self::encode::Encoder;
-use self::gates::Gates;
 use self::model::replay;
-use self::order::Order;
 use self::plan::{Plan, UnitId};
 use crate::ctp::{Ctp, Point, StepId};
 use crate::domain::Domain;
 use crate::graph::{Graph, Transaction};
 use crate::propagate::Values;
+use crate::symbolic::circuits::Gates;
+use crate::symbolic::plan::Order;
 
 /// Steps of one thread that are taken without interruption.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,20 +15,18 @@
 //! limit that comes before what a machine has. States where only one thread needs to be tried and
 //! no loop goes round are passed through without being kept.
 
-mod bits;
-mod digest;
-mod flow;
-mod ledger;
 mod persistent;
 #[cfg(feature = "reference")]
 pub mod reference;
 
-pub(crate) use digest::{Digest, state};
-pub(crate) use flow::{INSTRUCTIONS_MAX, StaticFlow};
-pub(crate) use ledger::Ledger;
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+
+use reweave_base::FxHashSet;
 
 use crate::code::Code;
-use crate::machine::Machine;
+pub(crate) use crate::explore::persistent::{INSTRUCTIONS_MAX, StaticFlow};
+use crate::machine::{Machine, Thread};
 use crate::observe::{Nobody, ThreadNumber};
 use crate::outcome::{Ending, Fault, Outcome};
 use crate::run::{REGISTERS_MAX, Schedule, deadlock_or_end};
@@ -255,4 +253,344 @@ fn ending(machine: &Machine<'_>) -> Result<Vec<ThreadNumber>, Ending> {
     let threads = 0..machine.threads.len() as ThreadNumber;
     let enabled: Vec<ThreadNumber> = threads.filter(|&thread| machine.can_step(thread)).collect();
     if enabled.is_empty() { Err(deadlock_or_end(machine)) } else { Ok(enabled) }
+}
+
+// A table of bits: one row for each instruction.
+
+/// Rows of bits, all of one width.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BitRows {
+    words_count: usize,
+    words: Vec<u64>,
+}
+
+impl BitRows {
+    pub(crate) fn new(rows_count: usize, width: usize) -> Self {
+        let words_count = width.div_ceil(64);
+        Self { words_count, words: vec![0; rows_count * words_count] }
+    }
+
+    pub(crate) fn has(&self, row: u32, bit: u32) -> bool {
+        self.row(row)[bit as usize / 64] >> (bit % 64) & 1 == 1
+    }
+
+    pub(crate) fn set(&mut self, row: u32, bit: u32) {
+        let start = row as usize * self.words_count;
+        self.words[start + bit as usize / 64] |= 1 << (bit % 64);
+    }
+
+    pub(crate) fn row(&self, row: u32) -> &[u64] {
+        let start = row as usize * self.words_count;
+        &self.words[start..start + self.words_count]
+    }
+
+    /// Adds the bits of `from` to the row `to`; whether there was a new one.
+    pub(crate) fn add(&mut self, to: u32, from: u32) -> bool {
+        let (to, from) = (to as usize * self.words_count, from as usize * self.words_count);
+        let mut grows = false;
+        for word in 0..self.words_count {
+            let (old, more) = (self.words[to + word], self.words[from + word]);
+            self.words[to + word] = old | more;
+            grows |= more & !old != 0;
+        }
+        grows
+    }
+
+    /// Adds the bits of `from`, but for those of the row `but` of `others`, to the row `to`.
+    pub(crate) fn add_without(&mut self, to: u32, from: u32, others: &Self, but: u32) -> bool {
+        let (to, from) = (to as usize * self.words_count, from as usize * self.words_count);
+        let but = but as usize * self.words_count;
+        let mut grows = false;
+        for word in 0..self.words_count {
+            let more = self.words[from + word] & !others.words[but + word];
+            let old = self.words[to + word];
+            self.words[to + word] = old | more;
+            grows |= more & !old != 0;
+        }
+        grows
+    }
+}
+
+/// The positions of the bits in `words` of several rows together.
+pub(crate) fn ones<'a>(rows: &'a [&'a [u64]]) -> impl Iterator<Item = u32> + 'a {
+    let words_count = rows.first().map_or(0, |row| row.len());
+    (0..words_count).flat_map(move |word| {
+        let mut left = rows.iter().fold(0, |all, row| all | row[word]);
+        std::iter::from_fn(move || {
+            let bit = left.trailing_zeros();
+            left &= left.wrapping_sub(1);
+            (bit < 64).then(|| word as u32 * 64 + bit)
+        })
+    })
+}
+
+// States by 128 bits.
+//
+// Two states are the same if nothing that can still happen tells them apart. So threads go by
+// their names, whatever order they started in; a thread that has ended counts only as far as it
+// left something behind; and of its registers a thread has only those that it will still read.
+// Different states have the same 128 bits with a chance that can be neglected.
+
+/// Mixes numbers to 128 bits. Each half takes in a number by a bijection, so it forgets nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Digest {
+    left: u64,
+    right: u64,
+}
+
+impl Digest {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self { left: seed ^ 0x243f_6a88_85a3_08d3, right: !seed ^ 0x1319_8a2e_0370_7344 }
+    }
+
+    pub(crate) const fn add(&mut self, number: u64) {
+        let left = (self.left ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let right = (self.right.rotate_left(29) ^ number).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        self.left = left ^ left >> 32;
+        self.right = right ^ right >> 29;
+    }
+
+    pub(crate) const fn value(self) -> u128 {
+        (mixed(self.left) as u128) << 64 | mixed(self.right) as u128
+    }
+}
+
+/// A bijection in which every bit depends on every other.
+const fn mixed(number: u64) -> u64 {
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
+}
+
+impl Hasher for Digest {
+    fn finish(&self) -> u64 {
+        self.value() as u64
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut number = [0; 8];
+            number[..chunk.len()].copy_from_slice(chunk);
+            self.add(u64::from_le_bytes(number));
+        }
+    }
+}
+
+/// What tells `machine` from other states of the same program.
+pub(crate) fn state(machine: &Machine<'_>, flow: &StaticFlow) -> u128 {
+    let identity = |thread: ThreadNumber| machine.threads[thread as usize].identity;
+    let mut all = Digest::new(0);
+    for &value in &machine.memory {
+        all.add(value as u64);
+    }
+    for (number, lock) in machine.locks.iter().enumerate() {
+        if let Some(owner) = lock.owner {
+            all.add(number as u64);
+            all.add(identity(owner));
+            all.add(u64::from(lock.count));
+        }
+    }
+    for (number, condition) in machine.conditions.iter().enumerate() {
+        let mut sum = 0_u128;
+        for (thread, signals) in condition.standing() {
+            let mut one = Digest::new(number as u64);
+            one.add(identity(thread));
+            one.add(signals);
+            sum = sum.wrapping_add(one.value());
+        }
+        all.add(condition.signals_count() as u64);
+        all.add((sum >> 64) as u64);
+        all.add(sum as u64);
+    }
+    // Neither threads nor faults have an order.
+    let mut sum = 0_u128;
+    for thread in machine.threads.iter().filter(|thread| !thread.has_ended) {
+        sum = sum.wrapping_add(of_thread(machine, thread, flow));
+    }
+    for fault in &machine.faults {
+        let mut one = Digest::new(1);
+        fault.hash(&mut one);
+        sum = sum.wrapping_add(one.value());
+    }
+    all.add((sum >> 64) as u64);
+    all.add(sum as u64);
+    all.value()
+}
+
+fn of_thread(machine: &Machine<'_>, thread: &Thread, flow: &StaticFlow) -> u128 {
+    let identity = |thread: u64| {
+        machine.threads.get(thread as usize).map_or(u64::MAX, |thread| thread.identity)
+    };
+    let mut one = Digest::new(2);
+    one.add(thread.identity);
+    one.add(u64::from(thread.at));
+    one.add(u64::from(thread.forks_count));
+    one.add(thread.frames.len() as u64);
+    for &frame in &thread.frames {
+        one.add(u64::from(frame));
+    }
+    one.add(thread.children.len() as u64);
+    for &child in &thread.children {
+        one.add(identity(u64::from(child)));
+    }
+    let places: Vec<&[u64]> = thread.places().map(|place| flow.live(place)).collect();
+    for register in ones(&places) {
+        let value = thread.registers[register as usize] as u64;
+        one.add(if flow.is_handle(register) { identity(value) } else { value });
+    }
+    one.value()
+}
+
+// What an exploration has seen and found, and how much more it may.
+
+/// How many words all witnesses together may take.
+const WITNESSES_MAX: usize = 1 << 24;
+
+/// How many steps are taken between two looks at whether to go on.
+const STEPS_BETWEEN_LOOKS: u64 = 1 << 10;
+
+/// The account of an exploration whose witnesses are made of `E`.
+pub(crate) struct Ledger<'c, E> {
+    limits: Limits,
+    goes_on: &'c dyn Fn() -> bool,
+    steps_since_look: u64,
+    /// How many words the witnesses take.
+    told: usize,
+    /// How many words the states on the stack take.
+    words: usize,
+    /// How many words all states took that were kept, small ones counted as usual ones, and how
+    /// many steps.
+    work: u64,
+    /// The states on the path.
+    open: FxHashSet<u128>,
+    visited: FxHashSet<u128>,
+    outcomes: BTreeMap<Outcome, Vec<E>>,
+    faults: BTreeMap<Fault, Vec<E>>,
+    is_endless: bool,
+    complete: bool,
+}
+
+impl<'c, E: Clone> Ledger<'c, E> {
+    pub(crate) fn new(limits: &Limits, goes_on: &'c dyn Fn() -> bool) -> Self {
+        Self {
+            limits: *limits,
+            goes_on,
+            steps_since_look: 0,
+            told: 0,
+            words: 0,
+            work: 0,
+            open: FxHashSet::default(),
+            visited: FxHashSet::default(),
+            outcomes: BTreeMap::new(),
+            faults: BTreeMap::new(),
+            is_endless: false,
+            complete: true,
+        }
+    }
+
+    pub(crate) fn finish<W: From<Vec<E>>>(self) -> Exploration<W> {
+        Exploration {
+            outcomes: self.outcomes.into_iter().map(|(it, witness)| (it, witness.into())).collect(),
+            faults: self.faults.into_iter().map(|(it, witness)| (it, witness.into())).collect(),
+            is_endless: self.is_endless,
+            states_count: self.visited.len() as u64,
+            complete: self.complete,
+        }
+    }
+
+    /// Counts a step.
+    pub(crate) const fn step(&mut self) {
+        self.steps_since_look += 1;
+        self.work += 1;
+    }
+
+    /// Whether the exploration goes on, as far as whoever asked for it is concerned.
+    pub(crate) fn goes_on(&mut self) -> bool {
+        if self.steps_since_look <= STEPS_BETWEEN_LOOKS {
+            return true;
+        }
+        self.steps_since_look = 0;
+        let goes_on = (self.goes_on)();
+        self.complete &= goes_on;
+        goes_on
+    }
+
+    /// Whether a run of so many steps is as long as it may be.
+    pub(crate) const fn is_long(&self, steps_count: u64) -> bool {
+        steps_count >= self.limits.steps_max
+    }
+
+    /// Says that something is left out.
+    pub(crate) const fn cut_short(&mut self) {
+        self.complete = false;
+    }
+
+    /// Remembers the faults of `machine` after the first `known_count`, which `path` leads to.
+    pub(crate) fn note_faults(&mut self, machine: &Machine<'_>, known_count: usize, path: &[E]) {
+        for fault in &machine.faults[known_count..] {
+            if !self.faults.contains_key(fault) && self.has_room(path, 0) {
+                self.faults.insert(fault.clone(), path.to_vec());
+            }
+        }
+    }
+
+    /// Remembers how the run ended that `path` leads to.
+    pub(crate) fn note_outcome(&mut self, machine: &Machine<'_>, ending: Ending, path: &[E]) {
+        let outcome = Outcome::new(machine.code, &machine.memory, ending, &machine.faults);
+        if !self.outcomes.contains_key(&outcome) && self.has_room(path, outcome.result.len()) {
+            self.outcomes.insert(outcome, path.to_vec());
+        }
+    }
+
+    /// Whether there is room for `path`, and `words` besides, among what is told.
+    fn has_room(&mut self, path: &[E], words: usize) -> bool {
+        self.told += path.len() * size_of::<E>().div_ceil(size_of::<u64>()) + words;
+        self.complete &= self.told <= WITNESSES_MAX;
+        self.told <= WITNESSES_MAX
+    }
+
+    /// Whether the state `digest` is on the path, so that a loop is closed.
+    pub(crate) fn closes_loop(&mut self, digest: u128) -> bool {
+        let is_open = self.open.contains(&digest);
+        self.is_endless |= is_open;
+        is_open
+    }
+
+    /// Whether the state `digest` of `machine` was not seen before, and there is room for it.
+    pub(crate) fn is_new(&mut self, machine: &Machine<'_>, digest: u128) -> bool {
+        if self.visited.contains(&digest) {
+            return false;
+        }
+        self.work += (machine.words() as u64).max(WORDS_PER_STATE);
+        if self.work > self.limits.states_max.saturating_mul(WORDS_PER_STATE) {
+            self.complete = false;
+            return false;
+        }
+        self.visited.insert(digest)
+    }
+
+    /// Puts the state `digest` on the path.
+    pub(crate) fn open(&mut self, digest: u128) {
+        self.open.insert(digest);
+    }
+
+    /// Takes the state `digest` off the path.
+    pub(crate) fn close(&mut self, digest: u128) {
+        self.open.remove(&digest);
+    }
+
+    /// Whether there is room for a state of so many words on the stack, which it then takes.
+    pub(crate) const fn takes(&mut self, words: usize) -> bool {
+        if self.words + words > WORDS_MAX {
+            self.complete = false;
+            return false;
+        }
+        self.words += words;
+        true
+    }
+
+    /// Gives back what a state on the stack took.
+    pub(crate) const fn gives_back(&mut self, words: usize) {
+        self.words -= words;
+    }
 }

@@ -8,17 +8,15 @@
 //! ones do; a notify lets one of those wake that wait at that moment, and which one is for the
 //! schedule to say.
 
-mod condition;
-mod step;
-
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use crate::code::{CellOf, Cells, Code, Instruction, Register};
-use crate::observe::{Observer, ThreadNumber};
-use crate::outcome::{Fault, FaultKind};
-use condition::Condition;
 use reweave_base::{FxBuildHasher, Id};
+use reweave_lang::{GlobalId, LockId};
+
+use crate::code::{CellOf, Cells, Code, Instruction, Register};
+use crate::observe::{Happened, Observer, ThreadNumber};
+use crate::outcome::{Fault, FaultKind};
 
 /// A run, stopped between two steps.
 #[derive(Clone, Debug)]
@@ -199,11 +197,7 @@ impl<'c> Machine<'c> {
         }
     }
 
-    pub(crate) fn lock_number(
-        &self,
-        thread: ThreadNumber,
-        lock: CellOf<reweave_lang::LockId>,
-    ) -> Option<u32> {
+    pub(crate) fn lock_number(&self, thread: ThreadNumber, lock: CellOf<LockId>) -> Option<u32> {
         self.cell(thread, lock, &self.code.locks)
     }
 
@@ -234,5 +228,523 @@ impl<'c> Machine<'c> {
         };
         let Cells { name, length, .. } = &cells[of.index()];
         FaultKind::OutOfBounds { name: name.clone(), index, length: length.unwrap_or(1) }
+    }
+}
+
+// Condition variables: who may wake.
+
+/// A condition variable, between two steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Condition {
+    /// Counts waits and notifies, to tell which came first.
+    clock: u64,
+    /// Those that wait, with the time since when, in order of time.
+    waiting: Vec<(u64, ThreadNumber)>,
+    /// Notifies that have not woken anyone yet, each with its time.
+    signals: Vec<u64>,
+    /// Those that a notify of all lets wake.
+    released: Vec<ThreadNumber>,
+}
+
+impl Condition {
+    /// `thread` starts to wait; returns since when.
+    fn wait(&mut self, thread: ThreadNumber) -> u64 {
+        self.clock += 1;
+        self.waiting.push((self.clock, thread));
+        self.clock
+    }
+
+    /// One of those that wait now may wake, unless each of them may already.
+    fn notify(&mut self) {
+        self.clock += 1;
+        if self.signals.len() < self.waiting.len() {
+            self.signals.push(self.clock);
+        }
+    }
+
+    /// All that wait now may wake.
+    fn notify_all(&mut self) {
+        self.clock += 1;
+        self.signals.clear();
+        self.released.extend(self.waiting.drain(..).map(|(_, thread)| thread));
+    }
+
+    /// Whether `thread`, which has waited since `since`, may wake.
+    fn can_wake(&self, thread: ThreadNumber, since: u64) -> bool {
+        self.signals.last().is_some_and(|&signal| signal > since) && self.is_waiting(thread)
+            || self.released.contains(&thread)
+    }
+
+    fn is_waiting(&self, thread: ThreadNumber) -> bool {
+        self.waiting.iter().any(|&(_, waiting)| waiting == thread)
+    }
+
+    /// `thread` wakes, by the first notify that can have woken it: a later one may be the only one
+    /// for a thread that came later.
+    fn wake(&mut self, thread: ThreadNumber, since: u64) {
+        if let Some(place) = self.released.iter().position(|&released| released == thread) {
+            self.released.remove(place);
+            return;
+        }
+        if let Some(place) = self.signals.iter().position(|&signal| signal > since) {
+            self.signals.remove(place);
+        }
+        self.waiting.retain(|&(_, waiting)| waiting != thread);
+    }
+
+    /// How many notifies have not woken anyone yet.
+    pub(crate) fn signals_count(&self) -> usize {
+        self.signals.len()
+    }
+
+    /// Those that wait or were let go all at once, each with how many of the notifies may wake it;
+    /// more than that, and when it all happened, does not matter any more.
+    pub(crate) fn standing(&self) -> impl Iterator<Item = (ThreadNumber, u64)> {
+        let waiting = self.waiting.iter().map(|&(since, thread)| {
+            let before = self.signals.partition_point(|&signal| signal < since);
+            (thread, (self.signals.len() - before) as u64)
+        });
+        waiting.chain(self.released.iter().map(|&thread| (thread, u64::MAX)))
+    }
+}
+
+// One step: an event, and what the thread computes after it.
+
+/// How many instructions that make no event a thread may go through at once.
+const PASSED_MAX: u32 = 1 << 24;
+
+impl Machine<'_> {
+    /// Makes the next event of `thread`, which can take a step.
+    pub(crate) fn step<O: Observer>(&mut self, thread: ThreadNumber, observer: &mut O) -> Stepped {
+        let mut stepped = Stepped::default();
+        let instruction = self.next(thread);
+        let result = match instruction {
+            Instruction::Let { to, from } => {
+                let value = self.register(thread, from);
+                self.set(thread, to, value);
+                self.tell(thread, Happened::Let, Some(value), observer);
+                Ok(())
+            }
+            Instruction::Branch { condition, otherwise } => {
+                let goes_on = self.register(thread, condition) != 0;
+                let what = Happened::Branch { opens: true };
+                self.tell(thread, what, Some(i64::from(goes_on)), observer);
+                self.threads[thread as usize].at += 1;
+                if !goes_on {
+                    self.threads[thread as usize].at = otherwise;
+                }
+                self.advance(thread, observer);
+                return self.ended(thread, stepped);
+            }
+            Instruction::Guard { flag } => {
+                let value = self.register(thread, flag);
+                self.tell(thread, Happened::Branch { opens: false }, Some(value), observer);
+                Ok(())
+            }
+            Instruction::Read { .. }
+            | Instruction::Write { .. }
+            | Instruction::CompareAndSwap { .. }
+            | Instruction::FetchAdd { .. } => self.access(thread, instruction, observer),
+            Instruction::Assert { condition } => {
+                let holds = self.register(thread, condition) != 0;
+                let what = Happened::Branch { opens: false };
+                self.tell(thread, what, Some(i64::from(holds)), observer);
+                if holds { Ok(()) } else { Err(FaultKind::Assertion) }
+            }
+            Instruction::Assume { condition } => {
+                let holds = self.register(thread, condition) != 0;
+                let what = Happened::Branch { opens: false };
+                self.tell(thread, what, Some(i64::from(holds)), observer);
+                if !holds {
+                    // What comes after it does not run, and so has no faults.
+                    self.assumption = Some(self.line(thread));
+                    return stepped;
+                }
+                Ok(())
+            }
+            _ => self.synchronize(thread, instruction, &mut stepped, observer),
+        };
+        match result {
+            Ok(()) => {
+                self.threads[thread as usize].at += 1;
+                self.advance(thread, observer);
+            }
+            Err(kind) => self.fail(thread, kind),
+        }
+        self.ended(thread, stepped)
+    }
+
+    fn ended(&self, thread: ThreadNumber, mut stepped: Stepped) -> Stepped {
+        stepped.has_ended = self.threads[thread as usize].has_ended;
+        stepped
+    }
+
+    fn line(&self, thread: ThreadNumber) -> u32 {
+        self.code.effects[self.threads[thread as usize].at as usize].line
+    }
+
+    fn tell<O: Observer>(
+        &self,
+        thread: ThreadNumber,
+        what: Happened,
+        value: Option<i64>,
+        observer: &mut O,
+    ) {
+        observer.event(thread, self.threads[thread as usize].at, what, value);
+    }
+
+    fn set(&mut self, thread: ThreadNumber, register: Register, value: i64) {
+        self.threads[thread as usize].registers[register as usize] = value;
+    }
+
+    fn global(&self, thread: ThreadNumber, cell: CellOf<GlobalId>) -> Result<u32, FaultKind> {
+        let cells = &self.code.cells;
+        self.cell(thread, cell, cells).ok_or_else(|| self.out_of_bounds(thread, cell, cells))
+    }
+
+    fn lock(&self, thread: ThreadNumber, lock: CellOf<LockId>) -> Result<u32, FaultKind> {
+        let locks = &self.code.locks;
+        self.cell(thread, lock, locks).ok_or_else(|| self.out_of_bounds(thread, lock, locks))
+    }
+
+    fn access<O: Observer>(
+        &mut self,
+        thread: ThreadNumber,
+        instruction: Instruction,
+        observer: &mut O,
+    ) -> Result<(), FaultKind> {
+        match instruction {
+            Instruction::Read { to, cell } => {
+                let cell = self.global(thread, cell)?;
+                let value = self.memory[cell as usize];
+                self.tell(thread, Happened::Read(cell), Some(value), observer);
+                self.set(thread, to, value);
+            }
+            Instruction::Write { cell, from } => {
+                let cell = self.global(thread, cell)?;
+                let value = self.register(thread, from);
+                self.memory[cell as usize] = value;
+                self.tell(thread, Happened::Write(cell), Some(value), observer);
+            }
+            Instruction::CompareAndSwap { to, cell, old, new } => {
+                let cell = self.global(thread, cell)?;
+                let seen = self.memory[cell as usize];
+                let swaps = seen == self.register(thread, old);
+                if swaps {
+                    let new = self.register(thread, new);
+                    self.memory[cell as usize] = new;
+                    self.tell(thread, Happened::AtomicUpdate(cell), Some(new), observer);
+                } else {
+                    self.tell(thread, Happened::AtomicRead(cell), Some(seen), observer);
+                }
+                self.set(thread, to, i64::from(swaps));
+            }
+            Instruction::FetchAdd { to, cell, amount } => {
+                let cell = self.global(thread, cell)?;
+                let seen = self.memory[cell as usize];
+                let sum = seen.wrapping_add(self.register(thread, amount));
+                self.memory[cell as usize] = sum;
+                self.tell(thread, Happened::AtomicUpdate(cell), Some(sum), observer);
+                self.set(thread, to, seen);
+            }
+            other => unreachable!("{other:?} is no access"),
+        }
+        Ok(())
+    }
+
+    fn synchronize<O: Observer>(
+        &mut self,
+        thread: ThreadNumber,
+        instruction: Instruction,
+        stepped: &mut Stepped,
+        observer: &mut O,
+    ) -> Result<(), FaultKind> {
+        match instruction {
+            Instruction::Acquire { lock } => {
+                let lock = self.lock(thread, lock)?;
+                self.acquire(thread, lock, observer);
+            }
+            Instruction::AcquireAtomic => self.acquire(thread, 0, observer),
+            Instruction::Release { lock } => {
+                let lock = self.lock(thread, lock)?;
+                self.release(thread, lock, stepped, observer)?;
+            }
+            Instruction::ReleaseAtomic => self.release(thread, 0, stepped, observer)?,
+            Instruction::Wait { condition, lock } => {
+                let lock = self.lock(thread, lock)?;
+                self.wait(thread, condition, lock, stepped, observer)?;
+            }
+            Instruction::Wake { condition } => {
+                let since = self.threads[thread as usize].waits_since.take();
+                self.conditions[condition as usize].wake(thread, since.unwrap_or(0));
+                self.tell(thread, Happened::Wake(condition), None, observer);
+            }
+            Instruction::Notify { condition } => {
+                self.conditions[condition as usize].notify();
+                stepped.freed = Some(Resource::Condition(condition));
+                self.tell(thread, Happened::Notify(condition), None, observer);
+            }
+            Instruction::NotifyAll { condition } => {
+                self.conditions[condition as usize].notify_all();
+                stepped.freed = Some(Resource::Condition(condition));
+                self.tell(thread, Happened::NotifyAll(condition), None, observer);
+            }
+            Instruction::BeginBlock { block } => {
+                self.tell(thread, Happened::Begin(block), None, observer);
+            }
+            Instruction::EndBlock { block } => {
+                self.tell(thread, Happened::End(block), None, observer);
+            }
+            _ => stepped.forked = self.fork_or_join(thread, instruction, observer),
+        }
+        Ok(())
+    }
+
+    fn acquire<O: Observer>(&mut self, thread: ThreadNumber, lock: u32, observer: &mut O) {
+        let state = &mut self.locks[lock as usize];
+        state.owner = Some(thread);
+        state.count += 1;
+        self.tell(thread, Happened::Acquire(lock), None, observer);
+    }
+
+    fn release<O: Observer>(
+        &mut self,
+        thread: ThreadNumber,
+        lock: u32,
+        stepped: &mut Stepped,
+        observer: &mut O,
+    ) -> Result<(), FaultKind> {
+        if self.locks[lock as usize].owner != Some(thread) {
+            // A sequential program needs no locks, and an `if (*)` may have left the acquire out.
+            return match self.chooses {
+                true => Ok(()),
+                false => Err(FaultKind::NotHeld(self.code.lock_name(lock))),
+            };
+        }
+        let state = &mut self.locks[lock as usize];
+        state.count -= 1;
+        if state.count == 0 {
+            state.owner = None;
+            stepped.freed = Some(Resource::Lock(lock));
+        }
+        self.tell(thread, Happened::Release(lock), None, observer);
+        Ok(())
+    }
+
+    fn wait<O: Observer>(
+        &mut self,
+        thread: ThreadNumber,
+        condition: u32,
+        lock: u32,
+        stepped: &mut Stepped,
+        observer: &mut O,
+    ) -> Result<(), FaultKind> {
+        if self.locks[lock as usize].owner == Some(thread) && self.locks[lock as usize].count > 1 {
+            return Err(FaultKind::HeldTwice(self.code.lock_name(lock)));
+        }
+        self.release(thread, lock, stepped, observer)?;
+        let since = self.conditions[condition as usize].wait(thread);
+        self.threads[thread as usize].waits_since = Some(since);
+        self.tell(thread, Happened::Wait(condition), None, observer);
+        Ok(())
+    }
+
+    fn fork_or_join<O: Observer>(
+        &mut self,
+        thread: ThreadNumber,
+        instruction: Instruction,
+        observer: &mut O,
+    ) -> Option<ThreadNumber> {
+        let child = match instruction {
+            Instruction::Fork { address, captured, handle } => {
+                let parent = &mut self.threads[thread as usize];
+                parent.forks_count += 1;
+                let name = format!("{}.{}", parent.name, parent.forks_count);
+                let child = self.start(&name, address, Some(thread), observer);
+                for &register in &self.code.captured[captured.0 as usize..captured.1 as usize] {
+                    let value = self.register(thread, register);
+                    self.set(child, register, value);
+                }
+                match handle {
+                    Some(handle) => self.set(thread, handle, i64::from(child)),
+                    None => self.threads[thread as usize].children.push(child),
+                }
+                child
+            }
+            Instruction::ForkDeclared { thread: number } => {
+                let entry = &self.code.later[number as usize];
+                self.start(&entry.name, entry.address, Some(thread), observer)
+            }
+            Instruction::Join { handle } => {
+                let child = self.register(thread, handle) as ThreadNumber;
+                self.tell(thread, Happened::Join(child), None, observer);
+                return None;
+            }
+            Instruction::JoinChild { next } => {
+                let place = self.register(thread, next);
+                let child = self.threads[thread as usize].children[place as usize];
+                self.set(thread, next, place + 1);
+                self.tell(thread, Happened::Join(child), None, observer);
+                return None;
+            }
+            other => unreachable!("{other:?} makes no event of its own"),
+        };
+        self.tell(thread, Happened::Fork(child), None, observer);
+        self.advance(child, observer);
+        Some(child)
+    }
+
+    /// Runs `thread` up to the next instruction that makes an event, or to its end.
+    fn advance<O: Observer>(&mut self, thread: ThreadNumber, observer: &mut O) {
+        let code = self.code;
+        let chooses = self.chooses;
+        let state = &mut self.threads[thread as usize];
+        let mut passed = 0;
+        loop {
+            // Calls of calls can go on for ever, as far as anyone would wait.
+            passed += 1;
+            if passed > PASSED_MAX {
+                return self.fail(thread, FaultKind::TooLong);
+            }
+            match code.instructions[state.at as usize] {
+                Instruction::Unary { operator, to, of } => {
+                    state.registers[to as usize] = operator.apply(state.registers[of as usize]);
+                }
+                Instruction::Binary { operator, to, left, right } => {
+                    let (left, right) =
+                        (state.registers[left as usize], state.registers[right as usize]);
+                    let Some(value) = operator.apply(left, right) else {
+                        return self.fail(thread, FaultKind::DivisionByZero);
+                    };
+                    state.registers[to as usize] = value;
+                }
+                Instruction::Copy { to, from } => {
+                    state.registers[to as usize] = state.registers[from as usize];
+                }
+                Instruction::Jump { target } => {
+                    state.at = target;
+                    continue;
+                }
+                Instruction::Enter { block, depth } => observer.enter(thread, block, depth),
+                Instruction::Begin { position, depth } => observer.begin(thread, position, depth),
+                Instruction::Call { function } => {
+                    observer.call(thread, state.at);
+                    state.frames.push(state.at + 1);
+                    state.at = code.function(function);
+                    continue;
+                }
+                Instruction::Return => {
+                    observer.leave(thread);
+                    state.at = state.frames.pop().expect("a function returns to its caller");
+                    continue;
+                }
+                Instruction::CountChildren { to } => {
+                    state.registers[to as usize] = state.children.len() as i64;
+                }
+                Instruction::WhileChildren { since, next, otherwise } => {
+                    if state.registers[next as usize] as usize >= state.children.len() {
+                        state.children.truncate(state.registers[since as usize] as usize);
+                        state.at = otherwise;
+                        continue;
+                    }
+                }
+                Instruction::Optional { .. } if chooses => return,
+                Instruction::Optional { .. } => {}
+                Instruction::End => {
+                    return state.end();
+                }
+                _ => return,
+            }
+            state.at += 1;
+        }
+    }
+
+    /// Runs the body of the `if (*)` at which `thread` stands, or leaves it out.
+    pub(crate) fn choose<O: Observer>(
+        &mut self,
+        thread: ThreadNumber,
+        runs: bool,
+        observer: &mut O,
+    ) {
+        let Instruction::Optional { otherwise } = self.next(thread) else {
+            unreachable!("only an `if (*)` is a choice")
+        };
+        let state = &mut self.threads[thread as usize];
+        state.at = if runs { state.at + 1 } else { otherwise };
+        self.advance(thread, observer);
+    }
+}
+
+impl Code {
+    fn function(&self, function: reweave_lang::FunctionId) -> u32 {
+        use reweave_base::Id;
+        self.functions[function.index()]
+    }
+
+    /// The name of a lock, as traces have it.
+    pub(crate) fn lock_name(&self, lock: u32) -> String {
+        if lock == 0 {
+            return "atomic".to_owned();
+        }
+        element_name(&self.locks, lock)
+    }
+
+    /// The name of a cell, as traces have it.
+    pub(crate) fn cell_name(&self, cell: u32) -> String {
+        element_name(&self.cells, cell)
+    }
+}
+
+fn element_name(cells: &[Cells], number: u32) -> String {
+    let place = cells.partition_point(|cells| cells.start <= number) - 1;
+    let Cells { name, start, length } = &cells[place];
+    match length {
+        Some(_) => format!("{name}[{}]", number - start),
+        None => name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod condition_tests {
+    use super::*;
+
+    fn standing(condition: &Condition) -> Vec<(ThreadNumber, u64)> {
+        condition.standing().collect()
+    }
+
+    #[test]
+    fn a_notify_is_for_those_that_waited_before_it() {
+        let (mut early, mut late) = (Condition::default(), Condition::default());
+        let first = early.wait(0);
+        early.notify();
+        let second = early.wait(1);
+        assert!(early.can_wake(0, first) && !early.can_wake(1, second));
+        assert_eq!(standing(&early), [(0, 1), (1, 0)]);
+
+        let first = late.wait(0);
+        let second = late.wait(1);
+        late.notify();
+        assert!(late.can_wake(0, first) && late.can_wake(1, second));
+        assert_eq!(standing(&late), [(0, 1), (1, 1)]);
+        late.wake(1, second);
+        assert!(!late.can_wake(0, first));
+    }
+
+    #[test]
+    fn each_that_wakes_leaves_the_later_notifies_to_the_others() {
+        let mut condition = Condition::default();
+        let first = condition.wait(0);
+        condition.notify();
+        let second = condition.wait(1);
+        condition.notify();
+        condition.notify();
+        assert_eq!(condition.signals_count(), 2, "a third has no one to wake");
+        condition.wake(0, first);
+        assert!(condition.can_wake(1, second));
+        let third = condition.wait(2);
+        assert!(!condition.can_wake(2, third));
+        condition.notify_all();
+        assert!(condition.can_wake(1, second) && condition.can_wake(2, third));
+        assert_eq!(standing(&condition), [(1, u64::MAX), (2, u64::MAX)]);
     }
 }

@@ -5,11 +5,9 @@
 //! place. A line for a preprocessor is reported and then left out, as if it were a comment. Time and
 //! memory are linear in the text.
 
-mod methods;
-
 use logos::{Lexer, Logos};
 
-use crate::diagnostic::{Diagnostic, quoted};
+use crate::diagnostic::{Diagnostic, quoted, short};
 use crate::source::{Source, Span};
 
 /// Declares the tokens with a fixed spelling once, for the lexer and for messages.
@@ -129,7 +127,7 @@ pub(crate) fn lex(source: &Source) -> Lexed {
             continue;
         }
         let method = (lexer.slice() == ".")
-            .then(|| methods::fault(source, lexed.tokens.last(), lexer.remainder(), span));
+            .then(|| method_call(source, lexed.tokens.last(), lexer.remainder(), span));
         if let Some(mut diagnostic) = method.flatten().or_else(|| fault(kind, lexer.slice(), span))
         {
             let first = lexed.tokens.get(statement);
@@ -316,4 +314,49 @@ pub(crate) fn magnitude(text: &str) -> Magnitude {
     }
     let value = u64::from_str_radix(digits, radix).ok();
     value.filter(|&value| value <= 1 << 63).map_or(Magnitude::TooLarge, Magnitude::Is)
+}
+
+// Calls of methods, as other languages have them, and the statements that stand for them.
+
+/// What to write for a `.` at `span` that stands between the token `before` and the name of a method
+/// in `rest`.
+fn method_call(
+    source: &Source,
+    before: Option<&Token>,
+    rest: &str,
+    span: Span,
+) -> Option<Diagnostic> {
+    let receiver = match before?.kind {
+        TokenKind::Name => short(source.slice(before?.span)),
+        TokenKind::RightBracket => "m[i]".to_owned(),
+        _ => return None,
+    };
+    let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let method = &rest[..end.unwrap_or(rest.len())];
+    if !rest[method.len()..].trim_start().starts_with('(') {
+        return None;
+    }
+    let statement = statement(method, &receiver)?;
+    let whole = Span::new(span.start, span.end + method.len() as u32);
+    let message = format!("there are no methods, found `.{method}`");
+    let error = Diagnostic::error(whole, message, "not a part of the language");
+    Some(error.help(format!("write `{statement}`")))
+}
+
+fn statement(method: &str, receiver: &str) -> Option<String> {
+    Some(match method {
+        "lock" | "acquire" | "Lock" => format!("lock({receiver});"),
+        "unlock" | "release" | "Unlock" => format!("unlock({receiver});"),
+        "wait" => format!("wait({receiver}, m);"),
+        "notify" | "notify_one" | "notifyOne" | "signal" => format!("notify({receiver});"),
+        "notify_all" | "notifyAll" | "broadcast" => format!("notifyall({receiver});"),
+        "join" => format!("join({receiver});"),
+        "fetch_add" | "fetchAdd" | "getAndAdd" => {
+            format!("let old = fetchadd({receiver}, …);")
+        }
+        "compare_exchange" | "compare_exchange_strong" | "compareAndSet" => {
+            format!("let ok = cas({receiver}, old, new);")
+        }
+        _ => return None,
+    })
 }

@@ -29,11 +29,11 @@ mod format;
 mod lexer;
 mod parser;
 mod program;
-mod render;
 mod resolve;
 mod source;
 mod syntax;
 
+pub use crate::diagnostic::Style;
 pub use check::{Checked, check};
 pub use diagnostic::{Diagnostic, Label, Severity};
 pub use format::format;
@@ -42,5 +42,4 @@ pub use program::{
     Global, GlobalId, Local, LocalId, Lock, LockId, LockPlace, Place, Program, Range, Statement,
     StatementKind, Thread,
 };
-pub use render::Style;
 pub use source::{Source, Span};

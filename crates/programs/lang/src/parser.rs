@@ -9,18 +9,14 @@
 //! Blocks, parentheses and signs nest to [`DEPTH_MAX`] and no further, which bounds the recursion
 //! here and wherever blocks are gone through. Chains of operators are of any length.
 
-mod braces;
-mod expressions;
-mod hints;
-mod items;
 mod statements;
 
 use reweave_base::IndexVec;
 
-use crate::diagnostic::{Diagnostic, quoted};
-use crate::lexer::{Token, TokenKind};
+use crate::diagnostic::{Diagnostic, quoted, short};
+use crate::lexer::{Magnitude, Token, TokenKind, magnitude};
 use crate::source::{Source, Span};
-use crate::syntax::{Block, Node, NodeId, Statement, Syntax};
+use crate::syntax::{Block, Item, Length, Node, NodeId, Statement, Syntax};
 
 /// How deep blocks, parentheses and signs nest.
 const DEPTH_MAX: u32 = 128;
@@ -196,7 +192,7 @@ impl Parser<'_> {
     fn operator_word(&self) -> Option<&'static str> {
         let before = self.source.slice(self.previous());
         let here = (self.kind() == TokenKind::Name).then(|| self.text());
-        here.and_then(hints::of_operator_word).or_else(|| hints::of_sign_word(before))
+        here.and_then(of_operator_word).or_else(|| of_sign_word(before))
     }
 
     /// Takes a closing mark. Where a block or the end of the statement follows instead, it counts
@@ -221,7 +217,7 @@ impl Parser<'_> {
         }
         let message = format!("expected `;` after {what}, found {}", self.found());
         let mut error = Diagnostic::error(self.gap(), message, "expected `;`");
-        let help = help.or_else(|| hints::instead_of_semicolon(self.kind()));
+        let help = help.or_else(|| instead_of_semicolon(self.kind()));
         error.help = help.or_else(|| self.operator_word()).map(Into::into);
         let is_invalid = self.kind() == TokenKind::Invalid;
         let reported = self.report(error);
@@ -274,7 +270,7 @@ impl Parser<'_> {
             _ => "a body is a block: put `{` and `}` around it",
         };
         let reported = self.unexpected_with("`{`", context, Some(help));
-        if !hints::starts_statement(self.kind()) {
+        if !starts_statement(self.kind()) {
             return Err(reported);
         }
         // What stands there is most likely the body.
@@ -323,7 +319,7 @@ impl Parser<'_> {
                 TokenKind::LeftBrace => return self.recover_block(start),
                 _ if self.is_item() && self.is_outdented() => return,
                 kind if self.at > start && kind.is_word() && self.starts_line() => {
-                    if hints::starts_statement(kind) {
+                    if starts_statement(kind) {
                         return;
                     }
                     self.bump();
@@ -387,5 +383,524 @@ impl Parser<'_> {
             }
             self.bump();
         }
+    }
+}
+
+// Which `{` is not closed.
+//
+// At the end of a text the outermost `{` is the one without a `}`, but the one that was forgotten
+// may be any inside of it. Indentation tells them apart: a `}` that is the first of its line and
+// stands left of the line of its `{` was meant for a block further out. Time is linear in the
+// stretch of the text that is looked through.
+
+/// A `{` that is probably not closed, and the `}` that was meant for another.
+struct Suspicion {
+    open: Span,
+    close: Span,
+}
+
+impl Parser<'_> {
+    /// The block that starts at `open` does not end before the token to look at.
+    fn unclosed(&mut self, open: Span) -> Reported {
+        let message = format!("expected `}}`, found {}", self.found());
+        let error = Diagnostic::error(self.span(), message, "expected `}`");
+        // A block around another unclosed one would look through the same text again.
+        if self.at < self.quiet_until {
+            return self.report(error);
+        }
+        let error = match self.suspicion(open) {
+            Some(Suspicion { open, close }) => error
+                .and(open, "this `{` is probably not closed")
+                .and(close, "this `}` stands left of the line of that `{`"),
+            None => error.and(open, "this `{` is not closed"),
+        };
+        self.report(error)
+    }
+
+    /// The first `}` behind `open` that was meant for another `{` than the one it closes.
+    fn suspicion(&self, open: Span) -> Option<Suspicion> {
+        let first = self.tokens.partition_point(|token| token.span.start < open.start);
+        let mut end = self.source.line_start(open.start);
+        // How far the first token of the line is from its start.
+        let mut indentation = self.indentation(open);
+        // Those that are open, each with the indentation of its line.
+        let mut opened: Vec<(Span, u32)> = Vec::new();
+        for token in &self.tokens[first..self.at] {
+            let span = token.span;
+            let between = self.source.slice(Span::new(end, span.start));
+            let is_first = between.contains('\n');
+            if is_first {
+                indentation = span.start - self.source.line_start(span.start);
+            }
+            end = span.end;
+            match token.kind {
+                TokenKind::LeftBrace => opened.push((span, indentation)),
+                TokenKind::RightBrace => {
+                    let (open, inner) = opened.pop()?;
+                    if is_first && indentation < inner {
+                        return Some(Suspicion { open, close: span });
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// How many spaces and tabs the line of `span` starts with.
+    fn indentation(&self, span: Span) -> u32 {
+        let start = self.source.line_start(span.start);
+        let line = self.source.slice(Span::new(start, span.start));
+        (line.len() - line.trim_start().len()) as u32
+    }
+}
+
+// What people who know other languages write, and what to write instead.
+
+/// Whether a statement can start with `kind`.
+const fn starts_statement(kind: TokenKind) -> bool {
+    matches!(
+        kind,
+        TokenKind::Name
+            | TokenKind::Let
+            | TokenKind::If
+            | TokenKind::While
+            | TokenKind::For
+            | TokenKind::Coforeach
+            | TokenKind::Cobegin
+            | TokenKind::Atomic
+            | TokenKind::Expect
+            | TokenKind::Sync
+            | TokenKind::Lock
+            | TokenKind::Unlock
+            | TokenKind::Wait
+            | TokenKind::Notify
+            | TokenKind::NotifyAll
+            | TokenKind::Join
+            | TokenKind::Assert
+            | TokenKind::Assume
+            | TokenKind::Skip
+            | TokenKind::Return
+            | TokenKind::Break
+            | TokenKind::Continue
+    )
+}
+
+/// Whether `name` is a type, or a word before one, elsewhere.
+fn is_type(name: &str) -> bool {
+    matches!(
+        name,
+        "int"
+            | "long"
+            | "short"
+            | "char"
+            | "unsigned"
+            | "signed"
+            | "bool"
+            | "float"
+            | "double"
+            | "size_t"
+            | "void"
+            | "i32"
+            | "i64"
+            | "u32"
+            | "u64"
+            | "usize"
+            | "auto"
+            | "var"
+            | "const"
+            | "static"
+            | "volatile"
+            | "local"
+    )
+}
+
+/// For a name that a statement starts with and that another name or a block follows.
+fn of_statement_name(name: &str) -> Option<&'static str> {
+    match name {
+        "do" | "loop" | "repeat" | "forever" | "until" => {
+            Some("loops are `while (…) { … }` and `for (i in a..b) { … }`")
+        }
+        "switch" | "match" | "case" => Some("use `if (…) { … } else if (…) { … }`"),
+        "elif" | "elsif" | "elseif" | "elseIf" => Some("write `else if`"),
+        "synchronized" | "with" => Some("write `sync (m) { … }`"),
+        _ if is_fork(name) => Some("write `let t = fork { … };`"),
+        "mutex" | "Mutex" => Some("a lock is declared outside of blocks: `lock m;`"),
+        "parallel" | "cobeg" => Some("write `cobegin { { … } { … } }`"),
+        "foreach" => Some("write `for (i in a..b) { … }`, or `coforeach` for a thread each"),
+        "goto" => Some("there is no `goto`"),
+        "unless" => Some("write `if (!(…))`"),
+        "mut" => Some("every local may be assigned again; leave out `mut`"),
+        _ if is_type(name) => Some("a local is declared by `let`: `let x = 0;`"),
+        _ => None,
+    }
+}
+
+/// For a name where a declaration should start.
+fn of_top_level_name(name: &str) -> Option<&'static str> {
+    match name {
+        "func" | "function" | "def" | "proc" => Some("a function starts with `fn`"),
+        "include" | "import" | "use" => Some("a program is one file"),
+        _ => match declaring_word(name)? {
+            "lock" => Some("a mutex is declared by `lock m;`"),
+            "cond" => Some("a condition is declared by `cond c;`"),
+            _ => Some("a global is declared by `shared x = 0;`, a function by `fn f(a, b) { … }`"),
+        },
+    }
+}
+
+/// The word that declares what `name` declares elsewhere.
+fn declaring_word(name: &str) -> Option<&'static str> {
+    match name {
+        "mutex" | "Mutex" | "Lock" | "pthread_mutex_t" => Some("lock"),
+        "condition" | "condvar" | "Condition" | "pthread_cond_t" => Some("cond"),
+        "global" => Some("shared"),
+        _ => is_type(name).then_some("shared"),
+    }
+}
+
+/// Whether `name` starts a thread elsewhere.
+fn is_fork(name: &str) -> bool {
+    matches!(name, "spawn" | "async" | "go" | "launch")
+}
+
+/// For a name behind a value that is an operator elsewhere.
+fn of_operator_word(name: &str) -> Option<&'static str> {
+    match name {
+        "and" | "AND" => Some("write `&&`"),
+        "or" | "OR" => Some("write `||`"),
+        "xor" => Some("write `^`"),
+        "mod" | "rem" => Some("write `%`"),
+        "div" => Some("write `/`"),
+        "is" | "eq" | "equals" => Some("write `==`"),
+        "shl" => Some("write `<<`"),
+        "shr" => Some("write `>>`"),
+        "then" => Some("leave out `then`; a block follows the condition"),
+        _ => None,
+    }
+}
+
+/// For a name before a value that is a sign elsewhere.
+fn of_sign_word(name: &str) -> Option<&'static str> {
+    matches!(name, "not" | "NOT").then_some("write `!`")
+}
+
+/// For `kind` where a `;` should be.
+const fn instead_of_semicolon(kind: TokenKind) -> Option<&'static str> {
+    match kind {
+        TokenKind::Assign => Some("an assignment has no value: assign twice"),
+        TokenKind::Comma => Some("there is no comma operator: one statement, one `;`"),
+        TokenKind::Dots | TokenKind::DotsEqual => {
+            Some("ranges stand in `for (i in a..b)` and `coforeach (i in a..b)` only")
+        }
+        TokenKind::RightParen => Some("this `)` has no `(`"),
+        TokenKind::RightBracket => Some("this `]` has no `[`"),
+        TokenKind::Not => Some("`!` stands before a value; to say unequal, write `!=`"),
+        _ => None,
+    }
+}
+
+/// For `kind`, behind `before`, where a value should start.
+const fn instead_of_value(before: Option<TokenKind>, kind: TokenKind) -> Option<&'static str> {
+    match (before, kind) {
+        (Some(TokenKind::Plus), TokenKind::Plus) => Some("there is no `++`; write `x = x + 1;`"),
+        (Some(TokenKind::Minus), TokenKind::Greater) => Some("there are no pointers and no fields"),
+        (Some(TokenKind::Less), TokenKind::Greater) => Some("to say unequal, write `!=`"),
+        (Some(TokenKind::Equal | TokenKind::NotEqual), TokenKind::Assign) => {
+            Some("write `==` or `!=`")
+        }
+        (_, TokenKind::Plus) => Some("there is no sign `+`; leave it out"),
+        (_, TokenKind::And) => Some("there are no addresses"),
+        (_, TokenKind::Star) => {
+            Some("there are no pointers; a free choice is written `if (*) { … }`")
+        }
+        (_, TokenKind::LeftBrace) => Some("a value is an integer; there are no lists"),
+        _ => None,
+    }
+}
+
+// Declarations.
+
+impl Parser<'_> {
+    /// All declarations up to the end.
+    fn items(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        while self.kind() != TokenKind::End {
+            let start = self.at;
+            match self.item() {
+                Ok(item) => items.push(item),
+                Err(Reported) => self.recover_item(start),
+            }
+        }
+        items
+    }
+
+    fn item(&mut self) -> Parsed<Item> {
+        match self.kind() {
+            TokenKind::Fn | TokenKind::Name if self.next_kind() == TokenKind::Main => {
+                self.main_as_function()
+            }
+            TokenKind::Shared => self.shared(),
+            TokenKind::Lock if self.next_kind() != TokenKind::LeftParen => self.lock_item(),
+            TokenKind::Cond => self.condition_item(),
+            TokenKind::Focus => self.focus(),
+            TokenKind::Fn => self.function(),
+            TokenKind::Thread => self.thread(),
+            TokenKind::Main => self.main(),
+            _ => Err(self.no_item()),
+        }
+    }
+
+    /// Goes on at the next declaration after a fault in the one that started at token `start`.
+    fn recover_item(&mut self, start: usize) {
+        loop {
+            match self.kind() {
+                TokenKind::End => return,
+                TokenKind::Semicolon | TokenKind::RightBrace => {
+                    self.bump();
+                    return;
+                }
+                TokenKind::LeftBrace => return self.recover_block(start),
+                _ if self.at > start && self.is_item() => return,
+                _ => {
+                    self.bump();
+                }
+            }
+        }
+    }
+
+    fn no_item(&mut self) -> Reported {
+        if self.kind() == TokenKind::RightBrace {
+            let error = Diagnostic::error(self.span(), "unexpected `}`", "no `{` is open here");
+            return self.report(error);
+        }
+        let is_call = self.next_kind() == TokenKind::LeftParen;
+        let foreign = self.foreign_declaration();
+        let help = match self.kind() {
+            _ if foreign.is_some() => foreign.as_deref(),
+            TokenKind::Name if is_call => Some("a function starts with `fn`"),
+            TokenKind::Name => of_top_level_name(self.text())
+                .or(Some("statements stand inside `main`, a `thread` or a `fn`")),
+            TokenKind::Let => Some("a global is declared by `shared x = 0;`"),
+            kind if kind.is_word() => Some("statements stand inside `main`, a `thread` or a `fn`"),
+            _ => Some("`shared`, `lock`, `cond`, `focus`, `fn`, `thread` and `main` start one"),
+        };
+        self.unexpected_with("a declaration", "", help)
+    }
+
+    /// What to write for a declaration of another language, such as `int x;`.
+    fn foreign_declaration(&self) -> Option<String> {
+        let is_name = |ahead| self.token(ahead).kind == TokenKind::Name;
+        let word = is_name(0).then(|| declaring_word(self.text()))??;
+        // As in `unsigned int x;`.
+        let words = (1..4).take_while(|&ahead| is_name(ahead)).count();
+        let name = (words > 0).then(|| short(self.source.slice(self.token(words).span)))?;
+        Some(match self.token(words + 1).kind {
+            TokenKind::LeftParen => format!("write `fn {name}(…) {{ … }}`"),
+            TokenKind::LeftBracket => format!("write `{word} {name}[…];`"),
+            TokenKind::Assign if word == "shared" => format!("write `shared {name} = …;`"),
+            _ => format!("write `{word} {name};`"),
+        })
+    }
+
+    fn shared(&mut self) -> Parsed<Item> {
+        self.bump();
+        let name = self.name("a shared variable", "after `shared`")?;
+        let length = self.length()?;
+        let mut initial = None;
+        if self.eat(TokenKind::Assign) {
+            if self.kind() == TokenKind::LeftBrace {
+                let help = "all elements of an array start with the same number";
+                self.unexpected_with("a number", "after `=`", Some(help));
+                self.skip_braces();
+            } else {
+                initial = Some(self.value()?);
+            }
+        }
+        self.end_of_declaration("shared")?;
+        Ok(Item::Shared { name, length, initial })
+    }
+
+    fn lock_item(&mut self) -> Parsed<Item> {
+        self.bump();
+        let name = self.name("a lock", "after `lock`")?;
+        let length = self.length()?;
+        if self.kind() == TokenKind::Assign {
+            let error = Diagnostic::error(
+                self.span(),
+                "a lock has no value",
+                "expected `;` after the declaration",
+            );
+            return Err(self.report(error.help("every lock is free at the start")));
+        }
+        self.end_of_declaration("lock")?;
+        Ok(Item::Lock { name, length })
+    }
+
+    fn condition_item(&mut self) -> Parsed<Item> {
+        self.bump();
+        let name = self.name("a condition", "after `cond`")?;
+        if self.kind() == TokenKind::LeftBracket {
+            let error = Diagnostic::error(
+                self.span(),
+                "there are no arrays of conditions",
+                "expected `;` after the declaration",
+            );
+            return Err(self.report(error));
+        }
+        self.end_of_declaration("cond")?;
+        Ok(Item::Condition { name })
+    }
+
+    fn focus(&mut self) -> Parsed<Item> {
+        self.bump();
+        let mut names = vec![self.name("a shared variable", "after `focus`")?];
+        while self.eat(TokenKind::Comma) {
+            names.push(self.name("a shared variable", "after `,`")?);
+        }
+        let help = match self.kind() {
+            TokenKind::LeftBracket => Some("an array is in focus as a whole"),
+            _ => None,
+        };
+        self.semicolon_with("the names in focus", help)?;
+        Ok(Item::Focus { names })
+    }
+
+    /// The `;` of a declaration that starts with `word`.
+    fn end_of_declaration(&mut self, word: &str) -> Parsed<Span> {
+        let help = match self.kind() {
+            TokenKind::Comma => Some(format!("declare each by itself: `{word} …; {word} …;`")),
+            TokenKind::LeftBracket => Some("arrays have one dimension".into()),
+            _ => None,
+        };
+        self.semicolon_with("the declaration", help.as_deref())
+    }
+
+    /// The length of an array, where there is one.
+    fn length(&mut self) -> Parsed<Option<Length>> {
+        if !self.eat(TokenKind::LeftBracket) {
+            return Ok(None);
+        }
+        let span = self.span();
+        let value = match self.kind() {
+            TokenKind::Number => magnitude(self.text()),
+            _ => {
+                let help = "the length of an array is a number, such as `[8]`";
+                return Err(self.unexpected_with("the length", "after `[`", Some(help)));
+            }
+        };
+        self.bump();
+        if self.kind() != TokenKind::RightBracket {
+            let help = "the length of an array is one number; work out the result";
+            return Err(self.unexpected_with("`]`", "after the length", Some(help)));
+        }
+        self.bump();
+        let value = if let Magnitude::Is(value) = value { value } else { u64::MAX };
+        Ok(Some(Length { value, span }))
+    }
+
+    fn function(&mut self) -> Parsed<Item> {
+        self.bump();
+        let name = self.name("a function", "after `fn`")?;
+        if self.kind() == TokenKind::LeftBrace {
+            let help = "a function without parameters has `()` after its name";
+            self.unexpected_with("`(`", "after the name of the function", Some(help));
+            let body = self.block("after the name of the function")?;
+            return Ok(Item::Function { name, parameters: Vec::new(), body });
+        }
+        self.expect(TokenKind::LeftParen, "after the name of the function")?;
+        let parameters = self.parameters()?;
+        self.no_type();
+        let body = self.block("after the parameters")?;
+        Ok(Item::Function { name, parameters, body })
+    }
+
+    /// Says that the result of a function has no type, where one is written.
+    fn no_type(&mut self) {
+        if !self.is_joined(TokenKind::Minus, TokenKind::Greater) {
+            return;
+        }
+        let arrow = self.span().to(self.token(1).span);
+        let message = "expected `{` after the parameters, found `->`";
+        let error = Diagnostic::error(arrow, message, "expected `{`");
+        self.report(error.help("every function gives an integer; write no type"));
+        while !matches!(self.kind(), TokenKind::LeftBrace | TokenKind::End) {
+            self.bump();
+        }
+    }
+
+    /// The names up to a `)`, which is taken.
+    fn parameters(&mut self) -> Parsed<Vec<Span>> {
+        let mut parameters = Vec::new();
+        if self.eat(TokenKind::RightParen) {
+            return Ok(parameters);
+        }
+        loop {
+            let is_typed = self.next_kind() == TokenKind::Name
+                && (self.kind() == TokenKind::Name || self.kind() == TokenKind::Let);
+            if is_typed {
+                let message = format!("a parameter is a name only, found {}", self.found());
+                let error = Diagnostic::error(self.span(), message, "leave this out");
+                self.report(error.help("every parameter is an integer"));
+                self.bump();
+            }
+            parameters.push(self.name("a parameter", "in the parentheses")?);
+            if !self.eat(TokenKind::Comma) {
+                break;
+            }
+        }
+        self.close(TokenKind::RightParen, "after the parameters")?;
+        Ok(parameters)
+    }
+
+    fn thread(&mut self) -> Parsed<Item> {
+        let word = self.bump();
+        if self.kind() == TokenKind::LeftBrace {
+            let help = "a thread has a name: `thread first { … }`";
+            self.unexpected_with("the name of a thread", "after `thread`", Some(help));
+            let body = self.block("after `thread`")?;
+            return Ok(Item::Thread { name: word, body });
+        }
+        let name = self.name("a thread", "after `thread`")?;
+        self.no_parameters("thread");
+        let body = self.block("after the name of the thread")?;
+        Ok(Item::Thread { name, body })
+    }
+
+    /// `fn main()` and `int main()`.
+    fn main_as_function(&mut self) -> Parsed<Item> {
+        let error = Diagnostic::error(self.span(), "`main` is no function", "leave this out");
+        self.report(error.help("write `main { … }`"));
+        self.bump();
+        // The parentheses are part of the same mistake.
+        self.quiet_until = self.at + 2;
+        self.main()
+    }
+
+    fn main(&mut self) -> Parsed<Item> {
+        let word = self.bump();
+        if self.kind() == TokenKind::Name {
+            let message = format!("`main` has no name, found {}", self.found());
+            self.report(Diagnostic::error(self.span(), message, "leave this out"));
+            self.bump();
+        }
+        self.no_parameters("main");
+        self.no_type();
+        let body = self.block("after `main`")?;
+        Ok(Item::Main { word, body })
+    }
+
+    /// Says that `word` takes no parameters, where there are some.
+    fn no_parameters(&mut self, word: &str) {
+        if self.kind() != TokenKind::LeftParen {
+            return;
+        }
+        let message = format!("expected `{{`, found {}", quoted("("));
+        let error = Diagnostic::error(self.span(), message, "expected `{`");
+        self.report(error.help(format!("`{word}` has no parameters; leave out `()`")));
+        self.bump();
+        self.skip_parentheses();
+        // So is a type behind them.
+        self.quiet_until = self.quiet_until.max(self.at + 1);
     }
 }

@@ -13,7 +13,6 @@
 
 mod account;
 mod barrier;
-mod counts;
 mod daisy;
 mod elevator;
 mod liveness;
@@ -24,9 +23,10 @@ mod pool;
 mod synchronisation;
 mod thrift;
 
-pub use counts::Counts;
-pub use monitored::{Monitored, RaceCounts};
-use reweave_trace::Trace;
+use reweave_base::{FxHashSet, Id};
+use reweave_trace::{AccessOp, NameKind, Op, OpKind, Trace, VarId};
+
+pub use crate::programs::monitored::{Monitored, RaceCounts};
 
 /// A program in one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -183,4 +183,105 @@ fn thrift(
     naps: usize,
 ) -> Trace {
     thrift::trace(seed, thrift::Size { workers, tasks, chores, ticks, naps })
+}
+
+// How large a run is, in the columns of the published table.
+
+/// How large a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Threads, the first included.
+    pub threads: u64,
+    /// Events of all kinds.
+    pub events: u64,
+    /// Acquires and releases.
+    pub lock_events: u64,
+    /// Locks that are taken.
+    pub locks: u64,
+    /// Reads and writes.
+    pub accesses: u64,
+    /// Variables that are read or written.
+    pub vars: u64,
+    /// Waits, their ends, and notifies.
+    pub signals: u64,
+    /// Possible witnesses of nondeterminism: three for each read and each write of its variable that
+    /// it did not see, the initial one included.
+    pub witnesses: u64,
+}
+
+impl Counts {
+    /// Those of `trace`.
+    #[must_use]
+    pub fn new(trace: &Trace) -> Self {
+        let mut counts = Self {
+            threads: trace.names().threads.len() as u64,
+            events: trace.len() as u64,
+            lock_events: 0,
+            locks: 0,
+            accesses: 0,
+            vars: 0,
+            signals: 0,
+            witnesses: 0,
+        };
+        let mut locks = FxHashSet::default();
+        for (_, event) in trace.events() {
+            let (code, operand) = event.op.encode();
+            // To ask for a lock is not to take it.
+            if code.kind().operand() == NameKind::Lock && code.kind() != OpKind::Request {
+                counts.lock_events += 1;
+                locks.insert(operand);
+            }
+            counts.signals += u64::from(code.kind().operand() == NameKind::Condition);
+        }
+        counts.locks = locks.len() as u64;
+        for var in (0..trace.names().vars.len()).map(VarId::from_index) {
+            let accesses = trace.accesses(var);
+            let ops = || accesses.iter().map(|&access| trace.event(access).op);
+            let reads = ops()
+                .filter(|op| op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _)))
+                .count();
+            let writes = ops().filter(|op| op.is_write()).count();
+            let updates = ops().filter(|op| op.is_read() && op.is_write()).count();
+            counts.accesses += accesses.len() as u64;
+            counts.vars += u64::from(!accesses.is_empty());
+            // What an update writes, it does not read.
+            counts.witnesses += 3 * (reads as u64 * writes as u64 - updates as u64);
+        }
+        counts
+    }
+}
+
+impl Program {
+    /// The counts of the published trace that it stands for.
+    #[must_use]
+    pub const fn published(self) -> Counts {
+        let [threads, events, lock_events, locks, accesses, vars, signals, witnesses] = match self {
+            Self::Conpool => [4, 97, 16, 1, 53, 5, 3, 252],
+            Self::Liveness => [7, 283, 44, 9, 163, 12, 6, 855],
+            Self::SynchBench => [16, 1_510, 306, 2, 533, 15, 0, 47_526],
+            Self::Barrier1 => [10, 653, 108, 2, 262, 12, 7, 3_975],
+            Self::Barrier2 => [13, 805, 136, 2, 340, 16, 7, 6_516],
+            Self::Account1 => [11, 902, 146, 21, 430, 42, 10, 1_416],
+            Self::Account2 => [21, 1_747, 282, 41, 850, 82, 20, 2_796],
+            Self::Daisy1 => [3, 2_998, 422, 10, 2_003, 45, 15, 383_007],
+            Self::Daisy2 => [3, 4_998, 699, 14, 3_330, 64, 25, 1_100_814],
+            Self::Daisy3 => [3, 7_999, 1_096, 18, 5_341, 81, 36, 3_025_419],
+            Self::Elevator1 => [4, 3_004, 370, 11, 1_795, 70, 0, 3_249],
+            Self::Elevator2 => [4, 5_001, 610, 11, 3_668, 117, 0, 12_285],
+            Self::Elevator3 => [4, 8_004, 1_128, 11, 5_601, 94, 0, 24_627],
+            Self::Philo => [6, 1_141, 126, 6, 857, 23, 22, 4_893],
+            Self::Thrift1 => [4, 2_406, 226, 12, 869, 62, 53, 618],
+            Self::Thrift2 => [4, 2_452, 234, 12, 873, 62, 55, 618],
+            Self::Thrift3 => [10, 4_844, 404, 18, 1_739, 129, 91, 2_811],
+            Self::Thrift4 => [4, 6_761, 586, 48, 2_785, 171, 125, 35_610],
+            Self::Thrift5 => [20, 8_950, 722, 28, 3_320, 223, 165, 9_615],
+            Self::Thrift6 => [4, 11_357, 1_384, 48, 3_184, 171, 324, 35_610],
+            Self::Thrift7 => [20, 13_561, 1_520, 28, 3_727, 223, 372, 9_609],
+            Self::Thrift8 => [40, 15_975, 1_239, 48, 5_485, 429, 259, 35_748],
+            Self::Thrift9 => [10, 16_040, 2_981, 18, 1_345, 107, 1_408, 2_577],
+            Self::Thrift10 => [6, 20_640, 1_724, 158, 8_818, 519, 349, 479_142],
+            Self::Thrift11 => [6, 25_237, 2_522, 158, 9_218, 519, 549, 479_142],
+        };
+        Counts { threads, events, lock_events, locks, accesses, vars, signals, witnesses }
+    }
 }

@@ -11,11 +11,7 @@ use std::fmt;
 
 use reweave_trace::{Binary, Unary};
 
-use super::{Domain, logic};
-
-mod arithmetic;
-
-use arithmetic::{Class, bitwise, bitwise_back, divide, greatest_divisor, remainder, shift_right};
+use crate::domain::{Domain, and, from_truth, logical_back, not_back, opposite, or, select, truth};
 
 /// All integers with one residue modulo something, or one integer only.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -144,7 +140,7 @@ impl Domain for Congruence {
         match (self.modulus, other.modulus) {
             (0, _) => other.contains(self.residue).then_some(*self),
             (_, 0) => self.contains(other.residue).then_some(*other),
-            _ => arithmetic::meet(*self, *other),
+            _ => meet(*self, *other),
         }
     }
 
@@ -153,7 +149,7 @@ impl Domain for Congruence {
             // Only the least integer overflows when negated.
             Unary::Negate if operand.contains(i64::MIN) => Class::new(*operand).negated().wrapped(),
             Unary::Negate => Class::new(*operand).negated().exact(),
-            Unary::Not => logic::from_truth(logic::truth(operand).map(|truth| !truth)),
+            Unary::Not => from_truth(truth(operand).map(|truth| !truth)),
         }
     }
 
@@ -161,7 +157,7 @@ impl Domain for Congruence {
         if let (Some(left), Some(right)) = (left.as_constant(), right.as_constant()) {
             return operator.apply(left, right).map(Self::constant);
         }
-        let decided = |truth| Some(logic::from_truth(truth));
+        let decided = |truth| Some(from_truth(truth));
         match operator {
             Binary::Add | Binary::Subtract | Binary::Multiply | Binary::ShiftLeft => {
                 let class = Class::binary(operator, *left, *right)?;
@@ -179,8 +175,8 @@ impl Domain for Congruence {
             Binary::Less | Binary::LessEqual | Binary::Greater | Binary::GreaterEqual => {
                 decided(None)
             }
-            Binary::And => decided(logic::and(logic::truth(left), logic::truth(right))),
-            Binary::Or => decided(logic::or(logic::truth(left), logic::truth(right))),
+            Binary::And => decided(and(truth(left), truth(right))),
+            Binary::Or => decided(or(truth(left), truth(right))),
         }
     }
 
@@ -188,7 +184,7 @@ impl Domain for Congruence {
         if operator == Binary::Equal {
             return left.meet(right).map(|both| (both, both));
         }
-        if logic::opposite(operator).is_some()
+        if opposite(operator).is_some()
             && let (Some(left), Some(right)) = (left.as_constant(), right.as_constant())
             && operator.apply(left, right) == Some(0)
         {
@@ -201,7 +197,7 @@ impl Domain for Congruence {
         match operator {
             // Negation undoes itself, wrapped or not.
             Unary::Negate => operand.meet(&Self::unary(operator, result)),
-            Unary::Not => logic::not_back(operand, result),
+            Unary::Not => not_back(operand, result),
         }
     }
 
@@ -227,9 +223,9 @@ impl Domain for Congruence {
                 let modulus = Class::new(*right).divisor_of_all();
                 let modulus = greatest_divisor(result.modulus.into(), modulus);
                 let alike = Class { modulus, residue: result.residue.into() }.exact();
-                Some((left.meet(&alike)?, logic::select(right, true)?))
+                Some((left.meet(&alike)?, select(right, true)?))
             }
-            Binary::Divide => Some((*left, logic::select(right, true)?)),
+            Binary::Divide => Some((*left, select(right, true)?)),
             Binary::BitAnd | Binary::BitOr | Binary::BitXor => {
                 let left = bitwise_back(operator, result, *right).meet(left)?;
                 Some((left, bitwise_back(operator, result, left).meet(right)?))
@@ -242,7 +238,7 @@ impl Domain for Congruence {
             | Binary::Greater
             | Binary::GreaterEqual
             | Binary::And
-            | Binary::Or => logic::logical_back(operator, left, right, &result),
+            | Binary::Or => logical_back(operator, left, right, &result),
         }
     }
 }
@@ -254,9 +250,243 @@ fn leaves_alone(operator: Binary, left: Congruence, right: Congruence) -> bool {
         Binary::Add => is(left, 0) || is(right, 0),
         Binary::Subtract => is(right, 0),
         Binary::Multiply => [0, 1].iter().any(|&value| is(left, value) || is(right, value)),
-        Binary::ShiftLeft => is(left, 0) || arithmetic::width(right) == Some(0),
+        Binary::ShiftLeft => is(left, 0) || width(right) == Some(0),
         _ => false,
     }
+}
+
+// Calculation with residue classes of integers without bound, and how these are cut to 64 bits.
+
+/// A residue class of integers without bound; modulo 0 it is one integer.
+#[derive(Clone, Copy)]
+struct Class {
+    modulus: u128,
+    residue: i128,
+}
+
+impl Class {
+    /// The class of the same modulus and residue.
+    fn new(congruence: Congruence) -> Self {
+        Self { modulus: congruence.modulus.into(), residue: congruence.residue.into() }
+    }
+
+    /// The greatest number that divides all members.
+    fn divisor_of_all(self) -> u128 {
+        greatest_divisor(self.modulus, self.residue.unsigned_abs())
+    }
+
+    /// The negations of its members.
+    fn negated(self) -> Self {
+        Self { modulus: self.modulus, residue: -self.residue }
+    }
+
+    /// The exact results of an operator; none if it is not one that can overflow by itself.
+    fn binary(operator: Binary, left: Congruence, right: Congruence) -> Option<Self> {
+        let (one, other) = (Self::new(left), Self::new(right));
+        Some(match operator {
+            Binary::Add => one.plus(other),
+            Binary::Subtract => one.plus(other.negated()),
+            Binary::Multiply => one.times(other),
+            Binary::ShiftLeft => match width(right) {
+                Some(width) => one.times(Self { modulus: 0, residue: 1 << width }),
+                None if left.as_constant() == Some(0) => Self { modulus: 0, residue: 0 },
+                // Zeros at the low end stay, however many more there are.
+                None => Self { modulus: one.wrapped_modulus_of_all(), residue: 0 },
+            },
+            _ => return None,
+        })
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            modulus: greatest_divisor(self.modulus, other.modulus),
+            residue: self.residue + other.residue,
+        }
+    }
+
+    /// Moduli are at most 2^63 and residues of that size at most, so that nothing here overflows.
+    fn times(self, other: Self) -> Self {
+        let crossed = greatest_divisor(
+            self.modulus * other.residue.unsigned_abs(),
+            other.modulus * self.residue.unsigned_abs(),
+        );
+        Self {
+            modulus: greatest_divisor(self.modulus * other.modulus, crossed),
+            residue: self.residue * other.residue,
+        }
+    }
+
+    fn wrapped_modulus_of_all(self) -> u128 {
+        power_of_two(self.divisor_of_all())
+    }
+
+    /// Its members as 64-bit integers, where none overflows.
+    fn exact(self) -> Congruence {
+        if self.modulus > 1 << 63 {
+            return self.wrapped();
+        }
+        if self.modulus == 0 {
+            return Congruence::constant(self.residue as i64);
+        }
+        let residue = self.residue.rem_euclid(self.modulus as i128);
+        Congruence { modulus: self.modulus as u64, residue: residue as i64 }
+    }
+
+    /// Its members after wrapping, which adds multiples of 2^64.
+    fn wrapped(self) -> Congruence {
+        let modulus = power_of_two(self.modulus);
+        if modulus == 1 << 64 {
+            return Congruence::constant(self.residue as i64);
+        }
+        Self { modulus, residue: self.residue }.exact()
+    }
+}
+
+/// The greatest number that divides both; 0 is divided by all.
+fn greatest_divisor(mut one: u128, mut other: u128) -> u128 {
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
+/// The greatest power of two that divides `number` and 2^64.
+fn power_of_two(number: u128) -> u128 {
+    1 << number.trailing_zeros().min(64)
+}
+
+/// What is in both classes, of moduli that are not 0: a class of the least common multiple.
+fn meet(one: Congruence, other: Congruence) -> Option<Congruence> {
+    let (modulus, other_modulus) = (i128::from(one.modulus), i128::from(other.modulus));
+    let divisor = greatest_divisor(one.modulus.into(), other.modulus.into()) as i128;
+    let distance = i128::from(other.residue) - i128::from(one.residue);
+    if distance % divisor != 0 {
+        return None;
+    }
+    let reduced = other_modulus / divisor;
+    let steps = (distance / divisor).rem_euclid(reduced);
+    let steps = steps * inverse(modulus / divisor, reduced) % reduced;
+    // Below the least common multiple, which is below 2^126.
+    let least = i128::from(one.residue) + modulus * steps;
+    let common = modulus * reduced;
+    if common <= 1 << 63 {
+        return Some(Class { modulus: common as u128, residue: least }.exact());
+    }
+    // At most one member on each side of zero.
+    match (i64::try_from(least).ok(), i64::try_from(least - common).ok()) {
+        (Some(_), Some(_)) => Some(if one.modulus >= other.modulus { one } else { other }),
+        (above, below) => above.or(below).map(Congruence::constant),
+    }
+}
+
+/// What gives 1 modulo `modulus` when multiplied by `number`, which has no divisor in common with
+/// it.
+fn inverse(number: i128, modulus: i128) -> i128 {
+    let (mut one, mut other) = (number.rem_euclid(modulus), modulus);
+    let (mut of_one, mut of_other) = (1, 0);
+    while other != 0 {
+        let quotient = one / other;
+        (one, other) = (other, one - quotient * other);
+        (of_one, of_other) = (of_other, of_one - quotient * of_other);
+    }
+    of_one.rem_euclid(modulus)
+}
+
+/// The width of a shift, if it is known.
+fn width(right: Congruence) -> Option<u32> {
+    right.modulus.is_multiple_of(64).then_some((right.residue & 63) as u32)
+}
+
+/// The quotients: a class if the division leaves no remainder.
+fn divide(left: Congruence, right: Congruence) -> Option<Congruence> {
+    if right.as_constant() == Some(0) {
+        return None;
+    }
+    if left.as_constant() == Some(0) {
+        return Some(left);
+    }
+    let Some(divisor) = right.as_constant() else { return Some(Congruence::TOP) };
+    let size = divisor.unsigned_abs();
+    let is_exact = Class::new(left).divisor_of_all().is_multiple_of(size.into());
+    Some(match divisor {
+        -1 => Congruence::unary(Unary::Negate, &left),
+        _ if is_exact => {
+            let residue = i128::from(left.residue) / i128::from(divisor);
+            Class { modulus: (left.modulus / size).into(), residue }.exact()
+        }
+        _ => Congruence::TOP,
+    })
+}
+
+/// What remains: it differs from what is divided by a multiple of the divisor, and is the smaller.
+fn remainder(left: Congruence, right: Congruence) -> Option<Congruence> {
+    if right.as_constant() == Some(0) {
+        return None;
+    }
+    if left.as_constant() == Some(0) {
+        return Some(left);
+    }
+    let common = greatest_divisor(left.modulus.into(), Class::new(right).divisor_of_all());
+    let alike = Class { modulus: common, residue: left.residue.into() };
+    let is_exact = right.as_constant().is_some_and(|right| common == right.unsigned_abs().into());
+    if is_exact && alike.divisor_of_all() == common {
+        return Some(Congruence::constant(0));
+    }
+    Some(alike.exact())
+}
+
+/// Shifts to the right by a width that is known, if the modulus has so many factors of two.
+fn shift_right(left: Congruence, right: Congruence) -> Congruence {
+    match width(right) {
+        Some(width) if left.modulus.trailing_zeros() >= width => Class {
+            modulus: (left.modulus >> width).into(),
+            residue: (left.residue >> width).into(),
+        }
+        .exact(),
+        _ if left.as_constant().is_some_and(|value| matches!(value, 0 | -1)) => left,
+        _ => Congruence::TOP,
+    }
+}
+
+/// How many low bits are known, and a number with these bits.
+fn low_bits(of: Congruence) -> (u32, u64) {
+    (of.modulus.trailing_zeros(), of.residue as u64)
+}
+
+/// The `count` lowest bits, which are at most 64.
+fn mask(count: u32) -> u64 {
+    u64::MAX.checked_shr(u64::BITS - count).unwrap_or(0)
+}
+
+/// Bit operations: low bits are known where those of both are, and where that of one decides.
+fn bitwise(operator: Binary, left: Congruence, right: Congruence) -> Congruence {
+    let ((count, bits), (other_count, other_bits)) = (low_bits(left), low_bits(right));
+    let both = count.min(other_count);
+    let more = count.max(other_count);
+    let longer = if count >= other_count { bits } else { other_bits };
+    let rest = longer.checked_shr(both).unwrap_or(0);
+    let (result, decided, decides) = match operator {
+        Binary::BitAnd => (bits & other_bits, rest.trailing_zeros(), 0),
+        Binary::BitOr => (bits | other_bits, rest.trailing_ones(), u64::MAX),
+        _ => (bits ^ other_bits, 0, 0),
+    };
+    let known = both + decided.min(more - both);
+    let result = result & mask(both) | decides & mask(known) & !mask(both);
+    Class { modulus: 1 << known, residue: result.into() }.wrapped()
+}
+
+/// What one operand of a bit operation can be: where the other leaves bits alone, those of the
+/// result.
+fn bitwise_back(operator: Binary, result: Congruence, other: Congruence) -> Congruence {
+    let (count, bits) = low_bits(other);
+    let alone = match operator {
+        Binary::BitAnd => bits.trailing_ones().min(count),
+        Binary::BitOr => bits.trailing_zeros().min(count),
+        // It undoes itself.
+        _ => return bitwise(Binary::BitXor, result, other),
+    };
+    let (known, bits) = low_bits(result);
+    Class { modulus: 1 << alone.min(known), residue: bits.into() }.wrapped()
 }
 
 #[cfg(test)]

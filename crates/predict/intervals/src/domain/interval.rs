@@ -10,10 +10,7 @@ use std::fmt;
 
 use reweave_trace::{Binary, Unary};
 
-use super::{Domain, logic};
-
-mod backward;
-mod bitwise;
+use crate::domain::{Domain, and, from_truth, logical_back, not_back, or, select, truth};
 
 /// All integers from `low` to `high`, which are members. The least and the greatest 64-bit integers
 /// stand for the infinities when written.
@@ -232,13 +229,13 @@ impl Domain for Interval {
         match operator {
             Unary::Negate if operand.low == i64::MIN => Self::TOP,
             Unary::Negate => Self { low: -operand.high, high: -operand.low },
-            Unary::Not => logic::from_truth(logic::truth(operand).map(|truth| !truth)),
+            Unary::Not => from_truth(truth(operand).map(|truth| !truth)),
         }
     }
 
     #[inline]
     fn binary(operator: Binary, left: &Self, right: &Self) -> Option<Self> {
-        let decided = |truth| Some(logic::from_truth(truth));
+        let decided = |truth| Some(from_truth(truth));
         match operator {
             Binary::Add
             | Binary::Subtract
@@ -257,17 +254,15 @@ impl Domain for Interval {
                     high: (left.high >> least).max(left.high >> most),
                 })
             }
-            Binary::BitAnd | Binary::BitOr | Binary::BitXor => {
-                Some(bitwise::range(operator, *left, *right))
-            }
+            Binary::BitAnd | Binary::BitOr | Binary::BitXor => Some(range(operator, *left, *right)),
             Binary::Equal => decided(equality(left, right)),
             Binary::NotEqual => decided(equality(left, right).map(|truth| !truth)),
             Binary::Less => decided(order(left, right)),
             Binary::Greater => decided(order(right, left)),
             Binary::LessEqual => decided(order(right, left).map(|truth| !truth)),
             Binary::GreaterEqual => decided(order(left, right).map(|truth| !truth)),
-            Binary::And => decided(logic::and(logic::truth(left), logic::truth(right))),
-            Binary::Or => decided(logic::or(logic::truth(left), logic::truth(right))),
+            Binary::And => decided(and(truth(left), truth(right))),
+            Binary::Or => decided(or(truth(left), truth(right))),
         }
     }
 
@@ -286,7 +281,7 @@ impl Domain for Interval {
     }
 
     fn unary_back(operator: Unary, operand: &Self, result: &Self) -> Option<Self> {
-        backward::unary(operator, *operand, *result)
+        unary(operator, *operand, *result)
     }
 
     fn binary_back(
@@ -295,7 +290,7 @@ impl Domain for Interval {
         right: &Self,
         result: &Self,
     ) -> Option<(Self, Self)> {
-        backward::binary(operator, *left, *right, *result)
+        binary(operator, *left, *right, *result)
     }
 }
 
@@ -341,6 +336,249 @@ fn below(left: Interval, right: Interval) -> Option<(Interval, Interval)> {
 fn at_most(left: Interval, right: Interval) -> Option<(Interval, Interval)> {
     let (high, low) = (left.high.min(right.high), right.low.max(left.low));
     Some((Interval::new(left.low, high)?, Interval::new(low, right.high)?))
+}
+
+// Operators on intervals backwards: from what is known of the result to the operands.
+//
+// Sums and differences are undone by their inverses even where they wrap; if they cannot wrap, the
+// inverse is exact as well and is cut to 64 bits. Products, quotients and shifts are undone only
+// where they cannot wrap.
+
+/// [`Domain::unary_back`].
+fn unary(operator: Unary, operand: Interval, result: Interval) -> Option<Interval> {
+    match operator {
+        Unary::Not => not_back(&operand, &result),
+        Unary::Negate if result.low != i64::MIN => {
+            operand.meet(&Interval { low: -result.high, high: -result.low })
+        }
+        // The least number is its own negation and lies apart from the other operands.
+        Unary::Negate => {
+            let least = operand.meet(&Interval::constant(i64::MIN));
+            let others = Interval::new(result.low + 1, result.high)
+                .and_then(|others| operand.meet(&Interval::unary(operator, &others)));
+            hull(least, others)
+        }
+    }
+}
+
+/// [`Domain::binary_back`].
+fn binary(
+    operator: Binary,
+    left: Interval,
+    right: Interval,
+    result: Interval,
+) -> Option<(Interval, Interval)> {
+    let result = Interval::binary(operator, &left, &right)?.meet(&result)?;
+    let wraps = Interval::may_overflow(operator, left, right);
+    match operator {
+        Binary::Add => {
+            let left = undo(Binary::Subtract, result, right, wraps)?.meet(&left)?;
+            Some((left, undo(Binary::Subtract, result, left, wraps)?.meet(&right)?))
+        }
+        Binary::Subtract => {
+            let left = undo(Binary::Add, result, right, wraps)?.meet(&left)?;
+            Some((left, undo(Binary::Subtract, left, result, wraps)?.meet(&right)?))
+        }
+        Binary::Multiply if !wraps => {
+            let left = factors(result, right)?.meet(&left)?;
+            Some((left, factors(result, left)?.meet(&right)?))
+        }
+        Binary::Divide => {
+            let left = if wraps { left } else { dividends(result, right)?.meet(&left)? };
+            Some((left, select(&right, true)?))
+        }
+        Binary::Remainder => Some((same_sign(result).meet(&left)?, select(&right, true)?)),
+        Binary::ShiftLeft if !wraps => Some((shifted(result, right)?.meet(&left)?, right)),
+        Binary::ShiftRight => Some((unshifted(result, right)?.meet(&left)?, right)),
+        Binary::Multiply | Binary::ShiftLeft | Binary::BitAnd | Binary::BitOr | Binary::BitXor => {
+            Some((left, right))
+        }
+        Binary::Equal
+        | Binary::NotEqual
+        | Binary::Less
+        | Binary::LessEqual
+        | Binary::Greater
+        | Binary::GreaterEqual
+        | Binary::And
+        | Binary::Or => logical_back(operator, &left, &right, &result),
+    }
+}
+
+/// The smallest interval with both.
+fn hull(one: Option<Interval>, other: Option<Interval>) -> Option<Interval> {
+    match (one, other) {
+        (Some(mut one), Some(other)) => {
+            one.join(&other);
+            Some(one)
+        }
+        (one, other) => one.or(other),
+    }
+}
+
+/// A sum or difference that undoes one that was exact, or one that may have wrapped.
+fn undo(inverse: Binary, left: Interval, right: Interval, wraps: bool) -> Option<Interval> {
+    if wraps {
+        return Interval::binary(inverse, &left, &right);
+    }
+    let (low, high) = exact(inverse, left, right)?;
+    Interval::clamped(low, high)
+}
+
+/// What can be multiplied by a member of `factor` to give a member of `product`, exactly.
+fn factors(product: Interval, factor: Interval) -> Option<Interval> {
+    if product.contains(0) && factor.contains(0) {
+        return Some(Interval::TOP);
+    }
+    let part = |part: Interval| {
+        let products = (product.low.into(), product.high.into());
+        let divisors = (part.low.into(), part.high.into());
+        let (low, _) = corners(products, divisors, |product, factor| -floor(-product, factor));
+        let (_, high) = corners(products, divisors, floor);
+        Interval::clamped(low, high)
+    };
+    let [below, above] = factor.split().map(|divisors| divisors.and_then(part));
+    hull(below, above)
+}
+
+/// The quotient, rounded down.
+fn floor(dividend: i128, divisor: i128) -> i128 {
+    let is_between = dividend % divisor != 0 && (dividend < 0) != (divisor < 0);
+    dividend / divisor - i128::from(is_between)
+}
+
+/// What can be divided by a member of `divisor` to give a member of `quotient`, exactly.
+fn dividends(quotient: Interval, divisor: Interval) -> Option<Interval> {
+    let [below, above] = divisor.split();
+    let (low, high) = (i128::from(quotient.low), i128::from(quotient.high));
+    let above =
+        above.and_then(|part| dividends_of_sizes(low, high, part.low.into(), part.high.into()));
+    // To divide by a negative number is to divide by its size and to negate.
+    let below = below.and_then(|part| {
+        dividends_of_sizes(-high, -low, -i128::from(part.high), -i128::from(part.low))
+    });
+    hull(below, above)
+}
+
+/// The same for divisors from `least` to `most`, which are above zero. What is cut off when a
+/// quotient is rounded has the sign of the dividend.
+fn dividends_of_sizes(low: i128, high: i128, least: i128, most: i128) -> Option<Interval> {
+    let low = if low > 0 { low * least } else { low * most - (most - 1) };
+    let high = if high < 0 { high * least } else { high * most + (most - 1) };
+    Interval::clamped(low, high)
+}
+
+/// What can be divided so that a member of `remainder` remains: it has its sign, and its size at
+/// least.
+fn same_sign(remainder: Interval) -> Interval {
+    Interval {
+        low: if remainder.low > 0 { remainder.low } else { i64::MIN },
+        high: if remainder.high < 0 { remainder.high } else { i64::MAX },
+    }
+}
+
+/// What can be shifted to the left by one width to give a member of `result`, exactly.
+fn shifted(result: Interval, right: Interval) -> Option<Interval> {
+    let (least, most) = widths(right);
+    if least != most {
+        return Some(Interval::TOP);
+    }
+    let rounded_up = -(-i128::from(result.low) >> least);
+    Interval::clamped(rounded_up, i128::from(result.high) >> least)
+}
+
+/// What can be shifted to the right by one width to give a member of `result`.
+fn unshifted(result: Interval, right: Interval) -> Option<Interval> {
+    let (least, most) = widths(right);
+    if least != most {
+        return Some(Interval::TOP);
+    }
+    let cut_off = (1 << least) - 1;
+    Interval::clamped(i128::from(result.low) << least, (i128::from(result.high) << least) + cut_off)
+}
+
+// Bit operations on intervals: the least and the greatest result, exactly.
+//
+// The operands are chosen digit by digit from the highest, the result's digit always as good as it
+// can be. What the digits so far leave open is only which operand still equals which of its bounds:
+// a set of at most 16 states. Digits that both bounds of both operands agree in are settled, and
+// once both operands can be free of their bounds all further digits are as wanted.
+
+/// The smallest interval with all results of a bit operation.
+fn range(operator: Binary, left: Interval, right: Interval) -> Interval {
+    let apply = |left: u64, right: u64| match operator {
+        Binary::BitAnd => left & right,
+        Binary::BitOr => left | right,
+        _ => left ^ right,
+    };
+    if let (Some(left), Some(right)) = (left.as_constant(), right.as_constant()) {
+        return Interval::constant(apply(left as u64, right as u64) as i64);
+    }
+    let mut all: Option<Interval> = None;
+    for left in by_sign(left).into_iter().flatten() {
+        for right in by_sign(right).into_iter().flatten() {
+            let bounds = [left.low, left.high, right.low, right.high].map(|bound| bound as u64);
+            let part = Interval { low: extreme(apply, bounds, 0), high: extreme(apply, bounds, 1) };
+            match &mut all {
+                Some(all) => all.join(&part),
+                None => all = Some(part),
+            }
+        }
+    }
+    all.unwrap_or(Interval::TOP)
+}
+
+/// The part of negative numbers, and the rest: in each, digits are ordered as numbers are.
+fn by_sign(set: Interval) -> [Option<Interval>; 2] {
+    [Interval::new(set.low, set.high.min(-1)), Interval::new(set.low.max(0), set.high)]
+}
+
+/// The result whose digits are `wanted` from the highest down, as far as they can be. The bounds of
+/// an operand have the same sign.
+fn extreme(apply: impl Fn(u64, u64) -> u64, bounds: [u64; 4], wanted: usize) -> i64 {
+    let open = (bounds[0] ^ bounds[1]) | (bounds[2] ^ bounds[3]);
+    let open_count = u64::BITS - open.leading_zeros();
+    let settled = u64::MAX.checked_shl(open_count).unwrap_or(0);
+    let mut result = apply(bounds[0], bounds[2]) & settled;
+    // Bit `s` is set if state `s` is possible; bit `b` of a state if the operand's digits so far
+    // are those of bound `b`.
+    let mut states: u16 = 1 << 0b1111;
+    for position in (0..open_count).rev() {
+        if states & 1 == 1 {
+            let rest = (1 << (position + 1)) - 1;
+            return (result | if wanted == 1 { rest } else { 0 }) as i64;
+        }
+        let digits = bounds.map(|bound| bound >> position & 1);
+        let mut next: [u16; 2] = [0; 2];
+        while states != 0 {
+            let state = states.trailing_zeros() as u16;
+            states &= states - 1;
+            for (left, right) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                if let Some(after) = step(state, digits, [left, left, right, right]) {
+                    next[apply(left, right) as usize] |= 1 << after;
+                }
+            }
+        }
+        let digit = if next[wanted] == 0 { 1 - wanted } else { wanted };
+        states = next[digit];
+        result |= (digit as u64) << position;
+    }
+    result as i64
+}
+
+/// The state after the operands take the digits `taken`; none if one passes a bound.
+#[inline]
+fn step(state: u16, digits: [u64; 4], taken: [u64; 4]) -> Option<u16> {
+    let mut after = 0;
+    for bound in (0..4).filter(|bound| state >> bound & 1 == 1) {
+        let is_lower = bound % 2 == 0;
+        let (digit, taken) = (digits[bound], taken[bound]);
+        let passes = if is_lower { taken < digit } else { taken > digit };
+        if passes {
+            return None;
+        }
+        after |= u16::from(taken == digit) << bound;
+    }
+    Some(after)
 }
 
 #[cfg(test)]

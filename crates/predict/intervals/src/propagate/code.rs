@@ -8,11 +8,11 @@ use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_trace::{Binary, ThreadId};
 
 use super::plain::{PlaceId, Shape, place_of};
-use super::values::{Asserted, StepValues, join_option, slots_of, terms_of};
 use crate::ctp::{Action, Ctp, Owner, Point, Step, StepId};
 use crate::domain::{Domain, Interval};
 use crate::evaluate;
 use crate::graph::Transaction;
+use crate::propagate::{Asserted, StepValues, join_option, slots_of, terms_of};
 use crate::terms::{Slot, Term, TermId, Terms};
 
 /// The slots that some step assigns to, closed up; others hold what they held at the start.

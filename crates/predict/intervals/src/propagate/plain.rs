@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use reweave_base::{Id, IndexVec};
 use reweave_trace::ThreadId;
 
-use super::values::{Asserted, Row, StepValues, join_option, slots_of};
 use crate::ctp::{Action, Ctp, Owner, Point, Step, StepId};
 use crate::domain::Domain;
 use crate::evaluate;
 use crate::graph::{Graph, NodeId, Transaction};
+use crate::propagate::{Asserted, Row, StepValues, join_option, slots_of, terms_of};
 use crate::terms::TermId;
 
 reweave_base::id! {
@@ -223,7 +223,7 @@ fn stuck<D: Domain>(ctp: &Ctp, point: Point, store: &Row<D>) -> Stuck<D> {
             leaves = leaves && assume(ctp, guard, false, &mut refined);
             is_taken = assume(ctp, guard, true, &mut taken);
         }
-        let computed = super::values::terms_of(step).skip(usize::from(step.guard.is_some()));
+        let computed = terms_of(step).skip(usize::from(step.guard.is_some()));
         faults |= is_taken && computed.into_iter().any(|term| may_fault(ctp, term, &taken));
     }
     let store = if faults { Some(store.clone()) } else { leaves.then_some(refined) };

@@ -11,11 +11,11 @@
 use reweave_base::IndexVec;
 
 use super::plain::{PlaceId, Record, Shape, initial, join_row, place_of, with_own};
-use super::values::{Row, Values, meet_row};
 use super::{Mode, final_values};
 use crate::ctp::{Ctp, Point};
 use crate::domain::Domain;
 use crate::graph::{Graph, NodeId};
+use crate::propagate::{Row, Values, meet_row};
 
 /// Everything that propagation goes through.
 #[derive(Clone, Debug)]

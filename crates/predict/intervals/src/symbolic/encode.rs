@@ -9,14 +9,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use reweave_base::{FxHashMap, Id, IndexVec};
-use reweave_trace::ThreadId;
+use reweave_trace::{LockId, ThreadId};
 
-use super::bits::{Circuits, Value};
-use super::gates::Bit;
-use super::order::Order;
-use super::plan::{Plan, UnitId};
-use super::{Question, Widths};
 use crate::ctp::{Action, Ctp, Point, StepId};
+use crate::symbolic::circuits::{Bit, Circuits, Value};
+use crate::symbolic::plan::{Order, Plan, Planned, UnitId, following, slots};
+use crate::symbolic::{Question, Widths};
 use crate::terms::{Slot, Term, TermId};
 
 /// Values of slots; one that is missing has the value that it had before.
@@ -35,12 +33,12 @@ pub(super) struct Visit {
 }
 
 /// What a unit finds in a shared slot.
-pub(super) struct Load {
+struct Load {
     pub(super) unit: UnitId,
     pub(super) slot: Slot,
     pub(super) value: Rc<Value>,
     /// Steps that use it.
-    pub(super) users: Vec<Bit>,
+    users: Vec<Bit>,
 }
 
 /// What a unit leaves in a shared slot.
@@ -71,7 +69,7 @@ pub(super) struct Encoder<'a> {
     pub(super) widths: Widths<'a>,
     pub(super) circuits: Circuits,
     pub(super) visits: Vec<Visit>,
-    pub(super) loads: Vec<Load>,
+    loads: Vec<Load>,
     pub(super) stores: IndexVec<UnitId, Vec<Store>>,
     /// For each unit whether a step of it is taken.
     pub(super) begun: IndexVec<UnitId, Bit>,
@@ -83,7 +81,7 @@ pub(super) struct Encoder<'a> {
     endings: IndexVec<ThreadId, Vec<Bit>>,
     forks: IndexVec<ThreadId, Vec<(UnitId, Bit)>>,
     /// The units that write a slot, with the range of what they write.
-    pub(super) writers: FxHashMap<Slot, Vec<(UnitId, i64, i64)>>,
+    writers: FxHashMap<Slot, Vec<(UnitId, i64, i64)>>,
     /// The loads of the unit under construction.
     current: FxHashMap<Slot, usize>,
     faults: Vec<Bit>,
@@ -170,7 +168,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Whether `step` can be taken as far as ranges know.
-    pub(super) fn is_reached(&self, step: StepId) -> bool {
+    fn is_reached(&self, step: StepId) -> bool {
         let Widths::Ranges(ranges) = self.widths else { return true };
         let description = &self.ctp.steps[step];
         let mut assigned = description.store.into_iter().chain(description.define);
@@ -496,4 +494,330 @@ impl<'a> Encoder<'a> {
         }
         Rc::clone(&done[&root])
     }
+}
+
+// What reads see and locks exclude.
+//
+// A load chooses a store, or the initial value. The store is made, before the load, and no other
+// store to the slot is made between. In a thread without branches only neighbours need be asked
+// for that: a store before an earlier one is hidden by it, and one after a later one comes later.
+
+/// A store as loads see it.
+struct Source {
+    unit: UnitId,
+    thread: ThreadId,
+    is_written: Bit,
+    low: i64,
+    high: i64,
+    /// The value, as the distance from the least one of the slot.
+    distance: Vec<Bit>,
+}
+
+/// All stores to a slot, by thread and in a thread in order.
+struct Sources {
+    all: Vec<Source>,
+    low: i64,
+    high: i64,
+}
+
+impl Encoder<'_> {
+    /// Says what loads see.
+    pub(super) fn encode_memory(&mut self) {
+        let straight: IndexVec<ThreadId, bool> =
+            self.ctp.threads.ids().map(|thread| self.ctp.is_straight(thread)).collect();
+        let loads = std::mem::take(&mut self.loads);
+        let mut sources: FxHashMap<Slot, Sources> = FxHashMap::default();
+        for load in &loads {
+            if self.circuits.gates.is_full() {
+                return;
+            }
+            let sources =
+                sources.entry(load.slot).or_insert_with(|| self.sources(load.slot, &loads));
+            self.encode_load(load, sources, &straight);
+        }
+        self.encode_counters(&loads);
+    }
+
+    fn sources(&mut self, slot: Slot, loads: &[Load]) -> Sources {
+        let initial = self.circuits.constant(self.ctp.initial[slot]).low;
+        let (mut low, mut high) = (initial, initial);
+        let stores = self.stores.entries();
+        let stores =
+            stores.flat_map(|(unit, stores)| stores.iter().map(move |store| (unit, store)));
+        let stores = stores.filter(|(_, store)| store.slot == slot);
+        let stored = stores.map(|(unit, store)| (unit, store.is_written, store.value.clone()));
+        let stored: Vec<_> = stored.collect();
+        let loaded = loads.iter().filter(|load| load.slot == slot).map(|load| &load.value);
+        for value in stored.iter().map(|(_, _, value)| value).chain(loaded) {
+            (low, high) = (low.min(value.low), high.max(value.high));
+        }
+        let source = |(unit, is_written, value): (UnitId, Bit, Rc<Value>)| Source {
+            unit,
+            thread: self.plan.units[unit].thread,
+            is_written,
+            low: value.low,
+            high: value.high,
+            distance: self.circuits.distances(&value, low, high),
+        };
+        Sources { all: stored.into_iter().map(source).collect(), low, high }
+    }
+
+    fn encode_load(&mut self, load: &Load, sources: &Sources, straight: &IndexVec<ThreadId, bool>) {
+        let is_used = self.circuits.gates.any(&load.users);
+        let distance = self.circuits.distances(&load.value, sources.low, sources.high);
+        let mut choices = vec![!is_used];
+        let own = self.plan.units[load.unit].thread;
+        // The store of the own thread that hides all before it.
+        let hider = if straight[own] { last_before(sources, own, load.unit) } else { None };
+        for (position, source) in sources.all.iter().enumerate() {
+            let is_hidden = source.thread == own
+                && (source.unit >= load.unit || hider.is_some_and(|hider| hider != position));
+            let is_apart = source.high < load.value.low || load.value.high < source.low;
+            let before = self.order.before(source.unit, load.unit);
+            if is_hidden || is_apart || before == Bit::FALSE {
+                continue;
+            }
+            let choice = self.circuits.gates.variable();
+            self.circuits.gates.clause(&[!choice, source.is_written]);
+            self.circuits.gates.clause(&[!choice, before]);
+            self.encode_equal(choice, &source.distance, &distance);
+            for (other, between) in sources.all.iter().enumerate() {
+                if is_needed(sources, straight, (position, other), (own, load.unit), hider) {
+                    let unit = between.unit;
+                    let earlier = self.order.before(unit, source.unit);
+                    let later = self.order.before(load.unit, unit);
+                    self.circuits.gates.clause(&[!choice, !between.is_written, earlier, later]);
+                }
+            }
+            choices.push(choice);
+        }
+        let initial = self.circuits.constant(self.ctp.initial[load.slot]);
+        let is_apart = initial.high < load.value.low || load.value.high < initial.low;
+        if hider.is_none() && !is_apart {
+            let choice = self.circuits.gates.variable();
+            let start = self.circuits.distances(&initial, sources.low, sources.high);
+            self.encode_equal(choice, &start, &distance);
+            for source in sources.all.iter().filter(|source| source.unit != load.unit) {
+                let later = self.order.before(load.unit, source.unit);
+                self.circuits.gates.clause(&[!choice, !source.is_written, later]);
+            }
+            choices.push(choice);
+        }
+        self.circuits.gates.long_clause(&choices);
+    }
+
+    fn encode_equal(&mut self, condition: Bit, left: &[Bit], right: &[Bit]) {
+        for (&left, &right) in left.iter().zip(right) {
+            self.circuits.gates.clause(&[!condition, !left, right]);
+            self.circuits.gates.clause(&[!condition, left, !right]);
+        }
+    }
+
+    /// Says that at most one thread holds a lock.
+    pub(super) fn encode_locks(&mut self) {
+        let mut sections: Vec<(LockId, Section)> = Vec::new();
+        let mut visits: FxHashMap<StepId, Vec<Visit>> = FxHashMap::default();
+        for &visit in &self.visits {
+            visits.entry(visit.step).or_default().push(visit);
+        }
+        for &acquire in &self.visits {
+            if let Action::Acquire(lock) = self.ctp.steps[acquire.step].action {
+                let next = following(self.ctp, acquire.step, lock);
+                let of = |step: &StepId| visits.get(step).into_iter().flatten().copied();
+                let releases = next.releases.iter().flat_map(of).collect();
+                let again = next.acquires.iter().flat_map(of).collect();
+                sections.push((lock, Section { acquire, releases, again }));
+            }
+        }
+        for (position, (lock, one)) in sections.iter().enumerate() {
+            for again in &one.again {
+                let between = one.releases.iter().filter(|release| release.step < again.step);
+                let mut clause: Vec<Bit> = between.map(|release| release.taken).collect();
+                clause.extend([!one.acquire.taken, !again.taken]);
+                self.circuits.gates.clause(&clause);
+            }
+            for (_, other) in sections[..position].iter().filter(|(of, _)| of == lock) {
+                if self.plan.units[one.acquire.unit].thread
+                    != self.plan.units[other.acquire.unit].thread
+                {
+                    let (first, second) = (self.is_left(one, other), self.is_left(other, one));
+                    let (left, right) = (one.acquire.taken, other.acquire.taken);
+                    self.circuits.gates.clause(&[!left, !right, first, second]);
+                }
+            }
+            if self.circuits.gates.is_full() {
+                return;
+            }
+        }
+    }
+
+    /// Whether the section `one`, if it is entered, is left before `other` is entered.
+    fn is_left(&mut self, one: &Section, other: &Section) -> Bit {
+        let mut ways = Vec::new();
+        for release in &one.releases {
+            let before = self.order.before(release.unit, other.acquire.unit);
+            let is_certain = release.taken == one.acquire.taken;
+            let taken = if is_certain { Bit::TRUE } else { release.taken };
+            ways.push(self.circuits.gates.and(taken, before));
+        }
+        self.circuits.gates.any(&ways)
+    }
+}
+
+/// Where a lock is taken, and what comes next.
+struct Section {
+    acquire: Visit,
+    releases: Vec<Visit>,
+    /// Where the thread would take it once more.
+    again: Vec<Visit>,
+}
+
+/// The last store of `thread` before `unit`.
+fn last_before(sources: &Sources, thread: ThreadId, unit: UnitId) -> Option<usize> {
+    sources.all.iter().rposition(|source| source.thread == thread && source.unit < unit)
+}
+
+/// Whether it must be said that the second store of a pair does not come between the first and the
+/// load.
+fn is_needed(
+    sources: &Sources,
+    straight: &IndexVec<ThreadId, bool>,
+    (chosen, other): (usize, usize),
+    (own, unit): (ThreadId, UnitId),
+    hider: Option<usize>,
+) -> bool {
+    let (source, between) = (&sources.all[chosen], &sources.all[other]);
+    if chosen == other || between.thread == own && between.unit >= unit {
+        return false;
+    }
+    if between.thread == own && straight[own] {
+        return hider == Some(other);
+    }
+    if between.thread == source.thread {
+        return other > chosen && (other == chosen + 1 || !straight[between.thread]);
+    }
+    true
+}
+
+// What ranges say about loads, beyond what each step assigns.
+//
+// A load that is only copied lies in the range of the copy. And a *counter*, a slot to which units
+// only ever add what is not negative, never falls: a unit finds in it at least what was left
+// there before. That follows from the rest of the formula, but only by induction along an order,
+// which the solver would have to find anew for each order.
+
+/// Beyond so many comparisons the help costs more than it saves.
+const COMPARISONS_MAX: usize = 50_000;
+
+impl Encoder<'_> {
+    /// Between what numbers the load of `slot` by `unit` lies.
+    fn load_bounds(&self, unit: UnitId, slot: Slot) -> (i64, i64) {
+        if matches!(self.widths, Widths::Fixed(_)) {
+            return self.circuits.bounds();
+        }
+        let initial = self.ctp.initial[slot];
+        let writers = self.writers.get(&slot).into_iter().flatten();
+        let earlier = writers.filter(|&&(writer, ..)| match self.plan.units[writer].thread {
+            thread if thread == self.plan.units[unit].thread => writer < unit,
+            _ => self.order.known(unit, writer) != Some(true),
+        });
+        let hull = |(low, high): (i64, i64), &(_, from, to): &(UnitId, i64, i64)| {
+            (low.min(from), high.max(to))
+        };
+        let (low, high) = earlier.fold((initial, initial), hull);
+        match self.copied(&self.plan.units[unit], slot) {
+            Some((from, to)) if low.max(from) <= high.min(to) => (low.max(from), high.min(to)),
+            _ => (low, high),
+        }
+    }
+
+    /// The range of what steps of `unit` copy from `slot`, if all that find there what the unit
+    /// found copy it.
+    fn copied(&self, unit: &Planned, slot: Slot) -> Option<(i64, i64)> {
+        let Widths::Ranges(ranges) = self.widths else { return None };
+        let from = |position: usize| self.ctp.steps[unit.steps[position]].from;
+        let is_chain = (1..unit.steps.len()).all(|position| from(position - 1) != from(position));
+        if !is_chain && unit.writes.contains(&slot) {
+            // What is found may then matter to a step that sees another value.
+            return None;
+        }
+        let mut hull: Option<(i64, i64)> = None;
+        for &step in unit.steps.iter().filter(|&&step| self.is_reached(step)) {
+            let description = &self.ctp.steps[step];
+            let terms: Vec<TermId> = self.plan.terms(self.ctp, step).collect();
+            if slots(self.ctp, &terms).contains(&slot) {
+                let (_, term) = description.define?;
+                if self.ctp.terms.term(term) != Term::Slot(slot) {
+                    return None;
+                }
+                let (low, high) = ranges.defined.get(step).copied().flatten()?;
+                let (least, greatest) = hull.unwrap_or((low, high));
+                hull = Some((least.min(low), greatest.max(high)));
+            }
+            let mut assigned = description.store.into_iter().chain(description.define);
+            if assigned.any(|(assigned, _)| assigned == slot) {
+                break;
+            }
+        }
+        hull
+    }
+
+    /// Says that counters never fall.
+    fn encode_counters(&mut self, loads: &[Load]) {
+        let mut by_slot: FxHashMap<Slot, Vec<&Load>> = FxHashMap::default();
+        for load in loads {
+            by_slot.entry(load.slot).or_default().push(load);
+        }
+        for slot in self.ctp.slots.ids() {
+            let Some(loads) = by_slot.get(&slot) else { continue };
+            let Some(stores) = self.counter(slot, loads) else { continue };
+            if stores.len().saturating_mul(loads.len()) > COMPARISONS_MAX {
+                continue;
+            }
+            for load in loads {
+                for (unit, store) in &stores {
+                    if self.plan.units[*unit].thread != self.plan.units[load.unit].thread {
+                        self.encode_rise(load, *unit, store);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Says that `load` finds at least what `unit` left, if it comes after it.
+    fn encode_rise(&mut self, load: &Load, unit: UnitId, store: &Count) {
+        let before = self.order.before(unit, load.unit);
+        let used = self.circuits.gates.any(&load.users);
+        // Compared with what the unit found, so that both of two units that add are compared once.
+        let falls = match store.is_strict {
+            true => !self.circuits.less(&store.found, &load.value),
+            false => self.circuits.less(&load.value, &store.found),
+        };
+        self.circuits.gates.clause(&[!used, !store.is_written, !before, !falls]);
+    }
+
+    /// The units that store to `slot`, if each adds to what it found there and nothing is
+    /// subtracted.
+    fn counter(&self, slot: Slot, loads: &[&Load]) -> Option<Vec<(UnitId, Count)>> {
+        let mut counts = Vec::new();
+        for (unit, stores) in self.stores.entries() {
+            let Some(store) = stores.iter().find(|store| store.slot == slot) else { continue };
+            let load = loads.iter().find(|load| load.unit == unit)?;
+            if !store.value.adds_to(&load.value) {
+                return None;
+            }
+            let (is_written, found) = (store.is_written, Rc::clone(&load.value));
+            let is_strict = store.value.low > load.value.low;
+            counts.push((unit, Count { is_written, found, is_strict }));
+        }
+        Some(counts)
+    }
+}
+
+/// A unit that adds to a counter.
+struct Count {
+    is_written: Bit,
+    found: Rc<Value>,
+    /// Whether it adds more than nothing.
+    is_strict: bool,
 }

@@ -1,11 +1,11 @@
 //! Graphs cover all interleavings: complete ones as wholes, and the steps of all others.
 
+use super::schedules::{State, cover, settled};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_intervals::ctp::{Action, Ctp};
 use reweave_intervals::graph::{GraphKind, Rule, Settings, build};
-use reweave_intervals::schedules::{State, cover, settled};
 use reweave_testkit::soak;
 use reweave_trace::{LockId, ThreadId, VarId};
 

@@ -3,5 +3,6 @@
 mod adequacy;
 mod common;
 mod definitions;
+mod schedules;
 mod shapes;
 mod vectors;

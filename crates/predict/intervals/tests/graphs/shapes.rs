@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::schedules::{State, prefixes};
 use expect_test::{Expect, expect};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +11,6 @@ use reweave_intervals::ctp::{Action, Ctp};
 use reweave_intervals::graph::{GraphKind, Mode, NodeId, Settings, build};
 use reweave_intervals::lattice::Lattice;
 use reweave_intervals::mats::Dummy;
-use reweave_intervals::schedules::{State, prefixes};
 use reweave_testkit::soak;
 use reweave_trace::VarId;
 

@@ -2,12 +2,12 @@
 
 use std::fs;
 
+use super::schedules::{classes, permitted};
 use reweave_base::Id;
 use reweave_intervals::ctp::Ctp;
 use reweave_intervals::graph::{Graph, GraphKind, Mode, Rule, Settings, build};
 use reweave_intervals::lattice::{Lattice, Line};
 use reweave_intervals::mats::{self, Choice, Dummy, Generated, Pair};
-use reweave_intervals::schedules::{classes, permitted};
 use reweave_testkit::corpus;
 use reweave_trace::ThreadId;
 use serde_json::{Value, json};
@@ -298,7 +298,7 @@ fn without_last(
     let mut found: Vec<_> = runs
         .iter()
         .map(|run| run.iter().copied().filter(|&step| !is_last(step)).collect::<Vec<_>>())
-        .map(|run| reweave_intervals::schedules::canonical(ctp, &run))
+        .map(|run| super::schedules::canonical(ctp, &run))
         .collect();
     found.sort_unstable();
     found.dedup();

@@ -1,11 +1,11 @@
 //! The published example and random programs with known values.
 
 use reweave_base::Id;
+use reweave_intervals::answers::{global_bits, local_bits};
 use reweave_intervals::ctp::{Action, Ctp, Point};
 use reweave_intervals::domain::{Domain, Interval};
 use reweave_intervals::graph::Graph;
 use reweave_intervals::lookahead;
-use reweave_intervals::metric::{global_bits, local_bits};
 use reweave_intervals::propagate::{Mode, Row, Settings, Values, propagate, reference};
 use reweave_intervals::terms::{Slot, Term, TermId};
 use reweave_testkit::corpus;

@@ -14,12 +14,12 @@
 //! for all, and a run that ends so counts by its faults alone, so it conflicts with steps that may
 //! be faults and with other assumptions.
 
-use super::bits::ones;
-use super::flow::{Shared, StaticFlow};
-use crate::code::{CellOf, Cells, Code, Instruction, Symbol, SymbolId};
+use reweave_base::Id;
+
+use crate::code::{Address, CellOf, Cells, Code, Instruction, Register, Symbol, SymbolId};
+use crate::explore::{BitRows, ones};
 use crate::machine::{Machine, Resource, Thread};
 use crate::observe::ThreadNumber;
-use reweave_base::Id;
 
 /// What a step does to something shared.
 #[derive(Clone, Copy, Debug)]
@@ -222,6 +222,412 @@ fn value(
         Symbol::Binary(operator, left, right) => {
             let left = value(code, flow, thread, left, depth_max)?;
             operator.apply(left, value(code, flow, thread, right, depth_max)?)
+        }
+    }
+}
+
+// What a thread can still do and will still read, known before any run.
+//
+// For each instruction: which shared things a thread that stands there can still touch or change,
+// what it calls and starts included; which elements of arrays among them; which registers it
+// can still write, and which it reads before it writes them. All are least fixed points over
+// the instructions, backwards. Costs instructions times things, a few times over.
+
+/// The largest program that is looked at, in instructions: the tables grow with its square.
+pub(crate) const INSTRUCTIONS_MAX: usize = 1 << 14;
+
+/// Something that threads share: a variable or array, a lock or array, a condition, the run.
+pub(crate) type Shared = u32;
+
+/// An access to an element of an array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ElementAccess {
+    pub(crate) shared: Shared,
+    pub(crate) changes: bool,
+    /// Which element, of the registers before the access.
+    pub(crate) index: Option<SymbolId>,
+}
+
+/// What is known of each instruction of a program.
+#[derive(Debug)]
+pub(crate) struct StaticFlow {
+    touches: BitRows,
+    changes: BitRows,
+    elements: BitRows,
+    writes: BitRows,
+    live: BitRows,
+    pub(crate) accesses: Vec<ElementAccess>,
+    is_handle: Vec<bool>,
+    may_go_back: Vec<bool>,
+    has_division: bool,
+    globals_count: u32,
+    locks_count: u32,
+    conditions_count: u32,
+}
+
+impl StaticFlow {
+    pub(crate) fn new(code: &Code) -> Self {
+        let count = code.instructions.len();
+        let shared_count = code.cells.len() + code.locks.len() + code.conditions.len() + 2;
+        let has_division = code.instructions.iter().any(|instruction| {
+            matches!(instruction, Instruction::Binary { operator, .. } if operator.apply(1, 0).is_none())
+        });
+        let mut flow = Self {
+            touches: BitRows::new(count, shared_count),
+            changes: BitRows::new(count, shared_count),
+            elements: BitRows::default(),
+            writes: BitRows::new(count, code.registers.len()),
+            live: BitRows::new(count, code.registers.len()),
+            accesses: Vec::new(),
+            is_handle: vec![false; code.registers.len()],
+            may_go_back: (0..count as Address).map(|at| may_go_back(code, at)).collect(),
+            has_division,
+            globals_count: code.cells.len() as u32,
+            locks_count: code.locks.len() as u32,
+            conditions_count: code.conditions.len() as u32,
+        };
+        let found = flow.own(code);
+        flow.elements = BitRows::new(count, flow.accesses.len());
+        for (number, at) in found.into_iter().enumerate() {
+            flow.elements.set(at, number as u32);
+        }
+        flow.spread(code);
+        flow.spread_live(code);
+        flow
+    }
+
+    pub(crate) const fn global(&self, global: reweave_lang::GlobalId) -> Shared {
+        global.number()
+    }
+
+    pub(crate) const fn lock(&self, lock: reweave_lang::LockId) -> Shared {
+        self.globals_count + lock.number()
+    }
+
+    pub(crate) const fn atomic(&self) -> Shared {
+        self.globals_count + self.locks_count
+    }
+
+    pub(crate) const fn condition(&self, condition: u32) -> Shared {
+        self.globals_count + self.locks_count + 1 + condition
+    }
+
+    /// The run as a whole: an assumption that fails changes it, a fault touches it.
+    pub(crate) const fn run(&self) -> Shared {
+        self.globals_count + self.locks_count + 1 + self.conditions_count
+    }
+
+    /// Whether a thread that stands at `at` can still access `shared`, or change it.
+    pub(crate) fn reaches(&self, at: Address, shared: Shared, changes_only: bool) -> bool {
+        if changes_only { self.changes.has(at, shared) } else { self.touches.has(at, shared) }
+    }
+
+    /// Which accesses to elements a thread that stands at `at` can still make.
+    pub(crate) fn elements(&self, at: Address) -> &[u64] {
+        self.elements.row(at)
+    }
+
+    /// Whether a thread that stands at `at`, or one that it starts, can still write `register`.
+    pub(crate) fn writes(&self, at: Address, register: Register) -> bool {
+        self.writes.has(at, register)
+    }
+
+    /// The registers that a thread which stands at `at` reads before it writes them.
+    pub(crate) fn live(&self, at: Address) -> &[u64] {
+        self.live.row(at)
+    }
+
+    /// Whether `register` holds a thread.
+    pub(crate) fn is_handle(&self, register: Register) -> bool {
+        self.is_handle[register as usize]
+    }
+
+    /// Whether the step at `at` can lead to an instruction that is not after it, as one step of
+    /// every loop does.
+    pub(crate) fn may_go_back(&self, at: Address) -> bool {
+        self.may_go_back[at as usize]
+    }
+
+    /// Whether the step that `instruction` makes can end its thread by a fault.
+    pub(crate) const fn may_fail(&self, instruction: Instruction) -> bool {
+        self.has_division
+            || matches!(
+                instruction,
+                Instruction::Assert { .. }
+                    | Instruction::Release { .. }
+                    | Instruction::ReleaseAtomic
+                    | Instruction::Wait { .. }
+                    | Instruction::Acquire { lock: CellOf::Element(..) }
+                    | Instruction::Read { cell: CellOf::Element(..), .. }
+                    | Instruction::Write { cell: CellOf::Element(..), .. }
+                    | Instruction::CompareAndSwap { cell: CellOf::Element(..), .. }
+                    | Instruction::FetchAdd { cell: CellOf::Element(..), .. }
+            )
+    }
+
+    /// What each instruction does by itself; returns where the accesses to elements are.
+    fn own(&mut self, code: &Code) -> Vec<Address> {
+        let mut found = Vec::new();
+        for (at, &instruction) in code.instructions.iter().enumerate() {
+            let at = at as Address;
+            if instruction.makes_event() && self.may_fail(instruction) {
+                self.touches.set(at, self.run());
+            }
+            let (shared, changes, is_element) = match instruction {
+                Instruction::Read { cell, .. } => {
+                    (self.cell(cell), false, matches!(cell, CellOf::Element(..)))
+                }
+                Instruction::Write { cell, .. }
+                | Instruction::CompareAndSwap { cell, .. }
+                | Instruction::FetchAdd { cell, .. } => {
+                    (self.cell(cell), true, matches!(cell, CellOf::Element(..)))
+                }
+                Instruction::Acquire { lock } => {
+                    let (CellOf::Single(of) | CellOf::Element(of, _)) = lock;
+                    (self.lock(of), true, matches!(lock, CellOf::Element(..)))
+                }
+                Instruction::AcquireAtomic => (self.atomic(), true, false),
+                Instruction::Wait { condition, .. }
+                | Instruction::Wake { condition }
+                | Instruction::Notify { condition }
+                | Instruction::NotifyAll { condition } => (self.condition(condition), true, false),
+                Instruction::Assume { .. } => (self.run(), true, false),
+                Instruction::Fork { handle: Some(handle), .. } => {
+                    self.is_handle[handle as usize] = true;
+                    continue;
+                }
+                _ => continue,
+            };
+            self.touches.set(at, shared);
+            if changes {
+                self.changes.set(at, shared);
+            }
+            if is_element {
+                let index = code.effects[at as usize].index;
+                self.accesses.push(ElementAccess { shared, changes, index });
+                found.push(at);
+            }
+        }
+        found
+    }
+
+    fn cell(&self, cell: CellOf<reweave_lang::GlobalId>) -> Shared {
+        let (CellOf::Single(of) | CellOf::Element(of, _)) = cell;
+        self.global(of)
+    }
+
+    /// Everything that comes after is reached too.
+    fn spread(&mut self, code: &Code) {
+        for (at, &instruction) in code.instructions.iter().enumerate() {
+            if let Some(register) = instruction.written() {
+                self.writes.set(at as Address, register);
+            }
+        }
+        let mut grows = true;
+        while grows {
+            grows = false;
+            for at in (0..code.instructions.len() as Address).rev() {
+                code.for_each_next(at, true, |next| {
+                    grows |= self.touches.add(at, next);
+                    grows |= self.changes.add(at, next);
+                    grows |= self.elements.add(at, next);
+                    grows |= self.writes.add(at, next);
+                });
+            }
+        }
+    }
+
+    /// A register is live where it is read, and before that up to where it is written.
+    fn spread_live(&mut self, code: &Code) {
+        let count = code.instructions.len();
+        let mut own_writes = BitRows::new(count, code.registers.len());
+        for (at, &instruction) in code.instructions.iter().enumerate() {
+            let at = at as Address;
+            code.for_each_read(instruction, |register| self.live.set(at, register));
+            if let Some(register) = instruction.written() {
+                own_writes.set(at, register);
+            }
+        }
+        let mut grows = true;
+        while grows {
+            grows = false;
+            for at in (0..count as Address).rev() {
+                code.for_each_next(at, false, |next| {
+                    grows |= self.live.add_without(at, next, &own_writes, at);
+                });
+            }
+        }
+    }
+}
+
+/// Whether the step at `at` can lead to an instruction that is not after it.
+fn may_go_back(code: &Code, at: Address) -> bool {
+    if !code.instructions[at as usize].makes_event() {
+        return false;
+    }
+    let mut seen = vec![at];
+    let mut place = 0;
+    while let Some(&here) = seen.get(place) {
+        place += 1;
+        let instruction = code.instructions[here as usize];
+        if here != at && instruction.makes_event() {
+            continue;
+        }
+        if matches!(instruction, Instruction::Return | Instruction::Call { .. }) {
+            return true;
+        }
+        let mut goes_back = false;
+        code.for_each_next(here, false, |next| {
+            if next <= at {
+                goes_back = true;
+            } else if !seen.contains(&next) {
+                seen.push(next);
+            }
+        });
+        if goes_back {
+            return true;
+        }
+    }
+    false
+}
+
+impl Instruction {
+    /// Whether it makes an event, and so is a step of its own.
+    pub(crate) const fn makes_event(self) -> bool {
+        !matches!(
+            self,
+            Self::Unary { .. }
+                | Self::Binary { .. }
+                | Self::Copy { .. }
+                | Self::Jump { .. }
+                | Self::Enter { .. }
+                | Self::Begin { .. }
+                | Self::Call { .. }
+                | Self::Return
+                | Self::CountChildren { .. }
+                | Self::WhileChildren { .. }
+                | Self::Optional { .. }
+                | Self::End
+        )
+    }
+
+    /// The register that it writes.
+    const fn written(self) -> Option<Register> {
+        match self {
+            Self::Unary { to, .. }
+            | Self::Binary { to, .. }
+            | Self::Copy { to, .. }
+            | Self::CountChildren { to }
+            | Self::Let { to, .. }
+            | Self::Read { to, .. }
+            | Self::CompareAndSwap { to, .. }
+            | Self::FetchAdd { to, .. } => Some(to),
+            Self::Fork { handle, .. } => handle,
+            Self::JoinChild { next } => Some(next),
+            _ => None,
+        }
+    }
+}
+
+impl Code {
+    /// Where a thread can go from the instruction at `at`, and what it does on the way there: a
+    /// call goes to what is after it, and through its function; with `starts`, also to what the
+    /// threads that it starts do.
+    fn for_each_next(&self, at: Address, starts: bool, mut visit: impl FnMut(Address)) {
+        match self.instructions[at as usize] {
+            Instruction::Jump { target } => visit(target),
+            Instruction::Branch { otherwise, .. }
+            | Instruction::WhileChildren { otherwise, .. }
+            | Instruction::Optional { otherwise } => {
+                visit(at + 1);
+                visit(otherwise);
+            }
+            Instruction::Call { function } => {
+                visit(self.functions[function.index()]);
+                visit(at + 1);
+            }
+            Instruction::Fork { address, .. } => {
+                visit(at + 1);
+                if starts {
+                    visit(address);
+                }
+            }
+            Instruction::ForkDeclared { thread } => {
+                visit(at + 1);
+                if starts {
+                    visit(self.later[thread as usize].address);
+                }
+            }
+            Instruction::Return | Instruction::End => {}
+            _ => visit(at + 1),
+        }
+    }
+
+    fn for_each_read(&self, instruction: Instruction, mut visit: impl FnMut(Register)) {
+        let mut cell = |element: Option<Register>| element.into_iter().for_each(&mut visit);
+        match instruction {
+            Instruction::Read { cell: of, .. } => cell(of.register()),
+            Instruction::Write { cell: of, from } => {
+                cell(of.register());
+                visit(from);
+            }
+            Instruction::CompareAndSwap { cell: of, old, new, .. } => {
+                cell(of.register());
+                visit(old);
+                visit(new);
+            }
+            Instruction::FetchAdd { cell: of, amount, .. } => {
+                cell(of.register());
+                visit(amount);
+            }
+            Instruction::Acquire { lock }
+            | Instruction::Release { lock }
+            | Instruction::Wait { lock, .. } => cell(lock.register()),
+            Instruction::Unary { of, .. } => visit(of),
+            Instruction::Binary { left, right, .. } => {
+                visit(left);
+                visit(right);
+            }
+            Instruction::Copy { from, .. } | Instruction::Let { from, .. } => visit(from),
+            Instruction::WhileChildren { since, next, .. } => {
+                visit(since);
+                visit(next);
+            }
+            Instruction::Branch { condition, .. }
+            | Instruction::Assert { condition }
+            | Instruction::Assume { condition } => visit(condition),
+            Instruction::Guard { flag } => visit(flag),
+            Instruction::Fork { captured, .. } => {
+                let captured = captured.0 as usize..captured.1 as usize;
+                self.captured[captured].iter().copied().for_each(visit);
+            }
+            Instruction::Join { handle } => visit(handle),
+            Instruction::JoinChild { next } => visit(next),
+            Instruction::Jump { .. }
+            | Instruction::Enter { .. }
+            | Instruction::Begin { .. }
+            | Instruction::Call { .. }
+            | Instruction::Return
+            | Instruction::CountChildren { .. }
+            | Instruction::Optional { .. }
+            | Instruction::AcquireAtomic
+            | Instruction::ReleaseAtomic
+            | Instruction::Wake { .. }
+            | Instruction::Notify { .. }
+            | Instruction::NotifyAll { .. }
+            | Instruction::BeginBlock { .. }
+            | Instruction::EndBlock { .. }
+            | Instruction::ForkDeclared { .. }
+            | Instruction::End => {}
+        }
+    }
+}
+
+impl<I> CellOf<I> {
+    const fn register(&self) -> Option<Register> {
+        match self {
+            Self::Single(_) => None,
+            Self::Element(_, register) => Some(*register),
         }
     }
 }
