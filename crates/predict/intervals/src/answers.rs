@@ -228,7 +228,7 @@ fn finals<D: Domain>(ctp: &Ctp, values: &Values<D>) -> Vec<Final<D>> {
 
 /// What a thread does on every way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Deed {
+enum CertainAction {
     Stores(Slot),
     Forks(ThreadId),
 }
@@ -237,14 +237,14 @@ enum Deed {
 /// known to.
 fn last_values<D: Domain>(ctp: &Ctp, values: &Values<D>) -> IndexVec<Slot, Option<D>> {
     let mut last: IndexVec<Slot, Option<D>> = IndexVec::from_elem(None, ctp.shared_count());
-    let deeds: IndexVec<ThreadId, FxHashSet<Deed>> =
+    let certain: IndexVec<ThreadId, FxHashSet<CertainAction>> =
         ctp.threads.iter().map(|thread| walk(ctp, thread, values, &mut last)).collect();
-    let runs = |thread: ThreadId| surely_runs(ctp, &deeds, thread);
+    let runs = |thread: ThreadId| surely_runs(ctp, &certain, thread);
     for slot in last.ids().collect::<Vec<_>>() {
-        let stores = |(thread, deeds): (ThreadId, &FxHashSet<Deed>)| {
-            deeds.contains(&Deed::Stores(slot)) && runs(thread)
+        let stores = |(thread, certain): (ThreadId, &FxHashSet<CertainAction>)| {
+            certain.contains(&CertainAction::Stores(slot)) && runs(thread)
         };
-        if !deeds.entries().any(stores) {
+        if !certain.entries().any(stores) {
             join_option(&mut last[slot], Some(&D::constant(ctp.initial[slot])));
         }
     }
@@ -252,12 +252,16 @@ fn last_values<D: Domain>(ctp: &Ctp, values: &Values<D>) -> IndexVec<Slot, Optio
 }
 
 /// Whether `thread` is there in every run: nobody forks it, or one that is there does on every way.
-fn surely_runs(ctp: &Ctp, deeds: &IndexVec<ThreadId, FxHashSet<Deed>>, thread: ThreadId) -> bool {
+fn surely_runs(
+    ctp: &Ctp,
+    certain: &IndexVec<ThreadId, FxHashSet<CertainAction>>,
+    thread: ThreadId,
+) -> bool {
     let mut thread = thread;
     // Ancestors are fewer than threads.
     for _ in 0..ctp.threads.len() {
         let Some(parent) = ctp.threads[thread].parent else { return true };
-        if !deeds[parent].contains(&Deed::Forks(thread)) {
+        if !certain[parent].contains(&CertainAction::Forks(thread)) {
             return false;
         }
         thread = parent;
@@ -272,7 +276,7 @@ fn walk<D: Domain>(
     thread: &Thread,
     values: &Values<D>,
     last: &mut IndexVec<Slot, Option<D>>,
-) -> FxHashSet<Deed> {
+) -> FxHashSet<CertainAction> {
     let points = thread.points.start.index()..thread.points.end.index();
     // How many steps that are not looked at yet lead to a point: what is stored from there on can be
     // moved to the last of them.
@@ -282,9 +286,9 @@ fn walk<D: Domain>(
             waiting[step.to.index() - points.start] += 1;
         }
     }
-    let mut stored: Vec<FxHashSet<Deed>> = vec![FxHashSet::default(); points.len()];
+    let mut stored: Vec<FxHashSet<CertainAction>> = vec![FxHashSet::default(); points.len()];
     for point in points.clone().rev() {
-        let mut here: Option<FxHashSet<Deed>> = None;
+        let mut here: Option<FxHashSet<CertainAction>> = None;
         for (id, step) in ctp.steps_from(Point::from_index(point)) {
             let to = step.to.index() - points.start;
             waiting[to] -= 1;
@@ -293,15 +297,15 @@ fn walk<D: Domain>(
                 _ => stored[to].clone(),
             };
             if let Some((slot, _)) = step.store
-                && after.insert(Deed::Stores(slot))
+                && after.insert(CertainAction::Stores(slot))
             {
                 join_option(&mut last[slot], values.steps[id].stored.as_ref());
             }
             if let Action::Fork(child) = step.action {
-                after.insert(Deed::Forks(child));
+                after.insert(CertainAction::Forks(child));
             }
             match &mut here {
-                Some(here) => here.retain(|deed| after.contains(deed)),
+                Some(here) => here.retain(|action| after.contains(action)),
                 None => here = Some(after),
             }
         }

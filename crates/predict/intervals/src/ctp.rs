@@ -149,7 +149,7 @@ impl Ctp {
 
     /// Whether `thread` has one way only.
     #[must_use]
-    pub fn is_straight(&self, thread: ThreadId) -> bool {
+    pub fn is_straight_line(&self, thread: ThreadId) -> bool {
         let Range { start, end } = &self.threads[thread].points;
         (start.index()..end.index()).all(|point| {
             let leaving = &self.leaving[Point::from_index(point)];

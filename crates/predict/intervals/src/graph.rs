@@ -13,7 +13,7 @@ use reweave_trace::{LockId, ThreadId};
 
 use crate::bits;
 use crate::ctp::{Action, Ctp, Point, Step, StepId};
-use crate::lattice::{Lattice, Line, Reach, Station};
+use crate::lattice::{Lattice, Location, Reach, StraightLine};
 use crate::mats::{self, Choice, Dummy, Pair};
 use crate::movers::{self, Strength};
 
@@ -148,13 +148,13 @@ pub fn build(ctp: &Ctp, kind: GraphKind, settings: &Settings) -> Graph {
         GraphKind::Tsg => (Choice::First, Strength::Plain),
         GraphKind::TsgReduced => (Choice::Feasible, Strength::Reduced),
     };
-    let is_straight = ctp
+    let is_straight_line = ctp
         .threads
         .entries()
-        .all(|(thread, data)| !data.points.is_empty() && ctp.is_straight(thread));
+        .all(|(thread, data)| !data.points.is_empty() && ctp.is_straight_line(thread));
     let uses_pairs = match settings.mode {
-        Mode::Paper => is_straight,
-        Mode::Sound => is_straight && is_plain_pair(ctp, &lattice),
+        Mode::Paper => is_straight_line,
+        Mode::Sound => is_straight_line && is_plain_pair(ctp, &lattice),
     };
     if uses_pairs {
         return build_pairs(ctp, &lattice, kind, choice, settings);
@@ -171,8 +171,8 @@ fn is_plain_pair(ctp: &Ctp, lattice: &Lattice) -> bool {
         return false;
     };
     let is_plain = |step: &Step| {
-        let stations = lattice.stations(step.thread);
-        let holds = |lock: LockId| bits::has(stations.held(stations.of(step.from)), lock.index());
+        let locations = lattice.locations(step.thread);
+        let holds = |lock: LockId| bits::has(locations.held(locations.of(step.from)), lock.index());
         match step.action {
             Action::Local | Action::Read(_) | Action::Write(_) | Action::Update(_) => true,
             Action::Acquire(lock) => !holds(lock),
@@ -192,7 +192,7 @@ fn access_points(ctp: &Ctp, lattice: &Lattice, mode: Mode) -> IndexVec<Point, bo
         if points.is_empty() {
             continue;
         }
-        if !ctp.is_straight(thread) {
+        if !ctp.is_straight_line(thread) {
             is_node[points.start] = true;
             for (_, step) in ctp.steps_of(thread) {
                 let is_end = ctp.steps_from(step.to).next().is_none();
@@ -200,7 +200,7 @@ fn access_points(ctp: &Ctp, lattice: &Lattice, mode: Mode) -> IndexVec<Point, bo
             }
             continue;
         }
-        let line = Line::new(ctp, lattice.stations(thread), thread);
+        let line = StraightLine::new(ctp, lattice.locations(thread), thread);
         line.points.iter().for_each(|&point| is_node[point] = true);
         // What follows the last access may fail after others saw that one.
         let last = line.accesses.last().map(|&last| ctp.steps[last]);
@@ -247,7 +247,7 @@ fn is_only_ordered(ctp: &Ctp, lattice: &Lattice, first: ThreadId, second: Thread
     let is_related = lattice.child_towards(first, second).is_some()
         || lattice.child_towards(second, first).is_some();
     let reach = lattice.reach(first, second);
-    let (rows, columns) = (lattice.stations(first), lattice.stations(second));
+    let (rows, columns) = (lattice.locations(first), lattice.locations(second));
     is_related
         && !ctp.steps_of(first).any(|(_, left)| {
             ctp.steps_of(second).any(|(_, right)| {
@@ -261,8 +261,9 @@ fn is_only_ordered(ctp: &Ctp, lattice: &Lattice, first: ThreadId, second: Thread
 fn orders(ctp: &Ctp, lattice: &Lattice) -> Vec<(Point, Point)> {
     let mut orders = Vec::new();
     for thread in ctp.threads.ids() {
-        let line =
-            ctp.is_straight(thread).then(|| Line::new(ctp, lattice.stations(thread), thread));
+        let line = ctp
+            .is_straight_line(thread)
+            .then(|| StraightLine::new(ctp, lattice.locations(thread), thread));
         for (id, step) in ctp.steps_of(thread) {
             let (Action::Fork(child) | Action::Join(child)) = step.action else { continue };
             let position = line.as_ref().and_then(|line| {
@@ -400,8 +401,11 @@ fn build_pairs(
     choice: Choice,
     settings: &Settings,
 ) -> Graph {
-    let lines: IndexVec<ThreadId, Line> =
-        ctp.threads.ids().map(|thread| Line::new(ctp, lattice.stations(thread), thread)).collect();
+    let lines: IndexVec<ThreadId, StraightLine> = ctp
+        .threads
+        .ids()
+        .map(|thread| StraightLine::new(ctp, lattice.locations(thread), thread))
+        .collect();
     let mut is_node = IndexVec::from_elem(false, ctp.leaving.len());
     for line in lines.iter() {
         is_node[line.points[0]] = true;
@@ -457,7 +461,7 @@ fn build_pairs(
     graph
 }
 
-fn point(line: &Line, position: usize) -> Point {
+fn point(line: &StraightLine, position: usize) -> Point {
     line.points[position.min(line.end())]
 }
 
@@ -490,11 +494,11 @@ fn stops(ctp: &Ctp, graph: &Graph, rules: &Switches<'_>) -> Vec<Stop> {
 /// What the rules ask of a node.
 struct Facts<'a> {
     thread: ThreadId,
-    station: Station,
+    location: Location,
     /// From where the thread comes to the node.
-    arrivals: &'a [Station],
+    arrivals: &'a [Location],
     /// Where it goes from there.
-    successors: Vec<Station>,
+    successors: Vec<Location>,
     is_entry: bool,
     is_end: bool,
     /// The entry of a forked thread: it is kept as a target even if the thread cannot go on at
@@ -523,14 +527,14 @@ struct Switches<'a> {
 impl<'a> Switches<'a> {
     fn new(ctp: &Ctp, lattice: &'a Lattice, rule: Rule, nodes: &IndexVec<NodeId, Node>) -> Self {
         let facts = nodes.iter().map(|&Node { thread, point }| {
-            let stations = lattice.stations(thread);
-            let station = stations.of(point);
+            let locations = lattice.locations(thread);
+            let location = locations.of(point);
             let is_entry = point == ctp.threads[thread].points.start;
             Facts {
                 thread,
-                station,
-                arrivals: stations.arrivals(point),
-                successors: stations.moves(station).iter().map(|next| next.to).collect(),
+                location,
+                arrivals: locations.arrivals(point),
+                successors: locations.moves(location).iter().map(|next| next.to).collect(),
                 is_entry,
                 is_end: ctp.steps_from(point).next().is_none(),
                 is_forked: is_entry && lattice.is_forked(thread),
@@ -573,9 +577,11 @@ impl<'a> Switches<'a> {
     /// Whether a thread that stops at `point` can be passed over for `to`.
     fn resumes(&self, thread: ThreadId, point: Point, to: NodeId) -> bool {
         let target = &self.facts[to];
-        let station = self.lattice.stations(thread).of(point);
+        let location = self.lattice.locations(thread).of(point);
         let reach = self.lattice.reach(thread, target.thread);
-        !target.is_end && reach.has(station, target.station) && target.can_leave(reach.row(station))
+        !target.is_end
+            && reach.has(location, target.location)
+            && target.can_leave(reach.row(location))
     }
 }
 
@@ -602,19 +608,19 @@ impl<'a> Passage<'a> {
         if from.is_entry || to.is_end {
             return false;
         }
-        let is_together = self.reach.has(from.station, to.station);
+        let is_together = self.reach.has(from.location, to.location);
         match self.switches.rule {
             Rule::Lattice => {
-                let row = self.reach.row(from.station);
+                let row = self.reach.row(from.location);
                 is_together
                     && (from.arrivals.is_empty()
-                        || from.arrivals.iter().any(|&place| self.reach.has(place, to.station)))
+                        || from.arrivals.iter().any(|&place| self.reach.has(place, to.location)))
                     && (to.is_forked || to.can_leave(row))
             }
             Rule::Lockset => {
                 let lattice = self.switches.lattice;
-                let held = lattice.stations(from.thread).held(from.station);
-                let also_held = lattice.stations(to.thread).held(to.station);
+                let held = lattice.locations(from.thread).held(from.location);
+                let also_held = lattice.locations(to.thread).held(to.location);
                 (is_together || !self.is_related) && !bits::meet(held, also_held)
             }
         }

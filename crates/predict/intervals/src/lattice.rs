@@ -6,13 +6,13 @@
 //! forked thread does not leave its entry before the fork, and a join waits for the other's end.
 //!
 //! Steps that nobody notices are contracted first: a point whose only step is [`Action::Local`]
-//! is the same [`Station`] as the point where that leads.
+//! is the same [`Location`] as the point where that leads.
 //!
 //! The answer errs to one side: a pair that some interleaving comes to is always among the
 //! reachable ones. Guards, third threads and values are not looked at, and where the ways to a
 //! point disagree, only locks that all of them hold are said to be held there.
 //!
-//! For two threads of m and n stations it takes O(m·n) time and 2·m·n bits.
+//! For two threads of m and n locations it takes O(m·n) time and 2·m·n bits.
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::{LockId, ThreadId};
@@ -22,30 +22,30 @@ use crate::ctp::{Action, Ctp, Point, StepId};
 
 reweave_base::id! {
     /// Points of a thread that differ in steps that nobody notices.
-    pub struct Station;
+    pub struct Location;
 }
 
-/// A step between stations.
+/// A step between locations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
     /// Where it leads.
-    pub to: Station,
+    pub to: Location,
     /// What it does.
     pub action: Action,
 }
 
-/// The stations of a thread.
+/// The locations of a thread.
 #[derive(Clone, Debug)]
-pub struct Stations {
+pub struct Locations {
     first_point: usize,
-    of: Vec<Station>,
-    moves: IndexVec<Station, Vec<Move>>,
-    arrivals: Vec<Vec<Station>>,
+    of: Vec<Location>,
+    moves: IndexVec<Location, Vec<Move>>,
+    arrivals: Vec<Vec<Location>>,
     held: BitRows,
     may_hold: BitRows,
 }
 
-impl Stations {
+impl Locations {
     /// Contracts the points of `thread`.
     #[must_use]
     pub fn new(ctp: &Ctp, thread: ThreadId) -> Self {
@@ -54,7 +54,7 @@ impl Stations {
         let count = points.end.index() - first_point;
         let point = |index: usize| Point::from_index(first_point + index);
 
-        // The last point of each station, found from behind since steps lead forward.
+        // The last point of each location, found from behind since steps lead forward.
         let mut last: Vec<usize> = (0..count).collect();
         for index in (0..count).rev() {
             let mut steps = ctp.steps_from(point(index));
@@ -65,12 +65,12 @@ impl Stations {
             }
         }
         let mut number = vec![None; count];
-        let mut moves: IndexVec<Station, Vec<Move>> = IndexVec::new();
+        let mut moves: IndexVec<Location, Vec<Move>> = IndexVec::new();
         for index in (0..count).filter(|&index| last[index] == index) {
             number[index] = Some(moves.push(Vec::new()));
         }
-        let of: Vec<Station> =
-            last.iter().map(|&last| number[last].expect("a last point has a station")).collect();
+        let of: Vec<Location> =
+            last.iter().map(|&last| number[last].expect("a last point has a location")).collect();
         for index in (0..count).filter(|&index| last[index] == index) {
             moves[of[index]] = ctp
                 .steps_from(point(index))
@@ -97,67 +97,67 @@ impl Stations {
         self.moves.is_empty()
     }
 
-    /// The station of `point`, which must be of this thread.
+    /// The location of `point`, which must be of this thread.
     #[inline]
     #[must_use]
-    pub fn of(&self, point: Point) -> Station {
+    pub fn of(&self, point: Point) -> Location {
         self.of[point.index() - self.first_point]
     }
 
-    /// The steps from `station`.
+    /// The steps from `location`.
     #[must_use]
-    pub fn moves(&self, station: Station) -> &[Move] {
-        &self.moves[station]
+    pub fn moves(&self, location: Location) -> &[Move] {
+        &self.moves[location]
     }
 
-    /// Whether the thread ends at `station`.
+    /// Whether the thread ends at `location`.
     #[inline]
     #[must_use]
-    pub fn is_end(&self, station: Station) -> bool {
-        self.moves[station].is_empty()
+    pub fn is_end(&self, location: Location) -> bool {
+        self.moves[location].is_empty()
     }
 
-    /// From where a step that leaves its station comes to `point`, or to a point from which only
+    /// From where a step that leaves its location comes to `point`, or to a point from which only
     /// steps that nobody notices lead to it.
     #[must_use]
-    pub fn arrivals(&self, point: Point) -> &[Station] {
+    pub fn arrivals(&self, point: Point) -> &[Location] {
         &self.arrivals[point.index() - self.first_point]
     }
 
-    /// The locks held at `station`, one bit each.
+    /// The locks held at `location`, one bit each.
     #[inline]
     #[must_use]
-    pub fn held(&self, station: Station) -> &[u64] {
-        self.held.row(station.index())
+    pub fn held(&self, location: Location) -> &[u64] {
+        self.held.row(location.index())
     }
 
-    /// For each lock the stations at which some way holds it, one bit each.
+    /// For each lock the locations at which some way holds it, one bit each.
     #[inline]
     #[must_use]
     pub fn may_hold(&self, lock: LockId) -> &[u64] {
         self.may_hold.row(lock.index())
     }
 
-    fn holds(&self, station: Station, lock: LockId) -> bool {
-        self.held.has(station.index(), lock.index())
+    fn holds(&self, location: Location, lock: LockId) -> bool {
+        self.held.has(location.index(), lock.index())
     }
 
-    /// The stations that the thread can be at after it forked `child`.
+    /// The locations that the thread can be at after it forked `child`.
     fn after_fork(&self, child: ThreadId) -> Vec<bool> {
         let mut after = vec![false; self.len()];
-        for (station, moves) in self.moves.entries() {
+        for (location, moves) in self.moves.entries() {
             for next in moves {
                 after[next.to.index()] |=
-                    after[station.index()] || next.action == Action::Fork(child);
+                    after[location.index()] || next.action == Action::Fork(child);
             }
         }
         after
     }
 }
 
-fn arrivals(ctp: &Ctp, thread: ThreadId, of: &[Station]) -> Vec<Vec<Station>> {
+fn arrivals(ctp: &Ctp, thread: ThreadId, of: &[Location]) -> Vec<Vec<Location>> {
     let first_point = ctp.threads[thread].points.start.index();
-    let mut arrivals: Vec<Vec<Station>> = vec![Vec::new(); of.len()];
+    let mut arrivals: Vec<Vec<Location>> = vec![Vec::new(); of.len()];
     for (_, step) in ctp.steps_of(thread) {
         let (from, to) = (step.from.index() - first_point, step.to.index() - first_point);
         let more = if of[from] == of[to] { arrivals[from].clone() } else { vec![of[from]] };
@@ -168,9 +168,14 @@ fn arrivals(ctp: &Ctp, thread: ThreadId, of: &[Station]) -> Vec<Vec<Station>> {
     arrivals
 }
 
-/// For each station the locks that every way to its end holds, and for each lock the stations that
+/// For each location the locks that every way to its end holds, and for each lock the locations that
 /// some way holds it at.
-fn held(ctp: &Ctp, thread: ThreadId, of: &[Station], stations_count: usize) -> (BitRows, BitRows) {
+fn held(
+    ctp: &Ctp,
+    thread: ThreadId,
+    of: &[Location],
+    locations_count: usize,
+) -> (BitRows, BitRows) {
     let locks_count = ctp.names.locks.len();
     let first_point = ctp.threads[thread].points.start.index();
     let mut every = BitRows::new(of.len(), locks_count);
@@ -196,14 +201,14 @@ fn held(ctp: &Ctp, thread: ThreadId, of: &[Station], stations_count: usize) -> (
         }
         is_known[to] = true;
     }
-    // The last point of a station comes after the others, and has the locks of all ways to it.
-    let mut held = BitRows::new(stations_count, locks_count);
-    let mut may_hold = BitRows::new(locks_count, stations_count);
-    for (index, station) in of.iter().enumerate() {
-        held.row_mut(station.index()).copy_from_slice(every.row(index));
+    // The last point of a location comes after the others, and has the locks of all ways to it.
+    let mut held = BitRows::new(locations_count, locks_count);
+    let mut may_hold = BitRows::new(locks_count, locations_count);
+    for (index, location) in of.iter().enumerate() {
+        held.row_mut(location.index()).copy_from_slice(every.row(index));
         let mut start = 0;
         while let Some(lock) = some.first_from(index, start) {
-            may_hold.set(lock, station.index());
+            may_hold.set(lock, location.index());
             start = lock + 1;
         }
     }
@@ -224,7 +229,7 @@ fn change(locks: &mut [u64], action: Action) {
     }
 }
 
-/// The pairs of stations of two threads that are reachable, from the first thread's side.
+/// The pairs of locations of two threads that are reachable, from the first thread's side.
 #[derive(Clone, Copy, Debug)]
 pub struct Reach<'a> {
     rows: &'a BitRows,
@@ -234,14 +239,14 @@ impl<'a> Reach<'a> {
     /// Whether the first thread can be at `first` while the second is at `second`.
     #[inline]
     #[must_use]
-    pub fn has(self, first: Station, second: Station) -> bool {
+    pub fn has(self, first: Location, second: Location) -> bool {
         self.rows.has(first.index(), second.index())
     }
 
-    /// The stations that the second thread can be at while the first is at `first`, one bit each.
+    /// The locations that the second thread can be at while the first is at `first`, one bit each.
     #[inline]
     #[must_use]
-    pub fn row(self, first: Station) -> &'a [u64] {
+    pub fn row(self, first: Location) -> &'a [u64] {
         self.rows.row(first.index())
     }
 }
@@ -249,7 +254,7 @@ impl<'a> Reach<'a> {
 /// The reachable control pairs of all pairs of threads.
 #[derive(Clone, Debug)]
 pub struct Lattice {
-    stations: IndexVec<ThreadId, Stations>,
+    locations: IndexVec<ThreadId, Locations>,
     is_forked: IndexVec<ThreadId, bool>,
     forkers: IndexVec<ThreadId, Option<ThreadId>>,
     pairs: Vec<[BitRows; 2]>,
@@ -259,10 +264,10 @@ impl Lattice {
     /// Explores the pairs of threads of `ctp`.
     #[must_use]
     pub fn new(ctp: &Ctp) -> Self {
-        let stations: IndexVec<ThreadId, Stations> =
-            ctp.threads.ids().map(|thread| Stations::new(ctp, thread)).collect();
+        let locations: IndexVec<ThreadId, Locations> =
+            ctp.threads.ids().map(|thread| Locations::new(ctp, thread)).collect();
         let (is_forked, forkers) = forkers(ctp);
-        let mut lattice = Self { stations, is_forked, forkers, pairs: Vec::new() };
+        let mut lattice = Self { locations, is_forked, forkers, pairs: Vec::new() };
         for second in ctp.threads.ids() {
             for first in ctp.threads.ids().take(second.index()) {
                 let pair = lattice.explore(first, second);
@@ -272,14 +277,14 @@ impl Lattice {
         lattice
     }
 
-    /// The stations of `thread`.
+    /// The locations of `thread`.
     #[inline]
     #[must_use]
-    pub fn stations(&self, thread: ThreadId) -> &Stations {
-        &self.stations[thread]
+    pub fn locations(&self, thread: ThreadId) -> &Locations {
+        &self.locations[thread]
     }
 
-    /// Which pairs of stations of two different threads are reachable.
+    /// Which pairs of locations of two different threads are reachable.
     ///
     /// # Panics
     /// If they are the same.
@@ -312,24 +317,24 @@ impl Lattice {
         None
     }
 
-    /// Whether `thread` may take a step with `action` from `station` while `other` is at `place`,
+    /// Whether `thread` may take a step with `action` from `location` while `other` is at `place`,
     /// as far as the two are concerned; `may_start` says that the fork is not missing.
     fn is_allowed(
         &self,
-        step: (ThreadId, Station, Action),
-        other: (ThreadId, Station),
+        step: (ThreadId, Location, Action),
+        other: (ThreadId, Location),
         may_start: Option<&[bool]>,
     ) -> bool {
-        let (thread, station, action) = step;
+        let (thread, location, action) = step;
         let (other, place) = other;
-        if station.index() == self.entry(thread).index()
+        if location.index() == self.entry(thread).index()
             && may_start.is_some_and(|after| !after[place.index()])
         {
             return false;
         }
         match action {
-            Action::Acquire(lock) => !self.stations[other].holds(place, lock),
-            Action::Join(child) if child == other => self.stations[other].is_end(place),
+            Action::Acquire(lock) => !self.locations[other].holds(place, lock),
+            Action::Join(child) if child == other => self.locations[other].is_end(place),
             Action::Local
             | Action::Read(_)
             | Action::Write(_)
@@ -340,18 +345,18 @@ impl Lattice {
         }
     }
 
-    fn entry(&self, thread: ThreadId) -> Station {
-        self.stations[thread].of[0]
+    fn entry(&self, thread: ThreadId) -> Location {
+        self.locations[thread].of[0]
     }
 
-    /// The stations of `ancestor` with which `thread` may have started, if that forks it.
+    /// The locations of `ancestor` with which `thread` may have started, if that forks it.
     pub(crate) fn after_fork(&self, ancestor: ThreadId, thread: ThreadId) -> Option<Vec<bool>> {
         let child = self.child_towards(ancestor, thread)?;
-        Some(self.stations[ancestor].after_fork(child))
+        Some(self.locations[ancestor].after_fork(child))
     }
 
     fn explore(&self, first: ThreadId, second: ThreadId) -> [BitRows; 2] {
-        let (rows, columns) = (&self.stations[first], &self.stations[second]);
+        let (rows, columns) = (&self.locations[first], &self.locations[second]);
         let mut reached =
             [BitRows::new(rows.len(), columns.len()), BitRows::new(columns.len(), rows.len())];
         if rows.is_empty() || columns.is_empty() {
@@ -363,7 +368,7 @@ impl Lattice {
         for row in rows.moves.ids() {
             let mut column = 0;
             while let Some(index) = reached[0].first_from(row.index(), column) {
-                let place = Station::from_index(index);
+                let place = Location::from_index(index);
                 reached[1].set(index, row.index());
                 for next in rows.moves(row) {
                     let step = (first, row, next.action);
@@ -387,8 +392,8 @@ impl Lattice {
     /// ended.
     #[must_use]
     pub fn has_deadlock(&self, first: ThreadId, second: ThreadId) -> bool {
-        let (reach, rows) = (self.reach(first, second), &self.stations[first]);
-        let columns = &self.stations[second];
+        let (reach, rows) = (self.reach(first, second), &self.locations[first]);
+        let columns = &self.locations[second];
         let goes_on = |row, column| {
             rows.moves(row).iter().any(|next| reach.has(next.to, column))
                 || columns.moves(column).iter().any(|next| reach.has(row, next.to))
@@ -423,18 +428,18 @@ fn forkers(ctp: &Ctp) -> (IndexVec<ThreadId, bool>, IndexVec<ThreadId, Option<Th
 /// A *position* is a number of accesses made. Other steps belong to the access that follows, and
 /// those at the end to the last one; a thread that has no other has them as its only access.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct StraightLine {
     /// The accesses, in order.
     pub accesses: Vec<StepId>,
     /// The point of each position, one more than accesses.
     pub points: Vec<Point>,
-    stations: Vec<Station>,
+    locations: Vec<Location>,
 }
 
-impl Line {
-    /// The line of `thread`, which must have one way only and the given stations.
+impl StraightLine {
+    /// The line of `thread`, which must have one way only and the given locations.
     #[must_use]
-    pub fn new(ctp: &Ctp, stations: &Stations, thread: ThreadId) -> Self {
+    pub fn new(ctp: &Ctp, locations: &Locations, thread: ThreadId) -> Self {
         let entry = ctp.threads[thread].points.start;
         let mut points = vec![entry];
         let mut accesses = Vec::new();
@@ -455,8 +460,8 @@ impl Line {
         if let Some(last) = points.last_mut() {
             *last = end;
         }
-        let stations = points.iter().map(|&point| stations.of(point)).collect();
-        Self { accesses, points, stations }
+        let locations = points.iter().map(|&point| locations.of(point)).collect();
+        Self { accesses, points, locations }
     }
 
     /// The last position.
@@ -465,9 +470,9 @@ impl Line {
         self.accesses.len()
     }
 
-    /// The station of `position`; positions past the end are at the end.
+    /// The location of `position`; positions past the end are at the end.
     #[must_use]
-    pub fn station(&self, position: usize) -> Station {
-        self.stations[position.min(self.end())]
+    pub fn location(&self, position: usize) -> Location {
+        self.locations[position.min(self.end())]
     }
 }

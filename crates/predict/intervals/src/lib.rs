@@ -8,8 +8,8 @@
 //! can be at together ([`lattice`]). A [`mod@graph`] has these points, the transactions between them
 //! and the switches that are needed. Along it sets of values ([`domain`]) are propagated
 //! ([`mod@propagate`], [`lookahead`]), measured ([`metric`]) and asked ([`mod@answers`]);
-//! [`mod@analyse`] does all of that. What ranges leave open [`symbolic`] searches for, and [`mod@calm`]
-//! makes what it finds readable.
+//! [`mod@analyse`] does all of that. What ranges leave open [`symbolic`] searches for; a [`schedule`]
+//! that it finds is executed and gets few context switches.
 //!
 //! Sound in the default mode: every value of every interleaving, complete or not, is in its range,
 //! whatever an assertion is said to be is true, and a schedule was executed before it is shown. Not
@@ -42,7 +42,6 @@
 pub mod analyse;
 pub mod answers;
 mod bits;
-pub mod calm;
 pub mod ctp;
 pub mod domain;
 pub mod evaluate;
@@ -52,5 +51,6 @@ pub mod lookahead;
 pub mod mats;
 pub mod movers;
 pub mod propagate;
+pub mod schedule;
 pub mod symbolic;
 pub mod terms;

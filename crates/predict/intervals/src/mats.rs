@@ -28,7 +28,7 @@ use reweave_trace::{LockId, ThreadId, VarId};
 
 use crate::bits::{self, BitRows};
 use crate::ctp::{Action, Ctp, StepId};
-use crate::lattice::{Lattice, Line};
+use crate::lattice::{Lattice, StraightLine};
 
 /// Whether the last accesses of two threads are made to depend on each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl Pair {
         ctp: &Ctp,
         lattice: &Lattice,
         threads: (ThreadId, ThreadId),
-        lines: (&Line, &Line),
+        lines: (&StraightLine, &StraightLine),
         dummy: Dummy,
     ) -> Self {
         let plain = Self::build(ctp, lattice, threads, lines, false);
@@ -122,7 +122,7 @@ impl Pair {
         ctp: &Ctp,
         lattice: &Lattice,
         threads: (ThreadId, ThreadId),
-        lines: (&Line, &Line),
+        lines: (&StraightLine, &StraightLine),
         has_dummy: bool,
     ) -> Self {
         let more = usize::from(has_dummy);
@@ -207,15 +207,15 @@ impl Pair {
 fn reach(
     lattice: &Lattice,
     threads: (ThreadId, ThreadId),
-    lines: (&Line, &Line),
+    lines: (&StraightLine, &StraightLine),
     ends: (usize, usize),
 ) -> BitRows {
     let pairs = lattice.reach(threads.1, threads.0);
     let mut reach = BitRows::new(ends.1 + 1, ends.0 + 1);
     for second in 0..=ends.1 {
-        let row = pairs.row(lines.1.station(second));
+        let row = pairs.row(lines.1.location(second));
         for first in 0..=ends.0 {
-            if bits::has(row, lines.0.station(first).index()) {
+            if bits::has(row, lines.0.location(first).index()) {
                 reach.set(second, first);
             }
         }
@@ -227,27 +227,27 @@ fn reach(
 fn blocked(
     lattice: &Lattice,
     (first, second): (ThreadId, ThreadId),
-    (line, ends): (&Line, (usize, usize)),
+    (line, ends): (&StraightLine, (usize, usize)),
     masks: &Masks,
 ) -> BitRows {
-    let stations = lattice.stations(second);
+    let locations = lattice.locations(second);
     let may_start = lattice.after_fork(second, first);
     let mut blocked = BitRows::new(ends.1 + 1, ends.0);
     for position in 0..=ends.1 {
-        let station = line.station(position);
+        let location = line.location(position);
         let mut lock = 0;
-        while let Some(index) = bits::first_from(stations.held(station), lock) {
+        while let Some(index) = bits::first_from(locations.held(location), lock) {
             if let Some(mask) = masks.acquires.get(&LockId::from_index(index)) {
                 bits::unite(blocked.row_mut(position), mask);
             }
             lock = index + 1;
         }
-        if !stations.is_end(station)
+        if !locations.is_end(location)
             && let Some(mask) = masks.joins.get(&second)
         {
             bits::unite(blocked.row_mut(position), mask);
         }
-        if ends.0 > 0 && may_start.as_ref().is_some_and(|after| !after[station.index()]) {
+        if ends.0 > 0 && may_start.as_ref().is_some_and(|after| !after[location.index()]) {
             blocked.set(position, 0);
         }
     }

@@ -91,8 +91,8 @@ pub fn movers(ctp: &Ctp, lattice: &Lattice, strength: Strength) -> IndexVec<Step
         others.iter().any(|&other| can_meet(lattice, step, &ctp.steps[other], at_end))
     };
     let is_held = |step: &Step, lock: LockId| {
-        let stations = lattice.stations(step.thread);
-        bits::has(stations.held(stations.of(step.from)), lock.index())
+        let locations = lattice.locations(step.thread);
+        bits::has(locations.held(locations.of(step.from)), lock.index())
     };
     let at_end = strength == Strength::Plain;
     let mover = |step: &Step| match step.action {
@@ -123,7 +123,7 @@ fn can_meet(lattice: &Lattice, step: &Step, other: &Step, at_end: bool) -> bool 
     if step.thread == other.thread || !is_conflict(step.action, other.action) {
         return false;
     }
-    let (own, others) = (lattice.stations(step.thread), lattice.stations(other.thread));
+    let (own, others) = (lattice.locations(step.thread), lattice.locations(other.thread));
     let reach = lattice.reach(step.thread, other.thread);
     reach.has(own.of(step.to), others.of(other.to))
         && (at_end || reach.has(own.of(step.from), others.of(other.from)))
@@ -131,13 +131,13 @@ fn can_meet(lattice: &Lattice, step: &Step, other: &Step, at_end: bool) -> bool 
 
 /// Whether a thread may hold `lock` when `step` is about to take it; its own would wait for ever.
 fn may_wait(ctp: &Ctp, lattice: &Lattice, step: &Step, lock: LockId) -> bool {
-    let station = lattice.stations(step.thread).of(step.from);
+    let location = lattice.locations(step.thread).of(step.from);
     ctp.threads.ids().any(|other| {
-        let holding = lattice.stations(other).may_hold(lock);
+        let holding = lattice.locations(other).may_hold(lock);
         if other == step.thread {
-            bits::has(holding, station.index())
+            bits::has(holding, location.index())
         } else {
-            bits::meet(lattice.reach(step.thread, other).row(station), holding)
+            bits::meet(lattice.reach(step.thread, other).row(location), holding)
         }
     })
 }

@@ -4,7 +4,7 @@
 //! interrupts. Which steps are taken, which of two units of different threads comes first, and
 //! which write a read sees are choices; values are vectors of bits, as wide as [`Widths`] says,
 //! that circuits compute from what reads saw. A satisfying assignment is a schedule
-//! ([`model`]), and it is executed on plain numbers before anyone is told of it.
+//! (see [`crate::schedule`]), and it is executed on plain numbers before it is reported.
 //!
 //! An interleaving need not be complete: a thread may stop at the end of a unit, and inside one
 //! before a step that might not be possible (a guard, a division, a lock to take, a thread to wait
@@ -26,7 +26,6 @@
 
 mod circuits;
 mod encode;
-pub mod model;
 mod plan;
 
 use reweave_base::IndexVec;
@@ -34,12 +33,12 @@ use reweave_solver::{Engine, Outcome, Solver};
 
 use self::circuits::Circuits;
 use self::encode::Encoder;
-use self::model::replay;
 use self::plan::{Plan, UnitId};
 use crate::ctp::{Ctp, Point, StepId};
 use crate::domain::Domain;
 use crate::graph::{Graph, Transaction};
 use crate::propagate::Values;
+use crate::schedule::replay;
 use crate::symbolic::circuits::Gates;
 use crate::symbolic::plan::Order;
 

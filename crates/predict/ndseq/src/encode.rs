@@ -2,7 +2,7 @@
 //!
 //! Variables, each true if:
 //! - an *event* is irrelevant (X_e), or a junction's sources may be;
-//! - a *placement* is chosen (X_s), with a wish that it is not;
+//! - a *placement* is chosen (X_s), with a soft literal that it is not;
 //! - a *stretch*, an execution of a placement, is skipped (X_Es);
 //! - an *instance* of a statement is wholly irrelevant, or lies inside a stretch that is skipped;
 //! - a *statement* is exempt: its events may be irrelevant without being enclosed.
@@ -28,7 +28,7 @@
 //!
 //! Linear in the cone, but for the stretches: there are quadratically many in the length of a
 //! block, and cubically many literals that say what each encloses. They are counted (see
-//! [`effort`](crate::effort)); when there are too many the encoding stays as it is, incomplete, and
+//! `StepBudget`); when there are too many the encoding stays as it is, incomplete, and
 //! must not be solved any more.
 
 use std::collections::BTreeMap;
@@ -37,14 +37,12 @@ use reweave_base::{CsrTable, FxHashMap, FxHashSet, IndexVec};
 use reweave_solver::{Lit, Solver};
 use reweave_trace::{InstanceId, StaticBlockId};
 
-use crate::candidates::Candidates;
-use crate::effort::{Effort, VARIABLE};
 use crate::events::NodeId;
 use crate::infer::Settings;
 use crate::placement::Placement;
+use crate::relevant::forced;
 use crate::run::Run;
 use crate::scopes::ExecutionId;
-use crate::slice::forced;
 
 /// A statement: its block and its position there.
 pub(crate) type Statement = (StaticBlockId, u32);
@@ -58,7 +56,7 @@ pub(crate) struct Encoding {
     tables: Vec<Table>,
     candidates: Candidates,
     own: FxHashSet<Placement>,
-    effort: Effort,
+    budget: StepBudget,
     placements: BTreeMap<Placement, Lit>,
     exemptions: BTreeMap<Statement, Lit>,
     covers: bool,
@@ -115,14 +113,14 @@ impl Encoding {
                 Table::new(run, is_kept, is_live.clone(), settings.grouping)
             })
             .collect();
-        let mut effort = Effort::new(settings.encoding_max);
+        let mut budget = StepBudget::new(settings.encoding_max);
         let blocked = tables.iter().map(|table| &table.is_blocked);
-        let candidates = Candidates::new(runs.iter().zip(blocked), own, &mut effort);
+        let candidates = Candidates::new(runs.iter().zip(blocked), own, &mut budget);
         Self {
             tables,
             candidates,
             own: own.iter().copied().collect(),
-            effort,
+            budget,
             placements: BTreeMap::new(),
             exemptions: BTreeMap::new(),
             covers: false,
@@ -139,7 +137,7 @@ impl Encoding {
 
     /// Whether it took more steps than it may: then clauses are missing.
     pub(crate) const fn is_exhausted(&self) -> bool {
-        self.effort.is_exhausted()
+        self.budget.is_exhausted()
     }
 
     /// Whether `node` is kept whatever is enclosed.
@@ -329,13 +327,13 @@ impl Encoding {
         let first_min = before.map_or(0, |index| scopes.position(members[index]) + 1);
         let last_max = after.map_or(statements, |index| scopes.position(members[index]));
         let looked_at = after.unwrap_or(members.len()) - before.unwrap_or(0);
-        self.effort.spend(looked_at as u64 + u64::from(position - first_min));
+        self.budget.spend(looked_at as u64 + u64::from(position - first_min));
         let mut clause = vec![!self.enclosed(run, instance, solver)];
         for first in first_min..=position {
             let last: Vec<u32> =
                 self.candidates.last_statements(block, first, (position, last_max)).collect();
             for last in last {
-                if !self.effort.spend(1) {
+                if !self.budget.spend(1) {
                     return;
                 }
                 let placement = Placement { block, first, last };
@@ -413,7 +411,7 @@ impl Encoding {
         if let Some(&literal) = self.tables[run].stretches.get(&(execution, placement)) {
             return literal;
         }
-        self.effort.spend(VARIABLE);
+        self.budget.spend(VARIABLE);
         let literal = solver.variable();
         self.tables[run].stretches.insert((execution, placement), literal);
         if !self.own.contains(&placement) {
@@ -452,9 +450,9 @@ impl Encoding {
                 fresh.push(member);
             }
         }
-        self.effort.spend(looked_at as u64);
+        self.budget.spend(looked_at as u64);
         for member in fresh.into_iter().rev() {
-            self.effort.spend(VARIABLE);
+            self.budget.spend(VARIABLE);
             let first = self.irrelevant(run, member, solver);
             let both = match literal {
                 None => first,
@@ -549,4 +547,231 @@ fn outermost_free(
         }
     }
     outermost
+}
+
+// Candidates: the placements that can be part of a best specification.
+//
+// Any neighbouring statements of a block might be enclosed. But a placement is of no use unless
+// some execution of it can be skipped as a whole, holding no event that is kept whatever is
+// enclosed, and has a branch in it: all that an `if (*)` does is to make branches irrelevant.
+//
+// Executions of a block that look alike are looked at once. For each first statement the last
+// ones are kept as intervals, since a block of n statements may have n²/2 candidates. Linear in
+// the run, and for each block its length times the number of ways in which its executions differ;
+// that part is counted against the budget.
+
+/// Statements of a block, from the first to before the second.
+type Interval = (u32, u32);
+
+/// The placements that may be chosen or are there anyway.
+#[derive(Debug, Default)]
+struct Candidates {
+    /// For each block and first statement the last ones, sorted, with a gap between each two.
+    last: FxHashMap<StaticBlockId, Vec<Vec<Interval>>>,
+    count: usize,
+}
+
+/// What a statement did in one execution of its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Content {
+    /// Nothing that is kept, and no branch.
+    Plain,
+    /// Nothing that is kept, and a branch.
+    Branch,
+    /// An event that is kept.
+    Kept,
+}
+
+impl Candidates {
+    /// The placements that can be of use in `runs`, and `own`; for each run `is_blocked` says which
+    /// executions of statements hold an event that is kept whatever is enclosed. Some are missing
+    /// if the budget runs out.
+    pub(crate) fn new<'r, 't: 'r>(
+        runs: impl Iterator<Item = (&'r Run<'t>, &'r IndexVec<InstanceId, bool>)>,
+        own: &[Placement],
+        budget: &mut StepBudget,
+    ) -> Self {
+        let mut seen: FxHashSet<(StaticBlockId, Vec<(u32, Content)>)> = FxHashSet::default();
+        let mut found = Self::default();
+        for (run, is_blocked) in runs {
+            let branches = branches_before(run);
+            for execution in run.scopes.executions() {
+                let contents = contents(run, execution, is_blocked, &branches);
+                if contents.iter().all(|&(_, content)| content != Content::Branch) {
+                    continue;
+                }
+                let block = run.scopes.block(execution);
+                if seen.insert((block, contents.clone())) {
+                    let statements_count = run.flow.blocks()[block].statements.len() as u32;
+                    found.add_stretches(block, &contents, statements_count, budget);
+                }
+            }
+        }
+        let intervals = found.last.values().flatten().flatten();
+        found.count = intervals.map(|&(start, end)| (end - start) as usize).sum();
+        for placement in own {
+            found.insert(placement.block, placement.first, (placement.last, placement.last + 1));
+        }
+        found
+    }
+
+    /// How many there are that can be of use.
+    const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The last statements, of those from `last.0` to before `last.1`, of the placements in `block`
+    /// that start at `first`.
+    fn last_statements(
+        &self,
+        block: StaticBlockId,
+        first: u32,
+        last: Interval,
+    ) -> impl Iterator<Item = u32> {
+        let of_block = self.last.get(&block).and_then(|starts| starts.get(first as usize));
+        let intervals = of_block.map_or(&[][..], |intervals| intervals.as_slice());
+        let from = intervals.partition_point(|&(_, end)| end <= last.0);
+        let intervals = intervals[from..].iter().take_while(move |&&(start, _)| start < last.1);
+        intervals.flat_map(move |&(start, end)| start.max(last.0)..end.min(last.1))
+    }
+
+    /// Adds the placements that stay between statements whose events are kept and enclose a branch.
+    fn add_stretches(
+        &mut self,
+        block: StaticBlockId,
+        contents: &[(u32, Content)],
+        statements_count: u32,
+        budget: &mut StepBudget,
+    ) {
+        let positions = |wanted: Content| -> Vec<u32> {
+            let matching = contents.iter().filter(|&&(_, content)| content == wanted);
+            matching.map(|&(position, _)| position).collect()
+        };
+        let (kept, branches) = (positions(Content::Kept), positions(Content::Branch));
+        let at_least = |positions: &[u32], least: u32| {
+            positions.get(positions.partition_point(|&position| position < least)).copied()
+        };
+        for first in 0..statements_count {
+            let Some(branch) = at_least(&branches, first) else { break };
+            if !budget.spend(1) {
+                return;
+            }
+            let end = at_least(&kept, first).unwrap_or(statements_count);
+            if branch < end {
+                self.insert(block, first, (branch, end));
+            }
+        }
+    }
+
+    /// Adds the placements that start at `first` and end in `last`.
+    fn insert(&mut self, block: StaticBlockId, first: u32, last: Interval) {
+        let starts = self.last.entry(block).or_default();
+        if starts.len() <= first as usize {
+            starts.resize(first as usize + 1, Vec::new());
+        }
+        let intervals = &mut starts[first as usize];
+        // Those that it touches become one with it.
+        let from = intervals.partition_point(|&(_, end)| end < last.0);
+        let to = intervals.partition_point(|&(start, _)| start <= last.1);
+        let touched = &intervals[from..to];
+        let start = touched.first().map_or(last.0, |&(start, _)| start.min(last.0));
+        let end = touched.last().map_or(last.1, |&(_, end)| end.max(last.1));
+        intervals.splice(from..to, [(start, end)]);
+    }
+}
+
+/// How many branches come before each place in the order of the run's scopes.
+fn branches_before(run: &Run<'_>) -> Vec<u32> {
+    let mut count = 0;
+    let mut counts = Vec::with_capacity(run.scopes.order().len() + 1);
+    counts.push(0);
+    for &node in run.scopes.order() {
+        count += u32::from(run.events.is_branch(node));
+        counts.push(count);
+    }
+    counts
+}
+
+fn contents(
+    run: &Run<'_>,
+    execution: ExecutionId,
+    is_blocked: &IndexVec<InstanceId, bool>,
+    branches: &[u32],
+) -> Vec<(u32, Content)> {
+    let content = |&member: &InstanceId| {
+        let range = run.scopes.range(&[member]);
+        let content = if is_blocked[member] {
+            Content::Kept
+        } else if branches[range.end] > branches[range.start] {
+            Content::Branch
+        } else {
+            Content::Plain
+        };
+        (run.scopes.position(member), content)
+    };
+    run.scopes.members(execution).iter().map(content).collect()
+}
+
+// The budget of the encoding: how much may be written down for the solver.
+//
+// A block of n statements has n²/2 placements, an execution of it as many stretches, and the
+// clauses that say which of them enclose each statement have n³/6 literals in all. The blocks of
+// programs are short, but those of a trace may be of any length. So each step that is not linear
+// in the run is counted, and there is a limit: it bounds both time and memory.
+
+/// What a variable costs, in steps. With its clauses, soft literal and table entries it takes some
+/// hundred times the memory of a literal.
+const VARIABLE: u64 = 100;
+
+/// How many steps are left.
+#[derive(Clone, Copy, Debug)]
+struct StepBudget {
+    left: Option<u64>,
+}
+
+impl StepBudget {
+    /// A budget of at most `steps_max` steps.
+    pub(crate) const fn new(steps_max: u64) -> Self {
+        Self { left: Some(steps_max) }
+    }
+
+    /// Takes so many steps; false if there are not as many left, now and from then on.
+    fn spend(&mut self, steps: u64) -> bool {
+        self.left = self.left.and_then(|left| left.checked_sub(steps));
+        self.left.is_some()
+    }
+
+    /// Whether more steps were asked for than there were.
+    const fn is_exhausted(self) -> bool {
+        self.left.is_none()
+    }
+}
+
+#[cfg(test)]
+mod candidates_tests {
+    use reweave_base::Rng;
+
+    use super::*;
+
+    /// Intervals hold what was put into them, one last statement at a time.
+    #[test]
+    fn intervals_are_the_sets_of_their_members() {
+        let block = StaticBlockId::from_number(1).expect("1 is a number");
+        let mut rng = Rng::new(1);
+        for _ in 0..500 {
+            let mut candidates = Candidates::default();
+            let mut expected = [false; 16];
+            for _ in 0..rng.below(6) {
+                let start = rng.below(15);
+                let end = start + 1 + rng.below(15 - start);
+                expected[start..end].fill(true);
+                candidates.insert(block, 3, (start as u32, end as u32));
+            }
+            let (from, to) = (rng.below(16) as u32, rng.below(17) as u32);
+            let found: Vec<u32> = candidates.last_statements(block, 3, (from, to)).collect();
+            let is_expected = |&last: &u32| expected[last as usize];
+            assert_eq!(found, (from..to).filter(is_expected).collect::<Vec<u32>>());
+            assert_eq!(candidates.last_statements(block, 2, (0, 16)).count(), 0);
+        }
+    }
 }

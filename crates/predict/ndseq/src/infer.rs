@@ -2,7 +2,7 @@
 //!
 //! A run whose conflicts have no cycle at all needs nothing (Theorem 1 of Burnim et al.). A run
 //! whose conflicts inside the forced set have a cycle proves that there is no specification (see
-//! [`slice`](mod@crate::slice)). A run whose conflicts are gone when irrelevant events are left out
+//! [`forced`](crate::relevant::forced)). A run whose conflicts are gone when irrelevant events are left out
 //! needs nothing either. Only the rest reaches the solver.
 //!
 //! Of the specifications with the fewest `if (*)` the answer is the best in this order, so that
@@ -28,14 +28,14 @@ use reweave_base::IndexVec;
 use reweave_solver::Engine;
 use reweave_trace::Trace;
 
+use crate::check::{Explanation, Reason, explain};
 use crate::conflict::Conflicts;
 use crate::events::NodeId;
-use crate::explain::{Explanation, Reason, explain};
 use crate::placement::{Placement, own_placements};
 use crate::relevant::{Regions, relevant};
+use crate::relevant::{forced, slice};
 use crate::run::{Run, RunError, prepare};
 use crate::search::{Found, Search};
-use crate::slice::{forced, slice};
 
 /// How to infer.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@
 //! given ones do.
 //!
 //! A run is made ready as a [`Run`]: its [`events`], the [`dependences`] between them, the
-//! [`scopes`] they lie in. On it stand the [`mod@slice`], the events that are [`mod@relevant`] with
-//! given placements, and the conflicts between them ([`conflict`]). All of these are linear, and
+//! [`scopes`] they lie in. From it follow the dynamic slice, the events that are [`mod@relevant`]
+//! with given placements, and the conflicts between them ([`conflict`]). All of these are linear, and
 //! `oracle::ndseq` has each by its definition, and the best placements by trying all.
 //!
 //! Sound for the runs that are given: with the answer each of them is conflict-serializable once
@@ -42,25 +42,19 @@
 //! # Ok::<(), reweave_ndseq::RunError>(())
 //! ```
 
-mod candidates;
 pub mod check;
 pub mod conflict;
 pub mod dependences;
-mod effort;
 mod encode;
 pub mod events;
-pub mod explain;
 pub mod infer;
-mod objective;
 pub mod placement;
 pub mod relevant;
 pub mod run;
 pub mod scopes;
 mod search;
-pub mod slice;
 
-pub use check::{CheckError, Verdict, check};
-pub use explain::{Chain, Explanation, Hop, Link, Reason};
+pub use check::{Chain, CheckError, Explanation, Hop, Link, Reason, Verdict, check};
 pub use infer::{
     Answer, Inference, Inferrer, Known, RunStatistics, Settings, Statistics, Unneeded, infer,
 };

@@ -15,15 +15,16 @@
 //! keep their least value. That condition is a set of assumptions, not clauses, so that placements
 //! can be rejected afterwards.
 
-use reweave_base::{FxHashMap, FxHashSet, IndexVec};
-use reweave_solver::{Lit, Outcome, Solver};
+use std::collections::BTreeMap;
 
+use reweave_base::{FxHashMap, FxHashSet, IndexVec};
+use reweave_solver::{Encode, Lit, Outcome, Solver, Totalizer};
+
+use crate::check::Explanation;
 use crate::conflict::{Conflicts, Edge};
 use crate::encode::{Encoding, Statement};
 use crate::events::NodeId;
-use crate::explain::Explanation;
 use crate::infer::{Settings, Statistics};
-use crate::objective::Objective;
 use crate::placement::{Placement, overlap};
 use crate::relevant::{Regions, relevant};
 use crate::run::Run;
@@ -149,7 +150,7 @@ impl<'t> Search<'t> {
     /// Says that `placements` are wrong, and so is every set that contains them.
     pub(crate) fn reject(&mut self, placements: &[Placement]) {
         self.encoding.add_rejection(placements, &mut self.solver);
-        self.take_wishes(false);
+        self.add_new_soft(false);
     }
 
     /// The best placements that are not rejected.
@@ -190,7 +191,7 @@ impl<'t> Search<'t> {
         let mut width = Objective::default();
         for (placement, &chosen) in self.encoding.placements() {
             if !self.number.assumes(!chosen) {
-                width.wish(!chosen, u64::from(placement.width()));
+                width.add_soft(!chosen, u64::from(placement.width()));
             }
         }
         let proposal = loop {
@@ -209,9 +210,9 @@ impl<'t> Search<'t> {
     fn least_exemptions(&mut self) -> Result<(), Failure> {
         self.encoding.cover(&self.runs, &mut self.solver);
         self.cores += std::mem::take(&mut self.exemptions).cores();
-        self.take_wishes(true);
+        self.add_new_soft(true);
         for &exempt in self.encoding.exemptions().values() {
-            self.exemptions.wish(!exempt, 1);
+            self.exemptions.add_soft(!exempt, 1);
         }
         loop {
             let conditions = self.conditions();
@@ -331,23 +332,23 @@ impl<'t> Search<'t> {
             }
             // What is new is not part of the best there is so far, and need not be: the clauses
             // before it can only be met by what was there before it.
-            assumptions.extend(self.take_wishes(covers));
+            assumptions.extend(self.add_new_soft(covers));
         }
     }
 
-    /// Wishes against the placements that are new, and against the exemptions if they count now.
-    fn take_wishes(&mut self, covers: bool) -> Vec<Lit> {
-        let mut wishes = Vec::new();
+    /// Soft literals against the placements that are new, and against the exemptions if they count now.
+    fn add_new_soft(&mut self, covers: bool) -> Vec<Lit> {
+        let mut soft = Vec::new();
         for chosen in self.encoding.take_fresh_placements() {
-            self.number.wish(!chosen, 1);
-            wishes.push(!chosen);
+            self.number.add_soft(!chosen, 1);
+            soft.push(!chosen);
         }
         let exempt = if covers { self.encoding.take_fresh_exemptions() } else { Vec::new() };
         for exempt in exempt {
-            self.exemptions.wish(!exempt, 1);
-            wishes.push(!exempt);
+            self.exemptions.add_soft(!exempt, 1);
+            soft.push(!exempt);
         }
-        wishes
+        soft
     }
 
     /// What the solver's model says.
@@ -435,6 +436,169 @@ impl<'t> Search<'t> {
         self.cycles += clauses.len() as u64;
         for clause in clauses {
             self.encoding.add_cycle(&self.runs, index, &clause, &mut self.solver);
+        }
+    }
+}
+
+// The objective: violate soft literals of the least total weight (MaxSAT).
+//
+// Core-guided (OLL): all soft literals are assumed. If the solver refutes some of them together, at
+// least one must be violated: the lower bound grows, and instead of that core it is assumed that no
+// more than one of it is violated, by the outputs of a totalizer, which become soft literals
+// themselves. When the assumptions hold, they say exactly "the cost is the lower bound", so they can
+// be kept as conditions while another objective is minimised.
+//
+// Clauses and soft literals may be added at any time: the lower bound stays one.
+//
+// Morgado, Dodaro, Marques-Silva: "Core-guided MaxSAT with soft cardinality constraints" (CP
+// 2014).
+
+reweave_base::id! {
+    /// A sum of violated soft literals.
+    struct SumId;
+}
+
+/// A weighted sum to be made least.
+#[derive(Debug, Default)]
+struct Objective {
+    soft: BTreeMap<Lit, SoftLiteral>,
+    sums: IndexVec<SumId, Totalizer>,
+    lower_bound: u64,
+    cores: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SoftLiteral {
+    weight: u64,
+    /// The sum that it bounds, and by how much.
+    sum: Option<(SumId, usize)>,
+}
+
+impl Objective {
+    /// Adds the soft literal `literal`; violating it costs `weight`.
+    fn add_soft(&mut self, literal: Lit, weight: u64) {
+        self.soft.insert(literal, SoftLiteral { weight, sum: None });
+    }
+
+    /// What is to be assumed now.
+    fn assumptions(&self) -> impl Iterator<Item = Lit> {
+        self.soft.keys().copied()
+    }
+
+    /// Whether `literal` is to be assumed now.
+    fn assumes(&self, literal: Lit) -> bool {
+        self.soft.contains_key(&literal)
+    }
+
+    /// What has to be paid at least; exactly, once the assumptions hold.
+    const fn lower_bound(&self) -> u64 {
+        self.lower_bound
+    }
+
+    /// How many refutations it took.
+    const fn cores(&self) -> u64 {
+        self.cores
+    }
+
+    /// Takes in that not all of `core` hold together. False if none of them is soft: then
+    /// nothing that could be paid helps.
+    fn relax(&mut self, core: &[Lit], solver: &mut Solver) -> bool {
+        let own: Vec<Lit> = core.iter().copied().filter(|&literal| self.assumes(literal)).collect();
+        let Some(weight) = own.iter().map(|literal| self.soft[literal].weight).min() else {
+            return false;
+        };
+        self.cores += 1;
+        self.lower_bound += weight;
+        for &literal in &own {
+            let soft = self.soft[&literal];
+            if soft.weight == weight {
+                self.soft.remove(&literal);
+            } else {
+                self.soft.insert(literal, SoftLiteral { weight: soft.weight - weight, ..soft });
+            }
+            if let Some((sum, bound)) = soft.sum {
+                self.bound(sum, bound + 1, weight, solver);
+            }
+        }
+        if own.len() > 1 {
+            let broken: Totalizer = own.iter().map(|&literal| !literal).collect();
+            let sum = self.sums.push(broken);
+            self.bound(sum, 1, weight, solver);
+        }
+        true
+    }
+
+    /// Adds the soft literal that `sum` is at most `bound`.
+    fn bound(&mut self, sum: SumId, bound: usize, weight: u64, solver: &mut Solver) {
+        if bound >= self.sums[sum].n_lits() {
+            return;
+        }
+        let Some(literal) = solver.at_most(&mut self.sums[sum], bound) else { return };
+        let soft = self.soft.entry(literal).or_insert(SoftLiteral { weight: 0, sum: None });
+        soft.weight += weight;
+        soft.sum = Some((sum, bound));
+    }
+}
+
+#[cfg(test)]
+mod objective_tests {
+    use reweave_base::Rng;
+
+    use super::*;
+    use reweave_solver::{Engine, Outcome};
+
+    /// The least cost by trying every assignment.
+    fn brute_force(count: u32, clauses: &[Vec<(u32, bool)>], weights: &[u64]) -> Option<u64> {
+        let holds = |bits: u32, clause: &Vec<(u32, bool)>| {
+            clause.iter().any(|&(variable, sign)| (bits >> variable & 1 == 1) == sign)
+        };
+        let models =
+            (0..1 << count).filter(|&bits| clauses.iter().all(|clause| holds(bits, clause)));
+        let cost = |bits: u32| {
+            (0..count).filter(|at| bits >> at & 1 == 1).map(|at| weights[at as usize]).sum::<u64>()
+        };
+        models.map(cost).min()
+    }
+
+    #[test]
+    fn the_least_cost_is_that_of_the_best_assignment() {
+        let mut rng = Rng::new(7);
+        for _ in 0..300 {
+            let count = 2 + rng.below(7) as u32;
+            let weights: Vec<u64> = (0..count).map(|_| 1 + rng.below(3) as u64).collect();
+            let clauses: Vec<Vec<(u32, bool)>> = (0..2 + rng.below(12))
+                .map(|_| {
+                    let length = 1 + rng.below(3);
+                    (0..length)
+                        .map(|_| (rng.below(count as usize) as u32, rng.chance(70)))
+                        .collect()
+                })
+                .collect();
+            let mut solver = Solver::new(Engine::default(), u64::MAX);
+            let variables: Vec<Lit> = (0..count).map(|_| solver.variable()).collect();
+            let mut objective = Objective::default();
+            for (&variable, &weight) in variables.iter().zip(&weights) {
+                objective.add_soft(!variable, weight);
+            }
+            for clause in &clauses {
+                let literal = |&(at, sign): &(u32, bool)| {
+                    if sign { variables[at as usize] } else { !variables[at as usize] }
+                };
+                solver.add(&clause.iter().map(literal).collect::<Vec<_>>());
+            }
+            let found = loop {
+                let assumptions: Vec<Lit> = objective.assumptions().collect();
+                match solver.solve(&assumptions) {
+                    Outcome::Satisfied => break Some(objective.lower_bound()),
+                    Outcome::Refuted(core) => {
+                        if !objective.relax(&core, &mut solver) {
+                            break None;
+                        }
+                    }
+                    Outcome::Exhausted => unreachable!("there is no budget"),
+                }
+            };
+            assert_eq!(found, brute_force(count, &clauses, &weights), "{clauses:?}");
         }
     }
 }

@@ -10,7 +10,7 @@ use reweave_base::{Id, IndexVec, Rng};
 use reweave_ndseq::conflict::Conflicts;
 use reweave_ndseq::events::NodeId;
 use reweave_ndseq::relevant::{Regions, relevant};
-use reweave_ndseq::slice::{forced, slice};
+use reweave_ndseq::relevant::{forced, slice};
 use reweave_ndseq::{
     Answer, Inferrer, Known, Placement, Run, Settings, Verdict, check, infer, own_placements,
 };

@@ -8,7 +8,7 @@ use common::vectors::{NAMES, Vector, all_lines, lines, list, load, number, numbe
 use reweave_base::{Id, IndexVec};
 use reweave_ndseq::conflict::Conflicts;
 use reweave_ndseq::events::NodeId;
-use reweave_ndseq::slice::slice;
+use reweave_ndseq::relevant::slice;
 use reweave_ndseq::{Answer, Inferrer, Run, Settings, Unneeded, Verdict, check, infer};
 use reweave_oracle::ndseq::{BruteForce, Definitions};
 use reweave_trace::Trace;

@@ -13,10 +13,10 @@ use reweave_exec::{
 };
 use reweave_intervals::analyse::{self, Analysis, AnalysisError};
 use reweave_intervals::answers;
-use reweave_intervals::calm::calm;
 use reweave_intervals::ctp::{Action, Ctp, CtpError, Step, StepId};
 use reweave_intervals::domain::Domain;
 use reweave_intervals::graph::{self, GraphKind, build};
+use reweave_intervals::schedule::minimize_switches;
 use reweave_intervals::symbolic::{self, Question, Statistics, StepRanges, Widths};
 use reweave_intervals::terms::Term;
 use reweave_trace::{Binary, ConditionOp, Event, Op, SiteId, ThreadId, Trace};
@@ -424,7 +424,12 @@ impl<'a, D: Domain> Searcher<'a, D> {
     }
 
     fn follow(&self, order: &[StepId]) -> (bool, Run) {
-        follow(self.code, self.ctp, &calm(self.ctp, order), &self.request.plan.settings)
+        follow(
+            self.code,
+            self.ctp,
+            &minimize_switches(self.ctp, order),
+            &self.request.plan.settings,
+        )
     }
 }
 

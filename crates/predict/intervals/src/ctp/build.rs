@@ -49,12 +49,12 @@ pub enum CtpError {
 /// What tells steps apart: all but where they start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Body {
-    pub(super) action: (u8, u32),
-    pub(super) site: SiteId,
-    pub(super) guard: Option<TermId>,
-    pub(super) store: Option<(Slot, TermId)>,
-    pub(super) define: Option<(Slot, TermId)>,
-    pub(super) assertion: Option<TermId>,
+    action: (u8, u32),
+    site: SiteId,
+    guard: Option<TermId>,
+    store: Option<(Slot, TermId)>,
+    define: Option<(Slot, TermId)>,
+    assertion: Option<TermId>,
 }
 
 impl Body {
@@ -96,29 +96,29 @@ fn programs<'t>(traces: &[&'t Trace]) -> Result<Vec<&'t Program>, CtpError> {
 
 /// One run, and what its ids are in the common names.
 struct Source<'t> {
-    pub(super) program: &'t Program,
-    pub(super) threads: Vec<ThreadId>,
+    program: &'t Program,
+    threads: Vec<ThreadId>,
     vars: Vec<VarId>,
     locks: Vec<LockId>,
-    pub(super) locals: Vec<LocalId>,
+    locals: Vec<LocalId>,
     sites: Vec<SiteId>,
     /// The run's own id of each of our threads.
     own_threads: FxHashMap<ThreadId, ThreadId>,
-    pub(super) leaving: IndexVec<PointId, Vec<TransitionId>>,
+    leaving: IndexVec<PointId, Vec<TransitionId>>,
     transitions: IndexVec<TransitionId, Transition>,
     /// How the run calls things.
     names: &'t Names,
 }
 
 struct Builder<'t> {
-    pub(super) names: Names,
+    names: Names,
     sources: Vec<Source<'t>>,
     /// What threads take over from their parents, and the variables by which.
     captures: Captures,
-    pub(super) passed: FxHashMap<(ThreadId, LocalId), VarId>,
+    passed: FxHashMap<(ThreadId, LocalId), VarId>,
     slots: IndexVec<Slot, Owner>,
     slot_of: FxHashMap<Owner, Slot>,
-    pub(super) terms: Terms,
+    terms: Terms,
     /// For each run, thread and expression the term that it is.
     translated: FxHashMap<(u32, ThreadId, ExprId), TermId>,
 }

@@ -104,7 +104,7 @@ struct Formula {
     term: TermId,
     divides: bool,
     /// Whether no number leaves 64 bits as long as slots hold [`is_small`] ones.
-    is_calm: bool,
+    stays_in_range: bool,
 }
 
 const SMALL: i64 = 1 << 31;
@@ -241,8 +241,8 @@ impl<'a> Compiler<'a> {
         let mut divides = false;
         let term = self.translate(term, places, &mut divides);
         let small = Interval::new(-SMALL, SMALL).expect("the bounds are in order");
-        let is_calm = !evaluate::may_overflow(&self.terms, term, &|_| small);
-        Formula { term, divides, is_calm }
+        let stays_in_range = !evaluate::may_overflow(&self.terms, term, &|_| small);
+        Formula { term, divides, stays_in_range }
     }
 
     /// The recursion is as deep as the term, which the language bounds.
@@ -565,7 +565,7 @@ impl Formula {
         if self.divides && !seen.may_fault {
             seen.may_fault = self.may_fault(terms, row);
         }
-        if seen.may_overflow || (self.is_calm && row.iter().all(is_small)) {
+        if seen.may_overflow || (self.stays_in_range && row.iter().all(is_small)) {
             return;
         }
         let value = |slot: Slot| row[slot.index()].clone();

@@ -273,7 +273,7 @@ struct Table<D> {
 
 impl<D: Domain> Table<D> {
     /// `count` rows, none of which is there.
-    pub(super) fn new(width: usize, count: usize) -> Self {
+    fn new(width: usize, count: usize) -> Self {
         let words = bits::words(width + 1);
         Self {
             width,
@@ -285,27 +285,27 @@ impl<D: Domain> Table<D> {
     }
 
     /// How many columns there are.
-    pub(super) const fn width(&self) -> usize {
+    const fn width(&self) -> usize {
         self.width
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         !self.has.contains(&true)
     }
 
     #[inline]
-    pub(super) fn has(&self, index: usize) -> bool {
+    fn has(&self, index: usize) -> bool {
         self.has[index]
     }
 
     #[inline]
-    pub(super) fn row(&self, index: usize) -> Option<&[D]> {
+    fn row(&self, index: usize) -> Option<&[D]> {
         self.has[index].then(|| &self.values[index * self.width..(index + 1) * self.width])
     }
 
     /// The columns that changed since the rows were last settled.
     #[inline]
-    pub(super) fn changed(&self, index: usize) -> &[u64] {
+    fn changed(&self, index: usize) -> &[u64] {
         &self.changed[index * self.words..(index + 1) * self.words]
     }
 
@@ -322,7 +322,7 @@ impl<D: Domain> Table<D> {
     }
 
     /// Adds `columns` of `row` to the row at `index`.
-    pub(super) fn join(&mut self, index: usize, row: &[D], columns: &[u64]) {
+    fn join(&mut self, index: usize, row: &[D], columns: &[u64]) {
         if !self.has[index] {
             self.set(index, row);
             return;
@@ -401,22 +401,22 @@ fn join_columns<'a, D: Domain>(
 
 /// Neighbouring rows that pass to some nodes together.
 struct Bundle<D> {
-    pub(super) members: Range<usize>,
+    members: Range<usize>,
     /// The join of those that are there.
-    pub(super) joined: Vec<D>,
+    joined: Vec<D>,
     before: Vec<D>,
     columns: Vec<usize>,
-    pub(super) has: bool,
+    has: bool,
     /// How many are there.
     count: u64,
     /// Where the join differs from the round before.
-    pub(super) changed: Vec<u64>,
+    changed: Vec<u64>,
     /// Where some member does.
     touched: Vec<u64>,
 }
 
 impl<D: Domain> Bundle<D> {
-    pub(super) fn new(members: Range<usize>, width: usize) -> Self {
+    fn new(members: Range<usize>, width: usize) -> Self {
         let none = vec![0; bits::words(width + 1)];
         let joined = vec![D::TOP; width];
         Self {
@@ -471,10 +471,10 @@ impl<D: Domain> Bundle<D> {
 
 /// What all targets look at.
 struct View<'a, D> {
-    pub(super) terms: &'a Terms,
-    pub(super) sources: &'a Table<D>,
+    terms: &'a Terms,
+    sources: &'a Table<D>,
     /// What threads brought to nodes, if locals are not carried along.
-    pub(super) own: Option<&'a Table<D>>,
+    own: Option<&'a Table<D>>,
     bundles: &'a [Bundle<D>],
 }
 
@@ -492,10 +492,10 @@ struct Intake<D> {
     owned: Vec<u64>,
     columns: Vec<usize>,
     /// The join of what is brought.
-    pub(super) row: Vec<D>,
-    pub(super) has: bool,
+    row: Vec<D>,
+    has: bool,
     /// Where that may differ from the round before.
-    pub(super) changed: Vec<u64>,
+    changed: Vec<u64>,
 }
 
 impl<D: Domain> Target<D> {
@@ -506,7 +506,7 @@ impl<D: Domain> Target<D> {
     }
 
     /// How many times the transaction is run in a round.
-    pub(super) fn visits(&self, view: &View<'_, D>) -> u64 {
+    fn visits(&self, view: &View<'_, D>) -> u64 {
         let Some(_) = self.task else { return 0 };
         let here = u64::from(view.sources.has(self.intake.node));
         here + self.intake.active(view).map(|bundle| bundle.count).sum::<u64>()
@@ -514,7 +514,7 @@ impl<D: Domain> Target<D> {
 }
 
 impl<D: Domain> Intake<D> {
-    pub(super) fn new(node: usize, bundles: Vec<u32>, owned: Vec<u64>, width: usize) -> Self {
+    fn new(node: usize, bundles: Vec<u32>, owned: Vec<u64>, width: usize) -> Self {
         let changed = vec![0; owned.len()];
         let row = vec![D::TOP; width];
         Self { node, bundles, owned, columns: Vec::new(), row, has: false, changed }
@@ -580,9 +580,9 @@ impl<D: Domain> Intake<D> {
 
 /// A transaction, with what it came to in the last round.
 struct Task<D> {
-    pub(super) code: Code<D>,
-    pub(super) seen: Seen<D>,
-    pub(super) ends: Vec<End<D>>,
+    code: Code<D>,
+    seen: Seen<D>,
+    ends: Vec<End<D>>,
     /// The columns that make a difference to the code; and whether a source is there at all.
     inputs: Vec<u64>,
     /// The columns that it does not look at.
@@ -596,10 +596,10 @@ struct Task<D> {
 
 /// What a transaction brings to one place.
 struct End<D> {
-    pub(super) row: Vec<D>,
-    pub(super) has: bool,
+    row: Vec<D>,
+    has: bool,
     /// Columns that may differ from the round before.
-    pub(super) changed: Vec<u64>,
+    changed: Vec<u64>,
     had: bool,
     /// Which sources come to it: the node itself, then members of bundles in order.
     passed: Vec<u64>,
@@ -650,7 +650,7 @@ impl<D: Domain> End<D> {
 
 impl<D: Domain> Task<D> {
     /// `sources_count` counts the node itself too.
-    pub(super) fn new(code: Code<D>, sources_count: usize, width: usize) -> Self {
+    fn new(code: Code<D>, sources_count: usize, width: usize) -> Self {
         let mut inputs = vec![0; bits::words(width + 1)];
         let mut rest = inputs.clone();
         bits::fill(&mut rest, width);
@@ -881,7 +881,7 @@ struct Memo<D> {
 
 impl<D: Domain> Memo<D> {
     /// For rows of `width` values and code of `ends_count` ends.
-    pub(super) fn new(width: usize, ends_count: usize) -> Self {
+    fn new(width: usize, ends_count: usize) -> Self {
         let words = bits::words(ends_count);
         Self {
             width,
@@ -894,7 +894,7 @@ impl<D: Domain> Memo<D> {
     }
 
     /// Forgets all rows.
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         for place in self.used.drain(..) {
             self.is_used[place as usize] = false;
         }
@@ -902,7 +902,7 @@ impl<D: Domain> Memo<D> {
 
     /// The place of `row`, and whether it was there; otherwise it is now.
     #[inline]
-    pub(super) fn place(&mut self, row: &[D]) -> (usize, bool) {
+    fn place(&mut self, row: &[D]) -> (usize, bool) {
         let place = place_of(row);
         let held = &mut self.rows[place * self.width..(place + 1) * self.width];
         if self.is_used[place] {
@@ -926,7 +926,7 @@ impl<D: Domain> Memo<D> {
 
     /// Whether the code comes to `end` from the row at `place`.
     #[inline]
-    pub(super) fn passes(&self, place: usize, end: usize) -> bool {
+    fn passes(&self, place: usize, end: usize) -> bool {
         bits::has(&self.passes[place * self.words..(place + 1) * self.words], end)
     }
 }

@@ -34,9 +34,9 @@ pub(super) struct Visit {
 
 /// What a unit finds in a shared slot.
 struct Load {
-    pub(super) unit: UnitId,
-    pub(super) slot: Slot,
-    pub(super) value: Rc<Value>,
+    unit: UnitId,
+    slot: Slot,
+    value: Rc<Value>,
     /// Steps that use it.
     users: Vec<Bit>,
 }
@@ -524,7 +524,7 @@ impl Encoder<'_> {
     /// Says what loads see.
     pub(super) fn encode_memory(&mut self) {
         let straight: IndexVec<ThreadId, bool> =
-            self.ctp.threads.ids().map(|thread| self.ctp.is_straight(thread)).collect();
+            self.ctp.threads.ids().map(|thread| self.ctp.is_straight_line(thread)).collect();
         let loads = std::mem::take(&mut self.loads);
         let mut sources: FxHashMap<Slot, Sources> = FxHashMap::default();
         for load in &loads {

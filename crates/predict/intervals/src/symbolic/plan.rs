@@ -345,7 +345,7 @@ impl Grid {
 }
 
 /// A unit with a thread that it forks or waits for.
-struct Bond {
+struct ThreadDependency {
     unit: UnitId,
     child: ThreadId,
     forks: bool,
@@ -357,20 +357,20 @@ impl Order {
     /// Orders the units of `plan`; none if that takes more than `cells_max` literals.
     pub(super) fn new(ctp: &Ctp, plan: &Plan, gates: &mut Gates, cells_max: u64) -> Option<Self> {
         let firsts = plan.units_of.iter().map(|units| units.first().map_or(0, |unit| unit.index()));
-        let bonds = bonds(ctp, plan);
+        let dependencies = dependencies(ctp, plan);
         let mut order = Self {
             clocks: IndexVec::default(),
             grids: FxHashMap::default(),
             threads: plan.units.iter().map(|unit| unit.thread).collect(),
             firsts: firsts.collect(),
-            only_fork: only_forks(ctp, &bonds),
+            only_fork: only_forks(ctp, &dependencies),
         };
-        order.clocks = order.certain(ctp, plan, &bonds);
+        order.clocks = order.certain(ctp, plan, &dependencies);
         let mut cells_count = 0;
         for one in ctp.threads.ids() {
             for other in ctp.threads.ids().filter(|&other| other > one) {
-                let rows = noticed(plan, &bonds, one, other);
-                let columns = noticed(plan, &bonds, other, one);
+                let rows = noticed(plan, &dependencies, one, other);
+                let columns = noticed(plan, &dependencies, other, one);
                 cells_count += (rows.len() * columns.len()) as u64;
                 if cells_count > cells_max {
                     return None;
@@ -393,20 +393,23 @@ impl Order {
         &self,
         ctp: &Ctp,
         plan: &Plan,
-        bonds: &[Bond],
+        dependencies: &[ThreadDependency],
     ) -> IndexVec<UnitId, IndexVec<ThreadId, usize>> {
         let mut edges: Vec<(UnitId, UnitId)> = Vec::new();
         for units in plan.units_of.iter() {
             edges.extend(units.windows(2).map(|pair| (pair[0], pair[1])));
         }
-        for bond in bonds {
-            let children = &plan.units_of[bond.child];
+        for dependency in dependencies {
+            let children = &plan.units_of[dependency.child];
             let (Some(&first), Some(&last)) = (children.first(), children.last()) else { continue };
-            if bond.forks && self.only_fork[bond.child] == Some(bond.unit) {
-                edges.push((bond.unit, first));
+            if dependency.forks && self.only_fork[dependency.child] == Some(dependency.unit) {
+                edges.push((dependency.unit, first));
             }
-            if !bond.forks && bond.is_first && ctp.is_straight(self.threads[bond.unit]) {
-                edges.push((last, bond.unit));
+            if !dependency.forks
+                && dependency.is_first
+                && ctp.is_straight_line(self.threads[dependency.unit])
+            {
+                edges.push((last, dependency.unit));
             }
         }
         edges.sort_unstable();
@@ -614,8 +617,8 @@ fn shortest_ring(waits: &IndexVec<ThreadId, Vec<ThreadId>>) -> Vec<ThreadId> {
     best.expect("threads that all wait for one another wait in a ring")
 }
 
-fn bonds(ctp: &Ctp, plan: &Plan) -> Vec<Bond> {
-    let mut bonds = Vec::new();
+fn dependencies(ctp: &Ctp, plan: &Plan) -> Vec<ThreadDependency> {
+    let mut dependencies = Vec::new();
     for (unit, planned) in plan.units.entries() {
         for &step in &planned.steps {
             let (child, forks) = match ctp.steps[step].action {
@@ -630,24 +633,30 @@ fn bonds(ctp: &Ctp, plan: &Plan) -> Vec<Bond> {
             };
             let is_first = ctp.steps[step].from == planned.from;
             if child.index() < ctp.threads.len() && child != planned.thread {
-                bonds.push(Bond { unit, child, forks, is_first });
+                dependencies.push(ThreadDependency { unit, child, forks, is_first });
             }
         }
     }
-    bonds
+    dependencies
 }
 
-fn only_forks(ctp: &Ctp, bonds: &[Bond]) -> IndexVec<ThreadId, Option<UnitId>> {
+fn only_forks(ctp: &Ctp, dependencies: &[ThreadDependency]) -> IndexVec<ThreadId, Option<UnitId>> {
     let only = |child| {
-        let mut units = bonds.iter().filter(|bond| bond.forks && bond.child == child);
+        let mut units =
+            dependencies.iter().filter(|dependency| dependency.forks && dependency.child == child);
         let first = units.next()?.unit;
-        units.all(|bond| bond.unit == first).then_some(first)
+        units.all(|dependency| dependency.unit == first).then_some(first)
     };
     ctp.threads.ids().map(only).collect()
 }
 
 /// The units of `thread` that `other` can notice, or that notice it.
-fn noticed(plan: &Plan, bonds: &[Bond], thread: ThreadId, other: ThreadId) -> Vec<UnitId> {
+fn noticed(
+    plan: &Plan,
+    dependencies: &[ThreadDependency],
+    thread: ThreadId,
+    other: ThreadId,
+) -> Vec<UnitId> {
     let mut reads: IndexVec<Slot, bool> = IndexVec::from_elem(false, plan.matters.len());
     let mut writes = reads.clone();
     let mut locks = FxHashSet::default();
@@ -659,9 +668,9 @@ fn noticed(plan: &Plan, bonds: &[Bond], thread: ThreadId, other: ThreadId) -> Ve
     let ends = [plan.units_of[thread].first(), plan.units_of[thread].last()];
     let is_noticed = |&unit: &UnitId| {
         let planned = &plan.units[unit];
-        let is_bound = bonds.iter().any(|bond| {
-            let is_parent = bond.unit == unit && bond.child == other;
-            let binds = bond.child == thread && plan.units[bond.unit].thread == other;
+        let is_bound = dependencies.iter().any(|dependency| {
+            let is_parent = dependency.unit == unit && dependency.child == other;
+            let binds = dependency.child == thread && plan.units[dependency.unit].thread == other;
             is_parent || binds && ends.contains(&Some(&unit))
         });
         is_bound

@@ -6,8 +6,8 @@ use expect_test::{Expect, expect};
 use reweave_base::Id;
 use reweave_exec::scheduler::Random;
 use reweave_exec::{Code, Settings, run};
-use reweave_intervals::calm::calm;
 use reweave_intervals::ctp::{Action, Ctp, CtpError, Owner};
+use reweave_intervals::schedule::minimize_switches;
 use reweave_intervals::terms::{Term, TermId};
 use reweave_lang::Source;
 use reweave_trace::{AccessOp, Op, Program, Trace, TraceBuilder, Transition};
@@ -101,7 +101,7 @@ fn one_run_is_a_chain_for_each_thread() {
 #[test]
 fn runs_that_part_share_what_is_before_and_after() {
     let ctp = merged(BRANCHING, 0..20);
-    assert!(!ctp.is_straight(ctp.names.threads.get("b").expect("it ran")));
+    assert!(!ctp.is_straight_line(ctp.names.threads.get("b").expect("it ran")));
     check(
         &ctp,
         expect![[r#"
@@ -253,7 +253,7 @@ thread b { lock(m); x = 1; notify(c); unlock(m); }
 }
 
 #[test]
-fn a_calm_order_switches_where_it_must_and_leaves_out_what_is_not_needed() {
+fn a_minimized_order_switches_where_it_must_and_leaves_out_what_is_not_needed() {
     let ctp = merged(
         "shared x; shared y; thread a { x = 1; y = 1; x = 2; } thread b { y = 2; let t = x; }",
         0..1,
@@ -263,9 +263,12 @@ fn a_calm_order_switches_where_it_must_and_leaves_out_what_is_not_needed() {
         ctp.steps_of(thread).nth(place).expect("it has so many steps").0
     };
     let order = [id("a", 0), id("b", 0), id("a", 1), id("b", 1), id("a", 2)];
-    assert_eq!(calm(&ctp, &order[..4]), [id("a", 0), id("b", 0), id("b", 1)]);
-    assert_eq!(calm(&ctp, &order), [id("a", 0), id("b", 0), id("b", 1), id("a", 1), id("a", 2)]);
-    assert!(calm(&ctp, &[]).is_empty());
+    assert_eq!(minimize_switches(&ctp, &order[..4]), [id("a", 0), id("b", 0), id("b", 1)]);
+    assert_eq!(
+        minimize_switches(&ctp, &order),
+        [id("a", 0), id("b", 0), id("b", 1), id("a", 1), id("a", 2)]
+    );
+    assert!(minimize_switches(&ctp, &[]).is_empty());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_intervals::ctp::{Action, Ctp};
-use reweave_intervals::lattice::{Lattice, Line};
+use reweave_intervals::lattice::{Lattice, StraightLine};
 use reweave_intervals::mats::{self, Choice, Dummy, Pair};
 use reweave_oracle::mats::{self as oracle, Access, Threads};
 use reweave_testkit::soak;
@@ -30,7 +30,7 @@ fn plain(actions: &[Action]) -> Vec<Access> {
 fn check(ctp: &Ctp, dummy: Dummy) {
     let lattice = Lattice::new(ctp);
     let ids = [0, 1].map(ThreadId::from_index);
-    let lines = ids.map(|thread| Line::new(ctp, lattice.stations(thread), thread));
+    let lines = ids.map(|thread| StraightLine::new(ctp, lattice.locations(thread), thread));
     let pair = Pair::new(ctp, &lattice, (ids[0], ids[1]), (&lines[0], &lines[1]), dummy);
     let fresh = pair.has_dummy.then_some(Action::Write(VarId::from_index(ctp.names.vars.len())));
     let accesses = lines.each_ref().map(|line| {
@@ -124,7 +124,7 @@ proptest! {
         let shape = Shape { vars: 2, locks, guards: 0, branches: false, leaks: false };
         let (mut first, second) = (thread(&first, shape), thread(&second, shape));
         check(&program(&[first.clone(), second.clone()]), Dummy::WhereNeeded);
-        // A thread that others do not notice is at one station all the time, forked or not.
+        // A thread that others do not notice is at one location all the time, forked or not.
         let is_noticed = second.iter().any(|edge| edge.action != Action::Local);
         if let Some((fork, join)) = fork.filter(|_| is_noticed) {
             let mut actions: Vec<_> = first.iter().map(|edge| (edge.action, false)).collect();

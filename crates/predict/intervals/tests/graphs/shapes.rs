@@ -289,11 +289,11 @@ proptest! {
         let lattice = Lattice::new(&ctp);
         for run in prefixes(&ctp) {
             let state = State::after(&ctp, &run);
-            let station = |thread| lattice.stations(thread).of(state.points[thread]);
+            let location = |thread| lattice.locations(thread).of(state.points[thread]);
             for first in ctp.threads.ids() {
                 for second in ctp.threads.ids().filter(|&second| second != first) {
                     let reach = lattice.reach(first, second);
-                    prop_assert!(reach.has(station(first), station(second)));
+                    prop_assert!(reach.has(location(first), location(second)));
                 }
             }
         }

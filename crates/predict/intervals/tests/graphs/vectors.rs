@@ -6,7 +6,7 @@ use super::schedules::{classes, permitted};
 use reweave_base::Id;
 use reweave_intervals::ctp::Ctp;
 use reweave_intervals::graph::{Graph, GraphKind, Mode, Rule, Settings, build};
-use reweave_intervals::lattice::{Lattice, Line};
+use reweave_intervals::lattice::{Lattice, StraightLine};
 use reweave_intervals::mats::{self, Choice, Dummy, Generated, Pair};
 use reweave_testkit::corpus;
 use reweave_trace::ThreadId;
@@ -56,7 +56,7 @@ fn settings(switches: Rule, mode: Mode) -> Settings {
 fn generated(ctp: &Ctp, choice: Choice) -> Generated {
     let lattice = Lattice::new(ctp);
     let threads = (ThreadId::from_index(0), ThreadId::from_index(1));
-    let line = |thread| Line::new(ctp, lattice.stations(thread), thread);
+    let line = |thread| StraightLine::new(ctp, lattice.locations(thread), thread);
     let lines = (line(threads.0), line(threads.1));
     let pair = Pair::new(ctp, &lattice, threads, (&lines.0, &lines.1), Dummy::None);
     mats::generate(&pair, choice)

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use reweave_base::Rng;
 use reweave_intervals::ctp::{Ctp, StepId};
 use reweave_intervals::graph::{self, GraphKind, build};
-use reweave_intervals::symbolic::model::replay;
+use reweave_intervals::schedule::replay;
 use reweave_intervals::symbolic::{
     Answer, Question, Settings, Unit, Widths, ask, single_steps, transactions,
 };
