@@ -122,25 +122,25 @@ fn what_has_not_the_shape_of_a_poset_is_refused_with_the_place() {
     let reasons: Vec<String> =
         cases.iter().map(|text| read(text.as_bytes()).unwrap_err() + "\n").collect();
     expect![[r#"
-        a: line 1, column 7: expected the key `events` too, found the end of the object
-        a: line 1, column 13: expected the key `n` too, found the end of the object
-        a: line 1, column 11: expected the key `n` once, found it again
-        a: line 1, column 28: expected the key `events` once, found it again
-        a: line 1, column 21: expected nothing after the object, found more
-        a: line 1, column 17: expected a list of events, found map
-        a: line 1, column 8: expected a number of threads, found integer `-1`
-        a: line 1, column 9: expected a number of threads, found floating point `2.0`
-        a: line 1, column 16: expected a number of threads, at most 4294967295, found 4294967296
-        a: line 3, column 8: event 2: expected a clock of 2 numbers, one a thread, found 1
-        a: line 1, column 29: event 2: expected a clock of 1 numbers, one a thread, found 2
-        a: line 1, column 32: expected clocks of 1000000 numbers, as `n` says, found 1
-        a: line 1, column 19: event 1: expected a thread and a clock, found an empty list
-        a: line 1, column 20: event 1: expected a clock after the thread, found the end of the list
-        a: line 1, column 26: event 1: expected a thread and a clock, found more in the list
-        a: line 1, column 24: event 1: expected a number of events, found integer `-1`
-        a: line 1, column 29: event 2: expected a thread, found string "a"
-        a: line 1, column 25: event 2: the text ends early, in a value
-        a: line 1, column 7: the text ends early, in a value
+        a: line 1, column 7: missing field `events`
+        a: line 1, column 13: missing field `n`
+        a: line 1, column 11: duplicate field `n`
+        a: line 1, column 28: duplicate field `events`
+        a: line 1, column 21: trailing characters
+        a: line 1, column 17: invalid type: map, expected a sequence
+        a: line 1, column 8: invalid value: integer `-1`, expected u32
+        a: line 1, column 9: invalid type: floating point `2.0`, expected u32
+        a: line 1, column 16: invalid value: integer `4294967296`, expected u32
+        a: event 2: expected a clock of 2 numbers, one per thread, found 1
+        a: event 2: expected a clock of 1 numbers, one per thread, found 2
+        a: event 1: expected a clock of 1000000 numbers, one per thread, found 1
+        a: line 1, column 19: invalid length 0, expected an event: a list of a thread and a clock
+        a: line 1, column 20: invalid length 1, expected an event: a list of a thread and a clock
+        a: line 1, column 25: trailing characters
+        a: line 1, column 24: invalid value: integer `-1`, expected u32
+        a: line 1, column 29: invalid type: string "a", expected u32
+        a: line 1, column 25: EOF while parsing a value
+        a: line 1, column 7: EOF while parsing a value
     "#]]
     .assert_eq(&reasons.concat());
 }
