@@ -51,13 +51,11 @@ enum Order {
 
 impl<'t> Run<'t> {
     /// All events of `trace` as they were observed, under the title `name`.
-    #[must_use]
     pub const fn observed(trace: &'t Trace, name: String) -> Self {
         Self { trace, name, order: Order::Observed, is_observed: true, marked: Vec::new() }
     }
 
     /// Only `events`, as they were observed. Those that are `marked` stand out.
-    #[must_use]
     pub fn some_observed(
         trace: &'t Trace,
         name: String,
@@ -71,7 +69,6 @@ impl<'t> Run<'t> {
 
     /// `events` at the moments that stand before them, which ascend; those of a thread do so
     /// strictly. Those that are `marked` stand out.
-    #[must_use]
     pub fn given(
         trace: &'t Trace,
         name: String,

@@ -116,7 +116,6 @@ pub struct Reading {
 impl Format {
     /// The format that a file called `name` is written in, by its extension (a compression's
     /// extension aside), and how it is compressed; none if the extension says nothing.
-    #[must_use]
     pub fn from_name(name: &str) -> (Option<Self>, Option<Compression>) {
         let (stem, compression) = match name.rsplit_once('.') {
             Some((stem, "gz")) => (stem, Some(Compression::Gzip)),

@@ -53,19 +53,16 @@ struct ClockedEvent(u32, Vec<u32>);
 
 impl RawPoset {
     /// How many threads the file claims to have. It may be any number.
-    #[must_use]
     pub const fn chains_count(&self) -> usize {
         self.n as usize
     }
 
     /// How many events there are.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.events.len()
     }
 
     /// Whether there are no events.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.events.is_empty()
     }

@@ -113,7 +113,6 @@ impl Tag {
 /// `bytes` are a sequence of a length (two bytes, little-endian) and that many bytes of payload;
 /// the first byte of each payload says the frame's kind.
 #[doc(hidden)]
-#[must_use]
 pub fn framed(mut bytes: &[u8]) -> Vec<u8> {
     let mut file = [&MAGIC[..], &VERSION.to_le_bytes(), &[0; 2]].concat();
     while let Some((length, rest)) = bytes.split_at_checked(2) {

@@ -68,6 +68,9 @@ pub enum Binary {
 }
 
 impl Unary {
+    /// Every operator.
+    pub const ALL: [Self; 2] = [Self::Negate, Self::Not];
+
     /// What the operator makes of `operand`.
     #[must_use]
     pub const fn apply(self, operand: i64) -> i64 {
@@ -79,6 +82,37 @@ impl Unary {
 }
 
 impl Binary {
+    /// Every operator: those that give numbers, then those that give truth values.
+    pub const ALL: [Self; 18] = [
+        Self::Add,
+        Self::Subtract,
+        Self::Multiply,
+        Self::Divide,
+        Self::Remainder,
+        Self::ShiftLeft,
+        Self::ShiftRight,
+        Self::BitAnd,
+        Self::BitOr,
+        Self::BitXor,
+        Self::Equal,
+        Self::NotEqual,
+        Self::Less,
+        Self::LessEqual,
+        Self::Greater,
+        Self::GreaterEqual,
+        Self::And,
+        Self::Or,
+    ];
+
+    /// The operators that give truth values: six comparisons, then `&&` and `||`.
+    pub const TESTS: &[Self] = Self::ALL.split_at(10).1;
+
+    /// Whether it has no result where the right operand is zero.
+    #[must_use]
+    pub const fn is_division(self) -> bool {
+        matches!(self, Self::Divide | Self::Remainder)
+    }
+
     /// What the operator makes of `left` and `right`; none if it divides by zero. Numbers wrap,
     /// and shifts take their width modulo 64.
     #[inline]

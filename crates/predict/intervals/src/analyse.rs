@@ -4,9 +4,6 @@
 //! Values are propagated on each that is small enough; answers are those of the last one that was,
 //! the most reduced.
 
-use reweave_base::Id;
-use reweave_trace::ThreadId;
-
 use crate::answers::{Answers, answers, global_bits, local_bits};
 use crate::ctp::Ctp;
 use crate::domain::Domain;
@@ -80,7 +77,6 @@ pub struct Bits {
 
 impl Bits {
     /// Those of the `values` on `graph`.
-    #[must_use]
     pub fn new<D: Domain>(ctp: &Ctp, graph: &Graph, values: &Values<D>) -> Self {
         Self { local: local_bits(values), global: global_bits(ctp, graph, values) }
     }
@@ -110,7 +106,6 @@ pub struct Analysis<D> {
 
 impl<D: Domain> Analysis<D> {
     /// The values that answers are made of.
-    #[must_use]
     pub fn best(&self) -> &Values<D> {
         let last = self.graphs.last().and_then(|examined| examined.values.as_ref());
         last.expect("values are propagated on the last graph, and there is one")
@@ -172,13 +167,9 @@ fn places_count(graph: &Graph) -> u64 {
 }
 
 fn pairs_count(ctp: &Ctp) -> u64 {
-    let points = |thread: usize| {
-        let points = &ctp.threads[ThreadId::from_index(thread)].points;
-        (points.end.index() - points.start.index()) as u64
-    };
-    let all: u64 = (0..ctp.threads.len()).map(points).sum();
-    let same: u64 = (0..ctp.threads.len()).map(|thread| points(thread).pow(2)).sum();
-    all.saturating_mul(all).saturating_sub(same) / 2
+    let points = || ctp.threads.ids().map(|thread| ctp.points_of(thread).count() as u64);
+    let same: u64 = points().map(|count| count.pow(2)).sum();
+    points().sum::<u64>().saturating_pow(2).saturating_sub(same) / 2
 }
 
 fn accesses_count(ctp: &Ctp) -> u64 {

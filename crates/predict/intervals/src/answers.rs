@@ -83,7 +83,6 @@ pub struct Final<D> {
 }
 
 /// What `values` say about `ctp`.
-#[must_use]
 pub fn answers<D: Domain>(ctp: &Ctp, values: &Values<D>) -> Answers<D> {
     let steps = || ctp.steps.iter().zip(values.steps.iter());
     let sites = |is_at: &dyn Fn(&StepValues<D>) -> bool| {
@@ -103,7 +102,7 @@ pub fn answers<D: Domain>(ctp: &Ctp, values: &Values<D>) -> Answers<D> {
         [stored, defined].into_iter().flatten().map(|(slot, value)| (step.site, slot, value))
     });
     let read = steps().filter_map(|(step, values)| {
-        Some((step.site, read_slot(ctp, step)?, values.read.as_ref()?))
+        Some((step.site, ctp.read_slot(step)?, values.read.as_ref()?))
     });
     Answers {
         assertions: assertions(ctp, values),
@@ -116,18 +115,6 @@ pub fn answers<D: Domain>(ctp: &Ctp, values: &Values<D>) -> Answers<D> {
         faults,
         overflows: sites(&|step| step.may_overflow),
         exhausted: values.exhausted,
-    }
-}
-
-fn read_slot(ctp: &Ctp, step: &Step) -> Option<Slot> {
-    match step.action {
-        Action::Read(var) | Action::Update(var) => Some(ctp.shared(var)),
-        Action::Local
-        | Action::Write(_)
-        | Action::Acquire(_)
-        | Action::Release(_)
-        | Action::Fork(_)
-        | Action::Join(_) => None,
     }
 }
 
@@ -325,21 +312,18 @@ fn walk<D: Domain>(
 // none, needs no bit here, and a range of n values the logarithm of n, rounded up.
 
 /// How many bits number the members of `value`, as far as bounds tell: 0 for one, 64 for all.
-#[must_use]
 pub fn bits<D: Domain>(value: &D) -> u32 {
     let (low, high) = value.bounds();
     u64::BITS - high.abs_diff(low).leading_zeros()
 }
 
 /// The bits of all assignments to locals (RB_l).
-#[must_use]
 pub fn local_bits<D: Domain>(values: &Values<D>) -> u64 {
     let defined = values.steps.iter().filter_map(|step| step.defined.as_ref());
     defined.map(|value| u64::from(bits(value))).sum()
 }
 
 /// The bits of all assignments to shared variables, and of these where transactions start (RB_g).
-#[must_use]
 pub fn global_bits<D: Domain>(ctp: &Ctp, graph: &Graph, values: &Values<D>) -> u64 {
     let stored = values.steps.iter().filter_map(|step| step.stored.as_ref());
     let starts = graph.transactions.iter().filter_map(|entry| values.at[entry.from].as_ref());

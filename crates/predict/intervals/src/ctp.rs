@@ -118,44 +118,57 @@ impl Ctp {
     }
 
     /// The slot of a shared variable.
-    #[must_use]
     pub fn shared(&self, var: VarId) -> Slot {
         Slot::from_index(var.index())
     }
 
     /// How many slots are shared variables: the first ones.
-    #[must_use]
     pub fn shared_count(&self) -> usize {
         self.names.vars.len()
     }
 
     /// The steps of `thread` with their ids.
     pub fn steps_of(&self, thread: ThreadId) -> impl DoubleEndedIterator<Item = (StepId, &Step)> {
-        let Range { start, end } = self.threads[thread].steps;
-        (start.index()..end.index()).map(|index| {
-            let id = StepId::from_index(index);
-            (id, &self.steps[id])
-        })
+        ids(&self.threads[thread].steps).map(|id| (id, &self.steps[id]))
     }
 
     /// The steps from `point` with their ids.
     pub fn steps_from(&self, point: Point) -> impl Iterator<Item = (StepId, &Step)> {
-        let Range { start, end } = self.leaving[point];
-        (start.index()..end.index()).map(|index| {
-            let id = StepId::from_index(index);
-            (id, &self.steps[id])
-        })
+        ids(&self.leaving[point]).map(|id| (id, &self.steps[id]))
+    }
+
+    /// The points of `thread`, its entry first.
+    pub fn points_of(&self, thread: ThreadId) -> impl DoubleEndedIterator<Item = Point> + use<> {
+        ids(&self.threads[thread].points)
+    }
+
+    /// Whether no step leaves `point`.
+    pub fn is_end(&self, point: Point) -> bool {
+        self.leaving[point].is_empty()
+    }
+
+    /// The slot of the shared variable that `step` reads, if it reads one.
+    pub fn read_slot(&self, step: &Step) -> Option<Slot> {
+        match step.action {
+            Action::Read(var) | Action::Update(var) => Some(self.shared(var)),
+            Action::Local
+            | Action::Write(_)
+            | Action::Acquire(_)
+            | Action::Release(_)
+            | Action::Fork(_)
+            | Action::Join(_) => None,
+        }
     }
 
     /// Whether `thread` has one way only.
-    #[must_use]
     pub fn is_straight_line(&self, thread: ThreadId) -> bool {
-        let Range { start, end } = &self.threads[thread].points;
-        (start.index()..end.index()).all(|point| {
-            let leaving = &self.leaving[Point::from_index(point)];
-            leaving.end.index() - leaving.start.index() <= 1
-        })
+        self.points_of(thread).all(|point| self.steps_from(point).nth(1).is_none())
     }
+}
+
+/// The ids from the start of `range` to before its end.
+fn ids<I: Id>(range: &Range<I>) -> impl DoubleEndedIterator<Item = I> + use<I> {
+    (range.start.index()..range.end.index()).map(I::from_index)
 }
 
 // Constant propagation, before any other analysis.
@@ -270,10 +283,10 @@ impl Ctp {
         let mut known: FxHashMap<Point, Vec<Option<i64>>> = FxHashMap::default();
         let points = self.threads[thread].points.clone();
         known.insert(points.start, start);
-        for point in (points.start.index()..points.end.index()).map(Point::from_index) {
+        for point in ids(&points) {
             let Some(here) = known.remove(&point) else { continue };
             let leaving = self.leaving[point].clone();
-            for id in (leaving.start.index()..leaving.end.index()).map(StepId::from_index) {
+            for id in ids(&leaving) {
                 let value = |slot: Slot| match column.get(&slot) {
                     Some(&index) => here[index],
                     None => constants[slot].then(|| self.initial[slot]),

@@ -25,7 +25,7 @@ use reweave_trace::{Binary, Unary};
 
 pub use crate::domain::congruence::Congruence;
 pub use crate::domain::interval::Interval;
-pub use crate::domain::product::{Product, Reduce};
+pub use crate::domain::product::Product;
 
 /// A set of integers that can be described. Every operation gives a set that has at least what the
 /// operation on each member gives; a smaller set is a better answer, never a safer one.

@@ -56,7 +56,7 @@ pub fn value<D: Domain>(terms: &Terms, id: TermId, store: &impl Fn(Slot) -> D) -
 pub fn may_fault<D: Domain>(terms: &Terms, id: TermId, store: &impl Fn(Slot) -> D) -> bool {
     let mut found = false;
     watched(terms, id, store, &mut |operator, _, right: &D| {
-        found |= matches!(operator, Binary::Divide | Binary::Remainder) && right.contains(0);
+        found |= operator.is_division() && right.contains(0);
     });
     found
 }

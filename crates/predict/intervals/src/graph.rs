@@ -87,7 +87,6 @@ pub struct Stop {
 
 impl Graph {
     /// How many transaction edges there are.
-    #[must_use]
     pub fn transaction_edges_count(&self) -> usize {
         self.transactions.iter().map(|transaction| transaction.exits.len()).sum()
     }
@@ -137,7 +136,6 @@ impl Default for Settings {
 /// Mutually atomic transactions are used where threads have one way each: in the paper's mode for
 /// every pair, in the sound one for a program of just two threads that neither fork each other nor
 /// can block each other for good. Elsewhere threads are cut by [`movers`](crate::movers).
-#[must_use]
 pub fn build(ctp: &Ctp, kind: GraphKind, settings: &Settings) -> Graph {
     let lattice = Lattice::new(ctp);
     let (choice, strength) = match kind {
@@ -195,8 +193,7 @@ fn access_points(ctp: &Ctp, lattice: &Lattice, mode: Mode) -> IndexVec<Point, bo
         if !ctp.is_straight_line(thread) {
             is_node[points.start] = true;
             for (_, step) in ctp.steps_of(thread) {
-                let is_end = ctp.steps_from(step.to).next().is_none();
-                is_node[step.to] |= is_end || step.action != Action::Local;
+                is_node[step.to] |= ctp.is_end(step.to) || step.action != Action::Local;
             }
             continue;
         }
@@ -271,15 +268,13 @@ fn orders(ctp: &Ctp, lattice: &Lattice) -> Vec<(Point, Point)> {
                 Some((line.points[index], line.points[index + 1]))
             });
             let (before, after) = position.unwrap_or((step.from, step.to));
-            let points = &ctp.threads[child].points;
-            let range = points.start.index()..points.end.index();
+            let mut points = ctp.points_of(child);
             if matches!(step.action, Action::Fork(_)) {
-                orders.extend(range.take(1).map(|_| (after, points.start)));
-                continue;
+                orders.extend(points.next().map(|entry| (after, entry)));
+            } else {
+                let ends = points.filter(|&point| ctp.is_end(point));
+                orders.extend(ends.map(|end| (end, before)));
             }
-            let ends = range.map(Point::from_index);
-            let ends = ends.filter(|&end| ctp.steps_from(end).next().is_none());
-            orders.extend(ends.map(|end| (end, before)));
         }
     }
     orders
@@ -315,11 +310,8 @@ impl Frame {
             transactions: Vec::new(),
         };
         for thread in ctp.threads.ids() {
-            let points = &ctp.threads[thread].points;
-            for point in (points.start.index()..points.end.index()).map(Point::from_index) {
-                if is_node[point] {
-                    frame.node_of[point] = Some(frame.nodes.push(Node { thread, point }));
-                }
+            for point in ctp.points_of(thread).filter(|&point| is_node[point]) {
+                frame.node_of[point] = Some(frame.nodes.push(Node { thread, point }));
             }
         }
         let mut reached_from = IndexVec::from_elem(None, ctp.leaving.len());
@@ -471,8 +463,7 @@ fn stops(ctp: &Ctp, graph: &Graph, rules: &Switches<'_>) -> Vec<Stop> {
     let may_fail = movers::may_fail(ctp);
     let mut stops = Vec::new();
     for thread in ctp.threads.ids() {
-        let points = &ctp.threads[thread].points;
-        for point in (points.start.index() + 1..points.end.index()).map(Point::from_index) {
+        for point in ctp.points_of(thread).skip(1) {
             let mut steps = ctp.steps_from(point).map(|(id, _)| may_fail[id]).peekable();
             if steps.peek().is_none() || !steps.all(|fails| fails) {
                 continue;
@@ -536,7 +527,7 @@ impl<'a> Switches<'a> {
                 arrivals: locations.arrivals(point),
                 successors: locations.moves(location).iter().map(|next| next.to).collect(),
                 is_entry,
-                is_end: ctp.steps_from(point).next().is_none(),
+                is_end: ctp.is_end(point),
                 is_forked: is_entry && lattice.is_forked(thread),
             }
         });

@@ -47,7 +47,6 @@ pub struct Locations {
 
 impl Locations {
     /// Contracts the points of `thread`.
-    #[must_use]
     pub fn new(ctp: &Ctp, thread: ThreadId) -> Self {
         let points = &ctp.threads[thread].points;
         let first_point = points.start.index();
@@ -86,54 +85,46 @@ impl Locations {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.moves.len()
     }
 
     /// Whether there are none, which no thread with a point has.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.moves.is_empty()
     }
 
     /// The location of `point`, which must be of this thread.
     #[inline]
-    #[must_use]
     pub fn of(&self, point: Point) -> Location {
         self.of[point.index() - self.first_point]
     }
 
     /// The steps from `location`.
-    #[must_use]
     pub fn moves(&self, location: Location) -> &[Move] {
         &self.moves[location]
     }
 
     /// Whether the thread ends at `location`.
     #[inline]
-    #[must_use]
     pub fn is_end(&self, location: Location) -> bool {
         self.moves[location].is_empty()
     }
 
     /// From where a step that leaves its location comes to `point`, or to a point from which only
     /// steps that nobody notices lead to it.
-    #[must_use]
     pub fn arrivals(&self, point: Point) -> &[Location] {
         &self.arrivals[point.index() - self.first_point]
     }
 
     /// The locks held at `location`, one bit each.
     #[inline]
-    #[must_use]
     pub fn held(&self, location: Location) -> &[u64] {
         self.held.row(location.index())
     }
 
     /// For each lock the locations at which some way holds it, one bit each.
     #[inline]
-    #[must_use]
     pub fn may_hold(&self, lock: LockId) -> &[u64] {
         self.may_hold.row(lock.index())
     }
@@ -238,14 +229,12 @@ pub struct Reach<'a> {
 impl<'a> Reach<'a> {
     /// Whether the first thread can be at `first` while the second is at `second`.
     #[inline]
-    #[must_use]
     pub fn has(self, first: Location, second: Location) -> bool {
         self.rows.has(first.index(), second.index())
     }
 
     /// The locations that the second thread can be at while the first is at `first`, one bit each.
     #[inline]
-    #[must_use]
     pub fn row(self, first: Location) -> &'a [u64] {
         self.rows.row(first.index())
     }
@@ -262,7 +251,6 @@ pub struct Lattice {
 
 impl Lattice {
     /// Explores the pairs of threads of `ctp`.
-    #[must_use]
     pub fn new(ctp: &Ctp) -> Self {
         let locations: IndexVec<ThreadId, Locations> =
             ctp.threads.ids().map(|thread| Locations::new(ctp, thread)).collect();
@@ -279,7 +267,6 @@ impl Lattice {
 
     /// The locations of `thread`.
     #[inline]
-    #[must_use]
     pub fn locations(&self, thread: ThreadId) -> &Locations {
         &self.locations[thread]
     }
@@ -289,7 +276,6 @@ impl Lattice {
     /// # Panics
     /// If they are the same.
     #[inline]
-    #[must_use]
     pub fn reach(&self, first: ThreadId, second: ThreadId) -> Reach<'_> {
         let (low, high) = (first.min(second).index(), first.max(second).index());
         assert!(low < high, "a pair of threads has two of them");
@@ -298,13 +284,11 @@ impl Lattice {
     }
 
     /// Whether a step of some thread forks `thread`.
-    #[must_use]
     pub fn is_forked(&self, thread: ThreadId) -> bool {
         self.is_forked[thread]
     }
 
     /// The child of `ancestor` that is, or has among those it forks in turn, `thread`.
-    #[must_use]
     pub fn child_towards(&self, ancestor: ThreadId, thread: ThreadId) -> Option<ThreadId> {
         let mut child = thread;
         for _ in 0..self.forkers.len() {
@@ -390,7 +374,6 @@ impl Lattice {
 
     /// Whether two threads can come to a pair from which neither goes on, though not both have
     /// ended.
-    #[must_use]
     pub fn has_deadlock(&self, first: ThreadId, second: ThreadId) -> bool {
         let (reach, rows) = (self.reach(first, second), &self.locations[first]);
         let columns = &self.locations[second];
@@ -438,7 +421,6 @@ pub struct StraightLine {
 
 impl StraightLine {
     /// The line of `thread`, which must have one way only and the given locations.
-    #[must_use]
     pub fn new(ctp: &Ctp, locations: &Locations, thread: ThreadId) -> Self {
         let entry = ctp.threads[thread].points.start;
         let mut points = vec![entry];
@@ -465,13 +447,11 @@ impl StraightLine {
     }
 
     /// The last position.
-    #[must_use]
     pub fn end(&self) -> usize {
         self.accesses.len()
     }
 
     /// The location of `position`; positions past the end are at the end.
-    #[must_use]
     pub fn location(&self, position: usize) -> Location {
         self.locations[position.min(self.end())]
     }

@@ -51,7 +51,6 @@ pub struct Outcome<D> {
 }
 
 /// What may happen in the interleavings of `ctp` that `graph` stands for; none if a budget ran out.
-#[must_use]
 pub fn propagate<D: Domain>(ctp: &Ctp, graph: &Graph, settings: &Settings) -> Option<Outcome<D>> {
     let shape = Shape::new(ctp, graph);
     let length = u64::from(settings.length.max(1));

@@ -60,7 +60,6 @@ pub struct Mat {
 impl Mat {
     /// The switch from the first thread to the second, and the one from the second to the first:
     /// from which position of one to which of the other.
-    #[must_use]
     pub fn switches(self) -> [(usize, usize); 2] {
         [(self.end.0, self.begin.1), (self.end.1, self.begin.0)]
     }
@@ -100,7 +99,6 @@ pub struct Pair {
 
 impl Pair {
     /// The pair of `threads`, whose lines are given.
-    #[must_use]
     pub fn new(
         ctp: &Ctp,
         lattice: &Lattice,
@@ -167,31 +165,26 @@ impl Pair {
 
     /// Whether access `first` of the first thread and `second` of the second depend on each
     /// other.
-    #[must_use]
     pub fn is_dependent(&self, first: usize, second: usize) -> bool {
         self.dependent.has(second, first)
     }
 
     /// Whether they conflict, reachable or not.
-    #[must_use]
     pub fn is_conflict(&self, first: usize, second: usize) -> bool {
         self.conflicts.has(second, first)
     }
 
     /// Whether the threads can be at these positions together.
-    #[must_use]
     pub fn is_reachable(&self, first: usize, second: usize) -> bool {
         self.reach.has(second, first)
     }
 
     /// Whether the second thread, at position `second`, blocks access `first` of the first.
-    #[must_use]
     pub fn is_first_blocked(&self, first: usize, second: usize) -> bool {
         self.blocked_first.has(second, first)
     }
 
     /// Whether the first thread, at position `first`, blocks access `second` of the second.
-    #[must_use]
     pub fn is_second_blocked(&self, first: usize, second: usize) -> bool {
         self.blocked_second.has(first, second)
     }
@@ -305,7 +298,6 @@ impl Masks {
 }
 
 /// The MATs of `pair`.
-#[must_use]
 pub fn generate(pair: &Pair, choice: Choice) -> Generated {
     let mut found = Generated { queue: vec![(0, 0)], ..Generated::default() };
     let mut seen = BitRows::new(pair.ends.1 + 1, pair.ends.0 + 1);

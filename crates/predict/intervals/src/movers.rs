@@ -72,7 +72,6 @@ pub enum Mover {
 type Users<K> = FxHashMap<K, Vec<StepId>>;
 
 /// How each step moves.
-#[must_use]
 pub fn movers(ctp: &Ctp, lattice: &Lattice, strength: Strength) -> IndexVec<StepId, Mover> {
     let mut accesses: Users<VarId> = Users::default();
     let mut operations: Users<LockId> = Users::default();
@@ -143,7 +142,6 @@ fn may_wait(ctp: &Ctp, lattice: &Lattice, step: &Step, lock: LockId) -> bool {
 }
 
 /// Whether two steps of different threads cannot be exchanged for what they do.
-#[must_use]
 pub fn is_conflict(left: Action, right: Action) -> bool {
     let variable = |action| match action {
         Action::Read(var) => Some((var, false)),
@@ -170,7 +168,6 @@ pub fn is_conflict(left: Action, right: Action) -> bool {
 }
 
 /// For each step whether it may not complete: it has a guard, or divides by what may be zero.
-#[must_use]
 pub fn may_fail(ctp: &Ctp) -> IndexVec<StepId, bool> {
     let divides = ctp.terms.dividing();
     let fails = |step: &Step| {
@@ -182,7 +179,6 @@ pub fn may_fail(ctp: &Ctp) -> IndexVec<StepId, bool> {
 }
 
 /// For each point whether a transaction starts or ends there: entries, ends and cuts.
-#[must_use]
 pub fn boundaries(ctp: &Ctp, lattice: &Lattice, strength: Strength) -> IndexVec<Point, bool> {
     let (movers, may_fail) = (movers(ctp, lattice, strength), may_fail(ctp));
     let mut is_boundary = IndexVec::from_elem(false, ctp.leaving.len());
@@ -200,16 +196,14 @@ fn cut(
     is_post: &mut IndexVec<Point, bool>,
     is_boundary: &mut IndexVec<Point, bool>,
 ) {
-    let points = &ctp.threads[thread].points;
-    for index in points.start.index()..points.end.index() {
-        let point = Point::from_index(index);
+    let entry = ctp.threads[thread].points.start;
+    for point in ctp.points_of(thread) {
         let must_cut = |id: StepId| match movers[id] {
             Mover::Both | Mover::Left => may_fail[id],
             Mover::Right | Mover::Neither => true,
         };
-        let is_end = ctp.steps_from(point).next().is_none();
-        if point == points.start
-            || is_end
+        if point == entry
+            || ctp.is_end(point)
             || (is_post[point] && ctp.steps_from(point).any(|(id, _)| must_cut(id)))
         {
             is_boundary[point] = true;

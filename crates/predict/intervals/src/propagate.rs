@@ -83,7 +83,6 @@ impl Default for Settings {
 }
 
 /// What may happen in the interleavings of `ctp` that `graph` stands for.
-#[must_use]
 pub fn propagate<D: Domain>(ctp: &Ctp, graph: &Graph, settings: &Settings) -> Values<D> {
     match settings.mode {
         Mode::Copy => one_mode(ctp, graph, settings, false),
@@ -165,7 +164,6 @@ pub struct Asserted<D> {
 
 impl<D> StepValues<D> {
     /// Those of a step that is never taken.
-    #[must_use]
     pub const fn never() -> Self {
         Self {
             reached: false,
@@ -280,7 +278,6 @@ pub(crate) fn meet_row<D: Domain>(left: &Row<D>, right: &Row<D>) -> Option<Row<D
 impl<D: Domain> Values<D> {
     /// What happens in both. Each of two sound answers is as true as the other, so that what one
     /// of them excludes is excluded.
-    #[must_use]
     pub fn meet(&self, other: &Self) -> Self {
         let rows = |left: &Option<Row<D>>, right: &Option<Row<D>>| {
             left.as_ref().zip(right.as_ref()).and_then(|(left, right)| meet_row(left, right))
@@ -365,11 +362,10 @@ pub(crate) fn final_values<D: Domain>(
         ctp.threads.ids().map(|thread| can_be_last(ctp, thread)).collect();
     let mut joined = None;
     for (id, node) in graph.nodes.entries() {
-        let leaving = &ctp.leaving[node.point];
-        if leaving.start != leaving.end || !last[node.thread] {
-            continue;
-        }
-        if let Some(row) = &at[id] {
+        if ctp.is_end(node.point)
+            && last[node.thread]
+            && let Some(row) = &at[id]
+        {
             join_row(&mut joined, row);
         }
     }
@@ -378,10 +374,7 @@ pub(crate) fn final_values<D: Domain>(
 
 /// Whether no other thread is sure to take a step after the last of `thread`, if all end.
 fn can_be_last(ctp: &Ctp, thread: ThreadId) -> bool {
-    let has_steps = |thread: ThreadId| {
-        let steps = &ctp.threads[thread].steps;
-        steps.start != steps.end
-    };
+    let has_steps = |thread: ThreadId| !ctp.threads[thread].steps.is_empty();
     let is_root = |thread: ThreadId| ctp.threads[thread].parent.is_none();
     if !has_steps(thread) {
         return !ctp.threads.ids().any(|other| is_root(other) && has_steps(other));
@@ -414,9 +407,6 @@ fn always_joins(ctp: &Ctp, thread: ThreadId, child: ThreadId) -> bool {
             open[step.to.index() - offset] = true;
         }
     }
-    let is_end = |index: usize| {
-        let leaving = &ctp.leaving[Point::from_index(index + offset)];
-        leaving.start == leaving.end
-    };
+    let is_end = |index: usize| ctp.is_end(Point::from_index(index + offset));
     !(0..open.len()).any(|index| open[index] && is_end(index))
 }

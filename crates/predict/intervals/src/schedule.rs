@@ -30,7 +30,6 @@ pub struct Effect {
 
 impl<'a> Machine<'a> {
     /// Before the first step.
-    #[must_use]
     pub fn new(ctp: &'a Ctp) -> Self {
         let mut has_started: IndexVec<ThreadId, bool> =
             ctp.threads.iter().map(|thread| thread.parent.is_none()).collect();
@@ -51,13 +50,11 @@ impl<'a> Machine<'a> {
     }
 
     /// Where `thread` is.
-    #[must_use]
     pub fn point(&self, thread: ThreadId) -> Point {
         self.points[thread]
     }
 
     /// What `slot` holds.
-    #[must_use]
     pub fn value(&self, slot: Slot) -> i64 {
         self.values[slot]
     }
@@ -68,8 +65,8 @@ impl<'a> Machine<'a> {
 
     fn has_ended(&self, thread: ThreadId) -> bool {
         let description = &self.ctp.threads[thread];
-        let is_end = |point| self.ctp.leaving[point].is_empty();
-        self.has_started[thread] && (description.points.is_empty() || is_end(self.points[thread]))
+        let is_at_end = description.points.is_empty() || self.ctp.is_end(self.points[thread]);
+        self.has_started[thread] && is_at_end
     }
 
     /// Takes `step`, if that is possible now.
@@ -125,7 +122,6 @@ impl<'a> Machine<'a> {
 
 /// After how many steps of `schedule` what `question` asks about happens; none if it does not, or
 /// if a step before that is not possible.
-#[must_use]
 pub fn replay(ctp: &Ctp, schedule: &[StepId], question: &Question) -> Option<usize> {
     let mut machine = Machine::new(ctp);
     for (position, &step) in schedule.iter().enumerate() {
@@ -147,7 +143,6 @@ pub fn replay(ctp: &Ctp, schedule: &[StepId], question: &Question) -> Option<usi
 /// can be exchanged, so each thread goes on as long as it depends on nothing that another has still
 /// to do. Every value stays as it was. Linear in the steps, the dependences between neighbours, and
 /// the threads at each switch.
-#[must_use]
 pub fn minimize_switches(ctp: &Ctp, order: &[StepId]) -> Vec<StepId> {
     let before = dependences(ctp, order);
     let mut is_needed = vec![false; order.len()];

@@ -52,7 +52,6 @@ pub struct Unit {
 }
 
 /// The units of one step, or of the alternatives that a thread has at a point.
-#[must_use]
 pub fn single_steps(ctp: &Ctp) -> Vec<Unit> {
     let points = ctp.leaving.ids();
     let unit = |from| Unit { from, steps: ctp.steps_from(from).map(|(step, _)| step).collect() };
@@ -60,7 +59,6 @@ pub fn single_steps(ctp: &Ctp) -> Vec<Unit> {
 }
 
 /// The transactions of `graph` as units.
-#[must_use]
 pub fn transactions(graph: &Graph) -> Vec<Unit> {
     let unit = |transaction: &Transaction| {
         let mut steps = transaction.steps.clone();
@@ -83,7 +81,6 @@ pub struct StepRanges {
 
 impl StepRanges {
     /// What `values` say of each step.
-    #[must_use]
     pub fn new<D: Domain>(values: &Values<D>) -> Self {
         let steps = &values.steps;
         let bounds = |value: &Option<D>| value.as_ref().map(D::bounds);
@@ -115,7 +112,6 @@ pub enum Question {
 
 impl Question {
     /// The steps it asks about.
-    #[must_use]
     pub fn steps(&self) -> &[StepId] {
         match self {
             Self::Fails(steps) | Self::Reaches(steps) => steps,
@@ -167,7 +163,6 @@ pub struct Statistics {
 }
 
 /// Answers `question` about the interleavings of `ctp` in which `units` are not interrupted.
-#[must_use]
 pub fn ask(
     ctp: &Ctp,
     units: &[Unit],

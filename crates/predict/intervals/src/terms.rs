@@ -45,25 +45,21 @@ impl Terms {
 
     /// The term `id`.
     #[inline]
-    #[must_use]
     pub fn term(&self, id: TermId) -> Term {
         self.nodes[id]
     }
 
     /// How many terms there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
     /// For each term whether it may divide by zero.
-    #[must_use]
     pub fn dividing(&self) -> IndexVec<TermId, bool> {
         let mut dividing: IndexVec<TermId, bool> = IndexVec::new();
         for term in self.nodes.iter() {
@@ -71,7 +67,7 @@ impl Terms {
                 Term::Constant(_) | Term::Slot(_) => false,
                 Term::Unary(_, operand) => dividing[operand],
                 Term::Binary(operator, left, right) => {
-                    let is_division = matches!(operator, Binary::Divide | Binary::Remainder);
+                    let is_division = operator.is_division();
                     let is_safe =
                         matches!(self.nodes[right], Term::Constant(number) if number != 0);
                     dividing[left] || dividing[right] || (is_division && !is_safe)

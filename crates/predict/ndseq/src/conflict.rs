@@ -61,7 +61,6 @@ struct Arc {
 
 impl Conflicts {
     /// The conflicts between those events of `run` for which `is_member`.
-    #[must_use]
     pub fn new(run: &Run<'_>, is_member: &IndexVec<NodeId, bool>) -> Self {
         let mut edges = edges(run, is_member);
         edges.sort_unstable();
@@ -93,7 +92,6 @@ impl Conflicts {
     }
 
     /// Whether the threads can be put one after the other.
-    #[must_use]
     pub const fn is_serializable(&self) -> bool {
         !self.has_cycle
     }
@@ -167,7 +165,6 @@ impl Conflicts {
     }
 
     /// A cycle of fewest threads: each edge starts at the thread where the one before it ends.
-    #[must_use]
     pub fn shortest_cycle(&self) -> Option<Vec<Edge>> {
         if !self.has_cycle {
             return None;

@@ -28,7 +28,6 @@ pub struct Dependences {
 
 impl Dependences {
     /// The dependences between `events`, those of `trace`, whose flow layer is `flow`.
-    #[must_use]
     pub fn new(trace: &Trace, flow: &Flow, events: &Events) -> Self {
         let mut graph = Graph { edges: Vec::new(), nodes_count: events.len() };
         add_local(trace, flow, events, &mut graph);
@@ -40,27 +39,23 @@ impl Dependences {
     }
 
     /// How many events and junctions there are.
-    #[must_use]
     pub fn nodes_count(&self) -> usize {
         self.sources.len()
     }
 
     /// Whether `node` is a junction, not an event.
     #[inline]
-    #[must_use]
     pub fn is_junction(&self, node: NodeId) -> bool {
         node.index() >= self.events_count
     }
 
     /// The nodes from which an edge leads to `node`.
     #[inline]
-    #[must_use]
     pub fn sources(&self, node: NodeId) -> &[NodeId] {
         self.sources.row(node)
     }
 
     /// The events on which `event` depends directly, in order, seen through the junctions.
-    #[must_use]
     pub fn direct(&self, event: NodeId) -> Vec<NodeId> {
         let mut found = Vec::new();
         let mut rest = self.sources(event).to_vec();
@@ -77,7 +72,6 @@ impl Dependences {
     }
 
     /// The same edges the other way round: for each node those that it leads to.
-    #[must_use]
     pub fn targets(&self) -> CsrTable<NodeId, NodeId> {
         let edges =
             || self.sources.rows().flat_map(|(to, row)| row.iter().map(move |&from| (from, to)));

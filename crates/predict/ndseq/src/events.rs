@@ -48,7 +48,6 @@ pub struct Events {
 
 impl Kind {
     /// What `op` does, if it counts.
-    #[must_use]
     pub const fn new(op: Op) -> Option<Self> {
         match op {
             Op::Branch => Some(Self::Branch),
@@ -70,7 +69,6 @@ impl Kind {
     }
 
     /// The shared variable that it accesses.
-    #[must_use]
     pub const fn var(self) -> Option<VarId> {
         match self {
             Self::Branch | Self::Local => None,
@@ -79,13 +77,11 @@ impl Kind {
     }
 
     /// Whether it reads a shared variable.
-    #[must_use]
     pub const fn is_read(self) -> bool {
         matches!(self, Self::Read(_) | Self::Update(_))
     }
 
     /// Whether it writes a shared variable.
-    #[must_use]
     pub const fn is_write(self) -> bool {
         matches!(self, Self::Write(_) | Self::Update(_))
     }
@@ -93,7 +89,6 @@ impl Kind {
 
 impl Events {
     /// The events of `trace` that count, `flow` being its flow layer.
-    #[must_use]
     pub fn new(trace: &Trace, flow: &Flow) -> Self {
         let mut ids = IndexVec::new();
         let mut kinds = IndexVec::new();
@@ -126,13 +121,11 @@ impl Events {
     }
 
     /// How many events count.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.ids.len()
     }
 
     /// Whether none does.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
@@ -143,53 +136,45 @@ impl Events {
     }
 
     /// Where in the trace `node` stands.
-    #[must_use]
     pub fn id(&self, node: NodeId) -> EventId {
         self.ids[node]
     }
 
     /// What `node` does.
     #[inline]
-    #[must_use]
     pub fn kind(&self, node: NodeId) -> Kind {
         self.kinds[node]
     }
 
     /// Whether `node` evaluates a condition.
     #[inline]
-    #[must_use]
     pub fn is_branch(&self, node: NodeId) -> bool {
         self.kinds[node] == Kind::Branch
     }
 
     /// Who did `node`.
     #[inline]
-    #[must_use]
     pub fn thread(&self, node: NodeId) -> ThreadId {
         self.threads[node]
     }
 
     /// The execution of a statement that made `node`.
     #[inline]
-    #[must_use]
     pub fn instance(&self, node: NodeId) -> Option<InstanceId> {
         self.instances[node]
     }
 
     /// The branch that decided that `node` runs (C1).
-    #[must_use]
     pub fn control(&self, node: NodeId) -> Option<NodeId> {
         self.controls[node]
     }
 
     /// For each shared variable its accesses, in observed order.
-    #[must_use]
     pub const fn accesses(&self) -> &CsrTable<VarId, NodeId> {
         &self.accesses
     }
 
     /// Who forked each thread; none for those that were there from the start.
-    #[must_use]
     pub const fn parents(&self) -> &IndexVec<ThreadId, Option<ThreadId>> {
         &self.parents
     }
@@ -201,7 +186,6 @@ impl Events {
 
     /// The targets: for each thread and each variable of `focus`, its last write there (R1), in
     /// observed order.
-    #[must_use]
     pub fn targets(&self, focus: &[VarId]) -> Vec<NodeId> {
         let mut last: IndexVec<ThreadId, Option<NodeId>> =
             IndexVec::from_elem(None, self.parents.len());

@@ -41,13 +41,11 @@ pub enum PlacementError {
 
 impl Placement {
     /// How many statements it encloses.
-    #[must_use]
     pub const fn width(self) -> u32 {
         self.last.saturating_sub(self.first).saturating_add(1)
     }
 
     /// Whether the two are in one block, share a statement, and neither is inside the other.
-    #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         let (left, right) = if self.first <= other.first { (self, other) } else { (other, self) };
         left.block == right.block
@@ -57,7 +55,6 @@ impl Placement {
     }
 
     /// The lines of its first and last token; none if there are no such statements.
-    #[must_use]
     pub fn lines(self, flow: &Flow) -> Option<(u32, u32)> {
         let statements = &flow.blocks().get(self.block)?.statements;
         let first = statements.get(self.first as usize)?;
@@ -131,7 +128,6 @@ pub(crate) fn overlap(placements: &[Placement]) -> Option<(Placement, Placement)
 }
 
 /// The program's own `if (*)`: each encloses the whole of its block.
-#[must_use]
 pub fn own_placements(flow: &Flow) -> Vec<Placement> {
     let own = |(block, static_block): (StaticBlockId, &StaticBlock)| {
         let last = static_block.statements.len().checked_sub(1)? as u32;

@@ -53,7 +53,6 @@ pub struct Relevance {
 impl Regions {
     /// The regions of `placements`, none of which overlap, in `run`. The rules of branches hold for
     /// the events that are `bound`.
-    #[must_use]
     pub fn new(run: &Run<'_>, placements: &[Placement], bound: impl Fn(NodeId) -> bool) -> Self {
         let scopes = &run.scopes;
         let mut ranges = Vec::new();
@@ -86,7 +85,6 @@ impl Regions {
     }
 
     /// A region for every execution of every statement: as much as any placements can skip.
-    #[must_use]
     pub fn finest(run: &Run<'_>) -> Self {
         let region = |id: InstanceId| RegionId::from_index(id.index());
         let innermost = run.events.nodes().map(|node| run.events.instance(node).map(region));
@@ -111,14 +109,12 @@ impl Regions {
 
 impl Relevance {
     /// What made `node` relevant; none if it is so by itself.
-    #[must_use]
     pub fn cause(&self, node: NodeId) -> Option<NodeId> {
         self.causes[node]
     }
 }
 
 /// The events of `run` that are relevant, given what can be skipped.
-#[must_use]
 pub fn relevant(run: &Run<'_>, regions: &Regions) -> Relevance {
     let nodes_count = run.dependences.nodes_count();
     let mut search = Search {
@@ -187,7 +183,6 @@ impl Search {
 // Linear. [`crate::reference`] has both by their definitions.
 
 /// For each event, or junction, whether a target depends on it.
-#[must_use]
 pub fn slice(run: &Run<'_>) -> IndexVec<NodeId, bool> {
     let mut is_member = IndexVec::from_elem(false, run.dependences.nodes_count());
     let mut rest = run.targets.clone();
@@ -207,7 +202,6 @@ pub fn slice(run: &Run<'_>) -> IndexVec<NodeId, bool> {
 }
 
 /// The events that no placement makes irrelevant, and why.
-#[must_use]
 pub fn forced(run: &Run<'_>) -> Relevance {
     relevant(run, &Regions::finest(run))
 }

@@ -40,7 +40,6 @@ pub enum RunError {
 
 impl<'t> Run<'t> {
     /// Makes `trace` ready; none if it has no flow layer.
-    #[must_use]
     pub fn new(trace: &'t Trace) -> Option<Self> {
         let flow = trace.flow()?;
         let events = Events::new(trace, flow);

@@ -54,7 +54,6 @@ struct Place {
 
 impl Scopes {
     /// The scopes of `events`, whose flow layer is `flow`.
-    #[must_use]
     pub fn new(flow: &Flow, events: &Events) -> Self {
         let parents: IndexVec<InstanceId, _> =
             flow.instances().map(|(_, instance)| instance.parent).collect();
@@ -87,25 +86,21 @@ impl Scopes {
     }
 
     /// The instance around each instance.
-    #[must_use]
     pub const fn parents(&self) -> &IndexVec<InstanceId, Option<InstanceId>> {
         &self.parents
     }
 
     /// Which statement of its block `instance` executes.
-    #[must_use]
     pub fn position(&self, instance: InstanceId) -> u32 {
         self.positions[instance]
     }
 
     /// The execution of a block that `instance` is part of.
-    #[must_use]
     pub fn execution(&self, instance: InstanceId) -> ExecutionId {
         self.places[instance].execution
     }
 
     /// Of which block it is an execution.
-    #[must_use]
     pub fn block(&self, execution: ExecutionId) -> StaticBlockId {
         self.executions[execution].block
     }
@@ -116,20 +111,17 @@ impl Scopes {
     }
 
     /// The executions of `block`.
-    #[must_use]
     pub fn executions_of(&self, block: StaticBlockId) -> &[ExecutionId] {
         self.by_block.row(block)
     }
 
     /// The instances of `execution`, in the order of the block.
-    #[must_use]
     pub fn members(&self, execution: ExecutionId) -> &[InstanceId] {
         let (start, end) = self.executions[execution].members;
         &self.sorted[start as usize..end as usize]
     }
 
     /// Those of them that execute the statements `first` to `last`.
-    #[must_use]
     pub fn members_within(&self, execution: ExecutionId, first: u32, last: u32) -> &[InstanceId] {
         let members = self.members(execution);
         let start = members.partition_point(|&id| self.positions[id] < first);
@@ -138,7 +130,6 @@ impl Scopes {
     }
 
     /// The instances directly inside `instance`.
-    #[must_use]
     pub fn children(&self, instance: InstanceId) -> &[InstanceId] {
         // Sorted by parent first, so they lie side by side.
         let parent = Some(instance);
@@ -148,14 +139,12 @@ impl Scopes {
     }
 
     /// The events, sorted by instance; those of no instance are not among them.
-    #[must_use]
     pub fn order(&self) -> &[NodeId] {
         &self.order
     }
 
     /// Where in the order the events of `members` and of what is inside them lie; `members` are
     /// neighbours in one execution of a block.
-    #[must_use]
     pub fn range(&self, members: &[InstanceId]) -> Range<usize> {
         let (Some(&first), Some(&last)) = (members.first(), members.last()) else { return 0..0 };
         let end = self.places[last].number + self.places[last].size;
@@ -164,14 +153,12 @@ impl Scopes {
     }
 
     /// The events of `instance` itself, not those inside it.
-    #[must_use]
     pub fn own(&self, instance: InstanceId) -> &[NodeId] {
         let number = self.places[instance].number as usize;
         &self.order[self.starts[number] as usize..self.starts[number + 1] as usize]
     }
 
     /// For each instance whether an event that `is_member` lies inside it.
-    #[must_use]
     pub fn holding(
         &self,
         events: &Events,

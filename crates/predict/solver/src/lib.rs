@@ -81,7 +81,6 @@ impl Callbacks for Budget {
 
 impl Solver {
     /// A solver without clauses that may meet `conflicts_max` conflicts in all.
-    #[must_use]
     pub fn new(engine: Engine, conflicts_max: u64) -> Self {
         let backend = match engine {
             Engine::Batsat => Backend::Batsat(Box::default()),
@@ -159,7 +158,6 @@ impl Solver {
     }
 
     /// Whether `literal` holds in the model that was found last.
-    #[must_use]
     pub fn holds(&self, literal: Lit) -> bool {
         let value = match &self.backend {
             Backend::Batsat(solver) => solver.lit_val(literal),
@@ -185,19 +183,16 @@ impl Solver {
     }
 
     /// How many variables there are.
-    #[must_use]
     pub const fn variables_count(&self) -> u32 {
         self.variables_count
     }
 
     /// How many clauses were added.
-    #[must_use]
     pub const fn clauses_count(&self) -> u64 {
         self.clauses_count
     }
 
     /// How many conflicts were met in all calls.
-    #[must_use]
     pub const fn conflicts_count(&self) -> u64 {
         self.conflicts_count
     }

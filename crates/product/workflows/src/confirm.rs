@@ -29,13 +29,11 @@ pub struct Verdict {
 
 impl Verdict {
     /// Whether an attempt saw it happen.
-    #[must_use]
     pub const fn is_confirmed(&self) -> bool {
         self.confirmed > 0
     }
 
     /// Why not all attempts saw it.
-    #[must_use]
     pub fn reason(&self) -> String {
         self.reasons.join("; ")
     }

@@ -63,7 +63,6 @@ pub struct Trouble {
 
 impl Trouble {
     /// Whether the program is to blame, and not a limit or an assumption.
-    #[must_use]
     pub fn is_fault(&self) -> bool {
         !self.faults.is_empty() || matches!(self.ending, Ending::Deadlock(_))
     }
@@ -74,7 +73,6 @@ impl Trouble {
     }
 
     /// What became of the run, to be said after its name.
-    #[must_use]
     pub fn what(&self) -> String {
         if let Some(fault) = self.faults.first() {
             return format!("fails at line {}: {}", fault.line, fault.kind);
@@ -90,7 +88,6 @@ impl Trouble {
     }
 
     /// Whether the run has no result, and was left out.
-    #[must_use]
     pub fn is_left_out(&self) -> bool {
         self.ending != Ending::Finished
     }
@@ -230,7 +227,6 @@ pub fn infer(
 }
 
 /// The runs of `plan`, with the flow layer.
-#[must_use]
 pub fn gather(code: &Code, plan: &Plan, goes_on: &dyn Fn() -> bool) -> Gathered {
     let mut plan = *plan;
     plan.settings.layers = Layers::Flow;

@@ -434,7 +434,6 @@ impl<'a, D: Domain> Searcher<'a, D> {
 }
 
 /// Runs `code` so that its threads take steps as in `order`, and whether they do to its end.
-#[must_use]
 pub fn follow(code: &Code, ctp: &Ctp, order: &[StepId], settings: &RunSettings) -> (bool, Run) {
     let steps = order.iter().map(|&id| &ctp.steps[id]);
     let steps: Vec<&Step> = steps.filter(|step| !ctp.is_passing(step.action)).collect();

@@ -122,136 +122,52 @@ pub(crate) enum CellOf<I> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Instruction {
     // What makes no event.
-    Unary {
-        operator: Unary,
-        to: Register,
-        of: Register,
-    },
-    Binary {
-        operator: Binary,
-        to: Register,
-        left: Register,
-        right: Register,
-    },
-    Copy {
-        to: Register,
-        from: Register,
-    },
-    Jump {
-        target: Address,
-    },
-    /// A block's execution starts.
-    Enter {
-        block: BlockId,
-        depth: u16,
-    },
-    /// A statement's execution starts, in the block entered at this depth.
-    Begin {
-        position: u32,
-        depth: u16,
-    },
-    Call {
-        function: FunctionId,
-    },
+    Unary { operator: Unary, to: Register, of: Register },
+    Binary { operator: Binary, to: Register, left: Register, right: Register },
+    Copy { to: Register, from: Register },
+    Jump { target: Address },
+    // A block's execution starts.
+    Enter { block: BlockId, depth: u16 },
+    // A statement's execution starts, in the block entered at this depth.
+    Begin { position: u32, depth: u16 },
+    Call { function: FunctionId },
     Return,
-    /// Remembers how many children there are.
-    CountChildren {
-        to: Register,
-    },
-    /// Leaves the loop over the children that came since when all are joined, and forgets them.
-    WhileChildren {
-        since: Register,
-        next: Register,
-        otherwise: Address,
-    },
-    /// The body of an `if (*)` follows, up to `otherwise`.
-    Optional {
-        otherwise: Address,
-    },
+    // Remembers how many children there are.
+    CountChildren { to: Register },
+    // Leaves the loop over the children that came since when all are joined, and forgets them.
+    WhileChildren { since: Register, next: Register, otherwise: Address },
+    // The body of an `if (*)` follows, up to `otherwise`.
+    Optional { otherwise: Address },
 
     // What makes one event.
-    Let {
-        to: Register,
-        from: Register,
-    },
-    Read {
-        to: Register,
-        cell: CellOf<GlobalId>,
-    },
-    Write {
-        cell: CellOf<GlobalId>,
-        from: Register,
-    },
-    CompareAndSwap {
-        to: Register,
-        cell: CellOf<GlobalId>,
-        old: Register,
-        new: Register,
-    },
-    FetchAdd {
-        to: Register,
-        cell: CellOf<GlobalId>,
-        amount: Register,
-    },
-    /// Goes on if the register is not zero, else at `otherwise`.
-    Branch {
-        condition: Register,
-        otherwise: Address,
-    },
-    /// A test that a jump out of blocks has decided.
-    Guard {
-        flag: Register,
-    },
-    Assert {
-        condition: Register,
-    },
-    Assume {
-        condition: Register,
-    },
-    Acquire {
-        lock: CellOf<LockId>,
-    },
-    Release {
-        lock: CellOf<LockId>,
-    },
+    Let { to: Register, from: Register },
+    Read { to: Register, cell: CellOf<GlobalId> },
+    Write { cell: CellOf<GlobalId>, from: Register },
+    CompareAndSwap { to: Register, cell: CellOf<GlobalId>, old: Register, new: Register },
+    FetchAdd { to: Register, cell: CellOf<GlobalId>, amount: Register },
+    // Goes on if the register is not zero, else at `otherwise`.
+    Branch { condition: Register, otherwise: Address },
+    // A test that a jump out of blocks has decided.
+    Guard { flag: Register },
+    Assert { condition: Register },
+    Assume { condition: Register },
+    Acquire { lock: CellOf<LockId> },
+    Release { lock: CellOf<LockId> },
     AcquireAtomic,
     ReleaseAtomic,
-    /// Gives back the lock and starts waiting: two events.
-    Wait {
-        condition: u32,
-        lock: CellOf<LockId>,
-    },
-    /// Stops waiting.
-    Wake {
-        condition: u32,
-    },
-    Notify {
-        condition: u32,
-    },
-    NotifyAll {
-        condition: u32,
-    },
-    BeginBlock {
-        block: u32,
-    },
-    EndBlock {
-        block: u32,
-    },
-    Fork {
-        address: Address,
-        captured: (u32, u32),
-        handle: Option<Register>,
-    },
-    /// Starts one of the declared threads.
-    ForkDeclared {
-        thread: u32,
-    },
-    Join {
-        handle: Register,
-    },
-    /// Joins the child that the register counts to, and counts on.
-    JoinChild {
-        next: Register,
-    },
+    // Gives back the lock and starts waiting: two events.
+    Wait { condition: u32, lock: CellOf<LockId> },
+    // Stops waiting.
+    Wake { condition: u32 },
+    Notify { condition: u32 },
+    NotifyAll { condition: u32 },
+    BeginBlock { block: u32 },
+    EndBlock { block: u32 },
+    Fork { address: Address, captured: (u32, u32), handle: Option<Register> },
+    // Starts one of the declared threads.
+    ForkDeclared { thread: u32 },
+    Join { handle: Register },
+    // Joins the child that the register counts to, and counts on.
+    JoinChild { next: Register },
     End,
 }

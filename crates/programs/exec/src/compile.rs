@@ -28,7 +28,6 @@ use crate::code::{
 
 impl Code {
     /// Compiles `program`, whose text is `source`.
-    #[must_use]
     pub fn new(program: &Program, source: &Source) -> Self {
         let first = Compiler::new(program, source, Registers::default()).compile();
         let counted = Registers { named: first.names.len() as u32, scratch: first.scratch_max };

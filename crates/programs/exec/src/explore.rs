@@ -95,13 +95,11 @@ impl<W> Exploration<W> {
 /// let code = Code::new(&check(&source).program.unwrap(), &source);
 /// assert_eq!(explore(&code, &Limits::default()).outcomes.len(), 2);
 /// ```
-#[must_use]
 pub fn explore(code: &Code, limits: &Limits) -> Exploration {
     explore_while(code, limits, &|| true)
 }
 
 /// Explores all runs of `code`, or those that there is time for until `goes_on` returns false.
-#[must_use]
 pub fn explore_while<'c>(
     code: &'c Code,
     limits: &Limits,

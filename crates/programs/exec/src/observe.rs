@@ -11,15 +11,13 @@ pub type ThreadNumber = u32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Happened {
     Let,
-    /// A branch; whether what follows depends on it.
-    Branch {
-        opens: bool,
-    },
+    // A branch; whether what follows depends on it.
+    Branch { opens: bool },
     Read(u32),
     Write(u32),
     AtomicRead(u32),
     AtomicUpdate(u32),
-    /// Asks for a lock, and never gets it.
+    // Asks for a lock, and never gets it.
     Request(u32),
     Acquire(u32),
     Release(u32),

@@ -57,13 +57,11 @@ pub struct Run {
 
 impl Run {
     /// What the program's result held at the end.
-    #[must_use]
     pub fn result(&self, code: &Code) -> Vec<i64> {
         code.focus.iter().map(|&cell| self.memory[cell as usize]).collect()
     }
 
     /// What it came to, to be compared with other runs of `code`.
-    #[must_use]
     pub fn outcome(&self, code: &Code) -> Outcome {
         Outcome::new(code, &self.memory, self.ending.clone(), &self.faults)
     }
@@ -71,7 +69,6 @@ impl Run {
 
 impl Code {
     /// The names of what is the program's result, in the order of [`Run::result`].
-    #[must_use]
     pub fn result_names(&self) -> Vec<String> {
         self.focus.iter().map(|&cell| self.cell_name(cell)).collect()
     }

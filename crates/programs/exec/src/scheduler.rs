@@ -20,31 +20,26 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     /// How many threads have started so far.
-    #[must_use]
     pub fn threads_count(self) -> usize {
         self.machine.threads.len()
     }
 
     /// The name of `thread`, which does not depend on the order in which threads started.
-    #[must_use]
     pub fn name(self, thread: ThreadNumber) -> &'a str {
         &self.machine.threads[thread as usize].name
     }
 
     /// Whether `thread` waits for nothing.
-    #[must_use]
     pub fn can_step(self, thread: ThreadNumber) -> bool {
         self.machine.can_step(thread)
     }
 
     /// How many steps were taken so far.
-    #[must_use]
     pub const fn steps_count(self) -> u64 {
         self.steps_count
     }
 
     /// The line, the cell and whether it may write, if the next step of `thread` is an access.
-    #[must_use]
     pub fn next_access(self, thread: ThreadNumber) -> Option<(u32, u32, bool)> {
         let (cell, writes) = match self.machine.next(thread) {
             Instruction::Read { cell, .. } => (cell, false),
@@ -91,7 +86,6 @@ const FALLEN: u64 = 1 << 32;
 
 impl Pct {
     /// The choices of `seed`, for faults of `depth` in runs of about `steps_count` steps.
-    #[must_use]
     pub fn new(seed: u64, depth: u32, steps_count: u64) -> Self {
         let mut rng = Rng::new(seed);
         let bound = usize::try_from(steps_count.max(1)).unwrap_or(usize::MAX);
@@ -157,7 +151,6 @@ struct Access {
 
 impl Candidates {
     /// The candidates that `trace`, of an earlier run, shows.
-    #[must_use]
     pub fn new(trace: &Trace) -> Self {
         let mut candidates = Self::default();
         for accesses in accesses(trace).values() {
@@ -176,13 +169,11 @@ impl Candidates {
     }
 
     /// How many pairs of lines there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.pairs.len()
     }
 
     /// Whether there is nothing to seek.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
@@ -261,7 +252,6 @@ struct Held {
 
 impl RaceDirected {
     /// The choices of `seed`, seeking `candidates`.
-    #[must_use]
     pub fn new(seed: u64, candidates: Candidates) -> Self {
         Self {
             rng: Rng::new(seed),
@@ -334,7 +324,6 @@ pub struct Random {
 
 impl Random {
     /// The choices of `seed`.
-    #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self { rng: Rng::new(seed) }
     }
@@ -356,7 +345,6 @@ pub struct Replay<'a> {
 
 impl<'a> Replay<'a> {
     /// Repeats `schedule`.
-    #[must_use]
     pub const fn new(schedule: &'a Schedule) -> Self {
         Self { schedule }
     }
@@ -381,7 +369,6 @@ pub struct RoundRobin {
 
 impl RoundRobin {
     /// Starts with the first thread.
-    #[must_use]
     pub const fn new() -> Self {
         Self { next: 0 }
     }

@@ -34,7 +34,6 @@ pub enum Choice {
 
 impl Code {
     /// The line of a `fork` statement, which has no sequential meaning; none if there is none.
-    #[must_use]
     pub fn has_fork(&self) -> Option<u32> {
         let forks = |instruction: &Instruction| {
             matches!(instruction, Instruction::Fork { handle: Some(_), .. })
@@ -55,13 +54,11 @@ impl Code {
 /// // One after the other, in both orders: 1 and 2.
 /// assert_eq!(explore_sequential(&code, &Limits::default()).outcomes.len(), 2);
 /// ```
-#[must_use]
 pub fn explore_sequential(code: &Code, limits: &Limits) -> Exploration<Vec<Choice>> {
     explore_sequential_while(code, limits, &|| true)
 }
 
 /// The same, or as much as there is time for until `goes_on` returns false.
-#[must_use]
 pub fn explore_sequential_while<'c>(
     code: &'c Code,
     limits: &Limits,

@@ -26,7 +26,6 @@ pub struct Checked {
 /// let source = reweave_lang::Source::new("a.rw", "shared x; main { x = 1; }");
 /// assert!(reweave_lang::check(&source).program.is_some());
 /// ```
-#[must_use]
 pub fn check(source: &Source) -> Checked {
     let (_, syntax, mut diagnostics) = read(source);
     if has_error(&diagnostics) {

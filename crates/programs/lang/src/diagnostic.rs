@@ -54,21 +54,18 @@ impl Diagnostic {
     }
 
     /// With another place that explains it.
-    #[must_use]
     pub fn and(mut self, span: Span, text: impl Into<String>) -> Self {
         self.secondary.push(Label { span, text: text.into() });
         self
     }
 
     /// With what to do about it.
-    #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
 
     /// The line of the place, counted from 1.
-    #[must_use]
     pub fn line(&self, source: &Source) -> u32 {
         source.line(self.primary.span.start)
     }
@@ -122,7 +119,6 @@ pub enum Style {
 impl Diagnostic {
     /// The diagnostic with the lines of `source` that it speaks of, without a line break at the
     /// end.
-    #[must_use]
     pub fn render(&self, source: &Source, style: Style) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,

@@ -756,27 +756,10 @@ fn elsewhere(name: &str) -> Option<&'static str> {
     })
 }
 
-/// How many letters to put in, leave out, replace or swap with their neighbour to make one name
-/// the other; the upper and the lower case of a letter count as equal.
+/// How many letters to insert, delete, replace or swap with their neighbour to make one name the
+/// other, whatever their case.
 fn distance(one: &str, other: &str) -> usize {
-    let one: Vec<u8> = one.bytes().map(|byte| byte.to_ascii_lowercase()).collect();
-    let other: Vec<u8> = other.bytes().map(|byte| byte.to_ascii_lowercase()).collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, &letter) in one.iter().enumerate() {
-        let mut next = vec![i + 1];
-        for (j, &opposite) in other.iter().enumerate() {
-            let replaced = row[j] + usize::from(letter != opposite);
-            let mut best = replaced.min(row[j + 1] + 1).min(next[j] + 1);
-            if i > 0 && j > 0 && letter == other[j - 1] && one[i - 1] == opposite {
-                best = best.min(before[j - 1] + 1);
-            }
-            next.push(best);
-        }
-        before = row;
-        row = next;
-    }
-    row[other.len()]
+    strsim::osa_distance(&one.to_ascii_lowercase(), &other.to_ascii_lowercase())
 }
 
 // Functions that call themselves, directly or through others.
@@ -861,24 +844,5 @@ impl Resolver<'_> {
             error = error.and(call.span, format!("`{}` is called here", name(call.to)));
         }
         self.report(error);
-    }
-}
-
-#[cfg(test)]
-mod suggest_tests {
-    use super::*;
-
-    #[test]
-    fn a_swap_of_neighbours_is_one_mistake() {
-        for (one, other, expected) in [
-            ("x", "x", 0),
-            ("lenght", "length", 1),
-            ("head", "haed", 1),
-            ("a", "bc", 2),
-            ("", "ab", 2),
-            ("Top", "top", 0),
-        ] {
-            assert_eq!(distance(one, other), expected, "{one} {other}");
-        }
     }
 }

@@ -26,7 +26,6 @@ impl Source {
     pub const BYTES_MAX: usize = 1 << 28;
 
     /// The program `text`, shown under `name`.
-    #[must_use]
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         let breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
@@ -35,25 +34,21 @@ impl Source {
     }
 
     /// The name to show.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The whole text.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// The text at `span`.
-    #[must_use]
     pub fn slice(&self, span: Span) -> &str {
         &self.text[span.range()]
     }
 
     /// The line, counted from 1, in which the byte at `offset` stands.
-    #[must_use]
     pub fn line(&self, offset: u32) -> u32 {
         self.lines.partition_point(|&start| start <= offset) as u32
     }
@@ -64,7 +59,6 @@ impl Source {
     }
 
     /// The line and the column, counted from 1 and in characters, of the byte at `offset`.
-    #[must_use]
     pub fn position(&self, offset: u32) -> (u32, u32) {
         let line = self.line(offset);
         let start = self.line_start(offset) as usize;
@@ -75,19 +69,16 @@ impl Source {
 
 impl Span {
     /// The stretch from `start` up to `end`.
-    #[must_use]
     pub const fn new(start: u32, end: u32) -> Self {
         Self { start, end }
     }
 
     /// From the start of this one to the end of `last`.
-    #[must_use]
     pub const fn to(self, last: Self) -> Self {
         Self { start: self.start, end: last.end }
     }
 
     /// As a range of bytes.
-    #[must_use]
     pub const fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }

@@ -59,17 +59,11 @@ pub(crate) struct Node {
 pub(crate) enum NodeKind {
     Number(i64),
     Name,
-    Index {
-        name: Span,
-        index: NodeId,
-    },
-    Call {
-        name: Span,
-        arguments: Vec<NodeId>,
-    },
+    Index { name: Span, index: NodeId },
+    Call { name: Span, arguments: Vec<NodeId> },
     Unary(Unary, NodeId),
     Binary(Binary, NodeId, NodeId),
-    /// What stands in parentheses.
+    // What stands in parentheses.
     Paren(NodeId),
 }
 
@@ -91,99 +85,34 @@ pub(crate) struct Statement {
 
 #[derive(Debug)]
 pub(crate) enum StatementKind {
-    Let {
-        name: Span,
-        value: Value,
-    },
-    CompareAndSwap {
-        name: Span,
-        place: Place,
-        old: Value,
-        new: Value,
-    },
-    FetchAdd {
-        name: Span,
-        place: Place,
-        amount: Value,
-    },
-    /// With the place of its word, `fork`.
-    Fork {
-        name: Span,
-        word: Span,
-        body: Block,
-    },
-    Assign {
-        place: Place,
-        value: Value,
-    },
-    If {
-        condition: Value,
-        then: Block,
-        otherwise: Option<Block>,
-    },
-    Optional {
-        body: Block,
-    },
-    While {
-        condition: Value,
-        body: Block,
-    },
-    For {
-        range: Range,
-        body: Block,
-    },
-    ForEachThread {
-        range: Range,
-        body: Block,
-    },
-    Threads {
-        bodies: Vec<Block>,
-    },
-    Atomic {
-        body: Block,
-    },
-    Expect {
-        body: Block,
-    },
-    Sync {
-        lock: Place,
-        body: Block,
-    },
-    Lock {
-        lock: Place,
-    },
-    Unlock {
-        lock: Place,
-    },
-    Wait {
-        condition: Span,
-        lock: Place,
-    },
-    Notify {
-        condition: Span,
-    },
-    NotifyAll {
-        condition: Span,
-    },
-    Join {
-        name: Span,
-    },
-    Assert {
-        condition: Value,
-    },
-    Assume {
-        condition: Value,
-    },
+    Let { name: Span, value: Value },
+    CompareAndSwap { name: Span, place: Place, old: Value, new: Value },
+    FetchAdd { name: Span, place: Place, amount: Value },
+    // With the place of its word, `fork`.
+    Fork { name: Span, word: Span, body: Block },
+    Assign { place: Place, value: Value },
+    If { condition: Value, then: Block, otherwise: Option<Block> },
+    Optional { body: Block },
+    While { condition: Value, body: Block },
+    For { range: Range, body: Block },
+    ForEachThread { range: Range, body: Block },
+    Threads { bodies: Vec<Block> },
+    Atomic { body: Block },
+    Expect { body: Block },
+    Sync { lock: Place, body: Block },
+    Lock { lock: Place },
+    Unlock { lock: Place },
+    Wait { condition: Span, lock: Place },
+    Notify { condition: Span },
+    NotifyAll { condition: Span },
+    Join { name: Span },
+    Assert { condition: Value },
+    Assume { condition: Value },
     Skip,
-    Return {
-        value: Option<Value>,
-    },
+    Return { value: Option<Value> },
     Break,
     Continue,
-    Call {
-        name: Span,
-        arguments: Vec<Value>,
-    },
+    Call { name: Span, arguments: Vec<Value> },
 }
 
 /// A name, or an element of what it names.

@@ -61,7 +61,6 @@ impl Shape {
     ];
 
     /// What it is called.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Guarded => "guarded",
@@ -99,14 +98,12 @@ impl Default for Config {
 }
 
 /// Makes the trace of `config`.
-#[must_use]
 pub fn generate(config: &Config) -> Trace {
     generate_while(config, &|_| true).expect("nobody asked to stop")
 }
 
 /// Makes the trace of `config`, or nothing if `go_on`, which is told from time to time how many
 /// events there are, says no.
-#[must_use]
 pub fn generate_while(config: &Config, go_on: &dyn Fn(usize) -> bool) -> Option<Trace> {
     run::Run::new(config).finish(go_on)
 }

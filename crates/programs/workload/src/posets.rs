@@ -55,7 +55,6 @@ impl Clocks {
 
 /// As many chains as `chains_count`, each of `length` events, independent of each other. They take
 /// turns.
-#[must_use]
 pub fn grid(chains_count: usize, length: usize) -> Clocks {
     let mut clocks = Clocks::new(chains_count);
     for _ in 0..length {
@@ -69,7 +68,6 @@ pub fn grid(chains_count: usize, length: usize) -> Clocks {
 /// As many events as `events_count`, each of a chain drawn at random, and with this `probability`
 /// after the last event of another chain drawn at random, if that has one. Without chains there
 /// are no events.
-#[must_use]
 pub fn random(chains_count: usize, events_count: usize, probability: f64, seed: u64) -> Clocks {
     let mut clocks = Clocks::new(chains_count);
     let mut rng = Rng::new(seed);
@@ -98,7 +96,6 @@ fn fraction(rng: &mut Rng) -> f64 {
 /// Each event of a first chain changes what its partner can have done, but only every second event
 /// of a partner does so to it: whoever goes through the chains in their order has to tell apart all
 /// that the first half can do.
-#[must_use]
 pub fn pairs(chains_count: usize, length: usize) -> Clocks {
     let mut clocks = Clocks::new(chains_count);
     let half = chains_count / 2;
@@ -152,7 +149,6 @@ pub enum Spec {
 
 impl Spec {
     /// Makes the poset.
-    #[must_use]
     pub fn make(&self) -> Clocks {
         match *self {
             Self::Grid { chains_count, length } => grid(chains_count, length),

@@ -99,7 +99,6 @@ impl Program {
     ];
 
     /// What it is called.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Conpool => "conpool",
@@ -131,7 +130,6 @@ impl Program {
     }
 
     /// Runs it, with the schedule and the random input of `seed`.
-    #[must_use]
     pub fn run(self, seed: u64) -> Trace {
         match self {
             Self::Conpool => pool::trace(seed),
@@ -211,7 +209,6 @@ pub struct Counts {
 
 impl Counts {
     /// Those of `trace`.
-    #[must_use]
     pub fn new(trace: &Trace) -> Self {
         let mut counts = Self {
             threads: trace.names().threads.len() as u64,
@@ -253,7 +250,6 @@ impl Counts {
 
 impl Program {
     /// The counts of the published trace that it stands for.
-    #[must_use]
     pub const fn published(self) -> Counts {
         let [threads, events, lock_events, locks, accesses, vars, signals, witnesses] = match self {
             Self::Conpool => [4, 97, 16, 1, 53, 5, 3, 252],

@@ -718,13 +718,11 @@ impl Builder<'_> {
 
 impl Ctp {
     /// Whether `var` is no variable of the program, but passes a value to a thread that is forked.
-    #[must_use]
     pub fn is_passed(&self, var: VarId) -> bool {
         self.names.vars.name(var).starts_with(MARK)
     }
 
     /// Whether a step of this `action` is none of the program, but passes a value.
-    #[must_use]
     pub fn is_passing(&self, action: Action) -> bool {
         matches!(action, Action::Read(var) | Action::Write(var) if self.is_passed(var))
     }

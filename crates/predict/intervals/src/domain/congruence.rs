@@ -25,19 +25,16 @@ pub struct Congruence {
 impl Congruence {
     /// The integers that are `residue` modulo `modulus`; modulo 0 it is `residue` only. If the
     /// modulus is above 2^63, a greater set.
-    #[must_use]
     pub fn new(modulus: u64, residue: i64) -> Self {
         Class { modulus: modulus.into(), residue: residue.into() }.exact()
     }
 
     /// The modulus; 0 for one integer, 1 for all.
-    #[must_use]
     pub const fn modulus(self) -> u64 {
         self.modulus
     }
 
     /// The least member that is not negative, or the only member.
-    #[must_use]
     pub const fn residue(self) -> i64 {
         self.residue
     }

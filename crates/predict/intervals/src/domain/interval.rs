@@ -25,34 +25,29 @@ const _: () = assert!(size_of::<Interval>() == 16);
 impl Interval {
     /// From `low` to `high`; none if there is nothing between.
     #[inline]
-    #[must_use]
     pub const fn new(low: i64, high: i64) -> Option<Self> {
         if low <= high { Some(Self { low, high }) } else { None }
     }
 
     /// The least member.
     #[inline]
-    #[must_use]
     pub const fn low(self) -> i64 {
         self.low
     }
 
     /// The greatest member.
     #[inline]
-    #[must_use]
     pub const fn high(self) -> i64 {
         self.high
     }
 
     /// How many bits number the members: the logarithm of their count, rounded up; 0 for one
     /// member, 64 for all integers.
-    #[must_use]
     pub const fn bits(self) -> u32 {
         u64::BITS - self.high.abs_diff(self.low).leading_zeros()
     }
 
     /// Whether the exact result of `operator` on some pair of members is no 64-bit integer.
-    #[must_use]
     pub fn may_overflow(operator: Binary, left: Self, right: Self) -> bool {
         exact(operator, left, right).is_some_and(|(low, high)| !is_narrow(low, high))
     }

@@ -1,8 +1,8 @@
-//! Products: what is in both of two sets, described in two ways.
+//! The reduced product of intervals and congruences: the integers that are in both.
 //!
-//! Each description is made the smaller by the other after every operation ([`Reduce`]): bounds move
-//! to the next members of a residue class, and a class of which one member lies between the bounds
-//! is that member. Bounds also say where nothing can have wrapped, and there a class is kept whole.
+//! Each description is made the smaller by the other after every operation: bounds move to the next
+//! members of the residue class, and a class of which one member lies between the bounds is that
+//! member. Bounds also say where nothing can have wrapped, and there a class is kept whole.
 
 use std::fmt;
 
@@ -12,142 +12,105 @@ use super::{Congruence, Domain, Interval};
 
 /// The integers that are in both sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Product<A, B> {
-    first: A,
-    second: B,
+pub struct Product {
+    interval: Interval,
+    congruence: Congruence,
 }
 
-/// How a description and one of another kind help each other.
-pub trait Reduce<Other: Domain>: Domain {
-    /// Both without members that the other does not have, as far as that can be described; none if
-    /// no integer is in both.
-    fn reduce(&self, other: &Other) -> Option<(Self, Other)>;
-
-    /// [`Domain::unary`] of the other, where the operands are of this as well.
-    fn unary_other(operator: Unary, _operand: &Self, other: &Other) -> Other {
-        Other::unary(operator, other)
-    }
-
-    /// [`Domain::binary`] of the other, where the operands are of these as well.
-    fn binary_other(
-        operator: Binary,
-        _operands: (&Self, &Self),
-        others: (&Other, &Other),
-    ) -> Option<Other> {
-        Other::binary(operator, others.0, others.1)
-    }
-}
-
-impl Reduce<Congruence> for Interval {
-    fn reduce(&self, other: &Congruence) -> Option<(Self, Congruence)> {
-        let (low, high) = (other.at_least(self.low())?, other.at_most(self.high())?);
-        let bounds = Self::new(low, high)?;
-        Some((bounds, bounds.as_constant().map_or(*other, Congruence::constant)))
-    }
-
-    fn unary_other(operator: Unary, operand: &Self, other: &Congruence) -> Congruence {
-        if operand.contains(i64::MIN) {
-            return Congruence::unary(operator, other);
-        }
-        Congruence::unary_exact(operator, other)
-    }
-
-    fn binary_other(
-        operator: Binary,
-        operands: (&Self, &Self),
-        others: (&Congruence, &Congruence),
-    ) -> Option<Congruence> {
-        if Self::may_overflow(operator, *operands.0, *operands.1) {
-            return Congruence::binary(operator, others.0, others.1);
-        }
-        Congruence::binary_exact(operator, others.0, others.1)
-    }
-}
-
-impl<A: Reduce<B>, B: Domain> Product<A, B> {
+impl Product {
     /// What is in both sets; none if nothing is.
-    #[must_use]
-    pub fn new(first: &A, second: &B) -> Option<Self> {
-        first.reduce(second).map(|(first, second)| Self { first, second })
+    pub fn new(interval: Interval, congruence: Congruence) -> Option<Self> {
+        let low = congruence.at_least(interval.low())?;
+        let interval = Interval::new(low, congruence.at_most(interval.high())?)?;
+        let congruence = interval.as_constant().map_or(congruence, Congruence::constant);
+        Some(Self { interval, congruence })
     }
 
-    /// The first description.
-    #[must_use]
-    pub const fn first(&self) -> &A {
-        &self.first
-    }
-
-    /// The second description.
-    #[must_use]
-    pub const fn second(&self) -> &B {
-        &self.second
+    /// The residue class.
+    pub const fn congruence(&self) -> Congruence {
+        self.congruence
     }
 
     /// Two pairs of descriptions, each reduced.
-    fn both((first, other_first): (A, A), (second, other_second): (B, B)) -> Option<(Self, Self)> {
-        Some((Self::new(&first, &second)?, Self::new(&other_first, &other_second)?))
+    fn both(
+        (left, right): (Interval, Interval),
+        (left_class, right_class): (Congruence, Congruence),
+    ) -> Option<(Self, Self)> {
+        Some((Self::new(left, left_class)?, Self::new(right, right_class)?))
     }
 }
 
-impl<A: fmt::Display, B: fmt::Display> fmt::Display for Product<A, B> {
+impl fmt::Display for Product {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}", self.first, self.second)
+        write!(f, "{}, {}", self.interval, self.congruence)
     }
 }
 
-impl<A: Reduce<B>, B: Domain> Domain for Product<A, B> {
-    const TOP: Self = Self { first: A::TOP, second: B::TOP };
+impl Domain for Product {
+    const TOP: Self = Self { interval: Interval::TOP, congruence: Congruence::TOP };
 
     fn constant(value: i64) -> Self {
-        Self { first: A::constant(value), second: B::constant(value) }
+        Self { interval: Interval::constant(value), congruence: Congruence::constant(value) }
     }
 
     fn contains(&self, value: i64) -> bool {
-        self.first.contains(value) && self.second.contains(value)
+        self.interval.contains(value) && self.congruence.contains(value)
     }
 
     fn as_constant(&self) -> Option<i64> {
-        self.first.as_constant().or_else(|| self.second.as_constant())
+        self.interval.as_constant().or_else(|| self.congruence.as_constant())
     }
 
     fn bounds(&self) -> (i64, i64) {
-        let ((low, high), (other_low, other_high)) = (self.first.bounds(), self.second.bounds());
+        let ((low, high), (other_low, other_high)) =
+            (self.interval.bounds(), self.congruence.bounds());
         (low.max(other_low), high.min(other_high))
     }
 
     fn join(&mut self, other: &Self) {
-        self.first.join(&other.first);
-        self.second.join(&other.second);
+        self.interval.join(&other.interval);
+        self.congruence.join(&other.congruence);
     }
 
     fn meet(&self, other: &Self) -> Option<Self> {
-        Self::new(&self.first.meet(&other.first)?, &self.second.meet(&other.second)?)
+        Self::new(self.interval.meet(&other.interval)?, self.congruence.meet(&other.congruence)?)
     }
 
     fn unary(operator: Unary, operand: &Self) -> Self {
-        let first = A::unary(operator, &operand.first);
-        let second = A::unary_other(operator, &operand.first, &operand.second);
+        let interval = Interval::unary(operator, &operand.interval);
+        // Only the least integer overflows when negated; the bounds may exclude it.
+        let congruence = if operand.interval.contains(i64::MIN) {
+            Congruence::unary(operator, &operand.congruence)
+        } else {
+            Congruence::unary_exact(operator, &operand.congruence)
+        };
         // An operand has members, so there is a result.
-        Self::new(&first, &second).unwrap_or(Self { first, second })
+        Self::new(interval, congruence).unwrap_or(Self { interval, congruence })
     }
 
     fn binary(operator: Binary, left: &Self, right: &Self) -> Option<Self> {
-        let first = A::binary(operator, &left.first, &right.first)?;
-        let operands = (&left.first, &right.first);
-        let second = A::binary_other(operator, operands, (&left.second, &right.second))?;
-        Self::new(&first, &second)
+        let interval = Interval::binary(operator, &left.interval, &right.interval)?;
+        // Where the bounds exclude an overflow, the whole modulus survives.
+        let congruence = if Interval::may_overflow(operator, left.interval, right.interval) {
+            Congruence::binary(operator, &left.congruence, &right.congruence)
+        } else {
+            Congruence::binary_exact(operator, &left.congruence, &right.congruence)
+        };
+        Self::new(interval, congruence?)
     }
 
     fn compare(operator: Binary, left: &Self, right: &Self) -> Option<(Self, Self)> {
         Self::both(
-            A::compare(operator, &left.first, &right.first)?,
-            B::compare(operator, &left.second, &right.second)?,
+            Interval::compare(operator, &left.interval, &right.interval)?,
+            Congruence::compare(operator, &left.congruence, &right.congruence)?,
         )
     }
 
     fn unary_back(operator: Unary, operand: &Self, result: &Self) -> Option<Self> {
-        let first = A::unary_back(operator, &operand.first, &result.first)?;
-        Self::new(&first, &B::unary_back(operator, &operand.second, &result.second)?)
+        Self::new(
+            Interval::unary_back(operator, &operand.interval, &result.interval)?,
+            Congruence::unary_back(operator, &operand.congruence, &result.congruence)?,
+        )
     }
 
     fn binary_back(
@@ -156,9 +119,11 @@ impl<A: Reduce<B>, B: Domain> Domain for Product<A, B> {
         right: &Self,
         result: &Self,
     ) -> Option<(Self, Self)> {
+        let (one, other) = (&left.interval, &right.interval);
+        let classes = (&left.congruence, &right.congruence);
         Self::both(
-            A::binary_back(operator, &left.first, &right.first, &result.first)?,
-            B::binary_back(operator, &left.second, &right.second, &result.second)?,
+            Interval::binary_back(operator, one, other, &result.interval)?,
+            Congruence::binary_back(operator, classes.0, classes.1, &result.congruence)?,
         )
     }
 }

@@ -8,8 +8,6 @@ use super::*;
 use crate::domain::reference::{BINARY, UNARY, edges};
 use crate::domain::{Congruence, Product};
 
-type Both = Product<Interval, Congruence>;
-
 fn slot(index: usize) -> Slot {
     Slot::from_index(index)
 }
@@ -101,7 +99,8 @@ fn small_terms_lose_no_assignment() {
             check(&terms, id, store, &assignments);
         }
         check(&terms, id, &classes, &assignments);
-        let product = [0, 1].map(|index| Both::new(&intervals[0][index], &classes[index]).unwrap());
+        let product =
+            [0, 1].map(|index| Product::new(intervals[0][index], classes[index]).unwrap());
         check(&terms, id, &product, &assignments);
     }
 }
@@ -168,7 +167,7 @@ proptest! {
         check(&terms, id, &bounds, &assignments);
         let classes = classes.map(|(modulus, residue)| Congruence::new(modulus, residue));
         check(&terms, id, &classes, &assignments);
-        let product = [0, 1].map(|index| Both::new(&bounds[index], &classes[index]));
+        let product = [0, 1].map(|index| Product::new(bounds[index], classes[index]));
         if let [Some(x), Some(y)] = product {
             check(&terms, id, &[x, y], &assignments);
         }
@@ -285,7 +284,7 @@ fn a_product_learns_from_a_remainder() {
     let (x, two, zero) = (made.x, made.number(2), made.number(0));
     let rest = made.binary(Binary::Remainder, x, two);
     let is_even = made.binary(Binary::Equal, rest, zero);
-    let mut store = [Both::new(&between(1, 9), &Congruence::TOP).unwrap()];
+    let mut store = [Product::new(between(1, 9), Congruence::TOP).unwrap()];
     assert!(assume(&made.terms, is_even, true, store.as_mut_slice()));
     expect!["[2, 8], 0 mod 2"].assert_eq(&store[0].to_string());
 }

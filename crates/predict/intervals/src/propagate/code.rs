@@ -183,7 +183,7 @@ impl<'a> Compiler<'a> {
             for term in terms_of(step) {
                 ctp.terms.slots(term, &mut |slot| is_read[places.cells[&slot] as usize] = true);
             }
-            if let Some(slot) = read_slot(ctp, step) {
+            if let Some(slot) = ctp.read_slot(step) {
                 is_read[places.cells[&slot] as usize] = true;
             }
         }
@@ -224,7 +224,7 @@ impl<'a> Compiler<'a> {
     fn step(&mut self, index: usize, step: &Step, places: &mut Places) -> Move {
         let ctp = self.ctp;
         let guard = step.guard.map(|guard| self.formula(guard, places));
-        let read = read_slot(ctp, step).map(|slot| places.cell(slot));
+        let read = ctp.read_slot(step).map(|slot| places.cell(slot));
         let assertion = step.assertion.map(|assertion| {
             let formula = self.formula(assertion, places);
             let slots = slots_of(ctp, assertion).into_iter();
@@ -255,26 +255,13 @@ impl<'a> Compiler<'a> {
             }
             Term::Binary(operator, left, right) => {
                 let divisor = self.ctp.terms.term(right);
-                *divides |= matches!(operator, Binary::Divide | Binary::Remainder)
+                *divides |= operator.is_division()
                     && !matches!(divisor, Term::Constant(number) if number != 0);
                 let left = self.translate(left, places, divides);
                 Term::Binary(operator, left, self.translate(right, places, divides))
             }
         };
         self.terms.add(translated)
-    }
-}
-
-/// The shared variable that `step` reads.
-fn read_slot(ctp: &Ctp, step: &Step) -> Option<Slot> {
-    match step.action {
-        Action::Read(var) | Action::Update(var) => Some(ctp.shared(var)),
-        Action::Local
-        | Action::Write(_)
-        | Action::Acquire(_)
-        | Action::Release(_)
-        | Action::Fork(_)
-        | Action::Join(_) => None,
     }
 }
 

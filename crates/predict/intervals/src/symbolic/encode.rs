@@ -196,7 +196,7 @@ impl<'a> Encoder<'a> {
         let nothing = Values::default();
         let (own, written) = (Rc::clone(&nothing), nothing);
         let start = State { at: self.started[thread], own, written, is_asked: false };
-        if self.ctp.threads[thread].points.is_empty() || self.is_end(entry) {
+        if self.ctp.threads[thread].points.is_empty() || self.ctp.is_end(entry) {
             self.endings[thread].push(start.at);
             return;
         }
@@ -208,10 +208,6 @@ impl<'a> Encoder<'a> {
                 self.encode_unit(unit, &mut arrivals);
             }
         }
-    }
-
-    fn is_end(&self, point: Point) -> bool {
-        self.ctp.leaving[point].is_empty()
     }
 
     fn encode_unit(&mut self, unit: UnitId, arrivals: &mut FxHashMap<Point, Vec<State>>) {
@@ -364,7 +360,7 @@ impl<'a> Encoder<'a> {
             | Action::Acquire(_)
             | Action::Release(_) => {}
         }
-        if self.is_end(description.to) {
+        if self.ctp.is_end(description.to) {
             self.endings[description.thread].push(taken);
         }
         self.visits.push(Visit { unit, step, taken });
@@ -473,7 +469,7 @@ impl<'a> Encoder<'a> {
                 },
                 Term::Binary(operator, left, right) => match (done.get(&left), done.get(&right)) {
                     (Some(left), Some(right)) => {
-                        if operator.apply(1, 0).is_none() {
+                        if operator.is_division() {
                             let is_zero = !self.circuits.is_true(right);
                             self.faults.push(is_zero);
                         }

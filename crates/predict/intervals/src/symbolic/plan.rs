@@ -166,9 +166,7 @@ impl Plan {
     }
 
     fn need_all(&mut self, ctp: &Ctp, thread: ThreadId) -> bool {
-        let points = &ctp.threads[thread].points;
-        let points = points.start.index()..points.end.index();
-        points.fold(false, |has_grown, point| self.need(Point::from_index(point)) | has_grown)
+        ctp.points_of(thread).fold(false, |has_grown, point| self.need(point) | has_grown)
     }
 
     /// Finds the slots that several threads use, of which one writes.

@@ -58,7 +58,7 @@ proptest! {
         check::<Interval>(&ctp, &graph);
         if is_narrow(&ctp, &graph) {
             check::<Congruence>(&ctp, &graph);
-            check::<Product<Interval, Congruence>>(&ctp, &graph);
+            check::<Product>(&ctp, &graph);
         }
     }
 

@@ -21,17 +21,6 @@ const ARITHMETIC: [Binary; 8] = [
     Binary::ShiftLeft,
 ];
 
-const TESTS: [Binary; 8] = [
-    Binary::Equal,
-    Binary::NotEqual,
-    Binary::Less,
-    Binary::LessEqual,
-    Binary::Greater,
-    Binary::GreaterEqual,
-    Binary::And,
-    Binary::Or,
-];
-
 /// A program of two or three threads with two shared variables, two locals each and two locks:
 /// every action, guards, branches, assertions and divisions.
 pub(crate) fn program(seed: u64) -> Ctp {
@@ -200,7 +189,7 @@ impl Maker {
     fn test(&mut self, rng: &mut Rng, seen: Option<Slot>) -> TermId {
         let left = self.number(rng, seen, 1);
         let right = self.leaf(rng, seen);
-        let operator = *rng.pick(&TESTS).expect("there are some");
+        let operator = *rng.pick(Binary::TESTS).expect("there are some");
         self.sketch.term(Term::Binary(operator, left, right))
     }
 }

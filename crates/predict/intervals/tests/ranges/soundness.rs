@@ -223,7 +223,7 @@ proptest! {
         let ctp = generate::program(seed);
         let graph = Cut::everywhere(&ctp).graph(&ctp);
         check::<Interval>(&ctp, &graph);
-        check::<Product<Interval, Congruence>>(&ctp, &graph);
+        check::<Product>(&ctp, &graph);
     }
 
     #[test]

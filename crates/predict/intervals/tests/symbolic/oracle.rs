@@ -31,7 +31,7 @@ fn divides(ctp: &Ctp, term: TermId) -> bool {
         Term::Unary(_, operand) => divides(ctp, operand),
         Term::Binary(operator, left, right) => {
             let safe = matches!(ctp.terms.term(right), Term::Constant(number) if number != 0);
-            operator.apply(1, 0).is_none() && !safe || divides(ctp, left) || divides(ctp, right)
+            operator.is_division() && !safe || divides(ctp, left) || divides(ctp, right)
         }
     }
 }

@@ -283,17 +283,7 @@ impl Author<'_> {
     }
 
     fn condition(&mut self, var: Option<usize>) -> TermId {
-        const COMPARISONS: [Binary; 8] = [
-            Binary::Equal,
-            Binary::NotEqual,
-            Binary::Less,
-            Binary::LessEqual,
-            Binary::Greater,
-            Binary::GreaterEqual,
-            Binary::And,
-            Binary::Or,
-        ];
-        let operator = *self.random.pick(&COMPARISONS).unwrap();
+        let operator = *self.random.pick(Binary::TESTS).unwrap();
         let (left, right) = (self.value(var), self.leaf(None));
         self.builder.binary(operator, left, right)
     }

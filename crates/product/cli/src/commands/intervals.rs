@@ -154,7 +154,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match args.domain {
         DomainName::Intervals => examine::<Interval>(args),
         DomainName::Congruences => examine::<Congruence>(args),
-        DomainName::Both => examine::<Product<Interval, Congruence>>(args),
+        DomainName::Both => examine::<Product>(args),
     }
 }
 

@@ -140,7 +140,7 @@ proptest! {
         let mut request = request(12);
         request.settings.graph.switches = graph::Rule::Lockset;
         request.settings.propagation.lookahead = 2;
-        assert_sound(&code, &ranges::<Product<Interval, Congruence>>(&code, &request), &text);
+        assert_sound(&code, &ranges::<Product>(&code, &request), &text);
     }
 }
 

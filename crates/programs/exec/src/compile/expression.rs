@@ -34,7 +34,7 @@ pub(super) fn plain_expressions(program: &Program) -> Vec<bool> {
         let fails = match &expr.kind {
             ExprKind::Unary(_, operand) => !is_plain[operand.index()],
             &ExprKind::Binary(operator, left, right) => {
-                let divides = operator.apply(1, 0).is_none();
+                let divides = operator.is_division();
                 let is_zero_out = matches!(program.expressions[right].kind,
                     ExprKind::Number(divisor) if divisor != 0);
                 !is_plain[left.index()] || !is_plain[right.index()] || divides && !is_zero_out
@@ -306,7 +306,7 @@ impl Compiler<'_> {
                 Symbol::Binary(operator, left, right) => {
                     let divisor = self.code.symbols[right as usize];
                     let is_safe = matches!(divisor, Symbol::Constant(divisor) if divisor != 0);
-                    if operator.apply(1, 0).is_none() && !is_safe {
+                    if operator.is_division() && !is_safe {
                         return true;
                     }
                     open.extend([left, right]);

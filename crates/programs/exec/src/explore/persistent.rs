@@ -270,7 +270,7 @@ impl StaticFlow {
         let count = code.instructions.len();
         let shared_count = code.cells.len() + code.locks.len() + code.conditions.len() + 2;
         let has_division = code.instructions.iter().any(|instruction| {
-            matches!(instruction, Instruction::Binary { operator, .. } if operator.apply(1, 0).is_none())
+            matches!(instruction, Instruction::Binary { operator, .. } if operator.is_division())
         });
         let mut flow = Self {
             touches: BitRows::new(count, shared_count),

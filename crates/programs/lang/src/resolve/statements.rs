@@ -380,7 +380,7 @@ impl Resolver<'_> {
     }
 
     fn warn_of_zero(&mut self, operator: Binary, right: ExprId, span: Span) {
-        let divides = matches!(operator, Binary::Divide | Binary::Remainder);
+        let divides = operator.is_division();
         if divides && self.constants[right] == Some(0) {
             let message = format!("{} by zero", name_of(operator));
             self.report(Diagnostic::warning(span, message, "this ends the thread with a fault"));

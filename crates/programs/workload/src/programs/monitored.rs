@@ -72,7 +72,6 @@ impl Monitored {
     ];
 
     /// What it is called in the published table.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Banking => "banking",
@@ -89,7 +88,6 @@ impl Monitored {
     }
 
     /// What is published of it; of racy variables, what ParaMount found.
-    #[must_use]
     pub const fn published(self) -> RaceCounts {
         let (threads, vars, racy) = match self {
             Self::Banking => (4, 7, 1),
@@ -107,7 +105,6 @@ impl Monitored {
     }
 
     /// Runs it, with the schedule and the random input of `seed`.
-    #[must_use]
     pub fn run(self, seed: u64) -> Trace {
         match self {
             Self::Banking => banking::trace(seed),

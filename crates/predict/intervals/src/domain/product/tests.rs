@@ -9,10 +9,10 @@ use crate::domain::reference::{
     Sample, check_binary_back, check_one, check_two, check_unary_back, edges,
 };
 
-type Both = Product<Interval, Congruence>;
+type Both = Product;
 
 fn of(low: i64, high: i64, modulus: u64, residue: i64) -> Option<Both> {
-    Both::new(&Interval::new(low, high)?, &Congruence::new(modulus, residue))
+    Product::new(Interval::new(low, high)?, Congruence::new(modulus, residue))
 }
 
 /// All products between two numbers by small moduli, with all members.

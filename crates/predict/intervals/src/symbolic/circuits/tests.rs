@@ -5,27 +5,6 @@ use reweave_solver::{Engine, Outcome, Solver};
 
 use super::*;
 
-const BINARY: [Binary; 18] = [
-    Binary::Add,
-    Binary::Subtract,
-    Binary::Multiply,
-    Binary::Divide,
-    Binary::Remainder,
-    Binary::ShiftLeft,
-    Binary::ShiftRight,
-    Binary::BitAnd,
-    Binary::BitOr,
-    Binary::BitXor,
-    Binary::Equal,
-    Binary::NotEqual,
-    Binary::Less,
-    Binary::LessEqual,
-    Binary::Greater,
-    Binary::GreaterEqual,
-    Binary::And,
-    Binary::Or,
-];
-
 fn circuits(limit: u32) -> Circuits {
     Circuits::new(Gates::new(Solver::new(Engine::default(), u64::MAX), u64::MAX), limit)
 }
@@ -58,11 +37,11 @@ fn check(limit: u32, ranges: [(i64, i64); 2], pairs: &[(i64, i64)]) {
     let mut circuits = circuits(limit);
     let left = circuits.unknown(ranges[0].0, ranges[0].1);
     let right = circuits.unknown(ranges[1].0, ranges[1].1);
-    let results = BINARY.map(|operator| circuits.binary(operator, &left, &right));
+    let results = Binary::ALL.map(|operator| circuits.binary(operator, &left, &right));
     let unary = [Unary::Negate, Unary::Not];
     let singles = unary.map(|operator| circuits.unary(operator, &left));
     for &(one, two) in pairs {
-        for (operator, result) in BINARY.iter().zip(&results) {
+        for (operator, result) in Binary::ALL.iter().zip(&results) {
             if let Some(expected) = operator.apply(one, two) {
                 let found = solve(&mut circuits, [&left, &right], [one, two], result);
                 assert_eq!(found, wrap(expected, limit), "{one} {operator:?} {two} in {ranges:?}");

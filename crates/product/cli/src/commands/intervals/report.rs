@@ -45,9 +45,9 @@ impl Described for Congruence {
     }
 }
 
-impl Described for Product<Interval, Congruence> {
+impl Described for Product {
     fn remainder(&self) -> Option<(u64, i64)> {
-        self.second().remainder()
+        self.congruence().remainder()
     }
 }
 
