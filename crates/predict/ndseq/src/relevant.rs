@@ -180,7 +180,7 @@ impl Search {
 // event relevant, and enclosing every single statement is allowed, so some placements make a run
 // serializable if and only if its conflicts inside the forced set have no cycle.
 //
-// Linear. [`crate::reference`] has both by their definitions.
+// Linear. `oracle::ndseq` has both by their definitions.
 
 /// For each event, or junction, whether a target depends on it.
 pub fn slice(run: &Run<'_>) -> IndexVec<NodeId, bool> {
