@@ -5,10 +5,10 @@
 //! short row, and edges that bring equal rows need to run only once.
 
 use reweave_base::{FxHashMap, Id, IndexVec};
-use reweave_trace::{Binary, ThreadId};
+use reweave_trace::ThreadId;
 
 use super::plain::{PlaceId, Shape, place_of};
-use crate::ctp::{Action, Ctp, Owner, Point, Step, StepId};
+use crate::ctp::{Ctp, Owner, Point, Step, StepId};
 use crate::domain::{Domain, Interval};
 use crate::evaluate;
 use crate::graph::Transaction;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use reweave_base::{FxHashSet, Id, IndexVec};
 use reweave_intervals::answers::answers;
 use reweave_intervals::ctp::{Action, Ctp, Point, Step, StepId};
-use reweave_intervals::domain::{Congruence, Domain, Interval, Product};
+use reweave_intervals::domain::{Domain, Interval, Product};
 use reweave_intervals::graph::{self, Graph, GraphKind, Rule};
 use reweave_intervals::propagate::{Mode, Settings, Values, propagate};
 use reweave_intervals::terms::{Slot, TermId};
