@@ -62,9 +62,10 @@ pub(crate) fn poset_or_lines<'a>(source: &'a mut dyn Read) -> (impl Read + use<'
     let failure = (&mut *source).take(poset::HEAD_MAX as u64).read_to_end(&mut head).err();
     let is_poset = poset::is_poset(&head);
     // A poset is JSON, which has no byte order mark.
-    let start = match is_poset && head.starts_with(BYTE_ORDER_MARK) {
-        true => BYTE_ORDER_MARK.len() as u64,
-        false => 0,
+    let start = if is_poset && head.starts_with(BYTE_ORDER_MARK) {
+        BYTE_ORDER_MARK.len() as u64
+    } else {
+        0
     };
     let mut head = Cursor::new(head);
     head.set_position(start);
@@ -184,7 +185,7 @@ fn string_length(text: &[u8]) -> usize {
     end.map_or(text.len(), |end| end + 2)
 }
 
-/// A stream being decompressed, whose faults are told apart from those of reading the file.
+/// A stream being decompressed, whose faults are distinguished from those of reading the file.
 pub(crate) struct Unpacked<R> {
     stream: R,
     compression: Compression,

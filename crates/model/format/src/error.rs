@@ -114,9 +114,10 @@ pub(crate) fn excerpt(text: &[u8]) -> String {
             shown.push('…');
             break;
         }
-        match character.is_control() || character == '\u{feff}' {
-            true => shown.extend(character.escape_default()),
-            false => shown.push(character),
+        if character.is_control() || character == '\u{feff}' {
+            shown.extend(character.escape_default())
+        } else {
+            shown.push(character)
         }
     }
     shown

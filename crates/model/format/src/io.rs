@@ -1,4 +1,4 @@
-//! Files: opened, told apart, decompressed; and written whole or not at all.
+//! Files: opened, detected, decompressed; and written whole or not at all.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
@@ -181,9 +181,10 @@ fn read_packed<W: Wanted>(
         Content::Text => return read_text(&mut source, options).map(plain),
         Content::Object => {
             let (mut source, is_poset) = detect::poset_or_lines(&mut source);
-            return match is_poset {
-                true => W::poset(&mut source, options),
-                false => read_text(&mut source, options).map(plain),
+            return if is_poset {
+                W::poset(&mut source, options)
+            } else {
+                read_text(&mut source, options).map(plain)
             };
         }
         Content::Compressed(_) if packing.depth == COMPRESSIONS_MAX => {
@@ -227,9 +228,10 @@ fn read_text(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Reading
     let trace = finish(builder, options.repair).map_err(|IllFormed { event, reason }| {
         let line = line_map.line(event);
         let number = event.number();
-        let reason = match line == Some(u64::from(number)) {
-            true => reason,
-            false => format!("event {number}: {reason}"),
+        let reason = if line == Some(u64::from(number)) {
+            reason
+        } else {
+            format!("event {number}: {reason}")
         };
         (line.map_or(Place::File, Place::Line), ReadErrorKind::IllFormed(reason))
     })?;
@@ -266,14 +268,13 @@ pub fn write(
 ) -> Result<(), WriteError> {
     let to_standard_output = path == Path::new("-");
     let pack = |out: &mut dyn Write| write_packed(trace, out, format, compression);
-    let written = match to_standard_output {
-        true => pack(&mut io::stdout().lock()),
-        false => replace(path, pack),
-    };
+    let written =
+        if to_standard_output { pack(&mut io::stdout().lock()) } else { replace(path, pack) };
     written.map_err(|error| WriteError {
-        file: match to_standard_output {
-            true => "standard output".into(),
-            false => path.display().to_string(),
+        file: if to_standard_output {
+            "standard output".into()
+        } else {
+            path.display().to_string()
         },
         reason: error.to_string(),
         kind: error.kind(),

@@ -1,4 +1,4 @@
-//! Reading and writing traces. The format of what is read is told from its content.
+//! Reading and writing traces. The format is detected by content.
 //!
 //! | format | file | module |
 //! | --- | --- | --- |
@@ -14,7 +14,7 @@
 //!
 //! Each may be compressed by gzip or zstd. A file that is damaged or whose events cannot have
 //! happened is refused with the place and the reason; with [`ReadOptions::repair`] the good part
-//! is kept and mended, and [`Reading::notes`] says what was done. Memory is bounded by what was
+//! is kept and repaired, and [`Reading::notes`] says what was done. Memory is bounded by what was
 //! read, never by a number found in a file.
 //!
 //! ```
@@ -84,7 +84,7 @@ pub enum Compression {
 /// How to read.
 #[derive(Clone, Copy, Default)]
 pub struct ReadOptions<'a> {
-    /// Keep the good part of a damaged file and mend events that cannot have happened.
+    /// Keep the good part of a damaged file and repair events that cannot have happened.
     pub repair: bool,
     /// Called from time to time with the number of bytes taken from the file so far; reading
     /// stops when it answers false.
@@ -109,7 +109,7 @@ pub struct Reading {
     pub format: Format,
     /// How the file was compressed, if it was.
     pub compression: Option<Compression>,
-    /// What a person should know: what was mended, what looks like a slip. For standard error.
+    /// What a person should know: what was repaired, what looks like a slip. For standard error.
     pub notes: Vec<String>,
 }
 

@@ -10,7 +10,7 @@
 //! | `op` | text | the word that text formats use |
 //! | `on` | text, or null | the operand |
 //! | `order` | text, or null | the memory order, of atomic operations and fences |
-//! | `mode` | text, or null | `exclusive` or `shared`, of what takes or gives back a lock |
+//! | `mode` | text, or null | `exclusive` or `shared`, of what takes or releases a lock |
 //! | `location` | text | |
 //! | `value` | 64-bit number, or null | where it is known |
 //!

@@ -15,7 +15,7 @@
 use reweave_base::{FxHashSet, Id, IndexVec};
 use reweave_trace::{SiteId, ThreadId, VarId};
 
-use crate::ctp::{Action, Ctp, Point, Step, Thread};
+use crate::ctp::{Action, Ctp, Point, Thread};
 use crate::domain::Domain;
 use crate::graph::Graph;
 use crate::propagate::{StepValues, Values, join_option};
@@ -78,7 +78,7 @@ pub struct Final<D> {
     pub var: VarId,
     /// Its values; none if no interleaving comes to the end.
     pub value: Option<D>,
-    /// How many bits tell its values apart.
+    /// How many bits distinguish its values.
     pub bits: u32,
 }
 
@@ -213,7 +213,7 @@ fn finals<D: Domain>(ctp: &Ctp, values: &Values<D>) -> Vec<Final<D>> {
 // last store to it of some thread, or by nobody if no thread need store to it. That is often less
 // than what it can hold whenever a thread ends.
 
-/// What a thread does on every way.
+/// What a thread does on every path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum CertainAction {
     Stores(Slot),
@@ -238,7 +238,7 @@ fn last_values<D: Domain>(ctp: &Ctp, values: &Values<D>) -> IndexVec<Slot, Optio
     last
 }
 
-/// Whether `thread` is there in every run: nobody forks it, or one that is there does on every way.
+/// Whether `thread` is there in every run: nobody forks it, or one that is there does on every path.
 fn surely_runs(
     ctp: &Ctp,
     certain: &IndexVec<ThreadId, FxHashSet<CertainAction>>,
@@ -257,7 +257,7 @@ fn surely_runs(
 }
 
 /// Goes through `thread` from its ends, joins what its last stores store to `last`, and gives what it
-/// does on every way.
+/// does on every path.
 fn walk<D: Domain>(
     ctp: &Ctp,
     thread: &Thread,
@@ -311,7 +311,7 @@ fn walk<D: Domain>(
 // sequence graphs", 2010, RB_l and RB_g; a range of one value, of which the printed logarithm is
 // none, needs no bit here, and a range of n values the logarithm of n, rounded up.
 
-/// How many bits number the members of `value`, as far as bounds tell: 0 for one, 64 for all.
+/// How many bits number the members of `value`, as far as bounds say: 0 for one, 64 for all.
 pub fn bits<D: Domain>(value: &D) -> u32 {
     let (low, high) = value.bounds();
     u64::BITS - high.abs_diff(low).leading_zeros()

@@ -37,7 +37,7 @@ pub enum Action {
     Update(VarId),
     /// Takes a lock, which nobody holds.
     Acquire(LockId),
-    /// Gives it back.
+    /// Releases it.
     Release(LockId),
     /// Starts a thread.
     Fork(ThreadId),
@@ -160,7 +160,7 @@ impl Ctp {
         }
     }
 
-    /// Whether `thread` has one way only.
+    /// Whether `thread` has a single path.
     pub fn is_straight_line(&self, thread: ThreadId) -> bool {
         self.points_of(thread).all(|point| self.steps_from(point).nth(1).is_none())
     }

@@ -190,6 +190,3 @@ fn logical_back<D: Domain>(operator: Binary, left: &D, right: &D, result: &D) ->
     }
     Some((left.clone(), right.clone()))
 }
-
-#[cfg(test)]
-pub(crate) mod reference;

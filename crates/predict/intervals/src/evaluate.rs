@@ -226,6 +226,3 @@ fn narrow_truth<D: Domain>(
         (_, is_true) => refine(terms, id, is_true, store),
     }
 }
-
-#[cfg(test)]
-mod tests;

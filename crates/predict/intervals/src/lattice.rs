@@ -123,7 +123,7 @@ impl Locations {
         self.held.row(location.index())
     }
 
-    /// For each lock the locations at which some way holds it, one bit each.
+    /// For each lock the locations at which some path holds it, one bit each.
     #[inline]
     pub fn may_hold(&self, lock: LockId) -> &[u64] {
         self.may_hold.row(lock.index())
@@ -159,8 +159,8 @@ fn arrivals(ctp: &Ctp, thread: ThreadId, of: &[Location]) -> Vec<Vec<Location>> 
     arrivals
 }
 
-/// For each location the locks that every way to its end holds, and for each lock the locations that
-/// some way holds it at.
+/// For each location the locks that every path to its end holds, and for each lock the locations that
+/// some path holds it at.
 fn held(
     ctp: &Ctp,
     thread: ThreadId,
@@ -192,7 +192,7 @@ fn held(
         }
         is_known[to] = true;
     }
-    // The last point of a location comes after the others, and has the locks of all ways to it.
+    // The last point of a location comes after the others, and has the locks of all paths to it.
     let mut held = BitRows::new(locations_count, locks_count);
     let mut may_hold = BitRows::new(locks_count, locations_count);
     for (index, location) in of.iter().enumerate() {
@@ -404,9 +404,9 @@ fn forkers(ctp: &Ctp) -> (IndexVec<ThreadId, bool>, IndexVec<ThreadId, Option<Th
     (is_forked, forkers)
 }
 
-// Positions of a thread that has one way only.
+// Positions of a thread that has a single path.
 
-/// A thread of one way by its accesses: the steps that others can notice.
+/// A thread of a single path by its accesses: the steps that others can notice.
 ///
 /// A *position* is a number of accesses made. Other steps belong to the access that follows, and
 /// those at the end to the last one; a thread that has no other has them as its only access.
@@ -420,7 +420,7 @@ pub struct StraightLine {
 }
 
 impl StraightLine {
-    /// The line of `thread`, which must have one way only and the given locations.
+    /// The line of `thread`, which must have a single path and the given locations.
     pub fn new(ctp: &Ctp, locations: &Locations, thread: ThreadId) -> Self {
         let entry = ctp.threads[thread].points.start;
         let mut points = vec![entry];

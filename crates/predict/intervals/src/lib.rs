@@ -7,7 +7,7 @@
 //! transactions by Lipton's reduction ([`movers`]), both from the pairs of points that two threads
 //! can be at together ([`lattice`]). A [`mod@graph`] has these points, the transactions between them
 //! and the switches that are needed. Along it sets of values ([`domain`]) are propagated
-//! ([`mod@propagate`], [`lookahead`]), measured ([`metric`]) and asked ([`mod@answers`]);
+//! ([`mod@propagate`], [`lookahead`]) and read off as answers ([`mod@answers`]);
 //! [`mod@analyse`] does all of that. What ranges leave open [`symbolic`] searches for; a [`schedule`]
 //! that it finds is executed and gets few context switches.
 //!

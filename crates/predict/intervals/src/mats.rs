@@ -1,8 +1,8 @@
-//! Mutually atomic transactions (MATs) of two threads that have one way each.
+//! Mutually atomic transactions (MATs) of two threads that have a single path each.
 //!
 //! A MAT is a rectangle of the two threads' positions: the transaction of each thread from where
 //! it begins to where it ends, such that only their last accesses depend on each other. One after
-//! the other in either order is then all there is to tell between the two, and a thread need be
+//! the other in either order is then all that can differ between the two, and a thread need be
 //! left only at the end of such a transaction, for the beginning of the other: [`Mat::switches`].
 //!
 //! [`generate`] finds them from the pair of entries on, as GenMAT and its improvement GenMAT' do
@@ -76,7 +76,7 @@ pub struct Generated {
     pub queued: Vec<usize>,
 }
 
-/// Two threads of one way each: what depends on what, and what blocks what.
+/// Two threads of a single path each: what depends on what, and what blocks what.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// How many accesses each thread has, a dummy included.
@@ -332,7 +332,7 @@ pub fn generate(pair: &Pair, choice: Choice) -> Generated {
 // in one conflicting pair and the second in another.
 //
 // A conflicting pair is decided when the second of its accesses is made, and then by the path so
-// far, not by the rectangle. So one sweep from the lower corner, row by row, tells of every cell
+// far, not by the rectangle. So one sweep from the lower corner, row by row, finds for every cell
 // which decisions the paths to it have made, and serves all rectangles of that corner.
 
 /// Which sets of decisions the paths to a cell have made, one bit for each of the four sets.

@@ -128,7 +128,7 @@ fn can_meet(lattice: &Lattice, step: &Step, other: &Step, at_end: bool) -> bool 
         && (at_end || reach.has(own.of(step.from), others.of(other.from)))
 }
 
-/// Whether a thread may hold `lock` when `step` is about to take it; its own would wait for ever.
+/// Whether a thread may hold `lock` when `step` is about to take it; its own would wait forever.
 fn may_wait(ctp: &Ctp, lattice: &Lattice, step: &Step, lock: LockId) -> bool {
     let location = lattice.locations(step.thread).of(step.from);
     ctp.threads.ids().any(|other| {

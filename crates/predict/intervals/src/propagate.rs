@@ -7,7 +7,7 @@
 //! next, and what these come to is what places hold after the next round. Rounds are not added up:
 //! after as many as an interleaving can have transactions everything was seen, so that no widening
 //! is needed. Locals travel with switches ([`Mode::Copy`]) or stay with their threads
-//! ([`Mode::Own`]); each way excludes what the other does not, and both are true.
+//! ([`Mode::Own`]); each path excludes what the other does not, and both are true.
 //!
 //! **Promise.** Whatever happens in an interleaving that the graph stands for is in the [`Values`].
 //! [`Values::at`] speaks of threads that come to a node or go on from it, not of threads that are
@@ -382,7 +382,7 @@ fn can_be_last(ctp: &Ctp, thread: ThreadId) -> bool {
     !ctp.threads.ids().any(|other| other != thread && always_joins(ctp, other, thread))
 }
 
-/// Whether `thread` joins `child` on each way to its end, if `child` runs at all.
+/// Whether `thread` joins `child` on each path to its end, if `child` runs at all.
 fn always_joins(ctp: &Ctp, thread: ThreadId, child: ThreadId) -> bool {
     let steps = || ctp.steps_of(thread).map(|(_, step)| step);
     let joins = |action| action == Action::Join(child);

@@ -77,8 +77,8 @@ impl Terms {
         dividing
     }
 
-    /// Tells `visit` every slot that `id` speaks of, from left to right; one that occurs twice is
-    /// told twice.
+    /// Calls `visit` for every slot that `id` speaks of, from left to right; one that occurs twice is
+    /// visited twice.
     pub fn slots(&self, id: TermId, visit: &mut dyn FnMut(Slot)) {
         match self.nodes[id] {
             Term::Constant(_) => {}

@@ -1,6 +1,7 @@
 //! All tests of this package from outside, as one program: fewer programs link faster.
 
 mod ctp;
+mod domain;
 mod graphs;
 mod ranges;
 mod symbolic;

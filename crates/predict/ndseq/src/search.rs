@@ -4,7 +4,7 @@
 //! relevant with them (a linear fixpoint, and the smallest set that any solution of the clauses
 //! can have) either conflict in a cycle or not. If they do, the cycles found become clauses, each
 //! of which the proposal breaks, and the solver is asked again. So of all the cycles of a run only
-//! those are written down that tell placements apart, and a run of a million events with thousands
+//! those become clauses that distinguish placements, and a run of a million events with thousands
 //! of cycles of the same few kinds needs some tens of them.
 //!
 //! From one proposal as many cycles are taken as differ in the statements they go through, and of

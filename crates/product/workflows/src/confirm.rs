@@ -130,9 +130,10 @@ mod tests {
             events: vec![first, second],
             message: String::new(),
             count: 1,
-            evidence: match is_proven {
-                true => Evidence::Schedule(proof.unwrap()),
-                false => Evidence::Unordered,
+            evidence: if is_proven {
+                Evidence::Schedule(proof.unwrap())
+            } else {
+                Evidence::Unordered
             },
             detail: Detail::None,
         }
@@ -143,9 +144,10 @@ mod tests {
         let trace = racing(true);
         let mut fake = |plan: &Plan, attempt: u32| -> Result<Outcome, Infallible> {
             assert_eq!((plan.steps.len(), plan.goals.len()), (1, 2));
-            Ok(match outcomes[attempt as usize] {
-                true => Outcome::Confirmed { details: format!("attempt {attempt}") },
-                false => Outcome::NotConfirmed { reason: "it timed out".to_owned() },
+            Ok(if outcomes[attempt as usize] {
+                Outcome::Confirmed { details: format!("attempt {attempt}") }
+            } else {
+                Outcome::NotConfirmed { reason: "it timed out".to_owned() }
             })
         };
         confirm(&trace, &race(&trace, true), attempts, &mut fake).unwrap()

@@ -2,9 +2,9 @@
 //! and schedules for what may go wrong.
 //!
 //! Ranges speak of all interleavings of the runs that were recorded. If in none of them a thread can
-//! leave the recorded ways, these are all runs of the program, and an assertion that holds is
+//! leave the recorded paths, these are all runs of the program, and an assertion that holds is
 //! proved. One that may fail is asked about symbolically; a schedule that breaks it is run before
-//! anyone is told of it.
+//! it is reported.
 
 use reweave_exec::scheduler::{Scheduler, View};
 use reweave_exec::{
@@ -60,7 +60,7 @@ pub enum RangesError {
         /// Which run.
         seed: u64,
     },
-    /// It was stopped before there was anything to tell.
+    /// It was stopped before there was anything to report.
     #[error("stopped before there was a whole run")]
     Stopped,
     /// The runs make no program.
@@ -397,10 +397,8 @@ impl<'a, D: Domain> Searcher<'a, D> {
         let sound = build(&ctp, GraphKind::TsgReduced, &graph::Settings::default());
         let units = symbolic::transactions(&sound);
         // Ranges of another mode may leave out what happens.
-        let widths = match is_sound(self.request) {
-            true => Widths::Ranges(&self.ranges),
-            false => Widths::Fixed(64),
-        };
+        let widths =
+            if is_sound(self.request) { Widths::Ranges(&self.ranges) } else { Widths::Fixed(64) };
         symbolic::ask(&ctp, &units, widths, question, settings)
     }
 

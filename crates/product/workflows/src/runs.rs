@@ -73,7 +73,7 @@ fn probe(code: &Code, plan: &Plan, goes_on: &dyn Fn() -> bool) -> Run {
     run(code, &mut Watched { scheduler: &mut random, goes_on }, &settings)
 }
 
-/// A scheduler that stops when it is told to.
+/// A scheduler that stops when `goes_on` says so.
 struct Watched<'a> {
     scheduler: &'a mut dyn Scheduler,
     goes_on: &'a dyn Fn() -> bool,

@@ -155,7 +155,7 @@ pub(crate) enum Instruction {
     Release { lock: CellOf<LockId> },
     AcquireAtomic,
     ReleaseAtomic,
-    // Gives back the lock and starts waiting: two events.
+    // Releases the lock and starts waiting: two events.
     Wait { condition: u32, lock: CellOf<LockId> },
     // Stops waiting.
     Wake { condition: u32 },

@@ -289,10 +289,7 @@ impl<'a> Compiler<'a> {
     /// A register for a result that an event leaves behind.
     fn temporary(&mut self, name: &str) -> Register {
         let register = self.names.len() as Register;
-        self.names.push(match name.is_empty() {
-            true => format!("%{register}"),
-            false => name.to_owned(),
-        });
+        self.names.push(if name.is_empty() { format!("%{register}") } else { name.to_owned() });
         register
     }
 

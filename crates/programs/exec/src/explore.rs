@@ -7,7 +7,7 @@
 //! Promised, where the exploration is complete: the outcomes are those of all runs that end, each
 //! with a schedule that shows it, and the faults are those of all runs, even of runs that cannot
 //! end. A run that an assumption ended has no result. For faults, a set of threads is not enough
-//! where a loop could put the others off for ever: a state from which the set leads back to one
+//! where a loop could put the others off forever: a state from which the set leads back to one
 //! that is being explored tries all threads (the cycle proviso). An exploration that was cut short
 //! says so, and what it found is true all the same.
 //!
@@ -63,7 +63,7 @@ pub struct Exploration<W = Schedule> {
     pub outcomes: Vec<(Outcome, W)>,
     /// What goes wrong in runs, whether they end or not, in order.
     pub faults: Vec<(Fault, W)>,
-    /// Whether a run can go on for ever, if only because a scheduler is unfair.
+    /// Whether a run can go on forever, if only because a scheduler is unfair.
     pub is_endless: bool,
     /// How many states were kept.
     pub states_count: u64,
@@ -110,12 +110,12 @@ pub fn explore_while<'c>(
     }
     let mut search = Search {
         flow: StaticFlow::new(code),
-        ledger: Ledger::new(limits, goes_on),
+        progress: Progress::new(limits, goes_on),
         stack: Vec::new(),
         path: Vec::new(),
     };
     search.run(Machine::new(code, false, &mut Nobody));
-    search.ledger.finish()
+    search.progress.finish()
 }
 
 /// Whether the threads that are there at the start fit into memory.
@@ -148,7 +148,7 @@ enum Met {
 
 struct Search<'c> {
     flow: StaticFlow,
-    ledger: Ledger<'c, ThreadNumber>,
+    progress: Progress<'c, ThreadNumber>,
     stack: Vec<Frame<'c>>,
     /// The steps that lead to the state at hand.
     path: Vec<ThreadNumber>,
@@ -156,14 +156,14 @@ struct Search<'c> {
 
 impl<'c> Search<'c> {
     fn run(&mut self, start: Machine<'c>) {
-        self.ledger.note_faults(&start, 0, &self.path);
+        self.progress.note_faults(&start, 0, &self.path);
         self.visit(start);
         while let Some(frame) = self.stack.last_mut() {
-            if !self.ledger.goes_on() {
+            if !self.progress.goes_on() {
                 return;
             }
             let Some(thread) = frame.left.pop() else {
-                self.ledger.close(frame.digest);
+                self.progress.close(frame.digest);
                 self.forget(self.stack.len() - 1);
                 self.stack.pop();
                 continue;
@@ -191,9 +191,9 @@ impl<'c> Search<'c> {
     fn step(&mut self, machine: &mut Machine<'c>, thread: ThreadNumber) {
         let faults_count = machine.faults.len();
         machine.step(thread, &mut Nobody);
-        self.ledger.step();
+        self.progress.step();
         self.path.push(thread);
-        self.ledger.note_faults(machine, faults_count, &self.path);
+        self.progress.note_faults(machine, faults_count, &self.path);
     }
 
     /// Goes on from `machine` while only one thread need be tried; then keeps the state, if it is
@@ -203,13 +203,13 @@ impl<'c> Search<'c> {
             let enabled = match ending(&machine) {
                 Ok(enabled) => enabled,
                 Err(ending) => {
-                    self.ledger.note_outcome(&machine, ending, &self.path);
+                    self.progress.note_outcome(&machine, ending, &self.path);
                     return Met::Other;
                 }
             };
-            let is_long = self.ledger.is_long(self.path.len() as u64);
+            let is_long = self.progress.is_long(self.path.len() as u64);
             if is_long || machine.threads.len() > THREADS_MAX {
-                self.ledger.cut_short();
+                self.progress.cut_short();
                 return Met::Other;
             }
             let tried = persistent::threads(&machine, &self.flow, &enabled);
@@ -222,13 +222,13 @@ impl<'c> Search<'c> {
             let put_off = enabled.into_iter().filter(|thread| !tried.contains(thread)).collect();
             break (tried, put_off);
         };
-        let digest = state(&machine, &self.flow);
-        if self.ledger.closes_loop(digest) {
+        let digest = state_digest(&machine, &self.flow);
+        if self.progress.closes_loop(digest) {
             return Met::Loop;
         }
         let words = machine.words();
-        if self.ledger.is_new(&machine, digest) && self.ledger.takes(words) {
-            self.ledger.open(digest);
+        if self.progress.is_new(&machine, digest) && self.progress.reserve_words(words) {
+            self.progress.open(digest);
             let (machine, depth) = (Some(machine), self.path.len());
             self.stack.push(Frame { machine, words, digest, left, put_off, depth });
         }
@@ -238,7 +238,7 @@ impl<'c> Search<'c> {
     /// Lets go of the state at `place` of the stack.
     fn forget(&mut self, place: usize) {
         let frame = &mut self.stack[place];
-        self.ledger.gives_back(std::mem::take(&mut frame.words));
+        self.progress.free_words(std::mem::take(&mut frame.words));
         frame.machine = None;
     }
 }
@@ -324,7 +324,7 @@ pub(crate) fn ones<'a>(rows: &'a [&'a [u64]]) -> impl Iterator<Item = u32> + 'a 
 
 // States by 128 bits.
 //
-// Two states are the same if nothing that can still happen tells them apart. So threads go by
+// Two states are the same if nothing that can still happen distinguishes them. So threads go by
 // their names, whatever order they started in; a thread that has ended counts only as far as it
 // left something behind; and of its registers a thread has only those that it will still read.
 // Different states have the same 128 bits with a chance that can be neglected.
@@ -374,8 +374,8 @@ impl Hasher for Digest {
     }
 }
 
-/// What tells `machine` from other states of the same program.
-pub(crate) fn state(machine: &Machine<'_>, flow: &StaticFlow) -> u128 {
+/// What distinguishes `machine` from other states of the same program.
+pub(crate) fn state_digest(machine: &Machine<'_>, flow: &StaticFlow) -> u128 {
     let identity = |thread: ThreadNumber| machine.threads[thread as usize].identity;
     let mut all = Digest::new(0);
     for &value in &machine.memory {
@@ -439,21 +439,19 @@ fn of_thread(machine: &Machine<'_>, thread: &Thread, flow: &StaticFlow) -> u128 
     one.value()
 }
 
-// What an exploration has seen and found, and how much more it may.
-
 /// How many words all witnesses together may take.
 const WITNESSES_MAX: usize = 1 << 24;
 
 /// How many steps are taken between two looks at whether to go on.
 const STEPS_BETWEEN_LOOKS: u64 = 1 << 10;
 
-/// The account of an exploration whose witnesses are made of `E`.
-pub(crate) struct Ledger<'c, E> {
+/// What an exploration has visited and found so far; witnesses are lists of `E`.
+pub(crate) struct Progress<'c, E> {
     limits: Limits,
     goes_on: &'c dyn Fn() -> bool,
     steps_since_look: u64,
     /// How many words the witnesses take.
-    told: usize,
+    witness_words: usize,
     /// How many words the states on the stack take.
     words: usize,
     /// How many words all states took that were kept, small ones counted as usual ones, and how
@@ -468,13 +466,13 @@ pub(crate) struct Ledger<'c, E> {
     complete: bool,
 }
 
-impl<'c, E: Clone> Ledger<'c, E> {
+impl<'c, E: Clone> Progress<'c, E> {
     pub(crate) fn new(limits: &Limits, goes_on: &'c dyn Fn() -> bool) -> Self {
         Self {
             limits: *limits,
             goes_on,
             steps_since_look: 0,
-            told: 0,
+            witness_words: 0,
             words: 0,
             work: 0,
             open: FxHashSet::default(),
@@ -540,11 +538,11 @@ impl<'c, E: Clone> Ledger<'c, E> {
         }
     }
 
-    /// Whether there is room for `path`, and `words` besides, among what is told.
+    /// Whether there is room for `path`, and `words` besides, among the witnesses.
     fn has_room(&mut self, path: &[E], words: usize) -> bool {
-        self.told += path.len() * size_of::<E>().div_ceil(size_of::<u64>()) + words;
-        self.complete &= self.told <= WITNESSES_MAX;
-        self.told <= WITNESSES_MAX
+        self.witness_words += path.len() * size_of::<E>().div_ceil(size_of::<u64>()) + words;
+        self.complete &= self.witness_words <= WITNESSES_MAX;
+        self.witness_words <= WITNESSES_MAX
     }
 
     /// Whether the state `digest` is on the path, so that a loop is closed.
@@ -578,7 +576,7 @@ impl<'c, E: Clone> Ledger<'c, E> {
     }
 
     /// Whether there is room for a state of so many words on the stack, which it then takes.
-    pub(crate) const fn takes(&mut self, words: usize) -> bool {
+    pub(crate) const fn reserve_words(&mut self, words: usize) -> bool {
         if self.words + words > WORDS_MAX {
             self.complete = false;
             return false;
@@ -587,8 +585,8 @@ impl<'c, E: Clone> Ledger<'c, E> {
         true
     }
 
-    /// Gives back what a state on the stack took.
-    pub(crate) const fn gives_back(&mut self, words: usize) {
+    /// Frees what a state on the stack took.
+    pub(crate) const fn free_words(&mut self, words: usize) {
         self.words -= words;
     }
 }

@@ -57,7 +57,7 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// Ends it, and gives back what it had.
+    /// Ends it, and releases what it had.
     fn end(&mut self) {
         self.has_ended = true;
         (self.registers, self.frames, self.children) = (Vec::new(), Vec::new(), Vec::new());
@@ -69,7 +69,7 @@ impl Thread {
     }
 }
 
-/// What a step has given back, for which others may have waited.
+/// What a step has released, for which others may have waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
     Lock(u32),
@@ -322,13 +322,13 @@ impl Machine<'_> {
             Instruction::Let { to, from } => {
                 let value = self.register(thread, from);
                 self.set(thread, to, value);
-                self.tell(thread, Happened::Let, Some(value), observer);
+                self.report(thread, Happened::Let, Some(value), observer);
                 Ok(())
             }
             Instruction::Branch { condition, otherwise } => {
                 let goes_on = self.register(thread, condition) != 0;
                 let what = Happened::Branch { opens: true };
-                self.tell(thread, what, Some(i64::from(goes_on)), observer);
+                self.report(thread, what, Some(i64::from(goes_on)), observer);
                 self.threads[thread as usize].at += 1;
                 if !goes_on {
                     self.threads[thread as usize].at = otherwise;
@@ -338,7 +338,7 @@ impl Machine<'_> {
             }
             Instruction::Guard { flag } => {
                 let value = self.register(thread, flag);
-                self.tell(thread, Happened::Branch { opens: false }, Some(value), observer);
+                self.report(thread, Happened::Branch { opens: false }, Some(value), observer);
                 Ok(())
             }
             Instruction::Read { .. }
@@ -348,13 +348,13 @@ impl Machine<'_> {
             Instruction::Assert { condition } => {
                 let holds = self.register(thread, condition) != 0;
                 let what = Happened::Branch { opens: false };
-                self.tell(thread, what, Some(i64::from(holds)), observer);
+                self.report(thread, what, Some(i64::from(holds)), observer);
                 if holds { Ok(()) } else { Err(FaultKind::Assertion) }
             }
             Instruction::Assume { condition } => {
                 let holds = self.register(thread, condition) != 0;
                 let what = Happened::Branch { opens: false };
-                self.tell(thread, what, Some(i64::from(holds)), observer);
+                self.report(thread, what, Some(i64::from(holds)), observer);
                 if !holds {
                     // What comes after it does not run, and so has no faults.
                     self.assumption = Some(self.line(thread));
@@ -383,7 +383,7 @@ impl Machine<'_> {
         self.code.effects[self.threads[thread as usize].at as usize].line
     }
 
-    fn tell<O: Observer>(
+    fn report<O: Observer>(
         &self,
         thread: ThreadNumber,
         what: Happened,
@@ -417,14 +417,14 @@ impl Machine<'_> {
             Instruction::Read { to, cell } => {
                 let cell = self.global(thread, cell)?;
                 let value = self.memory[cell as usize];
-                self.tell(thread, Happened::Read(cell), Some(value), observer);
+                self.report(thread, Happened::Read(cell), Some(value), observer);
                 self.set(thread, to, value);
             }
             Instruction::Write { cell, from } => {
                 let cell = self.global(thread, cell)?;
                 let value = self.register(thread, from);
                 self.memory[cell as usize] = value;
-                self.tell(thread, Happened::Write(cell), Some(value), observer);
+                self.report(thread, Happened::Write(cell), Some(value), observer);
             }
             Instruction::CompareAndSwap { to, cell, old, new } => {
                 let cell = self.global(thread, cell)?;
@@ -433,9 +433,9 @@ impl Machine<'_> {
                 if swaps {
                     let new = self.register(thread, new);
                     self.memory[cell as usize] = new;
-                    self.tell(thread, Happened::AtomicUpdate(cell), Some(new), observer);
+                    self.report(thread, Happened::AtomicUpdate(cell), Some(new), observer);
                 } else {
-                    self.tell(thread, Happened::AtomicRead(cell), Some(seen), observer);
+                    self.report(thread, Happened::AtomicRead(cell), Some(seen), observer);
                 }
                 self.set(thread, to, i64::from(swaps));
             }
@@ -444,7 +444,7 @@ impl Machine<'_> {
                 let seen = self.memory[cell as usize];
                 let sum = seen.wrapping_add(self.register(thread, amount));
                 self.memory[cell as usize] = sum;
-                self.tell(thread, Happened::AtomicUpdate(cell), Some(sum), observer);
+                self.report(thread, Happened::AtomicUpdate(cell), Some(sum), observer);
                 self.set(thread, to, seen);
             }
             other => unreachable!("{other:?} is no access"),
@@ -477,23 +477,23 @@ impl Machine<'_> {
             Instruction::Wake { condition } => {
                 let since = self.threads[thread as usize].waits_since.take();
                 self.conditions[condition as usize].wake(thread, since.unwrap_or(0));
-                self.tell(thread, Happened::Wake(condition), None, observer);
+                self.report(thread, Happened::Wake(condition), None, observer);
             }
             Instruction::Notify { condition } => {
                 self.conditions[condition as usize].notify();
                 stepped.freed = Some(Resource::Condition(condition));
-                self.tell(thread, Happened::Notify(condition), None, observer);
+                self.report(thread, Happened::Notify(condition), None, observer);
             }
             Instruction::NotifyAll { condition } => {
                 self.conditions[condition as usize].notify_all();
                 stepped.freed = Some(Resource::Condition(condition));
-                self.tell(thread, Happened::NotifyAll(condition), None, observer);
+                self.report(thread, Happened::NotifyAll(condition), None, observer);
             }
             Instruction::BeginBlock { block } => {
-                self.tell(thread, Happened::Begin(block), None, observer);
+                self.report(thread, Happened::Begin(block), None, observer);
             }
             Instruction::EndBlock { block } => {
-                self.tell(thread, Happened::End(block), None, observer);
+                self.report(thread, Happened::End(block), None, observer);
             }
             _ => stepped.forked = self.fork_or_join(thread, instruction, observer),
         }
@@ -504,7 +504,7 @@ impl Machine<'_> {
         let state = &mut self.locks[lock as usize];
         state.owner = Some(thread);
         state.count += 1;
-        self.tell(thread, Happened::Acquire(lock), None, observer);
+        self.report(thread, Happened::Acquire(lock), None, observer);
     }
 
     fn release<O: Observer>(
@@ -516,9 +516,10 @@ impl Machine<'_> {
     ) -> Result<(), FaultKind> {
         if self.locks[lock as usize].owner != Some(thread) {
             // A sequential program needs no locks, and an `if (*)` may have left the acquire out.
-            return match self.chooses {
-                true => Ok(()),
-                false => Err(FaultKind::NotHeld(self.code.lock_name(lock))),
+            return if self.chooses {
+                Ok(())
+            } else {
+                Err(FaultKind::NotHeld(self.code.lock_name(lock)))
             };
         }
         let state = &mut self.locks[lock as usize];
@@ -527,7 +528,7 @@ impl Machine<'_> {
             state.owner = None;
             stepped.freed = Some(Resource::Lock(lock));
         }
-        self.tell(thread, Happened::Release(lock), None, observer);
+        self.report(thread, Happened::Release(lock), None, observer);
         Ok(())
     }
 
@@ -545,7 +546,7 @@ impl Machine<'_> {
         self.release(thread, lock, stepped, observer)?;
         let since = self.conditions[condition as usize].wait(thread);
         self.threads[thread as usize].waits_since = Some(since);
-        self.tell(thread, Happened::Wait(condition), None, observer);
+        self.report(thread, Happened::Wait(condition), None, observer);
         Ok(())
     }
 
@@ -577,19 +578,19 @@ impl Machine<'_> {
             }
             Instruction::Join { handle } => {
                 let child = self.register(thread, handle) as ThreadNumber;
-                self.tell(thread, Happened::Join(child), None, observer);
+                self.report(thread, Happened::Join(child), None, observer);
                 return None;
             }
             Instruction::JoinChild { next } => {
                 let place = self.register(thread, next);
                 let child = self.threads[thread as usize].children[place as usize];
                 self.set(thread, next, place + 1);
-                self.tell(thread, Happened::Join(child), None, observer);
+                self.report(thread, Happened::Join(child), None, observer);
                 return None;
             }
             other => unreachable!("{other:?} makes no event of its own"),
         };
-        self.tell(thread, Happened::Fork(child), None, observer);
+        self.report(thread, Happened::Fork(child), None, observer);
         self.advance(child, observer);
         Some(child)
     }
@@ -601,7 +602,7 @@ impl Machine<'_> {
         let state = &mut self.threads[thread as usize];
         let mut passed = 0;
         loop {
-            // Calls of calls can go on for ever, as far as anyone would wait.
+            // Calls of calls can go on forever, as far as anyone would wait.
             passed += 1;
             if passed > PASSED_MAX {
                 return self.fail(thread, FaultKind::TooLong);

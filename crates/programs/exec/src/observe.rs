@@ -1,4 +1,4 @@
-//! What is told of a run while it goes on.
+//! Observers of a run.
 
 use reweave_lang::BlockId;
 
@@ -31,9 +31,9 @@ pub(crate) enum Happened {
     Join(ThreadNumber),
 }
 
-/// Who is told what happens. Everything is ignored unless said otherwise.
+/// Observes a run. By default everything is ignored.
 pub(crate) trait Observer {
-    /// A thread that is there at the start, or was forked by the event that is told next.
+    /// A thread starts: at the start of the run, or by the event that is reported next.
     fn thread(&mut self, _thread: ThreadNumber, _name: &str) {}
     /// The instruction `at` of `thread` did something, with `value` where there is one.
     fn event(&mut self, _thread: ThreadNumber, _at: Address, _what: Happened, _value: Option<i64>) {

@@ -6,7 +6,7 @@ use reweave_lang::Span;
 
 use crate::code::Code;
 
-/// What a run comes to: equal for runs that nothing but their order of steps tells apart.
+/// What a run comes to: equal for runs that differ in nothing but the order of their steps.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Outcome {
     /// What the program's result held at the end; nothing if an assumption ended the run, which
@@ -58,7 +58,7 @@ pub enum FaultKind {
     /// An index outside its array.
     #[expect(missing_docs, reason = "the array, the index, and how many elements there are")]
     OutOfBounds { name: String, index: i64, length: u32 },
-    /// A lock given back, or waited with, that the thread does not hold.
+    /// A lock released, or waited with, that the thread does not hold.
     NotHeld(String),
     /// A wait with a lock that the thread holds more than once.
     HeldTwice(String),

@@ -29,7 +29,7 @@ pub enum Layers {
     Program,
 }
 
-/// Makes a trace of what it is told.
+/// Records what it observes as a trace.
 pub(crate) struct Recorder<'c> {
     code: &'c Code,
     builder: TraceBuilder,
@@ -105,7 +105,7 @@ impl<'c> Recorder<'c> {
         }
     }
 
-    /// The trace of what was told.
+    /// The trace of what was observed.
     pub(crate) fn finish(mut self) -> Trace {
         let touched = self.code.focus.iter().filter_map(|&cell| self.cells[cell as usize]);
         let mut focus: Vec<VarId> = touched.map(|var| VarId::from_index(var as usize)).collect();
@@ -312,7 +312,7 @@ struct Expressions<'c> {
     bodies: FxHashMap<(Address, Variant), Body>,
 }
 
-/// What tells events of one instruction apart: what it accesses or which lock it takes or gives
+/// What distinguishes events of one instruction: what it accesses or which lock it takes or gives
 /// back, and whether a test fails or a swap does.
 type Variant = (Option<VarId>, Option<LockId>, bool);
 
@@ -473,9 +473,12 @@ impl Recorder<'_> {
                 ..Body::default()
             },
             Instruction::Branch { .. } | Instruction::Guard { .. } | Instruction::Assume { .. } => {
-                let guard = value.map(|condition| match fails {
-                    true => expressions.program.add_expr(Expr::Unary(Unary::Not, condition)),
-                    false => condition,
+                let guard = value.map(|condition| {
+                    if fails {
+                        expressions.program.add_expr(Expr::Unary(Unary::Not, condition))
+                    } else {
+                        condition
+                    }
                 });
                 Body { guard, ..Body::default() }
             }
@@ -497,7 +500,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// That the index is the one of the lock which was taken or given back.
+    /// That the index is the one of the lock which was taken or released.
     fn lock_guard(
         &self,
         effect: &Effect,

@@ -1,6 +1,6 @@
 //! Who takes the next step.
 //!
-//! One file for each way to choose. A scheduler sees the threads that may be able to go on; where
+//! One file for each path to choose. A scheduler sees the threads that may be able to go on; where
 //! the one that it picks turns out to wait, it is asked again without it.
 
 use reweave_base::{FxHashMap, FxHashSet, Id, Rng};

@@ -4,8 +4,8 @@
 //! that it starts, from its first step to its end; so do the declared threads. An `if (*)` may be
 //! left out. Those are the executions that specifications of parallel correctness allow (Burnim et
 //! al., *NDetermin*, section 3.1). Locks, atomic sections and assumptions work as usual: a thread
-//! that would wait waits for ever, since nobody else runs, and that run ends as a deadlock, which
-//! is no result. Only giving back a lock that is not held is no fault, since an `if (*)` may have
+//! that would wait waits forever, since nobody else runs, and that run ends as a deadlock, which
+//! is no result. Only releasing a lock that is not held is no fault, since an `if (*)` may have
 //! left the acquire out. `fork` has no such meaning ([`Code::has_fork`]), and nothing is explored.
 //!
 //! Depth first over choices; a state is remembered where there is a choice and where a loop goes
@@ -14,7 +14,8 @@
 
 use crate::code::{Code, Instruction};
 use crate::explore::{
-    Digest, Exploration, INSTRUCTIONS_MAX, Ledger, Limits, StaticFlow, THREADS_MAX, fits, state,
+    Digest, Exploration, INSTRUCTIONS_MAX, Limits, Progress, StaticFlow, THREADS_MAX, fits,
+    state_digest,
 };
 use crate::machine::Machine;
 use crate::observe::{Nobody, ThreadNumber};
@@ -69,16 +70,16 @@ pub fn explore_sequential_while<'c>(
     }
     let mut search = Search {
         flow: StaticFlow::new(code),
-        ledger: Ledger::new(limits, goes_on),
+        progress: Progress::new(limits, goes_on),
         stack: Vec::new(),
-        story: Vec::new(),
+        choices: Vec::new(),
     };
     search.run(Sequence {
         machine: Machine::new(code, true, &mut Nobody),
         active: Vec::new(),
         steps_count: 0,
     });
-    search.ledger.finish()
+    search.progress.finish()
 }
 
 /// A sequential run, stopped between two steps.
@@ -145,7 +146,7 @@ impl Sequence<'_> {
     }
 
     fn digest(&self, flow: &StaticFlow) -> u128 {
-        let state = state(&self.machine, flow);
+        let state = state_digest(&self.machine, flow);
         let mut all = Digest::new(state as u64);
         all.add((state >> 64) as u64);
         for &thread in &self.active {
@@ -163,7 +164,7 @@ impl Sequence<'_> {
         }
     }
 
-    fn told(&self, alternative: Alternative) -> Choice {
+    fn choice(&self, alternative: Alternative) -> Choice {
         match alternative {
             Alternative::Begin(thread) => {
                 Choice::Thread(self.machine.threads[thread as usize].name.to_string())
@@ -190,29 +191,29 @@ struct Frame<'c> {
 
 struct Search<'c> {
     flow: StaticFlow,
-    ledger: Ledger<'c, Choice>,
+    progress: Progress<'c, Choice>,
     stack: Vec<Frame<'c>>,
     /// The choices that lead to the state at hand.
-    story: Vec<Choice>,
+    choices: Vec<Choice>,
 }
 
 impl<'c> Search<'c> {
     fn run(&mut self, start: Sequence<'c>) {
-        self.ledger.note_faults(&start.machine, 0, &self.story);
+        self.progress.note_faults(&start.machine, 0, &self.choices);
         self.visit(start);
         while let Some(frame) = self.stack.last_mut() {
-            if !self.ledger.goes_on() {
+            if !self.progress.goes_on() {
                 return;
             }
             let Some(alternative) = frame.left.pop() else {
-                self.ledger.gives_back(frame.words);
+                self.progress.free_words(frame.words);
                 for digest in std::mem::take(&mut frame.open) {
-                    self.ledger.close(digest);
+                    self.progress.close(digest);
                 }
                 self.stack.pop();
                 continue;
             };
-            self.story.truncate(frame.depth);
+            self.choices.truncate(frame.depth);
             let mut sequence = frame.sequence.clone();
             self.choose(&mut sequence, alternative);
             self.visit(sequence);
@@ -220,10 +221,10 @@ impl<'c> Search<'c> {
     }
 
     fn choose(&mut self, sequence: &mut Sequence<'c>, alternative: Alternative) {
-        self.story.push(sequence.told(alternative));
+        self.choices.push(sequence.choice(alternative));
         let faults_count = sequence.machine.faults.len();
         sequence.choose(alternative);
-        self.ledger.note_faults(&sequence.machine, faults_count, &self.story);
+        self.progress.note_faults(&sequence.machine, faults_count, &self.choices);
     }
 
     /// Goes on from `sequence` to the next choice that is new, or to the end of the run.
@@ -243,7 +244,7 @@ impl<'c> Search<'c> {
                     continue;
                 }
                 Next::End(ending) => {
-                    self.ledger.note_outcome(&sequence.machine, ending, &self.story);
+                    self.progress.note_outcome(&sequence.machine, ending, &self.choices);
                     break;
                 }
                 Next::Begin(threads) => threads.into_iter().rev().map(Alternative::Begin).collect(),
@@ -261,24 +262,24 @@ impl<'c> Search<'c> {
             if is_noted || self.is_new(&sequence, digest) {
                 if !is_noted {
                     rounds.push(digest);
-                    self.ledger.open(digest);
+                    self.progress.open(digest);
                 }
                 self.keep(sequence, &mut rounds, left);
             }
             break;
         }
         for round in rounds {
-            self.ledger.close(round);
+            self.progress.close(round);
         }
     }
 
     /// Keeps a state with a choice, and the states on the path to it.
     fn keep(&mut self, sequence: Sequence<'c>, open: &mut Vec<u128>, left: Vec<Alternative>) {
         let words = sequence.machine.words();
-        if !self.ledger.takes(words) {
+        if !self.progress.reserve_words(words) {
             return;
         }
-        let (open, depth) = (std::mem::take(open), self.story.len());
+        let (open, depth) = (std::mem::take(open), self.choices.len());
         self.stack.push(Frame { sequence, words, open, left, depth });
     }
 
@@ -289,17 +290,17 @@ impl<'c> Search<'c> {
         thread: ThreadNumber,
         rounds: &mut Vec<u128>,
     ) -> bool {
-        let is_long = self.ledger.is_long(sequence.steps_count);
+        let is_long = self.progress.is_long(sequence.steps_count);
         if is_long || sequence.machine.threads.len() > THREADS_MAX {
-            self.ledger.cut_short();
+            self.progress.cut_short();
             return false;
         }
         let at = sequence.machine.threads[thread as usize].at;
         let faults_count = sequence.machine.faults.len();
         sequence.machine.step(thread, &mut Nobody);
         sequence.steps_count += 1;
-        self.ledger.step();
-        self.ledger.note_faults(&sequence.machine, faults_count, &self.story);
+        self.progress.step();
+        self.progress.note_faults(&sequence.machine, faults_count, &self.choices);
         let state = &sequence.machine.threads[thread as usize];
         if state.has_ended || state.at > at || sequence.machine.assumption.is_some() {
             return true;
@@ -307,7 +308,7 @@ impl<'c> Search<'c> {
         let digest = sequence.digest(&self.flow);
         let is_new = self.is_new(sequence, digest);
         if is_new {
-            self.ledger.open(digest);
+            self.progress.open(digest);
             rounds.push(digest);
         }
         is_new
@@ -315,6 +316,6 @@ impl<'c> Search<'c> {
 
     /// Whether `digest` was not seen before, and there is room for it.
     fn is_new(&mut self, sequence: &Sequence<'_>, digest: u128) -> bool {
-        !self.ledger.closes_loop(digest) && self.ledger.is_new(&sequence.machine, digest)
+        !self.progress.closes_loop(digest) && self.progress.is_new(&sequence.machine, digest)
     }
 }

@@ -102,7 +102,7 @@ pub fn generate(config: &Config) -> Trace {
     generate_while(config, &|_| true).expect("nobody asked to stop")
 }
 
-/// Makes the trace of `config`, or nothing if `go_on`, which is told from time to time how many
+/// Makes the trace of `config`, or nothing if `go_on`, which is called from time to time with how many
 /// events there are, says no.
 pub fn generate_while(config: &Config, go_on: &dyn Fn(usize) -> bool) -> Option<Trace> {
     run::Run::new(config).finish(go_on)

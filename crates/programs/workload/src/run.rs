@@ -269,7 +269,7 @@ impl Run {
     }
 
     /// Up to `depth` nested critical sections around some accesses. Locks are taken in the order
-    /// of their numbers, so that no threads wait for each other for ever.
+    /// of their numbers, so that no threads wait for each other forever.
     fn section(&mut self, thread: usize, depth: usize, accesses_max: usize) {
         let mut locks: Vec<usize> = (0..depth).map(|_| self.rng.below(self.config.locks)).collect();
         locks.sort_unstable();
@@ -297,7 +297,7 @@ impl Run {
         }
         let guard = self.rng.below(locks);
         let inner = guard + 1 + self.rng.below(locks);
-        // Locks are taken in the order of their numbers, so that no threads wait for ever.
+        // Locks are taken in the order of their numbers, so that no threads wait forever.
         let inner = (self.rng.chance(15) && inner < locks).then_some(inner);
         // A section is about ten events, and half of all events are in one.
         let is_forgotten = self.rng.below((self.config.events / 200).max(1)) == 0;

@@ -86,7 +86,7 @@ fn write_group<W: Write + Send>(
     put(group, Column::MaybeNumber(rows.iter().map(|&id| trace.value(id)).collect()))
 }
 
-/// How an operation of `kind` takes or gives back a lock, if it does.
+/// How an operation of `kind` takes or releases a lock, if it does.
 const fn mode(kind: OpKind) -> Option<&'static str> {
     match kind {
         OpKind::Acquire | OpKind::Release => Some(Mode::Exclusive.as_str()),

@@ -3,7 +3,7 @@
 //! Of each thread the runs' chains are followed together: as long as they take the same steps they
 //! share points, and where they part the thread branches. Then points from which the same can
 //! happen are made one, so that ways that part come together again. Both keep exactly the runs'
-//! ways and those that cross over between them at a common point; what tells steps apart is what
+//! ways and those that cross over between them at a common point; steps differ by what
 //! they do and where in the code they stand, so nothing needs to be known of a language.
 //!
 //! Linear in the steps of all runs, but for sorting.
@@ -46,7 +46,7 @@ pub enum CtpError {
     },
 }
 
-/// What tells steps apart: all but where they start and end.
+/// What distinguishes steps: all but where they start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Body {
     action: (u8, u32),
@@ -467,7 +467,7 @@ impl Action {
 }
 
 /// What `action` is to a thread that holds `held`, and what it holds then: a lock that is taken
-/// again is taken by the first acquire and given back by the last release.
+/// again is taken by the first acquire and released by the last release.
 fn hold(action: Action, held: &[(LockId, u32)]) -> (Action, Vec<(LockId, u32)>) {
     let mut held = held.to_vec();
     let found = |held: &[(LockId, u32)], lock| held.binary_search_by_key(&lock, |&(of, _)| of);
@@ -743,9 +743,10 @@ impl Ctp {
         for point in (0..self.leaving.len()).rev() {
             let mut own = Vec::new();
             for (_, step) in self.steps_from(Point::from_index(point)) {
-                match is_dropped(self, step) {
-                    true => own.extend(leaving[step.to.index()].iter().copied()),
-                    false => own.push(*step),
+                if is_dropped(self, step) {
+                    own.extend(leaving[step.to.index()].iter().copied())
+                } else {
+                    own.push(*step)
                 }
             }
             leaving[point] = own;

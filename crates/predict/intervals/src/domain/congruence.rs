@@ -485,6 +485,3 @@ fn bitwise_back(operator: Binary, result: Congruence, other: Congruence) -> Cong
     let (known, bits) = low_bits(result);
     Class { modulus: 1 << alone.min(known), residue: bits.into() }.wrapped()
 }
-
-#[cfg(test)]
-mod tests;

@@ -575,6 +575,3 @@ fn step(state: u16, digits: [u64; 4], taken: [u64; 4]) -> Option<u16> {
     }
     Some(after)
 }
-
-#[cfg(test)]
-mod tests;

@@ -127,6 +127,3 @@ impl Domain for Product {
         )
     }
 }
-
-#[cfg(test)]
-mod tests;

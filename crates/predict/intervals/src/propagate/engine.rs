@@ -863,7 +863,7 @@ fn join_passed<D: Domain>(
 // The rows that a transaction's code ran on in one round, and which ends it came to from each.
 //
 // Many sources bring the same few values, and equal rows need to run once only. A row is looked
-// for in one place of a small table, which a hash of its bounds tells; what is not found there is
+// for at one index of a small table, a hash of its bounds; what is not found there is
 // run again, which costs time and changes nothing.
 
 const PLACES: usize = 256;

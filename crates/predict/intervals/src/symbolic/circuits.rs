@@ -6,7 +6,7 @@
 //! wrap, the bounds are those of the width. The bits are then computed modulo the power of two
 //! that the bounds need, and wrapping comes out right by itself.
 //!
-//! Quotients and remainders by zero are arbitrary; who evaluates is told when that happens.
+//! Quotients and remainders by zero are arbitrary; the caller notes when that happens.
 
 use std::ops::Not;
 use std::rc::Rc;
@@ -474,7 +474,7 @@ fn max(numbers: &[i128]) -> i128 {
     numbers.iter().copied().max().unwrap_or(0)
 }
 
-// Gates: Boolean functions of literals, each made once and told to the solver as clauses.
+// Gates: Boolean functions of literals, each made once and passed to the solver as clauses.
 //
 // Constants are folded and equal gates are one, so what is known costs nothing.
 

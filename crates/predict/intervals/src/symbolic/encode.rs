@@ -785,9 +785,10 @@ impl Encoder<'_> {
         let before = self.order.before(unit, load.unit);
         let used = self.circuits.gates.any(&load.users);
         // Compared with what the unit found, so that both of two units that add are compared once.
-        let falls = match store.is_strict {
-            true => !self.circuits.less(&store.found, &load.value),
-            false => self.circuits.less(&load.value, &store.found),
+        let falls = if store.is_strict {
+            !self.circuits.less(&store.found, &load.value)
+        } else {
+            self.circuits.less(&load.value, &store.found)
         };
         self.circuits.gates.clause(&[!used, !store.is_written, !before, !falls]);
     }

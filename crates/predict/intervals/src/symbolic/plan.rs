@@ -276,7 +276,7 @@ pub(super) fn slots(ctp: &Ctp, terms: &[TermId]) -> Vec<Slot> {
 /// What comes next after a lock was taken.
 #[derive(Debug, Default)]
 pub(super) struct Following {
-    /// Where it is given back.
+    /// Where it is released.
     pub(super) releases: Vec<StepId>,
     /// Where it would be taken again before that.
     pub(super) acquires: Vec<StepId>,

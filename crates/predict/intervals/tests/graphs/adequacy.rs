@@ -41,7 +41,7 @@ fn check(ctp: &Ctp) {
 fn tie(threads: &mut [Vec<Edge>], child: usize, fork: u8, join: Option<u8>) {
     let first = &mut threads[0];
     let mut end = first.iter().map(|edge| edge.to).max().unwrap_or(0);
-    // Points that every way passes are those that no edge passes over.
+    // Points that every path passes are those that no edge passes over.
     let is_bridge = |edges: &[Edge], point: usize| {
         !edges.iter().any(|edge| edge.from < point && point < edge.to)
     };

@@ -120,7 +120,7 @@ fn is_well_formed(thread: &[(Action, bool)]) -> bool {
         && position(join).is_none_or(|join| position(fork).is_some_and(|fork| fork < join))
 }
 
-/// The program of threads of one way, drawn as words: `Rx` reads, `Wx` writes and `Mx` updates a
+/// The program of threads of a single path, drawn as words: `Rx` reads, `Wx` writes and `Mx` updates a
 /// variable, `Ll` and `Ul` lock and unlock, `F1` and `J1` fork and join, `.` does nothing, and
 /// `?` before a word is a guard.
 pub(crate) fn drawn(threads: &[&str]) -> Ctp {
@@ -174,7 +174,7 @@ pub(crate) struct Shape {
     pub(crate) leaks: bool,
 }
 
-/// A thread made of bytes: each is a step, and locks are taken and given back in any order.
+/// A thread made of bytes: each is a step, and locks are taken and released in any order.
 pub(crate) fn thread(bytes: &[u8], shape: Shape) -> Vec<Edge> {
     let mut maker = Maker { shape, edges: Vec::new(), points: 1, held: Vec::new() };
     let mut end = 0;
@@ -256,7 +256,7 @@ impl Maker {
                 let lock = self.held.pop().expect("it holds more");
                 end = self.add(end, Action::Release(LockId::from_index(lock)), false);
             }
-            // A way that gave back what it did not take leaves the others in doubt.
+            // A way that released what it did not take leaves the others in doubt.
             ends.push((end, self.held.clone()));
         }
         self.held = ends[0].1.iter().copied().filter(|lock| ends[1].1.contains(lock)).collect();

@@ -133,9 +133,10 @@ impl Compiler<'_> {
     }
 
     fn kept_if_large(&mut self, symbol: SymbolId, mark: Address) -> SymbolId {
-        match self.symbol_sizes[symbol as usize] > SYMBOL_MAX {
-            true => self.kept(symbol, mark),
-            false => symbol,
+        if self.symbol_sizes[symbol as usize] > SYMBOL_MAX {
+            self.kept(symbol, mark)
+        } else {
+            symbol
         }
     }
 

@@ -62,7 +62,7 @@ fn closure(machine: &Machine<'_>, flow: &StaticFlow, first: ThreadNumber) -> Vec
         place += 1;
         match machine.blocked_on(member) {
             Some(Resource::Lock(lock)) => {
-                // One that has ended with the lock never gives it back.
+                // One that has ended with the lock never releases it.
                 let owner = machine.locks[lock as usize].owner.filter(|&owner| {
                     !machine.threads[owner as usize].has_ended && !set.contains(&owner)
                 });

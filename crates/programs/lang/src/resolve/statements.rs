@@ -401,7 +401,7 @@ impl Resolver<'_> {
             }
         };
         self.calls.push(super::Call { from: self.body.function, to: function, span: name });
-        // The function may give back what is held.
+        // The function may release what is held.
         self.body.held.clear();
         let (wanted, given) = (self.arities[function], arguments.len());
         if wanted == given {
@@ -687,7 +687,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Notes that a lock is given back.
+    /// Notes that a lock is released.
     pub(super) fn release(&mut self, place: LockPlace) {
         match self.identity(place) {
             Some((lock, element)) => {
@@ -706,14 +706,14 @@ impl Resolver<'_> {
         self.releases.push(Release { lock: place.lock, span: place.span, does });
     }
 
-    /// Resolves a part that may be left out or repeated: what it takes or gives back is not sure
+    /// Resolves a part that may be left out or repeated: what it takes or releases is not sure
     /// behind it.
     fn unsure<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.body.held.clone();
         let result = part(self);
         let after = std::mem::replace(&mut self.body.held, before);
         let held = &mut self.body.held;
-        // Most parts give back what they take, and then the two are the same.
+        // Most parts release what they take, and then the two are the same.
         let same = held.iter().zip(&after).take_while(|(one, other)| one == other).count();
         let changed = held.split_off(same);
         held.extend(changed.into_iter().filter(|held| after[same..].contains(held)));

@@ -4,7 +4,7 @@
 //! picks a thread whose request can happen, does it, records the event, and lets the thread compute
 //! until its next request. So reads give what was last written, a lock held by another blocks, and
 //! who waits is woken by a notify; the recorded events are well formed. A run ends when nobody can go
-//! on. A program may not give back a lock that it does not hold, nor name two threads alike.
+//! on. A program may not release a lock that it does not hold, nor name two threads alike.
 //!
 //! The location of an event is the line of the program's source that asked for it. The same program
 //! and seed give the same run. Costs a constant a step, and a look at every thread when the running
@@ -304,7 +304,7 @@ impl Thread {
         self.act(Request::Unlock(lock))
     }
 
-    /// Waits on `condition`, and meanwhile gives back `lock`.
+    /// Waits on `condition`, and meanwhile releases `lock`.
     #[track_caller]
     pub(super) fn wait(
         &self,

@@ -28,7 +28,7 @@ fn section<D: Described>(out: &mut dyn Write, name: &str, ranges: &Ranges<D>) ->
     let (threads, steps) = (ranges.ctp.threads.len(), ranges.ctp.steps.len());
     writeln!(
         out,
-        "<p class=\"soft\">{}, {}</p>\n<p>Ranges are over {}.</p>",
+        "<p class=\"soft\">{}, {}</p>\n<p>Ranges cover {}.</p>",
         counted(threads as u64, "thread"),
         counted(steps as u64, "step"),
         markup(&scope(ranges))
@@ -39,7 +39,7 @@ fn section<D: Described>(out: &mut dyn Write, name: &str, ranges: &Ranges<D>) ->
             let word = verdict_word(ranges, &assertion.verdict);
             write!(out, "<li>line {}: <strong>{word}</strong>", line(&ranges.ctp, assertion.site))?;
             for (name, value) in failing(ranges, assertion.site) {
-                write!(out, "; <code>{}</code> in {} where it fails", markup(&name), value.text())?;
+                write!(out, "; <code>{}</code> in {} when it fails", markup(&name), value.text())?;
             }
             if let Verdict::Fails(run) = &assertion.verdict {
                 shown_run(out, run)?;
@@ -71,7 +71,7 @@ fn shown_run(out: &mut dyn Write, run: &Shown) -> io::Result<()> {
     schedule(&mut text, run)?;
     let lines: Vec<String> =
         String::from_utf8_lossy(&text).lines().map(|line| markup(line.trim())).collect();
-    writeln!(out, " in this run, which was tried:<pre>{}</pre>", lines.join("\n"))
+    writeln!(out, " in this run, which was executed:<pre>{}</pre>", lines.join("\n"))
 }
 
 fn counted_switches(count: usize) -> String {
@@ -79,7 +79,7 @@ fn counted_switches(count: usize) -> String {
 }
 
 fn table<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Result<()> {
-    writeln!(out, "<h3>When every thread has ended</h3>\n<div class=\"scroll\"><table>")?;
+    writeln!(out, "<h3>Final values</h3>\n<div class=\"scroll\"><table>")?;
     for of in finals_of(ranges) {
         let name = ranges.ctp.names.vars.name(of.var);
         let value = of.value.as_ref().map_or_else(|| "never".to_owned(), D::text);

@@ -167,20 +167,19 @@ pub(super) fn scope<D: Described>(ranges: &Ranges<D>) -> String {
     }
     if !ranges.is_sound {
         return format!(
-            "the interleavings of {runs} that the paper's graph has; with three threads or more some are missing"
+            "the interleavings of {runs} in the paper's graph, which misses some if there are three or more threads"
         );
     }
     if ranges.is_closed {
-        return format!("all runs of the program: no other way than that of {runs} can be taken");
+        return format!("all runs of the program: every branch outcome was covered by {runs}");
     }
-    let them = if ranges.runs_count == 1 { "it" } else { "them" };
     let mut text = format!("all interleavings of {runs}");
     let answers = &ranges.analysis.answers;
     let leaves = lines_of(&ranges.ctp, &answers.leaves);
     let faults = lines_of(&ranges.ctp, &answers.faults);
     if !leaves.is_empty() {
         text.push_str(&format!(
-            "; a thread may leave {them} at {}, and more runs (--runs) may follow it there",
+            "; another branch may be taken at {}, which more runs (--runs) may cover",
             spelled(&leaves)
         ));
     }
@@ -188,9 +187,7 @@ pub(super) fn scope<D: Described>(ranges: &Ranges<D>) -> String {
         text.push_str(&format!("; {} may divide by zero", spelled(&faults)));
     }
     if leaves.is_empty() && faults.is_empty() {
-        text.push_str(
-            "; a thread may end early, by an assertion or because a run did not end well",
-        );
+        text.push_str("; a thread may end early, at a failed assertion or because a run failed");
     }
     text
 }
@@ -205,10 +202,10 @@ pub(super) fn text<D: Described>(
     let sizes =
         [counted(ctp.threads.len() as u64, "thread"), counted(ctp.steps.len() as u64, "step")];
     writeln!(out, "{}: {}", shown(name), sizes.join(", "))?;
-    writeln!(out, "ranges are over {}", scope(ranges))?;
+    writeln!(out, "ranges cover {}", scope(ranges))?;
     troubles(out, ranges)?;
     if ranges.analysis.answers.exhausted {
-        writeln!(out, "the work was cut short: ranges are wider than they need be")?;
+        writeln!(out, "the budget ran out: ranges may be wider than necessary")?;
     }
     finals(out, ranges)?;
     let rows = by_line(ranges, true);
@@ -238,10 +235,10 @@ fn troubles<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Result
     }
     for (trouble, seeds) in kinds {
         match seeds[..] {
-            [seed] => writeln!(out, "the run of seed {seed} {trouble}")?,
+            [seed] => writeln!(out, "the run with seed {seed} {trouble}")?,
             [first, ..] => {
                 let count = seeds.len();
-                writeln!(out, "each of {count} runs, the first of seed {first}, {trouble}")?;
+                writeln!(out, "each of {count} runs (first seed: {first}) {trouble}")?;
             }
             [] => {}
         }
@@ -268,7 +265,7 @@ fn finals<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Result<(
     if finals.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nwhen every thread has ended, and none by a fault")?;
+    writeln!(out, "\nfinal values, if every thread ends without a fault")?;
     let name = |of: &answers::Final<D>| shown(ranges.ctp.names.vars.name(of.var)).into_owned();
     let width =
         finals.iter().take(FINALS_MAX).map(|of| name(of).chars().count()).max().unwrap_or(0);
@@ -309,20 +306,22 @@ fn assertions<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Resu
             Verdict::Holds if !ranges.is_sound => {
                 "holds in every interleaving of the paper's graph"
             }
-            Verdict::Holds => "holds in every interleaving of the recorded ways",
-            Verdict::HoldsBySearch => "holds in every interleaving of the recorded ways, by search",
-            Verdict::Fails(_) => "fails, in this run, which was tried:",
+            Verdict::Holds => "holds in every interleaving of the recorded paths",
+            Verdict::HoldsBySearch => {
+                "holds in every interleaving of the recorded paths, by search"
+            }
+            Verdict::Fails(_) => "fails in this run, which was executed:",
             Verdict::MayFail if assertion.search.is_none() => {
-                "may fail: ranges do not exclude it; no run was searched for"
+                "may fail: the ranges do not exclude it, and the search is disabled"
             }
             Verdict::MayFail => {
-                "may fail: ranges do not exclude it, and no run was found that shows it"
+                "may fail: the ranges do not exclude it, and the search found no failing run"
             }
-            Verdict::NotReached => "is not reached in any interleaving of the recorded ways",
+            Verdict::NotReached => "is not reached in any interleaving of the recorded paths",
         };
         writeln!(out, "  line {line}: {meaning}")?;
         for (name, value) in failing(ranges, assertion.site) {
-            writeln!(out, "    where it fails, {} is in {}", shown(&name), value.text())?;
+            writeln!(out, "    when it fails, {} is in {}", shown(&name), value.text())?;
         }
         if let Verdict::Fails(run) = &assertion.verdict {
             schedule(out, run)?;
@@ -330,11 +329,9 @@ fn assertions<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Resu
     }
     for reached in &ranges.reached {
         let meaning = match (&reached.shown, reached.is_known) {
-            (Some(_), _) => "is reached in this run, which was tried:",
-            (None, true) => "is not reached in any interleaving of the recorded ways",
-            (None, false) => {
-                "is not known to be reached: no run came to it, and none was found that does"
-            }
+            (Some(_), _) => "is reached in this run, which was executed:",
+            (None, true) => "is not reached in any interleaving of the recorded paths",
+            (None, false) => "is unknown: no run reached it, and the search found none that does",
         };
         writeln!(out, "  line {}: {meaning}", reached.line)?;
         if let Some(run) = &reached.shown {
@@ -388,7 +385,7 @@ fn remarks<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Result<
         writeln!(out, "\nunreachable: {}", spelled(&unreachable))?;
     }
     if !overflows.is_empty() {
-        writeln!(out, "\nnumbers may leave 64 bits and wrap: {}", spelled(&overflows))?;
+        writeln!(out, "\npossible 64-bit overflow: {}", spelled(&overflows))?;
     }
     Ok(())
 }

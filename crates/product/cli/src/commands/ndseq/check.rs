@@ -81,10 +81,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         matches!(checked.verdict, Verdict::Violated(_))
             || checked.gathered.troubles.iter().any(Trouble::is_fault)
     };
-    let code = match results.iter().any(is_violated) {
-        true => exit::found(),
-        false => ExitCode::SUCCESS,
-    };
+    let code = if results.iter().any(is_violated) { exit::found() } else { ExitCode::SUCCESS };
     Ok(exit::after(&failures, without_result.unwrap_or(code)))
 }
 
@@ -141,9 +138,10 @@ fn said(checked: &Checked) -> Vec<String> {
         .trace
         .flow()
         .is_some_and(|flow| flow.blocks().iter().any(|block| block.is_optional));
-    let with = match has_own {
-        true => " with the program's own `if (*)`",
-        false => "; the program has no `if (*)` of its own",
+    let with = if has_own {
+        " with the program's own `if (*)`"
+    } else {
+        "; the program has no `if (*)` of its own"
     };
     said.push(match &checked.verdict {
         Verdict::Serializable => format!("{name}: {runs} can be serialized{with}"),

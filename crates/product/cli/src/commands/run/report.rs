@@ -147,9 +147,10 @@ impl Report<'_> {
             self.one(out, run)?;
         }
         self.endless(out)?;
-        match self.made.watched.is_empty() {
-            true => Ok(()),
-            false => reweave_report::text(out, &self.examined()),
+        if self.made.watched.is_empty() {
+            Ok(())
+        } else {
+            reweave_report::text(out, &self.examined())
         }
     }
 

@@ -1,5 +1,5 @@
 //! A set of numbers as a sorted list, whose nodes are locked hand over hand: who goes on to a node
-//! takes its lock before giving back that of the node before it.
+//! takes its lock before releasing that of the node before it.
 //!
 //! The faulty one does not lock the node that it removes. So another thread may be at that node, and
 //! link a new one to it, while who removes it reads where it leads.

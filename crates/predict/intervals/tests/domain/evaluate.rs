@@ -2,11 +2,14 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
+use reweave_base::Id;
+use reweave_intervals::domain::{Congruence, Domain, Interval, Product};
+use reweave_intervals::evaluate::{assume, may_fault, may_overflow, value};
+use reweave_intervals::terms::{Slot, Term, TermId, Terms};
 use reweave_testkit::soak;
+use reweave_trace::{Binary, Unary};
 
-use super::*;
-use crate::domain::reference::{BINARY, UNARY, edges};
-use crate::domain::{Congruence, Product};
+use super::laws::edges;
 
 fn slot(index: usize) -> Slot {
     Slot::from_index(index)
@@ -65,8 +68,8 @@ fn small_terms(terms: &mut Terms) -> Vec<TermId> {
     let mut all = atoms.to_vec();
     for _ in 0..2 {
         for operand in all.clone() {
-            all.extend(UNARY.map(|operator| terms.add(Term::Unary(operator, operand))));
-            for (atom, operator) in atoms.iter().flat_map(|&atom| BINARY.map(|o| (atom, o))) {
+            all.extend(Unary::ALL.map(|operator| terms.add(Term::Unary(operator, operand))));
+            for (atom, operator) in atoms.iter().flat_map(|&atom| Binary::ALL.map(|o| (atom, o))) {
                 all.push(terms.add(Term::Binary(operator, operand, atom)));
                 all.push(terms.add(Term::Binary(operator, atom, operand)));
             }
@@ -122,9 +125,9 @@ fn shapes() -> impl Strategy<Value = Shape> {
     ];
     atom.prop_recursive(5, 24, 2, |inner| {
         prop_oneof![
-            1 => (prop::sample::select(&UNARY[..]), inner.clone())
+            1 => (prop::sample::select(&Unary::ALL[..]), inner.clone())
                 .prop_map(|(operator, operand)| Shape::Unary(operator, operand.into())),
-            6 => (prop::sample::select(&BINARY[..]), inner.clone(), inner).prop_map(
+            6 => (prop::sample::select(&Binary::ALL[..]), inner.clone(), inner).prop_map(
                 |(operator, left, right)| Shape::Binary(operator, left.into(), right.into())
             ),
         ]

@@ -1,40 +1,7 @@
 //! What every domain promises, checked member by member, and what no set can say better.
 
+use reweave_intervals::domain::Domain;
 use reweave_trace::{Binary, Unary};
-
-use super::Domain;
-
-pub(crate) const UNARY: [Unary; 2] = [Unary::Negate, Unary::Not];
-
-pub(crate) const BINARY: [Binary; 18] = [
-    Binary::Add,
-    Binary::Subtract,
-    Binary::Multiply,
-    Binary::Divide,
-    Binary::Remainder,
-    Binary::ShiftLeft,
-    Binary::ShiftRight,
-    Binary::BitAnd,
-    Binary::BitOr,
-    Binary::BitXor,
-    Binary::Equal,
-    Binary::NotEqual,
-    Binary::Less,
-    Binary::LessEqual,
-    Binary::Greater,
-    Binary::GreaterEqual,
-    Binary::And,
-    Binary::Or,
-];
-
-pub(crate) const COMPARISONS: [Binary; 6] = [
-    Binary::Equal,
-    Binary::NotEqual,
-    Binary::Less,
-    Binary::LessEqual,
-    Binary::Greater,
-    Binary::GreaterEqual,
-];
 
 /// Numbers where arithmetic has its edges: around zero, the infinities and powers of two.
 pub(crate) fn edges() -> Vec<i64> {
@@ -79,7 +46,7 @@ pub(crate) fn check_one<D: Domain>(sample: &Sample<D>) {
         assert!(set.as_constant().is_none_or(|only| only == member), "{set:?}: also {member}");
         assert_eq!(D::constant(member).as_constant(), Some(member));
         assert_eq!(set.meet(&D::constant(member)), Some(D::constant(member)), "{set:?}");
-        for operator in UNARY {
+        for operator in Unary::ALL {
             let result = D::unary(operator, set);
             let value = operator.apply(member);
             assert!(result.contains(value), "{operator:?} {set:?} = {result:?} lacks {value}");
@@ -103,7 +70,7 @@ pub(crate) fn check_two<D: Domain>(left: &Sample<D>, right: &Sample<D>) {
         assert!(has, "{sets:?}: {meet:?} lacks {member}");
     }
     let pairs = pairs(left, right);
-    for operator in BINARY {
+    for operator in Binary::ALL {
         let result = D::binary(operator, &left.set, &right.set);
         for &(one, other) in &pairs {
             let Some(value) = operator.apply(one, other) else { continue };
@@ -111,7 +78,7 @@ pub(crate) fn check_two<D: Domain>(left: &Sample<D>, right: &Sample<D>) {
             assert!(has, "{sets:?}: {one} {operator:?} {other} is not in {result:?}");
         }
     }
-    for operator in COMPARISONS {
+    for &operator in &Binary::TESTS[..6] {
         let after = D::compare(operator, &left.set, &right.set);
         for &(one, other) in &pairs {
             let is_kept = after
@@ -126,7 +93,7 @@ pub(crate) fn check_two<D: Domain>(left: &Sample<D>, right: &Sample<D>) {
 /// What is said of one operand, given a result.
 #[track_caller]
 pub(crate) fn check_unary_back<D: Domain>(operand: &Sample<D>, result: &D) {
-    for operator in UNARY {
+    for operator in Unary::ALL {
         let after = D::unary_back(operator, &operand.set, result);
         for &member in &operand.members {
             let is_kept = after.as_ref().is_some_and(|after| after.contains(member));
@@ -142,7 +109,7 @@ pub(crate) fn check_unary_back<D: Domain>(operand: &Sample<D>, result: &D) {
 pub(crate) fn check_binary_back<D: Domain>(left: &Sample<D>, right: &Sample<D>, result: &D) {
     let sets = (&left.set, &right.set);
     let pairs = pairs(left, right);
-    for operator in BINARY {
+    for operator in Binary::ALL {
         let after = D::binary_back(operator, &left.set, &right.set, result);
         for &(one, other) in &pairs {
             let fits = operator.apply(one, other).is_some_and(|value| result.contains(value));

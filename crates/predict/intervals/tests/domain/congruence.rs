@@ -1,12 +1,11 @@
 //! Residue classes against their members, near zero and where numbers wrap.
 
 use proptest::prelude::*;
+use reweave_intervals::domain::{Congruence, Domain};
 use reweave_testkit::soak;
+use reweave_trace::{Binary, Unary};
 
-use super::*;
-use crate::domain::reference::{
-    Sample, check_binary_back, check_one, check_two, check_unary_back, edges,
-};
+use super::laws::{Sample, check_binary_back, check_one, check_two, check_unary_back, edges};
 
 /// Constants and classes, with members around zero and at the ends.
 fn samples(candidates: &[i64], moduli: &[u64]) -> Vec<Sample<Congruence>> {
@@ -16,7 +15,7 @@ fn samples(candidates: &[i64], moduli: &[u64]) -> Vec<Sample<Congruence>> {
         residues.map(|residue| Congruence::new(modulus, (residue % modulus) as i64))
     });
     let mut sets: Vec<_> = constants.map(Congruence::constant).into_iter().chain(classes).collect();
-    sets.sort_by_key(|set| (set.modulus, set.residue));
+    sets.sort_by_key(|set| (set.modulus(), set.residue()));
     sets.dedup();
     sets.into_iter().map(|set| Sample::new(set, candidates)).collect()
 }
@@ -59,7 +58,7 @@ proptest! {
             let set = Congruence::new(modulus, residue);
             // Members near the residue, as far as there are some.
             let near = more.iter().filter_map(|&steps| {
-                set.residue.checked_add(steps.checked_mul(i64::try_from(set.modulus).ok()?)?)
+                set.residue().checked_add(steps.checked_mul(i64::try_from(set.modulus()).ok()?)?)
             });
             Sample::new(set, &near.chain(edges()).collect::<Vec<_>>())
         });
