@@ -115,9 +115,9 @@ pub(crate) fn excerpt(text: &[u8]) -> String {
             break;
         }
         if character.is_control() || character == '\u{feff}' {
-            shown.extend(character.escape_default())
+            shown.extend(character.escape_default());
         } else {
-            shown.push(character)
+            shown.push(character);
         }
     }
     shown

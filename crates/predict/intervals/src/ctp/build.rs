@@ -744,9 +744,9 @@ impl Ctp {
             let mut own = Vec::new();
             for (_, step) in self.steps_from(Point::from_index(point)) {
                 if is_dropped(self, step) {
-                    own.extend(leaving[step.to.index()].iter().copied())
+                    own.extend(leaving[step.to.index()].iter().copied());
                 } else {
-                    own.push(*step)
+                    own.push(*step);
                 }
             }
             leaving[point] = own;

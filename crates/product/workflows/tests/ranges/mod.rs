@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use reweave_exec::scheduler::Random;
 use reweave_exec::{Code, FaultKind, Layers, Limits, Settings, explore, run};
 use reweave_intervals::ctp::Owner;
-use reweave_intervals::domain::{Congruence, Domain, Interval, Product};
+use reweave_intervals::domain::{Domain, Interval, Product};
 use reweave_intervals::graph;
 use reweave_intervals::{analyse, symbolic};
 use reweave_lang::Source;
