@@ -6,8 +6,7 @@
 //! other than the first start with a fork. Each event has one of about two thousand locations, drawn
 //! at random, but in the guarded shape, where a location does one thing.
 //!
-//! A [`Program`], or a [`Monitored`] one, is a small program instead, whose runs are traces with
-//! values. [`posets`] makes events in partial orders, with nothing in them but the order.
+//! [`posets`] makes events in partial orders, with nothing in them but the order.
 //!
 //! The same [`Config`] gives the same trace, in every version of this crate. Costs a constant a
 //! step, and no memory beyond the trace and a few words a thread.
@@ -21,10 +20,8 @@
 //! ```
 
 pub mod posets;
-mod programs;
 mod run;
 
-pub use programs::{Counts, Monitored, Program, RaceCounts};
 use reweave_trace::Trace;
 
 /// What threads do.

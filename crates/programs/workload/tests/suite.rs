@@ -1,6 +1,3 @@
 //! All tests of this package from outside, as one program: fewer programs link faster.
 
-mod common;
-mod monitored;
-mod programs;
 mod shapes;

@@ -1,7 +1,7 @@
 //! How many witnesses of nondeterminism are feasible, and how long does it take to say so, beside
 //! what the paper on nondeterminism printed?
 //!
-//! The paper's programs are rebuilt in `reweave_workload`. The first table says how near the runs
+//! The paper's programs are rebuilt in `reweave_simulated`. The first table says how near the runs
 //! come to the published ones, the second has the columns of the paper's Table A1, the third what
 //! the modes in which reads see what they saw make of it, the fourth how much of that is the seed; the
 //! last is over the recorded traces.
@@ -14,8 +14,8 @@ use reweave_analysis::{Analysis, Coverage, Settings};
 use reweave_catalog::{Quiet, run};
 use reweave_determinism::{ORDER, PREFIX, STRICT};
 use reweave_format::{ReadOptions, read_from};
+use reweave_simulated::{Counts, Program};
 use reweave_trace::Trace;
-use reweave_workload::{Counts, Program};
 
 use super::{Shown, best_of, machine};
 use crate::tree::Tree;
@@ -28,7 +28,7 @@ of the [corpus](../../corpus/README.md). Made by `cargo run --release -p xtask -
 
 The published numbers are those of Table A1 of Sinha, Malik and Gupta, *Efficient Predictive Analysis for Detecting Nondeterminism
 in Multi-Threaded Programs* (FMCAD 2012). **The programs are ours, not theirs**, and so are the traces; theirs are not at hand.
-Rebuilt are programs of the same kinds, written anew (`crates/programs/workload/src/programs`): a pool of connections, a benchmark of
+Rebuilt are programs of the same kinds, written anew (`crates/dev/simulated/src`): a pool of connections, a benchmark of
 synchronisation, a cyclic barrier, bank accounts, a small file system, lifts, dining philosophers, a server of remote calls. What
 `liveness` does we do not know; ours is a guess. A row of ours is one run, with seed 1. It says how the method does on a trace of
 that kind and size, and no more: which witnesses are feasible depends on the program and on who ran when.

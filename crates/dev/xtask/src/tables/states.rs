@@ -1,7 +1,7 @@
 //! How long does it take to go through all states of a poset, and to find races by it, beside what
 //! the paper on ParaMount printed?
 //!
-//! The paper's posets are rebuilt from their sizes, its programs in `reweave_workload`. Numbers of
+//! The paper's posets are rebuilt from their sizes, its programs in `reweave_simulated`. Numbers of
 //! states and races repeat exactly, and must be the same in every way of finding them.
 
 mod detecting;

@@ -10,13 +10,13 @@ use anyhow::{Context, ensure};
 use reweave_base::{Id, IndexVec};
 use reweave_order::poset::{ChainId, Poset, Relation, TracePoset, collections};
 use reweave_races::epoch;
+use reweave_simulated::{Counts, Monitored};
 use reweave_states::lexical::Lexical;
 use reweave_states::online::races::{Access, Form, collected};
 use reweave_states::online::{Options, Summary, replay};
 use reweave_states::paramount::{Gather, ParaMount};
 use reweave_states::{Bounds, diagram, pairwise};
 use reweave_trace::{Trace, VarId};
-use reweave_workload::{Counts, Monitored};
 
 use super::super::{Shown, best_of};
 
@@ -29,7 +29,7 @@ const SIZES_HEAD: &str = "
 ## Races in running programs
 
 After Table 2 of the paper, in which a detector that goes through the states of a running program is compared with others. **The
-programs are ours, not theirs** (`crates/programs/workload/src/programs/monitored`): programs of the same kinds, with as many threads and
+programs are ours, not theirs** (`crates/dev/simulated/src/monitored`): programs of the same kinds, with as many threads and
 variables, made so that as many variables are raced on as the paper's detector found. So that this number agrees is no result; what
 matters is that all ways of finding them agree with each other, without which this table is not made. A row is one run, with
 seed 1.

@@ -72,7 +72,7 @@ struct State {
 
 /// One thread's way to the machine, through which it asks for everything.
 #[derive(Clone)]
-pub(super) struct Thread {
+pub(crate) struct Thread {
     id: ThreadId,
     state: Rc<RefCell<State>>,
 }
@@ -80,7 +80,7 @@ pub(super) struct Thread {
 /// Runs `main` as the first thread, and the threads that it forks, to the end. A thread that can go
 /// on does so for `slice` locks on average; when it asks for the next, it may be anyone's turn. What
 /// it does between two locks is short beside a slice of time, so there it is left alone.
-pub(super) fn run<F: Future<Output = ()> + 'static>(
+pub(crate) fn run<F: Future<Output = ()> + 'static>(
     seed: u64,
     slice: usize,
     main: impl FnOnce(Thread) -> F,
@@ -241,7 +241,7 @@ impl State {
 
 impl Thread {
     /// A variable called `name` that holds `value`.
-    pub(super) fn var(&self, name: &str, value: i64) -> VarId {
+    pub(crate) fn var(&self, name: &str, value: i64) -> VarId {
         let mut state = self.state.borrow_mut();
         let var = state.builder.var(name);
         *state.memory.get_or_default(var) = value;
@@ -249,7 +249,7 @@ impl Thread {
     }
 
     /// A lock called `name`.
-    pub(super) fn mutex(&self, name: &str) -> LockId {
+    pub(crate) fn mutex(&self, name: &str) -> LockId {
         let mut state = self.state.borrow_mut();
         let lock = state.builder.lock(name);
         state.holders.get_or_default(lock);
@@ -257,7 +257,7 @@ impl Thread {
     }
 
     /// A condition called `name`.
-    pub(super) fn condition(&self, name: &str) -> ConditionId {
+    pub(crate) fn condition(&self, name: &str) -> ConditionId {
         let mut state = self.state.borrow_mut();
         let condition = state.builder.condition(name);
         state.waiting.get_or_default(condition);
@@ -265,25 +265,25 @@ impl Thread {
     }
 
     /// A number below `bound`, which is part of the program's input.
-    pub(super) fn draw(&self, bound: usize) -> usize {
+    pub(crate) fn draw(&self, bound: usize) -> usize {
         self.state.borrow_mut().rng.below(bound)
     }
 
     /// What `var` holds.
     #[track_caller]
-    pub(super) fn read(&self, var: VarId) -> impl Future<Output = i64> + use<> {
+    pub(crate) fn read(&self, var: VarId) -> impl Future<Output = i64> + use<> {
         self.ask(Request::Read(var))
     }
 
     /// Gives `var` a value.
     #[track_caller]
-    pub(super) fn write(&self, var: VarId, value: i64) -> impl Future<Output = ()> + use<> {
+    pub(crate) fn write(&self, var: VarId, value: i64) -> impl Future<Output = ()> + use<> {
         self.act(Request::Write(var, value))
     }
 
     /// Reads `var` and writes it with `amount` added; gives what it read.
     #[track_caller]
-    pub(super) fn add(&self, var: VarId, amount: i64) -> impl Future<Output = i64> + use<> {
+    pub(crate) fn add(&self, var: VarId, amount: i64) -> impl Future<Output = i64> + use<> {
         let (thread, site) = (self.clone(), self.site());
         async move {
             let value = thread.ask_at(Request::Read(var), site).await;
@@ -294,19 +294,19 @@ impl Thread {
 
     /// Takes `lock`, which it must not hold.
     #[track_caller]
-    pub(super) fn lock(&self, lock: LockId) -> impl Future<Output = ()> + use<> {
+    pub(crate) fn lock(&self, lock: LockId) -> impl Future<Output = ()> + use<> {
         self.act(Request::Lock(lock))
     }
 
     /// Gives `lock` back.
     #[track_caller]
-    pub(super) fn unlock(&self, lock: LockId) -> impl Future<Output = ()> + use<> {
+    pub(crate) fn unlock(&self, lock: LockId) -> impl Future<Output = ()> + use<> {
         self.act(Request::Unlock(lock))
     }
 
     /// Waits on `condition`, and meanwhile releases `lock`.
     #[track_caller]
-    pub(super) fn wait(
+    pub(crate) fn wait(
         &self,
         condition: ConditionId,
         lock: LockId,
@@ -320,7 +320,7 @@ impl Thread {
 
     /// As [`Self::wait`], but nobody need wake it.
     #[track_caller]
-    pub(super) fn nap(
+    pub(crate) fn nap(
         &self,
         condition: ConditionId,
         lock: LockId,
@@ -334,19 +334,19 @@ impl Thread {
 
     /// Wakes who waits on `condition` longest, if anyone does.
     #[track_caller]
-    pub(super) fn notify(&self, condition: ConditionId) -> impl Future<Output = ()> + use<> {
+    pub(crate) fn notify(&self, condition: ConditionId) -> impl Future<Output = ()> + use<> {
         self.act(Request::Notify(condition))
     }
 
     /// Wakes all who wait on `condition`.
     #[track_caller]
-    pub(super) fn notify_all(&self, condition: ConditionId) -> impl Future<Output = ()> + use<> {
+    pub(crate) fn notify_all(&self, condition: ConditionId) -> impl Future<Output = ()> + use<> {
         self.act(Request::NotifyAll(condition))
     }
 
     /// Starts a thread called `name` that does `body`.
     #[track_caller]
-    pub(super) fn fork<F: Future<Output = ()> + 'static, B: FnOnce(Self) -> F>(
+    pub(crate) fn fork<F: Future<Output = ()> + 'static, B: FnOnce(Self) -> F>(
         &self,
         name: &str,
         body: B,
@@ -364,13 +364,13 @@ impl Thread {
 
     /// Waits until `child` is done.
     #[track_caller]
-    pub(super) fn join(&self, child: ThreadId) -> impl Future<Output = ()> + use<> {
+    pub(crate) fn join(&self, child: ThreadId) -> impl Future<Output = ()> + use<> {
         self.act(Request::Join(child))
     }
 
     /// Branches on `condition`.
     #[track_caller]
-    pub(super) fn test(&self, condition: bool) -> impl Future<Output = bool> + use<> {
+    pub(crate) fn test(&self, condition: bool) -> impl Future<Output = bool> + use<> {
         let asked = self.act(Request::Branch);
         async move {
             asked.await;
@@ -380,7 +380,7 @@ impl Thread {
 
     /// Computes on locals for `steps` steps.
     #[track_caller]
-    pub(super) fn work(&self, steps: usize) -> impl Future<Output = ()> + use<> {
+    pub(crate) fn work(&self, steps: usize) -> impl Future<Output = ()> + use<> {
         let (thread, site) = (self.clone(), self.site());
         async move {
             for _ in 0..steps {

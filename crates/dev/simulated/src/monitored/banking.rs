@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use reweave_trace::{LockId, Trace, VarId};
 
-use super::super::machine::{Thread, run};
 use super::together;
+use crate::machine::{Thread, run};
 
 const SLICE: usize = 2;
 const TELLERS: usize = 4;
@@ -24,7 +24,7 @@ struct Bank {
     total: VarId,
 }
 
-pub(super) fn trace(seed: u64) -> Trace {
+pub(crate) fn trace(seed: u64) -> Trace {
     run(seed, SLICE, main)
 }
 

@@ -17,8 +17,8 @@ use std::future::Future;
 
 use reweave_trace::Trace;
 
-use super::elevator;
-use super::machine::Thread;
+use crate::elevator;
+use crate::machine::Thread;
 
 /// A program in which races are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

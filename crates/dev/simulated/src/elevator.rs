@@ -4,24 +4,24 @@ use std::rc::Rc;
 
 use reweave_trace::{LockId, Trace, VarId};
 
-use super::machine::{Thread, run};
+use crate::machine::{Thread, run};
 
 const SLICE: usize = 10;
 const LIFTS: usize = 3;
 const FLOORS: usize = 10;
 
 /// How large a building is, and for how long it is in use.
-pub(super) struct Size {
+pub(crate) struct Size {
     /// How often each lift passes each floor.
-    pub(super) passes: usize,
+    pub(crate) passes: usize,
     /// How many buttons are pressed.
-    pub(super) presses: usize,
+    pub(crate) presses: usize,
     /// How many variables the floors have besides their buttons, and how many of them a lift looks
     /// at when it passes.
-    pub(super) fittings: usize,
-    pub(super) looks: usize,
+    pub(crate) fittings: usize,
+    pub(crate) looks: usize,
     /// Local steps from one floor to the next.
-    pub(super) steps: usize,
+    pub(crate) steps: usize,
 }
 
 struct Floor {
@@ -37,7 +37,7 @@ struct Building {
     floors: Vec<Floor>,
 }
 
-pub(super) fn trace(seed: u64, size: Size) -> Trace {
+pub(crate) fn trace(seed: u64, size: Size) -> Trace {
     run(seed, SLICE, move |me| main(me, Rc::new(size)))
 }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use reweave_trace::{ConditionId, LockId, Trace, VarId};
 
-use super::machine::{Thread, run};
+use crate::machine::{Thread, run};
 
 const SLICE: usize = 1;
 
@@ -21,7 +21,7 @@ struct Pool {
     calls: VarId,
 }
 
-pub(super) fn trace(seed: u64) -> Trace {
+pub(crate) fn trace(seed: u64) -> Trace {
     run(seed, SLICE, main)
 }
 

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use reweave_trace::{ConditionId, LockId, Trace, VarId};
 
-use super::super::machine::{Thread, run};
 use super::together;
+use crate::machine::{Thread, run};
 
 const SLICE: usize = 2;
 const THREADS: usize = 8;
@@ -39,7 +39,7 @@ struct Crawler {
     found: Vec<VarId>,
 }
 
-pub(super) fn trace(seed: u64) -> Trace {
+pub(crate) fn trace(seed: u64) -> Trace {
     run(seed, SLICE, main)
 }
 

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use reweave_trace::{ConditionId, LockId, Trace, VarId};
 
-use super::super::machine::{Thread, run};
 use super::together;
+use crate::machine::{Thread, run};
 
 const SLICE: usize = 2;
 const SOLVERS: usize = 4;
@@ -25,7 +25,7 @@ struct Grid {
     round: VarId,
 }
 
-pub(super) fn trace(seed: u64) -> Trace {
+pub(crate) fn trace(seed: u64) -> Trace {
     run(seed, SLICE, main)
 }
 

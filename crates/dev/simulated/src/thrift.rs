@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use reweave_trace::{ConditionId, LockId, Trace, VarId};
 
-use super::machine::{Thread, run};
+use crate::machine::{Thread, run};
 
 const SLICE: usize = 100;
 const FIELDS: usize = 9;
@@ -13,15 +13,15 @@ const SETTINGS: usize = 14;
 
 /// How large a server is, and how much it has to do.
 #[derive(Clone, Copy)]
-pub(super) struct Size {
-    pub(super) workers: usize,
-    pub(super) tasks: usize,
+pub(crate) struct Size {
+    pub(crate) workers: usize,
+    pub(crate) tasks: usize,
     /// How often each worker looks after itself.
-    pub(super) chores: usize,
+    pub(crate) chores: usize,
     /// How often the manager's timer ticks.
-    pub(super) ticks: usize,
+    pub(crate) ticks: usize,
     /// How often workers together nap.
-    pub(super) naps: usize,
+    pub(crate) naps: usize,
 }
 
 struct Worker {
@@ -58,7 +58,7 @@ struct Server {
     tasks: Vec<Task>,
 }
 
-pub(super) fn trace(seed: u64, size: Size) -> Trace {
+pub(crate) fn trace(seed: u64, size: Size) -> Trace {
     run(seed, SLICE, move |me| main(me, size))
 }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use reweave_trace::{LockId, Trace, VarId};
 
-use super::machine::{Thread, run};
+use crate::machine::{Thread, run};
 
 const SLICE: usize = 40;
 
@@ -20,7 +20,7 @@ struct Bench {
     settings: Vec<VarId>,
 }
 
-pub(super) fn trace(seed: u64) -> Trace {
+pub(crate) fn trace(seed: u64) -> Trace {
     run(seed, SLICE, main)
 }
 

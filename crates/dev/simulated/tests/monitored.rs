@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use expect_test::expect;
-use reweave_workload::{Counts, Monitored};
+use reweave_simulated::{Counts, Monitored};
 
 use crate::common;
 

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use expect_test::expect;
 use reweave_base::Id;
+use reweave_simulated::{Counts, Program};
 use reweave_trace::ThreadId;
-use reweave_workload::{Counts, Program};
 
 use crate::common;
 

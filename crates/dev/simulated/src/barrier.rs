@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use reweave_trace::{ConditionId, LockId, Trace, VarId};
 
-use super::machine::{Thread, run};
+use crate::machine::{Thread, run};
 
 const SLICE: usize = 1;
 
@@ -25,7 +25,7 @@ struct Barrier {
 }
 
 /// `steps` is how many local steps a worker takes from one thing to the next.
-pub(super) fn trace(seed: u64, workers: usize, steps: usize) -> Trace {
+pub(crate) fn trace(seed: u64, workers: usize, steps: usize) -> Trace {
     run(seed, SLICE, move |me| main(me, workers, steps))
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn repeats(name: &str, run: impl Fn(u64) -> Trace) {
     assert!(first != other, "{name}");
 }
 
-/// Every thread ends and is joined, and every lock is given back.
+/// Every thread ends and is joined, and every lock is released.
 #[track_caller]
 pub(crate) fn ends(name: &str, trace: &Trace) {
     let count =

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use reweave_trace::{LockId, Trace, VarId};
 
-use super::super::machine::{Thread, run};
 use super::together;
+use crate::machine::{Thread, run};
 
 const SLICE: usize = 2;
 const TRACERS: usize = 4;
@@ -26,7 +26,7 @@ struct Scene {
     checksum: VarId,
 }
 
-pub(super) fn trace(seed: u64) -> Trace {
+pub(crate) fn trace(seed: u64) -> Trace {
     run(seed, SLICE, main)
 }
 

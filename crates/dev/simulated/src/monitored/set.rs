@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use reweave_trace::{LockId, Trace, VarId};
 
-use super::super::machine::{Thread, run};
 use super::together;
+use crate::machine::{Thread, run};
 
 const SLICE: usize = 1;
 const USERS: usize = 4;
@@ -24,7 +24,7 @@ const NUMBERS: usize = 4;
 
 /// Whether who removes a node holds its lock.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Removal {
+pub(crate) enum Removal {
     Locked,
     Unlocked,
 }
@@ -44,7 +44,7 @@ struct Set {
     keys: Vec<VarId>,
 }
 
-pub(super) fn trace(seed: u64, removal: Removal) -> Trace {
+pub(crate) fn trace(seed: u64, removal: Removal) -> Trace {
     run(seed, SLICE, move |me| main(me, removal))
 }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use reweave_trace::{ConditionId, LockId, Trace, VarId};
 
-use super::machine::{Thread, run};
+use crate::machine::{Thread, run};
 
 const SLICE: usize = 40;
 
@@ -26,7 +26,7 @@ struct Bank {
     accounts: Vec<Account>,
 }
 
-pub(super) fn trace(seed: u64, accounts: usize) -> Trace {
+pub(crate) fn trace(seed: u64, accounts: usize) -> Trace {
     run(seed, SLICE, move |me| main(me, accounts))
 }
 

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use reweave_trace::{ConditionId, LockId, Trace, VarId};
 
-use super::machine::{Thread, run};
+use crate::machine::{Thread, run};
 
 const SLICE: usize = 50;
 
@@ -24,10 +24,10 @@ const PASSES: usize = 3;
 
 /// How large a file system is, and how much it is used.
 #[derive(Clone, Copy)]
-pub(super) struct Size {
-    pub(super) files: usize,
+pub(crate) struct Size {
+    pub(crate) files: usize,
     /// How many operations each user does.
-    pub(super) operations: usize,
+    pub(crate) operations: usize,
 }
 
 /// What one user at a time may take.
@@ -64,7 +64,7 @@ struct Disk {
     files: Vec<File>,
 }
 
-pub(super) fn trace(seed: u64, size: Size) -> Trace {
+pub(crate) fn trace(seed: u64, size: Size) -> Trace {
     run(seed, SLICE, move |me| main(me, size))
 }
 

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use reweave_trace::{LockId, Trace, VarId};
 
-use super::super::machine::{Thread, run};
 use super::together;
+use crate::machine::{Thread, run};
 
 const SLICE: usize = 1;
 const USERS: usize = 4;
@@ -33,12 +33,12 @@ struct Driver {
 }
 
 /// Without a lock; the array is one variable.
-pub(super) fn unguarded(seed: u64) -> Trace {
+pub(crate) fn unguarded(seed: u64) -> Trace {
     run(seed, SLICE, |me| main(me, false))
 }
 
 /// With one; each entry of the array is a variable.
-pub(super) fn guarded(seed: u64) -> Trace {
+pub(crate) fn guarded(seed: u64) -> Trace {
     run(seed, SLICE, |me| main(me, true))
 }
 

@@ -1,0 +1,5 @@
+//! All tests of this package from outside, as one program: fewer programs link faster.
+
+mod common;
+mod monitored;
+mod programs;
