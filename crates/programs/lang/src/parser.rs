@@ -823,7 +823,7 @@ impl Parser<'_> {
         let arrow = self.span().to(self.token(1).span);
         let message = "expected `{` after the parameters, found `->`";
         let error = Diagnostic::error(arrow, message, "expected `{`");
-        self.report(error.help("every function gives an integer; write no type"));
+        self.report(error.help("every function returns an integer; write no type"));
         while !matches!(self.kind(), TokenKind::LeftBrace | TokenKind::End) {
             self.bump();
         }

@@ -49,7 +49,7 @@ impl Parser<'_> {
             TokenKind::Skip => self.alone("skip", StatementKind::Skip),
             TokenKind::Break => self.alone("break", StatementKind::Break),
             TokenKind::Continue => self.alone("continue", StatementKind::Continue),
-            TokenKind::Return => self.give_back(),
+            TokenKind::Return => self.return_statement(),
             _ if self.is_item() => Err(self.item_inside()),
             _ => Err(self.no_statement()),
         }
@@ -490,7 +490,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    fn give_back(&mut self) -> Parsed<StatementKind> {
+    fn return_statement(&mut self) -> Parsed<StatementKind> {
         self.bump();
         if matches!(self.kind(), TokenKind::Semicolon | TokenKind::RightBrace) {
             self.semicolon("`return`")?;
@@ -498,7 +498,7 @@ impl Parser<'_> {
         }
         let value = self.value()?;
         let is_list = self.kind() == TokenKind::Comma;
-        let help = is_list.then_some("a function gives one value back");
+        let help = is_list.then_some("a function returns one value");
         self.semicolon_with("the value", help)?;
         Ok(StatementKind::Return { value: Some(value) })
     }

@@ -87,7 +87,7 @@ impl<'s> Resolver<'s> {
             Syntax::Assert { condition } => Kind::Assert { condition: self.expression(*condition) },
             Syntax::Assume { condition } => Kind::Assume { condition: self.expression(*condition) },
             Syntax::Skip => Kind::Skip,
-            Syntax::Return { value } => self.give_back(*value, word),
+            Syntax::Return { value } => self.return_value(*value, word),
             Syntax::Break => self.leave_loop(word, "break", Kind::Break),
             Syntax::Continue => self.leave_loop(word, "continue", Kind::Continue),
             Syntax::Call { name, arguments } => return self.call(*name, arguments, statement.span),
@@ -278,7 +278,7 @@ impl<'s> Resolver<'s> {
         kind
     }
 
-    fn give_back(&mut self, value: Option<Value>, word: Span) -> Kind {
+    fn return_value(&mut self, value: Option<Value>, word: Span) -> Kind {
         let value = value.map(|value| self.expression(value));
         if let Some(value) = value {
             self.check_return(word, self.program.expressions[value].span);
@@ -286,16 +286,16 @@ impl<'s> Resolver<'s> {
         Kind::Return { value }
     }
 
-    /// Whether there is a function to give a value back from.
+    /// Whether there is a function to return a value from.
     fn check_return(&mut self, word: Span, value: Span) {
         let error = match (self.body.threads.last(), self.body.function) {
             (Some(thread), _) => {
-                Diagnostic::error(value, "a thread gives no value back", "unexpected value")
+                Diagnostic::error(value, "a thread returns no value", "unexpected value")
                     .and(thread.word, "the thread starts here")
             }
             (None, Some(_)) => return,
             (None, None) => {
-                Diagnostic::error(value, "only a function gives a value back", "unexpected value")
+                Diagnostic::error(value, "only a function returns a value", "unexpected value")
                     .and(word, "this ends the thread")
             }
         };
@@ -389,17 +389,10 @@ impl Resolver<'_> {
 
     /// The function that the name of a call means, if it takes these arguments.
     fn callee(&mut self, name: Span, span: Span, arguments: &[ExprId]) -> Option<FunctionId> {
-        let function = match self.entity(name) {
-            Some(Entity::Function(function)) => function,
-            Some(other) => {
-                self.wrong_kind(name, other, Wanted::Function);
-                return None;
-            }
-            None => {
-                self.undeclared(name, Wanted::Function);
-                return None;
-            }
-        };
+        let function = self.named(name, Wanted::Function, |entity| match entity {
+            Entity::Function(function) => Some(function),
+            _ => None,
+        })?;
         self.calls.push(super::Call { from: self.body.function, to: function, span: name });
         // The function may release what is held.
         self.body.held.clear();
@@ -442,13 +435,23 @@ fn known(operator: Binary, left: Option<i64>, right: Option<i64>) -> Option<i64>
 // Shared variables, locks, conditions and threads that statements name.
 
 impl Resolver<'_> {
-    /// The name at `name` as what is wanted, if it is anything.
-    fn named(&mut self, name: Span, wanted: Wanted) -> Option<Entity> {
-        let entity = self.entity(name);
-        if entity.is_none() {
+    /// What `pick` takes of the entity at `name`; if there is none or it is not what is wanted, that
+    /// is reported.
+    fn named<T>(
+        &mut self,
+        name: Span,
+        wanted: Wanted,
+        pick: impl FnOnce(Entity) -> Option<T>,
+    ) -> Option<T> {
+        let Some(entity) = self.entity(name) else {
             self.undeclared(name, wanted);
+            return None;
+        };
+        let picked = pick(entity);
+        if picked.is_none() {
+            self.wrong_kind(name, entity, wanted);
         }
-        entity
+        picked
     }
 
     /// An element of `global`, or `global` itself.
@@ -467,60 +470,46 @@ impl Resolver<'_> {
     /// The shared variable or element that `cas` and `fetchadd` work on.
     pub(super) fn shared(&mut self, place: syntax::Place) -> Option<Place> {
         let index = place.index.map(|index| self.expression(index));
-        match self.named(place.name, Wanted::Shared)? {
-            Entity::Global(global) => self.shared_place(global, place.name, index, place.span),
-            other => {
-                self.wrong_kind(place.name, other, Wanted::Shared);
-                None
-            }
-        }
+        let global = self.named(place.name, Wanted::Shared, |entity| match entity {
+            Entity::Global(global) => Some(global),
+            _ => None,
+        })?;
+        self.shared_place(global, place.name, index, place.span)
     }
 
     /// The lock, or element of an array of locks, at `place`.
     fn lock_place(&mut self, place: syntax::Place) -> Option<LockPlace> {
         let index = place.index.map(|index| self.expression(index));
-        match self.named(place.name, Wanted::Lock)? {
-            Entity::Lock(lock) => {
-                let length = self.program.locks[lock].length;
-                let entity = Entity::Lock(lock);
-                self.check_index(entity, place.name, length, index, place.span)?;
-                Some(LockPlace { lock, index, span: place.span })
-            }
-            other => {
-                self.wrong_kind(place.name, other, Wanted::Lock);
-                None
-            }
-        }
+        let lock = self.named(place.name, Wanted::Lock, |entity| match entity {
+            Entity::Lock(lock) => Some(lock),
+            _ => None,
+        })?;
+        let length = self.program.locks[lock].length;
+        self.check_index(Entity::Lock(lock), place.name, length, index, place.span)?;
+        Some(LockPlace { lock, index, span: place.span })
     }
 
     pub(super) fn condition(&mut self, name: Span) -> Option<ConditionId> {
-        match self.named(name, Wanted::Condition)? {
+        self.named(name, Wanted::Condition, |entity| match entity {
             Entity::Condition(condition) => Some(condition),
-            other => {
-                self.wrong_kind(name, other, Wanted::Condition);
-                None
-            }
-        }
+            _ => None,
+        })
     }
 
     /// The handle that `join` takes.
     pub(super) fn handle(&mut self, name: Span) -> Option<LocalId> {
-        match self.named(name, Wanted::Handle)? {
-            Entity::Handle(local) => {
-                self.capture(local);
-                Some(local)
-            }
-            other => {
-                self.wrong_kind(name, other, Wanted::Handle);
-                None
-            }
-        }
+        let local = self.named(name, Wanted::Handle, |entity| match entity {
+            Entity::Handle(local) => Some(local),
+            _ => None,
+        })?;
+        self.capture(local);
+        Some(local)
     }
 
     /// An assignment to a local or a shared variable. Its place is evaluated before its value.
     fn assignment(&mut self, place: syntax::Place, value: Value) -> Option<StatementKind> {
         let index = place.index.map(|index| self.expression(index));
-        let entity = self.named(place.name, Wanted::Variable);
+        let entity = self.named(place.name, Wanted::Variable, Some);
         let value = self.expression(value);
         match entity? {
             Entity::Local(local) => {
@@ -675,10 +664,10 @@ impl Resolver<'_> {
             let shown = self.shown(place.span);
             let warning = Diagnostic::warning(
                 place.span,
-                format!("{shown} is taken while it is held"),
-                "taken again here",
+                format!("{shown} is acquired while it is held"),
+                "acquired again here",
             )
-            .and(held.span, "taken here")
+            .and(held.span, "acquired here")
             .help("locks are re-entrant: it is free after as many releases");
             self.report(warning);
         }
@@ -734,12 +723,12 @@ impl Resolver<'_> {
             let lock = &self.program.locks[release.lock];
             let name = short(&lock.name);
             let index = if lock.length.is_some() { "[i]" } else { "" };
-            let message = format!("this {} {shown}, but nothing takes it", release.does);
+            let message = format!("this {} {shown}, but nothing acquires it", release.does);
             let label = format!("`{name}` is never held");
             let error = Diagnostic::error(release.span, message, label)
                 .and(lock.span, "declared here")
                 .help(format!(
-                    "take it before: `lock({name}{index});` or `sync ({name}{index}) {{ … }}`"
+                    "acquire it before: `lock({name}{index});` or `sync ({name}{index}) {{ … }}`"
                 ));
             self.report(error);
         }
