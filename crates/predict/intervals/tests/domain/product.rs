@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use reweave_intervals::domain::{Congruence, Domain, Interval, Product};
 use reweave_testkit::soak;
-use reweave_trace::{Binary, Unary};
+use reweave_trace::Binary;
 
 use super::laws::{Sample, check_binary_back, check_one, check_two, check_unary_back, edges};
 
