@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use reweave_base::FxHashSet;
-use reweave_runtime::link::{Reader, Session};
+use reweave_runtime::session::{Reader, Session};
 use reweave_runtime::shared::{Mode, SETTINGS_WORDS, Settings};
 use reweave_runtime::wire::{Event, Kind};
 use tempfile::TempDir;
@@ -570,11 +570,11 @@ mod tests {
             mode: Mode::Serial,
             values: true,
             seed: 1,
-            turn_max: 1,
+            quantum_max: 1,
             ring_words: 1 << 9,
             collector: u64::from(u32::MAX),
             replay: false,
-            patience_ms: 0,
+            stall_timeout_ms: 0,
         };
         let put = |name: &str, settings: &Settings| {
             let path = folder.path().join(name);

@@ -11,7 +11,7 @@
 use std::io;
 
 use reweave_base::FxHashMap;
-use reweave_runtime::predict::{self, MEMORIES, SLOTS, Slot};
+use reweave_runtime::predict::{self, LAST_VALUES, SLOTS, Slot};
 use reweave_runtime::wire::{ADDRESS_MASK, Event, Kind, flag, shift};
 
 use crate::spool::{Ending, Stream};
@@ -156,14 +156,14 @@ impl Thread {
 
 fn remember(memories: &mut Box<[Memory]>, address: u64, size: u32, value: u64) {
     if memories.is_empty() {
-        *memories = vec![Memory::default(); MEMORIES].into();
+        *memories = vec![Memory::default(); LAST_VALUES].into();
     }
     let tag = predict::tag(address, size);
-    memories[predict::memory_of(address)] = Memory { tag, value };
+    memories[predict::value_slot(address)] = Memory { tag, value };
 }
 
 fn recall(memories: &[Memory], address: u64, size: u32) -> Option<u64> {
-    let memory = memories.get(predict::memory_of(address))?;
+    let memory = memories.get(predict::value_slot(address))?;
     (memory.tag == predict::tag(address, size)).then_some(memory.value)
 }
 

@@ -76,9 +76,9 @@ const OWN_MAX: usize = 3;
 /// The bytes in which the token of a thread lies, with the counts of references before it.
 const THREAD_BYTES: u64 = 64;
 
-use reweave_runtime::std_events::OWN_BYTES;
+use reweave_runtime::std_events::INTERNAL_LOCK_BYTES;
 
-pub use reweave_runtime::std_events::APART;
+pub use reweave_runtime::std_events::VIRTUAL;
 
 /// Rewrites the events of a recording one by one. See the [module](self).
 #[derive(Default)]
@@ -89,7 +89,7 @@ pub struct Lifter {
     attempts: Attempts,
     /// The return addresses of the functions that each thread is in, the innermost last.
     stacks: FxHashMap<u32, Vec<u64>>,
-    /// Scopes whose threads were seen to end, marked with [`APART`].
+    /// Scopes whose threads were seen to end, marked with [`VIRTUAL`].
     scopes: BTreeSet<u64>,
     /// Where the tokens of threads are.
     tokens: BTreeSet<u64>,
@@ -130,7 +130,7 @@ impl Lifter {
                 let role = self.role(symbols, thread, event.code);
                 return self.atomic(role, thread, event, out);
             }
-            Kind::LockRequest | Kind::Lock if event.address & APART != 0 => {
+            Kind::LockRequest | Kind::Lock if event.address & VIRTUAL != 0 => {
                 return self.own(thread, event, out);
             }
             Kind::LockRequest | Kind::Lock | Kind::Unlock | Kind::Wait | Kind::Wake => {
@@ -232,7 +232,7 @@ impl Lifter {
         {
             return self.give(thread, unlock, is_shared, out);
         }
-        if event.address & APART != 0 && event.order == order::RELEASE {
+        if event.address & VIRTUAL != 0 && event.order == order::RELEASE {
             // The end of a thread of a scope. What overlaps with it is a scope that is no more.
             let start = event.address.saturating_sub(SCOPE_BYTES - 1);
             let near = start..event.address.saturating_add(SCOPE_BYTES);
@@ -250,7 +250,7 @@ impl Lifter {
         if event.kind != Kind::AtomicLoad {
             return event;
         }
-        let place = event.address | APART;
+        let place = event.address | VIRTUAL;
         let before = self.scopes.range(..=place).next_back();
         let known = before.filter(|scope| place - **scope < SCOPE_BYTES);
         match known {
@@ -298,7 +298,7 @@ impl Lifter {
     /// A lock that the library keeps for itself is asked for or taken. Who has it already gets it
     /// again without waiting, and gives it back only once.
     fn own(&mut self, thread: u32, event: Event, out: &mut impl FnMut(u32, Event)) {
-        let event = Event { address: event.address & !APART, ..event };
+        let event = Event { address: event.address & !VIRTUAL, ..event };
         if self.locks.mode(thread, event.address).is_some() {
             return out(thread, nothing(&event));
         }
@@ -317,7 +317,7 @@ impl Lifter {
 
     /// The lock that the library keeps for itself among the bytes at `address`, by where it starts.
     fn own_at(&self, address: u64) -> Option<u64> {
-        self.own.iter().copied().find(|own| address.wrapping_sub(*own) < OWN_BYTES)
+        self.own.iter().copied().find(|own| address.wrapping_sub(*own) < INTERNAL_LOCK_BYTES)
     }
 
     /// That `event`, an update of a word, gives back the lock there: one that is told by where it

@@ -81,7 +81,7 @@ fn told(plan: &Plan, what: u64, words: &[u64]) -> Outcome {
     };
     match what {
         outcome::CONFIRMED => Outcome::Confirmed { details: seen(plan, words) },
-        outcome::APART => not_confirmed(format!(
+        outcome::NO_OVERLAP => not_confirmed(format!(
             "the accesses were reached together, but at addresses {:#x} and {:#x}",
             word(0),
             word(1)

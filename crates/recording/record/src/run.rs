@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use reweave_runtime::link;
+use reweave_runtime::session;
 use reweave_runtime::shared::{DIRECTORY_VARIABLE, Mode, Settings};
 
 use crate::collect::{Collector, Recording, Tap};
@@ -40,11 +40,11 @@ impl Options {
             mode: self.mode,
             values: self.values,
             seed: self.seed,
-            turn_max: 1 << 16,
+            quantum_max: 1 << 16,
             ring_words,
             collector: u64::from(std::process::id()),
             replay,
-            patience_ms: patience.as_millis() as u64,
+            stall_timeout_ms: patience.as_millis() as u64,
         }
     }
 }
@@ -122,7 +122,7 @@ pub fn run(
 fn end(child: &mut Child, since: &mut Option<Instant>) -> io::Result<()> {
     match since {
         None => {
-            let _ = link::signal(child.id(), TERMINATE);
+            let _ = session::signal(child.id(), TERMINATE);
             *since = Some(Instant::now());
             Ok(())
         }

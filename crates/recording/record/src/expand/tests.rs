@@ -41,14 +41,14 @@ impl Runtime {
 
     fn is_remembered(&self, address: u64, size: u8) -> bool {
         let value = self.load(address, size);
-        let mark = self.marks.get(&predict::memory_of(address)).copied().unwrap_or(0);
+        let mark = self.marks.get(&predict::value_slot(address)).copied().unwrap_or(0);
         mark == predict::mark(address, u32::from(size), value)
     }
 
     fn remember(&mut self, address: u64, size: u8) -> u64 {
         let value = self.load(address, size);
         self.marks
-            .insert(predict::memory_of(address), predict::mark(address, u32::from(size), value));
+            .insert(predict::value_slot(address), predict::mark(address, u32::from(size), value));
         value
     }
 

@@ -108,20 +108,20 @@ const TABLE: [(&str, Shape); 21] = {
     use Shape::{Around, Once, Wait};
     use Thing::{Apart, Current, First, Pointed, PointedApart};
     const fn own(thing: Thing) -> Shape {
-        Around(Some(what::OWN_REQUEST), thing, Some(what::OWN_TAKEN))
+        Around(Some(what::INTERNAL_REQUEST), thing, Some(what::INTERNAL_ACQUIRED))
     }
     [
         (
             "std::sys::sync::mutex::futex::Mutex::lock_contended",
-            Around(Some(what::MUTEX_REQUEST), First, Some(what::MUTEX_TAKEN)),
+            Around(Some(what::MUTEX_REQUEST), First, Some(what::MUTEX_ACQUIRED)),
         ),
         (
             "std::sys::sync::rwlock::futex::RwLock::read_contended",
-            Around(Some(what::READ_REQUEST), First, Some(what::READ_TAKEN)),
+            Around(Some(what::READ_REQUEST), First, Some(what::READ_ACQUIRED)),
         ),
         (
             "std::sys::sync::rwlock::futex::RwLock::write_contended",
-            Around(Some(what::WRITE_REQUEST), First, Some(what::WRITE_TAKEN)),
+            Around(Some(what::WRITE_REQUEST), First, Some(what::WRITE_ACQUIRED)),
         ),
         ("std::sys::sync::condvar::futex::Condvar::wait", Wait { is_timed: false }),
         ("std::sys::sync::condvar::futex::Condvar::wait_timeout", Wait { is_timed: true }),

@@ -9,7 +9,7 @@ use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind, flag};
 
 use super::roles::{How, Role};
-use super::{APART, Count, Lifted, Lifter, order};
+use super::{Count, Lifted, Lifter, VIRTUAL, order};
 use crate::spool::{Ending, Reader, Stream as _};
 use crate::symbols::Symbols;
 
@@ -64,7 +64,7 @@ fn lift(steps: &[(u32, u64, Step)]) -> Vec<(u32, Event)> {
                 lifter.slow(TAKE, thread, event, &mut out);
             }
             Step::TakeOwn => {
-                let event = Event::new(Kind::Lock, lock | APART, CODE);
+                let event = Event::new(Kind::Lock, lock | VIRTUAL, CODE);
                 lifter.own(thread, event, &mut out);
             }
         }
@@ -160,7 +160,7 @@ fn check_own(steps: &[(u32, Kind)], expected: &[(u32, Kind)]) {
             Kind::Unlock => {
                 lifter.atomic(Role::Give, thread, update(72, order::RELEASE, 1, 0), &mut out);
             }
-            kind => lifter.own(thread, Event::new(kind, 64 | APART, CODE), &mut out),
+            kind => lifter.own(thread, Event::new(kind, 64 | VIRTUAL, CODE), &mut out),
         }
     }
     let told: Vec<_> = lifted.iter().filter(|(.., kind)| *kind != Kind::Nothing).collect();
@@ -188,7 +188,7 @@ fn who_has_a_lock_that_the_library_keeps_is_no_variable() {
     let (mut lifter, mut lifted) = (Lifter::new(), Vec::new());
     let mut symbols = Symbols::new(Path::new("nowhere"));
     let mut out = |_, event: Event| lifted.push(event.kind);
-    lifter.own(1, Event::new(Kind::Lock, 64 | APART, CODE), &mut out);
+    lifter.own(1, Event::new(Kind::Lock, 64 | VIRTUAL, CODE), &mut out);
     for (kind, address) in
         [(Kind::Read, 76), (Kind::Write, 79), (Kind::AtomicStore, 64), (Kind::Write, 80)]
     {
@@ -307,12 +307,12 @@ fn a_scope_sees_its_threads_end() {
         ..update(address, order::ACQUIRE, 0, 0)
     };
     lifter.atomic(Role::ScopeCheck, 1, load(0x1018, 1), &mut out);
-    let end = Event { value: None, extra: None, ..update(0x1010 | APART, order::RELEASE, 0, 0) };
+    let end = Event { value: None, extra: None, ..update(0x1010 | VIRTUAL, order::RELEASE, 0, 0) };
     lifter.atomic(Role::Other, 2, end, &mut out);
     lifter.atomic(Role::ScopeCheck, 1, load(0x1018, 1), &mut out);
     lifter.atomic(Role::ScopeCheck, 1, load(0x1018, 0), &mut out);
     lifter.atomic(Role::ScopeCheck, 1, load(0x1028, 0), &mut out);
-    let apart = 0x1010 | APART;
+    let apart = 0x1010 | VIRTUAL;
     let expected = [
         (1, Kind::AtomicLoad, 0x1018),
         (2, Kind::AtomicUpdate, apart),

@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_uint};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::program::log_range;
-use super::{doors, enter_or, in_library, outside};
+use super::{in_library, interceptors};
 use crate::log::Entry;
 use crate::thread::{self, Thread, life};
 use crate::wire::Kind;
@@ -18,7 +18,7 @@ use crate::{process, replay, sys};
 
 /// What a new thread needs to know.
 #[repr(C)]
-pub(crate) struct Start {
+pub struct Start {
     routine: usize,
     argument: usize,
     thread: *mut Thread,
@@ -49,10 +49,11 @@ unsafe extern "C" {
 struct Attributes([u8; 64]);
 
 static KEY: AtomicU32 = AtomicU32::new(0);
+
 static HAS_KEY: AtomicBool = AtomicBool::new(false);
 
 /// Makes sure that the end of the running thread is noticed.
-pub(crate) unsafe fn arm_end(thread: *mut Thread) {
+pub unsafe fn arm_end(thread: *mut Thread) {
     if !HAS_KEY.load(Ordering::Acquire) {
         let mut key = 0;
         if pthread_key_create(&raw mut key, on_end as *const () as usize) != 0 {
@@ -77,7 +78,7 @@ unsafe extern "C" fn on_end(thread: *mut Thread) {
 }
 
 /// The running thread's stack: where it is and how long; nothing where that cannot be known.
-pub(crate) unsafe fn stack() -> Option<(u64, u64)> {
+pub unsafe fn stack() -> Option<(u64, u64)> {
     let mut attributes = Attributes([0; 64]);
     let (mut address, mut size) = (0, 0);
     if pthread_getattr_np(pthread_self(), &raw mut attributes) != 0 {
@@ -98,13 +99,13 @@ unsafe fn is_detached(attributes: usize) -> bool {
 }
 
 /// Announces a thread that will run `routine` and whose handle goes to `handle`.
-pub(crate) unsafe fn prepare(
+unsafe fn prepare(
     entry: &Entry,
     handle: usize,
     routine: usize,
     argument: usize,
 ) -> Option<*mut Start> {
-    let child = process::expect_thread()?;
+    let child = process::new_thread()?;
     let start = sys::allocate(START_BYTES)?.cast::<Start>();
     *start = Start { routine, argument, thread: child };
     (*child).entry = replay::child_entry(entry.thread);
@@ -115,37 +116,42 @@ pub(crate) unsafe fn prepare(
     Some(start)
 }
 
-/// Notes how the creation of the thread `number` went; `handle` is where the C library put its handle.
-pub(crate) unsafe fn created(
-    entry: &Entry,
-    (child, number): (*mut Thread, u32),
-    start: *mut Start,
-    succeeded: bool,
+/// Creates a thread by `create`, which takes what the thread runs first, `run`, and its argument.
+/// Where the new thread cannot be recorded, the real function is called as the program did.
+unsafe fn creating(
+    entry: Entry,
     handle: usize,
-) {
-    if succeeded {
-        // It tells its handle itself when it begins, but may be joined before. By now it may also
-        // have ended, and another have its block.
-        if (*child).number == number {
-            let handle = *(handle as *const u64);
-            let told = &(*child).handle;
-            _ = told.compare_exchange(0, handle, Ordering::AcqRel, Ordering::Relaxed);
-        }
-        return;
+    (routine, argument): (usize, usize),
+    is_detached: bool,
+    create: impl FnOnce(usize) -> c_int,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(start) = prepare(&entry, handle, routine, argument) else {
+        drop(entry);
+        return call();
+    };
+    let child = (*start).thread;
+    let number = (*child).number;
+    if is_detached {
+        thread::mark(child, life::RELEASED);
     }
-    entry.log(Kind::ForkFailed, u64::from(number));
-    sys::unmap(start.cast(), START_BYTES);
-    thread::mark(child, life::ENDED | life::RELEASED);
-}
-
-/// The thread that `start` describes, and its number.
-pub(crate) unsafe fn child_of(start: *const Start) -> (*mut Thread, u32) {
-    ((*start).thread, (*(*start).thread).number)
+    let result = in_library(entry.thread, || create(start as usize));
+    if result != 0 {
+        entry.log(Kind::ForkFailed, u64::from(number));
+        sys::unmap(start.cast(), START_BYTES);
+        thread::mark(child, life::ENDED | life::RELEASED);
+    } else if (*child).number == number {
+        // The thread reports its handle itself when it begins, but may be joined before. Compared by
+        // number, since by now it may have ended, and another have its block.
+        let (known, handle) = (&(*child).handle, *(handle as *const u64));
+        _ = known.compare_exchange(0, handle, Ordering::AcqRel, Ordering::Relaxed);
+    }
+    result
 }
 
 /// Becomes the thread that `start` describes and says what to run.
 unsafe fn begin(start: *mut Start) -> (usize, usize) {
-    thread::set_current(thread::off());
+    thread::set_current(thread::unrecorded());
     let Start { routine, argument, thread } = start.read();
     sys::unmap(start.cast(), START_BYTES);
     (*thread).handle.store(pthread_self(), Ordering::Release);
@@ -161,13 +167,13 @@ unsafe extern "C" fn run(start: *mut Start) -> usize {
 }
 
 /// Runs a thread of the C standard.
-pub(crate) unsafe extern "C" fn run_c11(start: *mut Start) -> c_int {
+pub unsafe extern "C" fn run_c11(start: *mut Start) -> c_int {
     let (routine, argument) = begin(start);
     let routine: unsafe extern "C" fn(usize) -> c_int = core::mem::transmute(routine);
     routine(argument)
 }
 
-/// The threads with the handle `handle` of which it was not told that they were joined: the oldest,
+/// The threads with the handle `handle` of which it was not reported that they were joined: the oldest,
 /// and the newest, which has the handle now. The others were joined, by who had no turn yet to tell.
 unsafe fn find(handle: u64) -> Option<(*mut Thread, *mut Thread)> {
     let mut found: Option<(*mut Thread, *mut Thread)> = None;
@@ -189,15 +195,15 @@ unsafe fn find(handle: u64) -> Option<(*mut Thread, *mut Thread)> {
 }
 
 /// Joins the thread with `handle` by `call`, which writes what it answered to `status`.
-pub(crate) unsafe fn join<T>(
+pub unsafe fn join<T>(
     entry: &Entry,
     handle: u64,
     status: *mut T,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
     let before = find(handle).map(|(_, newest)| newest);
-    let result = outside(entry.thread, call);
-    // Where nobody had told the handle yet when we looked, somebody has by now.
+    let result = entry.blocking(call);
+    // Where nobody had reported the handle yet when we looked, somebody has by now.
     if result == 0
         && let Some(child) = before.or_else(|| find(handle).map(|(oldest, _)| oldest))
     {
@@ -211,53 +217,36 @@ pub(crate) unsafe fn join<T>(
 }
 
 /// Notes that nobody will join the thread with `handle`.
-pub(crate) unsafe fn detach(handle: u64) {
+pub unsafe fn detach(handle: u64) {
     if let Some((_, child)) = find(handle) {
         thread::mark(child, life::RELEASED);
     }
 }
 
-doors! {
-    fn pthread_create(handle: usize, attributes: usize, routine: usize, argument: usize) -> c_int {
-        let entry = enter_or!(real::pthread_create(handle, attributes, routine, argument));
-        let Some(start) = prepare(&entry, handle, routine, argument) else {
-            drop(entry);
-            return real::pthread_create(handle, attributes, routine, argument);
-        };
-        let trampoline = run as *const () as usize;
-        if is_detached(attributes) {
-            thread::mark((*start).thread, life::RELEASED);
-        }
-        let child = child_of(start);
-        let create = || real::pthread_create(handle, attributes, trampoline, start as usize);
-        let result = in_library(entry.thread, create);
-        created(&entry, child, start, result == 0, handle);
-        result
+interceptors! {
+    fn thrd_create(handle: usize, routine: usize, argument: usize) -> c_int |entry, call| {
+        let create = |start| real(handle, run_c11 as *const () as usize, start);
+        creating(entry, handle, (routine, argument), false, create, call)
     }
-
-    fn pthread_join(thread: u64, status: *mut usize) -> c_int {
-        let entry = enter_or!(real::pthread_join(thread, status));
-        join(&entry, thread, status, || real::pthread_join(thread, status))
+    fn thrd_join(thread: u64, status: *mut c_int) -> c_int |entry, call| {
+        join(&entry, thread, status, call)
     }
-
-    fn pthread_tryjoin_np(thread: u64, status: *mut usize) -> c_int {
-        let entry = enter_or!(real::pthread_tryjoin_np(thread, status));
-        join(&entry, thread, status, || real::pthread_tryjoin_np(thread, status))
+    fn pthread_create(
+        handle: usize, attributes: usize, routine: usize, argument: usize,
+    ) -> c_int |entry, call| {
+        let create = |start| real(handle, attributes, run as *const () as usize, start);
+        creating(entry, handle, (routine, argument), is_detached(attributes), create, call)
     }
-
-    fn pthread_timedjoin_np(thread: u64, status: *mut usize, until: usize) -> c_int {
-        let entry = enter_or!(real::pthread_timedjoin_np(thread, status, until));
-        join(&entry, thread, status, || real::pthread_timedjoin_np(thread, status, until))
+    fn [pthread_join pthread_tryjoin_np](thread: u64, status: *mut usize) -> c_int |entry, call| {
+        join(&entry, thread, status, call)
     }
-
-    fn pthread_clockjoin_np(thread: u64, status: *mut usize, clock: c_int, until: usize) -> c_int {
-        let entry = enter_or!(real::pthread_clockjoin_np(thread, status, clock, until));
-        join(&entry, thread, status, || real::pthread_clockjoin_np(thread, status, clock, until))
+    fn pthread_timedjoin_np(thread: u64, status: *mut usize, until: usize) -> c_int |entry, call| {
+        join(&entry, thread, status, call)
     }
-
-    fn pthread_detach(thread: u64) -> c_int {
-        let _entry = enter_or!(real::pthread_detach(thread));
-        detach(thread);
-        real::pthread_detach(thread)
+    fn pthread_clockjoin_np(
+        thread: u64, status: *mut usize, clock: c_int, until: usize,
+    ) -> c_int |entry, call| {
+        join(&entry, thread, status, call)
     }
+    fn [pthread_detach thrd_detach](thread: u64) -> c_int |_entry, call| { detach(thread); call() }
 }

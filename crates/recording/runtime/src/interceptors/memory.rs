@@ -5,41 +5,31 @@ use core::arch::x86_64::__m128i;
 use core::ffi::{c_int, c_long};
 
 use super::program::log_range;
-use super::{doors, enter_or};
+use super::{enter_or, interceptors, keeping_errno};
 use crate::log::{self, Entry};
 use crate::thread;
 use crate::wire::Kind;
 
 /// The allocator itself, under names that need no look-up: looking up allocates.
 mod allocator {
-    #[cfg(not(reweave_static))]
-    unsafe extern "C" {
-        #[link_name = "__libc_malloc"]
-        pub(super) fn malloc(size: usize) -> usize;
-        #[link_name = "__libc_calloc"]
-        pub(super) fn calloc(count: usize, size: usize) -> usize;
-        #[link_name = "__libc_realloc"]
-        pub(super) fn realloc(block: usize, size: usize) -> usize;
-        #[link_name = "__libc_free"]
-        pub(super) fn free(block: usize);
-        #[link_name = "__libc_memalign"]
-        pub(super) fn memalign(alignment: usize, size: usize) -> usize;
+    macro_rules! allocator {
+        ($($name:ident($($argument:ident),*) $(-> $result:ty)?;)*) => {
+            unsafe extern "C" {
+                $(
+                    #[cfg_attr(not(reweave_static), link_name = concat!("__libc_", stringify!($name)))]
+                    #[cfg_attr(reweave_static, link_name = concat!("__real_", stringify!($name)))]
+                    pub fn $name($($argument: usize),*) $(-> $result)?;
+                )*
+                pub fn malloc_usable_size(block: usize) -> usize;
+            }
+        };
     }
-    #[cfg(reweave_static)]
-    unsafe extern "C" {
-        #[link_name = "__real_malloc"]
-        pub(super) fn malloc(size: usize) -> usize;
-        #[link_name = "__real_calloc"]
-        pub(super) fn calloc(count: usize, size: usize) -> usize;
-        #[link_name = "__real_realloc"]
-        pub(super) fn realloc(block: usize, size: usize) -> usize;
-        #[link_name = "__real_free"]
-        pub(super) fn free(block: usize);
-        #[link_name = "__real_memalign"]
-        pub(super) fn memalign(alignment: usize, size: usize) -> usize;
-    }
-    unsafe extern "C" {
-        pub(super) fn malloc_usable_size(block: usize) -> usize;
+    allocator! {
+        malloc(size) -> usize;
+        calloc(count, size) -> usize;
+        realloc(block, size) -> usize;
+        free(block);
+        memalign(alignment, size) -> usize;
     }
 }
 
@@ -123,7 +113,7 @@ unsafe fn copy(to: usize, from: usize, count: usize) {
 }
 
 /// Copies between places that may overlap.
-pub(crate) unsafe fn copy_either(to: usize, from: usize, count: usize) {
+pub unsafe fn copy_either(to: usize, from: usize, count: usize) {
     if to.wrapping_sub(from) >= count {
         copy(to, from, count);
     } else {
@@ -133,7 +123,7 @@ pub(crate) unsafe fn copy_either(to: usize, from: usize, count: usize) {
 
 /// Sets bytes.
 #[inline]
-pub(crate) unsafe fn fill(to: usize, byte: c_int, count: usize) {
+pub unsafe fn fill(to: usize, byte: c_int, count: usize) {
     asm!(
         "rep stosb",
         inout("rdi") to => _,
@@ -144,7 +134,7 @@ pub(crate) unsafe fn fill(to: usize, byte: c_int, count: usize) {
 }
 
 /// Logs that code at `code` reads `count` bytes at `from` and writes as many at `to`.
-pub(crate) unsafe fn log_copy(code: u64, to: usize, from: Option<usize>, count: usize) {
+pub unsafe fn log_copy(code: u64, to: usize, from: Option<usize>, count: usize) {
     if count == 0 {
         return;
     }
@@ -180,7 +170,7 @@ unsafe fn mapped(entry: &Entry, place: usize, length: usize) {
 
 /// Maps `length` bytes by `call`.
 unsafe fn map(length: usize, call: impl Fn() -> usize) -> usize {
-    // What was written last is told before something else is in its place.
+    // What was written last is reported before something else is in its place.
     let entry = enter_or!(call()).flushed();
     let result = call();
     if result != FAILED {
@@ -196,30 +186,22 @@ unsafe fn resize(entry: &Entry, place: usize, before: usize, after: usize) -> bo
     if after < before {
         unmapped(entry, place.wrapping_add(after), before - after);
     }
-    let error = *__errno_location();
-    let is_done = real::mremap(place, before, after, 0, 0) == place;
-    *__errno_location() = error;
+    let is_done = keeping_errno(|| mremap::real(place, before, after, 0, 0)) == place;
     if is_done && after > before {
         mapped(entry, place.wrapping_add(before), after - before);
     }
     is_done
 }
 
-unsafe extern "C" {
-    fn __errno_location() -> *mut c_int;
-}
-
-doors! {
+interceptors! {
     fn malloc(size: usize) -> usize {
         let entry = enter_or!(allocator::malloc(size));
         allocated(&entry, allocator::malloc(size), size)
     }
-
     fn calloc(count: usize, size: usize) -> usize {
         let entry = enter_or!(allocator::calloc(count, size));
         allocated(&entry, allocator::calloc(count, size), count.wrapping_mul(size))
     }
-
     fn realloc(block: usize, size: usize) -> usize {
         let entry = enter_or!(allocator::realloc(block, size));
         let before = if block == 0 { 0 } else { allocator::malloc_usable_size(block) };
@@ -234,14 +216,12 @@ doors! {
         }
         allocated(&entry, moved, size)
     }
-
     fn reallocarray(block: usize, count: usize, size: usize) -> usize {
         match count.checked_mul(size) {
-            Some(size) => realloc(block, size),
-            None => real::reallocarray(block, count, size),
+            Some(size) => realloc::body(block, size),
+            None => real(block, count, size),
         }
     }
-
     fn free(block: usize) -> () {
         if block == 0 {
             return;
@@ -250,17 +230,10 @@ doors! {
         entry.log(Kind::Free, block as u64);
         allocator::free(block);
     }
-
-    fn memalign(alignment: usize, size: usize) -> usize {
+    fn [memalign aligned_alloc](alignment: usize, size: usize) -> usize {
         let entry = enter_or!(allocator::memalign(alignment, size));
         allocated(&entry, allocator::memalign(alignment, size), size)
     }
-
-    fn aligned_alloc(alignment: usize, size: usize) -> usize {
-        let entry = enter_or!(allocator::memalign(alignment, size));
-        allocated(&entry, allocator::memalign(alignment, size), size)
-    }
-
     fn posix_memalign(block: *mut usize, alignment: usize, size: usize) -> c_int {
         const INVALID: c_int = 22;
         const NO_MEMORY: c_int = 12;
@@ -278,40 +251,24 @@ doors! {
         block.write(place);
         0
     }
-
     fn valloc(size: usize) -> usize {
         let entry = enter_or!(allocator::memalign(4096, size));
         allocated(&entry, allocator::memalign(4096, size), size)
     }
-
     fn pvalloc(size: usize) -> usize {
         let size = size.next_multiple_of(4096);
         let entry = enter_or!(allocator::memalign(4096, size));
         allocated(&entry, allocator::memalign(4096, size), size)
     }
-
-    fn mmap(
+    fn [mmap mmap64](
         place: usize, length: usize, protection: c_int, flags: c_int, file: c_int, offset: c_long,
     ) -> usize {
-        map(length, || real::mmap(place, length, protection, flags, file, offset))
+        map(length, || real(place, length, protection, flags, file, offset))
     }
-
-    // What `mmap` becomes in programs that ask for long offsets.
-    fn mmap64(
-        place: usize, length: usize, protection: c_int, flags: c_int, file: c_int, offset: c_long,
-    ) -> usize {
-        map(length, || real::mmap64(place, length, protection, flags, file, offset))
-    }
-
-    fn munmap(place: usize, length: usize) -> c_int {
-        let entry = enter_or!(real::munmap(place, length));
-        unmapped(&entry, place, length);
-        real::munmap(place, length)
-    }
-
+    fn munmap(place: usize, length: usize) -> c_int |entry, call| { unmapped(&entry, place, length); call() }
     fn mremap(place: usize, before: usize, after: usize, flags: c_int, new: usize) -> usize {
         const MAY_MOVE: c_int = 1;
-        let call = || real::mremap(place, before, after, flags, new);
+        let call = || real(place, before, after, flags, new);
         let entry = enter_or!(call()).flushed();
         // A mapping that stays where it is keeps its memory.
         let can_stay = flags & !MAY_MOVE == 0 && before != 0 && after != 0;
@@ -324,37 +281,26 @@ doors! {
         }
         unmapped(&entry, place, before);
         let result = call();
-        if result != FAILED {
-            mapped(&entry, result, after);
-        } else {
-            mapped(&entry, place, before);
-        }
+        let (place, length) = if result == FAILED { (place, before) } else { (result, after) };
+        mapped(&entry, place, length);
         result
     }
-
-    fn shmdt(place: usize) -> c_int {
-        drop(enter_or!(real::shmdt(place)).flushed());
-        real::shmdt(place)
-    }
-
+    fn shmdt(place: usize) -> c_int |entry, call| { drop(entry.flushed()); call() }
     fn mprotect(place: usize, length: usize, protection: c_int) -> c_int {
-        // What was written last is told before it can no longer be read.
-        drop(enter_or!(real::mprotect(place, length, protection)).flushed());
-        real::mprotect(place, length, protection)
+        // What was written last is reported before it can no longer be read.
+        drop(enter_or!(real(place, length, protection)).flushed());
+        real(place, length, protection)
     }
-
     fn memcpy(to: usize, from: usize, count: usize) -> usize {
         log_copy(thread::caller(), to, Some(from), count);
         copy(to, from, count);
         to
     }
-
     fn memmove(to: usize, from: usize, count: usize) -> usize {
         log_copy(thread::caller(), to, Some(from), count);
         copy_either(to, from, count);
         to
     }
-
     fn memset(to: usize, byte: c_int, count: usize) -> usize {
         log_copy(thread::caller(), to, None, count);
         fill(to, byte, count);
@@ -364,29 +310,21 @@ doors! {
     // What these become where the compiler knows how much room there is.
     fn __memcpy_chk(to: usize, from: usize, count: usize, room: usize) -> usize {
         if room < count {
-            return real::__memcpy_chk(to, from, count, room);
+            return real(to, from, count, room);
         }
-        log_copy(thread::caller(), to, Some(from), count);
-        copy(to, from, count);
-        to
+        memcpy::body(to, from, count)
     }
-
     fn __memmove_chk(to: usize, from: usize, count: usize, room: usize) -> usize {
         if room < count {
-            return real::__memmove_chk(to, from, count, room);
+            return real(to, from, count, room);
         }
-        log_copy(thread::caller(), to, Some(from), count);
-        copy_either(to, from, count);
-        to
+        memmove::body(to, from, count)
     }
-
     fn __memset_chk(to: usize, byte: c_int, count: usize, room: usize) -> usize {
         if room < count {
-            return real::__memset_chk(to, byte, count, room);
+            return real(to, byte, count, room);
         }
-        log_copy(thread::caller(), to, None, count);
-        fill(to, byte, count);
-        to
+        memset::body(to, byte, count)
     }
 }
 

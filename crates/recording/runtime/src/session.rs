@@ -16,7 +16,7 @@ use crate::shared::{
 use crate::sys;
 use crate::wire::Event;
 
-/// Memory that is shared with the program, given back when dropped.
+/// Memory that is shared with the program, released when dropped.
 #[derive(Debug)]
 struct Mapping {
     place: *mut u8,
@@ -187,7 +187,7 @@ impl Reader {
         }
     }
 
-    /// How many accesses were as expected since the last event: they will be told by a run, or
+    /// How many accesses were as expected since the last event: they will be reported by a run, or
     /// were the last that the program did.
     #[must_use]
     pub fn unwritten(&self) -> u64 {

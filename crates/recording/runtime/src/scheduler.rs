@@ -1,25 +1,25 @@
-//! Whose turn it is, when one thread runs at a time.
+//! Who has the token, when one thread runs at a time.
 //!
-//! The thread that has the turn runs until its quantum of accesses is used up, or it is about to
+//! The thread that has the token runs until its quantum of accesses is used up, or it is about to
 //! wait in the C library or the kernel; then another takes over, drawn at random from those that
 //! want to run. Quanta are random too: with a fixed rhythm, a switch might never fall between the
 //! read and the write of an increment. They are short in short runs and grow with the run, so
 //! that small programs are woven finely and long ones run fast.
 //!
-//! A thread can sleep in a call that we do not know. Those that wait for a turn look at the clock:
-//! when nothing was logged for a while and the thread with the turn is not in the runtime, the
+//! A thread can sleep in a call that we do not know. Those that wait for the token look at the clock:
+//! when nothing was logged for a while and the thread with the token is not in the runtime, the
 //! turn is taken from it; it queues up again when it next comes by. Whether it is in the runtime is
 //! read after a barrier on all cores, so that hooks need none. A thread that neither sleeps nor has
-//! run since keeps its turn: it may have been stopped, or have lost its core, between a hook and the
+//! run since keeps the token: it may have been stopped, or have lost its core, between a hook and the
 //! access that the hook announced.
 //!
-//! A thread that waits, for its turn or in a call that we know, has no turn. A handler of a signal
+//! A thread that waits, for the token or in a call that we know, has no turn. A signal handler
 //! that comes meanwhile takes one as its guest, and keeps it until the wait is over; if the kernel
-//! goes on with the wait instead, the turn is taken back as soon as somebody sees that the thread
+//! goes on with the wait instead, the token is taken back as soon as somebody sees that the thread
 //! sleeps. A handler that interrupts a hook at work is not recorded.
 //!
-//! No signal comes while the lock is held, and what is logged is told before it is noted as told, so
-//! a handler that jumps away finds everything in order, or half done in a way that [`ensure`] mends.
+//! No signal comes while the lock is held, and what is logged is reported before it is noted as reported, so
+//! a handler that jumps away finds everything in order, or half done in a way that [`reacquire`] mends.
 //!
 //! In `free` recordings all of this is passed over.
 
@@ -29,29 +29,29 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, 
 use crate::thread::{self, Spin, Thread};
 use crate::{log, process, replay, sys};
 
-/// How long nothing may be logged before the turn is taken away.
-const UNSEEN_NS: u64 = 100_000_000;
+/// How long nothing may be logged before the token is taken away.
+const IDLE_NS: u64 = 100_000_000;
 
 /// How long a guest may be silent before it is seen whether its thread sleeps.
-const GUEST_NS: u64 = 1_000_000;
+const HANDLER_NS: u64 = 1_000_000;
 
 /// How long the thread of a step may stay away before others go on.
-const AWAITED_NS: u64 = 5_000_000;
+const STEP_NS: u64 = 5_000_000;
 
 /// Milliseconds after which a waiting thread looks whether anything moves.
-const LOOK_MS: u64 = 50;
+const CHECK_MS: u64 = 50;
 
 /// The same while a plan is followed: its threads wait for each other all the time.
-const LOOK_REPLAY_MS: u64 = 5;
+const CHECK_REPLAY_MS: u64 = 5;
 
-/// The same while a guest has the turn.
-const LOOK_GUEST_MS: u64 = 1;
+/// The same while a guest has the token.
+const CHECK_HANDLER_MS: u64 = 1;
 
 /// The longest turn at the start of a run, in accesses.
-const TURN_FIRST: u64 = 32;
+const QUANTUM_FIRST: u64 = 32;
 
 /// The binary logarithm of how many times longer a run is than the longest turn in it.
-const TURN_GROWTH: u32 = 9;
+const QUANTUM_GROWTH: u32 = 9;
 
 static LOCK: Spin = Spin::new();
 static IS_SERIAL: AtomicBool = AtomicBool::new(false);
@@ -59,44 +59,44 @@ static HOLDER: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
 static QUEUE: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
 static WAITING: AtomicU32 = AtomicU32::new(0);
 static RANDOM: AtomicU64 = AtomicU64::new(0);
-static TURN_MAX: AtomicU64 = AtomicU64::new(0);
+static QUANTUM_MAX: AtomicU64 = AtomicU64::new(0);
 /// 1 + the number of the thread whose events are being logged.
 static LOGGED: AtomicU32 = AtomicU32::new(0);
 /// What had happened when somebody last looked, and when that was.
-static SEEN: AtomicU64 = AtomicU64::new(0);
-static SEEN_AT: AtomicU64 = AtomicU64::new(0);
-/// How long the thread with the turn had run by then.
+static PROGRESS: AtomicU64 = AtomicU64::new(0);
+static PROGRESS_AT: AtomicU64 = AtomicU64::new(0);
+/// How long the thread with the token had run by then.
 static RUN_TIME: AtomicU64 = AtomicU64::new(0);
 /// How many accesses all turns so far were worth.
 static USED: AtomicU64 = AtomicU64::new(0);
 static SWITCHES: AtomicU64 = AtomicU64::new(0);
 
 /// Starts taking turns, none of which is taken yet.
-pub(crate) fn start(is_serial: bool, seed: u64, turn_max: u64) {
+pub fn start(is_serial: bool, seed: u64, quantum_max: u64) {
     LOCK.reset();
     IS_SERIAL.store(is_serial, Ordering::Release);
     HOLDER.store(ptr::null_mut(), Ordering::Relaxed);
     QUEUE.store(ptr::null_mut(), Ordering::Relaxed);
     WAITING.store(0, Ordering::Relaxed);
     RANDOM.store(seed ^ 0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
-    TURN_MAX.store(turn_max, Ordering::Relaxed);
+    QUANTUM_MAX.store(quantum_max, Ordering::Relaxed);
     LOGGED.store(0, Ordering::Relaxed);
     USED.store(0, Ordering::Relaxed);
-    SEEN_AT.store(sys::now(), Ordering::Relaxed);
+    PROGRESS_AT.store(sys::now(), Ordering::Relaxed);
 }
 
 /// Whether one thread runs at a time.
-pub(crate) fn is_serial() -> bool {
+pub fn is_serial() -> bool {
     IS_SERIAL.load(Ordering::Relaxed)
 }
 
 /// Lets all threads run from now on.
-pub(crate) fn dissolve() {
+pub fn stop_serializing() {
     IS_SERIAL.store(false, Ordering::Release);
     thread::each(|thread| {
         // SAFETY: blocks stay; their atomic fields may be written by anyone.
         unsafe {
-            (*thread).attention.store(1, Ordering::Release);
+            (*thread).needs_safepoint.store(1, Ordering::Release);
             (*thread).granted.store(1, Ordering::Release);
             sys::futex_wake(&(*thread).granted, 1);
         }
@@ -105,7 +105,7 @@ pub(crate) fn dissolve() {
 }
 
 /// A random number below `bound`; call it with the lock held, or before threads run.
-pub(crate) fn random(bound: u64) -> u64 {
+pub fn random(bound: u64) -> u64 {
     let mut state = RANDOM.load(Ordering::Relaxed).wrapping_add(0x9e37_79b9_7f4a_7c15);
     RANDOM.store(state, Ordering::Relaxed);
     state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -113,81 +113,82 @@ pub(crate) fn random(bound: u64) -> u64 {
     (state ^ (state >> 31)) % bound.max(1)
 }
 
-unsafe fn draw(thread: *mut Thread) {
+unsafe fn draw_quantum(thread: *mut Thread) {
     if !is_serial() {
         // Not for ever: runs of accesses are counted in 32 bits.
         (*thread).quantum = 1 << 30;
         return;
     }
-    let used = ((*thread).drawn - (*thread).quantum).max(0) as u64;
+    let used = ((*thread).quantum_drawn - (*thread).quantum).max(0) as u64;
     let used = USED.load(Ordering::Relaxed).wrapping_add(used);
     USED.store(used, Ordering::Relaxed);
-    let bound = (used >> TURN_GROWTH).max(TURN_FIRST).min(TURN_MAX.load(Ordering::Relaxed));
-    (*thread).drawn = random(bound) as i64;
-    (*thread).quantum = (*thread).drawn;
+    let bound =
+        (used >> QUANTUM_GROWTH).max(QUANTUM_FIRST).min(QUANTUM_MAX.load(Ordering::Relaxed));
+    (*thread).quantum_drawn = random(bound) as i64;
+    (*thread).quantum = (*thread).quantum_drawn;
 }
 
 /// What a hook does when there is more to do than to log: false when the thread is not recorded
 /// any more.
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn attend(thread: *mut Thread) -> bool {
+pub unsafe fn safepoint(thread: *mut Thread) -> bool {
     if process::should_stop() {
         process::stop();
-        thread::set_current(thread::off());
+        thread::set_current(thread::unrecorded());
         return false;
     }
-    let is_away = (*thread).away.load(Ordering::Relaxed);
-    if is_away && is_within_its_call() {
+    let is_away = (*thread).is_blocking.load(Ordering::Relaxed);
+    if is_away && is_call_of_library() {
         // The call in which the thread waits is at work, and none of the program's business.
         (*thread).depth = 0;
         return false;
     }
     let keep = u32::from(replay::is_on() || is_away);
-    (*thread).attention.store(keep, Ordering::Relaxed);
+    (*thread).needs_safepoint.store(keep, Ordering::Relaxed);
     if !is_serial() {
-        draw(thread);
+        draw_quantum(thread);
         return true;
     }
     if is_away {
-        visit(thread);
+        acquire_for_handler(thread);
     }
     settle(thread);
     if (*thread).quantum < 0 && (!replay::is_on() || replay::is_done()) {
-        pass(thread);
+        pass_token(thread);
     }
     if process::should_stop() {
-        thread::set_current(thread::off());
+        thread::set_current(thread::unrecorded());
         return false;
     }
     true
 }
 
-/// Hands the turn on if the plan says so, and comes back if it was taken away.
-pub(crate) unsafe fn settle(thread: *mut Thread) {
+/// Hands the token on if the plan says so, and comes back if it was taken away.
+pub unsafe fn settle(thread: *mut Thread) {
     if !is_serial() {
         return;
     }
     if (*thread).evicted.load(Ordering::Acquire) != 0 {
-        rejoin(thread);
+        return_after_eviction(thread);
     }
-    if (*thread).must_hand_on || is_in_the_way(thread) {
-        (*thread).must_hand_on = false;
-        pass(thread);
+    if (*thread).must_yield || blocks_the_plan(thread) {
+        (*thread).must_yield = false;
+        pass_token(thread);
     }
 }
 
 /// Whether `thread` runs only because the thread that the plan waits for did not come, and it has
 /// come now.
-unsafe fn is_in_the_way(thread: *mut Thread) -> bool {
+unsafe fn blocks_the_plan(thread: *mut Thread) -> bool {
     if !replay::is_on() || replay::is_done() || replay::may_run(thread) {
         return false;
     }
-    LOCK.with(|| !wanted_by_plan().is_null())
+    LOCK.with(|| !planned_thread().is_null())
 }
 
 /// The thread in the queue that the plan waits for, or null.
-unsafe fn wanted_by_plan() -> *mut Thread {
+unsafe fn planned_thread() -> *mut Thread {
     let mut thread = QUEUE.load(Ordering::Relaxed);
     while !thread.is_null() && !replay::may_run(thread) {
         thread = (*thread).next;
@@ -195,18 +196,18 @@ unsafe fn wanted_by_plan() -> *mut Thread {
     thread
 }
 
-/// Whether the running thread, which waits in a call, is at a door because the C library called it.
-fn is_within_its_call() -> bool {
+/// Whether the running thread, which waits in a call, is at a interceptor because the C library called it.
+fn is_call_of_library() -> bool {
     #[cfg(not(reweave_static))]
-    return crate::doors::program::library::has(thread::caller());
+    return crate::interceptors::program::is_in_c_library(thread::caller());
     #[cfg(reweave_static)]
     return false;
 }
 
-/// Takes a turn for a handler of a signal, while `thread` waits.
-unsafe fn visit(thread: *mut Thread) {
-    take_with(thread, Handlers::Ignored);
-    (*thread).has_visited = true;
+/// Takes the token for a signal handler, while `thread` waits.
+unsafe fn acquire_for_handler(thread: *mut Thread) {
+    acquire_with(thread, Handlers::Ignored);
+    (*thread).handler_ran = true;
     // Somebody must see when the thread sleeps again.
     let first = QUEUE.load(Ordering::Relaxed);
     if !first.is_null() {
@@ -215,66 +216,66 @@ unsafe fn visit(thread: *mut Thread) {
 }
 
 /// Whether nobody but `thread` logs to its buffer.
-pub(crate) fn may_log(thread: *mut Thread) -> bool {
+pub fn may_log(thread: *mut Thread) -> bool {
     !is_serial() || HOLDER.load(Ordering::Relaxed) == thread
 }
 
-/// Makes sure that `thread` has the turn, wherever it was when it was told to end or jumped away:
-/// it may have the turn, wait for it, or have given it up.
-pub(crate) unsafe fn ensure(thread: *mut Thread) {
+/// Makes sure that `thread` has the token, wherever it was when it was reported to end or jumped away:
+/// it may have the token, wait for it, or have given it up.
+pub unsafe fn reacquire(thread: *mut Thread) {
     if !is_serial() {
         return;
     }
     if (*thread).evicted.load(Ordering::Acquire) != 0 {
-        rejoin(thread);
+        return_after_eviction(thread);
     }
-    LOCK.with(|| stand(thread));
+    LOCK.with(|| keep_or_enqueue(thread));
     wait(thread, false, Handlers::Ignored);
 }
 
-/// Comes back after the turn was taken away, unless that was called off.
-unsafe fn rejoin(thread: *mut Thread) {
-    let was_evicted = queue_up(thread, Handlers::Heard, || {
+/// Comes back after the token was taken away, unless that was called off.
+unsafe fn return_after_eviction(thread: *mut Thread) {
+    let was_evicted = with_queue(thread, Handlers::Recorded, || {
         let was = (*thread).evicted.swap(0, Ordering::AcqRel) != 0;
         if was {
             // Others have run since: what it wrote last may no longer be there.
             (*thread).pending = 0;
             enqueue(thread);
-            hand_on_if_free();
+            dispatch();
         }
         was
     });
     if was_evicted {
-        wait(thread, true, Handlers::Heard);
+        wait(thread, true, Handlers::Recorded);
     }
 }
 
-/// Hands the turn to another thread, if one wants it, and waits to get it back.
-pub(crate) unsafe fn pass(thread: *mut Thread) {
+/// Hands the token to another thread, if one wants it, and waits to get it back.
+pub unsafe fn pass_token(thread: *mut Thread) {
     // Only a hint: who comes to wait meanwhile waits for the next turn.
     if WAITING.load(Ordering::Relaxed) == 0 && replay::may_run(thread) {
-        draw(thread);
+        draw_quantum(thread);
         return;
     }
     log::flush(thread);
-    let handed = queue_up(thread, Handlers::Heard, || {
+    let handed = with_queue(thread, Handlers::Recorded, || {
         if WAITING.load(Ordering::Relaxed) == 0 && replay::may_run(thread) {
-            draw(thread);
+            draw_quantum(thread);
             return false;
         }
         HOLDER.store(ptr::null_mut(), Ordering::Relaxed);
         // It is in the queue before anybody else runs: who runs next may look for it at once.
         enqueue(thread);
-        hand_on_if_free();
+        dispatch();
         true
     });
     if handed {
-        wait(thread, false, Handlers::Heard);
+        wait(thread, false, Handlers::Recorded);
     }
 }
 
-/// Gives the turn up, before a wait in the C library or the kernel.
-pub(crate) unsafe fn give(thread: *mut Thread) {
+/// Gives the token up, before a wait in the C library or the kernel.
+pub unsafe fn release(thread: *mut Thread) {
     if !is_serial() {
         return;
     }
@@ -282,94 +283,94 @@ pub(crate) unsafe fn give(thread: *mut Thread) {
     LOCK.with(|| {
         if HOLDER.load(Ordering::Relaxed) == thread {
             HOLDER.store(ptr::null_mut(), Ordering::Relaxed);
-            hand_on_if_free();
+            dispatch();
         }
     });
 }
 
-/// Leaves the runtime for a call that may wait, after the turn was given up; says whether the thread
+/// Leaves the runtime for a call that may wait, after the token was given up; says whether the thread
 /// was away already.
-pub(crate) unsafe fn go_away(thread: *mut Thread) -> bool {
-    // In a static program the C library cannot be told from the handlers of the program.
+pub unsafe fn begin_blocking(thread: *mut Thread) -> bool {
+    // In a static program the C library cannot be reported from the handlers of the program.
     if cfg!(reweave_static) {
         return false;
     }
-    let was_away = (*thread).away.swap(true, Ordering::Relaxed);
-    (*thread).attention.store(1, Ordering::Relaxed);
+    let was_blocked = (*thread).is_blocking.swap(true, Ordering::Relaxed);
+    (*thread).needs_safepoint.store(1, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     (*thread).depth = 0;
-    was_away
+    was_blocked
 }
 
-/// Comes back into the runtime, without a turn unless a handler of a signal took one.
-pub(crate) unsafe fn come_back(thread: *mut Thread, was_away: bool) {
+/// Comes back into the runtime, without the token unless a signal handler took one.
+pub unsafe fn end_blocking(thread: *mut Thread, was_blocked: bool) {
     (*thread).depth = 1;
     compiler_fence(Ordering::SeqCst);
-    (*thread).away.store(was_away, Ordering::Relaxed);
+    (*thread).is_blocking.store(was_blocked, Ordering::Relaxed);
 }
 
-/// Waits for a turn, unless a handler of a signal took one.
-pub(crate) unsafe fn take(thread: *mut Thread) {
-    take_with(thread, Handlers::Heard);
+/// Waits for the token, unless a signal handler took one.
+pub unsafe fn acquire(thread: *mut Thread) {
+    acquire_with(thread, Handlers::Recorded);
 }
 
-unsafe fn take_with(thread: *mut Thread, handlers: Handlers) {
+unsafe fn acquire_with(thread: *mut Thread, handlers: Handlers) {
     if !is_serial() {
         return;
     }
     if (*thread).evicted.load(Ordering::Acquire) != 0 {
-        rejoin(thread);
+        return_after_eviction(thread);
     }
-    queue_up(thread, handlers, || {
-        stand(thread);
+    with_queue(thread, handlers, || {
+        keep_or_enqueue(thread);
         true
     });
     wait(thread, false, handlers);
 }
 
-/// Runs `body` with the lock held; says what it says: whether the thread waits for a turn now. If so,
+/// Runs `body` with the lock held; says what it says: whether the thread waits for the token now. If so,
 /// a signal that came meanwhile is handled as one that comes while it waits.
-unsafe fn queue_up(thread: *mut Thread, handlers: Handlers, body: impl FnOnce() -> bool) -> bool {
-    let mut was_away = None;
+unsafe fn with_queue(thread: *mut Thread, handlers: Handlers, body: impl FnOnce() -> bool) -> bool {
+    let mut was_blocked = None;
     let waits = LOCK.with(|| {
         let waits = body();
-        was_away = (waits && handlers == Handlers::Heard).then(|| go_away(thread));
+        was_blocked = (waits && handlers == Handlers::Recorded).then(|| begin_blocking(thread));
         waits
     });
-    if let Some(was_away) = was_away {
-        come_back(thread, was_away);
+    if let Some(was_blocked) = was_blocked {
+        end_blocking(thread, was_blocked);
     }
     waits
 }
 
-/// Whether handlers of signals that come while a thread waits for its turn are recorded.
+/// Whether signal handlers that come while a thread waits for the token are recorded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Handlers {
-    Heard,
+    Recorded,
     Ignored,
 }
 
-/// Waits until `thread`, which is in the queue or has just left it, has the turn.
+/// Waits until `thread`, which is in the queue or has just left it, has the token.
 unsafe fn wait(thread: *mut Thread, escaped: bool, handlers: Handlers) {
     while (*thread).granted.swap(0, Ordering::Acquire) == 0 {
         if !is_serial() {
             return;
         }
-        let was_away = (handlers == Handlers::Heard).then(|| go_away(thread));
-        if !is_granted(thread) && !(*thread).has_visited {
-            sys::futex_wait(&(*thread).granted, 0, look_after_ms());
+        let was_blocked = (handlers == Handlers::Recorded).then(|| begin_blocking(thread));
+        if !is_granted(thread) && !(*thread).handler_ran {
+            sys::futex_wait(&(*thread).granted, 0, check_after_ms());
         }
-        if let Some(was_away) = was_away {
-            come_back(thread, was_away);
+        if let Some(was_blocked) = was_blocked {
+            end_blocking(thread, was_blocked);
         }
-        if !is_granted(thread) && !(*thread).has_visited {
-            queue_up(thread, handlers, || {
-                look();
+        if !is_granted(thread) && !(*thread).handler_ran {
+            with_queue(thread, handlers, || {
+                check_progress();
                 true
             });
         }
-        if (*thread).has_visited {
-            stand_again(thread);
+        if (*thread).handler_ran {
+            requeue_after_handler(thread);
         }
     }
     if !is_serial() {
@@ -381,17 +382,17 @@ unsafe fn wait(thread: *mut Thread, escaped: bool, handlers: Handlers) {
         compiler_fence(Ordering::SeqCst);
         LOGGED.store(number, Ordering::Relaxed);
     }
-    draw(thread);
+    draw_quantum(thread);
 }
 
-/// Goes on to wait after a handler of a signal has had the turn, and may have it still.
-unsafe fn stand_again(thread: *mut Thread) {
-    (*thread).has_visited = false;
-    LOCK.with(|| stand(thread));
+/// Goes on to wait after a signal handler has had the token, and may have it still.
+unsafe fn requeue_after_handler(thread: *mut Thread) {
+    (*thread).handler_ran = false;
+    LOCK.with(|| keep_or_enqueue(thread));
 }
 
-/// Makes sure that `thread` has the turn or is in the queue; call it with the lock held.
-unsafe fn stand(thread: *mut Thread) {
+/// Makes sure that `thread` has the token or is in the queue; call it with the lock held.
+unsafe fn keep_or_enqueue(thread: *mut Thread) {
     if HOLDER.load(Ordering::Relaxed) == thread {
         (*thread).granted.store(1, Ordering::Release);
         return;
@@ -400,33 +401,33 @@ unsafe fn stand(thread: *mut Thread) {
     if !(*thread).is_queued {
         enqueue(thread);
     }
-    hand_on_if_free();
+    dispatch();
 }
 
 /// How long to sleep before looking whether anything moves.
-unsafe fn look_after_ms() -> u64 {
+unsafe fn check_after_ms() -> u64 {
     let holder = HOLDER.load(Ordering::Relaxed);
-    if is_guest(holder) {
-        LOOK_GUEST_MS
+    if is_in_handler(holder) {
+        CHECK_HANDLER_MS
     } else if replay::is_on() && !replay::is_done() {
-        LOOK_REPLAY_MS
+        CHECK_REPLAY_MS
     } else {
-        LOOK_MS
+        CHECK_MS
     }
 }
 
-/// Whether `holder` has its turn for a handler of a signal.
-unsafe fn is_guest(holder: *mut Thread) -> bool {
-    !holder.is_null() && (*holder).away.load(Ordering::Relaxed)
+/// Whether `holder` has the token for a signal handler.
+unsafe fn is_in_handler(holder: *mut Thread) -> bool {
+    !holder.is_null() && (*holder).is_blocking.load(Ordering::Relaxed)
 }
 
 /// Says whose events follow, when the first thread starts.
-pub(crate) unsafe fn begin(thread: *mut Thread) {
+pub unsafe fn begin(thread: *mut Thread) {
     if is_serial() {
         // Its first event comes first.
-        take_with(thread, Handlers::Ignored);
+        acquire_with(thread, Handlers::Ignored);
     } else {
-        draw(thread);
+        draw_quantum(thread);
     }
 }
 
@@ -438,7 +439,7 @@ unsafe fn enqueue(thread: *mut Thread) {
 }
 
 /// Gives a free turn to one of those that want it; call it with the lock held.
-unsafe fn hand_on_if_free() {
+unsafe fn dispatch() {
     if !HOLDER.load(Ordering::Relaxed).is_null() {
         return;
     }
@@ -462,20 +463,20 @@ unsafe fn set_holder(thread: *mut Thread) {
 
 unsafe fn choose() -> *mut Thread {
     if replay::is_on() && !replay::is_done() {
-        let mut thread = wanted_by_plan();
+        let mut thread = planned_thread();
         if thread.is_null() {
             thread = QUEUE.load(Ordering::Relaxed);
-            while !thread.is_null() && !replay::may_run_loose(thread) {
+            while !thread.is_null() && !replay::may_run_meanwhile(thread) {
                 thread = (*thread).next;
             }
         } else {
-            replay::set_loose(false);
+            replay::let_others_run(false);
         }
         return thread;
     }
     let waiting = u64::from(WAITING.load(Ordering::Relaxed));
     let mut thread = QUEUE.load(Ordering::Relaxed);
-    // Who came last may just have handed its turn on: others first, if there are any.
+    // Who came last may just have handed the token on: others first, if there are any.
     let mut index = if waiting > 1 { 1 + random(waiting - 1) } else { 0 };
     while index > 0 && !thread.is_null() {
         thread = (*thread).next;
@@ -498,50 +499,50 @@ unsafe fn dequeue(thread: *mut Thread) {
     (*link).next = (*thread).next;
 }
 
-/// Looks whether anything moves; if not, takes the turn from a thread that runs unseen, or gives
+/// Looks whether anything moves; if not, takes the token from a thread that runs unseen, or gives
 /// up the plan; call it with the lock held.
 #[cold]
-unsafe fn look() {
+unsafe fn check_progress() {
     let holder = HOLDER.load(Ordering::Relaxed);
     let seen = process::words_written() ^ SWITCHES.load(Ordering::Relaxed) << 40;
     let now = sys::now();
-    if SEEN.swap(seen, Ordering::Relaxed) != seen {
-        SEEN_AT.store(now, Ordering::Relaxed);
+    if PROGRESS.swap(seen, Ordering::Relaxed) != seen {
+        PROGRESS_AT.store(now, Ordering::Relaxed);
         if !holder.is_null() {
             RUN_TIME.store(sys::run_time((*holder).task), Ordering::Relaxed);
         }
         return;
     }
-    let idle = now.saturating_sub(SEEN_AT.load(Ordering::Relaxed));
-    if is_guest(holder) && idle > GUEST_NS && is_past_its_access(holder) {
-        SEEN_AT.store(now, Ordering::Relaxed);
-        dismiss(holder);
+    let idle = now.saturating_sub(PROGRESS_AT.load(Ordering::Relaxed));
+    if is_in_handler(holder) && idle > HANDLER_NS && has_passed_its_access(holder) {
+        PROGRESS_AT.store(now, Ordering::Relaxed);
+        revoke_from_handler(holder);
     } else if replay::is_on() && !replay::is_done() {
-        if idle > process::patience_ns() {
+        if idle > process::stall_timeout_ns() {
             replay::stalled();
-            SEEN_AT.store(now, Ordering::Relaxed);
-            hand_on_if_free();
-        } else if holder.is_null() && idle > AWAITED_NS {
-            replay::set_loose(true);
-            hand_on_if_free();
+            PROGRESS_AT.store(now, Ordering::Relaxed);
+            dispatch();
+        } else if holder.is_null() && idle > STEP_NS {
+            replay::let_others_run(true);
+            dispatch();
         }
-    } else if idle > UNSEEN_NS && !holder.is_null() {
-        if is_past_its_access(holder) {
-            SEEN_AT.store(now, Ordering::Relaxed);
+    } else if idle > IDLE_NS && !holder.is_null() {
+        if has_passed_its_access(holder) {
+            PROGRESS_AT.store(now, Ordering::Relaxed);
             evict(holder);
         }
     } else if holder.is_null() {
-        hand_on_if_free();
+        dispatch();
     }
 }
 
 /// Whether what `holder` logged last has surely happened: it has run for long since then, or sleeps
 /// in the kernel. Where the kernel does not say, it is taken to sleep.
-unsafe fn is_past_its_access(holder: *mut Thread) -> bool {
+unsafe fn has_passed_its_access(holder: *mut Thread) -> bool {
     const SLEEPING: u8 = b'S';
     let task = (*holder).task;
     let has_run = sys::run_time(task).saturating_sub(RUN_TIME.load(Ordering::Relaxed));
-    if has_run > UNSEEN_NS {
+    if has_run > IDLE_NS {
         return true;
     }
     let path = process::Path::from(b"/proc/self/task/").number(task).text(b"/stat");
@@ -553,33 +554,33 @@ unsafe fn is_past_its_access(holder: *mut Thread) -> bool {
     name_end.is_none_or(|end| text.get(end + 2) == Some(&SLEEPING))
 }
 
-/// Whether `holder` was given the turn and has not noticed yet.
+/// Whether `holder` was given the token and has not noticed yet.
 unsafe fn is_granted(holder: *mut Thread) -> bool {
     (*holder).granted.load(Ordering::Acquire) != 0
 }
 
-/// Takes the turn from `holder` if it is not in the runtime.
+/// Takes the token from `holder` if it is not in the runtime.
 unsafe fn evict(holder: *mut Thread) {
     (*holder).evicted.store(1, Ordering::SeqCst);
-    (*holder).attention.store(1, Ordering::SeqCst);
+    (*holder).needs_safepoint.store(1, Ordering::SeqCst);
     let is_certain = sys::membarrier();
     let depth = ptr::read_volatile(&raw const (*holder).depth);
     let is_in_library = ptr::read_volatile(&raw const (*holder).in_library);
     if is_certain && (depth == 0 || is_in_library) && !is_granted(holder) {
         process::count_eviction();
         HOLDER.store(ptr::null_mut(), Ordering::Relaxed);
-        hand_on_if_free();
+        dispatch();
     } else {
         (*holder).evicted.store(0, Ordering::SeqCst);
     }
 }
 
-/// Takes the turn back that `guest` has for a handler of a signal, if it sleeps in its call again.
-unsafe fn dismiss(guest: *mut Thread) {
+/// Takes the token back that `guest` has for a signal handler, if it sleeps in its call again.
+unsafe fn revoke_from_handler(guest: *mut Thread) {
     // What the handler does next sees that it is away, and queues up for the lock.
     let is_certain = sys::membarrier();
     let depth = ptr::read_volatile(&raw const (*guest).depth);
-    if !is_certain || depth != 0 || !is_guest(guest) || is_granted(guest) {
+    if !is_certain || depth != 0 || !is_in_handler(guest) || is_granted(guest) {
         return;
     }
     // Its events are still those that are logged.
@@ -588,5 +589,5 @@ unsafe fn dismiss(guest: *mut Thread) {
         log::flush(guest);
     }
     HOLDER.store(ptr::null_mut(), Ordering::Relaxed);
-    hand_on_if_free();
+    dispatch();
 }
