@@ -1,6 +1,6 @@
 //! What can happen next: the rules of the trace model, one event at a time.
 //!
-//! A recording can be wrong: code that was not seen takes and gives back locks, and threads that
+//! A recording can be wrong: code that was not seen takes and releases locks, and threads that
 //! run freely are seen in an order that was not quite theirs. What breaks a rule is not passed on.
 //! The rules are those of `reweave_trace::TraceBuilder::finish`, which accepts whatever passes here.
 //!
@@ -16,7 +16,7 @@ use reweave_trace::{
 };
 
 /// Why an event cannot have happened.
-pub(super) type Impossible = &'static str;
+pub type Impossible = &'static str;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Status {
@@ -73,14 +73,14 @@ enum Life {
 
 /// How a thread holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hold {
+pub enum Hold {
     Exclusive,
     Shared,
 }
 
 /// The state that decides what can happen next.
 #[derive(Debug, Default)]
-pub(super) struct Rules {
+pub struct Rules {
     threads: IndexVec<ThreadId, ThreadState>,
     locks: IndexVec<LockId, LockState>,
     barriers: IndexVec<BarrierId, BarrierState>,
@@ -92,17 +92,17 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn declare_start(&mut self, semaphore: SemaphoreId, start: u32) {
+    pub fn declare_start(&mut self, semaphore: SemaphoreId, start: u32) {
         let state = self.semaphores.get_or_default(semaphore);
         *state = SemaphoreState { is_known: true, count: u64::from(start) };
     }
 
-    pub(super) fn declare_parties(&mut self, barrier: BarrierId, parties: u32) {
+    pub fn declare_parties(&mut self, barrier: BarrierId, parties: u32) {
         self.barriers.get_or_default(barrier).parties = Some(parties);
     }
 
     /// The condition on which `thread` waits now.
-    pub(super) fn waits_on(&mut self, thread: ThreadId) -> Option<ConditionId> {
+    pub fn waits_on(&mut self, thread: ThreadId) -> Option<ConditionId> {
         match self.threads.get_or_default(thread).status {
             Status::Waiting(condition, _) => Some(condition),
             Status::Running | Status::Joined => None,
@@ -110,7 +110,7 @@ impl Rules {
     }
 
     /// How `thread` holds `lock` now.
-    pub(super) fn hold(&mut self, thread: ThreadId, lock: LockId) -> Option<Hold> {
+    pub fn hold(&mut self, thread: ThreadId, lock: LockId) -> Option<Hold> {
         let state = self.locks.get_or_default(lock);
         if state.owner == Some(thread) {
             Some(Hold::Exclusive)
@@ -120,7 +120,7 @@ impl Rules {
     }
 
     /// Lets `op` happen next, or says why it cannot and changes nothing.
-    pub(super) fn step(&mut self, thread: ThreadId, op: Op) -> Result<(), Impossible> {
+    pub fn step(&mut self, thread: ThreadId, op: Op) -> Result<(), Impossible> {
         match (self.threads.get_or_default(thread).status, op) {
             (Status::Joined, _) => return Err("of a thread that was joined"),
             (
