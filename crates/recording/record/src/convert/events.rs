@@ -5,13 +5,13 @@ use std::io;
 
 use reweave_base::{FxHashMap, FxHashSet};
 use reweave_runtime::wire::{Event, Kind, channel, flag};
+use reweave_trace::views::Mode;
 use reweave_trace::{
     AccessOp, BarrierId, BarrierOp, BlockOp, ConditionId, ConditionOp, LockId, LockOp, MemoryOrder,
     ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadOp, VarId,
 };
 
 use super::names::{Things, at_offset, fresh, legal};
-use super::rules::Hold;
 use super::scan::{Ahead, key};
 use super::{Current, Pass};
 use crate::event_log::Stream;
@@ -205,7 +205,7 @@ fn op_of(event: &Event, var: VarId, is_unknown: bool) -> Op {
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     condition: ConditionId,
-    released: Option<(LockId, Hold)>,
+    released: Option<(LockId, Mode)>,
 }
 
 /// What lives at which address.
@@ -450,7 +450,7 @@ impl Pass<'_> {
         }
         let flags = self.objects.locks.at(event.address).and_then(|lock| lock.flags);
         let can_nest = (flags.unwrap_or(flag::RECURSIVE) | event.flags) & flag::RECURSIVE != 0;
-        if !can_nest && self.rules.hold(thread, lock) == Some(Hold::Exclusive) {
+        if !can_nest && self.rules.hold(thread, lock) == Some(Mode::Exclusive) {
             self.refuse("second acquire of a lock that does not nest");
             return Ok(());
         }
@@ -462,8 +462,8 @@ impl Pass<'_> {
         let lock = self.lock(current.event.address);
         let thread = self.thread_id(current.number);
         let op = match self.rules.hold(thread, lock) {
-            Some(Hold::Exclusive) | None => Op::Lock(LockOp::Release, lock),
-            Some(Hold::Shared) => Op::Lock(LockOp::ReleaseShared, lock),
+            Some(Mode::Exclusive) | None => Op::Lock(LockOp::Release, lock),
+            Some(Mode::Shared) => Op::Lock(LockOp::ReleaseShared, lock),
         };
         self.emit(current, op, None)?;
         Ok(())
@@ -478,8 +478,8 @@ impl Pass<'_> {
             let lock = self.lock(address);
             let hold = self.rules.hold(thread, lock);
             let op = match hold {
-                Some(Hold::Exclusive) | None => Op::Lock(LockOp::Release, lock),
-                Some(Hold::Shared) => Op::Lock(LockOp::ReleaseShared, lock),
+                Some(Mode::Exclusive) | None => Op::Lock(LockOp::Release, lock),
+                Some(Mode::Shared) => Op::Lock(LockOp::ReleaseShared, lock),
             };
             if self.emit(current, op, None)? {
                 released = hold.map(|hold| (lock, hold));
@@ -516,7 +516,7 @@ impl Pass<'_> {
         let released = waiting.and_then(|waiting| waiting.released);
         let (lock, hold) = match (released, event.extra) {
             (Some(released), _) => released,
-            (None, Some(address)) => (self.lock(address), Hold::Exclusive),
+            (None, Some(address)) => (self.lock(address), Mode::Exclusive),
             (None, None) => return Ok(()),
         };
         // It holds the lock now. Where it did not release it, it may have had it all along.
@@ -525,8 +525,8 @@ impl Pass<'_> {
             return Ok(());
         }
         let op = match hold {
-            Hold::Exclusive => Op::Lock(LockOp::Acquire, lock),
-            Hold::Shared => Op::Lock(LockOp::AcquireShared, lock),
+            Mode::Exclusive => Op::Lock(LockOp::Acquire, lock),
+            Mode::Shared => Op::Lock(LockOp::AcquireShared, lock),
         };
         self.emit(current, op, None)?;
         Ok(())

@@ -1,4 +1,4 @@
-//! Each mend on the smallest trace that needs it.
+//! Each repair on the smallest trace that needs it.
 
 use expect_test::{Expect, expect};
 
@@ -28,16 +28,16 @@ fn show(trace: &Trace) -> String {
 
 #[track_caller]
 fn check(text: &str, expected: Expect) {
-    assert!(builder(text).finish().is_err(), "there is nothing to mend");
-    expected.assert_eq(&show(&builder(text).finish_mended().unwrap()));
+    assert!(builder(text).finish().is_err(), "there is nothing to repair");
+    expected.assert_eq(&show(&builder(text).finish_repaired().unwrap()));
 }
 
 #[test]
 fn a_well_formed_trace_is_left_alone() {
     let text = "T1 fork T2,T2 w x,T1 join T2,T1 acq m,T1 w x";
-    let mended = builder(text).finish_mended().unwrap();
-    assert_eq!(mended, builder(text).finish().unwrap());
-    assert!(mended.repairs().is_empty());
+    let repaired = builder(text).finish_repaired().unwrap();
+    assert_eq!(repaired, builder(text).finish().unwrap());
+    assert!(repaired.repairs().is_empty());
 }
 
 #[test]
@@ -47,14 +47,14 @@ fn two_spellings_of_a_thread_are_one_thread() {
     let expected = expect![[r#"
         T1|fork(T2) T2|w(x) T1|join(T2)
         took threads `2` and `T2` as one"#]];
-    expected.assert_eq(&show(&builder(text).finish_mended().unwrap()));
+    expected.assert_eq(&show(&builder(text).finish_repaired().unwrap()));
 }
 
 #[test]
 fn spellings_that_do_not_fit_stay_two_threads() {
     for text in ["1 fork T1", "T2 w x,T1 fork 2", "T1 join 2,T2 w x"] {
-        let mended = builder(text).finish_mended().unwrap();
-        assert_eq!(mended.repairs(), [], "{text}");
+        let repaired = builder(text).finish_repaired().unwrap();
+        assert_eq!(repaired.repairs(), [], "{text}");
     }
 }
 
@@ -280,13 +280,13 @@ fn declared_numbers_give_way_to_events() {
         T1|take(s) T1|arrive(b) T1|depart(b)
         forgot the start value of semaphore `s`: more was taken from it
         forgot the party count of barrier `b`: fewer arrived in a round"#]];
-    expected.assert_eq(&show(&builder.finish_mended().unwrap()));
+    expected.assert_eq(&show(&builder.finish_repaired().unwrap()));
 }
 
 #[test]
 fn values_travel_with_their_events() {
     let mut builder = builder("T1 rel m,T1 w x");
     builder.value(7);
-    let trace = builder.finish_mended().unwrap();
+    let trace = builder.finish_repaired().unwrap();
     assert_eq!((trace.len(), trace.value(trace.numbered(1).unwrap())), (1, Some(7)));
 }

@@ -1,4 +1,4 @@
-//! Mending: the least change that makes events well formed.
+//! Repair: the least change that makes events well formed.
 //!
 //! Other people's recorders are sometimes wrong at the edges: a fork is logged after its thread
 //! already ran, a wait gives its lock away unseen, a join that timed out is logged as one that
@@ -11,26 +11,19 @@
 //! What comes out is well formed; whether it is what happened, nobody can know, so every change
 //! is listed and reports say that the trace was repaired.
 
-mod aliases;
-mod output;
-
-pub(crate) use aliases::two_spellings;
-
-use std::collections::VecDeque;
-use std::fmt::{self, Display, Formatter};
-
-use reweave_base::{FxHashMap, Id, IndexVec};
-
 use crate::builder::TraceBuilder;
 use crate::columns::{Columns, Values};
-use crate::discipline::{Monitor, Violation};
+use crate::monitor::{Monitor, Violation};
 use crate::names::Names;
 use crate::op::{
-    BarrierId, BarrierOp, ConditionOp, EventId, LockId, LockOp, Op, SemaphoreId, ThreadId, ThreadOp,
+    BarrierId, BarrierOp, ConditionOp, EventId, LockId, LockOp, Op, OpCode, OpKind, SemaphoreId,
+    ThreadId, ThreadOp,
 };
 use crate::signals;
 use crate::views::Mode;
-use output::{Mended, Outgoing, Output};
+use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec, Interner};
+use std::collections::VecDeque;
+use std::fmt::{self, Display, Formatter};
 
 /// One change that was made to let events happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +47,8 @@ impl Display for Repair {
 /// Changes the events of `builder` until they are well formed, and lists the changes.
 ///
 /// Events that name what does not exist are left as they are, for the check to refuse.
-pub(crate) fn mend(builder: &mut TraceBuilder) -> Vec<Repair> {
-    let mut repairs = aliases::merge(builder);
+pub(crate) fn repair(builder: &mut TraceBuilder) -> Vec<Repair> {
+    let mut repairs = merge_aliases(builder);
     if !in_range(builder) {
         return repairs;
     }
@@ -63,7 +56,7 @@ pub(crate) fn mend(builder: &mut TraceBuilder) -> Vec<Repair> {
         let outcome = Repairer::new(builder).run();
         match outcome {
             Ok((output, changes)) => {
-                let Mended { columns, values, causes, kept } = output.finish();
+                let Repaired { columns, values, causes, kept } = output.finish();
                 (builder.columns, builder.values) = (columns, values);
                 builder.origins = std::mem::take(&mut builder.origins).reordered(&kept);
                 repairs.extend(changes);
@@ -74,7 +67,7 @@ pub(crate) fn mend(builder: &mut TraceBuilder) -> Vec<Repair> {
         }
     }
     // Threads that no longer run may now be other spellings of ones that do.
-    repairs.extend(aliases::merge(builder));
+    repairs.extend(merge_aliases(builder));
     repairs
 }
 
@@ -134,7 +127,7 @@ impl Declaration {
 }
 
 /// A lock that a thread gave away unseen and must take again before it goes on.
-struct Owed {
+struct PendingReacquire {
     lock: LockId,
     mode: Mode,
     /// How often it will still release it.
@@ -145,7 +138,7 @@ struct Repairer<'a> {
     names: &'a Names,
     columns: &'a Columns,
     values: &'a Values,
-    discipline: Monitor<'a>,
+    monitor: Monitor,
     output: Output,
     repairs: Vec<Repair>,
     /// Events still to come, of each thread.
@@ -156,7 +149,7 @@ struct Repairer<'a> {
     hoisted: Vec<(EventId, EventId)>,
     /// Events of threads that wait for their fork.
     postponed: IndexVec<ThreadId, Vec<EventId>>,
-    owed: IndexVec<ThreadId, Vec<Owed>>,
+    pending_reacquires: IndexVec<ThreadId, Vec<PendingReacquire>>,
     /// A lock that was held several times over is taken again once; so many of its releases are
     /// still to be dropped.
     surplus: FxHashMap<(ThreadId, LockId, Mode), u32>,
@@ -173,14 +166,14 @@ impl<'a> Repairer<'a> {
             names: &builder.names,
             columns: &builder.columns,
             values: &builder.values,
-            discipline: Monitor::new(&builder.names, &builder.declared),
+            monitor: Monitor::new(&builder.declared),
             output: Output::default(),
             repairs: Vec::new(),
             remaining,
             late_fork: IndexVec::from_elem(None, threads_count),
             hoisted: Vec::new(),
             postponed: (0..threads_count).map(|_| Vec::new()).collect(),
-            owed: (0..threads_count).map(|_| Vec::new()).collect(),
+            pending_reacquires: (0..threads_count).map(|_| Vec::new()).collect(),
             surplus: FxHashMap::default(),
         };
         repairer.find_late_forks();
@@ -305,11 +298,11 @@ impl<'a> Repairer<'a> {
         }
         loop {
             let next = self.output.next();
-            let Err((_, breach)) = self.discipline.step(next, event.thread, event.op) else {
+            let Err(violation) = self.monitor.step(next, event.thread, event.op) else {
                 self.emit(id);
                 return Ok(());
             };
-            match breach {
+            match violation {
                 Violation::Held { lock, holder } => self.give_away(id, lock, holder),
                 Violation::StillInside(barrier) => {
                     if !self.insert(id, event.thread, Op::Barrier(BarrierOp::Depart, barrier)) {
@@ -355,7 +348,7 @@ impl Repairer<'_> {
 
     /// Adds an event that was not there before `id`; false if it cannot happen.
     fn insert(&mut self, id: EventId, thread: ThreadId, op: Op) -> bool {
-        if self.discipline.step(self.output.next(), thread, op).is_err() {
+        if self.monitor.step(self.output.next(), thread, op).is_err() {
             return false;
         }
         self.output.push(self.made_up(id, thread, op));
@@ -378,7 +371,7 @@ impl Repairer<'_> {
     /// Lets a thread that waits, and goes on with `id` as if it did not, time out.
     fn stop_waiting(&mut self, id: EventId) {
         let event = self.columns.event(id);
-        if let Some(condition) = self.discipline.waits_on(event.thread)
+        if let Some(condition) = self.monitor.waits_on(event.thread)
             && !matches!(event.op, Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _))
         {
             let woke =
@@ -390,7 +383,7 @@ impl Repairer<'_> {
     /// `holder` gave `lock` away unseen, as a wait does: it is said to have released it after
     /// whatever it did last, and must take it again before it goes on.
     fn give_away(&mut self, id: EventId, lock: LockId, holder: ThreadId) {
-        let (mode, depth) = self.discipline.give_away(lock, holder);
+        let (mode, depth) = self.monitor.force_release(lock, holder);
         let (_, release) = lock_ops(lock, mode);
         for _ in 0..depth {
             self.output.push_after_last(self.made_up(id, holder, release));
@@ -400,7 +393,7 @@ impl Repairer<'_> {
         let release = self.names.spell(release);
         let text = format!("put `{thread}|{release}` where that thread last did something");
         self.note(id, &text);
-        self.owed[holder].push(Owed { lock, mode, depth });
+        self.pending_reacquires[holder].push(PendingReacquire { lock, mode, depth });
     }
 
     /// Takes the locks again that the thread of `id` gave away unseen, before it goes on.
@@ -409,27 +402,28 @@ impl Repairer<'_> {
     /// another thread has the lock by now it is not taken again, and its release is dropped.
     fn take_back(&mut self, id: EventId) {
         let event = self.columns.event(id);
-        if self.discipline.waits_on(event.thread).is_some() {
+        if self.monitor.waits_on(event.thread).is_some() {
             // It wakes with `id`, and takes its locks after that.
             return;
         }
         let acquires = matches!(event.op, Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _));
         if acquires && self.output.has_just_woken(event.thread) {
-            // The acquire that ends the wait comes first, or it is what is owed.
-            let owes = |owed: &Owed| lock_ops(owed.lock, owed.mode).0 == event.op;
-            if !self.owed[event.thread].iter().any(owes) {
+            // The acquire that ends the wait comes first, or it is the one that is pending.
+            let is_this =
+                |pending: &PendingReacquire| lock_ops(pending.lock, pending.mode).0 == event.op;
+            if !self.pending_reacquires[event.thread].iter().any(is_this) {
                 return;
             }
         }
-        for owed in std::mem::take(&mut self.owed[event.thread]) {
-            let (acquire, release) = lock_ops(owed.lock, owed.mode);
-            if owed.depth == 1 && event.op == release {
+        for pending in std::mem::take(&mut self.pending_reacquires[event.thread]) {
+            let (acquire, release) = lock_ops(pending.lock, pending.mode);
+            if pending.depth == 1 && event.op == release {
                 continue;
             }
             // A release was lost, not a taking again, if the thread acquires the lock itself.
             let taken = event.op == acquire || self.insert(id, event.thread, acquire);
-            if taken && owed.depth > 1 {
-                self.surplus.insert((event.thread, owed.lock, owed.mode), owed.depth - 1);
+            if taken && pending.depth > 1 {
+                self.surplus.insert((event.thread, pending.lock, pending.mode), pending.depth - 1);
             }
         }
     }
@@ -443,7 +437,7 @@ impl Repairer<'_> {
             Op::Lock(LockOp::ReleaseShared, lock) => (lock, Mode::Shared),
             _ => return false,
         };
-        if self.discipline.depth(lock, event.thread, mode) != 1 {
+        if self.monitor.depth(lock, event.thread, mode) != 1 {
             return false;
         }
         let Some(left) = self.surplus.get_mut(&(event.thread, lock, mode)) else { return false };
@@ -463,6 +457,217 @@ const fn lock_ops(lock: LockId, mode: Mode) -> (Op, Op) {
             (Op::Lock(LockOp::AcquireShared, lock), Op::Lock(LockOp::ReleaseShared, lock))
         }
     }
+}
+
+// What comes out of repair: events in order, some of them put in later at an earlier place.
+
+/// An event on its way out.
+#[derive(Clone, Copy)]
+struct Outgoing {
+    thread: ThreadId,
+    code: OpCode,
+    operand: u32,
+    site: u32,
+    value: Option<i64>,
+    /// The event that it was, or for whose sake it was put in.
+    cause: EventId,
+    /// Whether it is that event.
+    is_kept: bool,
+}
+
+/// Events after repair.
+struct Repaired {
+    columns: Columns,
+    values: Values,
+    /// The event that each was, or for whose sake it was put in.
+    causes: IndexVec<EventId, EventId>,
+    /// The event that each was; none if it was put in.
+    kept: IndexVec<EventId, Option<EventId>>,
+}
+
+/// The events so far.
+#[derive(Default)]
+struct Output {
+    events: Vec<Outgoing>,
+    /// Events that come before the one at that place.
+    earlier: Vec<(usize, Outgoing)>,
+    /// The last event of each thread, and the one before it.
+    last: IndexVec<ThreadId, [Option<usize>; 2]>,
+}
+
+impl Output {
+    /// The id that the next event has as things stand.
+    fn next(&self) -> EventId {
+        EventId::from_index(self.events.len())
+    }
+
+    /// The event that the one at `id` was, or for whose sake it was put in.
+    fn cause(&self, id: EventId) -> EventId {
+        self.events[id.index()].cause
+    }
+
+    /// Adds `event` at the end.
+    fn push(&mut self, event: Outgoing) {
+        let [last, _] = *self.last.get_or_default(event.thread);
+        self.last[event.thread] = [Some(self.events.len()), last];
+        self.events.push(event);
+    }
+
+    /// Whether the last event of `thread` ended a wait.
+    fn has_just_woken(&self, thread: ThreadId) -> bool {
+        let last = self.last.get(thread).and_then(|&[last, _]| last);
+        let kind = last.map(|last| self.events[last].code.kind());
+        matches!(kind, Some(OpKind::Wake | OpKind::Timeout))
+    }
+
+    /// Puts `event` right after the last event of its thread, which has one. If that is a wait, it
+    /// goes before the wait and the release that begins it: after it the thread does nothing until
+    /// it wakes.
+    fn push_after_last(&mut self, event: Outgoing) {
+        let [last, before] = *self.last.get_or_default(event.thread);
+        let last = last.expect("whoever holds a lock took it");
+        let kind = |at: usize| self.events[at].code.kind();
+        let begins = |&at: &usize| matches!(kind(at), OpKind::Release | OpKind::ReleaseShared);
+        let place = match kind(last) {
+            OpKind::Wait => before.filter(begins).unwrap_or(last),
+            _ => last + 1,
+        };
+        self.earlier.push((place, event));
+    }
+
+    /// All events in their order, and where each came from.
+    fn finish(mut self) -> Repaired {
+        self.earlier.sort_by_key(|&(place, _)| place);
+        let mut earlier = self.earlier.into_iter().peekable();
+        let (mut columns, mut values) = (Columns::default(), Values::default());
+        let (mut causes, mut kept) = (IndexVec::new(), IndexVec::new());
+        let mut emit = |event: Outgoing| {
+            causes.push(event.cause);
+            kept.push(event.is_kept.then_some(event.cause));
+            let id = EventId::from_index(columns.len());
+            let thread = event.thread.index() as u32;
+            columns.push(thread, event.code, event.operand, event.site);
+            if let Some(value) = event.value {
+                values.set(id, value);
+            }
+        };
+        for (place, event) in self.events.into_iter().enumerate() {
+            while let Some((_, put_in)) = earlier.next_if(|&(before, _)| before <= place) {
+                emit(put_in);
+            }
+            emit(event);
+        }
+        for (_, put_in) in earlier {
+            emit(put_in);
+        }
+        Repaired { columns, values, causes, kept }
+    }
+}
+
+// Threads known by two spellings: `fork(2)` starts what then runs as `T2`.
+
+/// Takes each pair of spellings of which one is only forked or joined, and the other only runs
+/// in between, as one thread: the one that runs.
+fn merge_aliases(builder: &mut TraceBuilder) -> Vec<Repair> {
+    let pairs = two_spellings(&builder.names, &builder.columns);
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let old = std::mem::take(&mut builder.names.threads);
+    let mut target: IndexVec<ThreadId, ThreadId> = old.entries().map(|(id, _)| id).collect();
+    for &(named, runs) in &pairs {
+        target[named] = runs;
+    }
+    let mut threads = Interner::new();
+    let renumbered: IndexVec<ThreadId, ThreadId> =
+        target.iter().map(|&id| threads.intern(old.name(id))).collect();
+    let columns = &mut builder.columns;
+    for index in 0..columns.len() {
+        let renumber = |index: &mut u32| {
+            if let Some(id) = renumbered.get(ThreadId::from_index(*index as usize)) {
+                *index = id.index() as u32;
+            }
+        };
+        if matches!(columns.codes[index].kind(), OpKind::Fork | OpKind::Join) {
+            renumber(&mut columns.operands[index]);
+        }
+        renumber(&mut columns.threads[index]);
+    }
+    builder.names.threads = threads;
+    let text = |&(named, runs): &(ThreadId, ThreadId)| {
+        format!("took threads `{}` and `{}` as one", old.name(named), old.name(runs))
+    };
+    pairs.iter().map(|pair| Repair { event: None, change: text(pair) }).collect()
+}
+
+/// When a thread is spoken of, and when it runs; positions of events.
+#[derive(Clone, Copy, Default)]
+struct Spans {
+    runs: Option<(usize, usize)>,
+    /// Whether its last event is a wait, so that it never ends.
+    waits: bool,
+    fork: Option<usize>,
+    joins: Option<(usize, usize)>,
+}
+
+/// Pairs of a thread that is forked or joined and never runs, and one that runs and is neither,
+/// whose names differ by a leading `T`, and that fit: the fork before the run, the joins after.
+pub(crate) fn two_spellings(names: &Names, columns: &Columns) -> Vec<(ThreadId, ThreadId)> {
+    let threads = &names.threads;
+    let other_spelling = |name: &str| match name.strip_prefix('T') {
+        Some(rest) if !rest.is_empty() => threads.get(rest),
+        _ => threads.get(&format!("T{name}")),
+    };
+    let pairs: Vec<(ThreadId, ThreadId)> = threads
+        .entries()
+        .filter_map(|(id, name)| other_spelling(name).map(|other| (id, other)))
+        .collect();
+    if pairs.is_empty() {
+        return pairs;
+    }
+    let spans = spans(threads.len(), columns);
+    let fits = |&(named, runs): &(ThreadId, ThreadId)| {
+        let (named, runs) = (spans[named], spans[runs]);
+        let Some((first, last)) = runs.runs else { return false };
+        named.runs.is_none()
+            && (named.fork.is_some() || named.joins.is_some())
+            && runs.fork.is_none()
+            && runs.joins.is_none()
+            && named.fork.is_none_or(|fork| fork < first)
+            && named.joins.is_none_or(|(join, _)| join > last && !runs.waits)
+    };
+    let mut pairs: Vec<(ThreadId, ThreadId)> = pairs.into_iter().filter(fits).collect();
+    // Of several spellings of one thread only the first is taken: it cannot be forked twice.
+    let mut taken = FxHashSet::default();
+    pairs.retain(|&(_, runs)| taken.insert(runs));
+    pairs
+}
+
+fn spans(threads_count: usize, columns: &Columns) -> IndexVec<ThreadId, Spans> {
+    let mut spans = IndexVec::from_elem(Spans::default(), threads_count);
+    let widen = |span: &mut Option<(usize, usize)>, at: usize| {
+        *span = Some((span.map_or(at, |(first, _)| first), at));
+    };
+    for index in 0..columns.len() {
+        let thread = columns.threads[index] as usize;
+        let operand = columns.operands[index] as usize;
+        if thread >= threads_count {
+            continue;
+        }
+        let own = &mut spans[ThreadId::from_index(thread)];
+        widen(&mut own.runs, index);
+        own.waits = columns.codes[index].kind() == OpKind::Wait;
+        if operand >= threads_count {
+            continue;
+        }
+        let spoken_of = &mut spans[ThreadId::from_index(operand)];
+        match columns.codes[index].kind() {
+            OpKind::Fork => _ = spoken_of.fork.get_or_insert(index),
+            OpKind::Join => widen(&mut spoken_of.joins, index),
+            _ => {}
+        }
+    }
+    spans
 }
 
 #[cfg(test)]

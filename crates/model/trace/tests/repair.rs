@@ -41,10 +41,10 @@ proptest! {
     fn whatever_comes_is_mended_and_stays_so(
         events in prop::collection::vec(any::<Event>(), 0..40),
     ) {
-        let mended = build(&events).finish_mended().expect("all names exist");
+        let mended = build(&events).finish_repaired().expect("all names exist");
         let observed: Vec<_> = mended.events().map(|(id, _)| id).collect();
         prop_assert!(certify_order(&mended, &observed).is_ok());
-        let again = rebuilt(&mended).finish_mended().expect("all names exist");
+        let again = rebuilt(&mended).finish_repaired().expect("all names exist");
         prop_assert_eq!(again.repairs(), []);
         prop_assert_eq!(again.columns(), mended.columns());
     }
@@ -55,7 +55,7 @@ proptest! {
     ) {
         let Ok(trace) = build(&events).finish() else { return Ok(()) };
         if trace.two_spellings().is_empty() {
-            let mended = build(&events).finish_mended().expect("all names exist");
+            let mended = build(&events).finish_repaired().expect("all names exist");
             prop_assert_eq!(mended.repairs(), []);
             prop_assert_eq!(mended.columns(), trace.columns());
         }
