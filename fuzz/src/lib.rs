@@ -6,7 +6,7 @@ mod recorded;
 mod robust;
 
 pub use recorded::{
-    check_conversion, check_expansion, check_maps, check_object, check_plan, check_spool,
+    check_conversion, check_decoding, check_event_log, check_maps, check_object, check_plan,
     check_symbol,
 };
 pub use robust::{check_bytes, check_trace};

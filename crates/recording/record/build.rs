@@ -1,9 +1,10 @@
 //! Builds the runtime from its sources, so that it travels inside the command.
 //!
-//! There are three products, each made by one call of the compiler that builds this crate: a shared
-//! library, an object for dynamic executables that bring their own runtime, and an object for
-//! static executables, where functions of the C library are wrapped by the linker. Optimisation
-//! spans the core library too, which leaves objects that need the C library and nothing else.
+//! There are three products: a shared library, an object for dynamic executables that bring their
+//! own runtime, and an object for static executables, where the linker wraps functions of the C
+//! library. The first two hold the same code and come from one call of the compiler that builds this
+//! crate; the third comes from another, at the same time. Optimisation spans the core library too,
+//! which leaves objects that need the C library and nothing else.
 //!
 //! Where recording does not work (anything but Linux on x86-64 with the GNU C library) the products
 //! are empty, and the commands say so.
@@ -12,11 +13,13 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 const SHARED: &str = "libreweave_rt.so";
 const OBJECT: &str = "reweave_rt.o";
 const STATIC_OBJECT: &str = "reweave_rt_static.o";
+/// What the compiler calls the archive that it makes beside each object.
+const ARCHIVE: &str = "libreweave_rt.a";
 const WRAPPED: &str = "wrapped.txt";
 const HEADER: &str = "reweave.h";
 
@@ -28,9 +31,15 @@ fn main() {
     copy(&sources.join("src").join(WRAPPED), &out.join(WRAPPED));
     copy(&sources.join("include").join(HEADER), &out.join(HEADER));
     if can_record() {
-        build_shared(&sources, &out);
-        build_object(&sources, &out, OBJECT, false);
-        build_object(&sources, &out, STATIC_OBJECT, true);
+        let dynamic = start(dynamic_products(&sources, &out));
+        let complete = start(static_product(&sources, &out));
+        finish(dynamic, OBJECT);
+        finish(complete, STATIC_OBJECT);
+        for part in ["dynamic", "static"] {
+            _ = fs::remove_file(out.join(part).join(ARCHIVE));
+        }
+        fs::rename(out.join("dynamic").join(SHARED), out.join(SHARED))
+            .expect("the compiler wrote the shared library");
     } else {
         for name in [SHARED, OBJECT, STATIC_OBJECT] {
             fs::write(out.join(name), []).expect("the output folder can be written to");
@@ -69,11 +78,13 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The compiler with what all products share.
-fn compiler(sources: &Path) -> Command {
+/// The compiler with what all products share. It works in the folder `part` of its own, since it
+/// leaves files beside its products for a moment that another call must not find.
+fn compiler(sources: &Path, out: &Path, part: &str, object: &str) -> Command {
+    let folder = out.join(part);
+    fs::create_dir_all(&folder).expect("the output folder can be written to");
     let mut command = Command::new(variable("RUSTC"));
-    // Parts are left in the current folder for a moment; another build must not find them there.
-    command.current_dir(variable("OUT_DIR"));
+    command.current_dir(&folder);
     command.arg(sources.join("src/lib.rs"));
     command.args(["--edition", "2024", "--crate-name", "reweave_rt", "--cfg", "reweave_export"]);
     command.args(["--check-cfg", "cfg(reweave_export,reweave_static,test)"]);
@@ -87,41 +98,39 @@ fn compiler(sources: &Path) -> Command {
         option.push(linker);
         command.arg(option);
     }
+    // The archive is not used, but only where there is one does optimisation reach the core library.
+    command.args(["--crate-type", "staticlib"]);
+    let mut emit = OsString::from("--emit=link,obj=");
+    emit.push(out.join(object));
+    command.arg(emit).arg("--out-dir").arg(folder);
     command
 }
 
-fn build_shared(sources: &Path, out: &Path) {
-    let mut command = compiler(sources);
+fn dynamic_products(sources: &Path, out: &Path) -> Command {
+    let mut command = compiler(sources, out, "dynamic", OBJECT);
     command.args(["--crate-type", "cdylib", "-Cstrip=debuginfo"]);
     command.arg(format!("-Clink-arg=-Wl,-soname,{SHARED}"));
     // Named, so that the references carry the versions of the C library's symbols.
     command.arg("-Clink-arg=-lc");
-    command.arg("-o").arg(out.join(SHARED));
-    run(command, SHARED);
+    command
 }
 
-fn build_object(sources: &Path, out: &Path, name: &str, is_static: bool) {
-    let mut command = compiler(sources);
-    command.args(["--crate-type", "staticlib"]);
-    if is_static {
-        command.args(["--cfg", "reweave_static"]);
-    }
-    // The archive is not used, but only where there is one does optimisation reach the core library.
-    let archive = out.join(name).with_extension("a");
-    let mut emit = OsString::from("--emit=link=");
-    emit.push(&archive);
-    emit.push(",obj=");
-    emit.push(out.join(name));
-    command.arg(emit);
-    run(command, name);
-    _ = fs::remove_file(archive);
+fn static_product(sources: &Path, out: &Path) -> Command {
+    let mut command = compiler(sources, out, "static", STATIC_OBJECT);
+    command.args(["--cfg", "reweave_static"]);
+    command
 }
 
-fn run(mut command: Command, product: &str) {
-    let output = match command.output() {
-        Ok(output) => output,
+fn start(mut command: Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    match command.spawn() {
+        Ok(child) => child,
         Err(error) => panic!("cannot run {}: {error}", command.get_program().display()),
-    };
+    }
+}
+
+fn finish(child: Child, product: &str) {
+    let output = child.wait_with_output().expect("the compiler was started");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the runtime ({product}) does not build:\n{said}");
     for line in said.lines().filter(|line| line.starts_with("warning: ")) {

@@ -240,7 +240,7 @@ fn read_text(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Reading
 }
 
 fn finish(builder: TraceBuilder, repair: bool) -> Result<Trace, IllFormed> {
-    if repair { builder.finish_mended() } else { builder.finish() }
+    if repair { builder.finish_repaired() } else { builder.finish() }
 }
 
 /// Writes `trace` to the file at `path`; `-` is standard output.

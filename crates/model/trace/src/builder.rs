@@ -4,9 +4,8 @@
 use reweave_base::Id;
 
 use crate::columns::{Columns, Event, Values};
-use crate::discipline::{IllFormed, Monitor, Violation};
 use crate::flow::Flow;
-use crate::mend::{self, Repair};
+use crate::monitor::{self, Checked, IllFormed, Violation};
 use crate::names::Names;
 use crate::op::{
     BarrierId, BlockId, ConditionId, EventId, LocalId, LockId, ObjectId, Op, OpCode, SemaphoreId,
@@ -14,6 +13,7 @@ use crate::op::{
 };
 use crate::origins::{Origin, Origins};
 use crate::program::Program;
+use crate::repair::{self, Repair};
 use crate::signals;
 use crate::trace::{Declared, Trace};
 use crate::views::Views;
@@ -231,7 +231,8 @@ impl TraceBuilder {
     /// # Errors
     /// If the events cannot have happened as they stand: the first that cannot, and why.
     pub fn finish(self) -> Result<Trace, IllFormed> {
-        self.check().map_err(|(event, breach)| breach.explain(event, &self.names, |id| id))?;
+        self.check()
+            .map_err(|(event, violation)| violation.explain(event, &self.names, |id| id))?;
         Ok(self.into_trace())
     }
 
@@ -240,15 +241,16 @@ impl TraceBuilder {
     /// program layers, which speak of the events as they were.
     ///
     /// # Errors
-    /// If an event names what does not exist, or there are too many events: nothing to mend.
-    pub fn finish_mended(mut self) -> Result<Trace, IllFormed> {
-        let repairs = mend::mend(&mut self);
+    /// If an event names what does not exist, or there are too many events: nothing to repair.
+    pub fn finish_repaired(mut self) -> Result<Trace, IllFormed> {
+        let repairs = repair::repair(&mut self);
         if !repairs.is_empty() {
             // They speak of events and threads by numbers that may have changed.
             self.flow = None;
             self.program = None;
         }
-        self.check().map_err(|(event, breach)| breach.explain(event, &self.names, |id| id))?;
+        self.check()
+            .map_err(|(event, violation)| violation.explain(event, &self.names, |id| id))?;
         self.repairs.extend(repairs);
         Ok(self.into_trace())
     }
@@ -257,16 +259,15 @@ impl TraceBuilder {
         if self.columns.len() > EventId::COUNT_MAX {
             return Err((EventId::from_index(EventId::COUNT_MAX - 1), Violation::TooManyEvents));
         }
-        let mut discipline = Monitor::new(&self.names, &self.declared);
-        let breach = discipline.check_all(&self.columns).err();
         // Nothing is known of the events from the one on that was refused.
-        let passed = discipline.passed_count();
-        let matching = signals::match_waits(discipline.condition_events(), &self.columns, passed);
+        let Checked { violation, passed_count, condition_events } =
+            monitor::check(&self.columns, &self.names, &self.declared);
+        let matching = signals::match_waits(&condition_events, &self.columns, passed_count);
         let unexplained = matching.unexplained.first();
         let wake =
             unexplained.map(|&(event, condition)| (event, Violation::NotNotified(condition)));
         // Both passes name the first event that they refuse; the earlier of the two is the first.
-        if let Some(first) = breach.into_iter().chain(wake).min_by_key(|&(event, _)| event) {
+        if let Some(first) = violation.into_iter().chain(wake).min_by_key(|&(event, _)| event) {
             return Err(first);
         }
         self.assert_layers_fit();

@@ -35,13 +35,13 @@
 mod builder;
 mod certify;
 mod columns;
-mod discipline;
 mod flow;
-mod mend;
+mod monitor;
 mod names;
 mod origins;
 mod place;
 mod program;
+mod repair;
 mod signals;
 mod trace;
 pub mod views;
@@ -51,13 +51,13 @@ use reweave_op as op;
 pub use builder::TraceBuilder;
 pub use certify::{certify, certify_order};
 pub use columns::{Columns, Event, Values};
-pub use discipline::IllFormed;
 pub use flow::{Extent, Flow, Instance, InstanceId, StaticBlock, StaticBlockId, Step};
-pub use mend::Repair;
+pub use monitor::{IllFormed, Monitor, Violation};
 pub use names::{FRAME_SEPARATOR, Names, Spelled};
 pub use origins::{Code, CodeId, Module, ModuleId, Origin, Origins};
 pub use place::{Calls, Frame, Place};
 pub use program::{Binary, Expr, ExprId, PointId, Program, Transition, TransitionId, Unary};
+pub use repair::Repair;
 pub use reweave_checker::{After, Certificate, Checker, Goal, Refusal, Reordering, Rule};
 pub use reweave_op::{
     AccessOp, BarrierId, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, EventId, LocalId,

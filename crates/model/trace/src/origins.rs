@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn mending_keeps_origins_with_their_events_and_gives_none_to_what_it_puts_in() {
+    fn repair_keeps_origins_with_their_events_and_gives_none_to_what_it_puts_in() {
         let (mut builder, code) = builder();
         let [first, second] = ["T1", "T2"].map(|name| builder.thread(name));
         let (lock, other) = (builder.lock("m"), builder.lock("n"));
@@ -233,7 +233,7 @@ mod tests {
             builder.origin(Origin { code, occurrence });
         }
         check(
-            &builder.finish_mended().unwrap(),
+            &builder.finish_repaired().unwrap(),
             &expect![[r#"
                 T1|acq(m) 1
                 T1|rel(m) -

@@ -4,11 +4,11 @@ use reweave_base::{Id, IndexVec};
 
 use crate::columns::{Columns, Event, Values};
 use crate::flow::Flow;
-use crate::mend::{self, Repair};
 use crate::names::Names;
 use crate::op::{BarrierId, EventId, SemaphoreId, ThreadId};
 use crate::origins::Origins;
 use crate::program::Program;
+use crate::repair::{self, Repair};
 use crate::views::Views;
 
 /// One run of a concurrent program: its events in observed order, and what they speak of.
@@ -143,7 +143,7 @@ impl Trace {
     /// joined and never runs, and `T2`, which runs in between. Mending takes them as one.
     #[must_use]
     pub fn two_spellings(&self) -> Vec<(ThreadId, ThreadId)> {
-        mend::two_spellings(&self.names, &self.columns)
+        repair::two_spellings(&self.names, &self.columns)
     }
 
     /// The event as text formats spell it without its location, such as `T1|w(x)`.

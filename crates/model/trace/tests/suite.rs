@@ -5,6 +5,6 @@ mod certify_goals;
 mod certify_rules;
 mod certify_whole;
 mod litmus;
-mod mend;
+mod repair;
 mod views;
 mod wellformed;

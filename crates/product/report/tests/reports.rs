@@ -298,7 +298,7 @@ fn a_repaired_trace_is_said_to_be_one() {
     let mut builder = TraceBuilder::new();
     let (thread, lock, site) = (builder.thread("T1"), builder.lock("m"), builder.site("a.c:1"));
     builder.push(thread, Op::Lock(LockOp::Release, lock), site);
-    let trace = builder.finish_mended().unwrap();
+    let trace = builder.finish_repaired().unwrap();
     let outcome = Outcome::default();
     let examined = Examined::new("run.std", &trace, &outcome);
     let json: serde_json::Value =

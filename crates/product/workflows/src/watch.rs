@@ -31,7 +31,7 @@ use std::thread::{self, JoinHandle};
 use reweave_analysis::Modality;
 use reweave_base::Id as _;
 use reweave_order::poset::ChainId;
-use reweave_record::collect::{announced, map_file};
+use reweave_record::collect::{announced_process, map_file};
 use reweave_record::live::{Follower, Step, Subject};
 use reweave_record::wire::{Event, Kind};
 use reweave_states::online::least::{Least, Opaque, opaque};
@@ -115,7 +115,7 @@ impl Watching {
         if self.is_over.load(Ordering::Relaxed) {
             return;
         }
-        if let Some(place) = announced(event) {
+        if let Some(place) = announced_process(event) {
             self.flush();
             self.announcement = *event;
             self.send(Item::Process { place, pid: event.extra.unwrap_or(0) });

@@ -2,7 +2,7 @@
 //!
 //! A program that was built with `reweave cc` brings it. One that was built with `-fsanitize=thread`
 //! and finds the sanitizer's own library when it is loaded is given ours under that name. Any other
-//! is told to load ours first: its accesses to memory are not seen then, its locks and threads are.
+//! is reported to load ours first: its accesses to memory are not seen then, its locks and threads are.
 //! So is a script, or whatever else starts the program in the end: each of these ways does no harm
 //! where another one applies.
 
@@ -15,7 +15,7 @@ use std::process::Command;
 use object::read::elf::{Dyn as _, ElfFile64, FileHeader as _};
 use object::{Endianness, Object as _, ObjectSymbol as _, elf};
 
-use crate::unpack::Runtime;
+use crate::install::Runtime;
 
 /// How the runtime gets into a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

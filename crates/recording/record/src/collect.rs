@@ -1,13 +1,13 @@
 //! Draining the rings of recorded processes while they run.
 //!
 //! The collector owns the directory in which processes announce themselves. It looks for new ones,
-//! reads what they wrote, puts the events of free-running threads in an order that synchronisation
-//! allows, and appends them to a spool, one for each process. What a process wrote is in memory
+//! reads what they wrote, puts the events of free-running threads in an order that synchronization
+//! allows, and appends them to a event log, one for each process. What a process wrote is in memory
 //! that outlives it, so it is read to the last event however the process ended. That memory also
-//! outlives a collector that is killed: the next one gives it back. A collector keeps its settings
+//! outlives a collector that is killed: the next one releases it. A collector keeps its settings
 //! locked as long as it lives, so which are left behind is certain.
 //!
-//! Free-running threads number their events of synchronisation. An event without a number can be
+//! Free-running threads number their events of synchronization. An event without a number can be
 //! taken at once: it belongs after its thread's last numbered one, and that is all that is known. A
 //! numbered event waits until all smaller numbers were taken. Numbers that a dying process gave out
 //! and never wrote are passed over at the end.
@@ -20,12 +20,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use reweave_base::FxHashSet;
-use reweave_runtime::link::{Reader, Session};
+use reweave_runtime::session::{Reader, Session};
 use reweave_runtime::shared::{Mode, SETTINGS_WORDS, Settings};
 use reweave_runtime::wire::{Event, Kind};
 use tempfile::TempDir;
 
-use crate::spool;
+use crate::event_log;
 
 /// Events that are taken from a ring before the next is looked at.
 const BATCH_EVENTS: u32 = 16_384;
@@ -41,11 +41,11 @@ const SETTINGS: &str = "settings";
 
 /// Sees every event as it is drained, with the number of its thread; runs as they are written.
 /// Before the events of another process than the last, it sees an [announcement](announced).
-pub type Tap<'a> = dyn FnMut(u32, &Event) + 'a;
+pub type Observer<'a> = dyn FnMut(u32, &Event) + 'a;
 
 /// The process whose events come next, by its place among all, if `event` says so.
 #[must_use]
-pub fn announced(event: &Event) -> Option<usize> {
+pub fn announced_process(event: &Event) -> Option<usize> {
     (event.kind == Kind::Switch).then_some(event.address as usize)
 }
 
@@ -72,7 +72,7 @@ pub struct Recording {
     /// How many threads could not be recorded; with them, what the others did is not understood.
     pub unrecorded: u32,
     /// Where its events are kept.
-    pub spool: PathBuf,
+    pub event_log: PathBuf,
     /// Its memory map, each time that it changed.
     pub maps: Vec<String>,
     /// Whether words were found that are no event.
@@ -89,7 +89,7 @@ pub struct Collector {
     directory: TempDir,
     /// The settings, locked.
     _settings: File,
-    spools: PathBuf,
+    logs: PathBuf,
     seen: FxHashSet<PathBuf>,
     /// When it was last looked for processes.
     looked: Instant,
@@ -100,12 +100,12 @@ pub struct Collector {
     will_be_full: bool,
     is_stopped: bool,
     /// The process that was announced last.
-    announced: Option<usize>,
+    announced_process: Option<usize>,
 }
 
 struct Process {
     session: Session,
-    /// The path of its files, without what tells them apart.
+    /// The path of its files, without what distinguishes them.
     prefix: PathBuf,
     mode: Mode,
     rings: Vec<Option<Reader>>,
@@ -116,13 +116,13 @@ struct Process {
     /// The next number, in `free` recordings.
     number: u64,
     output: Output,
-    spool: PathBuf,
+    event_log: PathBuf,
     events: u64,
 }
 
 /// Where the events of a process go.
 struct Output {
-    writer: spool::Writer<BufWriter<File>>,
+    writer: event_log::Writer<BufWriter<File>>,
     has_accesses: bool,
 }
 
@@ -134,7 +134,7 @@ impl Output {
         thread: u32,
         mut event: Event,
         room: u64,
-        tap: &mut Tap<'_>,
+        observer: &mut Observer<'_>,
     ) -> io::Result<u64> {
         let mut count = 1;
         if event.kind == Kind::Run {
@@ -142,7 +142,7 @@ impl Output {
             count = event.address;
         }
         self.has_accesses |= event.kind.is_plain();
-        tap(thread, &event);
+        observer(thread, &event);
         self.writer.push(thread, &event)?;
         Ok(count)
     }
@@ -150,14 +150,14 @@ impl Output {
 
 impl Collector {
     /// A directory for processes to announce themselves in, with `settings` for them and, where
-    /// there is one, the words of a plan; spools go to the directory `spools`.
+    /// there is one, the words of a plan; event logs go to the directory `event logs`.
     ///
     /// # Errors
     /// If the directory or its files cannot be made.
     pub fn new(
         settings: &Settings,
         plan: Option<&[u64]>,
-        spools: &Path,
+        logs: &Path,
         limit: u64,
     ) -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
@@ -182,7 +182,7 @@ impl Collector {
         Ok(Self {
             directory,
             _settings: locked,
-            spools: spools.to_path_buf(),
+            logs: logs.to_path_buf(),
             seen: FxHashSet::default(),
             looked: Instant::now(),
             processes: Vec::new(),
@@ -190,11 +190,11 @@ impl Collector {
             drained: 0,
             will_be_full: false,
             is_stopped: false,
-            announced: None,
+            announced_process: None,
         })
     }
 
-    /// The directory, which the program is told by an environment variable.
+    /// The directory, which the program is reported by an environment variable.
     #[must_use]
     pub fn directory(&self) -> &Path {
         self.directory.path()
@@ -215,8 +215,8 @@ impl Collector {
     /// Looks for new processes and reads what all have written; says how many events that were.
     ///
     /// # Errors
-    /// If a spool cannot be written.
-    pub fn poll(&mut self, tap: &mut Tap<'_>) -> io::Result<u64> {
+    /// If a event log cannot be written.
+    pub fn poll(&mut self, observer: &mut Observer<'_>) -> io::Result<u64> {
         if self.processes.is_empty() || self.looked.elapsed() >= LOOK_EVERY {
             self.look_for_processes()?;
             self.looked = Instant::now();
@@ -224,8 +224,8 @@ impl Collector {
         let before = self.drained;
         for (place, process) in self.processes.iter_mut().enumerate() {
             let room = self.limit.saturating_sub(self.drained);
-            process.announce(place, &mut self.announced, tap);
-            self.drained += process.drain(room, false, tap)?;
+            process.announce(place, &mut self.announced_process, observer);
+            self.drained += process.drain(room, false, observer)?;
         }
         let unwritten: u64 = self.processes.iter().map(Process::unwritten).sum();
         self.will_be_full = self.drained + unwritten >= self.limit;
@@ -276,25 +276,25 @@ impl Collector {
         outcomes.next()
     }
 
-    /// Reads the rest, once the program has ended, and closes the spools; says also how many
+    /// Reads the rest, once the program has ended, and closes the event logs; says also how many
     /// processes wanted to be recorded and had no room for it.
     ///
     /// # Errors
-    /// If a spool cannot be written.
-    pub fn finish(mut self, tap: &mut Tap<'_>) -> io::Result<(Vec<Recording>, u32)> {
+    /// If a event log cannot be written.
+    pub fn finish(mut self, observer: &mut Observer<'_>) -> io::Result<(Vec<Recording>, u32)> {
         self.look_for_processes()?;
         let unopened = self.unopened()?;
         let mut recordings = Vec::new();
         for (place, mut process) in self.processes.into_iter().enumerate() {
-            process.announce(place, &mut self.announced, tap);
+            process.announce(place, &mut self.announced_process, observer);
             while self.drained < self.limit {
-                let count = process.drain(self.limit - self.drained, true, tap)?;
+                let count = process.drain(self.limit - self.drained, true, observer)?;
                 self.drained += count;
                 if count == 0 {
                     break;
                 }
             }
-            self.drained += process.drain_unwritten(self.limit - self.drained, tap)?;
+            self.drained += process.drain_unwritten(self.limit - self.drained, observer)?;
             process.session.stop();
             recordings.push(process.finish()?);
         }
@@ -313,8 +313,8 @@ impl Collector {
                 if self.is_stopped {
                     session.stop();
                 }
-                let spool = self.spools.join(format!("{}.spool", self.processes.len()));
-                self.processes.push(Process::new(session, path.with_extension(""), spool)?);
+                let event_log = self.logs.join(format!("{}.spool", self.processes.len()));
+                self.processes.push(Process::new(session, path.with_extension(""), event_log)?);
                 self.seen.insert(path);
             }
         }
@@ -323,10 +323,10 @@ impl Collector {
 }
 
 impl Process {
-    fn new(session: Session, prefix: PathBuf, spool: PathBuf) -> io::Result<Self> {
+    fn new(session: Session, prefix: PathBuf, event_log: PathBuf) -> io::Result<Self> {
         let is_free = session.header().mode.load(Ordering::Relaxed) == Mode::Free as u64;
         let mode = if is_free { Mode::Free } else { Mode::Serial };
-        let file = BufWriter::new(File::create(&spool)?);
+        let file = BufWriter::new(File::create(&event_log)?);
         let rings = if is_free { Vec::new() } else { vec![Some(session.ring())] };
         Ok(Self {
             session,
@@ -336,14 +336,14 @@ impl Process {
             missing: VecDeque::new(),
             current: 0,
             number: 0,
-            output: Output { writer: spool::Writer::new(file)?, has_accesses: false },
-            spool,
+            output: Output { writer: event_log::Writer::new(file)?, has_accesses: false },
+            event_log,
             events: 0,
         })
     }
 
     /// Says that its events come next, unless that was said last.
-    fn announce(&self, place: usize, last: &mut Option<usize>, tap: &mut Tap<'_>) {
+    fn announce(&self, place: usize, last: &mut Option<usize>, observer: &mut Observer<'_>) {
         if last.replace(place) == Some(place) {
             return;
         }
@@ -351,7 +351,7 @@ impl Process {
         let session = name.and_then(|name| name.rsplit_once('.')?.1.parse().ok());
         let pid = Some(self.session.header().pid.load(Ordering::Relaxed));
         let event = Event::new(Kind::Switch, place as u64, 0);
-        tap(u32::MAX, &Event { extra: pid, value: session, ..event });
+        observer(u32::MAX, &Event { extra: pid, value: session, ..event });
     }
 
     fn maps(&self) -> Vec<String> {
@@ -364,14 +364,14 @@ impl Process {
     }
 
     /// Reads what is there, at most `room` events; at the end also past numbers that never came.
-    fn drain(&mut self, room: u64, is_over: bool, tap: &mut Tap<'_>) -> io::Result<u64> {
+    fn drain(&mut self, room: u64, is_over: bool, observer: &mut Observer<'_>) -> io::Result<u64> {
         match self.mode {
-            Mode::Serial => self.drain_serial(room, tap),
-            Mode::Free => self.drain_free(room, is_over, tap),
+            Mode::Serial => self.drain_serial(room, observer),
+            Mode::Free => self.drain_free(room, is_over, observer),
         }
     }
 
-    fn drain_serial(&mut self, room: u64, tap: &mut Tap<'_>) -> io::Result<u64> {
+    fn drain_serial(&mut self, room: u64, observer: &mut Observer<'_>) -> io::Result<u64> {
         let Some(Some(ring)) = self.rings.first_mut() else { return Ok(0) };
         let mut count = 0;
         loop {
@@ -385,7 +385,7 @@ impl Process {
                     self.current = event.address as u32;
                     continue;
                 }
-                count += self.output.push(self.current, event, room - count, tap)?;
+                count += self.output.push(self.current, event, room - count, observer)?;
             }
             ring.release();
             if batch < BATCH_EVENTS {
@@ -396,13 +396,18 @@ impl Process {
         Ok(count)
     }
 
-    fn drain_free(&mut self, room: u64, is_over: bool, tap: &mut Tap<'_>) -> io::Result<u64> {
+    fn drain_free(
+        &mut self,
+        room: u64,
+        is_over: bool,
+        observer: &mut Observer<'_>,
+    ) -> io::Result<u64> {
         self.open_rings();
         let mut total = 0;
         loop {
             let mut count = 0;
             for thread in 0..self.rings.len() {
-                count += self.drain_thread(thread, room - total - count, tap)?;
+                count += self.drain_thread(thread, room - total - count, observer)?;
             }
             total += count;
             if count == 0 && !(is_over && self.skip_numbers()) {
@@ -415,7 +420,12 @@ impl Process {
     }
 
     /// Takes the events of one thread, up to a number whose turn has not come.
-    fn drain_thread(&mut self, thread: usize, room: u64, tap: &mut Tap<'_>) -> io::Result<u64> {
+    fn drain_thread(
+        &mut self,
+        thread: usize,
+        room: u64,
+        observer: &mut Observer<'_>,
+    ) -> io::Result<u64> {
         let Some(ring) = &mut self.rings[thread] else { return Ok(0) };
         ring.refresh();
         let mut count = 0;
@@ -428,7 +438,7 @@ impl Process {
                 self.number += 1;
             }
             ring.pass(words);
-            count += self.output.push(thread as u32, event, room - count, tap)?;
+            count += self.output.push(thread as u32, event, room - count, observer)?;
         }
         if count > 0 {
             ring.release();
@@ -457,14 +467,14 @@ impl Process {
     }
 
     /// Takes what was counted and will never be written.
-    fn drain_unwritten(&mut self, room: u64, tap: &mut Tap<'_>) -> io::Result<u64> {
+    fn drain_unwritten(&mut self, room: u64, observer: &mut Observer<'_>) -> io::Result<u64> {
         let mut total = 0;
         for (thread, ring) in (0..).zip(&self.rings) {
             let count = ring.as_ref().map_or(0, Reader::unwritten);
             if count > 0 {
                 let thread = if self.mode == Mode::Serial { self.current } else { thread };
                 let run = Event::new(Kind::Run, count, 0);
-                total += self.output.push(thread, run, room - total, tap)?;
+                total += self.output.push(thread, run, room - total, observer)?;
             }
         }
         self.events += total;
@@ -510,7 +520,7 @@ impl Process {
             has_accesses: self.output.has_accesses,
             evictions: header.evictions.load(Ordering::Relaxed),
             unrecorded: header.unrecorded.load(Ordering::Relaxed),
-            spool: self.spool,
+            event_log: self.event_log,
             maps,
             is_damaged: self.rings.iter().flatten().any(Reader::is_damaged),
             mode: self.mode,
@@ -570,11 +580,11 @@ mod tests {
             mode: Mode::Serial,
             values: true,
             seed: 1,
-            turn_max: 1,
+            quantum_max: 1,
             ring_words: 1 << 9,
             collector: u64::from(u32::MAX),
             replay: false,
-            patience_ms: 0,
+            stall_timeout_ms: 0,
         };
         let put = |name: &str, settings: &Settings| {
             let path = folder.path().join(name);

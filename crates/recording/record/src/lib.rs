@@ -2,7 +2,7 @@
 //!
 //! The runtime (`reweave-runtime`) is linked into the program and logs what its threads do. This
 //! crate builds programs with it ([`toolchain`]), drains its rings while the program runs
-//! ([`collect`]), keeps the events on disk ([`spool`]), turns them into a trace ([`convert`]),
+//! ([`collect`]), keeps the events on disk ([`event_log`]), turns them into a trace ([`convert`]),
 //! names code and data ([`symbols`]), and makes plans that replay a schedule ([`plan`]).
 //!
 //! ```no_run
@@ -12,34 +12,36 @@
 //!
 //! use reweave_record::run::{Options, record};
 //! use reweave_record::shared::Mode;
-//! use reweave_record::{attach, gather, unpack};
+//! use reweave_record::{attach, convert, install};
 //!
 //! let mut command = Command::new("./program");
-//! attach::attach(&mut command, &unpack::unpack()?);
+//! attach::attach(&mut command, &install::install()?);
 //! let options = Options { mode: Mode::Serial, values: true, seed: 1, limit: u64::MAX };
-//! let run = record(&mut command, &options, Path::new("spools"))?;
+//! let run = record(&mut command, &options, Path::new("logs"))?;
 //! for recording in &run.recordings {
 //!     let mut out = File::create("program.rwt")?;
-//!     let summary = gather::write_trace(recording, Path::new("."), false, &mut out)?;
+//!     let summary = convert::write_trace(recording, Path::new("."), false, &mut out)?;
 //!     println!("{} events of {} threads", summary.events, summary.threads);
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![allow(unreachable_pub, reason = "in private modules, `pub` means used by other modules")]
+
 pub mod attach;
-pub mod cells;
 pub mod collect;
 pub mod convert;
-pub mod expand;
-pub mod gather;
-pub mod lift;
+pub mod decode;
+pub mod event_log;
+pub mod install;
 pub mod live;
+pub mod locks;
 pub mod plan;
 pub mod replay;
 pub mod run;
-pub mod spool;
+pub mod shadow;
 pub mod symbols;
 pub mod toolchain;
-pub mod unpack;
+pub mod watchdog;
 
 pub use reweave_runtime::{shared, wire};

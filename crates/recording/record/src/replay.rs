@@ -10,12 +10,12 @@ use reweave_runtime::shared::{Mode, outcome};
 use reweave_runtime::wire::Event;
 
 use crate::collect::Collector;
-use crate::live::stall::Watchdog;
 use crate::plan::{Outcome, Plan};
-use crate::run::{self, Options, Wish};
+use crate::run::{self, Control, Options};
+use crate::watchdog::Watchdog;
 
 /// How long nothing may move before a plan is given up.
-const PATIENCE: Duration = Duration::from_secs(3);
+const STALL_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long nothing happens before it is looked at whether threads wait for each other.
 const STILLNESS: Duration = Duration::from_secs(2);
@@ -29,27 +29,27 @@ const AFTERWARDS: Duration = Duration::from_secs(2);
 /// If the program cannot be started.
 pub fn replay(command: &mut Command, plan: &Plan, time: Duration) -> io::Result<Outcome> {
     let options = Options { mode: Mode::Serial, values: false, seed: 1, limit: u64::MAX };
-    let spools = tempfile::tempdir()?;
-    let settings = options.settings(true, PATIENCE.min(time));
+    let logs = tempfile::tempdir()?;
+    let settings = options.settings(true, STALL_TIMEOUT.min(time));
     let words = plan.words();
-    let collector = Collector::new(&settings, Some(&words), spools.path(), u64::MAX)?;
+    let collector = Collector::new(&settings, Some(&words), logs.path(), u64::MAX)?;
     let start = Instant::now();
     let mut known: Option<Instant> = None;
     let base = std::env::current_dir().unwrap_or_default();
     let watchdog = RefCell::new(Watchdog::new(STILLNESS));
     let mut stall: Option<String> = None;
-    let mut wish = |collector: &Collector| {
+    let mut control = |collector: &Collector| {
         stall = watchdog.borrow_mut().look(collector, &base).or(stall.take());
         let Some((what, _)) = collector.outcome() else {
-            return if start.elapsed() > time { Wish::Kill } else { Wish::GoOn };
+            return if start.elapsed() > time { Control::Kill } else { Control::Continue };
         };
         let since = *known.get_or_insert_with(Instant::now);
         // A deadlock does not end, and the rest of the program is not what was asked for.
         let is_stuck = plan.goal_kind == GoalKind::Blocked && what == outcome::CONFIRMED;
-        if is_stuck || since.elapsed() > AFTERWARDS { Wish::Kill } else { Wish::GoOn }
+        if is_stuck || since.elapsed() > AFTERWARDS { Control::Kill } else { Control::Continue }
     };
-    let mut tap = |thread: u32, event: &Event| watchdog.borrow_mut().step(thread, event);
-    let run = run::run(command, collector, &mut tap, &mut wish)?;
+    let mut observer = |thread: u32, event: &Event| watchdog.borrow_mut().step(thread, event);
+    let run = run::run(command, collector, &mut observer, &mut control)?;
     let outcome = match run.outcome {
         Some((what, words)) => told(plan, what, &words),
         None if run.recordings.is_empty() => not_confirmed(
@@ -81,7 +81,7 @@ fn told(plan: &Plan, what: u64, words: &[u64]) -> Outcome {
     };
     match what {
         outcome::CONFIRMED => Outcome::Confirmed { details: seen(plan, words) },
-        outcome::APART => not_confirmed(format!(
+        outcome::NO_OVERLAP => not_confirmed(format!(
             "the accesses were reached together, but at addresses {:#x} and {:#x}",
             word(0),
             word(1)

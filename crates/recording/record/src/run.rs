@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use reweave_runtime::link;
+use reweave_runtime::session;
 use reweave_runtime::shared::{DIRECTORY_VARIABLE, Mode, Settings};
 
-use crate::collect::{Collector, Recording, Tap};
+use crate::collect::{Collector, Observer, Recording};
 
 /// How long a program that is asked to end has before it is made to.
 const GRACE: Duration = Duration::from_secs(5);
@@ -29,9 +29,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// What the runtime is told; `replay` says that there is a plan.
+    /// What the runtime is reported; `replay` says that there is a plan.
     #[must_use]
-    pub fn settings(&self, replay: bool, patience: Duration) -> Settings {
+    pub fn settings(&self, replay: bool, timeout: Duration) -> Settings {
         let ring_words = match self.mode {
             Mode::Serial => 1 << 17,
             Mode::Free => 1 << 15,
@@ -40,20 +40,20 @@ impl Options {
             mode: self.mode,
             values: self.values,
             seed: self.seed,
-            turn_max: 1 << 16,
+            quantum_max: 1 << 16,
             ring_words,
             collector: u64::from(std::process::id()),
             replay,
-            patience_ms: patience.as_millis() as u64,
+            stall_timeout_ms: timeout.as_millis() as u64,
         }
     }
 }
 
 /// What the caller wants while the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Control {
     /// Go on.
-    GoOn,
+    Continue,
     /// Ask the program to end.
     End,
     /// End the program at once.
@@ -75,21 +75,21 @@ pub struct Run {
     pub unopened: u32,
 }
 
-/// Runs `command` and reads what it records, until it ends, is full, or `wish` says so.
+/// Runs `command` and reads what it records, until it ends, is full, or `control` says so.
 ///
 /// # Errors
-/// If the program cannot be started or a spool cannot be written.
+/// If the program cannot be started or a event log cannot be written.
 pub fn run(
     command: &mut Command,
     mut collector: Collector,
-    tap: &mut Tap<'_>,
-    wish: &mut dyn FnMut(&Collector) -> Wish,
+    observer: &mut Observer<'_>,
+    control: &mut dyn FnMut(&Collector) -> Control,
 ) -> io::Result<Run> {
     command.env(DIRECTORY_VARIABLE, collector.directory());
     let mut child = command.spawn()?;
     let mut ending: Option<Instant> = None;
     let status = loop {
-        let drained = match collector.poll(tap) {
+        let drained = match collector.poll(observer) {
             Ok(drained) => drained,
             Err(error) => {
                 // The program is none the worse for it: it goes on, and is not left alone.
@@ -101,20 +101,20 @@ pub fn run(
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        match wish(&collector) {
-            Wish::Kill => {
+        match control(&collector) {
+            Control::Kill => {
                 ending.get_or_insert_with(Instant::now);
                 child.kill()?;
             }
-            Wish::GoOn if !collector.is_full() && ending.is_none() => {}
-            Wish::GoOn | Wish::End => end(&mut child, &mut ending)?,
+            Control::Continue if !collector.is_full() && ending.is_none() => {}
+            Control::Continue | Control::End => end(&mut child, &mut ending)?,
         }
         if drained == 0 {
             collector.wait();
         }
     };
     let outcome = collector.outcome();
-    let (recordings, unopened) = collector.finish(tap)?;
+    let (recordings, unopened) = collector.finish(observer)?;
     Ok(Run { status, was_ended: ending.is_some(), outcome, recordings, unopened })
 }
 
@@ -122,7 +122,7 @@ pub fn run(
 fn end(child: &mut Child, since: &mut Option<Instant>) -> io::Result<()> {
     match since {
         None => {
-            let _ = link::signal(child.id(), TERMINATE);
+            let _ = session::signal(child.id(), TERMINATE);
             *since = Some(Instant::now());
             Ok(())
         }
@@ -131,12 +131,12 @@ fn end(child: &mut Child, since: &mut Option<Instant>) -> io::Result<()> {
     }
 }
 
-/// Runs `program` recorded, with its spools in `spools`: what tests and benchmarks need.
+/// Runs `program` recorded, with its event logs in `event logs`: what tests and benchmarks need.
 ///
 /// # Errors
 /// As [`run`].
-pub fn record(command: &mut Command, options: &Options, spools: &Path) -> io::Result<Run> {
+pub fn record(command: &mut Command, options: &Options, logs: &Path) -> io::Result<Run> {
     let settings = options.settings(false, Duration::ZERO);
-    let collector = Collector::new(&settings, None, spools, options.limit)?;
-    run(command, collector, &mut |_, _| {}, &mut |_| Wish::GoOn)
+    let collector = Collector::new(&settings, None, logs, options.limit)?;
+    run(command, collector, &mut |_, _| {}, &mut |_| Control::Continue)
 }

@@ -9,27 +9,24 @@
 //!
 //! Promised: every address has some text. Where there is no debug information it is
 //! `function+0x12`, without symbols `module+0x1234`, outside of any file `0x1234`. Damaged, missing
-//! and replaced files never end a run; [`Symbols::changed_modules`] tells which names to doubt.
+//! and replaced files never end a run; [`Symbols::changed_modules`] reports which names to doubt.
 //!
 //! The cost: each module is opened when it is first asked for, its debug information is mapped
 //! rather than read, and every code address is resolved once for each map.
 
-mod maps;
-mod module;
-mod text;
-
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
-
+use addr2line::Loader;
+use object::read::{ReadCache, ReadRef};
+use object::{Object, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind, elf};
 use reweave_base::{FxHashMap, FxHashSet, IndexVec};
-
-use maps::Map;
-use module::Module;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
 
 /// The readable form of the mangled name `symbol`; itself if it is not mangled.
 #[must_use]
 pub fn readable(symbol: &str) -> String {
-    text::demangle(symbol)
+    demangle(symbol)
 }
 
 /// The build id of the program or library at `path`, in hexadecimal digits; none if it has none.
@@ -264,7 +261,7 @@ impl Symbols {
         let module = &mut self.modules[module];
         let Some(bias) = module.bias(&shown) else {
             let place = code.wrapping_sub(shown.start).wrapping_add(shown.offset);
-            return Resolved::unknown(text::clean(&format!("{}+{place:#x}", module.short_name())));
+            return Resolved::unknown(clean(&format!("{}+{place:#x}", module.short_name())));
         };
         let probe = call.wrapping_sub(bias);
         let function = module.function(probe);
@@ -273,13 +270,13 @@ impl Symbols {
             Some((name, offset)) => format!("{name}+{:#x}", offset.wrapping_add(1)),
             None => format!("{}+{:#x}", module.short_name(), probe.wrapping_add(1)),
         };
-        let fallback = text::clean(&fallback);
+        let fallback = clean(&fallback);
         let symbol = function.map(|(name, _)| name);
         let frames: Vec<Frame> = module
             .frames(probe)
             .into_iter()
             .map(|raw| {
-                let file = raw.file.map(|file| text::source_file(&file, &self.base));
+                let file = raw.file.map(|file| source_file(&file, &self.base));
                 let (file, is_library) = file.map_or((None, false), |(file, is)| (Some(file), is));
                 let function = raw.function.or_else(|| symbol.clone());
                 let function = function.unwrap_or_else(|| fallback.clone());
@@ -300,5 +297,551 @@ impl Resolved {
     fn unknown(text: String) -> Self {
         let frame = Frame { function: text.clone(), file: None, line: None, is_library: false };
         Self { frames: vec![frame], fallback: text }
+    }
+}
+
+// What was mapped where: the text of `/proc/PID/maps`, read into segments.
+//
+// The part of `.bss` beyond the last page of the file is an anonymous mapping of its own. It is
+// counted to the module that ends where it starts, so that zeroed globals have names too.
+
+reweave_base::id! {
+    /// A line of a map.
+    struct SegmentId;
+}
+
+/// One line of a map: some memory, and what file it shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Segment {
+    /// Its first address.
+    start: u64,
+    /// The address after its last.
+    end: u64,
+    /// The place in the file that `start` shows.
+    offset: u64,
+    /// Whether code may run in it.
+    is_executable: bool,
+    /// Whether it may be written.
+    is_writable: bool,
+    /// The file, or a thing such as `[vdso]`; nothing for anonymous memory.
+    module: Option<ModuleId>,
+    /// The segment that shows the file, where this one is its zeroed rest.
+    rest_of: Option<SegmentId>,
+}
+
+/// The segments of one map, by rising address.
+#[derive(Debug, Default)]
+struct Map {
+    segments: IndexVec<SegmentId, Segment>,
+}
+
+impl Map {
+    /// Reads `text`; `module` gives the id of a path. Lines that are no mapping are skipped.
+    fn parse(text: &str, mut module: impl FnMut(&str) -> ModuleId) -> Self {
+        let mut found: Vec<Segment> =
+            text.lines().filter_map(|line| parse_line(line, &mut module)).collect();
+        found.sort_by_key(|segment| (segment.start, segment.end));
+        let mut segments: IndexVec<SegmentId, Segment> = IndexVec::new();
+        let mut last: Option<SegmentId> = None;
+        for mut segment in found {
+            let before = last.map(|id| (id, segments[id]));
+            if let Some((id, before)) = before
+                && segment.module.is_none()
+                && segment.is_writable
+                && before.end == segment.start
+            {
+                segment.module = before.module;
+                segment.rest_of = before.module.map(|_| before.rest_of.unwrap_or(id));
+            }
+            last = Some(segments.push(segment));
+        }
+        Self { segments }
+    }
+
+    /// The segment with `address`, and the segment that shows its file.
+    fn find(&self, address: u64) -> Option<(Segment, Segment)> {
+        let segments = self.segments.as_slice();
+        let count = segments.partition_point(|segment| segment.start <= address);
+        let segment = segments[..count].last().filter(|segment| address < segment.end)?;
+        Some((*segment, segment.rest_of.map_or(*segment, |id| self.segments[id])))
+    }
+
+    /// The segments of files that may be written: the module and the segment that shows it.
+    fn writable(&self) -> Vec<(ModuleId, Segment)> {
+        let segments = self.segments.as_slice().iter().filter(|segment| segment.is_writable);
+        let shown = |segment: &Segment| {
+            let shown = segment.rest_of.map_or(*segment, |id| self.segments[id]);
+            segment.module.map(|module| (module, shown))
+        };
+        segments.filter_map(shown).collect()
+    }
+
+    /// The modules with code, in the order of their addresses.
+    fn code_modules(&self) -> impl Iterator<Item = ModuleId> {
+        let code = self.segments.as_slice().iter().filter(|segment| segment.is_executable);
+        code.filter_map(|segment| segment.module)
+    }
+}
+
+/// Reads `7f00-7f10 r-xp 00001000 08:01 1234   /path`, the path possibly missing.
+fn parse_line(line: &str, module: &mut impl FnMut(&str) -> ModuleId) -> Option<Segment> {
+    let mut rest = line;
+    let mut field = || {
+        let text = rest.trim_start_matches(' ');
+        let end = text.find(' ').unwrap_or(text.len());
+        rest = &text[end..];
+        &text[..end]
+    };
+    let (start, end) = field().split_once('-')?;
+    let (permissions, offset) = (field(), field());
+    let (_device, _inode) = (field(), field());
+    let path = rest.trim_start_matches(' ');
+    let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok();
+    let (start, end) = (hexadecimal(start)?, hexadecimal(end)?);
+    (start < end).then_some(())?;
+    Some(Segment {
+        start,
+        end,
+        offset: hexadecimal(offset)?,
+        is_executable: permissions.as_bytes().get(2) == Some(&b'x'),
+        is_writable: permissions.as_bytes().get(1) == Some(&b'w'),
+        module: (!path.is_empty()).then(|| module(path)),
+        rest_of: None,
+    })
+}
+
+// One file of code: where it is loaded, its debug information, its globals.
+//
+// Each part is read when it is first asked for and at most once. Debug information is mapped, not
+// copied; of the rest only headers and symbol tables are read. A file that is gone, damaged or no
+// object file has none of them.
+
+/// The alignment with which files are mapped.
+const PAGE: u64 = 4096;
+
+/// How far back overlapping globals are looked for.
+const OVERLAP_MAX: usize = 16;
+
+/// A part of a module that has been looked for, or has not.
+#[derive(Default)]
+enum Lazily<T> {
+    #[default]
+    Unasked,
+    Known(Option<T>),
+}
+
+impl<T> Lazily<T> {
+    fn get(&mut self, make: impl FnOnce() -> Option<T>) -> Option<&T> {
+        if matches!(self, Self::Unasked) {
+            *self = Self::Known(make());
+        }
+        match self {
+            Self::Known(value) => value.as_ref(),
+            Self::Unasked => None,
+        }
+    }
+}
+
+/// A file, or a thing such as `[vdso]`, that was mapped.
+struct Module {
+    path: String,
+    /// Whether the file at `path` is the one that was mapped, as far as the map reports.
+    is_file: bool,
+    layout: Lazily<Layout>,
+    code: Lazily<Loader>,
+    globals: Lazily<Globals>,
+}
+
+/// A frame as the debug information has it.
+struct RawFrame {
+    function: Option<String>,
+    file: Option<String>,
+    line: Option<u32>,
+}
+
+impl Module {
+    /// The module that a map calls `path`.
+    fn new(path: &str) -> Self {
+        let kept = path.strip_suffix(" (deleted)");
+        Self {
+            path: kept.unwrap_or(path).to_owned(),
+            is_file: kept.is_none() && path.starts_with('/'),
+            layout: Lazily::Unasked,
+            code: Lazily::Unasked,
+            globals: Lazily::Unasked,
+        }
+    }
+
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The file, if there is hope that it is still the one that ran.
+    fn file(&self) -> Option<&Path> {
+        self.is_file.then(|| Path::new(&self.path))
+    }
+
+    /// The last part of the path.
+    fn short_name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
+    fn layout(&mut self) -> Option<&Layout> {
+        let path = self.is_file.then_some(self.path.as_str());
+        self.layout.get(|| Layout::read(Path::new(path?)))
+    }
+
+    /// What is added to the addresses in the file where `segment` shows it.
+    fn bias(&mut self, segment: &Segment) -> Option<u64> {
+        self.layout()?.bias(segment)
+    }
+
+    /// The build id, in hexadecimal digits.
+    fn build_id(&mut self) -> Option<&str> {
+        self.layout()?.build_id.as_deref()
+    }
+
+    fn code(&mut self) -> Option<&Loader> {
+        if matches!(self.code, Lazily::Unasked) {
+            let separate = self.layout().and_then(Layout::separate_debug_file);
+            let path = separate.or_else(|| self.file().map(Path::to_owned));
+            self.code = Lazily::Known(path.and_then(|path| Loader::new(path).ok()));
+        }
+        self.code.get(|| None)
+    }
+
+    /// The chain of functions inlined at the address `probe` of the file, innermost first.
+    fn frames(&mut self, probe: u64) -> Vec<RawFrame> {
+        let mut found = Vec::new();
+        let Some(loader) = self.code() else { return found };
+        let Ok(mut frames) = loader.find_frames(probe) else { return found };
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.as_ref().and_then(|name| name.raw_name().ok());
+            let location = frame.location.as_ref();
+            found.push(RawFrame {
+                function: name.map(|name| demangle(&name)),
+                file: location.and_then(|location| location.file).map(str::to_owned),
+                line: location.and_then(|location| location.line).filter(|line| *line != 0),
+            });
+        }
+        found
+    }
+
+    /// The function whose symbol has the address `probe` of the file, and how far into it.
+    fn function(&mut self, probe: u64) -> Option<(String, u64)> {
+        let symbol = self.code()?.find_symbol_info(probe)?;
+        let offset = probe.checked_sub(symbol.address())?;
+        (!symbol.name().is_empty()).then(|| (demangle(symbol.name()), offset))
+    }
+
+    /// The global that has the address `probe` of the file, and how far into it.
+    fn global(&mut self, probe: u64) -> Option<(&str, u64)> {
+        let path = self.is_file.then_some(self.path.as_str());
+        self.globals.get(|| Globals::read(Path::new(path?)))?.find(probe)
+    }
+
+    /// The address, in the file, of the global whose name without blanks is `name`.
+    fn address_of(&mut self, name: &str) -> Option<u64> {
+        let path = self.is_file.then_some(self.path.as_str());
+        let globals = self.globals.get(|| Globals::read(Path::new(path?)))?;
+        let is_it = |own: &str| own == name || own.replace(char::is_whitespace, "_") == name;
+        globals.entries.iter().find(|(_, _, own)| is_it(own)).map(|(address, ..)| *address)
+    }
+}
+
+/// Calls `then` with the object file at `path`.
+fn with_object<T>(
+    path: &Path,
+    then: impl FnOnce(&object::File<'_, &ReadCache<File>>) -> Option<T>,
+) -> Option<T> {
+    let file = File::open(path).ok()?;
+    file.metadata().ok()?.is_file().then_some(())?;
+    let cache = ReadCache::new(file);
+    // Only the headers are read here; a file that is no object file ends it.
+    (&cache).len().ok()?;
+    then(&object::File::parse(&cache).ok()?)
+}
+
+/// A part of a file that is loaded.
+struct Load {
+    address: u64,
+    offset: u64,
+    size: u64,
+    is_executable: bool,
+    is_writable: bool,
+}
+
+/// Which parts of a file are loaded where, and its build id.
+struct Layout {
+    loads: Vec<Load>,
+    build_id: Option<String>,
+    has_debug_information: bool,
+}
+
+impl Layout {
+    fn read(path: &Path) -> Option<Self> {
+        with_object(path, |object| {
+            let loads = object.segments().map(|segment| {
+                let (offset, size) = segment.file_range();
+                let flags = match segment.flags() {
+                    SegmentFlags::Elf { p_flags, .. } => p_flags,
+                    _ => elf::PF_X,
+                };
+                Load {
+                    address: segment.address(),
+                    offset,
+                    size,
+                    is_executable: flags & elf::PF_X == elf::PF_X,
+                    is_writable: flags & elf::PF_W == elf::PF_W,
+                }
+            });
+            let digits = |bytes: &[u8]| {
+                bytes.iter().fold(String::new(), |mut digits, byte| {
+                    let _ = write!(digits, "{byte:02x}");
+                    digits
+                })
+            };
+            Some(Self {
+                loads: loads.collect(),
+                build_id: object.build_id().ok().flatten().map(digits),
+                has_debug_information: object.has_debug_symbols(),
+            })
+        })
+    }
+
+    /// Two parts may share a page of the file; the one with the permissions of `segment` is meant.
+    fn bias(&self, segment: &Segment) -> Option<u64> {
+        let shown = |load: &&Load| {
+            let end = load.offset.saturating_add(load.size);
+            load.size > 0 && load.offset & !(PAGE - 1) <= segment.offset && segment.offset < end
+        };
+        let fit = |load: &&Load| {
+            let executable = load.is_executable == segment.is_executable;
+            (executable, load.is_writable == segment.is_writable)
+        };
+        let load = self.loads.iter().filter(shown).max_by_key(fit)?;
+        let address = segment.offset.wrapping_sub(load.offset).wrapping_add(load.address);
+        Some(segment.start.wrapping_sub(address))
+    }
+
+    /// Where distributions keep the debug information of stripped files.
+    fn separate_debug_file(&self) -> Option<PathBuf> {
+        let build_id = self.build_id.as_deref().filter(|_| !self.has_debug_information)?;
+        let (folder, name) = build_id.split_at_checked(2)?;
+        let path = format!("/usr/lib/debug/.build-id/{folder}/{name}.debug");
+        Some(PathBuf::from(path)).filter(|path| path.is_file())
+    }
+}
+
+/// The global variables of a file, by address.
+struct Globals {
+    /// Address, size and name, sorted.
+    entries: Vec<(u64, u64, String)>,
+}
+
+impl Globals {
+    fn read(path: &Path) -> Option<Self> {
+        with_object(path, |object| {
+            let mut entries = Vec::new();
+            let mut file = String::new();
+            for symbol in object.symbols().chain(object.dynamic_symbols()) {
+                let Ok(name) = symbol.name() else { continue };
+                match symbol.kind() {
+                    SymbolKind::File => name.clone_into(&mut file),
+                    SymbolKind::Data if symbol.is_definition() && symbol.size() > 0 => {
+                        let source = if symbol.is_local() { file.as_str() } else { "" };
+                        let entry = (symbol.address(), symbol.size(), demangle(name));
+                        entries.push((entry, clean(source)));
+                    }
+                    _ => {}
+                }
+            }
+            Some(Self { entries: distinct(entries) })
+        })
+    }
+
+    fn find(&self, address: u64) -> Option<(&str, u64)> {
+        let count = self.entries.partition_point(|(start, ..)| *start <= address);
+        let before = self.entries[..count].iter().rev().take(OVERLAP_MAX);
+        let mut holding = before.filter(|(start, size, _)| address - start < *size);
+        holding.next().map(|(start, _, name)| (name.as_str(), address - start))
+    }
+}
+
+/// Sorts the entries and makes their names different: `count@bank.c` where several files have a
+/// `count` of their own, `count@0x4010` where that is not enough.
+fn distinct(mut entries: Vec<((u64, u64, String), String)>) -> Vec<(u64, u64, String)> {
+    entries.sort();
+    entries.dedup_by(|second, first| second.0 == first.0);
+    let mut counts: FxHashMap<String, u32> = FxHashMap::default();
+    let mut count =
+        |name: &str| *counts.entry(name.to_owned()).and_modify(|n| *n += 1).or_insert(1);
+    entries.iter().for_each(|((_, _, name), _)| {
+        count(name);
+    });
+    let mut named: Vec<(u64, u64, String)> = Vec::with_capacity(entries.len());
+    for ((address, size, name), file) in entries {
+        let is_ambiguous = counts.get(&name).is_some_and(|count| *count > 1);
+        let with_file = format!("{name}@{file}");
+        let name = match (is_ambiguous, file.is_empty()) {
+            (false, _) => name,
+            (true, false) if !counts.contains_key(&with_file) => with_file,
+            (true, _) => format!("{name}@{address:#x}"),
+        };
+        counts.entry(name.clone()).or_insert(1);
+        named.push((address, size, name));
+    }
+    named
+}
+
+// Names and paths as people read them.
+
+/// How deep the names of C++ may nest before they are left as they are. Names that no compiler makes
+/// can take time that grows exponentially with it; all names of large libraries need less.
+const CPP_RECURSION_MAX: u32 = 96;
+
+/// The readable form of the symbol `raw`; itself if it is not mangled.
+fn demangle(raw: &str) -> String {
+    if let Ok(name) = rustc_demangle::try_demangle(raw) {
+        return clean(&without_brackets(&format!("{name:#}")));
+    }
+    clean(&demangle_cpp(raw).unwrap_or_else(|| raw.to_owned()))
+}
+
+fn demangle_cpp(raw: &str) -> Option<String> {
+    if !raw.starts_with("_Z") && !raw.starts_with("___Z") {
+        return None;
+    }
+    let parse = cpp_demangle::ParseOptions::default().recursion_limit(CPP_RECURSION_MAX);
+    let write = cpp_demangle::DemangleOptions::new()
+        .no_params()
+        .no_return_type()
+        .hide_expression_literal_types()
+        .recursion_limit(CPP_RECURSION_MAX);
+    let symbol = cpp_demangle::Symbol::new_with_options(raw, &parse).ok()?;
+    symbol.demangle_with_options(&write).ok()
+}
+
+/// `<a::B>::c` as `a::B::c`; the newer way to mangle Rust puts a type into brackets, the older
+/// does not. `<a::B as c::D>::e` stays.
+fn without_brackets(name: &str) -> String {
+    let Some(inner) = name.strip_prefix('<') else { return name.to_owned() };
+    let mut depth = 1_usize;
+    let mut before = ' ';
+    for (place, character) in inner.char_indices() {
+        match character {
+            '<' => depth += 1,
+            '>' if before != '-' => depth -= 1,
+            _ => {}
+        }
+        before = character;
+        if depth == 1 && inner[place..].starts_with(" as ") {
+            break;
+        }
+        if depth == 0 {
+            return format!("{}{}", &inner[..place], &inner[place + 1..]);
+        }
+    }
+    name.to_owned()
+}
+
+/// `text` without the characters that text formats use between fields and frames.
+fn clean(text: &str) -> String {
+    let legal = |character: char| match character {
+        '|' => '¦',
+        character if character.is_control() => ' ',
+        character => character,
+    };
+    text.chars().map(legal).collect()
+}
+
+/// How a source file is called, and whether it belongs to a language's own library.
+fn source_file(raw: &str, base: &Path) -> (String, bool) {
+    let path = normal(Path::new(raw));
+    if let Some(inner) = rust_library_file(&path) {
+        return (clean(&inner), true);
+    }
+    let is_library = path.starts_with("/usr/include") || path.starts_with("/usr/lib");
+    let shown = match path.strip_prefix(base) {
+        Ok(inner) if !base.as_os_str().is_empty() => inner,
+        _ => &path,
+    };
+    (clean(&shown.to_string_lossy()), is_library)
+}
+
+/// `std/src/..` for files of Rust's library, wherever its compiler says that they are.
+fn rust_library_file(path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    if let Some(rest) = text.strip_prefix("/rustc/") {
+        let (_, inner) = rest.split_once('/')?;
+        return Some(inner.strip_prefix("library/").unwrap_or(inner).to_owned());
+    }
+    text.split_once("/rustlib/src/rust/library/").map(|(_, inner)| inner.to_owned())
+}
+
+/// `path` without `.` and `..`, as far as the text alone reports.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir
+                if matches!(normal.components().next_back(), Some(Component::Normal(_))) =>
+            {
+                normal.pop();
+            }
+            _ => normal.push(component),
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_file(raw: &str, expected: &str, is_library: bool) {
+        assert_eq!(source_file(raw, Path::new("/src/me/bank")), (expected.to_owned(), is_library));
+    }
+
+    #[test]
+    fn files_below_the_base_are_relative_to_it() {
+        check_file("/src/me/bank/src/./main.c", "src/main.c", false);
+        check_file("/src/me/bank/build/../src/main.c", "src/main.c", false);
+        check_file("/src/me/banks/main.c", "/src/me/banks/main.c", false);
+        check_file("main.c", "main.c", false);
+    }
+
+    #[test]
+    fn files_of_the_language_are_told_apart() {
+        let hash = "59807616e1fa2540724bfbac14d7976d7e4a3860";
+        check_file(
+            &format!("/rustc/{hash}/library/std/src/sys/sync/mutex/futex.rs"),
+            "std/src/sys/sync/mutex/futex.rs",
+            true,
+        );
+        check_file("/opt/r/lib/rustlib/src/rust/library/core/src/a.rs", "core/src/a.rs", true);
+        check_file("/usr/include/c++/12/mutex", "/usr/include/c++/12/mutex", true);
+        check_file("/src/me/bank/core/src/a.rs", "core/src/a.rs", false);
+    }
+
+    #[test]
+    fn names_are_readable() {
+        let cases = [
+            ("_ZN4bank8transferEiRSt6vectorIiSaIiEE", "bank::transfer"),
+            ("_ZN4bank6Teller4work17h0123456789abcdefE", "bank::Teller::work"),
+            ("_RNvMs_NtCs1234_4bank6tellerNtB4_6Teller4work", "bank::teller::Teller::work"),
+            ("main", "main"),
+            ("counter.0", "counter.0"),
+            ("_Zgarbage", "_Zgarbage"),
+        ];
+        for (raw, expected) in cases {
+            assert_eq!(demangle(raw), expected);
+        }
+        assert_eq!(without_brackets("<a::B<c>>::d::<e>"), "a::B<c>::d::<e>");
+        assert_eq!(without_brackets("<a::B as c::D>::e"), "<a::B as c::D>::e");
+        assert_eq!(without_brackets("<fn() -> a::B>::e"), "fn() -> a::B::e");
+        assert_eq!(clean("operator|\nx"), "operator¦ x");
     }
 }

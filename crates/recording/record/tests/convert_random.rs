@@ -9,7 +9,7 @@ use convert_support::{Logged, converted};
 use proptest::prelude::*;
 use reweave_base::{FxHashMap, Rng};
 use reweave_oracle::cells::Cell;
-use reweave_record::cells::Access;
+use reweave_record::shadow::Access;
 use reweave_runtime::wire::{Event, Kind, flag};
 use reweave_testkit::soak;
 use reweave_trace::{AccessOp, EventId, Op, Trace, VarId};

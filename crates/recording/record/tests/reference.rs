@@ -1,7 +1,7 @@
 //! The oracle's definition of cells, asked about a recording.
 
 use reweave_oracle::cells::{self, Cell};
-use reweave_record::cells::Access;
+use reweave_record::shadow::Access;
 use reweave_runtime::wire::{Event, Kind};
 
 /// The cells that the access at `place` in `events` covers, as far as they are kept, by address.

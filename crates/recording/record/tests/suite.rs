@@ -1,12 +1,12 @@
 //! All tests of this package from outside, as one program: fewer programs link faster.
 
 mod convert;
-mod convert_cells;
 mod convert_random;
+mod convert_shadow;
 mod convert_support;
-mod lift;
+mod event_log;
+mod locks;
 mod reference;
 mod regressions;
 mod robust;
-mod spool;
 mod symbols;

@@ -1,16 +1,16 @@
 //! What is linked into a recorded program.
 //!
 //! The compiler's thread-sanitizer interface calls us before every access to memory (`hooks`),
-//! and we stand in front of the C library's threads, locks, memory and blocking calls (`doors`).
+//! and we stand in front of the C library threads, locks, memory and blocking calls (`interceptors`).
 //! What happens is written to rings in memory that the recorder shares ([`shared`], [`wire`]) and
 //! drains while the program runs; nothing is lost when the program dies, since the pages are not
-//! its own. By default one thread runs at a time and hands its turn on at random moments
+//! its own. By default one thread runs at a time and passes the token on at random moments
 //! (`turn`); a plan can decide instead who runs until when (`replay`).
 //!
 //! The crate is built twice. As an ordinary library, with no symbol exported, it gives the recorder
 //! [`wire`], [`plan`] and [`link`]. With `--cfg reweave_export` it is what goes into programs: no
 //! standard library, no allocation, no call to the C library that is not made on the program's
-//! behalf. With `--cfg reweave_static` besides, the doors are named `__wrap_NAME` for linkers that
+//! behalf. With `--cfg reweave_static` besides, the interceptors are named `__wrap_NAME` for linkers that
 //! redirect calls, since a static program has no second definition to look up at run time.
 //!
 //! This is the one place for `unsafe`. Functions that the program calls are unsafe as a whole: they
@@ -18,21 +18,22 @@
 
 #![cfg_attr(reweave_export, no_std)]
 #![allow(unsafe_code, reason = "the runtime stands between a program and its C library")]
-#![allow(unsafe_op_in_unsafe_fn, reason = "hooks and doors are unsafe as a whole")]
+#![allow(unsafe_op_in_unsafe_fn, reason = "hooks and interceptors are unsafe as a whole")]
+#![allow(unreachable_pub, reason = "in private modules, `pub` means used by other modules")]
 #![cfg_attr(not(reweave_export), allow(dead_code, reason = "nothing is exported to call it"))]
 
-#[cfg(not(reweave_export))]
-pub mod link;
 pub mod plan;
 pub mod predict;
+#[cfg(not(reweave_export))]
+pub mod session;
 pub mod shared;
 pub mod std_events;
 pub mod wire;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod doors;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod hooks;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod interceptors;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod log;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -40,11 +41,11 @@ mod process;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod replay;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod scheduler;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod sys;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod thread;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod turn;
 
 /// There is nothing to unwind to and nobody to tell: the program ends.
 #[cfg(reweave_export)]

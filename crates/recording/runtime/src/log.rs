@@ -4,15 +4,14 @@
 //! least once a quarter of the ring, and then wakes a reader that sleeps. When the ring is full the
 //! writer waits, and checks now and then that somebody still reads.
 
-use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
-use crate::doors::program;
+use crate::interceptors::program;
 use crate::predict::{self, Slot};
 use crate::shared::{RING_HEADER_BYTES, Ring, file_bytes};
 use crate::thread::{self, Thread};
 use crate::wire::{ADDRESS_MASK, EVENT_WORDS_MAX, Kind, shift};
-use crate::{process, replay, sys, turn};
+use crate::{process, replay, scheduler, sys};
 
 /// The most words that an event takes, with the run before it.
 const EVENT_WORDS: u64 = EVENT_WORDS_MAX as u64 + 1;
@@ -20,33 +19,27 @@ const EVENT_WORDS: u64 = EVENT_WORDS_MAX as u64 + 1;
 /// Where a thread's events go.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct Buffer {
+pub struct Buffer {
     words: *mut AtomicU64,
     mask: u64,
     head: u64,
     limit: u64,
     ring: *const Ring,
-    /// Whether events of synchronisation are numbered.
-    pub(crate) numbered: bool,
+    /// Whether events of synchronization are numbered.
+    pub numbered: bool,
 }
 
 impl Buffer {
-    pub(crate) const fn new() -> Self {
-        Self {
-            words: ptr::null_mut(),
-            mask: 0,
-            head: 0,
-            limit: 0,
-            ring: ptr::null(),
-            numbered: false,
-        }
+    pub const fn new() -> Self {
+        // SAFETY: zero is a value of every field: numbers, flags, null pointers.
+        unsafe { core::mem::zeroed() }
     }
 
     /// Starts to write to the ring at `place`, which has `words` words.
     ///
     /// # Safety
     /// The memory at `place` is a ring, and nobody else writes to it.
-    pub(crate) unsafe fn open(&mut self, place: *mut u8, words: u64) {
+    pub unsafe fn open(&mut self, place: *mut u8, words: u64) {
         self.ring = place.cast();
         self.words = place.add(RING_HEADER_BYTES).cast();
         self.mask = words - 1;
@@ -55,12 +48,12 @@ impl Buffer {
     }
 
     /// How many words were written.
-    pub(crate) const fn written(&self) -> u64 {
+    pub const fn written(&self) -> u64 {
         self.head
     }
 
     /// Says that nothing more comes, and lets go of a ring of the thread's own.
-    pub(crate) unsafe fn close(&mut self) {
+    pub unsafe fn close(&mut self) {
         if self.numbered && !self.ring.is_null() {
             (*self.ring).ended.store(1, Ordering::Release);
             let length = file_bytes(0, self.mask + 1) * 2 - RING_HEADER_BYTES;
@@ -113,7 +106,7 @@ impl Buffer {
     }
 
     /// Where accesses that are as expected are counted.
-    pub(crate) unsafe fn run(&self) -> *mut u64 {
+    pub unsafe fn run(&self) -> *mut u64 {
         (*self.ring).run.as_ptr()
     }
 
@@ -123,7 +116,7 @@ impl Buffer {
     unsafe fn make_room(&mut self) -> bool {
         let ring = &*self.ring;
         let size = self.mask + 1;
-        process::ring_bell();
+        process::wake_recorder();
         loop {
             let drained = ring.drained.load(Ordering::Acquire);
             let end = ring.tail.load(Ordering::Acquire) + size;
@@ -139,7 +132,7 @@ impl Buffer {
                 ring.sleeping.store(0, Ordering::Relaxed);
                 continue;
             }
-            process::ring_bell();
+            process::wake_recorder();
             sys::futex_wait(&ring.drained, drained, 100);
             ring.sleeping.store(0, Ordering::Relaxed);
             if !process::is_read() {
@@ -151,22 +144,22 @@ impl Buffer {
 }
 
 /// The runtime at work on behalf of the running thread: nothing it does is recorded.
-pub(crate) struct Entry {
-    pub(crate) thread: *mut Thread,
-    pub(crate) code: u64,
+pub struct Entry {
+    pub thread: *mut Thread,
+    pub code: u64,
 }
 
 /// What an event says besides its kind and address.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct More {
-    pub(crate) size: u32,
-    pub(crate) order: u32,
-    pub(crate) flags: u16,
-    pub(crate) extra: Option<u64>,
-    pub(crate) value: Option<u64>,
+pub struct Operands {
+    pub size: u32,
+    pub order: u32,
+    pub flags: u16,
+    pub extra: Option<u64>,
+    pub value: Option<u64>,
 }
 
-impl More {
+impl Operands {
     /// The bytes that an event of `kind` is about.
     fn length(&self, kind: Kind) -> u64 {
         match kind {
@@ -176,13 +169,13 @@ impl More {
     }
 }
 
-/// How much of a turn an event of synchronisation takes, in accesses.
+/// How much of the token an event of synchronization takes, in accesses.
 const SYNCHRONISATION_COST: i64 = 32;
 
 /// Enters the runtime from code at `code`; nothing if the runtime was entered already or the thread
 /// is not recorded.
 #[inline]
-pub(crate) unsafe fn enter(code: u64) -> Option<Entry> {
+pub unsafe fn enter(code: u64) -> Option<Entry> {
     let mut thread = thread::current();
     if thread.is_null() {
         thread = process::adopt();
@@ -193,8 +186,8 @@ pub(crate) unsafe fn enter(code: u64) -> Option<Entry> {
     (*thread).depth = 1;
     compiler_fence(Ordering::SeqCst);
     (*thread).quantum -= SYNCHRONISATION_COST;
-    let is_due = (*thread).attention.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
-    if is_due && !turn::attend(thread) {
+    let is_due = (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
+    if is_due && !scheduler::safepoint(thread) {
         return None;
     }
     let entry = Entry { thread, code };
@@ -203,42 +196,47 @@ pub(crate) unsafe fn enter(code: u64) -> Option<Entry> {
 }
 
 impl Entry {
-    /// Tells what the last write stored.
-    pub(crate) unsafe fn flushed(self) -> Self {
+    /// Reports what the last write stored.
+    pub unsafe fn flushed(self) -> Self {
         flush(self.thread);
         self
     }
 
     /// Logs an event with nothing but its address.
-    pub(crate) unsafe fn log(&self, kind: Kind, address: u64) {
-        self.log_more(kind, address, More::default());
+    pub unsafe fn log(&self, kind: Kind, address: u64) {
+        self.log_with(kind, address, Operands::default());
     }
 
     /// Logs an event with a second operand.
-    pub(crate) unsafe fn log_extra(&self, kind: Kind, address: u64, extra: u64) {
-        self.log_more(kind, address, More { extra: Some(extra), ..More::default() });
+    pub unsafe fn log_extra(&self, kind: Kind, address: u64, extra: u64) {
+        self.log_with(kind, address, Operands { extra: Some(extra), ..Operands::default() });
+    }
+
+    /// Logs an event with flags.
+    pub unsafe fn log_flags(&self, kind: Kind, address: u64, flags: u16) {
+        self.log_with(kind, address, Operands { flags, ..Operands::default() });
     }
 
     /// Logs an event.
-    pub(crate) unsafe fn log_more(&self, kind: Kind, address: u64, more: More) {
+    pub unsafe fn log_with(&self, kind: Kind, address: u64, operands: Operands) {
         let thread = self.thread;
         if replay::is_on() {
-            replay::before(thread, self.code, [address, more.length(kind)], kind);
+            replay::before(thread, self.code, [address, operands.length(kind)], kind);
         }
         let buffer = (*thread).buffer;
         let mut words = [0; 6];
         words[0] = (address & ADDRESS_MASK)
             | (kind as u64) << shift::KIND
-            | u64::from(more.size) << shift::SIZE
-            | u64::from(more.order) << shift::ORDER;
-        words[1] = (self.code & ADDRESS_MASK) | u64::from(more.flags) << 48;
+            | u64::from(operands.size) << shift::SIZE
+            | u64::from(operands.order) << shift::ORDER;
+        words[1] = (self.code & ADDRESS_MASK) | u64::from(operands.flags) << 48;
         let mut count = 2;
         let number = ((*buffer).numbered && !kind.is_plain()).then(process::next_number);
         let optional = [
             (number, shift::NUMBER),
             (take_stored(thread), shift::STORED),
-            (more.extra, shift::EXTRA),
-            (more.value, shift::VALUE),
+            (operands.extra, shift::EXTRA),
+            (operands.value, shift::VALUE),
         ];
         for (word, shift) in optional {
             if let Some(word) = word {
@@ -249,7 +247,7 @@ impl Entry {
         }
         (*buffer).put(&words, count);
         if replay::is_on() {
-            replay::logged(thread, self.code, [address, more.length(kind)], kind);
+            replay::logged(thread, self.code, [address, operands.length(kind)], kind);
         }
     }
 }
@@ -265,7 +263,7 @@ impl Drop for Entry {
     }
 }
 
-/// What the last plain write of `thread` stored, if that is still to be told.
+/// What the last plain write of `thread` stored, if that is still to be reported.
 #[inline(always)]
 unsafe fn take_stored(thread: *mut Thread) -> Option<u64> {
     let address = (*thread).pending;
@@ -281,19 +279,19 @@ unsafe fn take_stored(thread: *mut Thread) -> Option<u64> {
 /// Remembers that `value` was seen in the `1 << size` bytes at `address`.
 #[inline(always)]
 unsafe fn remember(thread: *mut Thread, address: u64, size: u32, value: u64) {
-    *(*thread).memories.add(predict::memory_of(address)) = predict::mark(address, size, value);
+    *(*thread).last_values.add(predict::value_slot(address)) = predict::mark(address, size, value);
 }
 
 /// Whether the `1 << size` bytes at `address` are what was last seen there.
 #[inline(always)]
 unsafe fn is_as_remembered(thread: *mut Thread, address: u64, size: u32) -> bool {
-    let mark = *(*thread).memories.add(predict::memory_of(address));
+    let mark = *(*thread).last_values.add(predict::value_slot(address));
     mark == predict::mark(address, size, load(address, size))
 }
 
 /// The `1 << size` bytes at `address`, as a number.
 #[inline(always)]
-pub(crate) unsafe fn load(address: u64, size: u32) -> u64 {
+pub unsafe fn load(address: u64, size: u32) -> u64 {
     let place = address as *const u8;
     match size {
         0 => u64::from(place.read_volatile()),
@@ -303,8 +301,8 @@ pub(crate) unsafe fn load(address: u64, size: u32) -> u64 {
     }
 }
 
-/// Tells what the last write of `thread` stored before others run.
-pub(crate) unsafe fn flush(thread: *mut Thread) {
+/// Reports what the last write of `thread` stored before others run.
+pub unsafe fn flush(thread: *mut Thread) {
     if let Some(stored) = take_stored(thread) {
         let words = [(Kind::Stored as u64) << shift::KIND | 1 << shift::STORED, 0, stored, 0, 0, 0];
         (*(*thread).buffer).put(&words, 3);
@@ -312,7 +310,7 @@ pub(crate) unsafe fn flush(thread: *mut Thread) {
 }
 
 /// Says that the events that follow are those of `thread`.
-pub(crate) unsafe fn switch(thread: *mut Thread, escaped: bool) {
+pub unsafe fn switch(thread: *mut Thread, escaped: bool) {
     let words = [u64::from((*thread).number) | (Kind::Switch as u64) << shift::KIND, 0, 0, 0, 0, 0];
     (*(*thread).buffer).put(&words, 2);
     if escaped {
@@ -326,25 +324,25 @@ pub(crate) unsafe fn switch(thread: *mut Thread, escaped: bool) {
 /// An access that is as expected is only counted. All that can go otherwise leaves by a tail call,
 /// so that the common way needs no stack.
 #[inline(always)]
-pub(crate) unsafe fn access(kind: Kind, size: u32, address: u64, code: u64) {
+pub unsafe fn access(kind: Kind, size: u32, address: u64, code: u64) {
     let thread = thread::current();
     if thread.is_null() {
-        return begin_unseen(kind, size, address, code);
+        return access_of_unknown_thread(kind, size, address, code);
     }
     if (*thread).depth != 0 {
         return;
     }
     (*thread).depth = 1;
-    // Only then: whoever takes the turn away asks for attention, then looks whether we are in here.
+    // Only then: whoever takes the token away asks for attention, then looks whether we are in here.
     compiler_fence(Ordering::SeqCst);
     (*thread).quantum -= 1;
-    let is_due = (*thread).attention.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
+    let is_due = (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
     let slot = (*thread).expected;
     let is_expected = (*slot).key == predict::key(kind, size, code) && (*slot).address == address;
     if is_due || !is_expected {
-        return attended(thread, kind, size, address, code);
+        return access_slow(thread, kind, size, address, code);
     }
-    if (*thread).memories.is_null() {
+    if (*thread).last_values.is_null() {
         return count(thread, slot);
     }
     // What else there is to do needs registers that this way does without.
@@ -368,7 +366,7 @@ unsafe fn count(thread: *mut Thread, slot: *mut Slot) {
     (*thread).depth = 0;
 }
 
-/// Whether what the last write stored, if it is still to be told, is what was there before.
+/// Whether what the last write stored, if it is still to be reported, is what was there before.
 #[inline(always)]
 unsafe fn is_pending_known(thread: *mut Thread) -> bool {
     let pending = (*thread).pending;
@@ -384,7 +382,7 @@ unsafe fn read_known<const SIZE: u32>(
     code: u64,
 ) {
     if !is_pending_known(thread) || !is_as_remembered(thread, address, SIZE) {
-        return attended(thread, Kind::Read, SIZE, address, code);
+        return access_slow(thread, Kind::Read, SIZE, address, code);
     }
     (*thread).pending = 0;
     count(thread, slot);
@@ -394,7 +392,7 @@ unsafe fn read_known<const SIZE: u32>(
 #[inline(never)]
 unsafe fn write_known(thread: *mut Thread, slot: *mut Slot, size: u32, address: u64, code: u64) {
     if !is_pending_known(thread) {
-        return attended(thread, Kind::Write, size, address, code);
+        return access_slow(thread, Kind::Write, size, address, code);
     }
     ((*thread).pending, (*thread).pending_size) = (address, size);
     count(thread, slot);
@@ -413,7 +411,7 @@ unsafe fn write_access(thread: *mut Thread, kind: Kind, size: u32, address: u64,
     let place = (*buffer).place();
     (*place.add(1)).store(code, Ordering::Relaxed);
     let mut count = 2;
-    if !(*thread).memories.is_null() {
+    if !(*thread).last_values.is_null() {
         if let Some(stored) = take_stored(thread) {
             first |= 1 << shift::STORED;
             (*place.add(2)).store(stored, Ordering::Relaxed);
@@ -437,9 +435,9 @@ unsafe fn write_access(thread: *mut Thread, kind: Kind, size: u32, address: u64,
 /// An access for which there is more to do than to log it.
 #[cold]
 #[inline(never)]
-unsafe fn attended(thread: *mut Thread, kind: Kind, size: u32, address: u64, code: u64) {
-    let is_due = (*thread).attention.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
-    if !is_due || turn::attend(thread) {
+unsafe fn access_slow(thread: *mut Thread, kind: Kind, size: u32, address: u64, code: u64) {
+    let is_due = (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
+    if !is_due || scheduler::safepoint(thread) {
         if replay::is_on() {
             replay::before(thread, code, [address, 1 << size], kind);
         }
@@ -457,24 +455,24 @@ unsafe fn attended(thread: *mut Thread, kind: Kind, size: u32, address: u64, cod
 /// An access by a thread that we did not see begin.
 #[cold]
 #[inline(never)]
-unsafe fn begin_unseen(kind: Kind, size: u32, address: u64, code: u64) {
+unsafe fn access_of_unknown_thread(kind: Kind, size: u32, address: u64, code: u64) {
     let thread = process::adopt();
     if (*thread).depth == 0 {
         (*thread).depth = 1;
-        attended(thread, kind, size, address, code);
+        access_slow(thread, kind, size, address, code);
     }
 }
 
 /// Logs that a function was entered that was called from `code`, or left.
 #[inline(always)]
-pub(crate) unsafe fn call_stack(kind: Kind, code: u64) {
+pub unsafe fn call_stack(kind: Kind, code: u64) {
     let thread = thread::current();
     if thread.is_null() || (*thread).depth != 0 {
         return;
     }
     (*thread).depth = 1;
     compiler_fence(Ordering::SeqCst);
-    if (*thread).attention.load(Ordering::Relaxed) != 0 && !turn::attend(thread) {
+    if (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 && !scheduler::safepoint(thread) {
         return;
     }
     let words = [(code & ADDRESS_MASK) | (kind as u64) << shift::KIND, 0, 0, 0, 0, 0];

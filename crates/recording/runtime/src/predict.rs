@@ -15,7 +15,7 @@ use crate::wire::{Kind, shift};
 pub const SLOTS: usize = 512;
 
 /// How many addresses are remembered with what was last seen there; a power of two.
-pub const MEMORIES: usize = 1 << 18;
+pub const LAST_VALUES: usize = 1 << 18;
 
 /// What is expected at one place in the code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,9 +64,9 @@ pub const fn slot_of(key: u64) -> usize {
 /// Where what was seen at `address` is remembered.
 #[inline(always)]
 #[must_use]
-pub const fn memory_of(address: u64) -> usize {
+pub const fn value_slot(address: u64) -> usize {
     // Words side by side are remembered side by side; halves of a word do not share a place.
-    (address >> 3 ^ address >> 21 ^ (address & 7) << 13) as usize & (MEMORIES - 1)
+    (address >> 3 ^ address >> 21 ^ (address & 7) << 13) as usize & (LAST_VALUES - 1)
 }
 
 impl Slot {
@@ -103,7 +103,7 @@ mod tests {
     fn every_key_has_a_slot_and_every_address_a_memory() {
         for number in (0..1 << 20).step_by(7) {
             assert!(slot_of(key(Kind::Write, 2, number << 20)) < SLOTS);
-            assert!(memory_of(number << 21) < MEMORIES);
+            assert!(value_slot(number << 21) < LAST_VALUES);
         }
     }
 }

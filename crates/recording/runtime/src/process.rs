@@ -4,9 +4,9 @@ use core::ffi::{c_char, c_int};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use crate::doors::{self, program};
+use crate::interceptors::{self, program};
 use crate::log::{Buffer, Entry};
-use crate::predict::{MEMORIES, SLOTS, Slot};
+use crate::predict::{LAST_VALUES, SLOTS, Slot};
 use crate::shared::{
     DIRECTORY_VARIABLE, HEADER_BYTES, Header, MAGIC, Mode, RING_HEADER_BYTES, SETTINGS_WORDS,
     Settings, file_bytes,
@@ -14,7 +14,7 @@ use crate::shared::{
 use crate::sys::{self, File};
 use crate::thread::{self, Thread};
 use crate::wire::Kind;
-use crate::{replay, turn};
+use crate::{replay, scheduler};
 
 /// Paths are at most this long, with their end.
 const PATH_MAX: usize = 512;
@@ -24,7 +24,7 @@ const EXCHANGES_MAX: u32 = 1000;
 
 struct Global<T>(core::cell::UnsafeCell<T>);
 
-// SAFETY: written while the process has one thread, or by the thread that has the turn.
+// SAFETY: written while the process has one thread, or by the thread that has the token.
 unsafe impl<T> Sync for Global<T> {}
 
 static HEADER: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
@@ -35,11 +35,11 @@ static PREFIX_LENGTH: AtomicU32 = AtomicU32::new(0);
 static DIRECTORY_LENGTH: AtomicU32 = AtomicU32::new(0);
 static COLLECTOR: AtomicU32 = AtomicU32::new(0);
 static MEMORY: AtomicPtr<u64> = AtomicPtr::new(ptr::null_mut());
-static PATIENCE_MS: AtomicU64 = AtomicU64::new(0);
+static STALL_TIMEOUT_MS: AtomicU64 = AtomicU64::new(0);
 static SESSIONS: AtomicU32 = AtomicU32::new(0);
 
 /// Not 0 once the storage of threads can be used.
-pub(crate) static STARTED: AtomicBool = AtomicBool::new(false);
+pub static STARTED: AtomicBool = AtomicBool::new(false);
 
 /// Called by the loader before the program's own constructors.
 #[cfg(reweave_export)]
@@ -50,15 +50,15 @@ static START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_
 unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
     STARTED.store(true, Ordering::Release);
     // Until the thread is known, what we do ourselves must not look like its doing.
-    thread::set_current(thread::off());
+    thread::set_current(thread::unrecorded());
     if let Some(directory) = variable(environment, DIRECTORY_VARIABLE.as_bytes()) {
         let length = directory.len();
         if length + 64 < PATH_MAX {
             (&mut *PREFIX.0.get())[..length].copy_from_slice(directory);
             DIRECTORY_LENGTH.store(length as u32, Ordering::Relaxed);
-            doors::find_ways();
+            interceptors::resolve_real_functions();
             #[cfg(not(reweave_static))]
-            program::library::find();
+            program::find_c_library();
             program::arm_fork();
             open_session();
         }
@@ -77,11 +77,11 @@ unsafe fn variable<'a>(mut environment: *const *const c_char, name: &[u8]) -> Op
 }
 
 /// A path made of pieces, ending in a zero byte.
-pub(crate) struct Path([u8; PATH_MAX], usize);
+pub struct Path([u8; PATH_MAX], usize);
 
 impl Path {
     /// A path that starts with `text`.
-    pub(crate) fn from(text: &[u8]) -> Self {
+    pub fn from(text: &[u8]) -> Self {
         Self([0; PATH_MAX], 0).text(text)
     }
 
@@ -93,7 +93,7 @@ impl Path {
     }
 
     /// The path with `text` after it, as much of it as there is room for.
-    pub(crate) fn text(mut self, text: &[u8]) -> Self {
+    pub fn text(mut self, text: &[u8]) -> Self {
         let room = PATH_MAX - 1 - self.1;
         let text = &text[..text.len().min(room)];
         self.0[self.1..self.1 + text.len()].copy_from_slice(text);
@@ -102,7 +102,7 @@ impl Path {
     }
 
     /// The path with the digits of `number` after it.
-    pub(crate) fn number(self, number: u32) -> Self {
+    pub fn number(self, number: u32) -> Self {
         let mut digits = [0; 10];
         let mut start = digits.len();
         let mut rest = number;
@@ -118,7 +118,7 @@ impl Path {
     }
 
     /// The path with its zero byte.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         &self.0[..=self.1]
     }
 }
@@ -131,7 +131,7 @@ unsafe fn read_settings() -> Option<Settings> {
     while count < bytes.len() {
         match file.read(&mut bytes[count..]) {
             0 => return None,
-            more => count += more,
+            operands => count += operands,
         }
     }
     let mut words = [0; SETTINGS_WORDS];
@@ -174,15 +174,15 @@ unsafe fn open_session() -> Option<()> {
     header.ring_words.store(settings.ring_words, Ordering::Relaxed);
     HEADER.store(place.cast(), Ordering::Release);
     COLLECTOR.store(settings.collector as u32, Ordering::Relaxed);
-    PATIENCE_MS.store(settings.patience_ms, Ordering::Relaxed);
+    STALL_TIMEOUT_MS.store(settings.stall_timeout_ms, Ordering::Relaxed);
     let buffer = &mut *SHARED_BUFFER.0.get();
     *buffer = Buffer::new();
     buffer.open(place.add(HEADER_BYTES), settings.ring_words);
     let keeps_values = settings.values && settings.mode == Mode::Serial && !settings.replay;
-    let memories = if keeps_values { sys::allocate(MEMORIES * 8)? } else { ptr::null_mut() };
-    MEMORY.store(memories.cast(), Ordering::Relaxed);
+    let last_values = if keeps_values { sys::allocate(LAST_VALUES * 8)? } else { ptr::null_mut() };
+    MEMORY.store(last_values.cast(), Ordering::Relaxed);
     sys::membarrier_register();
-    turn::start(settings.mode == Mode::Serial, settings.seed, settings.turn_max);
+    scheduler::start(settings.mode == Mode::Serial, settings.seed, settings.quantum_max);
     replay::start(settings.replay);
     header.magic.store(MAGIC, Ordering::Release);
     IS_ON.store(true, Ordering::Release);
@@ -194,36 +194,36 @@ unsafe fn open_session() -> Option<()> {
 }
 
 /// Whether this process is recorded.
-pub(crate) fn is_on() -> bool {
+pub fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }
 
 /// The state that is shared with the recorder, while the process is recorded.
-pub(crate) fn header() -> Option<&'static Header> {
+pub fn header() -> Option<&'static Header> {
     let header = HEADER.load(Ordering::Acquire);
     // SAFETY: a header stays mapped as long as the process lives.
     (!header.is_null()).then(|| unsafe { &*header })
 }
 
 /// Whether nothing is recorded any more.
-pub(crate) fn should_stop() -> bool {
+pub fn should_stop() -> bool {
     !is_on() || header().is_none_or(|header| header.stop.load(Ordering::Relaxed) != 0)
 }
 
 /// Whether the recorder lives.
-pub(crate) fn is_read() -> bool {
+pub fn is_read() -> bool {
     sys::is_alive(COLLECTOR.load(Ordering::Relaxed))
 }
 
 /// Records nothing more in this process; it runs on as if it had never been.
-pub(crate) fn stop() {
+pub fn stop() {
     if IS_ON.swap(false, Ordering::AcqRel) {
-        turn::dissolve();
+        scheduler::stop_serializing();
     }
 }
 
 /// Wakes the recorder, if it sleeps.
-pub(crate) fn ring_bell() {
+pub fn wake_recorder() {
     if let Some(header) = header() {
         header.bell.fetch_add(1, Ordering::Release);
         if header.listening.load(Ordering::SeqCst) != 0 {
@@ -232,35 +232,35 @@ pub(crate) fn ring_bell() {
     }
 }
 
-/// The next place in the order of synchronisation.
-pub(crate) fn next_number() -> u64 {
+/// The next place in the order of synchronization.
+pub fn next_number() -> u64 {
     header().map_or(0, |header| header.sequence.fetch_add(1, Ordering::AcqRel))
 }
 
-pub(crate) fn show_holder(holder: u32) {
+pub fn show_holder(holder: u32) {
     if let Some(header) = header() {
         header.holder.store(holder, Ordering::Relaxed);
     }
 }
 
-pub(crate) fn count_eviction() {
+pub fn count_eviction() {
     if let Some(header) = header() {
         header.evictions.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// How much was logged, in `serial` recordings.
-pub(crate) fn words_written() -> u64 {
+pub fn words_written() -> u64 {
     // SAFETY: a torn or old number does no harm; it is compared with later ones only.
     unsafe { ptr::read_volatile(&raw const (*SHARED_BUFFER.0.get())).written() }
 }
 
-pub(crate) fn patience_ns() -> u64 {
-    PATIENCE_MS.load(Ordering::Relaxed) * 1_000_000
+pub fn stall_timeout_ns() -> u64 {
+    STALL_TIMEOUT_MS.load(Ordering::Relaxed) * 1_000_000
 }
 
 /// The plan's file, mapped, as words.
-pub(crate) unsafe fn map_plan() -> Option<&'static [u64]> {
+pub unsafe fn map_plan() -> Option<&'static [u64]> {
     let path = Path::new(DIRECTORY_LENGTH.load(Ordering::Relaxed)).text(b"/plan");
     let file = File::open(path.bytes())?;
     let mut word = [0; 8];
@@ -276,35 +276,37 @@ pub(crate) unsafe fn map_plan() -> Option<&'static [u64]> {
 }
 
 /// A block and a number for a thread that is about to be created.
-pub(crate) unsafe fn expect_thread() -> Option<*mut Thread> {
+pub unsafe fn new_thread() -> Option<*mut Thread> {
     let child = thread::create()?;
     (*child).number = header()?.threads.fetch_add(1, Ordering::AcqRel);
     Some(child)
 }
 
 /// Makes the running thread `thread` and logs that it begins.
-pub(crate) unsafe fn begin(thread: *mut Thread, code: u64) {
+pub unsafe fn begin(thread: *mut Thread, code: u64) {
     (*thread).depth = 1;
     (*thread).task = sys::gettid();
-    thread::set_current(thread::off());
-    if turn::is_serial() {
+    thread::set_current(thread::unrecorded());
+    if scheduler::is_serial() {
         (*thread).buffer = SHARED_BUFFER.0.get();
     } else if !open_ring(thread) {
         return go_unrecorded();
     }
-    if !expect_nothing(thread) {
+    if !reset_predictions(thread) {
         return go_unrecorded();
     }
     thread::set_current(thread);
     replay::begin(thread);
-    (*thread).attention.store(u32::from(replay::is_on()), Ordering::Relaxed);
-    doors::thread::arm_end(thread);
-    turn::begin(thread);
+    (*thread).needs_safepoint.store(u32::from(replay::is_on()), Ordering::Relaxed);
+    interceptors::threads::arm_end(thread);
+    scheduler::begin(thread);
     let entry = Entry { thread, code };
     entry.log(Kind::Begin, u64::from((*thread).number));
     if (*thread).number == 0 {
         program::note_new_objects(&entry);
-    } else if let Some((place, length)) = doors::in_library(thread, || doors::thread::stack()) {
+    } else if let Some((place, length)) =
+        interceptors::in_library(thread, || interceptors::threads::stack())
+    {
         entry.log_extra(Kind::Alloc, place, length);
     }
 }
@@ -319,7 +321,7 @@ fn go_unrecorded() {
 }
 
 /// Forgets what the block's last thread did, so that nothing is expected of this one.
-unsafe fn expect_nothing(thread: *mut Thread) -> bool {
+unsafe fn reset_predictions(thread: *mut Thread) -> bool {
     const BYTES: usize = SLOTS * size_of::<Slot>();
     if (*thread).slots.is_null() {
         match sys::allocate(BYTES) {
@@ -327,10 +329,10 @@ unsafe fn expect_nothing(thread: *mut Thread) -> bool {
             None => return false,
         }
     } else {
-        doors::memory::fill((*thread).slots as usize, 0, BYTES);
+        interceptors::memory::fill((*thread).slots as usize, 0, BYTES);
     }
     ((*thread).previous, (*thread).expected) = ((*thread).slots, (*thread).slots);
-    (*thread).memories = MEMORY.load(Ordering::Relaxed);
+    (*thread).last_values = MEMORY.load(Ordering::Relaxed);
     (*thread).run = (*(*thread).buffer).run();
     true
 }
@@ -355,48 +357,49 @@ unsafe fn open_ring(thread: *mut Thread) -> bool {
 }
 
 /// Ends the running thread's part in the recording.
-pub(crate) unsafe fn end(thread: *mut Thread) {
-    turn::come_back(thread, false);
-    turn::ensure(thread);
+pub unsafe fn end(thread: *mut Thread) {
+    scheduler::end_blocking(thread, false);
+    scheduler::reacquire(thread);
     let entry = Entry { thread, code: 0 };
-    doors::mutex::give_back_robust(&entry);
+    interceptors::sync::release_robust_mutexes(&entry);
     if (*thread).number != 0
-        && let Some((place, length)) = doors::in_library(thread, || doors::thread::stack())
+        && let Some((place, length)) =
+            interceptors::in_library(thread, || interceptors::threads::stack())
     {
         entry.log_extra(Kind::Free, place, length);
     }
     entry.log(Kind::End, u64::from((*thread).number));
     core::mem::forget(entry);
     replay::ended(thread);
-    thread::set_current(thread::off());
-    turn::give(thread);
+    thread::set_current(thread::unrecorded());
+    scheduler::release(thread);
     (*(*thread).buffer).close();
     thread::mark(thread, thread::life::ENDED);
 }
 
 /// The block of the running thread, which we did not see being created.
 #[cold]
-pub(crate) unsafe fn adopt() -> *mut Thread {
+pub unsafe fn adopt() -> *mut Thread {
     if !is_on() {
         // Before the start nobody is recorded yet; afterwards nobody is, ever.
         if STARTED.load(Ordering::Acquire) {
-            thread::set_current(thread::off());
+            thread::set_current(thread::unrecorded());
         }
-        return thread::off();
+        return thread::unrecorded();
     }
-    if is_any_awaited() {
-        // This may be one of them, with a handler of a signal that came before it could begin.
-        return thread::off();
+    if is_any_thread_starting() {
+        // This may be one of them, with a signal handler that came before it could begin.
+        return thread::unrecorded();
     }
-    thread::set_current(thread::off());
-    if let Some(thread) = expect_thread() {
+    thread::set_current(thread::unrecorded());
+    if let Some(thread) = new_thread() {
         begin(thread, 0);
     }
     thread::current()
 }
 
 /// Whether a thread was created that has not begun.
-unsafe fn is_any_awaited() -> bool {
+unsafe fn is_any_thread_starting() -> bool {
     let mut is_awaited = false;
     thread::each(|thread| {
         is_awaited = ptr::read_volatile(&raw const (*thread).task) == 0;
@@ -406,23 +409,23 @@ unsafe fn is_any_awaited() -> bool {
 }
 
 /// Starts anew in a child process, which has only the thread that forked.
-pub(crate) unsafe fn restart_in_child() {
+pub unsafe fn restart_in_child() {
     IS_ON.store(false, Ordering::Release);
     HEADER.store(ptr::null_mut(), Ordering::Release);
     thread::forget_all();
     crate::hooks::atomic::reset();
-    thread::set_current(thread::off());
+    thread::set_current(thread::unrecorded());
     open_session();
 }
 
 /// Records nothing in a child process, where `thread` goes on with what it did in the runtime.
-pub(crate) unsafe fn leave_child_alone(thread: *mut Thread) {
+pub unsafe fn stop_in_child(thread: *mut Thread) {
     let words = header().map_or(0, |header| header.ring_words.load(Ordering::Relaxed));
     IS_ON.store(false, Ordering::Release);
     HEADER.store(ptr::null_mut(), Ordering::Release);
-    turn::start(false, 0, 1);
+    scheduler::start(false, 0, 1);
     crate::hooks::atomic::reset();
-    thread::set_current(thread::off());
+    thread::set_current(thread::unrecorded());
     // What it still writes must not reach the ring, which is its parent's.
     if let Some(place) = sys::allocate(file_bytes(0, words) * 2) {
         (*(*thread).buffer).open(place, words.max(1));
@@ -431,7 +434,7 @@ pub(crate) unsafe fn leave_child_alone(thread: *mut Thread) {
 }
 
 /// Copies the memory map for the recorder and says from when it holds.
-pub(crate) unsafe fn note_maps(entry: &Entry) {
+pub unsafe fn copy_maps(entry: &Entry) {
     let Some(header) = header() else { return };
     let number = header.maps.load(Ordering::Relaxed);
     let path = Path::new(PREFIX_LENGTH.load(Ordering::Relaxed)).text(b".maps").number(number);

@@ -1,8 +1,8 @@
 //! Following a plan: one thread runs until it has done what the current step says, then the next.
 //!
-//! Only the thread of the current step may have the turn. Each thread counts how many events it
+//! Only the thread of the current step may have the token. Each thread counts how many events it
 //! logged at each code address of the plan; when the count and the address are those of the step,
-//! the step is done, and the turn is handed on when the thread next comes by, so that what it logged
+//! the step is done, and the token is passed on when the thread next comes by, so that what it logged
 //! has happened by then. After the last step the goal's threads run one by one until each stands
 //! right before its event, or waits for a lock. What became of it is written where the recorder
 //! sees it; from then on, turns are drawn at random again.
@@ -17,7 +17,7 @@ use crate::plan::{GoalKind, Plan, Waypoint};
 use crate::shared::{OUTCOME_WORDS, outcome};
 use crate::thread::{self, Thread};
 use crate::wire::Kind;
-use crate::{process, sys, turn};
+use crate::{process, scheduler, sys};
 
 mod objects;
 mod owners;
@@ -30,7 +30,7 @@ static ARRIVED: AtomicU32 = AtomicU32::new(0);
 
 struct Global<T>(UnsafeCell<T>);
 
-// SAFETY: written before the program has a second thread, or by the thread that has the turn.
+// SAFETY: written before the program has a second thread, or by the thread that has the token.
 unsafe impl<T> Sync for Global<T> {}
 
 static PLAN: Global<Option<Plan<'static>>> = Global(UnsafeCell::new(None));
@@ -39,7 +39,7 @@ static PLACES: Global<Places> =
 
 /// Whether the thread of the current step waits for something that is no event of the plan, such as
 /// the end of another thread; those that the plan has nothing more to say of may run meanwhile.
-static LOOSE: AtomicBool = AtomicBool::new(false);
+static OTHERS_MAY_RUN: AtomicBool = AtomicBool::new(false);
 
 /// Where the accesses of steps and of goals went: an address and a length each.
 struct Places {
@@ -48,12 +48,12 @@ struct Places {
 }
 
 /// Reads the plan, if there is one to follow.
-pub(crate) unsafe fn start(is_wanted: bool) {
+pub unsafe fn start(is_wanted: bool) {
     ON.store(false, Ordering::Relaxed);
     DONE.store(false, Ordering::Relaxed);
     STEP.store(0, Ordering::Relaxed);
     ARRIVED.store(0, Ordering::Relaxed);
-    LOOSE.store(false, Ordering::Relaxed);
+    OTHERS_MAY_RUN.store(false, Ordering::Relaxed);
     if !is_wanted {
         return;
     }
@@ -62,7 +62,7 @@ pub(crate) unsafe fn start(is_wanted: bool) {
         return;
     }
     ON.store(true, Ordering::Relaxed);
-    settle_goal();
+    check_goal();
 }
 
 unsafe fn open() -> Option<()> {
@@ -78,12 +78,12 @@ unsafe fn open() -> Option<()> {
 
 /// Whether a plan is followed, or was.
 #[inline(always)]
-pub(crate) fn is_on() -> bool {
+pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
 /// Whether it is known what became of the plan.
-pub(crate) fn is_done() -> bool {
+pub fn is_done() -> bool {
     DONE.load(Ordering::Relaxed)
 }
 
@@ -92,18 +92,18 @@ unsafe fn plan() -> Option<&'static Plan<'static>> {
 }
 
 /// The plan's entry for the first thread.
-pub(crate) fn main_entry() -> u32 {
+pub fn main_entry() -> u32 {
     if is_on() { 0 } else { u32::MAX }
 }
 
 /// The plan's entry for the thread that `parent` is about to create.
-pub(crate) unsafe fn child_entry(parent: *mut Thread) -> u32 {
+pub unsafe fn child_entry(parent: *mut Thread) -> u32 {
     let child = plan().and_then(|plan| plan.entry_of((*parent).entry, (*parent).forks));
     child.unwrap_or(u32::MAX)
 }
 
 /// Starts to count what `thread` does.
-pub(crate) unsafe fn begin(thread: *mut Thread) {
+pub unsafe fn begin(thread: *mut Thread) {
     let Some(plan) = plan() else { return };
     let bytes = (plan.codes_count() * 4).max(4);
     if (*thread).occurrences.is_null() {
@@ -112,12 +112,12 @@ pub(crate) unsafe fn begin(thread: *mut Thread) {
             None => finish(outcome::UNREADABLE, &[]),
         }
     } else {
-        crate::doors::memory::fill((*thread).occurrences as usize, 0, bytes);
+        crate::interceptors::memory::fill((*thread).occurrences as usize, 0, bytes);
     }
 }
 
 /// Code was loaded: addresses of the plan may be known now.
-pub(crate) unsafe fn objects_changed() {
+pub unsafe fn objects_changed() {
     if let Some(plan) = plan() {
         objects::resolve(plan);
     }
@@ -133,8 +133,8 @@ fn is_at_goal(plan: &Plan<'_>) -> bool {
     STEP.load(Ordering::Relaxed) as usize >= plan.steps_count()
 }
 
-/// Whether it can be the turn of `thread`.
-pub(crate) unsafe fn may_run(thread: *mut Thread) -> bool {
+/// Whether it can be the token of `thread`.
+pub unsafe fn may_run(thread: *mut Thread) -> bool {
     match plan() {
         Some(plan) => current(plan).is_some_and(|waypoint| waypoint.thread == (*thread).entry),
         None => true,
@@ -143,8 +143,10 @@ pub(crate) unsafe fn may_run(thread: *mut Thread) -> bool {
 
 /// Whether `thread` may run although the plan waits for another: that one does not come, and the
 /// plan has nothing more to say of this one.
-pub(crate) unsafe fn may_run_loose(thread: *mut Thread) -> bool {
-    let Some(plan) = plan().filter(|_| LOOSE.load(Ordering::Relaxed)) else { return false };
+pub unsafe fn may_run_meanwhile(thread: *mut Thread) -> bool {
+    let Some(plan) = plan().filter(|_| OTHERS_MAY_RUN.load(Ordering::Relaxed)) else {
+        return false;
+    };
     let entry = (*thread).entry;
     let next = STEP.load(Ordering::Relaxed) as usize;
     let steps = (next..plan.steps_count()).filter_map(|place| plan.step(place));
@@ -154,8 +156,8 @@ pub(crate) unsafe fn may_run_loose(thread: *mut Thread) -> bool {
 }
 
 /// Says whether the thread of the current step is awaited in vain.
-pub(crate) fn set_loose(is_loose: bool) {
-    LOOSE.store(is_loose, Ordering::Relaxed);
+pub fn let_others_run(others_may_run: bool) {
+    OTHERS_MAY_RUN.store(others_may_run, Ordering::Relaxed);
 }
 
 /// Whether `thread` is about to log the event of `waypoint`, at the plan's code `code`.
@@ -166,7 +168,7 @@ unsafe fn is_it(thread: *mut Thread, code: Option<u32>, waypoint: Waypoint) -> b
 }
 
 /// What `thread` is about to log may be what the goal waits for.
-pub(crate) unsafe fn before(thread: *mut Thread, code: u64, place: [u64; 2], kind: Kind) {
+pub unsafe fn before(thread: *mut Thread, code: u64, place: [u64; 2], kind: Kind) {
     let Some(plan) = plan() else { return };
     if !is_at_goal(plan) || (*thread).occurrences.is_null() {
         return;
@@ -180,15 +182,15 @@ pub(crate) unsafe fn before(thread: *mut Thread, code: u64, place: [u64; 2], kin
             let arrived = ARRIVED.load(Ordering::Relaxed) as usize;
             *(*PLACES.0.get()).goals.add(arrived) = [place[0], place[1]];
             ARRIVED.store(arrived as u32 + 1, Ordering::Relaxed);
-            settle_goal();
-            turn::pass(thread);
+            check_goal();
+            scheduler::pass_token(thread);
         }
         GoalKind::Blocked if matches!(kind, Kind::Lock | Kind::AtomicUpdate) => {
             finish(outcome::TAKEN, &[u64::from(goal.thread), code, place[0]]);
         }
         // A lock that is no more than a word, and is taken: the thread will wait for it.
         GoalKind::Blocked if kind == Kind::AtomicFailed => {
-            ((*thread).wants, (*thread).wants_at) = (place[0], code);
+            ((*thread).waits_for, (*thread).waits_at) = (place[0], code);
             blocked(thread);
         }
         GoalKind::Blocked | GoalKind::Passed => {}
@@ -196,7 +198,7 @@ pub(crate) unsafe fn before(thread: *mut Thread, code: u64, place: [u64; 2], kin
 }
 
 /// `thread` logged an event at `code`, about the bytes of `place`.
-pub(crate) unsafe fn logged(thread: *mut Thread, code: u64, place: [u64; 2], kind: Kind) {
+pub unsafe fn logged(thread: *mut Thread, code: u64, place: [u64; 2], kind: Kind) {
     owners::note(thread, place[0], kind);
     let Some(plan) = plan() else { return };
     let Some(number) = objects::number(plan, code) else { return };
@@ -209,43 +211,43 @@ pub(crate) unsafe fn logged(thread: *mut Thread, code: u64, place: [u64; 2], kin
     if is_step {
         *(*PLACES.0.get()).steps.add(step) = place;
         STEP.store(step as u32 + 1, Ordering::Relaxed);
-        settle_goal();
-        (*thread).must_hand_on = !may_run(thread);
+        check_goal();
+        (*thread).must_yield = !may_run(thread);
     }
 }
 
 /// `thread` found `seen` at `address` and stored `stored` by an atomic update, which may have taken
 /// a lock that is no more than a word, or given one back.
-pub(crate) unsafe fn updated(thread: *mut Thread, address: u64, seen: u64, stored: u64) {
+pub unsafe fn updated(thread: *mut Thread, address: u64, seen: u64, stored: u64) {
     if is_on() {
-        if (*thread).wants == address && owners::is_free(seen) {
-            (*thread).wants = 0;
+        if (*thread).waits_for == address && owners::is_free(seen) {
+            (*thread).waits_for = 0;
         }
         owners::note_word(thread, address, seen, stored);
     }
 }
 
-/// `thread` gives `lock` back while it waits on a condition.
-pub(crate) unsafe fn gave(thread: *mut Thread, lock: u64) {
+/// `thread` releases `lock` while it waits on a condition.
+pub unsafe fn released(thread: *mut Thread, lock: u64) {
     if is_on() {
         owners::note(thread, lock, Kind::Unlock);
     }
 }
 
-/// Whether a thread other than `thread` was seen to take `lock` and not to give it back.
-pub(crate) unsafe fn is_held_by_another(thread: *mut Thread, lock: u64) -> bool {
+/// Whether a thread other than `thread` was seen to take `lock` and not to release it.
+pub unsafe fn is_held_by_another(thread: *mut Thread, lock: u64) -> bool {
     is_on() && owners::of(lock).is_some_and(|owner| owner != thread)
 }
 
 /// `thread` has `lock` again after it waited on a condition.
-pub(crate) unsafe fn took(thread: *mut Thread, lock: u64) {
+pub unsafe fn acquired(thread: *mut Thread, lock: u64) {
     if is_on() {
         owners::note(thread, lock, Kind::Lock);
     }
 }
 
 /// Decides what became of the plan, if all that it waits for has come.
-unsafe fn settle_goal() {
+unsafe fn check_goal() {
     let Some(plan) = plan() else { return };
     let arrived = ARRIVED.load(Ordering::Relaxed) as usize;
     if !is_at_goal(plan) {
@@ -274,11 +276,11 @@ unsafe fn settle_goal() {
             }
         }
     }
-    finish(if overlap { outcome::CONFIRMED } else { outcome::APART }, &words[..count]);
+    finish(if overlap { outcome::CONFIRMED } else { outcome::NO_OVERLAP }, &words[..count]);
 }
 
 /// `thread` is about to wait for the lock that it wants.
-pub(crate) unsafe fn blocked(thread: *mut Thread) {
+pub unsafe fn blocked(thread: *mut Thread) {
     let Some(plan) = plan() else { return };
     if plan.goal_kind() != GoalKind::Blocked || !is_at_goal(plan) {
         return;
@@ -305,7 +307,7 @@ fn is_predicted(plan: &Plan<'_>, circle: &[u64]) -> bool {
 }
 
 /// `thread` will do nothing more.
-pub(crate) unsafe fn ended(thread: *mut Thread) {
+pub unsafe fn ended(thread: *mut Thread) {
     let Some(plan) = plan() else { return };
     if current(plan).is_some_and(|waypoint| waypoint.thread == (*thread).entry) {
         let step = u64::from(STEP.load(Ordering::Relaxed));
@@ -314,18 +316,18 @@ pub(crate) unsafe fn ended(thread: *mut Thread) {
 }
 
 /// Nothing moved for too long.
-pub(crate) unsafe fn stalled() {
+pub unsafe fn stalled() {
     let Some(plan) = plan() else { return };
     let entry = current(plan).map_or(u64::from(u32::MAX), |waypoint| u64::from(waypoint.thread));
-    let (mut wants, mut wants_at, mut exists) = (0, 0, 0);
+    let (mut waits_for, mut waits_at, mut exists) = (0, 0, 0);
     thread::each(|thread| {
         if u64::from((*thread).entry) == entry {
-            (wants, wants_at, exists) = ((*thread).wants, (*thread).wants_at, 1);
+            (waits_for, waits_at, exists) = ((*thread).waits_for, (*thread).waits_at, 1);
         }
         false
     });
     let step = u64::from(STEP.load(Ordering::Relaxed));
-    finish(outcome::STALLED, &[step, entry, exists, wants, wants_at]);
+    finish(outcome::STALLED, &[step, entry, exists, waits_for, waits_at]);
 }
 
 /// Writes what became of the plan; only the first word of it counts.
@@ -343,5 +345,5 @@ unsafe fn finish(what: u64, words: &[u64]) {
         }
         AtomicU64::store(first, what, Ordering::Release);
     }
-    process::ring_bell();
+    process::wake_recorder();
 }

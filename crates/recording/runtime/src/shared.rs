@@ -29,7 +29,7 @@ pub const RING_HEADER_BYTES: usize = 4096;
 pub enum Mode {
     /// One thread at a time; the order and the values are exact.
     Serial = 0,
-    /// Threads run in parallel; the order is exact on synchronisation.
+    /// Threads run in parallel; the order is exact on synchronization.
     Free = 1,
 }
 
@@ -40,10 +40,10 @@ pub struct Settings {
     pub mode: Mode,
     /// Whether the values of accesses are recorded, in `serial` recordings.
     pub values: bool,
-    /// The seed of the moments at which turns are handed on.
+    /// The seed of the moments at which the token is passed on.
     pub seed: u64,
     /// The longest turn, counted in accesses.
-    pub turn_max: u64,
+    pub quantum_max: u64,
     /// The words of each ring, a power of two.
     pub ring_words: u64,
     /// The process that reads the rings.
@@ -51,7 +51,7 @@ pub struct Settings {
     /// Whether `plan` says who runs until when.
     pub replay: bool,
     /// Milliseconds without progress after which a plan is given up.
-    pub patience_ms: u64,
+    pub stall_timeout_ms: u64,
 }
 
 /// How many words [`Settings`] take.
@@ -66,19 +66,28 @@ impl Settings {
             self.mode as u64,
             self.values as u64,
             self.seed,
-            self.turn_max,
+            self.quantum_max,
             self.ring_words,
             self.collector,
             self.replay as u64,
-            self.patience_ms,
+            self.stall_timeout_ms,
         ]
     }
 
     /// The settings that `words` spell, if they do.
     #[must_use]
     pub fn decode(words: &[u64; SETTINGS_WORDS]) -> Option<Self> {
-        let &[magic, mode, values, seed, turn_max, ring_words, collector, replay, patience_ms] =
-            words;
+        let &[
+            magic,
+            mode,
+            values,
+            seed,
+            quantum_max,
+            ring_words,
+            collector,
+            replay,
+            stall_timeout_ms,
+        ] = words;
         let mode = match mode {
             0 => Mode::Serial,
             1 => Mode::Free,
@@ -87,16 +96,16 @@ impl Settings {
         let is_sane = magic == MAGIC
             && ring_words.is_power_of_two()
             && (1 << 9..=1 << 28).contains(&ring_words)
-            && turn_max > 0;
+            && quantum_max > 0;
         is_sane.then_some(Self {
             mode,
             values: values == 1,
             seed,
-            turn_max,
+            quantum_max,
             ring_words,
             collector,
             replay: replay == 1,
-            patience_ms,
+            stall_timeout_ms,
         })
     }
 }
@@ -112,7 +121,7 @@ pub mod outcome {
     /// The thread of a step ended before it got there: then the step and the thread's entry.
     pub const ENDED: u64 = 3;
     /// The goal's accesses were reached, but at addresses that have nothing in common.
-    pub const APART: u64 = 4;
+    pub const NO_OVERLAP: u64 = 4;
     /// The plan cannot be read.
     pub const UNREADABLE: u64 = 5;
     /// A lock that was to be waited for was free: then the thread's entry, its code, the lock.
@@ -134,7 +143,7 @@ pub struct Header {
     pub mode: AtomicU64,
     /// The words of each ring.
     pub ring_words: AtomicU64,
-    /// The next place in the order of synchronisation.
+    /// The next place in the order of synchronization.
     pub sequence: AtomicU64,
     /// How many thread numbers were given.
     pub threads: AtomicU32,
@@ -146,9 +155,9 @@ pub struct Header {
     pub bell: AtomicU32,
     /// Whether the reader sleeps until the bell rings.
     pub listening: AtomicU32,
-    /// 1 + the number of the thread whose turn it is, in `serial` recordings.
+    /// 1 + the number of the thread who has the token, in `serial` recordings.
     pub holder: AtomicU32,
-    /// How often a turn was taken from a thread that ran unseen.
+    /// How often the token was taken from a thread that ran unseen.
     pub evictions: AtomicU32,
     /// How many threads could not be recorded, for want of memory or of an open file.
     pub unrecorded: AtomicU32,
@@ -208,11 +217,11 @@ mod tests {
             mode: Mode::Free,
             values: true,
             seed: 7,
-            turn_max: 4096,
+            quantum_max: 4096,
             ring_words: 1 << 17,
             collector: 12,
             replay: true,
-            patience_ms: 2000,
+            stall_timeout_ms: 2000,
         };
         assert_eq!(Settings::decode(&settings.encode()), Some(settings));
         assert_eq!(Settings::decode(&[0; SETTINGS_WORDS]), None);

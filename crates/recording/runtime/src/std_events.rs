@@ -9,16 +9,16 @@ use crate::wire::{Kind, flag};
 /// About to wait for the mutex at `object`.
 pub const MUTEX_REQUEST: u32 = 1;
 /// The mutex at `object` was taken.
-pub const MUTEX_TAKEN: u32 = 2;
+pub const MUTEX_ACQUIRED: u32 = 2;
 /// About to wait for the shared mode of the lock at `object`.
 pub const READ_REQUEST: u32 = 3;
 /// The lock at `object` was taken in shared mode.
-pub const READ_TAKEN: u32 = 4;
+pub const READ_ACQUIRED: u32 = 4;
 /// About to wait for the exclusive mode of the lock at `object`.
 pub const WRITE_REQUEST: u32 = 5;
 /// The lock at `object` was taken in exclusive mode.
-pub const WRITE_TAKEN: u32 = 6;
-/// About to wait on the condition at `object`, giving back the mutex `extra`.
+pub const WRITE_ACQUIRED: u32 = 6;
+/// About to wait on the condition at `object`, releasing the mutex `extra`.
 pub const CONDITION_WAIT: u32 = 7;
 /// The wait on `object` is over and the mutex `extra` taken again.
 pub const CONDITION_WAKE: u32 = 8;
@@ -36,30 +36,30 @@ pub const ONCE_ENDS: u32 = 13;
 pub const ONCE_FOUND: u32 = 14;
 /// The thread returned from parking; `object` is where the thread's own data start.
 pub const PARKED: u32 = 15;
-/// A thread of a scope has ended; `object` is marked with [`APART`].
+/// A thread of a scope has ended; `object` is marked with [`VIRTUAL`].
 pub const SCOPE_LEAVE: u32 = 16;
-/// About to wait at a barrier; `object` is marked with [`APART`].
+/// About to wait at a barrier; `object` is marked with [`VIRTUAL`].
 pub const BARRIER_ARRIVE: u32 = 17;
 /// The barrier let the thread go; `object` as in [`BARRIER_ARRIVE`].
 pub const BARRIER_DEPART: u32 = 18;
-/// About to take a lock that the library keeps for itself; `object`, marked with [`APART`], is where
-/// that starts which has the lock among its first [`OWN_BYTES`].
-pub const OWN_REQUEST: u32 = 19;
-/// That lock was taken, perhaps once more by who has it; `object` as in [`OWN_REQUEST`].
-pub const OWN_TAKEN: u32 = 20;
+/// About to take a lock that the library keeps for itself; `object`, marked with [`VIRTUAL`], is where
+/// that starts which has the lock among its first [`INTERNAL_LOCK_BYTES`].
+pub const INTERNAL_REQUEST: u32 = 19;
+/// That lock was taken, perhaps once more by who has it; `object` as in [`INTERNAL_REQUEST`].
+pub const INTERNAL_ACQUIRED: u32 = 20;
 
 /// Set in the addresses of things that have no memory of their own. No program has such addresses.
-pub const APART: u64 = 1 << 47;
+pub const VIRTUAL: u64 = 1 << 47;
 
 /// The bytes in which a lock lies that the library keeps for itself: a word, with who has it and how
 /// many times, or with whether it is poisoned. What it guards comes behind.
-pub const OWN_BYTES: u64 = 16;
+pub const INTERNAL_LOCK_BYTES: u64 = 16;
 
 /// Memory orders as compilers number them.
 mod order {
-    pub(super) const ACQUIRE: u8 = 2;
-    pub(super) const RELEASE: u8 = 3;
-    pub(super) const BOTH: u8 = 4;
+    pub const ACQUIRE: u8 = 2;
+    pub const RELEASE: u8 = 3;
+    pub const BOTH: u8 = 4;
 }
 
 /// The event that is logged for a number. Atomic accesses are of one byte and have no values.
@@ -79,10 +79,10 @@ pub struct Logged {
 #[must_use]
 pub const fn logged(what: u32) -> Option<Logged> {
     let (kind, order, flags) = match what {
-        MUTEX_REQUEST | WRITE_REQUEST | OWN_REQUEST => (Kind::LockRequest, 0, 0),
-        MUTEX_TAKEN | WRITE_TAKEN | OWN_TAKEN => (Kind::Lock, 0, 0),
+        MUTEX_REQUEST | WRITE_REQUEST | INTERNAL_REQUEST => (Kind::LockRequest, 0, 0),
+        MUTEX_ACQUIRED | WRITE_ACQUIRED | INTERNAL_ACQUIRED => (Kind::Lock, 0, 0),
         READ_REQUEST => (Kind::LockRequest, 0, flag::SHARED),
-        READ_TAKEN => (Kind::Lock, 0, flag::SHARED),
+        READ_ACQUIRED => (Kind::Lock, 0, flag::SHARED),
         CONDITION_WAIT => (Kind::Wait, 0, 0),
         CONDITION_WAKE => (Kind::Wake, 0, 0),
         CONDITION_TIMED_OUT => (Kind::Wake, 0, flag::TIMED_OUT),

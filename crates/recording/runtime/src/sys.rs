@@ -1,4 +1,4 @@
-//! System calls made by ourselves, so that no call of ours passes a door or changes `errno`.
+//! System calls made by ourselves, so that no call of ours passes a interceptor or changes `errno`.
 
 use core::arch::asm;
 use core::sync::atomic::AtomicU32;
@@ -26,9 +26,9 @@ const MEMBARRIER: usize = 324;
 /// A time as the kernel takes it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Timespec {
-    pub(crate) seconds: i64,
-    pub(crate) nanoseconds: i64,
+pub struct Timespec {
+    pub seconds: i64,
+    pub nanoseconds: i64,
 }
 
 /// Makes the system call `number`; a result from -4095 to -1 is an error.
@@ -36,7 +36,7 @@ pub(crate) struct Timespec {
 /// # Safety
 /// The arguments are what the call expects.
 #[inline]
-pub(crate) unsafe fn call(number: usize, arguments: [usize; 6]) -> isize {
+pub unsafe fn call(number: usize, arguments: [usize; 6]) -> isize {
     let result: isize;
     asm!(
         "syscall",
@@ -56,7 +56,7 @@ pub(crate) unsafe fn call(number: usize, arguments: [usize; 6]) -> isize {
 
 /// Waits until `word` is no longer `expected`, is woken, or `timeout_ms` has passed; may return
 /// early.
-pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, timeout_ms: u64) {
+pub fn futex_wait(word: &AtomicU32, expected: u32, timeout_ms: u64) {
     let timeout = Timespec {
         seconds: (timeout_ms / 1000) as i64,
         nanoseconds: (timeout_ms % 1000) as i64 * 1_000_000,
@@ -69,7 +69,7 @@ pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, timeout_ms: u64) {
 }
 
 /// Wakes up to `count` threads that wait on `word`.
-pub(crate) fn futex_wake(word: &AtomicU32, count: u32) {
+pub fn futex_wake(word: &AtomicU32, count: u32) {
     let address = core::ptr::from_ref(word) as usize;
     // SAFETY: FUTEX_WAKE does not touch memory.
     unsafe {
@@ -78,7 +78,7 @@ pub(crate) fn futex_wake(word: &AtomicU32, count: u32) {
 }
 
 /// Nanoseconds of a clock that only goes forward.
-pub(crate) fn now() -> u64 {
+pub fn now() -> u64 {
     let mut time = Timespec::default();
     // SAFETY: the kernel writes the time, which lives on.
     unsafe {
@@ -88,7 +88,7 @@ pub(crate) fn now() -> u64 {
 }
 
 /// Nanoseconds for which the thread `task` of this process has run.
-pub(crate) fn run_time(task: u32) -> u64 {
+pub fn run_time(task: u32) -> u64 {
     const PER_THREAD_SCHEDULED: usize = 6;
     let clock = !(task as usize) << 3 | PER_THREAD_SCHEDULED;
     let mut time = Timespec::default();
@@ -99,14 +99,14 @@ pub(crate) fn run_time(task: u32) -> u64 {
     time.seconds as u64 * 1_000_000_000 + time.nanoseconds as u64
 }
 
-pub(crate) fn gettid() -> u32 {
+pub fn gettid() -> u32 {
     // SAFETY: no arguments.
     unsafe { call(GETTID, [0; 6]) as u32 }
 }
 
 /// Where the kernel finds the locks that the running thread must not keep when it ends: the head of
 /// a list, each element of which points to the next.
-pub(crate) fn robust_list() -> Option<*const usize> {
+pub fn robust_list() -> Option<*const usize> {
     let (mut head, mut length) = (0_usize, 0_usize);
     let arguments = [0, &raw mut head as usize, &raw mut length as usize, 0, 0, 0];
     // SAFETY: the kernel writes both, which live on.
@@ -115,13 +115,13 @@ pub(crate) fn robust_list() -> Option<*const usize> {
 }
 
 /// Keeps all signals from the running thread; says which were kept from it before.
-pub(crate) fn block_signals() -> u64 {
+pub fn block_signals() -> u64 {
     const BLOCK: usize = 0;
     change_signals(BLOCK, u64::MAX)
 }
 
 /// Keeps just the signals of `set` from the running thread.
-pub(crate) fn set_signals(set: u64) {
+pub fn set_signals(set: u64) {
     const SET: usize = 2;
     change_signals(SET, set);
 }
@@ -138,7 +138,7 @@ fn change_signals(how: usize, set: u64) -> u64 {
 }
 
 /// Whether the `length` bytes at `address`, at most 8, can be read.
-pub(crate) fn is_readable(address: u64, length: usize) -> bool {
+pub fn is_readable(address: u64, length: usize) -> bool {
     let mut bytes = [0_u8; 8];
     let length = length.min(bytes.len());
     let to = [bytes.as_mut_ptr() as usize, length];
@@ -149,20 +149,20 @@ pub(crate) fn is_readable(address: u64, length: usize) -> bool {
     read == length as isize
 }
 
-pub(crate) fn sched_yield() {
+pub fn sched_yield() {
     // SAFETY: no arguments.
     unsafe {
         call(SCHED_YIELD, [0; 6]);
     }
 }
 
-pub(crate) fn getpid() -> u32 {
+pub fn getpid() -> u32 {
     // SAFETY: no arguments.
     unsafe { call(GETPID, [0; 6]) as u32 }
 }
 
 /// Whether the process `pid` exists.
-pub(crate) fn is_alive(pid: u32) -> bool {
+pub fn is_alive(pid: u32) -> bool {
     const NOT_PERMITTED: isize = -1;
     // SAFETY: signal 0 is not sent.
     let result = unsafe { call(KILL, [pid as usize, 0, 0, 0, 0, 0]) };
@@ -171,12 +171,12 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 
 /// Sends `signal` to the process `pid`; whether that went.
 #[cfg(not(reweave_export))]
-pub(crate) fn kill(pid: u32, signal: u32) -> bool {
+pub fn kill(pid: u32, signal: u32) -> bool {
     // SAFETY: no memory is touched.
     unsafe { call(KILL, [pid as usize, signal as usize, 0, 0, 0, 0]) == 0 }
 }
 
-pub(crate) fn exit_group(status: i32) -> ! {
+pub fn exit_group(status: i32) -> ! {
     loop {
         // SAFETY: ends the process.
         unsafe {
@@ -186,14 +186,14 @@ pub(crate) fn exit_group(status: i32) -> ! {
 }
 
 /// Makes every running thread of this process pass a memory barrier; false where the kernel cannot.
-pub(crate) fn membarrier() -> bool {
+pub fn membarrier() -> bool {
     const PRIVATE_EXPEDITED: usize = 1 << 3;
     // SAFETY: no memory is touched.
     unsafe { call(MEMBARRIER, [PRIVATE_EXPEDITED, 0, 0, 0, 0, 0]) == 0 }
 }
 
 /// Makes [`membarrier`] possible.
-pub(crate) fn membarrier_register() {
+pub fn membarrier_register() {
     const REGISTER_PRIVATE_EXPEDITED: usize = 1 << 4;
     // SAFETY: no memory is touched.
     unsafe {
@@ -202,17 +202,17 @@ pub(crate) fn membarrier_register() {
 }
 
 /// An open file that is closed when dropped.
-pub(crate) struct File(usize);
+pub struct File(usize);
 
 impl File {
     /// Opens `path`, a string that ends in a zero byte, for reading.
-    pub(crate) fn open(path: &[u8]) -> Option<Self> {
+    pub fn open(path: &[u8]) -> Option<Self> {
         const CLOEXEC: usize = 0o2_000_000;
         Self::open_with(path, CLOEXEC)
     }
 
     /// Creates `path`, a string that ends in a zero byte and names no file yet.
-    pub(crate) fn create(path: &[u8]) -> Option<Self> {
+    pub fn create(path: &[u8]) -> Option<Self> {
         const READ_WRITE_CREATE_EXCLUSIVE_CLOEXEC: usize = 0o2_000_302;
         Self::open_with(path, READ_WRITE_CREATE_EXCLUSIVE_CLOEXEC)
     }
@@ -227,14 +227,14 @@ impl File {
     }
 
     /// Reads into `buffer` and says how much; 0 at the end and on errors.
-    pub(crate) fn read(&self, buffer: &mut [u8]) -> usize {
+    pub fn read(&self, buffer: &mut [u8]) -> usize {
         let arguments = [self.0, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0];
         // SAFETY: the kernel writes at most the buffer's length.
         usize::try_from(unsafe { call(READ, arguments) }).unwrap_or(0)
     }
 
     /// Writes all of `bytes`, or as much as goes.
-    pub(crate) fn write(&self, mut bytes: &[u8]) {
+    pub fn write(&self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let arguments = [self.0, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0];
             // SAFETY: the kernel reads the bytes.
@@ -248,7 +248,7 @@ impl File {
 
     /// Makes the file `length` bytes long, all of which there is room for, or says that it cannot.
     /// Where the room is not kept, whoever writes to the file's memory later may be killed.
-    pub(crate) fn set_length(&self, length: usize) -> bool {
+    pub fn set_length(&self, length: usize) -> bool {
         const NO_SUCH_CALL: isize = -38;
         const NOT_SUPPORTED: isize = -95;
         // A signal would end the call with nothing done.
@@ -267,14 +267,14 @@ impl File {
     }
 
     /// Maps the first `length` bytes for reading, shared with other processes.
-    pub(crate) fn map(&self, length: usize) -> Option<*mut u8> {
+    pub fn map(&self, length: usize) -> Option<*mut u8> {
         const SHARED: usize = 1;
         map(0, length, 1, SHARED, self.0, 0)
     }
 
     /// Maps the first `length` bytes, shared with other processes, and right after them all but the
     /// first `before` once more: what is written past the end is at the start of that part.
-    pub(crate) fn map_ring(&self, length: usize, before: usize) -> Option<*mut u8> {
+    pub fn map_ring(&self, length: usize, before: usize) -> Option<*mut u8> {
         const SHARED: usize = 1;
         const SHARED_FIXED: usize = 0x11;
         const READ_WRITE: usize = 3;
@@ -296,13 +296,13 @@ impl Drop for File {
 
 #[cfg(not(reweave_export))]
 /// Maps the first `length` bytes of the open file `descriptor`, shared with other processes.
-pub(crate) fn map_shared(length: usize, descriptor: usize) -> Option<*mut u8> {
+pub fn map_shared(length: usize, descriptor: usize) -> Option<*mut u8> {
     const SHARED: usize = 1;
     map(0, length, 3, SHARED, descriptor, 0)
 }
 
 /// Fresh memory of `length` bytes, all zero.
-pub(crate) fn allocate(length: usize) -> Option<*mut u8> {
+pub fn allocate(length: usize) -> Option<*mut u8> {
     const PRIVATE_ANONYMOUS: usize = 0x22;
     map(0, length, 3, PRIVATE_ANONYMOUS, usize::MAX, 0)
 }
@@ -324,6 +324,6 @@ fn map(
 ///
 /// # Safety
 /// They came from a mapping here and nothing uses them any more.
-pub(crate) unsafe fn unmap(place: *mut u8, length: usize) {
+pub unsafe fn unmap(place: *mut u8, length: usize) {
     call(MUNMAP, [place as usize, length, 0, 0, 0, 0]);
 }

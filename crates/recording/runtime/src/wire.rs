@@ -6,7 +6,7 @@
 //! ```text
 //! word 0   address: 48 | kind: 6 | size: 3 | order: 3 | value, extra, number, stored: 1 each
 //! word 1   code address: 48 | flags: 16
-//! [number] place in the global order of synchronisation; in `free` recordings only
+//! [number] place in the global order of synchronization; in `free` recordings only
 //! [stored] what the last plain write of this thread stored, known only afterwards
 //! [extra]  a second operand: a length, a mutex, the value that an atomic update stored
 //! [value]  what was read, or stored by an atomic store
@@ -77,7 +77,7 @@ pub mod channel {
 
     /// A pipe, with a name in the file system or without.
     pub const PIPE: u32 = 0;
-    /// A pair of sockets; number 0 stands for all that are not told apart.
+    /// A pair of sockets; number 0 stands for all that are not distinguished.
     pub const SOCKET: u32 = 1;
     /// A counter of events.
     pub const COUNTER: u32 = 2;
@@ -94,7 +94,7 @@ pub mod channel {
     pub const LOCKS: u32 = 7;
     /// The signal of this number.
     pub const SIGNAL: u32 = 8;
-    /// What processes that the program started may take and give back by another way.
+    /// What processes that the program started may take and release by another way.
     pub const PROCESSES: u32 = 9;
     /// Queues of messages that have names.
     pub const NAMED_QUEUES: u32 = 10;
@@ -177,7 +177,7 @@ kinds! {
     LockRequest,
     /// The lock at `address` was taken; flags `SHARED`, `TRY`, `ASKED`.
     Lock,
-    /// The lock at `address` is about to be given back, in the mode in which it was taken.
+    /// The lock at `address` is about to be released, in the mode in which it was taken.
     Unlock,
     /// A lock starts its life at `address`; flag `RECURSIVE`.
     LockInit,
@@ -193,7 +193,7 @@ kinds! {
     Begin,
     /// The last event of a thread.
     End,
-    /// About to wait on the condition at `address`, giving back the lock `extra`.
+    /// About to wait on the condition at `address`, releasing the lock `extra`.
     Wait,
     /// The wait on `address` is over and the lock `extra` taken again; flag `TIMED_OUT`.
     Wake,
@@ -292,7 +292,7 @@ pub struct Event {
     pub address: u64,
     /// The code address to which the hook returns; 0 for single words.
     pub code: u64,
-    /// The place in the global order of synchronisation.
+    /// The place in the global order of synchronization.
     pub number: Option<u64>,
     /// What the last plain write of the thread stored.
     pub stored: Option<u64>,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context, ensure};
-use reweave_record::unpack::unpack;
+use reweave_record::install::install;
 use serde_json::Value;
 
 use super::machine;
@@ -70,7 +70,7 @@ pub(super) fn table(root: &Path) -> anyhow::Result<String> {
     let reweave = std::env::current_exe()?.with_file_name("reweave");
     ensure!(reweave.is_file(), "{} is not built: `cargo build -p reweave-cli`", reweave.display());
     let (sources, folder) = (root.join("examples"), tempfile::tempdir()?);
-    let place = Place { folder, include: unpack()?.include(), reweave, sources };
+    let place = Place { folder, include: install()?.include(), reweave, sources };
     let mut table = String::from(HEAD);
     writeln!(table, "Run on: {}; {}; {}.\n", machine(), version("gcc"), version("valgrind"))?;
     let names = TOOLS.map(|tool| tool.name).join(" | ");

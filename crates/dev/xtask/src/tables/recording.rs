@@ -11,10 +11,10 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use reweave_record::gather::write_trace;
+use reweave_record::convert::write_trace;
+use reweave_record::install::{Runtime, install};
 use reweave_record::run::{Options, record};
 use reweave_record::shared::Mode;
-use reweave_record::unpack::{Runtime, unpack};
 
 use super::machine;
 
@@ -67,7 +67,7 @@ const WAYS: [(Way, &str); 7] = [
 /// The table.
 pub(super) fn table() -> anyhow::Result<String> {
     let folder = tempfile::tempdir()?;
-    let runtime = unpack()?;
+    let runtime = install()?;
     let mut table = String::from(HEAD);
     writeln!(table, "Measured on: {}.\n", machine())?;
     let names: Vec<&str> = WAYS.iter().map(|(_, name)| *name).collect();
@@ -168,7 +168,7 @@ fn recorded(folder: &Path, name: &str) -> anyhow::Result<Recorded> {
     let recording = run.recordings.first().context("nothing was recorded")?;
     let start = Instant::now();
     let summary = write_trace(recording, folder, false, &mut std::io::sink())?;
-    let bytes = fs::metadata(&recording.spool)?.len();
+    let bytes = fs::metadata(&recording.event_log)?.len();
     Ok(Recorded { events: summary.recorded, bytes, conversion: start.elapsed() })
 }
 

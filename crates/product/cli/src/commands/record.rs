@@ -12,10 +12,10 @@ use anyhow::Context as _;
 use reweave_record::attach::{Attachment, attach};
 use reweave_record::collect::{Collector, Recording};
 use reweave_record::convert::Summary;
-use reweave_record::gather::write_trace;
+use reweave_record::convert::write_trace;
+use reweave_record::install::install;
 use reweave_record::run::{Options, Run};
 use reweave_record::shared::Mode;
-use reweave_record::unpack::unpack;
 use reweave_report::{counted, quoted};
 
 use self::following::{Followed, Following};
@@ -121,7 +121,7 @@ fn prepare(words: &[OsString]) -> anyhow::Result<(Command, Attachment)> {
     );
     let mut command = Command::new(program);
     command.args(arguments);
-    let attachment = attach(&mut command, &unpack()?);
+    let attachment = attach(&mut command, &install()?);
     anyhow::ensure!(
         attachment != Attachment::None,
         "`{}` is a static program without the recorder in it; build it with `reweave cc -static`",

@@ -11,10 +11,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use reweave_order::poset::Relation;
 use reweave_record::convert::{self, convert};
-use reweave_record::expand::Expanded;
-use reweave_record::lift::Lifted;
+use reweave_record::decode::Decoded;
+use reweave_record::event_log::Stream;
 use reweave_record::live::Follower;
-use reweave_record::spool::Stream;
+use reweave_record::locks::WithLocks;
 use reweave_record::symbols::Symbols;
 use reweave_record::wire::{Event, Kind, channel, flag};
 use reweave_states::find::find;
@@ -231,7 +231,7 @@ fn trace(events: &[(u32, Event)]) -> Trace {
     let symbols = Rc::new(RefCell::new(Symbols::new(Path::new("/"))));
     let open = || {
         let recorded = Recorded(events.iter().copied().collect());
-        Ok(Lifted::new(Expanded::new(recorded), Rc::clone(&symbols)))
+        Ok(WithLocks::new(Decoded::new(recorded), Rc::clone(&symbols)))
     };
     let mut builder = TraceBuilder::new();
     convert(open, true, &mut Named, &mut builder).expect("memory does not fail");

@@ -1,30 +1,27 @@
 //! What comes before what, while the program runs.
 //!
-//! The order is the one that every cut of a trace keeps (`order::poset::TraceOrder`), told from the
+//! The order is the one that every cut of a trace keeps (`order::poset::TraceOrder`), reported from the
 //! events of the recording instead of those of the trace: locks, threads, conditions, barriers,
 //! semaphores, channels, what is done once; each read after the write that it saw; the birth of memory before
 //! its end. Things live at addresses, and what was at an address before is another thing, as in
 //! [`crate::convert`]. Promised: of followed events, one comes before another exactly if it does in
 //! the trace that the recording becomes, unless the recording holds what cannot have happened.
 
-use std::collections::{BTreeMap, VecDeque};
-
+use crate::shadow::{Access, Blocks, WORD_BYTES};
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind, flag};
-
-use super::clock::{Clock, meet};
-use super::memory::Memory;
-use crate::cells::{Access, Blocks};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 /// The most things that are followed at once.
 const THINGS_MAX: usize = 1 << 18;
 
 /// Counts what is followed at the moment at which it happens, in the clock of its thread.
-pub(super) trait Ticks {
+pub trait Ticks {
     /// `thread` makes `access`, which writes, by `event`.
     fn write(&mut self, thread: u32, event: &Event, access: Access, clock: &mut Clock);
 
-    /// `thread` takes, or gives back, the lock at `address` by `event`.
+    /// `thread` takes, or releases, the lock at `address` by `event`.
     fn lock(&mut self, thread: u32, event: &Event, address: u64, takes: bool, clock: &mut Clock);
 }
 
@@ -95,7 +92,7 @@ struct Channel {
     taken: Clock,
 }
 
-/// A thread that waits on a condition, and the lock that it gave back for it.
+/// A thread that waits on a condition, and the lock that it released for it.
 struct Waiting {
     condition: u64,
     released: Option<(u64, Hold)>,
@@ -103,7 +100,7 @@ struct Waiting {
 
 /// The clocks of a running program.
 #[derive(Default)]
-pub(super) struct Order {
+pub struct Order {
     threads: FxHashMap<u32, Clock>,
     locks: BTreeMap<u64, Lock>,
     conditions: BTreeMap<u64, Clock>,
@@ -122,14 +119,14 @@ pub(super) struct Order {
 
 impl Order {
     /// Whether there is more than is followed, so that the order may lack something from now on.
-    pub(super) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         let things = self.locks.len() + self.conditions.len() + self.semaphores.len();
         let more = self.threads.len() + self.once.len() + self.channels.len();
         self.memory.is_full || things + more > THINGS_MAX
     }
 
     /// Takes the next event; `ticks` counts what is followed.
-    pub(super) fn step(&mut self, thread: u32, event: &Event, ticks: &mut impl Ticks) {
+    pub fn step(&mut self, thread: u32, event: &Event, ticks: &mut impl Ticks) {
         if let Some(access) = Access::new(event) {
             return self.access(thread, event, access, ticks);
         }
@@ -349,5 +346,214 @@ fn take(posts: &mut Posts, clock: &mut Clock) {
     *count -= 1;
     if *count == 0 {
         posts.pop_front();
+    }
+}
+
+// Clocks of a running program: how many followed events of each chain come before a moment.
+//
+// Most events are not followed and change no clock, so clocks are shared until they differ: to
+// hand one on costs a count.
+
+/// What comes before a moment; nothing, at first.
+#[derive(Clone, Debug, Default)]
+pub struct Clock(Option<Rc<Vec<u32>>>);
+
+impl Clock {
+    /// Whether nothing comes before.
+    const fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// How many events of `chain` come before.
+    pub fn get(&self, chain: usize) -> u32 {
+        self.0.as_ref().and_then(|times| times.get(chain)).copied().unwrap_or(0)
+    }
+
+    /// Whether all that `other` holds comes before.
+    fn covers(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(own), Some(theirs)) => {
+                Rc::ptr_eq(own, theirs)
+                    || (theirs.len() <= own.len()
+                        && own.iter().zip(&**theirs).all(|(own, theirs)| theirs <= own))
+            }
+        }
+    }
+
+    /// Puts all that `other` holds before.
+    #[inline]
+    fn join(&mut self, other: &Self) {
+        if self.covers(other) {
+            return;
+        }
+        if other.covers(self) {
+            *self = other.clone();
+            return;
+        }
+        let (Some(own), Some(theirs)) = (&mut self.0, &other.0) else { return };
+        let own = Rc::make_mut(own);
+        own.resize(own.len().max(theirs.len()), 0);
+        for (own, &theirs) in own.iter_mut().zip(&**theirs) {
+            *own = (*own).max(theirs);
+        }
+    }
+
+    /// Adds an event of `chain`.
+    pub fn tick(&mut self, chain: usize) {
+        let times = Rc::make_mut(self.0.get_or_insert_default());
+        times.resize(times.len().max(chain + 1), 0);
+        times[chain] = times[chain].saturating_add(1);
+    }
+}
+
+/// Puts a moment with `clock` after all that `last` holds, and what comes next after it.
+fn meet(last: &mut Clock, clock: &mut Clock) {
+    clock.join(last);
+    last.clone_from(clock);
+}
+
+// Who wrote which bytes last, while the program runs.
+//
+// A trace cuts memory into cells that no access covers in part, so all bytes of a cell have the
+// same last write: to keep that of every byte, without knowing the cells, gives each read the write
+// that it has in the trace. Memory that turns out not to be shared changes nothing: what a thread
+// did itself comes before what it does in any case.
+//
+// Thirty-two bytes for each eight of the program that are accessed, more where halves of four bytes
+// are not written as a whole.
+
+const PAGE_WORDS: u64 = 512;
+
+/// The most pages that are followed.
+const PAGES_MAX: usize = 1 << 15;
+
+/// What is known of eight bytes.
+#[derive(Clone, Default)]
+struct ShadowWord {
+    /// The last writes of the first four bytes and of the others.
+    halves: [Clock; 2],
+    /// The last writes of each byte, once that is not enough.
+    bytes: Option<Box<[Clock; WORD_BYTES as usize]>>,
+    /// The thread that accessed it first, plus one.
+    thread: u32,
+    is_shared: bool,
+    is_written: bool,
+}
+
+impl ShadowWord {
+    fn note(&mut self, thread: u32, writes: bool) {
+        let thread = thread.wrapping_add(1);
+        if self.thread == 0 {
+            self.thread = thread;
+        }
+        self.is_shared |= self.thread != thread;
+        self.is_written |= writes;
+    }
+
+    fn read(&self, from: u8, to: u8, clock: &mut Clock) {
+        match &self.bytes {
+            Some(bytes) => {
+                bytes[usize::from(from)..usize::from(to)].iter().for_each(|byte| clock.join(byte));
+            }
+            None => {
+                if from < 4 {
+                    clock.join(&self.halves[0]);
+                }
+                if to > 4 {
+                    clock.join(&self.halves[1]);
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, from: u8, to: u8, clock: &Clock) {
+        if let Some(bytes) = &mut self.bytes {
+            bytes[usize::from(from)..usize::from(to)].fill(clock.clone());
+            return;
+        }
+        match (from, to) {
+            (0, 4) => self.halves[0].clone_from(clock),
+            (4, 8) => self.halves[1].clone_from(clock),
+            (0, 8) => self.halves.fill(clock.clone()),
+            _ => {
+                let [first, second] = std::mem::take(&mut self.halves);
+                if first.is_empty() && second.is_empty() && clock.is_empty() {
+                    return;
+                }
+                let byte = |at: usize| if at < 4 { first.clone() } else { second.clone() };
+                let mut bytes: Box<[Clock; WORD_BYTES as usize]> =
+                    Box::new(std::array::from_fn(byte));
+                bytes[usize::from(from)..usize::from(to)].fill(clock.clone());
+                self.bytes = Some(bytes);
+            }
+        }
+    }
+}
+
+/// The memory of a program.
+#[derive(Default)]
+struct Memory {
+    pages: FxHashMap<u64, Box<[ShadowWord]>>,
+    /// Whether there was more memory than is followed.
+    is_full: bool,
+}
+
+impl Memory {
+    /// Puts the writes that `access` of `thread` sees before it.
+    fn read(&mut self, thread: u32, access: Access, clock: &mut Clock) {
+        for (number, from, to) in access.words() {
+            let Some(word) = self.word(number) else { return };
+            word.note(thread, false);
+            word.read(from, to, clock);
+        }
+    }
+
+    /// From now on who reads what `access` of `thread` wrote comes after `clock`.
+    fn write(&mut self, thread: u32, access: Access, clock: &Clock) {
+        for (number, from, to) in access.words() {
+            let Some(word) = self.word(number) else { return };
+            word.note(thread, true);
+            word.write(from, to, clock);
+        }
+    }
+
+    /// Forgets the memory from `start` to `end`; says whether several threads shared some of it.
+    fn forget(&mut self, start: u64, end: u64) -> bool {
+        let words = start / WORD_BYTES..(end - 1) / WORD_BYTES + 1;
+        let pages = words.start / PAGE_WORDS..(words.end - 1) / PAGE_WORDS + 1;
+        let mut was_shared = false;
+        let mut forget = |number: u64, page: &mut Box<[ShadowWord]>| {
+            let base = number * PAGE_WORDS;
+            let from = words.start.max(base) - base;
+            let to = (words.end - base).min(PAGE_WORDS);
+            for word in &mut page[from as usize..to as usize] {
+                was_shared |= word.is_shared && word.is_written;
+                *word = ShadowWord::default();
+            }
+        };
+        // A block can be much larger than the memory that was touched.
+        if pages.end - pages.start > self.pages.len() as u64 {
+            let touched = self.pages.iter_mut().filter(|(number, _)| pages.contains(number));
+            touched.for_each(|(&number, page)| forget(number, page));
+        } else {
+            for number in pages {
+                if let Some(page) = self.pages.get_mut(&number) {
+                    forget(number, page);
+                }
+            }
+        }
+        was_shared
+    }
+
+    fn word(&mut self, number: u64) -> Option<&mut ShadowWord> {
+        let (page, place) = (number / PAGE_WORDS, (number % PAGE_WORDS) as usize);
+        if self.pages.len() >= PAGES_MAX && !self.pages.contains_key(&page) {
+            self.is_full = true;
+            return None;
+        }
+        let new = || vec![ShadowWord::default(); PAGE_WORDS as usize].into_boxed_slice();
+        self.pages.entry(page).or_insert_with(new).get_mut(place)
     }
 }

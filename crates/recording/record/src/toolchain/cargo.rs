@@ -7,7 +7,7 @@
 //! builds valid. C code in dependencies is built as ever: its accesses are not seen, its threads
 //! and locks are.
 //!
-//! Locks of the standard library are seen through shims at link time ([`std_shims`]), for which
+//! Locks of the standard library are seen through wrappers at link time ([`std_shims`]), for which
 //! calls must still be calls when the linker comes: link-time optimisation is off whatever the
 //! profile says.
 
@@ -18,9 +18,9 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use super::{Invocation, Linkage, RUNNER, ToolchainError, answer, link, shims, std_shims};
-use crate::lift::shims::LINK_ARGUMENTS;
-use crate::unpack::{Runtime, plain_path, unpack};
+use super::std_wrappers::{self, LINK_ARGUMENTS};
+use super::{Invocation, Linkage, RUNNER, ToolchainError, answer};
+use crate::install::{Runtime, install, plain_path};
 
 /// The one target whose programs can be recorded.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -60,8 +60,8 @@ pub struct CargoRequest {
 /// If the arguments ask for what cannot be recorded, a tool is missing, or the runtime cannot be
 /// unpacked.
 pub fn cargo(request: &CargoRequest) -> Result<Invocation, ToolchainError> {
-    let asked = Asked::parse(&request.arguments)?;
-    let runtime = unpack()?;
+    let asked = Options::parse(&request.arguments)?;
+    let runtime = install()?;
     let tools = Tools::of_environment();
     let compiler = Compiler::ask(&tools)?;
     if asked.builds_std && !compiler.has_source() {
@@ -69,7 +69,7 @@ pub fn cargo(request: &CargoRequest) -> Result<Invocation, ToolchainError> {
                     rustup component add rust-src";
         return Err(ToolchainError::Usage(said.to_owned()));
     }
-    shims::check_driver()?;
+    std_wrappers::check_driver()?;
     let mut call = Invocation::new(&tools.cargo, Vec::new());
     let flags = compiler.flags(&asked, &runtime, &mut call.warnings)?;
     call.environment.push(("RUSTC_BOOTSTRAP".into(), Some("1".into())));
@@ -96,7 +96,7 @@ pub fn cargo(request: &CargoRequest) -> Result<Invocation, ToolchainError> {
 
 /// What the user asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Asked {
+struct Options {
     command: OsString,
     builds_std: bool,
     output: Option<OsString>,
@@ -108,7 +108,7 @@ struct Asked {
     rest: Vec<OsString>,
 }
 
-impl Asked {
+impl Options {
     /// Takes our own options, which may stand before or after the command of cargo, out of the
     /// arguments. Those of the program follow `--` and are not looked at.
     fn parse(arguments: &[OsString]) -> Result<Self, ToolchainError> {
@@ -195,7 +195,7 @@ impl Tools {
     }
 
     /// The folder for what is built, if there is a project; if not, cargo will say so.
-    fn target_folder(&self, asked: &Asked) -> Option<PathBuf> {
+    fn target_folder(&self, asked: &Options) -> Option<PathBuf> {
         let mut command = Command::new(&self.cargo);
         command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
         if let Some(manifest) = &asked.manifest {
@@ -219,9 +219,9 @@ impl Tools {
 /// What the Rust compiler says of itself.
 struct Compiler {
     sysroot: PathBuf,
-    /// Whether it refuses to combine code with and without the sanitizer unless told.
+    /// Whether it refuses to combine code with and without the sanitizer unless reported.
     checks_mixing: bool,
-    /// Whether it brings a linker of its own, unless told not to.
+    /// Whether it brings a linker of its own, unless reported not to.
     has_linker: bool,
     /// Whether it knows the options of [`APART`], which its optimiser may rename at any time.
     can_keep_apart: bool,
@@ -250,7 +250,7 @@ impl Compiler {
     /// The flags for what is recorded. They bring the runtime before everything that is linked.
     fn flags(
         &self,
-        asked: &Asked,
+        asked: &Options,
         runtime: &Runtime,
         warnings: &mut Vec<String>,
     ) -> Result<Vec<OsString>, ToolchainError> {
@@ -263,13 +263,13 @@ impl Compiler {
             if self.checks_mixing {
                 flags.push(ALLOW_MIXING.into());
             }
-            let shims = std_shims(&self.sysroot, TARGET);
-            warnings.extend(shims::warning(&shims));
-            linked = shims::link_arguments(&shims)?;
+            let std_wrappers = std_wrappers::for_toolchain(&self.sysroot, TARGET);
+            warnings.extend(std_wrappers::warning(&std_wrappers));
+            linked = std_wrappers::link_arguments(&std_wrappers)?;
             let choices = &LINK_ARGUMENTS[usize::from(!self.has_linker)..];
             flags.extend(choices.iter().map(OsString::from));
         }
-        let additions = link::additions(link::Product::Dynamic, Linkage::Dynamic, runtime);
+        let additions = super::additions(super::Product::Dynamic, Linkage::Dynamic, runtime);
         let words = additions.first.into_iter().flat_map(|word| ["-Xlinker".into(), word]);
         for word in words.chain(linked) {
             let mut flag = OsString::from("-Zpre-link-arg=");
@@ -282,7 +282,7 @@ impl Compiler {
 
 /// What makes rustc instrument code and bring no runtime of its own. Without the third option, reads
 /// of what is written right after, as in `count += 1`, would not be seen. The others keep what names
-/// code whatever the profile says: locks of the standard library are told by the whole names of
+/// code whatever the profile says: locks of the standard library are reported by the whole names of
 /// functions, which tables of lines alone do not have.
 const INSTRUMENTS: [&str; 6] = [
     "-Zsanitizer=thread",
@@ -303,7 +303,7 @@ const APART: [&str; 3] = [
 
 /// Switches link-time optimisation off, which the compiler's flags cannot: cargo builds what is to be
 /// optimised at link time in another way.
-fn set_profiles(call: &mut Invocation, asked: &Asked) {
+fn set_profiles(call: &mut Invocation, asked: &Options) {
     let own = asked.profile.as_ref().map(|profile| profile.to_string_lossy().into_owned());
     for profile in ["dev", "release", "test", "bench"].into_iter().chain(own.as_deref()) {
         let name = profile.to_uppercase().replace('-', "_");
@@ -367,7 +367,7 @@ fn set_encoded(call: &mut Invocation, name: &str, own: &[String], flags: &[OsStr
 fn set_runner(
     call: &mut Invocation,
     request: &CargoRequest,
-    asked: &Asked,
+    asked: &Options,
 ) -> Result<(), ToolchainError> {
     let mut runner = plain_path(&request.own, char::is_whitespace)?.into_os_string();
     runner.push(format!(" {RUNNER}"));
@@ -460,8 +460,8 @@ mod tests {
         line.split_whitespace().map(OsString::from).collect()
     }
 
-    fn parse(line: &str) -> Result<Asked, String> {
-        Asked::parse(&arguments(line)).map_err(|error| error.to_string())
+    fn parse(line: &str) -> Result<Options, String> {
+        Options::parse(&arguments(line)).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use reweave_record::convert::{self, FileSink, Summary, convert};
-use reweave_record::lift::Lifted;
+use reweave_record::locks::WithLocks;
 use reweave_record::symbols::Symbols;
 use reweave_record::wire::Kind;
 use reweave_trace::TraceBuilder;
@@ -124,7 +124,7 @@ fn converted(events: &[Logged], keeps_all: bool, sink: &mut dyn convert::Sink) -
     let symbols = SYMBOLS.with(Rc::clone);
     let open = || {
         symbols.borrow_mut().select(0);
-        Ok(Lifted::new(Vec::from(events).into_iter(), Rc::clone(&symbols)))
+        Ok(WithLocks::new(Vec::from(events).into_iter(), Rc::clone(&symbols)))
     };
     let mut names = Rc::clone(&symbols);
     convert(open, keeps_all, &mut names, sink).expect("events in memory can be read")

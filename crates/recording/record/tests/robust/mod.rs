@@ -14,15 +14,15 @@ mod recordings;
 pub use conversion::check_conversion;
 pub use names::{check_maps, check_object, check_symbol};
 pub use plans::check_plan;
-pub use recordings::{check_expansion, check_spool};
+pub use recordings::{check_decoding, check_event_log};
 
 type Check = fn(&[u8]);
 
 /// What each fuzz target for recordings checks, by the target's name.
 #[allow(dead_code, reason = "fuzz targets call their own")]
 pub const CHECKS: [(&str, Check); 7] = [
-    ("read_spool", check_spool),
-    ("expand", check_expansion),
+    ("read_spool", check_event_log),
+    ("expand", check_decoding),
     ("convert", check_conversion),
     ("read_plan", check_plan),
     ("read_maps", check_maps),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use reweave_record::lift::Lifter;
+use reweave_record::locks::LockRecognizer;
 use reweave_record::symbols::{Symbols, readable};
 use reweave_record::wire::{Event, Kind};
 use tempfile::TempDir;
@@ -78,7 +78,7 @@ pub fn check_object(bytes: &[u8]) {
     let mut addresses: Vec<u64> = (0..PROBES).map(|place| 0x10000 + place * step).collect();
     addresses.extend([0x11001, 0x12000, 0x20000, 0x21008, 0x30000, 0x30018]);
     check_addresses(&mut symbols, &addresses);
-    let mut lifter = Lifter::new();
+    let mut lifter = LockRecognizer::new();
     for address in addresses {
         let event = Event::new(Kind::ReadRange, 0x20000, address);
         let mut count = 0;

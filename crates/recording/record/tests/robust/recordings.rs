@@ -1,7 +1,7 @@
 //! Recordings on disk, and what the runtime only counted.
 
-use reweave_record::expand::Expanded;
-use reweave_record::spool::{Ending, Reader, Stream, Writer, framed};
+use reweave_record::decode::Decoded;
+use reweave_record::event_log::{Ending, Reader, Stream, Writer, single_frame};
 use reweave_record::wire::{Event, Kind};
 
 use super::events::{self, Logged};
@@ -16,7 +16,7 @@ const FRAME_EVENTS_MAX: u16 = 2048;
 const EVENTS_MAX: usize = 4096;
 
 /// Reads `bytes` as a recording, and as frames whose checksums are put right.
-pub fn check_spool(bytes: &[u8]) {
+pub fn check_event_log(bytes: &[u8]) {
     if let Some((events, _)) = read(bytes) {
         check_written(&events);
     }
@@ -29,14 +29,14 @@ pub fn check_spool(bytes: &[u8]) {
 /// A recording of the frames that `bytes` cut themselves into: the number of events, the lengths
 /// of both parts, the parts.
 fn frames(mut bytes: &[u8]) -> Vec<u8> {
-    let mut file = framed(&[], &[], 0)[..MAGIC_LENGTH].to_vec();
+    let mut file = single_frame(&[], &[], 0)[..MAGIC_LENGTH].to_vec();
     while let Some((head, rest)) = bytes.split_first_chunk::<4>() {
         let [low, high, control, payload] = *head;
         let count = u16::from_le_bytes([low, high]) % FRAME_EVENTS_MAX;
         let (control, rest) = rest.split_at(usize::from(control).min(rest.len()));
         let (payload, rest) = rest.split_at(usize::from(payload).min(rest.len()));
         bytes = rest;
-        file.extend_from_slice(&framed(control, payload, count.into())[MAGIC_LENGTH..]);
+        file.extend_from_slice(&single_frame(control, payload, count.into())[MAGIC_LENGTH..]);
     }
     file
 }
@@ -65,9 +65,9 @@ fn check_written(events: &[Logged]) {
 }
 
 /// Expands any events: those that were logged stay, and each run becomes as many as it says.
-pub fn check_expansion(bytes: &[u8]) {
+pub fn check_decoding(bytes: &[u8]) {
     let events = events::from_bytes(bytes);
-    let mut expanded = Expanded::new(events.clone().into_iter());
+    let mut expanded = Decoded::new(events.clone().into_iter());
     let mut next = || expanded.next_event().expect("events in memory can be read");
     let mut budget = EVENTS_MAX;
     for (thread, event) in events {

@@ -1,11 +1,11 @@
 //! Plain accesses, and functions entered and left.
 //!
-//! A hook hands its return address, which tells where in the program it is, on to its body as the
+//! A hook hands its return address, which reports where in the program it is, on to its body as the
 //! next argument.
 
 use core::arch::naked_asm;
 
-use crate::doors::memory;
+use crate::interceptors::memory;
 use crate::log::{self, access, call_stack};
 use crate::wire::Kind;
 
@@ -93,57 +93,42 @@ macro_rules! hooks {
     };
 }
 
+/// Defines the hooks of one kind of access for all sizes, the sixteen bytes by a body of their own.
+macro_rules! sized_hooks {
+    ($($prefix:literal => $body:ident, $wide:ident;)*) => {
+        $(
+            sized_hooks! { @ $prefix, "1" => $body::<0> }
+            sized_hooks! { @ $prefix, "2" => $body::<1> }
+            sized_hooks! { @ $prefix, "4" => $body::<2> }
+            sized_hooks! { @ $prefix, "8" => $body::<3> }
+            sized_hooks! { @ $prefix, "16" => $wide }
+        )*
+    };
+    (@ $prefix:literal, $bytes:literal => $body:path) => {
+        const _: () = {
+            #[unsafe(naked)]
+            #[cfg_attr(reweave_export, unsafe(export_name = concat!("__tsan_", $prefix, $bytes)))]
+            unsafe extern "C" fn hook() {
+                naked_asm!("mov rsi, [rsp]", "jmp {}", sym $body)
+            }
+        };
+    };
+}
+
+sized_hooks! {
+    "read" => read, read_16;
+    "write" => write, write_16;
+    "read_write" => update, update_16;
+    "unaligned_read" => read, read_16;
+    "unaligned_write" => write, write_16;
+    "unaligned_read_write" => update, update_16;
+    "volatile_read" => read, read_16;
+    "volatile_write" => write, write_16;
+    "unaligned_volatile_read" => read, read_16;
+    "unaligned_volatile_write" => write, write_16;
+}
+
 hooks! { "rsi":
-    __tsan_read1 => read::<0>,
-    __tsan_read2 => read::<1>,
-    __tsan_read4 => read::<2>,
-    __tsan_read8 => read::<3>,
-    __tsan_read16 => read_16,
-    __tsan_write1 => write::<0>,
-    __tsan_write2 => write::<1>,
-    __tsan_write4 => write::<2>,
-    __tsan_write8 => write::<3>,
-    __tsan_write16 => write_16,
-    __tsan_read_write1 => update::<0>,
-    __tsan_read_write2 => update::<1>,
-    __tsan_read_write4 => update::<2>,
-    __tsan_read_write8 => update::<3>,
-    __tsan_read_write16 => update_16,
-    __tsan_unaligned_read1 => read::<0>,
-    __tsan_unaligned_read2 => read::<1>,
-    __tsan_unaligned_read4 => read::<2>,
-    __tsan_unaligned_read8 => read::<3>,
-    __tsan_unaligned_read16 => read_16,
-    __tsan_unaligned_write1 => write::<0>,
-    __tsan_unaligned_write2 => write::<1>,
-    __tsan_unaligned_write4 => write::<2>,
-    __tsan_unaligned_write8 => write::<3>,
-    __tsan_unaligned_write16 => write_16,
-    __tsan_unaligned_read_write1 => update::<0>,
-    __tsan_unaligned_read_write2 => update::<1>,
-    __tsan_unaligned_read_write4 => update::<2>,
-    __tsan_unaligned_read_write8 => update::<3>,
-    __tsan_unaligned_read_write16 => update_16,
-    __tsan_volatile_read1 => read::<0>,
-    __tsan_volatile_read2 => read::<1>,
-    __tsan_volatile_read4 => read::<2>,
-    __tsan_volatile_read8 => read::<3>,
-    __tsan_volatile_read16 => read_16,
-    __tsan_volatile_write1 => write::<0>,
-    __tsan_volatile_write2 => write::<1>,
-    __tsan_volatile_write4 => write::<2>,
-    __tsan_volatile_write8 => write::<3>,
-    __tsan_volatile_write16 => write_16,
-    __tsan_unaligned_volatile_read1 => read::<0>,
-    __tsan_unaligned_volatile_read2 => read::<1>,
-    __tsan_unaligned_volatile_read4 => read::<2>,
-    __tsan_unaligned_volatile_read8 => read::<3>,
-    __tsan_unaligned_volatile_read16 => read_16,
-    __tsan_unaligned_volatile_write1 => write::<0>,
-    __tsan_unaligned_volatile_write2 => write::<1>,
-    __tsan_unaligned_volatile_write4 => write::<2>,
-    __tsan_unaligned_volatile_write8 => write::<3>,
-    __tsan_unaligned_volatile_write16 => write_16,
     __tsan_vptr_read => read::<3>,
 }
 

@@ -13,18 +13,17 @@
 
 #![allow(non_snake_case, reason = "programs know these functions by their names")]
 
-use core::arch::{asm, global_asm};
 use core::ffi::{c_char, c_int, c_long, c_uint};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::log::{self, More};
+use crate::log::{self, Operands};
 use crate::thread;
 use crate::wire::{Kind, channel, flag};
 
 /// Defines hooks that note where they were called from and go on to their bodies.
 macro_rules! annotations {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $body:block)*) => {
-        $(hook!($name, ($($argument: $type),*) $(-> $result)?, $body);)*
+        $(hook!(stringify!($name), ($($argument: $type),*) $(-> $result)?, $body);)*
     };
 }
 
@@ -50,24 +49,28 @@ unsafe fn release(address: u64) {
 /// Says that what follows comes after all that was released at `address`.
 unsafe fn acquire(address: u64) {
     if let Some(entry) = log::enter(thread::caller()) {
-        entry.log_more(Kind::Receive, address, More { flags: flag::TRY, ..More::default() });
+        entry.log_with(
+            Kind::Receive,
+            address,
+            Operands { flags: flag::TRY, ..Operands::default() },
+        );
     }
 }
 
 /// Logs that something happened to the lock at `address`.
 unsafe fn log_lock(kind: Kind, address: usize, flags: u16) {
     if let Some(entry) = log::enter(thread::caller()) {
-        entry.log_more(kind, address as u64, More { flags, ..More::default() });
+        entry.log_with(kind, address as u64, Operands { flags, ..Operands::default() });
     }
 }
 
 /// How locks are announced.
 mod mutex {
-    pub(super) const WRITE_REENTRANT: u32 = 1 << 1;
-    pub(super) const READ_LOCK: u32 = 1 << 3;
-    pub(super) const TRY_LOCK: u32 = 1 << 4;
-    pub(super) const TRY_LOCK_FAILED: u32 = 1 << 5;
-    pub(super) const RECURSIVE_LOCK: u32 = 1 << 6;
+    pub const WRITE_REENTRANT: u32 = 1 << 1;
+    pub const READ_LOCK: u32 = 1 << 3;
+    pub const TRY_LOCK: u32 = 1 << 4;
+    pub const TRY_LOCK_FAILED: u32 = 1 << 5;
+    pub const RECURSIVE_LOCK: u32 = 1 << 6;
 }
 
 /// The flags of an event about a lock that was announced with `flags`.
@@ -118,7 +121,7 @@ annotations! {
     }
 
     __tsan_mutex_post_lock(address: usize, flags: c_uint, recursion: c_int) {
-        // Taken as often as it was given back at once.
+        // Taken as often as it was released at once.
         let count = if flags & mutex::RECURSIVE_LOCK != 0 { recursion.max(1) } else { 1 };
         if flags & mutex::TRY_LOCK_FAILED == 0 {
             nesting::add(address, flags, count);
@@ -243,7 +246,7 @@ unsafe extern "C" fn ValgrindSlowdown() -> f64 {
     1.0
 }
 
-/// How often announced locks are held, for those who give them back all at once.
+/// How often announced locks are held, for those who release them all at once.
 ///
 /// A lock has one place that it can be in. Whoever counts holds the lock, so only locks that share a
 /// place come into each other's way: one that finds it taken is not counted.
@@ -263,7 +266,7 @@ mod nesting {
     }
 
     /// The lock at `address` was taken `count` more times.
-    pub(super) fn add(address: usize, flags: c_uint, count: c_int) {
+    pub fn add(address: usize, flags: c_uint, count: c_int) {
         if flags & mutex::READ_LOCK != 0 {
             return;
         }
@@ -274,8 +277,8 @@ mod nesting {
         }
     }
 
-    /// The lock at `address` is given back: how often.
-    pub(super) fn take(address: usize, flags: c_uint) -> c_int {
+    /// The lock at `address` is released: how often.
+    pub fn take(address: usize, flags: c_uint) -> c_int {
         let (lock, held) = place(address);
         if flags & mutex::READ_LOCK != 0 || lock.load(Ordering::Acquire) != address {
             return 1;
@@ -295,30 +298,11 @@ const FIBER: u32 = 15;
 /// Sets created fibers apart from those that threads begin with.
 const CREATED: u32 = 1 << 27;
 
-global_asm!(
-    ".section .tbss.reweave,\"awT\",@nobits",
-    ".balign 8",
-    ".hidden reweave_fiber",
-    ".globl reweave_fiber",
-    ".type reweave_fiber,@object",
-    ".size reweave_fiber,8",
-    "reweave_fiber:",
-    ".zero 8",
-    ".text",
-);
+thread::declare_local!("reweave_fiber");
 
 /// The fiber that runs: the one that was switched to last, or that with which the thread began.
 fn current_fiber() -> u64 {
-    let fiber: u64;
-    // SAFETY: reads a word of this thread's own storage.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr [rip + reweave_fiber@GOTTPOFF]",
-            "mov {0}, fs:[{0}]",
-            out(reg) fiber,
-            options(nostack, readonly, preserves_flags),
-        );
-    }
+    let fiber = thread::read_local!("reweave_fiber");
     if fiber != 0 {
         return fiber;
     }
@@ -329,14 +313,5 @@ fn current_fiber() -> u64 {
 }
 
 fn set_fiber(fiber: u64) {
-    // SAFETY: writes a word of this thread's own storage.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr [rip + reweave_fiber@GOTTPOFF]",
-            "mov fs:[{0}], {1}",
-            out(reg) _,
-            in(reg) fiber,
-            options(nostack, preserves_flags),
-        );
-    }
+    thread::write_local!("reweave_fiber", fiber);
 }

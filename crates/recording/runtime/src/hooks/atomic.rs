@@ -2,28 +2,29 @@
 //!
 //! With turns, nothing comes between an operation and its record. Without, one of 64 locks, chosen
 //! by the address, holds them together. All run sequentially consistent; the order that was asked
-//! for is recorded.
+//! for is recorded. Accesses of 128 bits are logged as two of 64.
 
+use core::arch::asm;
 use core::ffi::c_int;
 use core::sync::atomic::{
     AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, compiler_fence, fence,
 };
 
-use crate::log::{self, Entry, More};
+use crate::log::{self, Entry, Operands};
 use crate::thread::{self, Spin, Thread};
 use crate::wire::Kind;
-use crate::{replay, turn};
+use crate::{replay, scheduler};
 
 static LOCKS: [Spin; 64] = [const { Spin::new() }; 64];
 
 /// Forgets who held the locks, in a child process that has only the thread that forked.
-pub(crate) fn reset() {
+pub fn reset() {
     LOCKS.iter().for_each(Spin::reset);
 }
 
 /// Gives back the locks that `thread` holds: it jumped away from what it held them for.
-pub(crate) unsafe fn let_go(thread: *mut Thread) {
-    LOCKS.iter().for_each(|lock| lock.let_go(owner(thread)));
+pub unsafe fn release_if_held(thread: *mut Thread) {
+    LOCKS.iter().for_each(|lock| lock.release_if_held(owner(thread)));
 }
 
 /// As whom `thread` holds locks.
@@ -32,27 +33,27 @@ unsafe fn owner(thread: *mut Thread) -> u32 {
     (*thread).task.max(1)
 }
 
-/// Runs `body`, which executes and logs an operation on the `1 << size` bytes at `address`, as one
-/// step. A plan may want the thread to stand before it.
+/// Runs `body`, which executes and logs an operation on the word at `address`, as one step. A plan
+/// may want the thread to stop before it.
 #[inline]
-unsafe fn one_step<R>(entry: &Entry, address: usize, size: u32, body: impl FnOnce() -> R) -> R {
-    if turn::is_serial() {
+unsafe fn atomically<W, R>(entry: &Entry, address: *mut W, body: impl FnOnce() -> R) -> R {
+    if scheduler::is_serial() {
         if replay::is_on() {
             // What it will have been is not known yet, and does not matter to who stands before it.
-            let place = [address as u64, 1 << size];
+            let place = [address as u64, size_of::<W>() as u64];
             replay::before(entry.thread, entry.code, place, Kind::AtomicLoad);
         }
         return body();
     }
     // If there is no such memory, that is found out before others have to wait.
-    (address as *const u8).read_volatile();
-    LOCKS[(address >> 3) % LOCKS.len()].hold(owner(thread::current()), body)
+    address.cast::<u8>().read_volatile();
+    LOCKS[(address as usize >> 3) % LOCKS.len()].hold(owner(thread::current()), body)
 }
 
 /// Waits until no operation that is under way on the `length` bytes at `address` is still to be
 /// logged.
-pub(crate) unsafe fn await_steps(address: usize, length: usize) {
-    if !turn::is_serial() {
+pub unsafe fn await_atomics(address: usize, length: usize) {
+    if !scheduler::is_serial() {
         let owner = owner(thread::current());
         for word in address >> 3..=(address + length - 1) >> 3 {
             LOCKS[word % LOCKS.len()].hold(owner, || ());
@@ -60,251 +61,278 @@ pub(crate) unsafe fn await_steps(address: usize, length: usize) {
     }
 }
 
-/// What an atomic operation did.
-struct Done {
-    kind: Kind,
-    seen: u64,
-    stored: u64,
+/// A number that is accessed atomically as a whole.
+trait Word: Copy + PartialEq {
+    /// The binary logarithm of its bytes.
+    const SIZE: u32;
+
+    unsafe fn load(address: *mut Self) -> Self;
+
+    unsafe fn store(address: *mut Self, value: Self);
+
+    /// What was at `address`, which becomes `value` if it was `expected`.
+    unsafe fn compare_exchange(address: *mut Self, expected: Self, value: Self) -> Self;
+
+    /// Its eight bytes from byte `offset` on, or all if it has fewer.
+    fn part(self, offset: usize) -> u64;
 }
 
-#[inline]
-unsafe fn log_atomic(entry: &Entry, address: usize, size: u32, order: c_int, done: &Done) {
-    let stores = done.kind == Kind::AtomicUpdate;
-    let more = More {
-        size,
-        order: order as u32 & 7,
-        flags: 0,
-        extra: stores.then_some(done.stored),
-        value: Some(if done.kind == Kind::AtomicStore { done.stored } else { done.seen }),
-    };
-    entry.log_more(done.kind, address as u64, more);
-    if stores {
-        replay::updated(entry.thread, address as u64, done.seen, done.stored);
-    }
-}
-
-/// Defines a hook that is another one: on this machine no exchange fails without a reason.
-macro_rules! alias_hook {
-    ($name:ident => $other:ident) => {
-        #[unsafe(naked)]
-        #[cfg_attr(reweave_export, unsafe(no_mangle))]
-        unsafe extern "C" fn $name() {
-            core::arch::naked_asm!("jmp {}", sym $other)
-        }
-    };
-}
-
-macro_rules! updates {
-    ($atomic:ty, $int:ty, $size:literal, $($name:ident: |$before:ident, $operand:ident| $after:expr;)*) => {
+macro_rules! words {
+    ($($int:ty, $atomic:ty, $size:literal;)*) => {
         $(
-            hook!($name, (address: *const $atomic, operand: $int, order: c_int) -> $int, {
-                let apply = |$before: $int, $operand: $int| -> $int { $after };
-                let execute = || {
-                    let mut before = (*address).load(Ordering::SeqCst);
-                    loop {
-                        let after = apply(before, operand);
-                        let result = (*address).compare_exchange_weak(
-                            before, after, Ordering::SeqCst, Ordering::SeqCst,
-                        );
-                        match result {
-                            Ok(_) => return before,
-                            Err(now) => before = now,
-                        }
+            impl Word for $int {
+                const SIZE: u32 = $size;
+
+                #[inline(always)]
+                unsafe fn load(address: *mut Self) -> Self {
+                    (*address.cast::<$atomic>()).load(Ordering::SeqCst)
+                }
+
+                #[inline(always)]
+                unsafe fn store(address: *mut Self, value: Self) {
+                    (*address.cast::<$atomic>()).store(value, Ordering::SeqCst);
+                }
+
+                #[inline(always)]
+                unsafe fn compare_exchange(address: *mut Self, expected: Self, value: Self) -> Self {
+                    let (success, failure) = (Ordering::SeqCst, Ordering::SeqCst);
+                    match (*address.cast::<$atomic>())
+                        .compare_exchange(expected, value, success, failure)
+                    {
+                        Ok(seen) | Err(seen) => seen,
                     }
-                };
-                let Some(entry) = log::enter(thread::caller()) else { return execute() };
-                one_step(&entry, address as usize, $size, || {
-                    let before = execute();
-                    let stored = u64::from(apply(before, operand));
-                    let done = Done { kind: Kind::AtomicUpdate, seen: u64::from(before), stored };
-                    log_atomic(&entry, address as usize, $size, order, &done);
-                    before
-                })
-            });
+                }
+
+                #[inline(always)]
+                fn part(self, _: usize) -> u64 {
+                    u64::from(self)
+                }
+            }
         )*
     };
 }
 
-macro_rules! atomics {
-    ($atomic:ty, $int:ty, $size:literal, $load:ident, $store:ident, $strong:ident, $weak:ident,
-     $value:ident, $exchange:ident, $add:ident, $sub:ident, $and:ident, $or:ident, $xor:ident,
-     $nand:ident) => {
-        hook!($load, (address: *const $atomic, order: c_int) -> $int, {
-            let Some(entry) = log::enter(thread::caller()) else {
-                return (*address).load(Ordering::SeqCst);
-            };
-            one_step(&entry, address as usize, $size, || {
-                let seen = (*address).load(Ordering::SeqCst);
-                let done = Done { kind: Kind::AtomicLoad, seen: u64::from(seen), stored: 0 };
-                log_atomic(&entry, address as usize, $size, order, &done);
-                seen
-            })
-        });
-
-        hook!($store, (address: *const $atomic, value: $int, order: c_int) -> (), {
-            let Some(entry) = log::enter(thread::caller()) else {
-                return (*address).store(value, Ordering::SeqCst);
-            };
-            one_step(&entry, address as usize, $size, || {
-                let done = Done { kind: Kind::AtomicStore, seen: 0, stored: u64::from(value) };
-                log_atomic(&entry, address as usize, $size, order, &done);
-                (*address).store(value, Ordering::SeqCst);
-            });
-        });
-
-        hook!(
-            $strong,
-            (address: *const $atomic, expected: *mut $int, value: $int, order: c_int,
-             failure: c_int) -> c_int,
-            {
-                let before = expected.read();
-                let seen = compare_exchange(
-                    &raw const *address as usize, $size, u64::from(before), order, failure,
-                    u64::from(value),
-                    || match (*address).compare_exchange(
-                        before, value, Ordering::SeqCst, Ordering::SeqCst,
-                    ) {
-                        Ok(seen) | Err(seen) => u64::from(seen),
-                    },
-                ) as $int;
-                if seen != before {
-                    log::access(Kind::Write, $size, expected as u64, thread::caller());
-                    expected.write(seen);
-                }
-                c_int::from(seen == before)
-            }
-        );
-
-        alias_hook!($weak => $strong);
-
-        hook!(
-            $value,
-            (address: *const $atomic, before: $int, value: $int, order: c_int, failure: c_int)
-                -> $int,
-            {
-                compare_exchange(
-                    &raw const *address as usize, $size, u64::from(before), order, failure,
-                    u64::from(value),
-                    || match (*address).compare_exchange(
-                        before, value, Ordering::SeqCst, Ordering::SeqCst,
-                    ) {
-                        Ok(seen) | Err(seen) => u64::from(seen),
-                    },
-                ) as $int
-            }
-        );
-
-        updates! { $atomic, $int, $size,
-            $exchange: |_before, operand| operand;
-            $add: |before, operand| before.wrapping_add(operand);
-            $sub: |before, operand| before.wrapping_sub(operand);
-            $and: |before, operand| before & operand;
-            $or: |before, operand| before | operand;
-            $xor: |before, operand| before ^ operand;
-            $nand: |before, operand| !(before & operand);
-        }
-    };
+words! {
+    u8, AtomicU8, 0;
+    u16, AtomicU16, 1;
+    u32, AtomicU32, 2;
+    u64, AtomicU64, 3;
 }
 
-/// Executes and logs a compare-and-swap; gives what was seen.
-unsafe fn compare_exchange(
-    address: usize,
-    size: u32,
-    expected: u64,
+impl Word for u128 {
+    const SIZE: u32 = 4;
+
+    unsafe fn load(address: *mut Self) -> Self {
+        // The machine has no other atomic load of this width.
+        Self::compare_exchange(address, 0, 0)
+    }
+
+    unsafe fn store(address: *mut Self, value: Self) {
+        execute(address, |_| value);
+    }
+
+    unsafe fn compare_exchange(address: *mut Self, expected: Self, value: Self) -> Self {
+        let (mut low, mut high) = (expected as u64, (expected >> 64) as u64);
+        // The instruction wants the low half in `rbx`, which is the compiler's; the other registers
+        // are named so that none of them is that one.
+        asm!(
+            "xchg rsi, rbx",
+            "lock cmpxchg16b [rdi]",
+            "mov rbx, rsi",
+            inout("rsi") value as u64 => _,
+            in("rdi") address,
+            in("rcx") (value >> 64) as u64,
+            inout("rax") low,
+            inout("rdx") high,
+            options(nostack),
+        );
+        Self::from(low) | Self::from(high) << 64
+    }
+
+    fn part(self, offset: usize) -> u64 {
+        (self >> (8 * offset)) as u64
+    }
+}
+
+/// Logs an operation on the word at `address`, which held `seen` and was to become `stored`.
+#[inline]
+unsafe fn log_atomic<W: Word>(
+    entry: &Entry,
+    address: *mut W,
     order: c_int,
-    failure: c_int,
-    value: u64,
-    execute: impl Fn() -> u64,
-) -> u64 {
-    let Some(entry) = log::enter(thread::caller()) else { return execute() };
-    one_step(&entry, address, size, || {
-        let seen = execute();
-        let succeeded = seen == expected;
-        let kind = if succeeded { Kind::AtomicUpdate } else { Kind::AtomicFailed };
-        let order = if succeeded { order } else { failure };
-        log_atomic(&entry, address, size, order, &Done { kind, seen, stored: value });
+    kind: Kind,
+    [seen, stored]: [W; 2],
+) {
+    for offset in (0..size_of::<W>()).step_by(8) {
+        let (address, stores) = (address as u64 + offset as u64, kind == Kind::AtomicUpdate);
+        let (seen, stored) = (seen.part(offset), stored.part(offset));
+        let operands = Operands {
+            size: W::SIZE.min(3),
+            order: order as u32 & 7,
+            flags: 0,
+            extra: stores.then_some(stored),
+            value: Some(if kind == Kind::AtomicStore { stored } else { seen }),
+        };
+        entry.log_with(kind, address, operands);
+        if stores {
+            replay::updated(entry.thread, address, seen, stored);
+        }
+    }
+}
+
+#[inline]
+unsafe fn load<W: Word>(address: *mut W, order: c_int) -> W {
+    let Some(entry) = log::enter(thread::caller()) else { return W::load(address) };
+    atomically(&entry, address, || {
+        let seen = W::load(address);
+        log_atomic(&entry, address, order, Kind::AtomicLoad, [seen, seen]);
         seen
     })
 }
 
-atomics!(
-    AtomicU8,
-    u8,
-    0,
-    __tsan_atomic8_load,
-    __tsan_atomic8_store,
-    __tsan_atomic8_compare_exchange_strong,
-    __tsan_atomic8_compare_exchange_weak,
-    __tsan_atomic8_compare_exchange_val,
-    __tsan_atomic8_exchange,
-    __tsan_atomic8_fetch_add,
-    __tsan_atomic8_fetch_sub,
-    __tsan_atomic8_fetch_and,
-    __tsan_atomic8_fetch_or,
-    __tsan_atomic8_fetch_xor,
-    __tsan_atomic8_fetch_nand
-);
-atomics!(
-    AtomicU16,
-    u16,
-    1,
-    __tsan_atomic16_load,
-    __tsan_atomic16_store,
-    __tsan_atomic16_compare_exchange_strong,
-    __tsan_atomic16_compare_exchange_weak,
-    __tsan_atomic16_compare_exchange_val,
-    __tsan_atomic16_exchange,
-    __tsan_atomic16_fetch_add,
-    __tsan_atomic16_fetch_sub,
-    __tsan_atomic16_fetch_and,
-    __tsan_atomic16_fetch_or,
-    __tsan_atomic16_fetch_xor,
-    __tsan_atomic16_fetch_nand
-);
-atomics!(
-    AtomicU32,
-    u32,
-    2,
-    __tsan_atomic32_load,
-    __tsan_atomic32_store,
-    __tsan_atomic32_compare_exchange_strong,
-    __tsan_atomic32_compare_exchange_weak,
-    __tsan_atomic32_compare_exchange_val,
-    __tsan_atomic32_exchange,
-    __tsan_atomic32_fetch_add,
-    __tsan_atomic32_fetch_sub,
-    __tsan_atomic32_fetch_and,
-    __tsan_atomic32_fetch_or,
-    __tsan_atomic32_fetch_xor,
-    __tsan_atomic32_fetch_nand
-);
-atomics!(
-    AtomicU64,
-    u64,
-    3,
-    __tsan_atomic64_load,
-    __tsan_atomic64_store,
-    __tsan_atomic64_compare_exchange_strong,
-    __tsan_atomic64_compare_exchange_weak,
-    __tsan_atomic64_compare_exchange_val,
-    __tsan_atomic64_exchange,
-    __tsan_atomic64_fetch_add,
-    __tsan_atomic64_fetch_sub,
-    __tsan_atomic64_fetch_and,
-    __tsan_atomic64_fetch_or,
-    __tsan_atomic64_fetch_xor,
-    __tsan_atomic64_fetch_nand
-);
+#[inline]
+unsafe fn store<W: Word>(address: *mut W, value: W, order: c_int) {
+    let Some(entry) = log::enter(thread::caller()) else { return W::store(address, value) };
+    atomically(&entry, address, || {
+        log_atomic(&entry, address, order, Kind::AtomicStore, [value, value]);
+        W::store(address, value);
+    });
+}
 
-mod wide;
+/// Executes and logs a compare-and-swap; gives what was seen.
+#[inline]
+unsafe fn compare_exchange<W: Word>(
+    address: *mut W,
+    expected: W,
+    value: W,
+    order: c_int,
+    failure: c_int,
+) -> W {
+    let execute = || W::compare_exchange(address, expected, value);
+    let Some(entry) = log::enter(thread::caller()) else { return execute() };
+    atomically(&entry, address, || {
+        let seen = execute();
+        let succeeded = seen == expected;
+        let kind = if succeeded { Kind::AtomicUpdate } else { Kind::AtomicFailed };
+        let order = if succeeded { order } else { failure };
+        log_atomic(&entry, address, order, kind, [seen, value]);
+        seen
+    })
+}
 
-hook!(__tsan_atomic_thread_fence, (order: c_int) -> (), {
+/// The form of it that gets what it expects by reference, and writes there what was seen instead.
+#[inline]
+unsafe fn compare_exchange_at<W: Word>(
+    address: *mut W,
+    expected: *mut W,
+    value: W,
+    order: c_int,
+    failure: c_int,
+) -> c_int {
+    let before = expected.read();
+    let seen = compare_exchange(address, before, value, order, failure);
+    if seen != before {
+        let code = thread::caller();
+        for offset in (0..size_of::<W>()).step_by(8) {
+            log::access(Kind::Write, W::SIZE.min(3), expected as u64 + offset as u64, code);
+        }
+        expected.write(seen);
+    }
+    c_int::from(seen == before)
+}
+
+/// Applies `change` to the word at `address`; gives what was there.
+#[inline(always)]
+unsafe fn execute<W: Word>(address: *mut W, change: impl Fn(W) -> W) -> W {
+    let mut before = W::load(address);
+    loop {
+        let seen = W::compare_exchange(address, before, change(before));
+        if seen == before {
+            return before;
+        }
+        before = seen;
+    }
+}
+
+#[inline]
+unsafe fn update<W: Word>(address: *mut W, order: c_int, change: impl Fn(W) -> W) -> W {
+    let Some(entry) = log::enter(thread::caller()) else { return execute(address, change) };
+    atomically(&entry, address, || {
+        let before = execute(address, &change);
+        log_atomic(&entry, address, order, Kind::AtomicUpdate, [before, change(before)]);
+        before
+    })
+}
+
+macro_rules! updates {
+    ($bits:literal, $int:ty, $($name:literal: |$before:ident, $operand:ident| $after:expr;)*) => {
+        $(
+            hook!(
+                concat!("__tsan_atomic", $bits, "_", $name),
+                (address: *mut $int, $operand: $int, order: c_int) -> $int,
+                { update(address, order, |$before| $after) }
+            );
+        )*
+    };
+}
+
+/// Defines the hooks of one width.
+macro_rules! atomics {
+    ($bits:literal, $int:ty) => {
+        hook!(
+            concat!("__tsan_atomic", $bits, "_load"),
+            (address: *mut $int, order: c_int) -> $int,
+            { load(address, order) }
+        );
+        hook!(
+            concat!("__tsan_atomic", $bits, "_store"),
+            (address: *mut $int, value: $int, order: c_int) -> (),
+            { store(address, value, order) }
+        );
+        hook!(
+            concat!("__tsan_atomic", $bits, "_compare_exchange_strong"),
+            (address: *mut $int, expected: *mut $int, value: $int, order: c_int, failure: c_int)
+                -> c_int,
+            { compare_exchange_at(address, expected, value, order, failure) }
+        );
+        // On this machine no exchange fails without a reason.
+        hook!(
+            concat!("__tsan_atomic", $bits, "_compare_exchange_weak"),
+            (address: *mut $int, expected: *mut $int, value: $int, order: c_int, failure: c_int)
+                -> c_int,
+            { compare_exchange_at(address, expected, value, order, failure) }
+        );
+        hook!(
+            concat!("__tsan_atomic", $bits, "_compare_exchange_val"),
+            (address: *mut $int, before: $int, value: $int, order: c_int, failure: c_int) -> $int,
+            { compare_exchange(address, before, value, order, failure) }
+        );
+        updates! { $bits, $int,
+            "exchange": |_before, operand| operand;
+            "fetch_add": |before, operand| before.wrapping_add(operand);
+            "fetch_sub": |before, operand| before.wrapping_sub(operand);
+            "fetch_and": |before, operand| before & operand;
+            "fetch_or": |before, operand| before | operand;
+            "fetch_xor": |before, operand| before ^ operand;
+            "fetch_nand": |before, operand| !(before & operand);
+        }
+    };
+}
+
+atomics!("8", u8);
+atomics!("16", u16);
+atomics!("32", u32);
+atomics!("64", u64);
+atomics!("128", u128);
+
+hook!("__tsan_atomic_thread_fence", (order: c_int) -> (), {
     fence(Ordering::SeqCst);
     if let Some(entry) = log::enter(thread::caller()) {
-        entry.log_more(Kind::Fence, 0, More { order: order as u32 & 7, ..More::default() });
+        let operands = Operands { order: order as u32 & 7, ..Operands::default() };
+        entry.log_with(Kind::Fence, 0, operands);
     }
 });
 
-hook!(__tsan_atomic_signal_fence, (_order: c_int) -> (), {
+hook!("__tsan_atomic_signal_fence", (_order: c_int) -> (), {
     compiler_fence(Ordering::SeqCst);
 });

@@ -6,7 +6,7 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use crate::doors::program::{LoadedObject, dl_iterate_phdr};
+use crate::interceptors::program::{LoadedObject, dl_iterate_phdr};
 use crate::plan::Plan;
 use crate::sys;
 
@@ -15,7 +15,7 @@ static TABLE: AtomicPtr<[u64; 2]> = AtomicPtr::new(core::ptr::null_mut());
 static SLOTS: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks up all code addresses of `plan`.
-pub(super) unsafe fn start(plan: &Plan<'_>) -> Option<()> {
+pub unsafe fn start(plan: &Plan<'_>) -> Option<()> {
     let slots = ((plan.codes_count() + 1) * 2).next_power_of_two();
     TABLE.store(sys::allocate(slots * 16)?.cast(), Ordering::Release);
     SLOTS.store(slots, Ordering::Release);
@@ -24,7 +24,7 @@ pub(super) unsafe fn start(plan: &Plan<'_>) -> Option<()> {
 }
 
 /// Looks the addresses up again, since more code may be loaded now.
-pub(super) unsafe fn resolve(plan: &Plan<'_>) {
+pub unsafe fn resolve(plan: &Plan<'_>) {
     dl_iterate_phdr(visit, core::ptr::from_ref(plan).cast_mut().cast());
 }
 
@@ -114,7 +114,7 @@ unsafe fn insert(address: u64, number: usize) {
 }
 
 /// The number of the code address `address` in the plan, if it is in it.
-pub(super) unsafe fn number(_: &Plan<'_>, address: u64) -> Option<u32> {
+pub unsafe fn number(_: &Plan<'_>, address: u64) -> Option<u32> {
     if address == 0 {
         return None;
     }

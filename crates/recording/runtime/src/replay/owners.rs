@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::std_events::{APART, OWN_BYTES};
+use crate::std_events::{INTERNAL_LOCK_BYTES, VIRTUAL};
 use crate::sys;
 use crate::thread::Thread;
 use crate::wire::Kind;
@@ -20,7 +20,7 @@ struct Slot {
 static TABLE: AtomicPtr<Slot> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Forgets all owners.
-pub(super) fn start() -> Option<()> {
+pub fn start() -> Option<()> {
     let table = sys::allocate(LOCKS * size_of::<Slot>())?;
     TABLE.store(table.cast(), Ordering::Release);
     Some(())
@@ -50,13 +50,13 @@ unsafe fn find(lock: u64) -> Option<*mut Slot> {
 }
 
 /// Who holds `lock`, if that is known.
-pub(super) unsafe fn of(lock: u64) -> Option<*mut Thread> {
+pub unsafe fn of(lock: u64) -> Option<*mut Thread> {
     let slot = find(lock)?;
     ((*slot).lock == lock && !(*slot).owner.is_null()).then_some((*slot).owner)
 }
 
 /// Notes what an event of `thread` did to a lock.
-pub(super) unsafe fn note(thread: *mut Thread, lock: u64, kind: Kind) {
+pub unsafe fn note(thread: *mut Thread, lock: u64, kind: Kind) {
     match kind {
         Kind::Lock => {
             if let Some(slot) = slot(lock) {
@@ -81,16 +81,16 @@ pub(super) unsafe fn note(thread: *mut Thread, lock: u64, kind: Kind) {
 
 /// Whether a word that is a lock says that nobody holds it. Those of Rust's standard library count
 /// their holders below the marks of those who wait.
-pub(super) const fn is_free(word: u64) -> bool {
+pub const fn is_free(word: u64) -> bool {
     const HOLDERS: u64 = (1 << 30) - 1;
     word & HOLDERS == 0
 }
 
 /// Notes what an atomic update of `thread` from `seen` to `stored` did to a word that may be a lock.
-/// Of several that share a lock the first is known, until it gives it back.
-pub(super) unsafe fn note_word(thread: *mut Thread, word: u64, seen: u64, stored: u64) {
+/// Of several that share a lock the first is known, until it releases it.
+pub unsafe fn note_word(thread: *mut Thread, word: u64, seen: u64, stored: u64) {
     if is_free(stored) {
-        note_own(thread, word);
+        note_internal(thread, word);
     }
     let Some(slot) = slot(word) else { return };
     if is_free(stored) || (*slot).owner == thread && stored == seen.wrapping_sub(1) {
@@ -103,11 +103,11 @@ pub(super) unsafe fn note_word(thread: *mut Thread, word: u64, seen: u64, stored
 
 /// Notes that `thread` freed `word`, which may be that of a lock that Rust's standard library keeps
 /// for itself: of such a lock only the surroundings are known.
-unsafe fn note_own(thread: *mut Thread, word: u64) {
+unsafe fn note_internal(thread: *mut Thread, word: u64) {
     const ALIGNMENT: u64 = 8;
     let last = word & !(ALIGNMENT - 1);
-    for back in (0..OWN_BYTES).step_by(ALIGNMENT as usize) {
-        let lock = last.wrapping_sub(back) | APART;
+    for back in (0..INTERNAL_LOCK_BYTES).step_by(ALIGNMENT as usize) {
+        let lock = last.wrapping_sub(back) | VIRTUAL;
         if of(lock) == Some(thread)
             && let Some(slot) = slot(lock)
         {
@@ -118,15 +118,15 @@ unsafe fn note_own(thread: *mut Thread, word: u64) {
 
 /// The circle of threads that wait for each other, if `thread` closes one: for each its number, the
 /// code address where it waits, and the lock.
-pub(super) unsafe fn cycle(thread: *mut Thread, words: &mut [u64]) -> Option<usize> {
+pub unsafe fn cycle(thread: *mut Thread, words: &mut [u64]) -> Option<usize> {
     let mut waiting = thread;
     let mut count = 0;
     loop {
         let triple = words.get_mut(count..count + 3)?;
-        let wants = (*waiting).wants;
-        triple.copy_from_slice(&[u64::from((*waiting).entry), (*waiting).wants_at, wants]);
+        let waits_for = (*waiting).waits_for;
+        triple.copy_from_slice(&[u64::from((*waiting).entry), (*waiting).waits_at, waits_for]);
         count += 3;
-        let owner = if wants == 0 { core::ptr::null_mut() } else { (*slot(wants)?).owner };
+        let owner = if waits_for == 0 { core::ptr::null_mut() } else { (*slot(waits_for)?).owner };
         if owner.is_null() {
             return None;
         }

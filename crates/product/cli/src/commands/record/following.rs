@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use reweave_record::collect::Collector;
-use reweave_record::live::stall::{PATIENCE, Watchdog};
-use reweave_record::run::{self, Run, Wish};
+use reweave_record::run::{self, Control, Run};
+use reweave_record::watchdog::{STALL_TIMEOUT, Watchdog};
 use reweave_record::wire::Event;
 use reweave_states::predicate::running::Running;
 use reweave_workflows::watch::{Verdict, Watching};
@@ -60,7 +60,8 @@ impl Following {
     ) -> anyhow::Result<Followed> {
         let base = std::env::current_dir().context("the current folder is unknown")?;
         let limit = self.stall_timeout.map(Duration::from_secs);
-        let watchdog = RefCell::new(Watchdog::new(limit.unwrap_or(PATIENCE).min(PATIENCE)));
+        let watchdog =
+            RefCell::new(Watchdog::new(limit.unwrap_or(STALL_TIMEOUT).min(STALL_TIMEOUT)));
         let watching = match questions.is_empty() {
             true => None,
             false => Some(watch(questions, collector.directory(), &base)?),
@@ -78,7 +79,7 @@ impl Following {
             }
             let is_due = limit.is_some_and(|limit| watchdog.idle() >= limit);
             was_stalled |= watchdog.is_stalled() && is_due;
-            if interrupt::is_asked() || was_stalled { Wish::End } else { Wish::GoOn }
+            if interrupt::is_asked() || was_stalled { Control::End } else { Control::Continue }
         };
         let mut tap = |thread: u32, event: &Event| {
             watchdog.borrow_mut().step(thread, event);

@@ -1,0 +1,561 @@
+//! Accesses to shared memory, and the blocks it lies in.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use reweave_base::{FxHashMap, FxHashSet};
+use reweave_runtime::wire::{Event, Kind, channel, flag};
+use reweave_trace::views::Mode;
+use reweave_trace::{
+    AccessOp, BarrierId, BarrierOp, BlockOp, ConditionId, ConditionOp, LockId, LockOp, MemoryOrder,
+    ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadOp, VarId,
+};
+
+use super::names::{Things, at_offset, fresh, legal};
+use super::scan::{Ahead, key};
+use super::{Current, Pass};
+use crate::event_log::Stream;
+use crate::shadow::{Access, Blocks, WORD_BYTES};
+
+/// What is known of memory.
+pub struct Memory {
+    blocks: Blocks,
+    /// Cells whose plain reads have no known writer.
+    unknown_writers: FxHashSet<u64>,
+    vars: FxHashMap<u64, VarId>,
+    var_uses: FxHashMap<String, u32>,
+    /// The objects of live blocks, by the time of their allocation.
+    objects: FxHashMap<u64, ObjectId>,
+    /// The numbers of words that nothing else names, by lifetime.
+    unnamed: FxHashMap<u32, usize>,
+}
+
+impl Memory {
+    pub fn new(unknown_writers: FxHashSet<u64>) -> Self {
+        Self {
+            blocks: Blocks::default(),
+            unknown_writers,
+            vars: FxHashMap::default(),
+            var_uses: FxHashMap::default(),
+            objects: FxHashMap::default(),
+            unnamed: FxHashMap::default(),
+        }
+    }
+
+    /// For the names of variables that are no cells.
+    pub const fn var_uses(&mut self) -> &mut FxHashMap<String, u32> {
+        &mut self.var_uses
+    }
+}
+
+/// The memory order that compilers number so.
+pub fn memory_order(order: u8) -> MemoryOrder {
+    match order {
+        0 => MemoryOrder::Relaxed,
+        1 | 2 => MemoryOrder::Acquire,
+        3 => MemoryOrder::Release,
+        4 => MemoryOrder::AcqRel,
+        _ => MemoryOrder::SeqCst,
+    }
+}
+
+/// The part of `value`, which was accessed from `start` on, in the bytes from `begin` to `end`.
+pub(crate) fn part(value: u64, start: u64, begin: u64, end: u64) -> i64 {
+    let shifted = value >> (8 * (begin - start));
+    let bits = 8 * (end - begin);
+    let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+    (shifted & mask) as i64
+}
+
+impl Pass<'_> {
+    pub fn access<S: Stream>(
+        &mut self,
+        current: &mut Current,
+        ahead: &mut Ahead<S>,
+    ) -> io::Result<()> {
+        let event = current.event;
+        let Some(access) = Access::new(&event) else { return Ok(()) };
+        let time = self.memory.blocks.time();
+        let mut value = None;
+        let mut is_local = true;
+        for part in access.parts() {
+            if !self.first_pass.cells.may_keep(part) {
+                continue;
+            }
+            for (word, from, to) in part.words() {
+                let Some(place) = self.first_pass.cells.lifetime_at(word, time) else { continue };
+                if std::mem::take(&mut is_local) {
+                    value = self.value(current, ahead)?;
+                }
+                self.access_word(current, access, (place, word, from, to), value)?;
+            }
+        }
+        self.summary.local_accesses += u64::from(is_local);
+        Ok(())
+    }
+
+    /// An access to the bytes from `from` to `to` of `word`, in the lifetime at `place`.
+    fn access_word(
+        &mut self,
+        current: &mut Current,
+        access: Access,
+        (place, word, from, to): (u32, u64, u8, u8),
+        value: Option<u64>,
+    ) -> io::Result<()> {
+        let lifetime = self.first_pass.cells.lifetimes()[place as usize];
+        let base = word * WORD_BYTES;
+        for (begin, end) in lifetime.cells(from, to) {
+            let var = self.var(place, base, begin);
+            let is_unknown = self.memory.unknown_writers.contains(&key(place, begin));
+            let op = op_of(&current.event, var, is_unknown);
+            let (begin, end) = (base + u64::from(begin), base + u64::from(end));
+            let value = value.map(|value| part(value, access.start, begin, end));
+            let is_unknown = matches!(op, Op::Access(AccessOp::UnknownRead, _));
+            if self.emit(current, op, value)? && is_unknown {
+                self.summary.unknown_reads += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the access read or wrote.
+    fn value<S: Stream>(&self, current: &Current, ahead: &mut Ahead<S>) -> io::Result<Option<u64>> {
+        let event = current.event;
+        match event.kind {
+            Kind::Write => self.first_pass.stored(ahead, current.number, current.place),
+            // As everywhere, an update has the value that it wrote.
+            Kind::AtomicUpdate => Ok(event.extra),
+            Kind::ReadRange | Kind::WriteRange => Ok(None),
+            _ => Ok(event.value),
+        }
+    }
+
+    /// The variable of the cell that begins at byte `begin` of the lifetime at `place`.
+    fn var(&mut self, place: u32, base: u64, begin: u8) -> VarId {
+        let key = key(place, begin);
+        if let Some(&var) = self.memory.vars.get(&key) {
+            return var;
+        }
+        let address = base + u64::from(begin);
+        let name = self.name_of(place, address, begin);
+        let names = &mut self.sink.names().vars;
+        let var = fresh(names, &mut self.memory.var_uses, &name);
+        self.memory.vars.insert(key, var);
+        var
+    }
+
+    fn name_of(&mut self, place: u32, address: u64, begin: u8) -> String {
+        if let Some(block) = self.memory.blocks.holding(address)
+            && let Some(&object) = self.memory.objects.get(&block.time)
+        {
+            let name = self.sink.names().objects.name(object);
+            return at_offset(name, address - block.base);
+        }
+        if let Some((name, offset)) = self.symbols.data(address) {
+            return at_offset(&name, offset);
+        }
+        let next = self.memory.unnamed.len() + 1;
+        let number = *self.memory.unnamed.entry(place).or_insert(next);
+        at_offset(&format!("memory#{number}"), u64::from(begin))
+    }
+
+    /// An allocation or a release.
+    pub fn change_blocks(&mut self, current: &mut Current) -> io::Result<()> {
+        let Some(change) = self.memory.blocks.step(&current.event) else { return Ok(()) };
+        let pieces = change.ended.iter().map(|piece| (piece.start, piece.end));
+        for (start, end) in pieces.chain(change.range) {
+            self.objects.end_within(start, end);
+        }
+        for time in &change.lost {
+            self.memory.objects.remove(time);
+        }
+        // An object ends with the last piece of its block.
+        for time in &change.released {
+            if let Some(object) = self.memory.objects.remove(time) {
+                self.emit(current, Op::Object(ObjectOp::Free, object), None)?;
+            }
+        }
+        if let Some(block) = change.born
+            && self.first_pass.cells.keeps_block(block.time)
+        {
+            let objects = &mut self.sink.names().objects;
+            let object = objects.intern(&format!("block#{}", objects.len() + 1));
+            self.memory.objects.insert(block.time, object);
+            self.emit(current, Op::Object(ObjectOp::Alloc, object), None)?;
+        }
+        Ok(())
+    }
+}
+
+fn op_of(event: &Event, var: VarId, is_unknown: bool) -> Op {
+    let order = memory_order(event.order);
+    match event.kind {
+        Kind::Read | Kind::ReadRange if is_unknown => Op::Access(AccessOp::UnknownRead, var),
+        Kind::Write | Kind::WriteRange => Op::Access(AccessOp::Write, var),
+        Kind::AtomicLoad | Kind::AtomicFailed => Op::Access(AccessOp::AtomicRead(order), var),
+        Kind::AtomicStore => Op::Access(AccessOp::AtomicWrite(order), var),
+        Kind::AtomicUpdate => Op::Access(AccessOp::AtomicUpdate(order), var),
+        _ => Op::Access(AccessOp::Read, var),
+    }
+}
+
+// Locks, conditions, barriers, semaphores, threads, channels, atomic blocks.
+
+/// What a thread that waits on a condition released for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    condition: ConditionId,
+    released: Option<(LockId, Mode)>,
+}
+
+/// What lives at which address.
+pub struct Objects {
+    locks: Things<LockId>,
+    conditions: Things<ConditionId>,
+    barriers: Things<BarrierId>,
+    semaphores: Things<SemaphoreId>,
+    once: BTreeMap<u64, VarId>,
+    once_count: u32,
+    parks: FxHashMap<u32, SemaphoreId>,
+    channels: BTreeMap<u64, Channel>,
+    channel_counts: FxHashMap<&'static str, u32>,
+}
+
+/// No memory of a program has an address from here on; channels of the kernel do.
+const MEMORY_END: u64 = 1 << 47;
+
+/// A channel, in the kernel or declared for an address: what was handed to it, and what was taken
+/// from it.
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    sent: VarId,
+    taken: VarId,
+}
+
+impl Objects {
+    pub fn new() -> Self {
+        Self {
+            locks: Things::new("lock"),
+            conditions: Things::new("condition"),
+            barriers: Things::new("barrier"),
+            semaphores: Things::new("semaphore"),
+            once: BTreeMap::new(),
+            once_count: 0,
+            parks: FxHashMap::default(),
+            channels: BTreeMap::new(),
+            channel_counts: FxHashMap::default(),
+        }
+    }
+
+    /// The memory from `start` to `end` is another now.
+    pub fn end_within(&mut self, start: u64, end: u64) {
+        self.locks.end_within(start, end);
+        self.conditions.end_within(start, end);
+        self.barriers.end_within(start, end);
+        self.semaphores.end_within(start, end);
+        while let Some((&address, _)) = self.once.range(start..end).next() {
+            self.once.remove(&address);
+        }
+        while let Some((&address, _)) = self.channels.range(start..end).next() {
+            self.channels.remove(&address);
+        }
+    }
+}
+
+impl Pass<'_> {
+    pub fn synchronise(&mut self, current: &mut Current) -> io::Result<()> {
+        let event = current.event;
+        let address = event.address;
+        let op = match event.kind {
+            Kind::Fence => Op::Fence(memory_order(event.order)),
+            // Who tries, or waits for a time only, is not said to ask: nothing keeps it for ever.
+            Kind::LockRequest if event.flags & flag::TRY != 0 => return Ok(()),
+            Kind::LockRequest => {
+                let lock = self.lock(address);
+                self.threads[current.thread].asked = Some(lock);
+                Op::Lock(LockOp::Request, lock)
+            }
+            Kind::Lock => return self.take_lock(current),
+            Kind::Unlock => return self.give_lock_back(current),
+            Kind::LockInit | Kind::LockDestroy => {
+                self.change_lock(&event);
+                return Ok(());
+            }
+            Kind::Fork if self.first_pass.fork_fails(current.place) => return Ok(()),
+            Kind::Fork => Op::Thread(ThreadOp::Fork, self.thread_id(address as u32)),
+            Kind::Join => Op::Thread(ThreadOp::Join, self.thread_id(address as u32)),
+            Kind::Wait => return self.wait(current),
+            Kind::Wake => return self.wake(current),
+            Kind::Signal => Op::Condition(ConditionOp::Notify, self.condition(address)),
+            Kind::Broadcast => Op::Condition(ConditionOp::NotifyAll, self.condition(address)),
+            Kind::BarrierInit => {
+                self.objects.barriers.begin(address, event.extra, None);
+                return Ok(());
+            }
+            Kind::BarrierArrive => Op::Barrier(BarrierOp::Arrive, self.barrier(address)),
+            Kind::BarrierDepart => Op::Barrier(BarrierOp::Depart, self.barrier(address)),
+            Kind::SemaphoreInit => {
+                self.objects.semaphores.begin(address, event.extra, None);
+                return Ok(());
+            }
+            Kind::SemaphorePost => Op::Semaphore(SemaphoreOp::Post, self.semaphore(address)),
+            Kind::SemaphoreTake => Op::Semaphore(SemaphoreOp::Take, self.semaphore(address)),
+            Kind::Unpark => Op::Semaphore(SemaphoreOp::Post, self.park(address as u32)),
+            Kind::Park => Op::Semaphore(SemaphoreOp::Take, self.park(current.number)),
+            Kind::OnceDone => {
+                Op::Access(AccessOp::AtomicUpdate(MemoryOrder::AcqRel), self.once(address))
+            }
+            // Who hands over comes after those who did before: what comes out depends on it.
+            Kind::Send => {
+                Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Release), self.channel(address).sent)
+            }
+            Kind::Receive => return self.receive(current),
+            Kind::BlockBegin | Kind::BlockEnd => return self.cross_block(current),
+            _ => return Ok(()),
+        };
+        self.emit(current, op, None)?;
+        Ok(())
+    }
+
+    fn lock(&mut self, address: u64) -> LockId {
+        self.objects.locks.id(address, &mut self.sink.names().locks, self.symbols).0
+    }
+
+    fn condition(&mut self, address: u64) -> ConditionId {
+        self.objects.conditions.id(address, &mut self.sink.names().conditions, self.symbols).0
+    }
+
+    fn barrier(&mut self, address: u64) -> BarrierId {
+        let names = &mut self.sink.names().barriers;
+        let (barrier, parties) = self.objects.barriers.id(address, names, self.symbols);
+        let parties = parties.and_then(|parties| u32::try_from(parties).ok());
+        if let Some(parties) = parties.filter(|&parties| parties > 0) {
+            self.sink.declare_parties(barrier, parties);
+            self.rules.declare_parties(barrier, parties);
+        }
+        barrier
+    }
+
+    fn semaphore(&mut self, address: u64) -> SemaphoreId {
+        let names = &mut self.sink.names().semaphores;
+        let (semaphore, start) = self.objects.semaphores.id(address, names, self.symbols);
+        if let Some(start) = start.and_then(|start| u32::try_from(start).ok()) {
+            self.sink.declare_start(semaphore, start);
+            self.rules.declare_start(semaphore, start);
+        }
+        semaphore
+    }
+
+    /// The semaphore that stands for the token on which the thread numbered `number` parks.
+    fn park(&mut self, number: u32) -> SemaphoreId {
+        if let Some(&park) = self.objects.parks.get(&number) {
+            return park;
+        }
+        let thread = self.thread_id(number);
+        let names = self.sink.names();
+        let name = format!("park({})", names.threads.name(thread));
+        let park = names.semaphores.intern(&name);
+        self.sink.declare_start(park, 0);
+        self.rules.declare_start(park, 0);
+        self.objects.parks.insert(number, park);
+        park
+    }
+
+    fn once(&mut self, address: u64) -> VarId {
+        if let Some(&once) = self.objects.once.get(&address) {
+            return once;
+        }
+        let base = match self.symbols.data(address) {
+            Some((name, offset)) => format!("once({})", at_offset(&name, offset)),
+            None => {
+                self.objects.once_count += 1;
+                format!("once#{}", self.objects.once_count)
+            }
+        };
+        let once = fresh(&mut self.sink.names().vars, self.memory.var_uses(), &base);
+        self.objects.once.insert(address, once);
+        once
+    }
+
+    /// The variables that stand for the channel at `address`.
+    fn channel(&mut self, address: u64) -> Channel {
+        if let Some(&channel) = self.objects.channels.get(&address) {
+            return channel;
+        }
+        // What a program declares of an address of its own is no channel of the kernel.
+        let is_declared = address < MEMORY_END;
+        let (word, number) =
+            if is_declared { ("declared", Some(0)) } else { channel::name(address) };
+        let data = if is_declared { self.symbols.data(address) } else { None };
+        let name = match (data, number) {
+            (Some((data, offset)), _) => format!("{word}({})", at_offset(&data, offset)),
+            (None, Some(_)) => {
+                let count = self.objects.channel_counts.entry(word).or_default();
+                *count += 1;
+                format!("{word}#{count}")
+            }
+            (None, None) => word.to_owned(),
+        };
+        let vars = &mut self.sink.names().vars;
+        let sent = fresh(vars, self.memory.var_uses(), &name);
+        let taken = fresh(vars, self.memory.var_uses(), &format!("{name}.taken"));
+        let channel = Channel { sent, taken };
+        self.objects.channels.insert(address, channel);
+        channel
+    }
+
+    /// What is taken out is what was handed over last and before; who takes first gets the first.
+    fn receive(&mut self, current: &mut Current) -> io::Result<()> {
+        let channel = self.channel(current.event.address);
+        self.emit(
+            current,
+            Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), channel.sent),
+            None,
+        )?;
+        if current.event.flags & flag::TRY == 0 {
+            self.emit(
+                current,
+                Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Relaxed), channel.taken),
+                None,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn change_lock(&mut self, event: &Event) {
+        let locks = &mut self.objects.locks;
+        if event.kind == Kind::LockDestroy {
+            return locks.end(event.address);
+        }
+        match locks.at(event.address) {
+            // Set up again without an end in between: sections before and after may exclude each
+            // other, so it stays the same lock.
+            Some(lock) => lock.flags = Some(event.flags),
+            None => locks.begin(event.address, None, Some(event.flags)),
+        }
+    }
+
+    fn take_lock(&mut self, current: &mut Current) -> io::Result<()> {
+        let event = current.event;
+        let lock = self.lock(event.address);
+        let thread = self.thread_id(current.number);
+        // A lock that is no more than a word is taken without a call that would have said so.
+        let was_asked_for = self.threads[current.thread].asked.take() == Some(lock);
+        if !was_asked_for && event.flags & flag::TRY == 0 {
+            self.emit(current, Op::Lock(LockOp::Request, lock), None)?;
+        }
+        if event.flags & flag::SHARED != 0 {
+            self.emit(current, Op::Lock(LockOp::AcquireShared, lock), None)?;
+            return Ok(());
+        }
+        let flags = self.objects.locks.at(event.address).and_then(|lock| lock.flags);
+        let can_nest = (flags.unwrap_or(flag::RECURSIVE) | event.flags) & flag::RECURSIVE != 0;
+        if !can_nest && self.rules.hold(thread, lock) == Some(Mode::Exclusive) {
+            self.refuse("second acquire of a lock that does not nest");
+            return Ok(());
+        }
+        self.emit(current, Op::Lock(LockOp::Acquire, lock), None)?;
+        Ok(())
+    }
+
+    fn give_lock_back(&mut self, current: &mut Current) -> io::Result<()> {
+        let lock = self.lock(current.event.address);
+        let thread = self.thread_id(current.number);
+        let op = match self.rules.hold(thread, lock) {
+            Some(Mode::Exclusive) | None => Op::Lock(LockOp::Release, lock),
+            Some(Mode::Shared) => Op::Lock(LockOp::ReleaseShared, lock),
+        };
+        self.emit(current, op, None)?;
+        Ok(())
+    }
+
+    fn wait(&mut self, current: &mut Current) -> io::Result<()> {
+        let event = current.event;
+        let condition = self.condition(event.address);
+        let thread = self.thread_id(current.number);
+        let mut released = None;
+        if let Some(address) = event.extra {
+            let lock = self.lock(address);
+            let hold = self.rules.hold(thread, lock);
+            let op = match hold {
+                Some(Mode::Exclusive) | None => Op::Lock(LockOp::Release, lock),
+                Some(Mode::Shared) => Op::Lock(LockOp::ReleaseShared, lock),
+            };
+            if self.emit(current, op, None)? {
+                released = hold.map(|hold| (lock, hold));
+            }
+        }
+        self.emit(current, Op::Condition(ConditionOp::Wait, condition), None)?;
+        self.threads[current.thread].waiting = Some(Waiting { condition, released });
+        Ok(())
+    }
+
+    fn wake(&mut self, current: &mut Current) -> io::Result<()> {
+        let event = current.event;
+        let thread = self.thread_id(current.number);
+        let waiting = self.threads[current.thread].waiting.take();
+        // The condition that it began to wait on, though its memory may be another's by now.
+        let condition = match waiting {
+            Some(waiting) => waiting.condition,
+            None => self.condition(event.address),
+        };
+        let is_waiting = self.rules.waits_on(thread) == Some(condition);
+        if is_waiting {
+            let timed_out = event.flags & flag::TIMED_OUT != 0;
+            let wakes = !timed_out
+                && self
+                    .try_emit(current, Op::Condition(ConditionOp::Wake, condition), None)?
+                    .is_ok();
+            if !wakes {
+                self.summary.spurious_wakes += u64::from(!timed_out);
+                self.emit(current, Op::Condition(ConditionOp::Timeout, condition), None)?;
+            }
+        } else {
+            self.refuse("wake without a wait");
+        }
+        let released = waiting.and_then(|waiting| waiting.released);
+        let (lock, hold) = match (released, event.extra) {
+            (Some(released), _) => released,
+            (None, Some(address)) => (self.lock(address), Mode::Exclusive),
+            (None, None) => return Ok(()),
+        };
+        // It holds the lock now. Where it did not release it, it may have had it all along.
+        let may_hold = !is_waiting || released.is_none();
+        if may_hold && self.rules.hold(thread, lock).is_some() {
+            return Ok(());
+        }
+        let op = match hold {
+            Mode::Exclusive => Op::Lock(LockOp::Acquire, lock),
+            Mode::Shared => Op::Lock(LockOp::AcquireShared, lock),
+        };
+        self.emit(current, op, None)?;
+        Ok(())
+    }
+
+    fn cross_block(&mut self, current: &mut Current) -> io::Result<()> {
+        if current.event.kind == Kind::BlockEnd {
+            match self.threads[current.thread].blocks.pop() {
+                Some(block) => _ = self.emit(current, Op::Block(BlockOp::End, block), None)?,
+                None => self.refuse("end of a block that did not begin"),
+            }
+            return Ok(());
+        }
+        let name = block_name(&current.event);
+        let block = self.sink.names().blocks.intern(&name);
+        if self.emit(current, Op::Block(BlockOp::Begin, block), None)? {
+            self.threads[current.thread].blocks.push(block);
+        }
+        Ok(())
+    }
+}
+
+/// The name of an atomic block that begins: sixteen bytes, the rest zeros.
+fn block_name(event: &Event) -> String {
+    let words = [event.extra.unwrap_or(0), event.value.unwrap_or(0)].map(u64::to_le_bytes);
+    let bytes = words.concat();
+    let length = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    match length {
+        0 => "atomic".into(),
+        _ => legal(&String::from_utf8_lossy(&bytes[..length])),
+    }
+}

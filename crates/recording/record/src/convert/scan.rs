@@ -1,0 +1,240 @@
+//! The first pass: what must be known before the first event can be written.
+
+use crate::event_log::Stream;
+use crate::shadow::{Access, Blocks, ShadowCells, SharingAnalysis};
+use reweave_base::{FxHashMap, FxHashSet};
+use reweave_runtime::wire::{Event, Kind};
+use std::collections::VecDeque;
+use std::io;
+
+/// How many events [`Ahead`] looks ahead for what a write stored.
+const AHEAD_MAX: usize = 64;
+
+/// The thread that the program starts with.
+pub const MAIN: u32 = 0;
+
+/// What the first pass found.
+#[derive(Debug, Default)]
+pub struct FirstPass {
+    pub cells: ShadowCells,
+    /// What writes stored, by their places in the stream, where that was said more than
+    /// [`AHEAD_MAX`] events later.
+    late: FxHashMap<u64, u64>,
+    /// The places of forks that failed.
+    failed_forks: FxHashSet<u64>,
+    /// Threads that ran without being forked, in order.
+    pub unforked: Vec<u32>,
+    /// Whether some events have places in the order of synchronization and others do not.
+    pub is_free: bool,
+    pub has_accesses: bool,
+}
+
+/// What is known of a thread in the first pass.
+#[derive(Default)]
+struct Seen {
+    runs: bool,
+    is_forked: bool,
+    last_fork: Option<u64>,
+    last_write: Option<u64>,
+}
+
+impl FirstPass {
+    pub fn new(stream: &mut dyn Stream, keeps_all: bool) -> io::Result<Self> {
+        let mut first_pass = Self::default();
+        let mut sharing = SharingAnalysis::new(keeps_all);
+        let mut threads: FxHashMap<u32, Seen> = FxHashMap::default();
+        let mut place = 0;
+        while let Some((thread, event)) = stream.next_event()? {
+            sharing.step(thread, &event);
+            first_pass.has_accesses |= Access::new(&event).is_some();
+            first_pass.is_free |= event.number.is_some();
+            first_pass.note_thread(&mut threads, thread, &event, place);
+            place += 1;
+        }
+        first_pass.cells = sharing.finish();
+        let unforked = threads.iter().filter(|(_, seen)| seen.runs && !seen.is_forked);
+        first_pass.unforked = unforked.map(|(&thread, _)| thread).filter(|&t| t != MAIN).collect();
+        first_pass.unforked.sort_unstable();
+        Ok(first_pass)
+    }
+
+    fn note_thread(
+        &mut self,
+        threads: &mut FxHashMap<u32, Seen>,
+        thread: u32,
+        event: &Event,
+        place: u64,
+    ) {
+        let seen = threads.entry(thread).or_default();
+        seen.runs = true;
+        if !event.kind.is_one_word()
+            && let Some(write) = seen.last_write.take()
+            && let Some(stored) = event.stored
+            && place - write > AHEAD_MAX as u64
+        {
+            self.late.insert(write, stored);
+        }
+        match event.kind {
+            Kind::Write => seen.last_write = Some(place),
+            Kind::Fork => {
+                let child = threads.entry(event.address as u32).or_default();
+                child.last_fork = Some(place);
+                child.is_forked = true;
+            }
+            Kind::ForkFailed => {
+                let child = threads.entry(event.address as u32).or_default();
+                self.failed_forks.extend(child.last_fork.take());
+                child.is_forked = false;
+            }
+            _ => {}
+        }
+    }
+
+    pub fn fork_fails(&self, place: u64) -> bool {
+        self.failed_forks.contains(&place)
+    }
+
+    /// What the write of `thread` at `place`, the event that `ahead` gave last, stored.
+    pub fn stored<S: Stream>(
+        &self,
+        ahead: &mut Ahead<S>,
+        thread: u32,
+        place: u64,
+    ) -> io::Result<Option<u64>> {
+        match ahead.next_of(thread)? {
+            Some(event) => Ok(event.stored),
+            None => Ok(self.late.get(&place).copied()),
+        }
+    }
+}
+
+/// A stream that can be looked at before it is read.
+pub struct Ahead<S> {
+    stream: S,
+    queue: VecDeque<(u32, Event)>,
+}
+
+impl<S: Stream> Ahead<S> {
+    pub fn new(stream: S) -> Self {
+        Self { stream, queue: VecDeque::with_capacity(AHEAD_MAX) }
+    }
+
+    pub fn next(&mut self) -> io::Result<Option<(u32, Event)>> {
+        match self.queue.pop_front() {
+            Some(event) => Ok(Some(event)),
+            None => self.stream.next_event(),
+        }
+    }
+
+    /// The next event of `thread` that is no single word, if it is near.
+    fn next_of(&mut self, thread: u32) -> io::Result<Option<Event>> {
+        for place in 0..AHEAD_MAX {
+            if place == self.queue.len() {
+                let Some(event) = self.stream.next_event()? else { return Ok(None) };
+                self.queue.push_back(event);
+            }
+            let (of, event) = self.queue[place];
+            if of == thread && !event.kind.is_one_word() {
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
+    }
+
+    pub fn into_inner(self) -> S {
+        self.stream
+    }
+}
+
+// Which reads of a `free` recording may have seen another write than the last one recorded?
+//
+// Threads that run freely number their events of synchronization, atomic accesses among them, by
+// one counter that every thread raises as it goes. So an access is known to have come before
+// another if its thread raised the counter after it and the other's thread did so, to a greater
+// number, before the other. Of any two accesses to a cell of which one writes and one is plain, and
+// that are not known to be ordered so, the recorded order says nothing. The plain reads of a cell
+// with such a pair have no known writer, all of them: later passes need not know the future.
+//
+// Of the accesses of one kind by one thread the last one decides, so a cell costs one entry per
+// thread that accesses it.
+
+/// When a thread last did something to a cell: the number that its thread had reached, plus one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    thread: u32,
+    /// Plain reads, plain writes, atomic reads, atomic writes.
+    times: [Option<u64>; 4],
+}
+
+/// A cell of a lifetime, as one number.
+#[inline]
+pub fn key(lifetime: u32, begin: u8) -> u64 {
+    u64::from(lifetime) * crate::shadow::WORD_BYTES + u64::from(begin)
+}
+
+/// The cells whose plain reads have no known writer.
+pub fn cells_with_unknown_writers(
+    stream: &mut dyn Stream,
+    cells: &mut ShadowCells,
+) -> io::Result<FxHashSet<u64>> {
+    let mut unknown_writers = FxHashSet::default();
+    let mut accesses: FxHashMap<u64, Vec<Last>> = FxHashMap::default();
+    let mut reached: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut blocks = Blocks::default();
+    while let Some((thread, event)) = stream.next_event()? {
+        blocks.step(&event);
+        // Whether a numbered access comes just before or just after its number is not known, so it
+        // is taken to come after what came before its thread's number before that.
+        let before = reached.get(&thread).copied().unwrap_or(0);
+        if let Some(number) = event.number {
+            reached.insert(thread, number.saturating_add(1));
+        }
+        let Some(access) = Access::new(&event) else { continue };
+        for (word, from, to) in access.words() {
+            let Some(place) = cells.lifetime_at(word, blocks.time()) else { continue };
+            let lifetime = cells.lifetimes()[place as usize];
+            for (begin, _) in lifetime.cells(from, to) {
+                let key = key(place, begin);
+                if unknown_writers.contains(&key) {
+                    continue;
+                }
+                let list = accesses.entry(key).or_default();
+                if is_unordered(list, (thread, before), access, &reached) {
+                    unknown_writers.insert(key);
+                    accesses.remove(&key);
+                }
+            }
+        }
+    }
+    cells.rewind();
+    Ok(unknown_writers)
+}
+
+/// Whether `access` is not known to come after all in `list` that it conflicts with; adds it.
+fn is_unordered(
+    list: &mut Vec<Last>,
+    (thread, before): (u32, u64),
+    access: Access,
+    reached: &FxHashMap<u32, u64>,
+) -> bool {
+    let now = |of: u32| reached.get(&of).copied().unwrap_or(0);
+    let class = usize::from(access.writes) + 2 * usize::from(access.is_atomic);
+    let conflicts = |other: usize| {
+        let (writes, is_atomic) = (other % 2 == 1, other >= 2);
+        (writes || access.writes) && !(is_atomic && access.is_atomic)
+    };
+    let is_known = |last: &Last| {
+        let clock = now(last.thread);
+        let mut times = last.times.iter().enumerate().filter(|&(other, _)| conflicts(other));
+        times.all(|(_, time)| time.is_none_or(|then| then < clock && clock <= before))
+    };
+    if !list.iter().filter(|last| last.thread != thread).all(is_known) {
+        return true;
+    }
+    let place = list.iter().position(|last| last.thread == thread).unwrap_or_else(|| {
+        list.push(Last { thread, ..Last::default() });
+        list.len() - 1
+    });
+    list[place].times[class] = Some(now(thread));
+    false
+}

@@ -1,0 +1,859 @@
+//! Which memory do threads share, and into what must it be cut so that no access covers a part?
+//!
+//! A trace speaks of variables, a program of overlapping accesses to bytes. Memory is looked at in
+//! *words*, aligned words of eight bytes, each from one allocation or release of some of it to the
+//! next: a *lifetime*. Within a lifetime the cells of a word are the coarsest pieces whose borders
+//! include the borders of every access. A lifetime is *kept* when two threads contend for the word:
+//! two of their accesses, of which one writes, are not ordered by forks, joins and the order within
+//! threads. What is only handed over so, from those who initialise to those who work to those who
+//! gather, is accessed in the same order by every run, and no analysis can tell whether it is there.
+//!
+//! [`SharingAnalysis`] finds this in one pass over a recording; [`ShadowCells`] is its answer. A lifetime is reported
+//! by when it was, counted in allocations and releases, so whoever asks needs to count these and
+//! nothing more.
+//!
+//! Sixteen bytes per word that the program touched, where pages were not always touched as a
+//! whole in the same way, and 32 per kept lifetime. An access costs one look into a table, a long one
+//! a look for every page.
+
+use reweave_base::FxHashMap;
+use reweave_runtime::wire::{Event, Kind};
+use std::collections::BTreeMap;
+
+/// The bytes of a word.
+pub const WORD_BYTES: u64 = 8;
+
+const PAGE_WORDS: usize = 512;
+
+const PAGE_BYTES: u64 = PAGE_WORDS as u64 * WORD_BYTES;
+
+/// No access is longer than this; the rest of one that says so is left out.
+const ACCESS_BYTES_MAX: u64 = 1 << 32;
+
+/// The bytes that an event accesses, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The first byte.
+    pub start: u64,
+    /// The byte after the last.
+    pub end: u64,
+    /// Whether it writes.
+    pub writes: bool,
+    /// Whether it is atomic.
+    pub is_atomic: bool,
+}
+
+impl Access {
+    /// What `event` accesses, if it does.
+    #[inline]
+    #[must_use]
+    pub fn new(event: &Event) -> Option<Self> {
+        let (writes, is_atomic, is_range) = match event.kind {
+            Kind::Read => (false, false, false),
+            Kind::Write => (true, false, false),
+            Kind::ReadRange => (false, false, true),
+            Kind::WriteRange => (true, false, true),
+            Kind::AtomicLoad | Kind::AtomicFailed => (false, true, false),
+            Kind::AtomicStore | Kind::AtomicUpdate => (true, true, false),
+            _ => return None,
+        };
+        let length = match is_range {
+            true => event.extra.unwrap_or(0).min(ACCESS_BYTES_MAX),
+            false => 1 << event.size.min(3),
+        };
+        let start = event.address;
+        let end = start.saturating_add(length);
+        (start < end).then_some(Self { start, end, writes, is_atomic })
+    }
+
+    /// Its parts in each page of words, by address.
+    pub fn parts(self) -> impl Iterator<Item = Self> {
+        (self.start / PAGE_BYTES..=(self.end - 1) / PAGE_BYTES).map(move |page| {
+            let start = self.start.max(page * PAGE_BYTES);
+            let end = (page * PAGE_BYTES).saturating_add(PAGE_BYTES).min(self.end);
+            Self { start, end, ..self }
+        })
+    }
+
+    /// Whether a part is all of its page.
+    const fn is_page(self) -> bool {
+        self.end - self.start == PAGE_BYTES
+    }
+
+    /// The words it touches, by number, with the bytes of each that it covers.
+    pub fn words(self) -> impl Iterator<Item = (u64, u8, u8)> {
+        (self.start / WORD_BYTES..=(self.end - 1) / WORD_BYTES).map(move |word| {
+            let base = word * WORD_BYTES;
+            let from = self.start.max(base) - base;
+            let to = (self.end - base).min(WORD_BYTES);
+            (word, from as u8, to as u8)
+        })
+    }
+}
+
+/// One lifetime of a word that threads share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetime {
+    /// Which word.
+    pub word: u64,
+    /// How many allocations and releases came before its first access.
+    pub start: u64,
+    /// How many came before the one that ended it.
+    pub end: u64,
+    /// Bit i says that a cell begins at byte i. The first byte always begins one.
+    pub cuts: u8,
+}
+
+impl Lifetime {
+    /// The cells that begin in the bytes from `from` up to `to`: where each begins and ends.
+    pub fn cells(self, from: u8, to: u8) -> impl Iterator<Item = (u8, u8)> {
+        let begins = move |byte: &u8| *byte == 0 || self.cuts >> *byte & 1 == 1;
+        (from..to).filter(begins).map(move |begin| {
+            let end = (begin + 1..WORD_BYTES as u8).find(begins).unwrap_or(WORD_BYTES as u8);
+            (begin, end)
+        })
+    }
+}
+
+/// The memory that threads share.
+#[derive(Debug, Default)]
+pub struct ShadowCells {
+    lifetimes: Vec<Lifetime>,
+    /// By page, then word: the first lifetime of the word that may not be over yet.
+    pages: FxHashMap<u64, Box<[u32; PAGE_WORDS]>>,
+    /// The allocations of blocks with a kept lifetime in them, by their numbers, in order.
+    blocks: Vec<u64>,
+}
+
+/// There is no lifetime.
+const NONE: u32 = u32::MAX;
+
+impl ShadowCells {
+    fn new(mut lifetimes: Vec<Lifetime>, mut blocks: Vec<u64>) -> Self {
+        lifetimes.sort_unstable_by_key(|lifetime| (lifetime.word, lifetime.start));
+        blocks.sort_unstable();
+        blocks.dedup();
+        let mut cells = Self { lifetimes, pages: FxHashMap::default(), blocks };
+        cells.rewind();
+        cells
+    }
+
+    /// Makes it ready for another pass from the beginning.
+    pub fn rewind(&mut self) {
+        for (place, lifetime) in self.lifetimes.iter().enumerate().rev() {
+            let (page, word) = split(lifetime.word);
+            let page = self.pages.entry(page).or_insert_with(|| Box::new([NONE; PAGE_WORDS]));
+            page[word] = place as u32;
+        }
+    }
+
+    /// The lifetimes that are kept, by word, then time.
+    #[must_use]
+    pub fn lifetimes(&self) -> &[Lifetime] {
+        &self.lifetimes
+    }
+
+    /// Whether the block whose allocation has the number `time` holds a kept lifetime.
+    #[must_use]
+    pub fn keeps_block(&self, time: u64) -> bool {
+        self.blocks.binary_search(&time).is_ok()
+    }
+
+    /// Whether `part` of an access may be of a kept lifetime.
+    pub(crate) fn may_keep(&self, part: Access) -> bool {
+        // Where there is little to do, asking costs as much.
+        !part.is_page() || self.pages.contains_key(&(part.start / PAGE_BYTES))
+    }
+
+    /// The lifetime of `word` after `time` allocations and releases, by its place among
+    /// [`ShadowCells::lifetimes`], if it is kept. Time never goes back between two questions.
+    #[inline]
+    pub fn lifetime_at(&mut self, word: u64, time: u64) -> Option<u32> {
+        let (page, place) = split(word);
+        let first = &mut self.pages.get_mut(&page)?[place];
+        while *first != NONE {
+            let lifetime = self.lifetimes[*first as usize];
+            if time <= lifetime.end {
+                return (lifetime.start <= time).then_some(*first);
+            }
+            let next = *first + 1;
+            let follows = self.lifetimes.get(next as usize).is_some_and(|l| l.word == word);
+            *first = if follows { next } else { NONE };
+        }
+        None
+    }
+}
+
+#[inline]
+fn split(word: u64) -> (u64, usize) {
+    (word / PAGE_WORDS as u64, (word % PAGE_WORDS as u64) as usize)
+}
+
+// Which blocks of allocated memory live now.
+//
+// A block can lose its memory in parts: some pages of a mapping are released, or something else
+// is mapped over them; a thread gets its stack inside memory that was allocated for it. So what
+// lives is *pieces*, each of which knows its block, and a block lives as long as one piece of it
+// does.
+
+/// A block of allocated memory, or a piece of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its first byte.
+    pub start: u64,
+    /// The byte after its last.
+    pub end: u64,
+    /// Where the whole block began when it was allocated.
+    pub base: u64,
+    /// How many allocations and releases came before that of the whole block.
+    pub time: u64,
+}
+
+/// What an allocation or release did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// The block that it allocated.
+    pub born: Option<Block>,
+    /// Pieces of blocks whose memory it ended.
+    pub ended: Vec<Block>,
+    /// All memory that is another from now on besides, whether it was in a block or not: the first
+    /// byte and the one after the last.
+    pub range: Option<(u64, u64)>,
+    /// The blocks whose last piece it released, by the times of their allocations.
+    pub released: Vec<u64>,
+    /// The blocks whose last piece it allocated again, though nothing released it.
+    pub lost: Vec<u64>,
+}
+
+/// The blocks that live, and how many allocations and releases there were.
+#[derive(Clone, Debug, Default)]
+pub struct Blocks {
+    /// Pieces, which do not overlap, by where they begin.
+    live: BTreeMap<u64, Block>,
+    /// Blocks that lost a part, by where they began and the times of their allocations.
+    cut: BTreeMap<(u64, u64), Cut>,
+    time: u64,
+}
+
+/// A block that lost a part.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    pieces: usize,
+    /// The byte after the last of the whole block.
+    end: u64,
+}
+
+impl Blocks {
+    /// How many allocations and releases came so far: the time by which lifetimes are reported.
+    #[inline]
+    #[must_use]
+    pub const fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// Takes note of `event` if it is an allocation or a release.
+    #[inline]
+    pub fn step(&mut self, event: &Event) -> Option<Change> {
+        let length = event.extra.unwrap_or(0);
+        match event.kind {
+            Kind::Alloc => Some(self.allocate(event.address, length)),
+            Kind::Free if length == 0 => Some(self.release_block(event.address)),
+            Kind::Free => Some(self.release_range(event.address, length)),
+            _ => None,
+        }
+    }
+
+    fn allocate(&mut self, start: u64, size: u64) -> Change {
+        let time = self.time;
+        self.time += 1;
+        let end = start.saturating_add(size);
+        if start == end {
+            return Change::default();
+        }
+        let (ended, lost) = self.clear(start, end);
+        let block = Block { start, end, base: start, time };
+        self.live.insert(start, block);
+        Change { born: Some(block), ended, range: Some((start, end)), lost, ..Change::default() }
+    }
+
+    fn release_range(&mut self, start: u64, size: u64) -> Change {
+        self.time += 1;
+        let end = start.saturating_add(size);
+        if start == end {
+            return Change::default();
+        }
+        let (ended, released) = self.clear(start, end);
+        Change { ended, range: Some((start, end)), released, ..Change::default() }
+    }
+
+    /// Releases what is left of the block that was allocated at `base`: if there are several, the
+    /// last one.
+    fn release_block(&mut self, base: u64) -> Change {
+        self.time += 1;
+        let first = self.live.get(&base).filter(|piece| piece.base == base);
+        let whole = first.map(|piece| (piece.time, piece.end));
+        let cut = self.cut.range((base, 0)..=(base, u64::MAX)).next_back();
+        let cut = cut.map(|(&(_, time), cut)| (time, cut.end));
+        let Some((time, end)) = cut.max(whole) else { return Change::default() };
+        self.cut.remove(&(base, time));
+        let pieces = self.live.range(base..end).map(|(_, &piece)| piece);
+        let ended: Vec<Block> = pieces.filter(|piece| piece.time == time).collect();
+        for piece in &ended {
+            self.live.remove(&piece.start);
+        }
+        Change { ended, released: vec![time], ..Change::default() }
+    }
+
+    /// Takes the memory from `start` to `end` from all blocks: the pieces that it was, and the
+    /// blocks of which nothing is left.
+    fn clear(&mut self, start: u64, end: u64) -> (Vec<Block>, Vec<u64>) {
+        let overlaps = |piece: &Block| piece.start < end && start < piece.end;
+        // At most one piece that begins before reaches into this memory.
+        let before = self.live.range(..start).next_back().map(|(_, &piece)| piece);
+        let within = self.live.range(start..end).map(|(_, &piece)| piece);
+        let mut pieces: Vec<Block> = before.into_iter().filter(overlaps).chain(within).collect();
+        let mut over = Vec::new();
+        for piece in &mut pieces {
+            self.live.remove(&piece.start);
+            let left = Block { end: start.max(piece.start), ..*piece };
+            let right = Block { start: end.min(piece.end), ..*piece };
+            let rests = [left, right].into_iter().filter(|rest| rest.start < rest.end);
+            let count = rests.clone().count();
+            self.live.extend(rests.map(|rest| (rest.start, rest)));
+            if self.count_pieces(*piece, count) == 0 {
+                over.push(piece.time);
+            }
+            (piece.start, piece.end) = (piece.start.max(start), piece.end.min(end));
+        }
+        (pieces, over)
+    }
+
+    /// How many pieces are left of the block of `piece`, of which `count` are left.
+    fn count_pieces(&mut self, piece: Block, count: usize) -> usize {
+        let key = (piece.base, piece.time);
+        let whole = Cut { pieces: 1, end: piece.end };
+        let mut cut = self.cut.remove(&key).unwrap_or(whole);
+        cut.pieces = cut.pieces - 1 + count;
+        if cut.pieces > 0 {
+            self.cut.insert(key, cut);
+        }
+        cut.pieces
+    }
+
+    /// The live piece that holds `address`.
+    #[must_use]
+    pub fn holding(&self, address: u64) -> Option<Block> {
+        let (_, &piece) = self.live.range(..=address).next_back()?;
+        (address < piece.end).then_some(piece)
+    }
+
+    /// All live pieces, by address.
+    pub fn live(&self) -> impl Iterator<Item = Block> {
+        self.live.values().copied()
+    }
+}
+
+// Which accesses come before which in every run: by fork, join and the order within threads.
+//
+// A thread's life is cut into *segments* where it creates or joins another. All of a segment comes
+// before all of another one, or neither does; a vector clock for each segment says which. Accesses
+// are then remembered by segment: the last write and the reads since, of which there may be several
+// that are in no order.
+//
+// Segments are as many as forks and joins, and so are clocks, each as long as there are threads. In
+// a program with more threads than [`THREADS_MAX`] nothing counts as ordered but what one thread
+// does.
+
+/// With more threads than this, clocks would take too much memory.
+const THREADS_MAX: usize = 4096;
+
+/// A stretch of a thread between forks and joins.
+#[derive(Clone, Debug)]
+struct Segment {
+    thread: usize,
+    index: u32,
+    /// For each thread how many of its segments come before this one.
+    clock: Vec<u32>,
+}
+
+/// The segments of a recording, as far as it was read.
+#[derive(Debug, Default)]
+struct Segments {
+    threads: FxHashMap<u32, usize>,
+    /// The segment that each thread is in.
+    current: Vec<u32>,
+    segments: Vec<Segment>,
+    /// The thread that was asked for last, and its segment: most questions repeat.
+    last: Option<(u32, u32)>,
+}
+
+impl Segments {
+    /// Takes note of an event that may begin segments.
+    #[inline]
+    fn step(&mut self, thread: u32, event: &Event) {
+        match event.kind {
+            Kind::Fork => self.fork(thread, event.address as u32),
+            Kind::Join => self.join(thread, event.address as u32),
+            _ => {}
+        }
+    }
+
+    /// The segment that `thread` is in.
+    #[inline]
+    fn of(&mut self, thread: u32) -> u32 {
+        match self.last {
+            Some((last, segment)) if last == thread => segment,
+            _ => {
+                let place = self.place(thread);
+                let segment = self.current[place];
+                self.last = Some((thread, segment));
+                segment
+            }
+        }
+    }
+
+    /// Whether all of segment `first` comes before, or is part of, `second`.
+    #[inline]
+    fn precedes(&self, first: u32, second: u32) -> bool {
+        if first == second {
+            return true;
+        }
+        let [first, second] = [first, second].map(|place| &self.segments[place as usize]);
+        if first.thread == second.thread {
+            return first.index <= second.index;
+        }
+        second.clock.get(first.thread).is_some_and(|&count| first.index < count)
+    }
+
+    fn place(&mut self, thread: u32) -> usize {
+        if let Some(&place) = self.threads.get(&thread) {
+            return place;
+        }
+        let place = self.threads.len();
+        self.threads.insert(thread, place);
+        self.current.push(self.segments.len() as u32);
+        self.segments.push(Segment { thread: place, index: 0, clock: Vec::new() });
+        place
+    }
+
+    /// The clock of what comes after segment `place`.
+    fn after(&self, place: u32) -> Vec<u32> {
+        let Segment { thread, index, clock } = &self.segments[place as usize];
+        let mut clock = clock.clone();
+        raise(&mut clock, *thread, index + 1);
+        clock
+    }
+
+    fn fork(&mut self, parent: u32, child: u32) {
+        let is_new = !self.threads.contains_key(&child);
+        let parent = self.place(parent);
+        let child = self.place(child);
+        self.last = None;
+        if parent == child || self.threads.len() > THREADS_MAX {
+            return;
+        }
+        if is_new {
+            let first = self.current[child] as usize;
+            self.segments[first].clock = self.after(self.current[parent]);
+        }
+        self.next_segment(parent, None);
+    }
+
+    fn join(&mut self, parent: u32, child: u32) {
+        let parent = self.place(parent);
+        let child = self.place(child);
+        self.last = None;
+        if parent == child || self.threads.len() > THREADS_MAX {
+            return;
+        }
+        self.next_segment(parent, Some(self.current[child]));
+        // Should the thread go on all the same, that is not what was joined.
+        self.next_segment(child, None);
+    }
+
+    /// Begins a segment of thread `place`, after segment `other` too.
+    fn next_segment(&mut self, place: usize, other: Option<u32>) {
+        let Segment { thread, index, mut clock } =
+            self.segments[self.current[place] as usize].clone();
+        if let Some(other) = other {
+            for (of, count) in self.after(other).into_iter().enumerate() {
+                raise(&mut clock, of, count);
+            }
+        }
+        self.current[place] = self.segments.len() as u32;
+        self.segments.push(Segment { thread, index: index + 1, clock });
+    }
+}
+
+fn raise(clock: &mut Vec<u32>, thread: usize, count: u32) {
+    if clock.len() <= thread {
+        clock.resize(thread + 1, 0);
+    }
+    clock[thread] = clock[thread].max(count);
+}
+
+/// The segments of the last accesses to a word: 0 for none, else one more than the segment, or
+/// than a set of them with [`SET`] added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Last {
+    write: u32,
+    reads: u32,
+}
+
+/// Marks a number as that of a set.
+const SET: u32 = 1 << 31;
+
+/// Sets of segments, each kept once.
+#[derive(Debug, Default)]
+struct Sets {
+    sets: Vec<Box<[u32]>>,
+    ids: FxHashMap<Box<[u32]>, u32>,
+    /// What became of a set when a segment was added.
+    grown: FxHashMap<(u32, u32), u32>,
+}
+
+impl Last {
+    /// Takes note of an access in `segment`; false if it is in no order with one that it conflicts
+    /// with.
+    #[inline]
+    fn is_ordered(
+        &mut self,
+        segments: &Segments,
+        sets: &mut Sets,
+        segment: u32,
+        writes: bool,
+    ) -> bool {
+        if self.write != 0 && !segments.precedes(self.write - 1, segment) {
+            return false;
+        }
+        if writes {
+            let ordered = sets.precede(segments, self.reads, segment);
+            (self.write, self.reads) = (segment + 1, 0);
+            return ordered;
+        }
+        if self.reads != segment + 1 {
+            self.reads = sets.with(segments, self.reads, segment);
+        }
+        true
+    }
+}
+
+impl Sets {
+    fn members(&self, reads: u32) -> &[u32] {
+        &self.sets[(reads & !SET) as usize - 1]
+    }
+
+    /// Whether all of `reads` come before `segment`.
+    fn precede(&self, segments: &Segments, reads: u32, segment: u32) -> bool {
+        match reads {
+            0 => true,
+            _ if reads & SET == 0 => segments.precedes(reads - 1, segment),
+            _ => self.members(reads).iter().all(|&read| segments.precedes(read, segment)),
+        }
+    }
+
+    /// `reads` with `segment` in it, and without what comes before that.
+    fn with(&mut self, segments: &Segments, reads: u32, segment: u32) -> u32 {
+        if reads == 0 || reads & SET == 0 && segments.precedes(reads - 1, segment) {
+            return segment + 1;
+        }
+        if let Some(&grown) = self.grown.get(&(reads, segment)) {
+            return grown;
+        }
+        let mut members = match reads & SET {
+            0 => vec![reads - 1],
+            _ => self.members(reads).to_vec(),
+        };
+        members.retain(|&read| !segments.precedes(read, segment));
+        members.push(segment);
+        members.sort_unstable();
+        let grown = match *members {
+            [only] => only + 1,
+            _ => self.id(members.into()),
+        };
+        self.grown.insert((reads, segment), grown);
+        grown
+    }
+
+    fn id(&mut self, members: Box<[u32]>) -> u32 {
+        if let Some(&id) = self.ids.get(&members) {
+            return id;
+        }
+        self.sets.push(members.clone());
+        let id = self.sets.len() as u32 | SET;
+        self.ids.insert(members, id);
+        id
+    }
+}
+
+// The pass that finds which memory is shared.
+//
+// What is known of words is kept by pages. As long as a page was only accessed as a whole, as
+// long copies and fills do, one entry stands for all its words. Other pages have an entry each;
+// when these have become many, those that say the same everywhere are made one entry again.
+
+/// What is known of a word in its present lifetime.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct ShadowWord {
+    /// The time of the first access, which has 48 bits; eight bits for cuts; flags.
+    first: u64,
+    last: Last,
+}
+
+impl ShadowWord {
+    const IS_KNOWN: u64 = 1;
+    const IS_KEPT: u64 = 2;
+    const CUTS: u32 = 8;
+    const START: u32 = 16;
+
+    const fn is(self, flag: u64) -> bool {
+        self.first & flag != 0
+    }
+
+    /// The lifetime of this word, which has the number `word`, if it is to be kept.
+    fn lifetime(self, word: u64, end: u64) -> Option<Lifetime> {
+        let start = self.first >> Self::START;
+        let cuts = (self.first >> Self::CUTS) as u8 | 1;
+        self.is(Self::IS_KEPT).then_some(Lifetime { word, start, end, cuts })
+    }
+}
+
+const _: () = assert!(size_of::<ShadowWord>() == 16, "a program has many granules");
+
+/// An access, as far as a word needs to know it.
+#[derive(Clone, Copy)]
+struct Touch {
+    time: u64,
+    segment: u32,
+    writes: bool,
+    keeps_all: bool,
+}
+
+impl Touch {
+    /// What is known of a word after its bytes from `from` to `to` were accessed.
+    #[inline]
+    fn of(
+        self,
+        mut known: ShadowWord,
+        (from, to): (u8, u8),
+        segments: &Segments,
+        sets: &mut Sets,
+    ) -> ShadowWord {
+        if !known.is(ShadowWord::IS_KNOWN) {
+            let flags = ShadowWord::IS_KNOWN | if self.keeps_all { ShadowWord::IS_KEPT } else { 0 };
+            known.first = self.time << ShadowWord::START | flags;
+        }
+        if !known.is(ShadowWord::IS_KEPT)
+            && !known.last.is_ordered(segments, sets, self.segment, self.writes)
+        {
+            known.first |= ShadowWord::IS_KEPT;
+        }
+        // The border after the last byte of a word is no cut in it.
+        let cuts = (1_u32 << from | 1_u32 << to) as u8;
+        known.first |= u64::from(cuts) << ShadowWord::CUTS;
+        known
+    }
+}
+
+struct Page {
+    number: u64,
+    /// What is known of all words, unless each has an entry of its own.
+    whole: ShadowWord,
+    words: Option<Box<[ShadowWord; PAGE_WORDS]>>,
+}
+
+impl Page {
+    /// Ends the lifetimes of the words from `from` up to `to`, of which some are in this page;
+    /// gives those that are kept to `keep`.
+    fn end(&mut self, from: u64, to: u64, end: u64, keep: &mut impl FnMut(Lifetime)) {
+        let base = self.number * PAGE_WORDS as u64;
+        let (from, to) = (from.max(base), to.min(base + PAGE_WORDS as u64));
+        let is_all = to - from == PAGE_WORDS as u64;
+        if self.words.is_none() && !is_all && self.whole.is(ShadowWord::IS_KNOWN) {
+            self.words = Some(Box::new([self.whole; PAGE_WORDS]));
+        }
+        match &mut self.words {
+            Some(words) => {
+                for word in from..to {
+                    let known = std::mem::take(&mut words[(word - base) as usize]);
+                    known.lifetime(word, end).into_iter().for_each(&mut *keep);
+                }
+            }
+            None => {
+                for word in from..to {
+                    self.whole.lifetime(word, end).into_iter().for_each(&mut *keep);
+                }
+            }
+        }
+        if is_all {
+            (self.whole, self.words) = (ShadowWord::default(), None);
+        }
+    }
+
+    /// Makes all entries one if they say the same; says whether there are several still.
+    fn merge(&mut self) -> bool {
+        if let Some(words) = &self.words
+            && words.iter().all(|word| *word == words[0])
+        {
+            (self.whole, self.words) = (words[0], None);
+        }
+        self.words.is_some()
+    }
+}
+
+/// Looks at a recording from its beginning and finds which memory its threads share.
+#[derive(Default)]
+pub struct SharingAnalysis {
+    pages: Vec<Page>,
+    places: FxHashMap<u64, usize>,
+    /// The page of the last access: most are to the same one again.
+    last: (u64, usize),
+    /// How many more pages may get an entry for each word before we look which need it.
+    cuts_left: usize,
+    blocks: Blocks,
+    lifetimes: Vec<Lifetime>,
+    kept_blocks: Vec<u64>,
+    segments: Segments,
+    sets: Sets,
+    keeps_all: bool,
+}
+
+/// So many pages get an entry for each word before we look which need it.
+const CUTS_MIN: usize = 4096;
+
+impl SharingAnalysis {
+    /// Nothing was seen yet; `keeps_all` asks for every lifetime, contended or not.
+    #[must_use]
+    pub fn new(keeps_all: bool) -> Self {
+        Self { last: (u64::MAX, 0), cuts_left: CUTS_MIN, keeps_all, ..Self::default() }
+    }
+
+    /// Takes note of the next event.
+    #[inline]
+    pub fn step(&mut self, thread: u32, event: &Event) {
+        if let Some(access) = Access::new(event) {
+            let touch = Touch {
+                time: self.blocks.time(),
+                segment: self.segments.of(thread),
+                writes: access.writes,
+                keeps_all: self.keeps_all,
+            };
+            for part in access.parts() {
+                if part.is_page() {
+                    self.access_page(part.start / WORD_BYTES / PAGE_WORDS as u64, touch);
+                    continue;
+                }
+                for (word, from, to) in part.words() {
+                    self.access(word, (from, to), touch);
+                }
+            }
+        } else if let Some(change) = self.blocks.step(event) {
+            self.end_lifetimes(&change);
+        } else {
+            self.segments.step(thread, event);
+        }
+    }
+
+    #[inline]
+    fn access(&mut self, word: u64, bytes: (u8, u8), touch: Touch) {
+        let (number, place) = split(word);
+        let page = self.page(number);
+        let (segments, sets) = (&self.segments, &mut self.sets);
+        if let Some(words) = &mut self.pages[page].words {
+            words[place] = touch.of(words[place], bytes, segments, sets);
+            return;
+        }
+        let before = self.pages[page].whole;
+        let after = touch.of(before, bytes, segments, sets);
+        if after != before {
+            self.cut(page)[place] = after;
+        }
+    }
+
+    /// An access to all of the page `number`.
+    fn access_page(&mut self, number: u64, touch: Touch) {
+        let page = self.page(number);
+        let page = &mut self.pages[page];
+        let known = match &mut page.words {
+            Some(words) => &mut words[..],
+            None => std::slice::from_mut(&mut page.whole),
+        };
+        for known in known {
+            *known = touch.of(*known, (0, WORD_BYTES as u8), &self.segments, &mut self.sets);
+        }
+    }
+
+    /// Gives each word of the page at `place` an entry of its own.
+    fn cut(&mut self, place: usize) -> &mut [ShadowWord; PAGE_WORDS] {
+        if self.cuts_left == 0 {
+            let count = self.pages.iter_mut().filter_map(|page| page.merge().then_some(())).count();
+            // As much work again as was done since the last time.
+            self.cuts_left = count.max(CUTS_MIN);
+        }
+        self.cuts_left -= 1;
+        let page = &mut self.pages[place];
+        page.words.insert(Box::new([page.whole; PAGE_WORDS]))
+    }
+
+    #[inline]
+    fn page(&mut self, number: u64) -> usize {
+        if self.last.0 != number {
+            let pages = &mut self.pages;
+            let place = *self.places.entry(number).or_insert_with(|| {
+                pages.push(Page { number, whole: ShadowWord::default(), words: None });
+                pages.len() - 1
+            });
+            self.last = (number, place);
+        }
+        self.last.1
+    }
+
+    fn end_lifetimes(&mut self, change: &Change) {
+        let end = self.blocks.time() - 1;
+        for piece in &change.ended {
+            self.end_memory(piece.start, piece.end, Some(piece.time), end);
+        }
+        if let Some((from, to)) = change.range {
+            self.end_memory(from, to, None, end);
+        }
+    }
+
+    /// Ends the lifetimes of all words in the bytes from `start` to `end` at `time`; those kept
+    /// make the block allocated at `owner` a kept one.
+    fn end_memory(&mut self, start: u64, end: u64, owner: Option<u64>, time: u64) {
+        let (from, to) = (start / WORD_BYTES, (end - 1) / WORD_BYTES + 1);
+        let (first, last) = (split(from).0, split(to - 1).0);
+        let (lifetimes, kept_blocks) = (&mut self.lifetimes, &mut self.kept_blocks);
+        let mut keep = |lifetime| {
+            lifetimes.push(lifetime);
+            kept_blocks.extend(owner);
+        };
+        // A block can be much larger than the memory that was touched.
+        if last - first >= self.pages.len() as u64 {
+            let touched =
+                self.pages.iter_mut().filter(|page| (first..=last).contains(&page.number));
+            touched.for_each(|page| page.end(from, to, time, &mut keep));
+        } else {
+            for number in first..=last {
+                if let Some(&place) = self.places.get(&number) {
+                    self.pages[place].end(from, to, time, &mut keep);
+                }
+            }
+        }
+    }
+
+    /// What was found, once all events were seen.
+    #[must_use]
+    pub fn finish(mut self) -> ShadowCells {
+        // Lifetimes that never ended go on after all events.
+        let live: Vec<_> = self.blocks.live().collect();
+        for piece in live {
+            self.end_memory(piece.start, piece.end, Some(piece.time), u64::MAX);
+        }
+        let lifetimes = &mut self.lifetimes;
+        for page in &mut self.pages {
+            page.end(0, u64::MAX, u64::MAX, &mut |lifetime| lifetimes.push(lifetime));
+        }
+        ShadowCells::new(self.lifetimes, self.kept_blocks)
+    }
+}

@@ -1,0 +1,475 @@
+//! Interceptors: functions that keep_or_enqueue in front of those of the C library.
+//!
+//! An interceptor has the name of the function. Its trampoline notes from where it was called,
+//! without touching an argument, and goes on to a body that logs what happens and calls the real
+//! function. An acquire is logged after the lock was taken and a release before it is given up, so
+//! that two critical sections of one lock never overlap in the log. A call that may block releases
+//! the scheduling token meanwhile.
+
+use core::ffi::{c_int, c_void};
+#[cfg(not(reweave_static))]
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{Ordering, compiler_fence};
+
+use crate::log::{self, Entry, Operands};
+use crate::thread::Thread;
+use crate::wire::{Kind, flag};
+use crate::{replay, scheduler, sys};
+
+pub mod channels;
+pub mod io;
+pub mod ipc;
+pub mod memory;
+pub mod program;
+pub mod streams;
+pub mod sync;
+pub mod text;
+pub mod threads;
+
+/// `EBUSY`: the lock is taken.
+pub const BUSY: c_int = 16;
+/// `ETIMEDOUT`.
+pub const TIMED_OUT: c_int = 110;
+/// `EOWNERDEAD`: the lock was taken, but its owner died with it.
+const OWNER_DEAD: c_int = 130;
+
+unsafe extern "C" {
+    pub fn __errno_location() -> *mut c_int;
+}
+
+/// Runs `call` and puts `errno` back afterwards: the program did not ask for this call.
+pub unsafe fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
+    let error = __errno_location();
+    let before = *error;
+    let result = call();
+    *error = before;
+    result
+}
+
+/// The instructions that note the return address of the running function as the caller.
+///
+/// Only `r10` and `r11` are used: no argument is passed in them.
+macro_rules! note_caller {
+    () => {
+        "mov r10, [rsp]
+         mov r11, qword ptr [rip + reweave_caller@GOTTPOFF]
+         mov fs:[r11], r10"
+    };
+}
+pub(crate) use note_caller;
+
+/// Defines interceptors.
+///
+/// Each function becomes a module of its name with the `body`, the `real` function, and the
+/// trampoline that is exported. `|entry, call|` enters the runtime and binds the [`Entry`] and a
+/// closure that calls the real function with the same arguments; where the runtime was entered
+/// already, the real function alone is called. Functions in brackets share arguments and body.
+///
+/// Those marked `complete` do all that the real one would, and there is no real one. Those marked
+/// `own` are not the C library's but ours.
+macro_rules! interceptors {
+    (own $($rest:tt)*) => { $crate::interceptors::interceptors! { @ own $($rest)* } };
+    (complete $($rest:tt)*) => { $crate::interceptors::interceptors! { @ complete $($rest)* } };
+    (@ $kind:ident $(fn $names:tt $arguments:tt -> $result:ty $(|$entry:ident, $call:ident|)? $body:block)*) => {
+        /// The functions that are intercepted here.
+        #[cfg(test)]
+        pub const NAMES: &[&[&str]] = &[$($crate::interceptors::names!($names)),*];
+        $(
+            $crate::interceptors::interceptor! {
+                $kind $names $arguments -> $result, [$($entry $call)?] $body
+            }
+        )*
+    };
+    ($($rest:tt)*) => { $crate::interceptors::interceptors! { @ libc $($rest)* } };
+}
+pub(crate) use interceptors;
+
+#[cfg(test)]
+macro_rules! names {
+    ([$($name:ident)+]) => { &[$(stringify!($name)),+] };
+    ($name:ident) => { &[stringify!($name)] };
+}
+#[cfg(test)]
+pub(crate) use names;
+
+/// Defines the interceptors of one entry of [`interceptors`].
+macro_rules! interceptor {
+    ($kind:ident [$($name:ident)+] $arguments:tt -> $result:ty, $binding:tt $body:block) => {
+        $(
+            $crate::interceptors::interceptor! {
+                $kind $name $arguments -> $result, $binding $body
+            }
+        )+
+    };
+    ($kind:ident $name:ident ($($argument:ident: $type:ty),* $(,)?) -> $result:ty,
+     $binding:tt $body:block) => {
+        pub mod $name {
+            #[allow(unused_imports, reason = "not every interceptor needs all of them")]
+            use super::*;
+
+            #[allow(unused_variables, reason = "not every body needs what it could use")]
+            pub unsafe extern "C" fn body($($argument: $type),*) -> $result {
+                $crate::interceptors::enter! { $binding ($($argument),*) $body }
+            }
+            $crate::interceptors::trampoline! { $kind $name ($($argument: $type),*) -> $result }
+        }
+    };
+}
+pub(crate) use interceptor;
+
+/// The start of a body: enters the runtime if the body asks for it.
+macro_rules! enter {
+    ([] $arguments:tt $body:block) => { $body };
+    ([$entry:ident $call:ident] ($($argument:ident),*) $body:block) => {{
+        let $call = move || real($($argument),*);
+        let Some($entry) = $crate::log::enter($crate::thread::caller()) else { return $call() };
+        $body
+    }};
+}
+pub(crate) use enter;
+
+/// The exported entry of an interceptor, and the way to the real function.
+macro_rules! trampoline {
+    (@ $symbol:expr, ($($argument:ident: $type:ty),*) -> $result:ty,
+     [$($before:literal)*], $($operand:tt)*) => {
+        #[unsafe(naked)]
+        #[cfg_attr(reweave_export, unsafe(export_name = $symbol))]
+        unsafe extern "C" fn trampoline($($argument: $type),*) -> $result {
+            core::arch::naked_asm!(
+                $($before,)*
+                $crate::interceptors::note_caller!(),
+                "jmp {body}",
+                body = sym body,
+                $($operand)*
+            )
+        }
+    };
+    (own $name:ident $arguments:tt -> $result:ty) => {
+        $crate::interceptors::trampoline! { @ stringify!($name), $arguments -> $result, [], }
+    };
+    (complete $name:ident $arguments:tt -> $result:ty) => {
+        #[cfg(not(reweave_static))]
+        $crate::interceptors::trampoline! { @ stringify!($name), $arguments -> $result, [], }
+        #[cfg(reweave_static)]
+        $crate::interceptors::trampoline! {
+            @ concat!("__wrap_", stringify!($name)), $arguments -> $result, [],
+        }
+    };
+    (libc $name:ident ($($argument:ident: $type:ty),*) -> $result:ty) => {
+        #[cfg(not(reweave_static))]
+        $crate::interceptors::trampoline! {
+            @ stringify!($name), ($($argument: $type),*) -> $result, [],
+        }
+        // The C library in a static program calls itself through interceptors, at first before it
+        // has set up the storage of threads: until then they must not even note their caller.
+        #[cfg(reweave_static)]
+        $crate::interceptors::trampoline! {
+            @ concat!("__wrap_", stringify!($name)), ($($argument: $type),*) -> $result,
+            ["cmp byte ptr [rip + {started}], 0" "je {real}"],
+            started = sym $crate::process::STARTED,
+            real = sym real,
+        }
+        #[cfg(not(reweave_static))]
+        #[allow(dead_code, reason = "some bodies do all that the real function would")]
+        pub unsafe fn real($($argument: $type),*) -> $result {
+            let address = $crate::interceptors::real_address!($name);
+            let function: unsafe extern "C" fn($($type),*) -> $result =
+                core::mem::transmute(address);
+            function($($argument),*)
+        }
+        #[cfg(reweave_static)]
+        unsafe extern "C" {
+            #[link_name = concat!("__real_", stringify!($name))]
+            pub fn real($($argument: $type),*) -> $result;
+        }
+    };
+}
+pub(crate) use trampoline;
+
+/// The address of the real function: the next definition of the symbol.
+#[cfg(not(reweave_static))]
+macro_rules! real_address {
+    ($name:ident) => {{
+        #[cfg_attr(reweave_export, used, unsafe(link_section = "reweave_real"))]
+        static REAL: $crate::interceptors::RealFunction =
+            $crate::interceptors::RealFunction::new(concat!(stringify!($name), "\0"));
+        REAL.address()
+    }};
+}
+/// The address of the real function: what the linker renamed it to.
+#[cfg(reweave_static)]
+macro_rules! real_address {
+    ($name:ident) => {{
+        unsafe extern "C" {
+            #[link_name = concat!("__real_", stringify!($name))]
+            fn real();
+        }
+        real as *const () as usize
+    }};
+}
+pub(crate) use real_address;
+
+/// Enters the runtime, or returns what the real function says.
+macro_rules! enter_or {
+    ($real:expr) => {
+        match $crate::log::enter($crate::thread::caller()) {
+            Some(entry) => entry,
+            None => return $real,
+        }
+    };
+}
+pub(crate) use enter_or;
+
+#[cfg(not(reweave_static))]
+#[cfg_attr(reweave_export, link(name = "c"))]
+unsafe extern "C" {
+    fn dlsym(handle: usize, name: *const u8) -> usize;
+    fn dlvsym(handle: usize, name: *const u8, version: *const u8) -> usize;
+}
+
+/// A function that is intercepted.
+#[cfg(not(reweave_static))]
+#[repr(C)]
+pub struct RealFunction {
+    name: &'static str,
+    is_condition: bool,
+    address: AtomicUsize,
+}
+
+#[cfg(not(reweave_static))]
+impl RealFunction {
+    /// The function `name`, which ends in a zero byte.
+    pub const fn new(name: &'static str) -> Self {
+        // Compared here: at run time the comparison could be by a function that we intercept.
+        let (all, first) = (name.as_bytes(), b"pthread_cond_");
+        let mut place = 0;
+        while place < first.len() && place < all.len() && all[place] == first[place] {
+            place += 1;
+        }
+        Self { name, is_condition: place == first.len(), address: AtomicUsize::new(0) }
+    }
+
+    /// Where the real function is; looked up once.
+    pub unsafe fn address(&self) -> usize {
+        const NEXT: usize = usize::MAX;
+        let known = self.address.load(Ordering::Relaxed);
+        if known != 0 {
+            return known;
+        }
+        // The plain names of conditions lead to functions for an older layout of conditions.
+        let mut address = 0;
+        if self.is_condition {
+            address = dlvsym(NEXT, self.name.as_ptr(), c"GLIBC_2.3.2".as_ptr().cast());
+        }
+        if address == 0 {
+            address = dlsym(NEXT, self.name.as_ptr());
+        }
+        // Relaxed, since every thread that races here stores the same address.
+        self.address.store(address, Ordering::Relaxed);
+        address
+    }
+}
+
+/// Looks up all real functions while there is one thread. Later, whoever looks one up may have to
+/// wait for the loader's lock, held by a thread that waits for the scheduling token.
+pub unsafe fn resolve_real_functions() {
+    #[cfg(all(reweave_export, not(reweave_static)))]
+    {
+        unsafe extern "C" {
+            #[link_name = "__start_reweave_real"]
+            static FIRST: u64;
+            #[link_name = "__stop_reweave_real"]
+            static END: u64;
+        }
+        let mut function = (&raw const FIRST).cast::<RealFunction>();
+        while function < (&raw const END).cast() {
+            (*function).address();
+            function = function.add(1);
+        }
+    }
+}
+
+impl Entry {
+    /// Makes a call that may block, while other threads run. Signal handlers that run meanwhile are
+    /// recorded.
+    pub unsafe fn blocking<R>(&self, call: impl FnOnce() -> R) -> R {
+        let thread = self.thread;
+        // A signal that comes before the token is released is handled once it is.
+        let signals = scheduler::is_serial().then(sys::block_signals);
+        let call = || {
+            let was_blocked = scheduler::begin_blocking(thread);
+            if let Some(signals) = signals {
+                sys::set_signals(signals);
+            }
+            let result = call();
+            scheduler::end_blocking(thread, was_blocked);
+            result
+        };
+        blocking_or(thread, call, &mut || {})
+    }
+
+    /// Makes a call that should not block, and keeps the token. The thread counts as outside of the
+    /// runtime meanwhile, so that the token can be taken from it if it does block.
+    pub unsafe fn nonblocking<R>(&self, call: impl FnOnce() -> R) -> R {
+        let thread = self.thread;
+        log::flush(thread);
+        compiler_fence(Ordering::SeqCst);
+        (*thread).depth = 0;
+        let result = call();
+        (*thread).depth = 1;
+        compiler_fence(Ordering::SeqCst);
+        scheduler::settle(thread);
+        result
+    }
+}
+
+/// Makes a call that may block, while other threads run; `on_cancel` runs if the thread is
+/// cancelled meanwhile. Signal handlers are not recorded, since a thread that waits on a condition
+/// has no events.
+unsafe fn blocking_or<R>(
+    thread: *mut Thread,
+    call: impl FnOnce() -> R,
+    mut on_cancel: &mut dyn FnMut(),
+) -> R {
+    scheduler::release(thread);
+    let mut cancelled = Cancelled { thread, cleanup: &raw mut on_cancel };
+    let mut buffer = [0; 4];
+    _pthread_cleanup_push(&raw mut buffer, run_on_cancel, (&raw mut cancelled).cast());
+    let result = call();
+    _pthread_cleanup_pop(&raw mut buffer, 0);
+    scheduler::acquire(thread);
+    result
+}
+
+/// Makes a call of the C library that does not wait for another thread, unless that one is in the
+/// library too and waits_for the token: then the token is taken from us. Nothing in it is recorded.
+pub unsafe fn in_library<R>(thread: *mut Thread, call: impl FnOnce() -> R) -> R {
+    log::flush(thread);
+    let was_in_library = (*thread).in_library;
+    (*thread).in_library = true;
+    compiler_fence(Ordering::SeqCst);
+    let result = call();
+    compiler_fence(Ordering::SeqCst);
+    (*thread).in_library = was_in_library;
+    scheduler::settle(thread);
+    result
+}
+
+// The form of these that needs no help from a compiler. The buffer stays on the stack while the
+// frames of a cancelled thread are unwound one by one.
+unsafe extern "C" {
+    fn _pthread_cleanup_push(
+        buffer: *mut [usize; 4],
+        routine: unsafe extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+    );
+    fn _pthread_cleanup_pop(buffer: *mut [usize; 4], execute: c_int);
+}
+
+/// A thread that is cancelled while it blocks.
+struct Cancelled<'a> {
+    thread: *mut Thread,
+    cleanup: *mut &'a mut dyn FnMut(),
+}
+
+/// Leaves the runtime for good, so that what cleans up after the thread is recorded. The C library
+/// also calls this when a signal handler jumps is_blocking from the wait.
+unsafe extern "C" fn run_on_cancel(cancelled: *mut c_void) {
+    let cancelled = cancelled.cast::<Cancelled<'_>>();
+    let thread = (*cancelled).thread;
+    scheduler::end_blocking(thread, false);
+    scheduler::reacquire(thread);
+    (*(*cancelled).cleanup)();
+    (*thread).depth = 0;
+}
+
+/// Acquires a lock: `attempt` tries and answers [`BUSY`] if it is taken, `wait` waits for it. The
+/// request is an event of its own only if the lock was taken, or if a plan counts events.
+pub unsafe fn acquire(
+    entry: &Entry,
+    lock: usize,
+    flags: u16,
+    attempt: impl Fn() -> c_int,
+    wait: impl FnOnce() -> c_int,
+) -> c_int {
+    let thread = entry.thread;
+    let mut result = if replay::is_on() { BUSY } else { attempt() };
+    if is_taken(result) {
+        return acquired(entry, lock, flags | flag::ASKED, result);
+    }
+    entry.log_flags(Kind::LockRequest, lock as u64, flags);
+    // A request has no effect, so a step that ends with it ends now.
+    scheduler::settle(thread);
+    if replay::is_on() {
+        result = attempt();
+    }
+    if result == BUSY {
+        // A wait with a time-out is in no deadlock.
+        if flags & flag::TRY == 0 {
+            ((*thread).waits_for, (*thread).waits_at) = (lock as u64, entry.code);
+            replay::blocked(thread);
+        }
+        result = entry.blocking(wait);
+        (*thread).waits_for = 0;
+    }
+    acquired(entry, lock, flags, result)
+}
+
+/// Whether `result` says that the caller has the lock.
+const fn is_taken(result: c_int) -> bool {
+    matches!(result, 0 | OWNER_DEAD)
+}
+
+/// Logs that a lock was acquired if `result` says so.
+pub unsafe fn acquired(entry: &Entry, lock: usize, flags: u16, result: c_int) -> c_int {
+    if is_taken(result) {
+        entry.log_flags(Kind::Lock, lock as u64, flags);
+    }
+    result
+}
+
+/// Waits on a condition by `wait`, which releases `mutex` meanwhile.
+pub unsafe fn wait_on(
+    entry: &Entry,
+    condition: usize,
+    mutex: usize,
+    timed_out: c_int,
+    wait: impl FnOnce() -> c_int,
+) -> c_int {
+    entry.log_extra(Kind::Wait, condition as u64, mutex as u64);
+    replay::released(entry.thread, mutex as u64);
+    let woken = |flags| {
+        replay::acquired(entry.thread, mutex as u64);
+        let operands = Operands { flags, extra: Some(mutex as u64), ..Operands::default() };
+        entry.log_with(Kind::Wake, condition as u64, operands);
+    };
+    // A cancelled thread has the mutex again, though nobody woke it.
+    let result = blocking_or(entry.thread, wait, &mut || woken(flag::TIMED_OUT));
+    woken(if result == timed_out { flag::TIMED_OUT } else { 0 });
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_interceptor_is_in_the_list_of_what_static_programs_wrap() {
+        let tables = [
+            io::NAMES,
+            ipc::NAMES,
+            memory::NAMES,
+            program::NAMES,
+            streams::NAMES,
+            sync::NAMES,
+            sync::guard::NAMES,
+            text::NAMES,
+            threads::NAMES,
+            &[ipc::VFORK, streams::FORMATTED, text::VARIADIC],
+        ];
+        let mut names = tables.concat().concat();
+        names.sort_unstable();
+        let listed: Vec<&str> = include_str!("wrapped.txt").lines().collect();
+        assert_eq!(listed, names);
+    }
+}

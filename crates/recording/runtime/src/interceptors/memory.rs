@@ -1,0 +1,363 @@
+//! Memory: allocated, freed, mapped, copied and set.
+
+use core::arch::asm;
+use core::arch::x86_64::__m128i;
+use core::ffi::{c_int, c_long};
+
+use super::program::log_range;
+use super::{enter_or, interceptors, keeping_errno};
+use crate::log::{self, Entry};
+use crate::thread;
+use crate::wire::Kind;
+
+/// The allocator itself, under names that need no look-up: looking up allocates.
+mod allocator {
+    macro_rules! allocator {
+        ($($name:ident($($argument:ident),*) $(-> $result:ty)?;)*) => {
+            unsafe extern "C" {
+                $(
+                    #[cfg_attr(not(reweave_static), link_name = concat!("__libc_", stringify!($name)))]
+                    #[cfg_attr(reweave_static, link_name = concat!("__real_", stringify!($name)))]
+                    pub fn $name($($argument: usize),*) $(-> $result)?;
+                )*
+                pub fn malloc_usable_size(block: usize) -> usize;
+            }
+        };
+    }
+    allocator! {
+        malloc(size) -> usize;
+        calloc(count, size) -> usize;
+        realloc(block, size) -> usize;
+        free(block);
+        memalign(alignment, size) -> usize;
+    }
+}
+
+/// Logs that a block of `size` bytes was allocated, if one was.
+unsafe fn allocated(entry: &Entry, block: usize, size: usize) -> usize {
+    if block != 0 {
+        entry.log_extra(Kind::Alloc, block as u64, size as u64);
+    }
+    block
+}
+
+/// Copies up to 32 bytes. All are read before one is written, so places may overlap.
+#[inline]
+unsafe fn copy_few(to: usize, from: usize, count: usize) {
+    /// Copies between one and two of `T`: the first and the last, which may overlap.
+    #[inline]
+    unsafe fn ends<T>(to: usize, from: usize, count: usize) {
+        let last = count - size_of::<T>();
+        let first_read = (from as *const T).read_unaligned();
+        let last_read = ((from + last) as *const T).read_unaligned();
+        (to as *mut T).write_unaligned(first_read);
+        ((to + last) as *mut T).write_unaligned(last_read);
+    }
+    match count {
+        0 => {}
+        1 => (to as *mut u8).write((from as *const u8).read()),
+        2..4 => ends::<u16>(to, from, count),
+        4..8 => ends::<u32>(to, from, count),
+        8..16 => ends::<u64>(to, from, count),
+        _ => ends::<__m128i>(to, from, count),
+    }
+}
+
+/// Copies bytes from the end, to a place that may overlap if it is after the other.
+#[inline]
+unsafe fn copy_back(to: usize, from: usize, count: usize) {
+    if count <= 32 {
+        return copy_few(to, from, count);
+    }
+    // The last bytes are read first and written last, so that all others are written at borders of
+    // sixteen bytes.
+    let last = ((from + count - 16) as *const __m128i).read_unaligned();
+    let aligned = count - (to + count) % 16;
+    let rest = aligned % 32;
+    if aligned > rest {
+        // In assembly, since compilers know how to make a call of `memmove` out of such a loop. The
+        // processor's own way is slow in this direction.
+        asm!(
+            "2:",
+            "movdqu {first}, [{from} + {whole} - 16]",
+            "movdqu {second}, [{from} + {whole} - 32]",
+            "movdqa [{to} + {whole} - 16], {first}",
+            "movdqa [{to} + {whole} - 32], {second}",
+            "sub {whole}, 32",
+            "jnz 2b",
+            from = in(reg) from + rest,
+            to = in(reg) to + rest,
+            whole = inout(reg) aligned - rest => _,
+            first = out(xmm_reg) _,
+            second = out(xmm_reg) _,
+            options(nostack),
+        );
+    }
+    copy_few(to, from, rest);
+    ((to + count - 16) as *mut __m128i).write_unaligned(last);
+}
+
+/// Copies bytes from the front.
+#[inline]
+unsafe fn copy(to: usize, from: usize, count: usize) {
+    if count <= 32 {
+        return copy_few(to, from, count);
+    }
+    asm!(
+        "rep movsb",
+        inout("rdi") to => _,
+        inout("rsi") from => _,
+        inout("rcx") count => _,
+        options(nostack, preserves_flags),
+    );
+}
+
+/// Copies between places that may overlap.
+pub unsafe fn copy_either(to: usize, from: usize, count: usize) {
+    if to.wrapping_sub(from) >= count {
+        copy(to, from, count);
+    } else {
+        copy_back(to, from, count);
+    }
+}
+
+/// Sets bytes.
+#[inline]
+pub unsafe fn fill(to: usize, byte: c_int, count: usize) {
+    asm!(
+        "rep stosb",
+        inout("rdi") to => _,
+        in("al") byte as u8,
+        inout("rcx") count => _,
+        options(nostack, preserves_flags),
+    );
+}
+
+/// Logs that code at `code` reads `count` bytes at `from` and writes as many at `to`.
+pub unsafe fn log_copy(code: u64, to: usize, from: Option<usize>, count: usize) {
+    if count == 0 {
+        return;
+    }
+    if let Some(entry) = log::enter(code) {
+        if let Some(from) = from {
+            log_range(&entry, Kind::ReadRange, from, count);
+        }
+        log_range(&entry, Kind::WriteRange, to, count);
+    }
+}
+
+/// What `mmap` answers when it fails.
+const FAILED: usize = usize::MAX;
+
+/// The bytes of a page: mappings begin and end at its borders, whatever length is asked for.
+const PAGE: usize = 4096;
+
+/// Logs that the pages with the `length` bytes at `place` are about to be released, if they are.
+unsafe fn unmapped(entry: &Entry, place: usize, length: usize) {
+    let length = length.checked_next_multiple_of(PAGE).unwrap_or(0);
+    // A length of 0 would mean a whole block, and what is not at a border is refused.
+    if length != 0 && place.is_multiple_of(PAGE) {
+        entry.log_extra(Kind::Free, place as u64, length as u64);
+    }
+}
+
+/// Logs that the pages with the `length` bytes at `place` were mapped.
+unsafe fn mapped(entry: &Entry, place: usize, length: usize) {
+    if length != 0 {
+        allocated(entry, place, length.checked_next_multiple_of(PAGE).unwrap_or(length));
+    }
+}
+
+/// Maps `length` bytes by `call`.
+unsafe fn map(length: usize, call: impl Fn() -> usize) -> usize {
+    // What was written last is reported before something else is in its place.
+    let entry = enter_or!(call()).flushed();
+    let result = call();
+    if result != FAILED {
+        mapped(&entry, result, length);
+    }
+    result
+}
+
+/// Changes the size of a mapping where it is, if that can be.
+unsafe fn resize(entry: &Entry, place: usize, before: usize, after: usize) -> bool {
+    let pages = |length: usize| length.checked_next_multiple_of(PAGE).unwrap_or(length);
+    let [before, after] = [before, after].map(pages);
+    if after < before {
+        unmapped(entry, place.wrapping_add(after), before - after);
+    }
+    let is_done = keeping_errno(|| mremap::real(place, before, after, 0, 0)) == place;
+    if is_done && after > before {
+        mapped(entry, place.wrapping_add(before), after - before);
+    }
+    is_done
+}
+
+interceptors! {
+    fn malloc(size: usize) -> usize {
+        let entry = enter_or!(allocator::malloc(size));
+        allocated(&entry, allocator::malloc(size), size)
+    }
+    fn calloc(count: usize, size: usize) -> usize {
+        let entry = enter_or!(allocator::calloc(count, size));
+        allocated(&entry, allocator::calloc(count, size), count.wrapping_mul(size))
+    }
+    fn realloc(block: usize, size: usize) -> usize {
+        let entry = enter_or!(allocator::realloc(block, size));
+        let before = if block == 0 { 0 } else { allocator::malloc_usable_size(block) };
+        if block != 0 {
+            entry.log(Kind::Free, block as u64);
+        }
+        let moved = allocator::realloc(block, size);
+        if moved == 0 && block != 0 && size != 0 {
+            // Nothing happened: the block lives on.
+            allocated(&entry, block, before);
+            return 0;
+        }
+        allocated(&entry, moved, size)
+    }
+    fn reallocarray(block: usize, count: usize, size: usize) -> usize {
+        match count.checked_mul(size) {
+            Some(size) => realloc::body(block, size),
+            None => real(block, count, size),
+        }
+    }
+    fn free(block: usize) -> () {
+        if block == 0 {
+            return;
+        }
+        let entry = enter_or!(allocator::free(block));
+        entry.log(Kind::Free, block as u64);
+        allocator::free(block);
+    }
+    fn [memalign aligned_alloc](alignment: usize, size: usize) -> usize {
+        let entry = enter_or!(allocator::memalign(alignment, size));
+        allocated(&entry, allocator::memalign(alignment, size), size)
+    }
+    fn posix_memalign(block: *mut usize, alignment: usize, size: usize) -> c_int {
+        const INVALID: c_int = 22;
+        const NO_MEMORY: c_int = 12;
+        if !alignment.is_power_of_two() || !alignment.is_multiple_of(size_of::<usize>()) {
+            return INVALID;
+        }
+        let entry = log::enter(thread::caller());
+        let place = allocator::memalign(alignment, size);
+        if place == 0 {
+            return NO_MEMORY;
+        }
+        if let Some(entry) = &entry {
+            allocated(entry, place, size);
+        }
+        block.write(place);
+        0
+    }
+    fn valloc(size: usize) -> usize {
+        let entry = enter_or!(allocator::memalign(4096, size));
+        allocated(&entry, allocator::memalign(4096, size), size)
+    }
+    fn pvalloc(size: usize) -> usize {
+        let size = size.next_multiple_of(4096);
+        let entry = enter_or!(allocator::memalign(4096, size));
+        allocated(&entry, allocator::memalign(4096, size), size)
+    }
+    fn [mmap mmap64](
+        place: usize, length: usize, protection: c_int, flags: c_int, file: c_int, offset: c_long,
+    ) -> usize {
+        map(length, || real(place, length, protection, flags, file, offset))
+    }
+    fn munmap(place: usize, length: usize) -> c_int |entry, call| { unmapped(&entry, place, length); call() }
+    fn mremap(place: usize, before: usize, after: usize, flags: c_int, new: usize) -> usize {
+        const MAY_MOVE: c_int = 1;
+        let call = || real(place, before, after, flags, new);
+        let entry = enter_or!(call()).flushed();
+        // A mapping that stays where it is keeps its memory.
+        let can_stay = flags & !MAY_MOVE == 0 && before != 0 && after != 0;
+        if can_stay && resize(&entry, place, before, after) {
+            return place;
+        }
+        // A length of 0 asks for a second mapping of the same memory.
+        if can_stay && flags == 0 {
+            return call();
+        }
+        unmapped(&entry, place, before);
+        let result = call();
+        let (place, length) = if result == FAILED { (place, before) } else { (result, after) };
+        mapped(&entry, place, length);
+        result
+    }
+    fn shmdt(place: usize) -> c_int |entry, call| { drop(entry.flushed()); call() }
+    fn mprotect(place: usize, length: usize, protection: c_int) -> c_int {
+        // What was written last is reported before it can no longer be read.
+        drop(enter_or!(real(place, length, protection)).flushed());
+        real(place, length, protection)
+    }
+    fn memcpy(to: usize, from: usize, count: usize) -> usize {
+        log_copy(thread::caller(), to, Some(from), count);
+        copy(to, from, count);
+        to
+    }
+    fn memmove(to: usize, from: usize, count: usize) -> usize {
+        log_copy(thread::caller(), to, Some(from), count);
+        copy_either(to, from, count);
+        to
+    }
+    fn memset(to: usize, byte: c_int, count: usize) -> usize {
+        log_copy(thread::caller(), to, None, count);
+        fill(to, byte, count);
+        to
+    }
+
+    // What these become where the compiler knows how much room there is.
+    fn __memcpy_chk(to: usize, from: usize, count: usize, room: usize) -> usize {
+        if room < count {
+            return real(to, from, count, room);
+        }
+        memcpy::body(to, from, count)
+    }
+    fn __memmove_chk(to: usize, from: usize, count: usize, room: usize) -> usize {
+        if room < count {
+            return real(to, from, count, room);
+        }
+        memmove::body(to, from, count)
+    }
+    fn __memset_chk(to: usize, byte: c_int, count: usize, room: usize) -> usize {
+        if room < count {
+            return real(to, byte, count, room);
+        }
+        memset::body(to, byte, count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_between_places_that_overlap_are_exact() {
+        const ROOM: usize = 512;
+        let before: Vec<u8> = (0..ROOM).map(|at| (at * 7 + at / 256) as u8).collect();
+        let places = [0, 1, 2, 7, 8, 15, 16, 17, 31, 33, 64, 100];
+        for (to, from) in places.iter().flat_map(|to| places.map(|from| (*to, from))) {
+            for count in 0..=260 {
+                let mut expected = before.clone();
+                expected.copy_within(from..from + count, to);
+                let mut moved = before.clone();
+                let start = moved.as_mut_ptr() as usize;
+                // SAFETY: both places are in the vector.
+                unsafe { copy_either(start + to, start + from, count) };
+                assert_eq!(moved, expected, "{count} bytes from {from} to {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_set_and_no_others() {
+        for count in 0..100 {
+            let mut bytes = [1_u8; 128];
+            // SAFETY: the place is in the array.
+            unsafe { fill(bytes.as_mut_ptr() as usize + 3, 0x1ff, count) };
+            let is_set = |at: usize| (3..3 + count).contains(&at);
+            assert!((0..128).all(|at| bytes[at] == if is_set(at) { 0xff } else { 1 }));
+        }
+    }
+}

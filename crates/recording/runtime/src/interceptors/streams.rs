@@ -1,0 +1,323 @@
+//! Streams of the C library, which read and write descriptors without a call that we could see, and
+//! files that are opened by name.
+//!
+//! What `printf` and its like put into standard output is seen when that is flushed or closed; what
+//! writes to a stream that is named is seen at once.
+
+use core::ffi::{c_int, c_uint};
+
+use super::channels::{self, Channel};
+use super::io::{closing, note_receive, note_send};
+use super::program::log_range;
+use super::text::length;
+use super::{BUSY, acquire, acquired, interceptors, keeping_errno, note_caller, real_address};
+use crate::log::{self, Entry};
+use crate::thread;
+use crate::wire::{Kind, flag};
+
+unsafe extern "C" {
+    fn fileno(stream: usize) -> c_int;
+}
+
+/// The descriptor of `stream`, or -1.
+pub unsafe fn file_of(stream: usize) -> c_int {
+    if stream == 0 {
+        return -1;
+    }
+    // A stream in memory has none, and the program did not ask.
+    keeping_errno(|| fileno(stream))
+}
+
+/// Where `stream` leads.
+pub unsafe fn channel_of(stream: usize) -> Channel {
+    channels::of(file_of(stream))
+}
+
+/// Makes a call that reads from `stream`; `length` says how many bytes at `address` it filled.
+unsafe fn reading<R: Copy>(
+    entry: &Entry,
+    stream: usize,
+    call: impl FnOnce() -> R,
+    filled: impl FnOnce(R) -> (usize, usize),
+) -> R {
+    let channel = channel_of(stream);
+    let result = match channel {
+        Some(_) => entry.blocking(call),
+        None => entry.nonblocking(call),
+    };
+    note_receive(entry, channel, true);
+    let (address, length) = filled(result);
+    log_range(entry, Kind::WriteRange, address, length);
+    result
+}
+
+/// Makes a call that writes `length` bytes from `address` to `stream`.
+unsafe fn writing<R>(
+    entry: &Entry,
+    stream: usize,
+    address: usize,
+    length: usize,
+    call: impl FnOnce() -> R,
+) -> R {
+    log_range(entry, Kind::ReadRange, address, length);
+    let channel = channel_of(stream);
+    note_send(entry, channel);
+    match channel {
+        Some(_) => entry.blocking(call),
+        None => entry.nonblocking(call),
+    }
+}
+
+/// Makes a call that reads a line from `stream` to memory that it finds at `line`, as much as it finds
+/// at `room`, and that it may change for other memory.
+unsafe fn getting_line(
+    entry: &Entry,
+    stream: usize,
+    (line, room): (*mut usize, usize),
+    call: impl FnOnce() -> isize,
+) -> isize {
+    let word = size_of::<usize>();
+    log_range(entry, Kind::ReadRange, line as usize, word);
+    log_range(entry, Kind::ReadRange, room, word);
+    let before = (*line, *(room as *const usize));
+    let filled = |read| (*line, usize::try_from(read + 1).unwrap_or(0));
+    let result = reading(entry, stream, call, filled);
+    if before != (*line, *(room as *const usize)) {
+        log_range(entry, Kind::WriteRange, line as usize, word);
+        log_range(entry, Kind::WriteRange, room, word);
+    }
+    result
+}
+
+/// The bytes of the text at `text` with its end.
+unsafe fn text_bytes(text: usize) -> usize {
+    if text == 0 { 0 } else { length(text) + 1 }
+}
+
+// Files that are opened by name, some of which are pipes.
+//
+// Whoever opens a pipe waits until the other end is open, too: both come after what was done before.
+
+/// The folder from which names start.
+const HERE: c_int = -100;
+
+/// Makes a call that opens the file at `path`, seen from `folder`; `file` says as what.
+unsafe fn opening<R: Copy>(
+    entry: &Entry,
+    (folder, path): (c_int, usize),
+    call: impl FnOnce() -> R,
+    file: impl FnOnce(R) -> c_int,
+) -> R {
+    let pipe = channels::Status::at(folder, path).and_then(|status| status.pipe());
+    let Some(id) = pipe else {
+        return entry.nonblocking(call);
+    };
+    note_send(entry, pipe);
+    let result = entry.blocking(call);
+    let file = file(result);
+    if file >= 0 {
+        note_receive(entry, pipe, false);
+        channels::set(file, id);
+    }
+    result
+}
+
+/// Makes a call that closes `stream` and opens the file at `path` in its place.
+unsafe fn reopening(
+    entry: &Entry,
+    path: usize,
+    stream: usize,
+    call: impl FnOnce() -> usize,
+) -> usize {
+    // Without a path the same file is opened in another mode.
+    if path == 0 {
+        return entry.nonblocking(call);
+    }
+    closing(entry, file_of(stream), || opening(entry, (HERE, path), call, |made| file_of(made)))
+}
+
+// Formatted output to descriptors and streams.
+//
+// These functions take any number of arguments, so they are not called but jumped to, after what they
+// may hand over was noted: a stream writes when it is full, or always if it has no buffer.
+
+/// What the first argument of a function is.
+#[derive(Clone, Copy)]
+enum Target {
+    File,
+    Stream,
+}
+
+/// Logs that something may be handed to `first`.
+unsafe fn note(first: usize, target: Target) {
+    let channel = match target {
+        Target::File => channels::of(first as c_int),
+        Target::Stream => channel_of(first),
+    };
+    if channel.is_some()
+        && let Some(entry) = log::enter(thread::caller())
+    {
+        note_send(&entry.flushed(), channel);
+    }
+}
+
+/// Calls `before` with the first argument and jumps to where it says, with every register that can
+/// hold an argument as it was.
+macro_rules! jump {
+    ($before:path) => {
+        core::arch::naked_asm!(
+            note_caller!(),
+            "push rax
+             push rdi
+             push rsi
+             push rdx
+             push rcx
+             push r8
+             push r9
+             sub rsp, 128
+             movaps [rsp], xmm0
+             movaps [rsp + 16], xmm1
+             movaps [rsp + 32], xmm2
+             movaps [rsp + 48], xmm3
+             movaps [rsp + 64], xmm4
+             movaps [rsp + 80], xmm5
+             movaps [rsp + 96], xmm6
+             movaps [rsp + 112], xmm7",
+            "call {}",
+            "mov r11, rax
+             movaps xmm0, [rsp]
+             movaps xmm1, [rsp + 16]
+             movaps xmm2, [rsp + 32]
+             movaps xmm3, [rsp + 48]
+             movaps xmm4, [rsp + 64]
+             movaps xmm5, [rsp + 80]
+             movaps xmm6, [rsp + 96]
+             movaps xmm7, [rsp + 112]
+             add rsp, 128
+             pop r9
+             pop r8
+             pop rcx
+             pop rdx
+             pop rsi
+             pop rdi
+             pop rax
+             jmp r11",
+            sym $before,
+        )
+    };
+}
+
+/// Defines interceptors that note something and jump to the real function with all its arguments.
+macro_rules! jumping_interceptors {
+    ($($name:ident: $target:ident;)*) => {
+        #[cfg(test)]
+        pub const FORMATTED: &[&str] = &[$(stringify!($name)),*];
+        $(
+            mod $name {
+                use super::*;
+
+                #[unsafe(naked)]
+                #[cfg_attr(
+                    all(reweave_export, not(reweave_static)),
+                    unsafe(export_name = stringify!($name))
+                )]
+                #[cfg_attr(
+                    all(reweave_export, reweave_static),
+                    unsafe(export_name = concat!("__wrap_", stringify!($name)))
+                )]
+                unsafe extern "C" fn interceptor() {
+                    jump!(before)
+                }
+
+                /// Notes what is handed over, and says where the real function is.
+                unsafe extern "C" fn before(first: usize) -> usize {
+                    note(first, Target::$target);
+                    real_address!($name)
+                }
+            }
+        )*
+    };
+}
+
+jumping_interceptors! {
+    dprintf: File;
+    vdprintf: File;
+    __dprintf_chk: File;
+    __vdprintf_chk: File;
+    fprintf: Stream;
+    vfprintf: Stream;
+    __fprintf_chk: Stream;
+    __vfprintf_chk: Stream;
+}
+
+interceptors! {
+    // Streams of the C library, which read and write descriptors without a call that we could see.
+    fn fread(to: usize, size: usize, count: usize, stream: usize) -> usize |entry, call| {
+        reading(&entry, stream, call, |read| (to, size.wrapping_mul(read)))
+    }
+    fn __fread_chk(to: usize, room: usize, size: usize, count: usize, stream: usize) -> usize |entry, call| {
+        reading(&entry, stream, call, |read| (to, size.wrapping_mul(read)))
+    }
+    fn fgets(to: usize, room: c_int, stream: usize) -> usize |entry, call| {
+        reading(&entry, stream, call, |text| (text, text_bytes(text)))
+    }
+    fn __fgets_chk(to: usize, size: usize, room: c_int, stream: usize) -> usize |entry, call| {
+        reading(&entry, stream, call, |text| (text, text_bytes(text)))
+    }
+    fn getline(line: *mut usize, room: usize, stream: usize) -> isize |entry, call| {
+        getting_line(&entry, stream, (line, room), call)
+    }
+    fn [getdelim __getdelim](
+        line: *mut usize, room: usize, end: c_int, stream: usize,
+    ) -> isize |entry, call| {
+        getting_line(&entry, stream, (line, room), call)
+    }
+    fn [fgetc getc](stream: usize) -> c_int |entry, call| { reading(&entry, stream, call, |_| (0, 0)) }
+    fn fwrite(from: usize, size: usize, count: usize, stream: usize) -> usize |entry, call| {
+        writing(&entry, stream, from, size.wrapping_mul(count), call)
+    }
+    fn fputs(text: usize, stream: usize) -> c_int |entry, call| {
+        writing(&entry, stream, text, text_bytes(text), call)
+    }
+    fn [fputc putc](character: c_int, stream: usize) -> c_int |entry, call| {
+        writing(&entry, stream, 0, 0, call)
+    }
+    fn fflush(stream: usize) -> c_int |entry, call| { writing(&entry, stream, 0, 0, call) }
+    fn flockfile(stream: usize) -> () |entry, call| {
+        let attempt = || if ftrylockfile::real(stream) == 0 { 0 } else { BUSY };
+        acquire(&entry, stream, flag::RECURSIVE, attempt, || { call(); 0 });
+    }
+    fn ftrylockfile(stream: usize) -> c_int |entry, call| {
+        acquired(&entry, stream, flag::TRY | flag::RECURSIVE, call())
+    }
+    fn funlockfile(stream: usize) -> () |entry, call| {
+        entry.log(Kind::Unlock, stream as u64);
+        call();
+    }
+    fn fclose(stream: usize) -> c_int |entry, call| {
+        closing(&entry, file_of(stream), || writing(&entry, 0, 0, 0, call))
+    }
+
+    // Files that are opened by name, some of which are pipes.
+    fn [open open64](path: usize, flags: c_int, mode: c_uint) -> c_int |entry, call| {
+        opening(&entry, (HERE, path), call, |file| file)
+    }
+    fn [openat openat64](folder: c_int, path: usize, flags: c_int, mode: c_uint) -> c_int |entry, call| {
+        opening(&entry, (folder, path), call, |file| file)
+    }
+    fn [creat creat64](path: usize, mode: c_uint) -> c_int |entry, call| {
+        opening(&entry, (HERE, path), call, |file| file)
+    }
+    fn [__open_2 __open64_2](path: usize, flags: c_int) -> c_int |entry, call| {
+        opening(&entry, (HERE, path), call, |file| file)
+    }
+    fn [__openat_2 __openat64_2](folder: c_int, path: usize, flags: c_int) -> c_int |entry, call| {
+        opening(&entry, (folder, path), call, |file| file)
+    }
+    fn [fopen fopen64](path: usize, mode: usize) -> usize |entry, call| {
+        opening(&entry, (HERE, path), call, |made| file_of(made))
+    }
+    fn [freopen freopen64](path: usize, mode: usize, stream: usize) -> usize |entry, call| {
+        reopening(&entry, path, stream, call)
+    }
+}

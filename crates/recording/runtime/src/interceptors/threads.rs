@@ -1,0 +1,252 @@
+//! Threads: created, joined, detached, ended.
+//!
+//! A thread is numbered by its creator, before it exists, so that both speak of the same number.
+//! Its end is noticed by a destructor of thread-specific data, which runs after a return,
+//! `pthread_exit` and cancellation alike; it puts itself off so as to run after those of the
+//! program. The stack of a thread is memory with a life of its own: the next thread to get it has
+//! other variables there.
+
+use core::ffi::{c_int, c_uint};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use super::program::log_range;
+use super::{in_library, interceptors};
+use crate::log::Entry;
+use crate::thread::{self, Thread, life};
+use crate::wire::Kind;
+use crate::{process, replay, sys};
+
+/// What a new thread needs to know.
+#[repr(C)]
+pub struct Start {
+    routine: usize,
+    argument: usize,
+    thread: *mut Thread,
+}
+
+/// Bytes of a page that holds a [`Start`].
+const START_BYTES: usize = 4096;
+
+/// How often the end of a thread is put off: the C library makes four rounds, and what destructors do
+/// in the last one is not seen.
+const END_DELAYS: u32 = 3;
+
+unsafe extern "C" {
+    fn pthread_key_create(key: *mut c_uint, destructor: usize) -> c_int;
+    fn pthread_setspecific(key: c_uint, value: usize) -> c_int;
+    fn pthread_self() -> u64;
+    fn pthread_getattr_np(thread: u64, attributes: *mut Attributes) -> c_int;
+    fn pthread_attr_getstack(
+        attributes: *const Attributes,
+        address: *mut usize,
+        size: *mut usize,
+    ) -> c_int;
+    fn pthread_attr_destroy(attributes: *mut Attributes) -> c_int;
+    fn pthread_attr_getdetachstate(attributes: usize, state: *mut c_int) -> c_int;
+}
+
+#[repr(C, align(8))]
+struct Attributes([u8; 64]);
+
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+static HAS_KEY: AtomicBool = AtomicBool::new(false);
+
+/// Makes sure that the end of the running thread is noticed.
+pub unsafe fn arm_end(thread: *mut Thread) {
+    if !HAS_KEY.load(Ordering::Acquire) {
+        let mut key = 0;
+        if pthread_key_create(&raw mut key, on_end as *const () as usize) != 0 {
+            return;
+        }
+        KEY.store(key, Ordering::Relaxed);
+        HAS_KEY.store(true, Ordering::Release);
+    }
+    pthread_setspecific(KEY.load(Ordering::Relaxed), thread as usize);
+}
+
+unsafe extern "C" fn on_end(thread: *mut Thread) {
+    if thread::current() != thread {
+        return;
+    }
+    if (*thread).end_delays < END_DELAYS {
+        (*thread).end_delays += 1;
+        pthread_setspecific(KEY.load(Ordering::Relaxed), thread as usize);
+        return;
+    }
+    process::end(thread);
+}
+
+/// The running thread's stack: where it is and how long; nothing where that cannot be known.
+pub unsafe fn stack() -> Option<(u64, u64)> {
+    let mut attributes = Attributes([0; 64]);
+    let (mut address, mut size) = (0, 0);
+    if pthread_getattr_np(pthread_self(), &raw mut attributes) != 0 {
+        return None;
+    }
+    let result = pthread_attr_getstack(&raw const attributes, &raw mut address, &raw mut size);
+    pthread_attr_destroy(&raw mut attributes);
+    (result == 0).then_some((address as u64, size as u64))
+}
+
+/// Whether nobody can join a thread that is created with `attributes`.
+unsafe fn is_detached(attributes: usize) -> bool {
+    const DETACHED: c_int = 1;
+    let mut state = 0;
+    attributes != 0
+        && pthread_attr_getdetachstate(attributes, &raw mut state) == 0
+        && state == DETACHED
+}
+
+/// Announces a thread that will run `routine` and whose handle goes to `handle`.
+unsafe fn prepare(
+    entry: &Entry,
+    handle: usize,
+    routine: usize,
+    argument: usize,
+) -> Option<*mut Start> {
+    let child = process::new_thread()?;
+    let start = sys::allocate(START_BYTES)?.cast::<Start>();
+    *start = Start { routine, argument, thread: child };
+    (*child).entry = replay::child_entry(entry.thread);
+    // The C library writes the handle before the thread starts.
+    log_range(entry, Kind::WriteRange, handle, size_of::<u64>());
+    entry.log(Kind::Fork, u64::from((*child).number));
+    (*entry.thread).forks += 1;
+    Some(start)
+}
+
+/// Creates a thread by `create`, which takes what the thread runs first, `run`, and its argument.
+/// Where the new thread cannot be recorded, the real function is called as the program did.
+unsafe fn creating(
+    entry: Entry,
+    handle: usize,
+    (routine, argument): (usize, usize),
+    is_detached: bool,
+    create: impl FnOnce(usize) -> c_int,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(start) = prepare(&entry, handle, routine, argument) else {
+        drop(entry);
+        return call();
+    };
+    let child = (*start).thread;
+    let number = (*child).number;
+    if is_detached {
+        thread::mark(child, life::RELEASED);
+    }
+    let result = in_library(entry.thread, || create(start as usize));
+    if result != 0 {
+        entry.log(Kind::ForkFailed, u64::from(number));
+        sys::unmap(start.cast(), START_BYTES);
+        thread::mark(child, life::ENDED | life::RELEASED);
+    } else if (*child).number == number {
+        // The thread reports its handle itself when it begins, but may be joined before. Compared by
+        // number, since by now it may have ended, and another have its block.
+        let (known, handle) = (&(*child).handle, *(handle as *const u64));
+        _ = known.compare_exchange(0, handle, Ordering::AcqRel, Ordering::Relaxed);
+    }
+    result
+}
+
+/// Becomes the thread that `start` describes and says what to run.
+unsafe fn begin(start: *mut Start) -> (usize, usize) {
+    thread::set_current(thread::unrecorded());
+    let Start { routine, argument, thread } = start.read();
+    sys::unmap(start.cast(), START_BYTES);
+    (*thread).handle.store(pthread_self(), Ordering::Release);
+    process::begin(thread, 0);
+    (routine, argument)
+}
+
+/// Runs a thread of POSIX.
+unsafe extern "C" fn run(start: *mut Start) -> usize {
+    let (routine, argument) = begin(start);
+    let routine: unsafe extern "C" fn(usize) -> usize = core::mem::transmute(routine);
+    routine(argument)
+}
+
+/// Runs a thread of the C standard.
+pub unsafe extern "C" fn run_c11(start: *mut Start) -> c_int {
+    let (routine, argument) = begin(start);
+    let routine: unsafe extern "C" fn(usize) -> c_int = core::mem::transmute(routine);
+    routine(argument)
+}
+
+/// The threads with the handle `handle` of which it was not reported that they were joined: the oldest,
+/// and the newest, which has the handle now. The others were joined, by who had no turn yet to tell.
+unsafe fn find(handle: u64) -> Option<(*mut Thread, *mut Thread)> {
+    let mut found: Option<(*mut Thread, *mut Thread)> = None;
+    thread::each(|thread| {
+        let state = (*thread).life.load(Ordering::Acquire);
+        if (*thread).handle.load(Ordering::Acquire) == handle && state & life::RELEASED == 0 {
+            let (mut oldest, mut newest) = found.unwrap_or((thread, thread));
+            if (*thread).number < (*oldest).number {
+                oldest = thread;
+            }
+            if (*thread).number > (*newest).number {
+                newest = thread;
+            }
+            found = Some((oldest, newest));
+        }
+        false
+    });
+    found
+}
+
+/// Joins the thread with `handle` by `call`, which writes what it answered to `status`.
+pub unsafe fn join<T>(
+    entry: &Entry,
+    handle: u64,
+    status: *mut T,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let before = find(handle).map(|(_, newest)| newest);
+    let result = entry.blocking(call);
+    // Where nobody had reported the handle yet when we looked, somebody has by now.
+    if result == 0
+        && let Some(child) = before.or_else(|| find(handle).map(|(oldest, _)| oldest))
+    {
+        entry.log(Kind::Join, u64::from((*child).number));
+        thread::mark(child, life::RELEASED);
+    }
+    if result == 0 && !status.is_null() {
+        log_range(entry, Kind::WriteRange, status as usize, size_of::<T>());
+    }
+    result
+}
+
+/// Notes that nobody will join the thread with `handle`.
+pub unsafe fn detach(handle: u64) {
+    if let Some((_, child)) = find(handle) {
+        thread::mark(child, life::RELEASED);
+    }
+}
+
+interceptors! {
+    fn thrd_create(handle: usize, routine: usize, argument: usize) -> c_int |entry, call| {
+        let create = |start| real(handle, run_c11 as *const () as usize, start);
+        creating(entry, handle, (routine, argument), false, create, call)
+    }
+    fn thrd_join(thread: u64, status: *mut c_int) -> c_int |entry, call| {
+        join(&entry, thread, status, call)
+    }
+    fn pthread_create(
+        handle: usize, attributes: usize, routine: usize, argument: usize,
+    ) -> c_int |entry, call| {
+        let create = |start| real(handle, attributes, run as *const () as usize, start);
+        creating(entry, handle, (routine, argument), is_detached(attributes), create, call)
+    }
+    fn [pthread_join pthread_tryjoin_np](thread: u64, status: *mut usize) -> c_int |entry, call| {
+        join(&entry, thread, status, call)
+    }
+    fn pthread_timedjoin_np(thread: u64, status: *mut usize, until: usize) -> c_int |entry, call| {
+        join(&entry, thread, status, call)
+    }
+    fn pthread_clockjoin_np(
+        thread: u64, status: *mut usize, clock: c_int, until: usize,
+    ) -> c_int |entry, call| {
+        join(&entry, thread, status, call)
+    }
+    fn [pthread_detach thrd_detach](thread: u64) -> c_int |_entry, call| { detach(thread); call() }
+}
