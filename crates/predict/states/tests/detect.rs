@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_order::poset::{ChainId, Poset};
+use reweave_states::Bounds;
 use reweave_states::detect::{
     Forbidden, Truths, definitely, definitely_conjunctive, least_conjunctive, least_linear,
 };
 use reweave_states::enumerate::Stopped;
-use reweave_states::Bounds;
 use reweave_testkit::soak;
 
 use crate::posets;
