@@ -316,13 +316,14 @@ impl Bench<'_> {
     }
 
     fn breadth_first(&self) -> anyhow::Result<Cell> {
-        let way = BreadthFirst::default();
-        if self.sizes.room > (way.entries_max * size_of::<u32>()) as u64 {
+        let algorithm = BreadthFirst::default();
+        if self.sizes.room > (algorithm.entries_max * size_of::<u32>()) as u64 {
             return Ok(Cell::NoRoom);
         }
         self.time(BREADTH_FIRST, self.sizes.states, || {
             let mut tally = Tally(0);
-            way.visit(self.poset, &Bounds::all(self.poset), &mut |state| tally.visit(state))
+            algorithm
+                .visit(self.poset, &Bounds::all(self.poset), |state| tally.visit(state))
                 .map(|()| tally.0)
         })
     }
