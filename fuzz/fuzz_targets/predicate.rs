@@ -5,7 +5,8 @@
 use std::sync::OnceLock;
 
 use reweave_base::IndexVec;
-use reweave_states::predicate::{Predicate, reference};
+use reweave_oracle::predicate as reference;
+use reweave_states::predicate::Predicate;
 use reweave_trace::{AccessOp, LockOp, Op, Trace, TraceBuilder};
 
 /// Two threads that take turns with a lock, variables and a local. The second does not tell all.

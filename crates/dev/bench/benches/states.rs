@@ -15,9 +15,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use reweave_base::Rng;
 use reweave_order::poset::{Poset, PosetBuilder};
 use reweave_states::Bounds;
-use reweave_states::lexical::{self, Lexical};
-use reweave_states::paramount::{Gather, ParaMount};
-use reweave_states::walk::{Additive, Count, EachState, Limits, Plan};
+use reweave_states::enumerate::{Gather, Lexical, ParaMount, lexical};
+use reweave_states::fast::{Additive, Count, EachState, Limits, Plan};
 use reweave_workload::posets::Spec;
 
 const ROUNDS: usize = 5;
@@ -83,7 +82,7 @@ impl Workload {
 
 fn by_lexical(workload: &Workload) -> u64 {
     let mut hits = 0;
-    let end = lexical::each(&workload.poset, &workload.bounds, |state| {
+    let end = lexical(&workload.poset, &workload.bounds, |state| {
         hits += u64::from(workload.is_met(state));
         ControlFlow::Continue(())
     });
@@ -123,7 +122,7 @@ fn by_function(workload: &Workload) -> u64 {
         hits += u64::from(workload.is_met(state));
         ControlFlow::Continue(())
     });
-    assert!(plan.walk(&mut each, (), &Limits::default()).is_ok(), "nothing ends it");
+    assert!(plan.visit(&mut each, (), &Limits::default()).is_ok(), "nothing ends it");
     hits
 }
 
@@ -145,7 +144,7 @@ fn by_split(workload: &Workload) -> u64 {
 fn by_count(workload: &Workload) -> u64 {
     let plan = Plan::new(&workload.poset, &workload.bounds);
     let mut count = Count::default();
-    assert!(plan.walk(&mut count, (), &Limits::default()).is_ok(), "nothing ends it");
+    assert!(plan.visit(&mut count, (), &Limits::default()).is_ok(), "nothing ends it");
     count.states as u64
 }
 

@@ -10,7 +10,7 @@ use reweave_base::IndexVec;
 use reweave_order::poset::{Relation, least_cut};
 use reweave_trace::{EventId, Goal, Reordering, ThreadId, Trace};
 
-use crate::find::{Answer, find, find_online, frontier};
+use crate::find::{Answer, find, find_online, last_events};
 use crate::pairwise::{RacyPair, first_races_until};
 use crate::predicate::{Leaf, Modality, Predicate};
 
@@ -27,7 +27,7 @@ pub struct Find {
     pub predicates: Vec<Predicate>,
     /// Which order the states are of.
     pub relation: Relation,
-    /// Whether the events are fed through the online detector.
+    /// Whether the online detector searches.
     pub is_online: bool,
 }
 
@@ -62,38 +62,34 @@ impl Analysis for Find {
             tally.predicates += 1;
             let stop = || sink.is_cancelled();
             let (trace, budget) = (subject.trace(), settings.budget);
-            let found = match self.is_online {
-                false => find(trace, predicate, self.relation, budget, &stop).ok(),
-                true => {
-                    let workers = settings.threads;
-                    find_online(trace, predicate, self.relation, workers, budget, &stop).ok()
-                }
+            let found = if self.is_online {
+                find_online(trace, predicate, self.relation, settings.threads, budget, &stop)
+            } else {
+                find(trace, predicate, self.relation, budget, &stop)
             };
-            let Some(answer) = found else {
-                // There is no room for its poset, or for threads.
+            let Ok(answer) = found else {
+                // Its poset does not fit in memory.
                 tally.undecided += 1;
                 tally.truncated = tally.truncated.or(Some(Truncation::Budget));
                 continue;
             };
             tally.events += answer.events_count as u64;
             if answer.is_cut_short {
-                let reason = match sink.is_cancelled() {
-                    true => Truncation::Cancelled,
-                    false => Truncation::Budget,
-                };
+                let is_cancelled = sink.is_cancelled();
+                let reason = if is_cancelled { Truncation::Cancelled } else { Truncation::Budget };
                 tally.truncated = tally.truncated.or(Some(reason));
             }
             match answer.is_met.filter(|&is_met| is_met == answer.state.is_some()) {
                 Some(true) => {
                     tally.met += 1;
-                    if tell(subject, predicate, self.relation, &answer, sink).is_break() {
+                    if report(subject, predicate, self.relation, &answer, sink).is_break() {
                         tally.truncated = tally.truncated.or(Some(Truncation::Limit));
                     }
                 }
                 Some(false) => {
-                    tally.untold += u64::from(predicate.unknowns().next().is_some());
-                    if predicate.untold().next().is_some() {
-                        // Known nowhere, they leave the question as it was.
+                    tally.missing_values += u64::from(predicate.unknowns().next().is_some());
+                    if predicate.never_known().next().is_some() {
+                        // Known nowhere, they leave the question undecided.
                         tally.truncated = tally.truncated.or(Some(Truncation::MissingValues));
                     }
                 }
@@ -110,8 +106,8 @@ struct Tally {
     predicates: u64,
     met: u64,
     undecided: u64,
-    /// Those not met that speak of what the trace does not tell everywhere.
-    untold: u64,
+    /// Those not met that speak of values that the trace does not have everywhere.
+    missing_values: u64,
     events: u64,
     truncated: Option<Truncation>,
 }
@@ -122,15 +118,15 @@ impl Tally {
             ("predicates", self.predicates),
             ("met", self.met),
             ("undecided", self.undecided),
-            ("untold", self.untold),
+            ("untold", self.missing_values),
             ("events", self.events),
         ];
         Coverage { analysis, truncated: self.truncated, counters }
     }
 }
 
-/// Tells `sink` of the state that meets `predicate`.
-fn tell(
+/// Reports the state that meets `predicate` to `sink`.
+fn report(
     subject: &Subject<'_>,
     predicate: &Predicate,
     relation: Relation,
@@ -143,8 +139,8 @@ fn tell(
         let var = trace.event(first).op.var();
         let Some(var) = var else { return ControlFlow::Continue(()) };
         let race = RacyPair { var, first, second };
-        let told = Told { predicate: predicate.text(), modality: predicate.modality() };
-        return sink.found(racing(subject, FIND, told, race, state));
+        let asked = Asked { predicate: predicate.text(), modality: predicate.modality() };
+        return sink.found(racing(subject, FIND, asked, race, state));
     }
     assert!(predicate.is_met(state), "the state found meets the predicate");
     let spelled = |value: Option<i64>, is_truth: bool| match value {
@@ -161,7 +157,7 @@ fn tell(
         cut: whole(trace, state),
         values: values.collect(),
     };
-    let last = frontier(trace, state);
+    let last = last_events(trace, state);
     let reordering = Reordering { base: state.clone(), schedule: Vec::new() };
     let proof = subject.prove(reordering, Goal::Reaches(last.clone())).ok();
     let matters = |event: &EventId| predicate.threads().contains(&trace.event(*event).thread);
@@ -192,10 +188,9 @@ fn message(predicate: &Predicate, answer: &Answer, is_proven: bool) -> String {
         Modality::Possibly => format!("{reached} meets {text}{least}"),
         Modality::Definitely => {
             let leaves = &predicate.goal().leaves;
-            let written = match leaves.iter().any(|leaf| matches!(leaf, Leaf::Shared(_))) {
-                true => ", its variables written in the order observed,",
-                false => "",
-            };
+            let is_shared = leaves.iter().any(|leaf| matches!(leaf, Leaf::Shared(_)));
+            let written =
+                if is_shared { ", its variables written in the order observed," } else { "" };
             format!("{text} holds: every run in this order{written} passes such a state")
         }
         Modality::Always | Modality::Never => format!("{reached} breaks {text}{least}"),
@@ -204,9 +199,10 @@ fn message(predicate: &Predicate, answer: &Answer, is_proven: bool) -> String {
 
 /// How a sentence on a state begins.
 const fn reached(is_proven: bool) -> &'static str {
-    match is_proven {
-        true => "a state can be reached that",
-        false => "happens-before allows a state, which no run is known to reach, that",
+    if is_proven {
+        "a state can be reached that"
+    } else {
+        "happens-before allows a state, which no run is known to reach, that"
     }
 }
 
@@ -221,7 +217,7 @@ static RACE: Info = Info {
     guarantee: Guarantee::Witnessed,
     needs: Layer::Events,
     is_default: false,
-    summary: "global states whose last accesses race, by happens-before, one a variable",
+    summary: "global states whose last accesses race, by happens-before, one per variable",
     paper: PAPER,
 };
 
@@ -244,8 +240,8 @@ impl Analysis for Race {
             let state = least_cut(trace, Relation::HappensBefore, &[race.first, race.second]);
             let name = trace.names().vars.name(race.var);
             let text = format!("race on {name}");
-            let told = Told { predicate: &text, modality: Modality::Possibly };
-            if sink.found(racing(subject, RACE.name, told, race, &state)).is_break() {
+            let asked = Asked { predicate: &text, modality: Modality::Possibly };
+            if sink.found(racing(subject, RACE.name, asked, race, &state)).is_break() {
                 truncated = Some(Truncation::Limit);
                 break;
             }
@@ -254,18 +250,18 @@ impl Analysis for Race {
     }
 }
 
-/// What a finding says that it is about.
-struct Told<'a> {
+/// The predicate that a finding is about.
+struct Asked<'a> {
     predicate: &'a str,
     modality: Modality,
 }
 
 /// The finding of `race`; `state` is the least with both accesses. Shown is the one before them, in
-/// which both are next: they may happen at once, and the checker can say so.
+/// which both are next: there they can happen at once, which the checker can certify.
 fn racing(
     subject: &Subject<'_>,
     analysis: &'static str,
-    told: Told<'_>,
+    asked: Asked<'_>,
     race: RacyPair,
     state: &IndexVec<ThreadId, u32>,
 ) -> Finding {
@@ -281,14 +277,14 @@ fn racing(
     let proof = subject.prove(reordering, Goal::Race(first, second)).ok();
     let name = trace.names().vars.name(var);
     let detail = GlobalState {
-        predicate: told.predicate.to_owned(),
-        modality: told.modality,
+        predicate: asked.predicate.to_owned(),
+        modality: asked.modality,
         order: Relation::HappensBefore,
         method: "pairwise",
         cut,
         values: Vec::new(),
     };
-    let does = if told.modality.is_rule() { "breaks" } else { "meets" };
+    let does = if asked.modality.is_rule() { "breaks" } else { "meets" };
     Finding {
         analysis,
         kind: Kind::Predicate,
@@ -297,7 +293,7 @@ fn racing(
             "{} {does} {}: events {} and {}, which conflict on {name}, are next, and neither comes \
              before the other",
             reached(proof.is_some()),
-            told.predicate,
+            asked.predicate,
             first.number(),
             second.number()
         ),

@@ -1,15 +1,15 @@
-//! How many states are there? By any of the ways of finding out.
+//! How many states are there? By any of the algorithms.
 //!
-//! Unless told otherwise the cut diagram is taken, which does not go through the states; where it
-//! would not fit its limits, the rest is counted in batches, and a note says so. The other ways go
-//! through the states one by one, or run by run, and are there to compare.
+//! The default is the decision diagram, which does not enumerate the states; where it would not fit
+//! its limits, the rest is counted in batches, and the result says so. The other algorithms enumerate
+//! the states one by one, or run by run, and are there to compare.
 //!
-//! A count is exact, or it is cut short and a lower bound, with the reason. The same poset,
-//! algorithm and budget give the same answer for any number of threads; only where it is told to
-//! stop the bound is what there was by then.
+//! A count is exact, or it is cut short and a lower bound, with the reason. The same poset, algorithm
+//! and budget give the same answer for any number of threads; only after an interrupt does the bound
+//! depend on timing.
 //!
-//! Costs what the way costs; see its module. Adds a few numbers a thread, and with
-//! [`count_intervals`] one an event.
+//! Costs what the algorithm costs; see its module. Adds a few numbers per thread, and with
+//! [`count_intervals`] one per event.
 
 use std::fmt::{self, Display, Formatter};
 use std::ops::ControlFlow;
@@ -18,49 +18,47 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rayon::prelude::*;
 use reweave_order::poset::Poset;
 
-use crate::bounds::{Bounds, intervals};
-use crate::breadth_first::BreadthFirst;
-use crate::diagram::{self, Count, Limits, Overflow, Reason};
-use crate::enumerate::{Enumerate, Stopped};
-use crate::lexical::Lexical;
-use crate::paramount::{Gather, ParaMount};
-use crate::walk::{self, Halt, Plan};
+use crate::enumerate::{
+    Bounds, BreadthFirst, Enumerate, Gather, Lexical, ParaMount, Stopped, intervals,
+};
+use crate::fast::{self, Plan};
+use crate::mdd::{self, Count, Limits, Overflow, Reason};
 
-/// A way of counting states.
+/// An algorithm that counts states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Equal windows merged: see [`diagram`].
+    /// The decision diagram: see [`mdd`].
     #[default]
     Diagram,
-    /// Windows, level by level: see [`walk`].
-    Walk,
-    /// In lexical order: see [`lexical`](crate::lexical).
+    /// Enumeration chain by chain: see [`fast`].
+    Fast,
+    /// Enumeration in lexical order: see [`Lexical`].
     Lexical,
-    /// By size: see [`breadth_first`](crate::breadth_first).
+    /// Breadth-first enumeration: see [`BreadthFirst`].
     BreadthFirst,
-    /// By intervals, each in lexical order: see [`paramount`](crate::paramount).
+    /// By intervals, each in lexical order: see [`ParaMount`].
     ParaMount,
-    /// By intervals, each by size.
+    /// By intervals, each breadth first.
     ParaMountBreadthFirst,
 }
 
 impl Algorithm {
-    /// Every way.
+    /// All of them.
     pub const ALL: [Self; 6] = [
         Self::Diagram,
-        Self::Walk,
+        Self::Fast,
         Self::Lexical,
         Self::BreadthFirst,
         Self::ParaMount,
         Self::ParaMountBreadthFirst,
     ];
 
-    /// What it is called.
+    /// Its name on the command line and in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Diagram => "diagram",
-            Self::Walk => "walk",
+            Self::Fast => "walk",
             Self::Lexical => "lexical",
             Self::BreadthFirst => "bfs",
             Self::ParaMount => "paramount",
@@ -72,10 +70,9 @@ impl Algorithm {
 /// How hard to try.
 #[derive(Clone, Copy)]
 pub struct Effort<'a> {
-    /// How many threads may work, where a way can use more than one.
+    /// How many threads may work, where an algorithm can use more than one.
     pub threads: usize,
-    /// How many states may be visited or, for the diagram, choices of a number of events gone
-    /// through; any number if there is none.
+    /// How many states may be visited or, for the diagram, arcs followed; no limit if there is none.
     pub budget: Option<u64>,
     /// Asked from time to time whether to stop.
     pub stop: &'a (dyn Fn() -> bool + Sync),
@@ -101,9 +98,9 @@ pub struct Counted {
 /// Why a count was cut short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutShort {
-    /// The budget was used up.
+    /// The budget was exhausted.
     Budget,
-    /// There was no room for the states to be visited next.
+    /// The states to be visited next did not fit in memory.
     Memory,
     /// It was told to stop.
     Stopped,
@@ -124,8 +121,8 @@ impl CutShort {
 impl Display for CutShort {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Budget => "the budget was used up",
-            Self::Memory => "there was no room for the states to be visited next",
+            Self::Budget => "the budget was exhausted",
+            Self::Memory => "the states to be visited next did not fit in memory",
             Self::Stopped => "it was interrupted",
         })
     }
@@ -153,7 +150,7 @@ pub fn count(poset: &Poset, algorithm: Algorithm, effort: &Effort<'_>) -> Counte
     }
     let meter = Meter::new(effort);
     let (states, stopped) = on_threads(effort.threads, || match algorithm {
-        Algorithm::Diagram | Algorithm::Walk => by_walk(poset, &Bounds::all(poset), &meter),
+        Algorithm::Diagram | Algorithm::Fast => by_ranges(poset, &Bounds::all(poset), &meter),
         Algorithm::Lexical => one_by_one(&Lexical, poset, &Bounds::all(poset), &meter),
         Algorithm::BreadthFirst => {
             one_by_one(&BreadthFirst::default(), poset, &Bounds::all(poset), &meter)
@@ -174,7 +171,7 @@ pub fn count_intervals(poset: &Poset, algorithm: Algorithm, effort: &Effort<'_>)
     }
     let meter = Meter::new(effort);
     let one = |bounds: &Bounds| match algorithm {
-        Algorithm::Diagram | Algorithm::Walk => by_walk(poset, bounds, &meter),
+        Algorithm::Diagram | Algorithm::Fast => by_ranges(poset, bounds, &meter),
         Algorithm::Lexical | Algorithm::ParaMount => one_by_one(&Lexical, poset, bounds, &meter),
         Algorithm::BreadthFirst | Algorithm::ParaMountBreadthFirst => {
             one_by_one(&BreadthFirst::default(), poset, bounds, &meter)
@@ -183,11 +180,12 @@ pub fn count_intervals(poset: &Poset, algorithm: Algorithm, effort: &Effort<'_>)
     let all: Vec<Bounds> = intervals(poset).collect();
     let is_parallel = matches!(
         algorithm,
-        Algorithm::Walk | Algorithm::ParaMount | Algorithm::ParaMountBreadthFirst
+        Algorithm::Fast | Algorithm::ParaMount | Algorithm::ParaMountBreadthFirst
     );
-    let counts: Vec<(u128, Option<Stopped>)> = match is_parallel {
-        true => on_threads(effort.threads, || all.par_iter().map(one).collect()),
-        false => all.iter().map(one).collect(),
+    let counts: Vec<(u128, Option<Stopped>)> = if is_parallel {
+        on_threads(effort.threads, || all.par_iter().map(one).collect())
+    } else {
+        all.iter().map(one).collect()
     };
     // The empty state is in no interval.
     let states = counts.iter().map(|(states, _)| states).sum::<u128>() + 1;
@@ -196,18 +194,17 @@ pub fn count_intervals(poset: &Poset, algorithm: Algorithm, effort: &Effort<'_>)
     if counted.cut_short.is_none() {
         let mut intervals: Vec<Count> = counts.iter().map(|&(states, _)| states.into()).collect();
         if let Some(first) = intervals.first_mut() {
-            *first += &Count::from(1);
+            *first += 1_u8;
         }
         counted.intervals = Some(intervals);
     }
     counted
 }
 
-/// More threads than these are not started: each has tables of its own, and few machines have more
-/// cores.
+/// At most so many threads are started: each has tables of its own, and few machines have more cores.
 const THREADS_MAX: usize = 64;
 
-/// Runs `work` on so many threads, or on those there are if there can be no others.
+/// Runs `work` on a pool of so many threads, or on the current one if the system has no more.
 fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
     match rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, THREADS_MAX)).build() {
         Ok(pool) => pool.install(work),
@@ -223,16 +220,16 @@ fn cut_of(reason: Reason) -> CutShort {
     match reason {
         Reason::Work => CutShort::Budget,
         Reason::Stopped => CutShort::Stopped,
-        Reason::Windows | Reason::Memory => CutShort::Memory,
+        Reason::Nodes | Reason::Memory => CutShort::Memory,
     }
 }
 
 fn by_diagram(poset: &Poset, effort: &Effort<'_>) -> Counted {
     let all = Bounds::all(poset);
-    let counted = diagram::count_hybrid(poset, &all, &limits_of(effort), effort.stop);
+    let counted = mdd::count(poset, &all, &limits_of(effort), effort.stop);
     Counted {
         // There is always the empty state.
-        states: counted.count.max(Count::from(1)),
+        states: counted.count.max(Count::from(1_u8)),
         intervals: None,
         cut_short: counted.cut_short.map(cut_of),
         algorithm: Algorithm::Diagram,
@@ -245,21 +242,21 @@ fn intervals_by_diagram(poset: &Poset, effort: &Effort<'_>) -> Counted {
     if counted.cut_short.is_some() {
         return counted;
     }
-    match diagram::interval_counts(poset, &limits_of(effort), effort.stop) {
+    match mdd::interval_counts(poset, &limits_of(effort), effort.stop) {
         Ok(intervals) => Counted { intervals: Some(intervals), ..counted },
         Err(overflow) => Counted { cut_short: Some(cut_of(overflow.reason)), ..counted },
     }
 }
 
-/// Adds up what all visitors spend, and says when to end.
+/// Adds up what all visitors spend, and decides when to end.
 struct Meter<'a> {
     effort: Effort<'a>,
     spent: AtomicU64,
     is_stopped: AtomicBool,
 }
 
-/// How many states may be visited before the meter is told.
-const TELL_EVERY: u64 = 1 << 12;
+/// A visitor reports to the meter once in so many states.
+const REPORT_EVERY: u64 = 1 << 12;
 
 impl<'a> Meter<'a> {
     const fn new(effort: &Effort<'a>) -> Self {
@@ -290,8 +287,8 @@ impl<'a> Meter<'a> {
     fn counted(&self, algorithm: Algorithm, states: u128, stopped: Option<Stopped>) -> Counted {
         let budget = self.effort.budget.map(u128::from);
         let cut_short = match stopped {
-            // Visitors notice late that the budget is used up, some later than others. That there
-            // are more states than it allows for is sure whenever one does, and no other number is.
+            // Visitors notice late that the budget is exhausted, some later than others. That there are
+            // more states than the budget is certain whenever one does, and no other number is.
             _ if budget.is_some_and(|budget| states > budget) => Some(CutShort::Budget),
             None => None,
             Some(Stopped::Memory) => Some(CutShort::Memory),
@@ -309,32 +306,32 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// Counts states, and tells the meter of them: at the first one, and then now and then.
+/// Counts states and reports them to the meter: at the first one, then once in [`REPORT_EVERY`].
 struct Tally<'a> {
     states: u64,
-    /// How many of them the meter knows of.
-    told: u64,
-    /// How many there will be when it is told next.
+    /// How many of them were reported.
+    reported: u64,
+    /// How many there will be at the next report.
     next: u64,
     meter: &'a Meter<'a>,
 }
 
 impl<'a> Tally<'a> {
     const fn new(meter: &'a Meter<'a>) -> Self {
-        Self { states: 0, told: 0, next: 0, meter }
+        Self { states: 0, reported: 0, next: 0, meter }
     }
 }
 
 impl Clone for Tally<'_> {
     fn clone(&self) -> Self {
-        // What is not told yet is the original's to tell.
-        Self { told: self.states, next: self.states, ..*self }
+        // What is not reported yet the original will report.
+        Self { reported: self.states, next: self.states, ..*self }
     }
 }
 
 impl Drop for Tally<'_> {
     fn drop(&mut self) {
-        self.meter.spent.fetch_add(self.states - self.told, Ordering::Relaxed);
+        self.meter.spent.fetch_add(self.states - self.reported, Ordering::Relaxed);
     }
 }
 
@@ -342,8 +339,8 @@ impl Gather for Tally<'_> {
     #[inline]
     fn visit(&mut self, _: &[u32]) -> ControlFlow<()> {
         if self.states >= self.next {
-            let states = self.states - self.told;
-            (self.told, self.next) = (self.states, self.states + TELL_EVERY);
+            let states = self.states - self.reported;
+            (self.reported, self.next) = (self.states, self.states + REPORT_EVERY);
             self.meter.spend(states)?;
         }
         self.states += 1;
@@ -351,20 +348,20 @@ impl Gather for Tally<'_> {
     }
 
     fn join(&mut self, later: Self) {
-        // The other one tells of its own.
+        // The other one reports its own.
         self.states += later.states;
-        self.told += later.states;
+        self.reported += later.states;
     }
 }
 
 fn one_by_one(
-    way: &impl Enumerate,
+    algorithm: &impl Enumerate,
     poset: &Poset,
     bounds: &Bounds,
     meter: &Meter<'_>,
 ) -> (u128, Option<Stopped>) {
     let mut tally = Tally::new(meter);
-    let visited = way.visit(poset, bounds, &mut |state| tally.visit(state));
+    let visited = algorithm.visit(poset, bounds, |state| tally.visit(state));
     (u128::from(tally.states), visited.err())
 }
 
@@ -379,20 +376,18 @@ fn by_intervals(
     }
 }
 
-fn by_walk(poset: &Poset, bounds: &Bounds, meter: &Meter<'_>) -> (u128, Option<Stopped>) {
+fn by_ranges(poset: &Poset, bounds: &Bounds, meter: &Meter<'_>) -> (u128, Option<Stopped>) {
     if meter.spend(0).is_break() {
         return (0, Some(Stopped::Visitor));
     }
     let stop = || meter.asks_to_stop();
-    let limits = walk::Limits { states: meter.effort.budget, stop: Some(&stop) };
+    let limits = fast::Limits { states: meter.effort.budget, stop: Some(&stop) };
     let plan = Plan::new(poset, bounds);
-    let (counted, stopped) = match plan.gather(&walk::Count::default(), (), &limits) {
+    let (counted, stopped) = match plan.gather(&fast::Count::default(), (), &limits) {
         Ok(counted) => (counted, None),
-        Err((counted, Halt::Visitor | Halt::States | Halt::Stop)) => {
-            (counted, Some(Stopped::Visitor))
-        }
+        Err((counted, _)) => (counted, Some(Stopped::Visitor)),
     };
-    // Whoever comes next is told whether to go on.
+    // Reported for the intervals after this one.
     _ = meter.spend(u64::try_from(counted.states).unwrap_or(u64::MAX));
     (counted.states, stopped)
 }

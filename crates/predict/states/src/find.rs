@@ -1,17 +1,17 @@
 //! Is there a global state of a trace that meets a predicate, and which is the least?
 //!
-//! The poset that is searched has only the events that can change the answer. What the predicate
-//! is then decides how: see [`Class`]. Conjunctions of truths of one thread each, and linear ones,
-//! have a least state that is found in polynomial time; of several the lesser is taken. What is left
-//! goes through the cut diagram, which carries what is known of the predicate.
+//! The poset that is searched has only the events that can change the answer. The [`Class`] of the
+//! predicate decides how: conjunctive and linear predicates have a least state that is found in
+//! polynomial time, and of several alternatives the least is taken; all others are searched by the
+//! decision diagram, whose nodes carry what is known of the predicate.
 //!
 //! The state found has the fewest of the events that can change the answer, and besides only what
-//! those need: no smaller state meets the predicate. A search that was
-//! cut short says so; it may have found one that is not the least.
+//! those need: no smaller state meets the predicate. A search that was cut short says so; it may have
+//! found one that is not the least.
 //!
-//! `definitely` asks of paths instead: from nothing to all, an event at a time, in this order, and the
-//! writes of the variables that it speaks of as observed. It is polynomial for one conjunction and for what stays true; else every size of states that avoid the
-//! predicate is kept in turn.
+//! `definitely` is about paths instead: from the empty state to all events, one at a time, with the
+//! writes of the variables it speaks of in observed order. It is polynomial for one conjunction and for
+//! stable predicates; otherwise all states of one size that avoid the predicate are kept.
 
 use std::cell::Cell;
 use std::panic::resume_unwind;
@@ -25,26 +25,26 @@ use reweave_order::poset::{
 };
 use reweave_trace::{EventId, ThreadId, Trace, VarId};
 
-use crate::bounds::Bounds;
-use crate::diagram::{self, Limits, Reason};
-use crate::enumerate::Stopped;
-use crate::online::least::{Least, opaque};
-use crate::online::replay::{Gate, ReplayError, replay};
-use crate::online::{OnlineDetector, Options, Outcome, State};
+use crate::detect;
+use crate::enumerate::{Bounds, Stopped};
+use crate::fast;
+use crate::mdd::{self, Limits, Reason};
+use crate::online::{Least, OnlineDetector, Options, State, replay};
 use crate::pairwise::first_races_until;
-use crate::predicate::{Class, Conjunction, Leaf, Modality, Placed, Predicate, StatePredicate};
-use crate::{conjunctive, definitely, linear, walk};
+use crate::predicate::{
+    Class, Conjunction, Leaf, Modality, PosetPredicate, Predicate, StatePredicate,
+};
 
-/// The most numbers that the states of two sizes have together when paths are told apart.
+/// The most numbers that the states of two sizes have together when all paths are searched.
 const PATHS_MAX: usize = 1 << 26;
 
-/// How often it is looked whether the online detector is to be interrupted.
+/// How often an online search checks whether to stop.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// How much work it is to ask a predicate of a state, beside a choice of a number.
+/// How much work it is to evaluate a predicate at a state, in arcs of the decision diagram.
 const STATE_WORK: u64 = 8;
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Whether some state meets the goal, or under `definitely` every path has one that does; none
@@ -56,15 +56,15 @@ pub struct Answer {
     pub race: Option<(EventId, EventId)>,
     /// Whether the search ended before all was looked at.
     pub is_cut_short: bool,
-    /// How it was decided.
+    /// Which method decided it.
     pub method: &'static str,
     /// How many events the poset had that was searched.
     pub events_count: usize,
 }
 
 /// Searches the states of `trace`, by `relation`, for one that meets the goal of `predicate`, which
-/// is about it. At most `work_max` choices of a number of events are gone through, and `stop` ends
-/// it early.
+/// is about it. At most `work_max` arcs of the decision diagram are followed, and `stop` ends it
+/// early.
 ///
 /// ```
 /// use reweave_order::poset::Relation;
@@ -107,40 +107,40 @@ pub fn find(
     })
 }
 
-/// The state of `poset` with the fewest events that meets `predicate`, of which nothing is known but
-/// what it says of a state. At most `states_max` states are asked about, and `stop` ends it early.
+/// The state of `poset` with the fewest events that meets `predicate`, which can be anything. At most
+/// `states_max` states are evaluated, and `stop` ends it early.
 ///
-/// States that are no smaller than one found before are passed by; of equally small ones the first
+/// States that are no smaller than one found before are skipped; of equally small ones the first
 /// found counts, which is always the same.
 pub fn least(
     poset: &Poset,
     predicate: &impl StatePredicate,
     states_max: u64,
     stop: &dyn Fn() -> bool,
-) -> walk::Least {
+) -> fast::Least {
     let lengths = poset.chains().map(|chain| u64::from(poset.length(chain)));
     let weights: Vec<Vec<u64>> = lengths.map(|length| (0..=length).collect()).collect();
-    let is_told = AtomicBool::new(false);
+    let is_stopped = AtomicBool::new(false);
     let mut asked = 0_u32;
     let is_met = |state: &[u32]| {
         asked = asked.wrapping_add(1);
         if asked.is_multiple_of(1 << 10) && stop() {
-            is_told.store(true, Ordering::Relaxed);
+            is_stopped.store(true, Ordering::Relaxed);
         }
         predicate.is_met(state)
     };
-    let stop = || is_told.load(Ordering::Relaxed);
-    let limits = walk::Limits { states: Some(states_max), stop: Some(&stop) };
-    walk::least(poset, &Bounds::all(poset), &weights, is_met, &limits)
+    let stop = || is_stopped.load(Ordering::Relaxed);
+    let limits = fast::Limits { states: Some(states_max), stop: Some(&stop) };
+    fast::least(poset, &Bounds::all(poset), &weights, is_met, &limits)
 }
 
-/// Searches as [`find`] does, but by the online detector: the events that matter are fed to it as if
-/// they happened, and the states that each brings are gone through by so many `workers`, at most
-/// `states_max` for one event. What `definitely` asks is of whole runs, and is answered as by
-/// [`find`]; so are races, which take one pass in any case.
+/// Searches as [`find`] does, but by the online detector: the events that matter are inserted as if
+/// they happened now, and the states that each adds are searched by so many `workers`, at most
+/// `states_max` for one event. `definitely`, which is about whole runs, and races, which take one pass
+/// in any case, are answered by [`find`].
 ///
 /// # Errors
-/// If the poset would take too much memory, or there is no room for threads.
+/// If the poset would take too much memory.
 pub fn find_online(
     trace: &Trace,
     predicate: &Predicate,
@@ -148,41 +148,43 @@ pub fn find_online(
     workers: usize,
     states_max: u64,
     stop: &dyn Fn() -> bool,
-) -> Result<Answer, ReplayError> {
+) -> Result<Answer, IllFormedPoset> {
     if *predicate.class() == Class::Pairwise || predicate.modality() == Modality::Definitely {
-        let found = find(trace, predicate, relation, states_max, stop);
-        return found.map_err(ReplayError::Poset);
+        return find(trace, predicate, relation, states_max, stop);
     }
-    let made = poset(trace, predicate, relation).map_err(ReplayError::Poset)?;
+    let made = poset(trace, predicate, relation)?;
     let placed = predicate.on(trace, &made);
     let chains_count = made.poset().chains_count();
     let is_met = move |state: &State<'_, ()>| {
-        // A thread that has done nothing yet may not be in it.
+        // A thread that has done nothing yet may not be listed.
         let mut cut = vec![0; chains_count];
         cut[..state.indices().len()].copy_from_slice(state.indices());
         placed.is_met(&cut)
     };
     let options = Options { workers, states_max, ..Options::default() };
-    let detector = OnlineDetector::new(Least::new(opaque(is_met)), options);
-    let interrupt = detector.interrupter();
-    let mut is_told = false;
-    let Outcome { answer, .. } = thread::scope(|scope| {
+    let detector = OnlineDetector::new(Least::new(is_met), options);
+    let interrupt = detector.interrupt_flag();
+    let mut is_stopped = false;
+    // `stop` can be asked on this thread only, so the events are inserted on another.
+    let outcome = thread::scope(|scope| {
         let searched = scope.spawn(|| {
-            replay(made.poset(), |_, _| (), Gate::Recorded, &detector)?;
-            Ok(detector.finish())
+            let inserted = replay(made.poset(), |_, _| (), &detector);
+            inserted.expect("a poset's clocks are those of an order");
+            detector.finish()
         });
         while !searched.is_finished() {
             if stop() {
-                is_told = true;
-                interrupt();
+                is_stopped = true;
+                interrupt.store(true, Ordering::Relaxed);
             }
             thread::sleep(PATIENCE);
         }
         searched.join().unwrap_or_else(|panic| resume_unwind(panic))
-    })?;
+    });
+    let answer = outcome.answer;
     let state = answer.least.map(|least| made.in_trace(trace, &least));
-    // What was not fed any more is not known to the detector.
-    let is_cut_short = is_told || !answer.is_certain;
+    // The detector does not know of events that were not inserted after an interrupt.
+    let is_cut_short = is_stopped || !answer.is_certain;
     Ok(Answer {
         is_met: (state.is_some() || !is_cut_short).then_some(state.is_some()),
         state,
@@ -226,13 +228,13 @@ fn race(trace: &Trace, stop: &dyn Fn() -> bool) -> Answer {
 struct Search<'a> {
     trace: &'a Trace,
     made: &'a TracePoset,
-    placed: &'a Placed,
+    placed: &'a PosetPredicate,
     work_max: u64,
     stop: &'a dyn Fn() -> bool,
 }
 
 impl Search<'_> {
-    /// Whether some state meets the goal; if it `is_stable`, the last one tells.
+    /// Whether some state meets the goal; if it `is_stable`, the last state decides.
     fn possibly(&self, is_stable: bool) -> Answer {
         match self.placed.class() {
             Class::Constant(is_met) => {
@@ -244,19 +246,19 @@ impl Search<'_> {
             }
             Class::Conjunctive(all) => {
                 let least = |one: &Conjunction<ChainId>| {
-                    conjunctive::least(self.made.poset(), &one.truths(self.made.poset()))
+                    detect::least_conjunctive(self.made.poset(), &one.truths(self.made.poset()))
                 };
                 self.decided("conjunctive", all.iter().filter_map(least))
             }
             Class::Linear(all) => {
                 let least = |one: &Conjunction<ChainId>| {
-                    linear::least(self.made.poset(), |cut| one.forbidden(cut))
+                    detect::least_linear(self.made.poset(), |cut| one.forbidden(cut))
                 };
                 self.decided("linear", all.iter().filter_map(least))
             }
-            Class::Stable => self.merged("stable"),
-            Class::Sum(_) => self.merged("sum"),
-            Class::Fold | Class::Pairwise => self.merged("fold"),
+            Class::Stable => self.by_diagram("stable"),
+            Class::Sum(_) => self.by_diagram("sum"),
+            Class::Fold | Class::Pairwise => self.by_diagram("fold"),
         }
     }
 
@@ -267,27 +269,26 @@ impl Search<'_> {
         self.answer(method, Some(least.is_some()), least, false)
     }
 
-    /// The least state by the cut diagram.
-    fn merged(&self, method: &'static str) -> Answer {
+    /// The least state by the decision diagram.
+    fn by_diagram(&self, method: &'static str) -> Answer {
         let poset = self.made.poset();
         let limits = Limits { work_max: self.work_max, ..Limits::default() };
         let fold = self.placed.fold();
         let bounds = Bounds::all(poset);
-        let least = diagram::least(poset, &bounds, &fold, &|_, index| index, &limits, self.stop);
-        if matches!(least.cut_short, Some(Reason::Memory | Reason::Windows)) {
-            return self.walked();
+        let least = mdd::least(poset, &bounds, &fold, &|_, index| index, &limits, self.stop);
+        if matches!(least.cut_short, Some(Reason::Memory | Reason::Nodes)) {
+            return self.by_enumeration();
         }
         let is_cut_short = least.cut_short.is_some();
         self.searched(method, least.found.map(|(_, state)| state), is_cut_short)
     }
 
-    /// The least state by going through them, where the diagram has no room for what is to be
-    /// remembered.
-    fn walked(&self) -> Answer {
+    /// The least state by enumeration, where what the diagram must remember does not fit in memory.
+    fn by_enumeration(&self) -> Answer {
         let states_max = self.work_max / STATE_WORK;
         let least = least(self.made.poset(), self.placed, states_max, self.stop);
         let state = least.found.map(|(state, _)| state);
-        self.searched("walk", state, least.halt.is_some())
+        self.searched("walk", state, least.ended.is_some())
     }
 
     /// What a search came to that found `state`, if any.
@@ -310,7 +311,7 @@ impl Search<'_> {
             _ if is_stable => (method, Ok(self.placed.is_met(&poset.top()))),
             Class::Conjunctive(all) if all.len() == 1 => {
                 let truths = all.iter().map(|one| one.truths(poset)).next().unwrap_or_default();
-                ("conjunctive", Ok(conjunctive::is_unavoidable(poset, &truths)))
+                ("conjunctive", Ok(detect::definitely_conjunctive(poset, &truths)))
             }
             Class::Conjunctive(_)
             | Class::Linear(_)
@@ -319,14 +320,14 @@ impl Search<'_> {
             | Class::Fold
             | Class::Pairwise => {
                 let is_met = |state: &[u32]| self.placed.is_met(state);
-                // Of paths on which a variable is written in another order than observed, its
-                // value is not what the predicate takes it to be.
+                // On a path that writes a variable in another order than observed, its value is not
+                // the one that the predicate is evaluated with.
                 let ordered = poset.ordered(|chain, index| {
                     let op = self.trace.event(self.made.first(chain, index)?).op;
                     let var = op.var().filter(|&var| op.is_write() && self.speaks_of(var));
                     var.map(Id::index)
                 });
-                (method, definitely::is_unavoidable(&ordered, PATHS_MAX, &self.metered(), is_met))
+                (method, detect::definitely(&ordered, PATHS_MAX, &self.metered(), is_met))
             }
         };
         match is_met {
@@ -334,7 +335,7 @@ impl Search<'_> {
                 let answer = self.possibly(is_stable);
                 match answer.state {
                     Some(_) => Answer { method, ..answer },
-                    // It is met all the same; where it stays met, the last state shows it.
+                    // It is met all the same; if it is stable, the last state shows it.
                     None => {
                         let top = is_stable.then(|| poset.top());
                         self.answer(method, Some(true), top, true)
@@ -352,7 +353,7 @@ impl Search<'_> {
         leaves.any(|leaf| matches!(leaf, Leaf::Shared(shared) if shared.var == var))
     }
 
-    /// Says whether to stop, and after how many looks in any case.
+    /// Whether to stop: when told to, and when the work is spent.
     fn metered(&self) -> impl Fn() -> bool {
         let left = Cell::new(self.work_max / STATE_WORK);
         move || {
@@ -375,9 +376,9 @@ impl Search<'_> {
     }
 }
 
-/// The last event of each thread that `state` holds.
+/// The last event of each thread in `state`.
 #[must_use]
-pub fn frontier(trace: &Trace, state: &IndexVec<ThreadId, u32>) -> Vec<EventId> {
+pub fn last_events(trace: &Trace, state: &IndexVec<ThreadId, u32>) -> Vec<EventId> {
     let last = |(thread, &count): (ThreadId, &u32)| {
         let index = (count as usize).checked_sub(1)?;
         trace.thread_events(thread).get(index).copied()

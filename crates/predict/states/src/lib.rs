@@ -1,26 +1,24 @@
 //! Consistent global states of a run: how many there are, what they are, and whether one of them,
 //! or one on every path, meets a predicate.
 //!
-//! A *state* is a cut of a [`Poset`](reweave_order::poset::Poset) that holds, with an event, all
-//! that come before it. There are exponentially many in the number of chains.
+//! A *state* is a consistent cut of a [`Poset`](reweave_order::poset::Poset): with an event it
+//! includes all that happen before it. There are exponentially many in the number of chains.
 //!
-//! | way of going through them | module |
+//! | to enumerate or count them | module |
 //! | --- | --- |
-//! | breadth first, after Cooper and Marzullo | [`breadth_first`] |
-//! | in lexical order, after Ganter and Garg | [`lexical`] |
-//! | by intervals, one an event, in parallel, after Chang and Garg | [`paramount`] |
-//! | by windows, level by level, the fast walk | [`walk`] |
-//! | not at all: equal windows merged, counted by the cut diagram | [`diagram`] |
+//! | breadth first, in lexical order, or by ParaMount's intervals, after Chang and Garg | [`enumerate`] |
+//! | chain by chain, with vector instructions | [`fast`] |
+//! | without enumerating them, by a decision diagram | [`mdd`] |
 //! | while the program runs, as its events happen | [`online`] |
 //!
-//! [`mod@count`] counts by any of them. [`predicate`] is the language in which states are asked for,
-//! and [`mod@find`] finds the least one, by [`conjunctive`], [`linear`], [`pairwise`], [`diagram`] or
-//! [`definitely`] as the predicate allows. A predicate of another making is a closure
-//! ([`predicate::StatePredicate`]) or, where it can take the chains one by one, a [`diagram::Fold`]:
+//! [`mod@count`] counts by any of them. [`predicate`] is the language of predicates over states, and
+//! [`mod@find`] finds the least state that meets one, by [`detect`], [`pairwise`] or [`mdd`], as the
+//! predicate allows. A predicate of another making is a closure ([`predicate::StatePredicate`]) or,
+//! where it can be evaluated chain by chain, an [`mdd::Fold`]:
 //!
 //! ```
 //! use reweave_order::poset::PosetBuilder;
-//! use reweave_states::{Bounds, diagram, find};
+//! use reweave_states::{Bounds, find, mdd};
 //!
 //! // Two threads of two events each; each waits for the other's first before its second.
 //! let mut builder = PosetBuilder::new(2)?;
@@ -29,8 +27,8 @@
 //! }
 //! let poset = builder.finish();
 //!
-//! let states = diagram::count(&poset, &Bounds::all(&poset), &diagram::Limits::default())?;
-//! assert_eq!(states.to_string(), "7");
+//! let counted = mdd::count(&poset, &Bounds::all(&poset), &mdd::Limits::default(), &|| false);
+//! assert_eq!(counted.count.to_string(), "7");
 //!
 //! let is_ahead = |state: &[u32]| state[1] > state[0];
 //! let least = find::least(&poset, &is_ahead, 1_000_000, &|| false);
@@ -39,23 +37,16 @@
 //! ```
 
 pub mod analyses;
-mod bounds;
-pub mod breadth_first;
-pub mod conjunctive;
 pub mod count;
-pub mod definitely;
-pub mod diagram;
-mod enumerate;
+pub mod detect;
+pub mod enumerate;
+pub mod fast;
 pub mod find;
-pub mod lexical;
-pub mod linear;
+pub mod mdd;
 pub mod online;
 pub mod pairwise;
-pub mod paramount;
 pub mod predicate;
 mod tables;
-pub mod walk;
 
 pub use analyses::ANALYSES;
-pub use bounds::{Bounds, intervals};
-pub use enumerate::{Enumerate, Stopped};
+pub use enumerate::{Bounds, intervals};

@@ -1,63 +1,51 @@
-//! Which states does a running program pass by? Events are taken as they happen, from many
-//! threads, and the states that each one brings are searched while the program runs.
+//! Predicate detection while the program runs: events are inserted as they happen, from many
+//! threads, and the states that each one adds are searched at once.
 //!
-//! The states whose last event is e, by the order in which events are inserted, are those between
-//! the clock of e and all that was inserted up to e. So when e comes they are known once and for
-//! all, whatever comes later; they are noted as a piece of work, which the detector's workers, or
-//! the inserting threads themselves when the workers do not keep up, look through. All pieces
-//! together are all states, each once: the answer is the one that is found afterwards, from the
-//! whole.
+//! The states whose last event is e, in the order of insertion, are those between the clock of e and
+//! all that was inserted up to e. So they are known for good when e comes, whatever comes later.
+//! Each such interval is a piece of work, which the detector's workers search, or the inserting
+//! threads themselves when the workers do not keep up. All intervals together are all states, each
+//! once: the answer is the one that an offline search of the whole run finds.
 //!
-//! An inserting thread goes on when [`OnlineDetector::insert`] returns. Then what comes after its
-//! event is inserted after it, and insertion keeps the order of events (Property 1 of the paper).
+//! An inserting thread continues when [`OnlineDetector::insert`] returns. So what happens after its
+//! event is inserted after it: insertion respects the order of events (Property 1 of the paper).
 //!
-//! Memory is bounded. Rows that no later event can need are let go ([`OnlineDetector::fork`],
-//! [`OnlineDetector::wait`] and [`OnlineDetector::end`] say which those are); no more than a number
-//! of pieces of work wait; and there are limits on the rows and on the states of one piece. What a
-//! limit left out is counted, and the answer says that it is not the whole.
+//! Memory is bounded. Events that no later interval can need are dropped (see [`log`]), the queue of
+//! intervals is bounded, and there are limits on the events kept and on the states searched in one
+//! interval. What a limit left out is counted in the [`Summary`].
 //!
-//! | what is looked for | module |
-//! | --- | --- |
-//! | the least state that meets a predicate | [`least`] |
-//! | the same, large intervals merged, for predicates of a small memory | [`merged`] |
-//! | variables that are raced on | [`races`] |
-//!
-//! [`clocks`] makes clocks for a running program, and [`replay`] feeds a recorded one through.
-//!
-//! An event costs its threads when inserted; a state costs what its search costs. Follows section
-//! 4 of Chang and Garg (2015), Algorithm 4 above all; letting go of rows and limits are added.
+//! An insertion costs the number of threads; a state costs what its search costs. Follows section 4
+//! of Chang and Garg (2015), Algorithm 4 above all; dropping events and the limits are our own.
 
-mod best;
-pub mod clocks;
-mod interval;
-pub mod least;
 mod log;
-pub mod merged;
-pub mod races;
-pub mod replay;
-mod rows;
+mod search;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use reweave_order::poset::ChainId;
+use reweave_base::IndexVec;
+use reweave_order::poset::{
+    ChainId, IllFormedPoset, Place, Poset, Relation, TracePoset, collections,
+};
+use reweave_trace::{EventId, Trace, VarId};
 
-pub use interval::{Interval, State, Walk};
+pub use log::{Interval, Refused, State, StateCursor};
+pub use search::{Access, Form, Least, LeastState, Races, collected};
+
 use log::Log;
-pub use log::Refused;
 
-/// What is looked for in the states of a running program.
+/// What a detector looks for in the states of a running program.
 pub trait Search: Send + Sync + 'static {
     /// What events are labelled with.
     type Label: Send + Sync + 'static;
     /// What was found, in the end.
     type Answer;
 
-    /// Looks at the states of `interval`, as many as `budget` allows. Many intervals are searched
-    /// at a time. The first is that of no event, with the empty state.
+    /// Looks at the states of `interval`, as many as `budget` allows. Called from many threads at a
+    /// time. The first interval is that of no event, with the empty state.
     fn search(&self, interval: &Interval<Self::Label>, budget: &mut Budget<'_>) -> End;
 
     /// What was found in all, with `chains_count` threads.
@@ -67,11 +55,11 @@ pub trait Search: Send + Sync + 'static {
 /// How the search of an interval ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// All was looked at.
+    /// All states were looked at.
     Whole,
-    /// There was nothing in it that could matter after what had been found elsewhere.
-    Passed,
-    /// The budget was used up.
+    /// No state in it could change the answer.
+    Skipped,
+    /// The budget was exhausted.
     Short,
 }
 
@@ -84,31 +72,19 @@ pub struct Budget<'a> {
 }
 
 impl Budget<'_> {
-    /// How many states go by between two looks at whether to stop.
+    /// The interrupt flag is read once in so many states.
     const STRIDE: u64 = 1024;
 
     /// Whether one more state may be looked at.
     #[inline]
     pub fn spend(&mut self) -> bool {
         let is_due = self.spent.is_multiple_of(Self::STRIDE);
-        if self.left == 0 || (is_due && self.is_interrupted()) {
+        if self.left == 0 || (is_due && self.is_interrupted.load(Ordering::Relaxed)) {
             return false;
         }
         self.left -= 1;
         self.spent += 1;
         true
-    }
-
-    /// How many states may still be looked at, or steps taken by who does not look at states.
-    #[must_use]
-    pub const fn left(&self) -> u64 {
-        self.left
-    }
-
-    /// Whether nothing more is to be looked at.
-    #[must_use]
-    pub fn is_interrupted(&self) -> bool {
-        self.is_interrupted.load(Ordering::Relaxed)
     }
 }
 
@@ -121,34 +97,34 @@ pub struct Options {
     pub queue_max: usize,
     /// How many states of an interval are looked at.
     pub states_max: u64,
-    /// About how many events are held for intervals to come. Those in work hold theirs besides.
-    pub rows_max: usize,
+    /// About how many events are kept for intervals to come. Intervals in the queue keep theirs.
+    pub events_max: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let workers = thread::available_parallelism().map_or(1, usize::from);
-        Self { workers, queue_max: 1024, states_max: 1 << 20, rows_max: 1 << 20 }
+        Self { workers, queue_max: 1024, states_max: 1 << 20, events_max: 1 << 20 }
     }
 }
 
 /// How much was looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// How many intervals there were: one an event, and that of the empty state.
+    /// How many intervals there were: one per event, and that of the empty state.
     pub intervals: u64,
     /// How many states were looked at one by one.
     pub states: u64,
-    /// How many intervals did not matter any more.
-    pub passed: u64,
-    /// How many intervals were too large and not gone through to the end, or interrupted.
+    /// How many intervals were skipped.
+    pub skipped: u64,
+    /// How many intervals exceeded the limit on states, or were interrupted.
     pub short: u64,
-    /// How many intervals had states whose events were not held any more.
+    /// How many intervals had states whose events were dropped before.
     pub late: u64,
 }
 
 impl Summary {
-    /// Whether all states were looked at, or did not matter.
+    /// Whether all states were looked at, or could not change the answer.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.short == 0 && self.late == 0
@@ -164,27 +140,27 @@ pub struct Outcome<A> {
     pub summary: Summary,
 }
 
-/// Takes events as they happen and searches the states they bring.
+/// Takes events as they happen and searches the states they add.
 pub struct OnlineDetector<S: Search> {
     shared: Arc<Shared<S>>,
     workers: Vec<JoinHandle<()>>,
 }
 
+/// What inserting threads and workers share.
 struct Shared<S: Search> {
     search: S,
     options: Options,
-    desk: Mutex<Desk<S::Label>>,
-    /// Rung when work comes and at the end.
-    bell: Condvar,
+    queue: Mutex<Queue<S::Label>>,
+    /// Notified when an interval is queued and at the end.
+    changed: Condvar,
     is_interrupted: Arc<AtomicBool>,
     summary: Mutex<Summary>,
 }
 
-/// What inserting threads and workers share.
 #[derive(Debug)]
-struct Desk<L> {
+struct Queue<L> {
     log: Log<L>,
-    queue: VecDeque<Interval<L>>,
+    intervals: VecDeque<Interval<L>>,
     is_closing: bool,
 }
 
@@ -192,12 +168,12 @@ impl<S: Search> OnlineDetector<S> {
     /// A detector that has seen nothing yet but the empty state.
     #[must_use]
     pub fn new(search: S, options: Options) -> Self {
-        let log = Log::new(options.rows_max);
+        let log = Log::new(options.events_max);
         let shared = Arc::new(Shared {
             search,
             options,
-            desk: Mutex::new(Desk { log, queue: VecDeque::new(), is_closing: false }),
-            bell: Condvar::new(),
+            queue: Mutex::new(Queue { log, intervals: VecDeque::new(), is_closing: false }),
+            changed: Condvar::new(),
             is_interrupted: Arc::default(),
             summary: Mutex::default(),
         });
@@ -206,64 +182,48 @@ impl<S: Search> OnlineDetector<S> {
             let shared = Arc::clone(&shared);
             thread::Builder::new().spawn(move || shared.work())
         };
-        // Where there is no room for a worker, inserting threads do its work.
+        // Where the system has no more threads, inserting threads do the work.
         let workers = (0..options.workers).map_while(|number| start(number).ok()).collect();
         Self { shared, workers }
     }
 
-    /// Takes the next event of `chain`: its clock, with a number for each thread up to the last
-    /// that is not zero, and what it is labelled with. The thread does not go on before this
-    /// returns. If too much work waits, does some of it first.
+    /// Takes the next event of `chain`: its clock, with an entry for each thread up to the last that
+    /// is not zero, and its label. The thread must not continue before this returns. If too many
+    /// intervals wait, searches some first.
     ///
     /// # Errors
-    /// If the clock is not that of an order; nothing is inserted then.
+    /// If the clock is not that of a partial order; nothing is inserted then.
     pub fn insert(&self, chain: ChainId, clock: &[u32], label: S::Label) -> Result<(), Refused> {
-        let mut desk = self.shared.desk();
-        let interval = desk.log.insert(chain, clock, label)?;
-        desk.queue.push_back(interval);
-        self.shared.bell.notify_one();
-        while desk.queue.len() > self.shared.options.queue_max {
-            let Some(interval) = desk.queue.pop_front() else { break };
-            drop(desk);
+        let mut queue = lock(&self.shared.queue);
+        let interval = queue.log.insert(chain, clock, label)?;
+        queue.intervals.push_back(interval);
+        self.shared.changed.notify_one();
+        while queue.intervals.len() > self.shared.options.queue_max {
+            let Some(interval) = queue.intervals.pop_front() else { break };
+            drop(queue);
             self.shared.examine(&interval);
+            // Its events are freed before the lock is taken again.
             drop(interval);
-            desk = self.shared.desk();
+            queue = lock(&self.shared.queue);
         }
         Ok(())
     }
 
-    /// Says that there is a thread that nobody forked, before it does anything. Without this, or a
-    /// fork, it may appear after events that it did not see were let go.
+    /// Announces a thread before its first event. An unannounced one may appear after events that it
+    /// did not see were dropped; the intervals that lack them count as late.
     ///
     /// # Errors
     /// If it has ended or there are too many threads.
     pub fn declare(&self, chain: ChainId) -> Result<(), Refused> {
-        self.shared.desk().log.declare(chain)
+        lock(&self.shared.queue).log.declare(chain)
     }
 
-    /// Says that `child` starts after what `parent` has inserted so far, before either goes on.
-    ///
-    /// # Errors
-    /// If the child has started or ended, or there are too many threads.
-    pub fn fork(&self, parent: ChainId, child: ChainId) -> Result<(), Refused> {
-        self.shared.desk().log.fork(parent, child)
-    }
-
-    /// Says that the next event of `chain` comes after the last one of `other`, as that of a thread
-    /// that joins another. While it waits, events of others need not be held for its sake.
-    ///
-    /// # Errors
-    /// If it has ended or there are too many threads.
-    pub fn wait(&self, chain: ChainId, other: ChainId) -> Result<(), Refused> {
-        self.shared.desk().log.wait(chain, other)
-    }
-
-    /// Says that `chain` inserts nothing more.
+    /// Says that `chain` inserts nothing more, so that no events are kept for its sake.
     ///
     /// # Errors
     /// If there are too many threads.
     pub fn end(&self, chain: ChainId) -> Result<(), Refused> {
-        self.shared.desk().log.end(chain)
+        lock(&self.shared.queue).log.end(chain)
     }
 
     /// What is looked for, and what of it was found so far.
@@ -272,45 +232,27 @@ impl<S: Search> OnlineDetector<S> {
         &self.shared.search
     }
 
-    /// How much was looked at so far.
+    /// How many events are kept for intervals to come.
     #[must_use]
-    pub fn summary(&self) -> Summary {
-        *lock(&self.shared.summary)
+    pub fn events_kept(&self) -> usize {
+        lock(&self.shared.queue).log.events_kept()
     }
 
-    /// How many events are held, for intervals to come and for those in work.
+    /// A flag that, once set, ends all searches soon; intervals that wait or come are only counted.
     #[must_use]
-    pub fn rows_held(&self) -> usize {
-        self.shared.desk().log.rows_held()
+    pub fn interrupt_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.shared.is_interrupted)
     }
 
-    /// Looks at nothing more: work at hand ends soon, and what waits or comes is left out. Only
-    /// counts it.
-    pub fn interrupt(&self) {
-        self.shared.is_interrupted.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it was told to look at nothing more.
-    #[must_use]
-    pub fn is_interrupted(&self) -> bool {
-        self.shared.is_interrupted.load(Ordering::Relaxed)
-    }
-
-    /// What does as [`interrupt`](Self::interrupt) does, for someone who has not the detector.
-    pub fn interrupter(&self) -> impl Fn() + Send + Sync + use<S> {
-        let is_interrupted = Arc::clone(&self.shared.is_interrupted);
-        move || is_interrupted.store(true, Ordering::Relaxed)
-    }
-
-    /// Does what work is left and says what was found.
+    /// Searches the intervals that wait and returns what was found.
     ///
     /// # Panics
     /// If the search panicked in a worker.
     #[must_use]
     pub fn finish(mut self) -> Outcome<S::Answer> {
         loop {
-            // The guard must not be held during the work.
-            let waiting = self.shared.desk().queue.pop_front();
+            // A statement of its own: the lock must not be held during the search.
+            let waiting = lock(&self.shared.queue).intervals.pop_front();
             let Some(interval) = waiting else { break };
             self.shared.examine(&interval);
         }
@@ -322,46 +264,42 @@ impl<S: Search> OnlineDetector<S> {
         let shared = Arc::clone(&self.shared);
         drop(self);
         let shared = Arc::into_inner(shared).expect("the workers have ended");
-        let desk = shared.desk.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let queue = shared.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
         let summary = shared.summary.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Outcome { answer: shared.search.answer(desk.log.chains_count()), summary }
+        Outcome { answer: shared.search.answer(queue.log.chains_count()), summary }
     }
 
-    /// Waits for the workers, who end when no work is left.
+    /// Waits for the workers, who end when no interval is left.
     fn close(&mut self) -> Vec<thread::Result<()>> {
-        self.shared.desk().is_closing = true;
-        self.shared.bell.notify_all();
+        lock(&self.shared.queue).is_closing = true;
+        self.shared.changed.notify_all();
         self.workers.drain(..).map(JoinHandle::join).collect()
     }
 }
 
 impl<S: Search> Drop for OnlineDetector<S> {
     fn drop(&mut self) {
-        self.shared.desk().queue.clear();
-        self.interrupt();
+        lock(&self.shared.queue).intervals.clear();
+        self.shared.is_interrupted.store(true, Ordering::Relaxed);
         // Whoever wants to know how the workers ended has called `finish`.
         let _ = self.close();
     }
 }
 
 impl<S: Search> Shared<S> {
-    fn desk(&self) -> MutexGuard<'_, Desk<S::Label>> {
-        lock(&self.desk)
-    }
-
     /// What a worker does.
     fn work(&self) {
-        let mut desk = self.desk();
+        let mut queue = lock(&self.queue);
         loop {
-            if let Some(interval) = desk.queue.pop_front() {
-                drop(desk);
+            if let Some(interval) = queue.intervals.pop_front() {
+                drop(queue);
                 self.examine(&interval);
                 drop(interval);
-                desk = self.desk();
-            } else if desk.is_closing {
+                queue = lock(&self.queue);
+            } else if queue.is_closing {
                 return;
             } else {
-                desk = self.bell.wait(desk).unwrap_or_else(PoisonError::into_inner);
+                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
         }
     }
@@ -375,13 +313,89 @@ impl<S: Search> Shared<S> {
         summary.states += budget.spent;
         match end {
             End::Whole => summary.late += u64::from(!interval.is_whole()),
-            End::Passed => summary.passed += 1,
+            End::Skipped => summary.skipped += 1,
             End::Short => summary.short += 1,
         }
     }
 }
 
-/// Locks also what was left behind by a panic: it is changed in one go, or not at all.
+/// Locks a mutex even after a panic: what these protect is changed in one go, or not at all.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Inserts the events of `poset` into `detector`, in their recorded order, until all are inserted or
+/// the detector is interrupted.
+///
+/// # Errors
+/// If an event is refused, as by a detector that has seen others before.
+pub fn replay<S: Search>(
+    poset: &Poset,
+    label: impl Fn(ChainId, u32) -> S::Label,
+    detector: &OnlineDetector<S>,
+) -> Result<(), Refused> {
+    for chain in poset.chains().filter(|&chain| poset.length(chain) > 0) {
+        detector.declare(chain)?;
+    }
+    for (chain, index) in poset.events() {
+        if detector.shared.is_interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+        detector.insert(chain, poset.clock(chain, index), label(chain, index))?;
+        if index == poset.length(chain) {
+            detector.end(chain)?;
+        }
+    }
+    Ok(())
+}
+
+/// For each chain of `poset`, which was made of `trace` with this `place`, the events of the trace
+/// that each of its events stands for.
+#[must_use]
+pub fn members(
+    trace: &Trace,
+    poset: &TracePoset,
+    place: impl Fn(&Trace, EventId) -> Place,
+) -> IndexVec<ChainId, Vec<Vec<EventId>>> {
+    let mut chains = IndexVec::from_elem(None, trace.names().threads.len());
+    for (chain, &thread) in poset.threads().entries() {
+        chains[thread] = Some(chain);
+    }
+    let count = poset.poset().chains_count();
+    let mut members: IndexVec<ChainId, Vec<Vec<EventId>>> = IndexVec::from_elem(Vec::new(), count);
+    for (id, event) in trace.events() {
+        let Some(chain) = chains[event.thread] else { continue };
+        if place(trace, id) == Place::Outside {
+            continue;
+        }
+        let next = members[chain].len() as u32 + 1;
+        if next <= poset.poset().length(chain) && poset.first(chain, next) == Some(id) {
+            members[chain].push(Vec::new());
+        }
+        if let Some(last) = members[chain].last_mut() {
+            last.push(id);
+        }
+    }
+    members
+}
+
+/// The variables of `trace` with races by happens-before, found by a detector that the trace is
+/// replayed into.
+///
+/// # Errors
+/// If its poset is too large.
+pub fn races(
+    trace: &Trace,
+    form: Form,
+    options: Options,
+) -> Result<Outcome<BTreeSet<VarId>>, IllFormedPoset> {
+    let recorded = TracePoset::new(trace, Relation::HappensBefore, collections)?;
+    let members = members(trace, &recorded, collections);
+    let label = |chain: ChainId, index: u32| {
+        let events = members[chain].get(index as usize - 1).map_or(&[][..], |events| events);
+        collected(events.iter().map(|&event| trace.event(event).op))
+    };
+    let detector = OnlineDetector::new(Races::new(form), options);
+    replay(recorded.poset(), label, &detector).expect("a poset's clocks are those of an order");
+    Ok(detector.finish())
 }

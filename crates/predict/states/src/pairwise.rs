@@ -2,13 +2,12 @@
 //! of their threads and neither happens before the other.
 //!
 //! States need not be enumerated for it. Two concurrent events are the last of their threads in
-//! some state, the one that holds them and what comes before either; so there is such a state
-//! exactly if happens-before leaves two conflicting accesses unordered. For each variable the
-//! first such pair is found: of all that end first in observed order the one that begins first. No
-//! smaller state has one on the variable: its accesses would end before or begin before.
+//! some state, the one with them and all that happens before either; so there is such a state
+//! exactly if happens-before leaves two conflicting accesses unordered. For each variable the first
+//! such pair is found: of all that end first in observed order the one that begins first. No smaller
+//! state has one on the variable: its accesses would end before or begin before.
 //!
-//! Costs a search for each access and thread, by the number of the accesses of the variable; keeps
-//! a number an access.
+//! Costs a binary search for each access and thread; keeps one number per access.
 //!
 //! Follows Figure 3 and Algorithms 5 and 6 of Chang and Garg (2015). As printed they compare an
 //! event with itself too, and take for concurrent whatever is last in two threads, which an edge
@@ -36,10 +35,10 @@ pub fn first_races(trace: &Trace) -> Vec<RacyPair> {
     first_races_until(trace, &|| false).0
 }
 
-/// After how many events it is asked whether to stop.
+/// `stop` is asked once in so many events.
 const EVENTS_BETWEEN: u32 = 1 << 14;
 
-/// As [`first_races`], but ends when `stop` says so; and whether it went through the whole trace.
+/// As [`first_races`], but ends when `stop` says so; and whether it has seen the whole trace.
 pub fn first_races_until(trace: &Trace, stop: &dyn Fn() -> bool) -> (Vec<RacyPair>, bool) {
     let mut order = HappensBefore::new();
     let mut accesses: IndexVec<VarId, Accesses> = IndexVec::new();
@@ -76,7 +75,7 @@ pub fn first_races_until(trace: &Trace, stop: &dyn Fn() -> bool) -> (Vec<RacyPai
 /// The accesses of a variable so far.
 #[derive(Clone, Debug, Default)]
 struct Accesses {
-    /// Whether there was a race; then nothing is kept.
+    /// Whether there was a race; then no accesses are kept.
     is_racy: bool,
     threads: Vec<ThreadAccesses>,
 }

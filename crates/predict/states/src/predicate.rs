@@ -1,68 +1,60 @@
-//! Predicates over the global states of a trace: a small language, and what can be done with what is
-//! said in it.
+//! Predicates over the global states of a trace: a small language.
 //!
-//! A text such as `possibly(count(t: holds(t, m)) >= 2)` is read, its names are looked up in the
-//! trace, and everything it speaks of is tabulated by how far threads have come: where they are, what
-//! they hold, what their locals are. The value of a shared variable is that of the last write, in
-//! observed order, that a state holds.
+//! A text such as `possibly(count(t: holds(t, m)) >= 2)` is parsed, its names are looked up in the
+//! trace, and every atom is tabulated by how many events the threads have run: where they are, what
+//! they hold, what their locals are. The value of a shared variable is that of its last write, in
+//! observed order, in a state.
 //!
-//! **Unknown.** A trace does not tell everything. Logic goes by Kleene's three values, a truth that is
-//! not known counts for 0 or 1, and a state *meets* a predicate only if it is surely true there.
+//! **Unknown values.** Not every value is in a trace. Logic is Kleene's, with three values; a truth
+//! that is not known counts for 0 or 1; and a state *meets* a predicate only if it is certainly true
+//! there.
 //!
-//! **What is offered.** [`Predicate::parse`], with errors that point at the place;
-//! [`Predicate::is_met`] at a cut of the trace; [`Predicate::is_relevant`]: the events that can change
-//! the answer. A poset of those alone has all the answers, with far fewer states:
-//! [`Predicate::on`] puts the predicate on its chains, where [`Placed`] is asked state by state and
-//! [`Fold`] chain by chain. [`Class`] says what can be decided without going through states.
+//! **Use.** [`Predicate::parse`], with errors that point at the place; [`Predicate::is_met`] at a cut of
+//! the trace; [`Predicate::is_relevant`]: the events that can change the answer. A poset of those alone
+//! gives all the answers, with far fewer states: [`Predicate::on`] translates the predicate to its
+//! chains, where [`PosetPredicate`] is evaluated state by state and [`PredicateFold`] chain by chain.
+//! [`Class`] says what can be decided without enumerating states.
 //!
-//! **Limits.** [`TEXT_MAX`] bytes, nested [`DEPTH_MAX`] deep, [`PARTS_MAX`] parts with every thread gone
-//! through. Reading costs the events of the threads that are spoken of, for each thing said of them.
+//! **Limits.** [`TEXT_MAX`] bytes, nested [`DEPTH_MAX`] deep, [`PARTS_MAX`] parts once quantifiers are
+//! expanded. Parsing costs, for each atom, the events of its thread.
 //!
-//! Predicates of other making implement [`StatePredicate`], as closures do, or [`diagram::Fold`](crate::diagram::Fold) if they
-//! can be told chain by chain.
+//! Other predicates implement [`StatePredicate`], as closures do, or [`mdd::Fold`](crate::mdd::Fold) if
+//! they can be evaluated chain by chain.
 //!
 //! After Cooper and Marzullo, "Consistent detection of global predicates" (1991), for `possibly` and
 //! `definitely`; classes after Chase and Garg, "Detection of global predicates: techniques and their
 //! limitations" (1998).
 
-mod atoms;
 mod classify;
 mod error;
 mod expression;
-mod fold;
-mod lex;
-mod names;
-mod placed;
-mod range;
-mod reduce;
+mod goal;
+mod poset;
 mod resolve;
 pub mod running;
-mod steps;
 mod syntax;
 
 use reweave_base::IndexVec;
 use reweave_trace::{EventId, ThreadId, Trace};
 
-use atoms::Atoms;
+use resolve::Atoms;
 use syntax::Kind;
 
 pub use classify::{Class, Conjunction, Order, Sum};
 pub use error::{PredicateError, PredicateErrorKind, Type};
 pub use expression::{
-    Comparison, Expression, Leaf, LeafId, Local, Node, Operator, Shared, Term, Write, Writer,
+    Comparison, Expression, Leaf, LeafId, Local, Node, Operator, Shared, Steps, Term, Write, Writer,
 };
-pub use fold::{Accumulator, Fold};
-pub use placed::Placed;
+pub use poset::{Accumulator, PosetPredicate, PredicateFold};
 pub use reweave_analysis::Modality;
-pub use steps::Steps;
 
-/// So many bytes a predicate has at most.
+/// The most bytes of a predicate.
 pub const TEXT_MAX: usize = 1 << 14;
 
-/// So deep it is nested at most.
+/// The greatest depth of nesting.
 pub const DEPTH_MAX: usize = 64;
 
-/// So many parts it has at most once every thread is gone through.
+/// The most parts of a predicate once quantifiers are expanded over the threads.
 pub const PARTS_MAX: usize = 1 << 16;
 
 /// What can be asked of a state, given by how many events of each chain it holds.
@@ -91,7 +83,7 @@ pub struct Predicate {
     spelled: IndexVec<LeafId, (String, bool)>,
 }
 
-/// What a predicate speaks of and what it is worth.
+/// An atom of a predicate and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtomValue<'p> {
     /// How it is written.
@@ -124,7 +116,7 @@ impl Predicate {
         let spell = |leaf: LeafId| (atoms.spell(leaf), atoms.atoms[leaf].is_truth());
         let spelled = atoms.leaves.ids().map(spell).collect();
         let expression = Expression { root, leaves: atoms.leaves };
-        let goal = reduce::goal(&expression, modality != Modality::Always);
+        let goal = goal::goal(&expression, modality != Modality::Always);
         let mut relevant: Vec<EventId> = Vec::new();
         for (thread, count) in goal.leaves.iter().flat_map(Leaf::changes) {
             relevant.extend(trace.thread_events(thread).get(count as usize - 1));
@@ -178,26 +170,26 @@ impl Predicate {
         self.modality
     }
 
-    /// What was said, over the atoms of the trace. Unknown for `race`, which the clocks of two events
-    /// decide and not how far threads have come.
+    /// The expression over the atoms of the trace. Unknown for `race`, which the clocks of two events
+    /// decide and not the numbers of events.
     #[must_use]
     pub const fn expression(&self) -> &Expression {
         &self.expression
     }
 
-    /// What a state is searched for: what was said, or its opposite under `always`.
+    /// What a state is searched for: the expression, or its negation under `always`.
     #[must_use]
     pub const fn goal(&self) -> &Expression {
         &self.goal
     }
 
-    /// What the goal is. For a search among the states of a poset see [`Placed::class`].
+    /// The class of the goal. For a search among the states of a poset see [`PosetPredicate::class`].
     #[must_use]
     pub const fn class(&self) -> &Class<ThreadId> {
         &self.class
     }
 
-    /// Whether every state after one that meets the goal meets it too, as far as this can be told.
+    /// Whether every state after one that meets the goal is known to meet it too.
     #[must_use]
     pub const fn is_stable(&self) -> bool {
         self.is_stable
@@ -216,15 +208,15 @@ impl Predicate {
         &self.relevant
     }
 
-    /// Whether `event` can change whether a state meets the goal. Two states of the trace that differ
-    /// in other events alone are alike: that of the relevant ones stands for both.
+    /// Whether `event` can change whether a state meets the goal. Two states that differ in other events
+    /// alone are equivalent.
     #[must_use]
     pub fn is_relevant(&self, event: EventId) -> bool {
         self.relevant.binary_search(&event).is_ok()
     }
 
-    /// Whether what was said is true of `cut`, which says how many events each thread has run; none
-    /// if that is not known.
+    /// Whether the expression is true at `cut`, the number of events that each thread has run; none if
+    /// that is not known.
     #[must_use]
     pub fn truth(&self, cut: &IndexVec<ThreadId, u32>) -> Option<bool> {
         self.expression.value(|thread| held(cut, thread)).map(|truth| truth == 1)
@@ -236,7 +228,7 @@ impl Predicate {
         self.goal.value(|thread| held(cut, thread)) == Some(1)
     }
 
-    /// What it speaks of, in the order of the text, and what that is worth at `cut`.
+    /// Its atoms, in the order of the text, and their values at `cut`.
     pub fn values<'p>(
         &'p self,
         cut: &IndexVec<ThreadId, u32>,
@@ -249,16 +241,15 @@ impl Predicate {
         })
     }
 
-    /// What it speaks of of which the trace does not tell the value at every cut. If there is any, that no
-    /// state meets the predicate does not say that none would.
+    /// The atoms whose value the trace does not have at every cut. If there are any, that no state meets
+    /// the predicate does not mean that none would.
     pub fn unknowns(&self) -> impl Iterator<Item = &str> {
         let leaves = self.expression.leaves.iter().zip(self.spelled.iter());
         leaves.filter(|(leaf, _)| !leaf.is_known()).map(|(_, (text, _))| text.as_str())
     }
 
-    /// What it speaks of of which the trace tells the value at no cut at all, so that nothing is ever
-    /// decided by it.
-    pub fn untold(&self) -> impl Iterator<Item = &str> {
+    /// The atoms whose value the trace has at no cut at all, so that they never decide anything.
+    pub fn never_known(&self) -> impl Iterator<Item = &str> {
         let leaves = self.expression.leaves.iter().zip(self.spelled.iter());
         leaves.filter(|(leaf, _)| !leaf.is_ever_known()).map(|(_, (text, _))| text.as_str())
     }

@@ -1,18 +1,18 @@
-//! For each event, what each chain must and may have done by then.
+//! For each event the range of each other chain: how many events it must and may have run by then.
 //!
-//! If chain i has done g events, chain j has done at least `low` of its own, those that come before
+//! If chain i has run g events, chain j has run at least `low` of its own, those that happen before
 //! event g of i, and at most `high`, the last before an event that needs more than g of i. Two
-//! chains are consistent at (g, h) exactly if h is between the two; and a cut is a state exactly if
-//! its chains are pairwise consistent. Moreover any pairwise consistent numbers of *some* chains
-//! are what a state has of them (take all that comes before any of their events): there are no dead
-//! ends in choosing numbers chain by chain.
+//! chains are consistent at (g, h) exactly if h is between the two, and a cut is a state exactly if
+//! its chains are pairwise consistent. Moreover any pairwise consistent numbers of *some* chains are
+//! those of a state (take all that happens before any of their events): there are no dead ends in
+//! choosing numbers chain by chain.
 
 use reweave_base::Id;
 use reweave_order::poset::{ChainId, Poset};
 
-use crate::bounds::Bounds;
+use crate::enumerate::Bounds;
 
-/// A number of events, narrow or wide.
+/// A number of events, in 16 or 32 bits.
 pub(crate) trait Index: Copy + Ord + Eq + std::hash::Hash + Send + Sync + 'static {
     /// From a number that fits.
     fn new(index: u32) -> Self;
@@ -42,7 +42,7 @@ impl Index for u32 {
 }
 
 /// For each chain and number of its events two rows: the least and the greatest number of each
-/// chain. Chains are numbered as they are to be gone through.
+/// chain. Chains have places, in the order in which they get their numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Tables<I> {
     /// Which chain comes at each place.
@@ -60,7 +60,7 @@ impl<I: Index> Tables<I> {
     }
 
     /// The tables of the states within `bounds`, which are states; `order` lists at least the
-    /// chains that do something there. Numbers of events count from the least state.
+    /// chains that vary there. Numbers of events count from the least state.
     pub(crate) fn within(poset: &Poset, order: Vec<ChainId>, bounds: &Bounds) -> Self {
         let width = order.len();
         let length = |chain: &ChainId| bounds.greatest[chain.index()] - bounds.least[chain.index()];
@@ -90,7 +90,7 @@ impl<I: Index> Tables<I> {
         self.order.len()
     }
 
-    /// The least numbers of all chains if the one at `place` has done `index` events.
+    /// The least numbers of all chains if the one at `place` has run `index` events.
     #[inline]
     pub(crate) fn low(&self, place: usize, index: u32) -> &[I] {
         let start = index as usize * 2 * self.width();
@@ -105,8 +105,8 @@ impl<I: Index> Tables<I> {
     }
 }
 
-/// Fills in how far chain `other`, at place `at`, can be for each number of events of `chain`. What
-/// the events of `other` need of `chain` goes up, so one sweep over both does.
+/// Fills in how many events of `other`, at place `at`, each number of events of `chain` allows. What
+/// the events of `other` need of `chain` only grows, so one sweep over both is enough.
 fn fill_high<I: Index>(
     (poset, bounds): (&Poset, &Bounds),
     (chain, rows): (ChainId, &mut [I]),

@@ -3,10 +3,11 @@
 use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_order::poset::{ChainId, Poset};
-use reweave_states::conjunctive::{self, Truths};
-use reweave_states::definitely;
-use reweave_states::linear::{self, Forbidden};
-use reweave_states::{Bounds, Stopped};
+use reweave_states::Bounds;
+use reweave_states::detect::{
+    Forbidden, Truths, definitely, definitely_conjunctive, least_conjunctive, least_linear,
+};
+use reweave_states::enumerate::Stopped;
 use reweave_testkit::soak;
 
 use crate::posets;
@@ -61,14 +62,14 @@ proptest! {
     #[test]
     fn the_least_state_of_a_conjunction_is_found((poset, truths) in conjunctions()) {
         let expected = meet(&poset, |state| all_hold(&truths, state));
-        prop_assert_eq!(conjunctive::least(&poset, &truths), expected);
+        prop_assert_eq!(least_conjunctive(&poset, &truths), expected);
     }
 
     #[test]
     fn a_conjunction_is_unavoidable_if_every_path_meets_it((poset, truths) in conjunctions()) {
         let expected = unavoidable(&poset, |state| all_hold(&truths, state));
-        prop_assert_eq!(conjunctive::is_unavoidable(&poset, &truths), expected);
-        let general = definitely::is_unavoidable(&poset, usize::MAX, &|| false, |state| {
+        prop_assert_eq!(definitely_conjunctive(&poset, &truths), expected);
+        let general = definitely(&poset, usize::MAX, &|| false, |state| {
             all_hold(&truths, state)
         });
         prop_assert_eq!(general, Ok(expected));
@@ -82,7 +83,7 @@ proptest! {
             });
             mixed % 3 == 0
         };
-        let found = definitely::is_unavoidable(&poset, usize::MAX, &|| false, is_met);
+        let found = definitely(&poset, usize::MAX, &|| false, is_met);
         prop_assert_eq!(found, Ok(unavoidable(&poset, is_met)));
     }
 
@@ -103,17 +104,14 @@ proptest! {
             })
         };
         let expected = meet(&poset, |state| forbidden(state).is_none());
-        prop_assert_eq!(linear::least(&poset, forbidden), expected);
+        prop_assert_eq!(least_linear(&poset, forbidden), expected);
     }
 }
 
 #[test]
 fn where_there_is_no_room_that_is_said() {
     let poset = posets::grid(4, 6);
-    let end = definitely::is_unavoidable(&poset, 100, &|| false, |_| false);
+    let end = definitely(&poset, 100, &|| false, |_| false);
     assert_eq!(end, Err(Stopped::Memory));
-    assert_eq!(
-        definitely::is_unavoidable(&poset, 100_000, &|| true, |_| false),
-        Err(Stopped::Visitor)
-    );
+    assert_eq!(definitely(&poset, 100_000, &|| true, |_| false), Err(Stopped::Visitor));
 }

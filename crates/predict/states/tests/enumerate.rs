@@ -1,22 +1,20 @@
-//! Every way of going through states visits each once, whatever the bounds.
+//! Every enumeration algorithm visits each state once, whatever the bounds.
 
 use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 use reweave_order::poset::Poset;
-use reweave_states::breadth_first::BreadthFirst;
-use reweave_states::lexical::Lexical;
-use reweave_states::paramount::{Gather, ParaMount};
-use reweave_states::{Bounds, Enumerate, Stopped, intervals};
+use reweave_states::enumerate::{BreadthFirst, Enumerate, Gather, Lexical, ParaMount, Stopped};
+use reweave_states::{Bounds, intervals};
 use reweave_testkit::soak;
 
 use crate::posets;
 use crate::reference;
 
-/// The states that `way` visits, in its order.
-fn visited(way: &dyn Enumerate, poset: &Poset, bounds: &Bounds) -> Vec<Vec<u32>> {
+/// The states that `algorithm` visits, in its order.
+fn visited(algorithm: &impl Enumerate, poset: &Poset, bounds: &Bounds) -> Vec<Vec<u32>> {
     let mut states = Vec::new();
-    let end = way.visit(poset, bounds, &mut |state| {
+    let end = algorithm.visit(poset, bounds, |state| {
         states.push(state.to_vec());
         ControlFlow::Continue(())
     });
@@ -24,28 +22,15 @@ fn visited(way: &dyn Enumerate, poset: &Poset, bounds: &Bounds) -> Vec<Vec<u32>>
     states
 }
 
-fn ways() -> Vec<Box<dyn Enumerate>> {
-    vec![
-        Box::new(BreadthFirst::default()),
-        Box::new(Lexical),
-        Box::new(ParaMount { within: Lexical }),
-        Box::new(ParaMount { within: BreadthFirst::default() }),
-    ]
-}
-
 #[track_caller]
 fn check(poset: &Poset, bounds: &Bounds) {
     let expected = reference::states(poset, bounds);
     assert_eq!(visited(&Lexical, poset, bounds), expected, "lexical, in its order");
-    for way in ways() {
-        let mut states = visited(&*way, poset, bounds);
-        if way.name() == "bfs" {
-            let size = |state: &Vec<u32>| state.iter().sum::<u32>();
-            assert!(states.is_sorted_by_key(size), "bfs goes by size");
-        }
-        states.sort_unstable();
-        assert_eq!(states, expected, "{}", way.name());
-    }
+    let mut states = visited(&BreadthFirst::default(), poset, bounds);
+    let size = |state: &Vec<u32>| state.iter().sum::<u32>();
+    assert!(states.is_sorted_by_key(size), "breadth first is by size");
+    states.sort_unstable();
+    assert_eq!(states, expected, "breadth first");
 }
 
 /// Gathers the states themselves.
@@ -78,27 +63,38 @@ proptest! {
     fn intervals_and_the_empty_state_are_all_states_in_one_order_on_any_number_of_threads(
         poset in posets::posets(),
     ) {
-        let expected = visited(&ParaMount { within: Lexical }, &poset, &Bounds::all(&poset));
+        let mut expected = vec![vec![0; poset.chains_count()]];
+        for bounds in intervals(&poset) {
+            expected.extend(visited(&Lexical, &poset, &bounds));
+        }
         for threads in [1, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let gathered = pool.install(|| {
                 ParaMount { within: Lexical }.gather(&poset, &States::default())
             });
             prop_assert_eq!(gathered.unwrap().0, expected.clone());
+            let within = BreadthFirst::default();
+            let gathered = pool.install(|| ParaMount { within }.gather(&poset, &States::default()));
+            let mut states = gathered.unwrap().0;
+            states.sort_unstable();
+            prop_assert_eq!(states, reference::states(&poset, &Bounds::all(&poset)));
         }
     }
 
     #[test]
     fn a_visitor_can_end_it(poset in posets::posets(), count in 1..20_usize) {
         let all = reference::states(&poset, &Bounds::all(&poset)).len();
-        for way in ways() {
-            let mut left = count;
-            let end = way.visit(&poset, &Bounds::all(&poset), &mut |_| {
-                left -= 1;
-                if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
-            prop_assert_eq!(end, if all >= count { Err(Stopped::Visitor) } else { Ok(()) });
-        }
+        let expected = if all >= count { Err(Stopped::Visitor) } else { Ok(()) };
+        let stops = |left: &mut usize| {
+            *left -= 1;
+            if *left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let bounds = Bounds::all(&poset);
+        let mut left = count;
+        prop_assert_eq!(Lexical.visit(&poset, &bounds, |_| stops(&mut left)), expected);
+        let mut left = count;
+        let end = BreadthFirst::default().visit(&poset, &bounds, |_| stops(&mut left));
+        prop_assert_eq!(end, expected);
     }
 }
 
@@ -106,7 +102,7 @@ proptest! {
 fn breadth_first_ends_when_there_is_no_room() {
     let poset = posets::grid(4, 9);
     let narrow = BreadthFirst { entries_max: 400 };
-    let end = narrow.visit(&poset, &Bounds::all(&poset), &mut |_| ControlFlow::Continue(()));
+    let end = narrow.visit(&poset, &Bounds::all(&poset), |_| ControlFlow::Continue(()));
     assert_eq!(end, Err(Stopped::Memory));
     check(&poset, &Bounds::all(&poset));
 }

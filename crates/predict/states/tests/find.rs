@@ -1,4 +1,4 @@
-//! What `find` says is what is said by looking at every state of the whole trace, and at every
+//! The answers of `find` are those of looking at every state of the whole trace, and at every
 //! path; and what it finds is a run that the checker accepts.
 
 use proptest::prelude::*;
@@ -6,22 +6,23 @@ use reweave_analysis::{Analysis, Detail, Evidence, Gathered, Guarantee, Settings
 use reweave_base::{Id, IndexVec, Rng};
 use reweave_oracle::predicate;
 use reweave_order::poset::{Poset, Relation, TracePoset, raw};
+use reweave_states::Bounds;
 use reweave_states::analyses::{Find, Race};
+use reweave_states::detect::definitely;
+use reweave_states::enumerate::lexical;
 use reweave_states::find::{Answer, find, find_online};
-use reweave_states::lexical;
 use reweave_states::predicate::{Class, Leaf, Modality, Predicate};
-use reweave_states::{Bounds, definitely};
 use reweave_testkit::generate::random;
 use reweave_testkit::{Scope, Shape, soak, std, traces};
 use reweave_trace::{EventId, ThreadId, Trace, VarId};
 
-/// More states than these are not gone through one by one.
+/// More states than these are not enumerated.
 const STATES_MAX: usize = 3_000;
 
 /// The states of all events of `trace`, if they are few.
 fn states(poset: &Poset) -> Option<Vec<Vec<u32>>> {
     let mut states = Vec::new();
-    let whole = lexical::each(poset, &Bounds::all(poset), |state| {
+    let whole = lexical(poset, &Bounds::all(poset), |state| {
         states.push(state.to_vec());
         match states.len() < STATES_MAX {
             true => std::ops::ControlFlow::Continue(()),
@@ -126,8 +127,7 @@ fn check(trace: &Trace, text: &str, relation: Relation) {
                 let var = op.var().filter(|var| op.is_write() && vars.contains(var));
                 var.map(Id::index)
             });
-            definitely::is_unavoidable(&poset, usize::MAX, &|| false, is_met)
-                .expect("there is room")
+            definitely(&poset, usize::MAX, &|| false, is_met).expect("there is room")
         }
         _ => least.is_some(),
     };

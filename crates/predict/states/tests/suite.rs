@@ -1,13 +1,13 @@
 //! All tests of this package from outside, as one program: fewer programs link faster.
 
 mod detect;
-mod diagram;
 mod enumerate;
+mod fast;
 mod find;
+mod mdd;
 mod online;
 mod pairwise;
 mod posets;
 mod predicate;
 mod reference;
 mod vectors;
-mod walk;

@@ -5,12 +5,11 @@
 use std::ops::ControlFlow;
 
 use reweave_order::poset::{Poset, PosetBuilder};
-use reweave_states::breadth_first::BreadthFirst;
+use reweave_states::Bounds;
 use reweave_states::count::{Algorithm, Counted, CutShort, Effort, count, count_intervals};
-use reweave_states::lexical::Lexical;
-use reweave_states::paramount::ParaMount;
-use reweave_states::walk::Walk;
-use reweave_states::{Bounds, Enumerate};
+use reweave_states::enumerate::{BreadthFirst, Enumerate, Gather, Lexical, ParaMount};
+use reweave_states::fast::{EachState, Limits, Plan};
+use reweave_states::mdd::Count;
 use reweave_testkit::corpus;
 use reweave_workload::posets::{Clocks, Spec, random};
 
@@ -30,14 +29,37 @@ fn effort(threads: usize) -> Effort<'static> {
     Effort { threads, budget: None, stop: &|| false }
 }
 
-fn visited(way: &dyn Enumerate, poset: &Poset) -> Vec<Vec<u32>> {
-    let mut states = Vec::new();
-    let keep = &mut |state: &[u32]| {
-        states.push(state.to_vec());
+/// The states themselves.
+#[derive(Clone, Default)]
+struct States(Vec<Vec<u32>>);
+
+impl Gather for States {
+    fn visit(&mut self, state: &[u32]) -> ControlFlow<()> {
+        self.0.push(state.to_vec());
         ControlFlow::Continue(())
-    };
-    way.visit(poset, &Bounds::all(poset), keep).unwrap();
-    states
+    }
+
+    fn join(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+}
+
+fn visited(algorithm: &impl Enumerate, poset: &Poset) -> Vec<Vec<u32>> {
+    let mut states = States::default();
+    algorithm.visit(poset, &Bounds::all(poset), |state| states.visit(state)).unwrap();
+    states.0
+}
+
+fn visited_fast(poset: &Poset) -> Vec<Vec<u32>> {
+    let mut states = States::default();
+    let plan = Plan::new(poset, &Bounds::all(poset));
+    let mut each = EachState::new(&plan, |state: &[u32]| states.visit(state));
+    plan.visit(&mut each, (), &Limits::default()).unwrap();
+    states.0
+}
+
+fn gathered(within: impl Enumerate, poset: &Poset) -> Vec<Vec<u32>> {
+    ParaMount { within }.gather(poset, &States::default()).map_err(|_| "ended").unwrap().0
 }
 
 #[test]
@@ -48,7 +70,7 @@ fn every_algorithm_counts_the_states_of_the_small_posets() {
             for threads in [1, 3] {
                 let counted = count(&poset, algorithm, &effort(threads));
                 let name = format!("{} by {}", case.name, algorithm.as_str());
-                assert_eq!(counted.states.to_u128(), Some(case.states.into()), "{name}");
+                assert_eq!(counted.states, Count::from(case.states), "{name}");
                 assert_eq!((counted.cut_short, counted.algorithm), (None, algorithm), "{name}");
             }
         }
@@ -62,30 +84,27 @@ fn every_algorithm_counts_the_states_of_each_event_of_the_small_posets() {
         for algorithm in Algorithm::ALL {
             let Counted { states, intervals, .. } = count_intervals(&poset, algorithm, &effort(2));
             let intervals: Vec<u64> =
-                intervals.unwrap().iter().map(|it| it.to_u128().unwrap() as u64).collect();
+                intervals.unwrap().into_iter().map(|it| it.try_into().unwrap()).collect();
             assert_eq!(intervals, case.intervals, "{} by {}", case.name, algorithm.as_str());
-            assert_eq!(states.to_u128(), Some(case.states.into()));
+            assert_eq!(states, Count::from(case.states));
         }
     }
 }
 
 #[test]
 fn every_algorithm_visits_the_listed_states_and_the_lexical_one_in_their_order() {
-    let ways: [&dyn Enumerate; 5] = [
-        &Lexical,
-        &Walk,
-        &BreadthFirst::default(),
-        &ParaMount { within: Lexical },
-        &ParaMount { within: BreadthFirst::default() },
-    ];
     for case in corpus::posets() {
         let Some(listed) = case.lexical else { continue };
         let poset = built(case.chains_count, &case.events);
         assert_eq!(visited(&Lexical, &poset), listed, "{}", case.name);
-        for way in ways {
-            let mut states = visited(way, &poset);
+        for (name, mut states) in [
+            ("fast", visited_fast(&poset)),
+            ("breadth first", visited(&BreadthFirst::default(), &poset)),
+            ("ParaMount, lexical", gathered(Lexical, &poset)),
+            ("ParaMount, breadth first", gathered(BreadthFirst::default(), &poset)),
+        ] {
             states.sort_unstable();
-            assert_eq!(states, listed, "{} by {}", case.name, way.name());
+            assert_eq!(states, listed, "{} by {name}", case.name);
         }
     }
 }
@@ -110,7 +129,7 @@ fn the_diagram_counts_the_states_of_the_posets_of_the_benchmarks() {
     for (text, states) in corpus::poset_specs() {
         let poset = of_clocks(&text.parse::<Spec>().unwrap().make());
         let counted = count(&poset, Algorithm::Diagram, &effort(1));
-        assert_eq!(counted.states.to_u128(), Some(states.into()), "{text}");
+        assert_eq!(counted.states, Count::from(states), "{text}");
         assert_eq!(counted.overflow, None, "{text}");
     }
 }
@@ -118,7 +137,7 @@ fn the_diagram_counts_the_states_of_the_posets_of_the_benchmarks() {
 #[test]
 fn a_budget_leaves_a_lower_bound_that_is_the_same_for_any_number_of_threads() {
     let poset = of_clocks(&random(7, 70, 0.4, 3));
-    let all = count(&poset, Algorithm::Diagram, &effort(1)).states.to_u128().unwrap();
+    let all = u128::try_from(count(&poset, Algorithm::Diagram, &effort(1)).states).unwrap();
     assert!(all > 20_000, "{all}");
     for algorithm in &Algorithm::ALL[1..] {
         for budget in [1, 2, 4096, 5000, all as u64 - 1, all as u64, all as u64 + 1] {
@@ -127,7 +146,7 @@ fn a_budget_leaves_a_lower_bound_that_is_the_same_for_any_number_of_threads() {
                 let counted = count(&poset, *algorithm, &effort);
                 let name = format!("{} {budget} {threads}", algorithm.as_str());
                 let expected = all.min(budget.into());
-                assert_eq!(counted.states.to_u128(), Some(expected), "{name}");
+                assert_eq!(counted.states, Count::from(expected), "{name}");
                 let cut_short = (expected < all).then_some(CutShort::Budget);
                 assert_eq!(counted.cut_short, cut_short, "{name}");
                 let each = count_intervals(&poset, *algorithm, &effort);
@@ -146,7 +165,7 @@ fn a_diagram_out_of_budget_says_so_and_counts_no_more_than_there_are() {
     for budget in [0, 1, 100, 10_000, 1 << 40] {
         let effort = Effort { budget: Some(budget), ..effort(1) };
         let counted = count(&poset, Algorithm::Diagram, &effort);
-        assert!(counted.states <= all && !counted.states.is_zero(), "{budget}");
+        assert!(counted.states <= all && counted.states > Count::ZERO, "{budget}");
         assert!(counted.cut_short.is_some() || counted.states == all, "{budget}");
         is_cut_short |= counted.cut_short == Some(CutShort::Budget);
     }
@@ -160,7 +179,7 @@ fn every_algorithm_stops_when_told_to() {
         let effort = Effort { threads: 2, budget: None, stop: &|| true };
         let counted = count(&poset, algorithm, &effort);
         assert_eq!(counted.cut_short, Some(CutShort::Stopped), "{}", algorithm.as_str());
-        assert!(!counted.states.is_zero(), "{}", algorithm.as_str());
+        assert!(counted.states > Count::ZERO, "{}", algorithm.as_str());
         let each = count_intervals(&poset, algorithm, &effort);
         assert_eq!(each.cut_short, Some(CutShort::Stopped), "{} by event", algorithm.as_str());
     }
@@ -173,7 +192,7 @@ fn without_chains_or_events_there_is_one_state() {
         for algorithm in Algorithm::ALL {
             let counted = count_intervals(&poset, algorithm, &effort(1));
             let name = algorithm.as_str();
-            assert_eq!(counted.states.to_u128(), Some(1), "{name} {chains_count}");
+            assert_eq!(counted.states, Count::from(1_u8), "{name} {chains_count}");
             assert_eq!(counted.intervals, Some(Vec::new()), "{name} {chains_count}");
         }
     }

@@ -1,4 +1,4 @@
-//! Progress on a terminal, and whether to go on.
+//! Progress on a terminal, and whether to continue.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use reweave_catalog::Watch;
 
 use crate::interrupt;
 
-/// Work that takes less has no bar.
+/// Work that takes less time has no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A bar on standard error if that is a terminal that can draw one and the work takes long;
@@ -46,7 +46,7 @@ impl Bar {
         }
     }
 
-    /// Says how far the work is; answers whether it should go on.
+    /// Shows how far the work is; returns whether it should continue.
     pub(crate) fn go_on(&self, done: u64) -> bool {
         self.show_if_due();
         self.bar.set_position(done);

@@ -1,29 +1,28 @@
 //! Watching a program while it is recorded: is there a state that meets a predicate?
 //!
 //! Every event goes, as it is drained, to a worker that follows what the predicates speak of
-//! ([`reweave_record::live`]) and feeds the changes to an online detector for each predicate, which
-//! looks at the states that each change brings. A state that meets a predicate is told as soon as it
-//! is found; then the predicate is done.
+//! ([`reweave_record::live`]) and inserts the changes into an online detector for each predicate,
+//! which searches the states that each change adds. A state that meets a predicate is reported as
+//! soon as it is found; then the predicate is done.
 //!
-//! Promised: a predicate is found met exactly if `states find` finds it met in the trace of the same
-//! run, unless the verdict says that the search was cut short. States are those of the kept order:
-//! some run reaches each.
+//! Promised: a predicate is met exactly if `states find` finds it met in the trace of the same run,
+//! unless the verdict says that the search was cut short. States are those of the
+//! trace-order-preserving relation: some run reaches each.
 //!
 //! Memory is bounded, however long the program runs: so many events wait for the worker, and so many
-//! steps are held for states to come. So is time: a number of states to begin with, and some for each
-//! step (`thrift`). When the worker does not keep up, the collector waits for it, its ring fills, and
-//! the program waits in turn: it is slowed to the speed of the search, and nothing is lost.
+//! steps are kept for states to come. So is time: see [`Budgeted`]. When the worker does not keep up,
+//! the collector waits for it, its ring fills, and the program waits in turn: it is slowed to the speed
+//! of the search, and nothing is lost.
 
 #[cfg(test)]
 mod tests;
-mod thrift;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::mem;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -34,11 +33,10 @@ use reweave_order::poset::ChainId;
 use reweave_record::collect::{announced_process, map_file};
 use reweave_record::live::{Follower, Step, Subject};
 use reweave_record::wire::{Event, Kind};
-use reweave_states::online::least::{Least, Opaque, opaque};
-use reweave_states::online::{OnlineDetector, Options, State};
+use reweave_states::online::{
+    Budget, End, Interval, Least, OnlineDetector, Options, Search, State,
+};
 use reweave_states::predicate::running::{self, Running};
-
-use thrift::Thrifty;
 
 /// Events that are handed to the worker at a time.
 const BATCH_EVENTS: usize = 4096;
@@ -46,18 +44,24 @@ const BATCH_EVENTS: usize = 4096;
 /// How many batches may wait for the worker.
 const BATCHES_MAX: usize = 16;
 
-/// How much the search of one predicate may use. The worker searches itself, at once.
-const OPTIONS: Options =
-    Options { workers: 0, queue_max: 0, states_max: thrift::CREDIT_MAX, rows_max: 1 << 16 };
+/// How many states a search may visit to begin with, and how many it can save up.
+const CREDIT_MAX: u64 = 1 << 24;
 
-/// What came of watching for one predicate.
+/// How many states each step adds to the credit.
+const CREDIT_PER_STEP: u64 = 256;
+
+/// How much the search for one predicate may use. The worker searches itself, at once.
+const OPTIONS: Options =
+    Options { workers: 0, queue_max: 0, states_max: CREDIT_MAX, events_max: 1 << 16 };
+
+/// The result of watching for one predicate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// The predicate.
     pub text: String,
-    /// What the first state that was found is like, if there was one.
+    /// A description of the first state found, if there was one.
     pub found: Option<String>,
-    /// Whether some states were not looked at, though nothing was found.
+    /// Whether some states were not searched, though nothing was found.
     pub is_cut_short: bool,
     /// Names that no process had.
     pub missing: Vec<String>,
@@ -82,22 +86,22 @@ pub struct Watching {
 
 impl Watching {
     /// Watches for what `questions` ask in the processes that announce themselves in `directory`.
-    /// `tell` is called, on another thread, with what is found; source files below `base` are named
+    /// `report` is called, on another thread, with what is found; source files below `base` are named
     /// relative to it.
     ///
     /// # Errors
-    /// If there is no room for a thread.
+    /// If no thread can be started.
     pub fn start(
         questions: Vec<Running>,
         directory: &Path,
         base: &Path,
-        tell: impl Fn(&str) + Send + 'static,
+        report: impl Fn(&str) + Send + 'static,
     ) -> io::Result<Self> {
         let (sender, receiver) = sync_channel(BATCHES_MAX);
         let is_over = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&is_over);
         let base = base.to_owned();
-        let work = move || Worker::new(questions, &base, Box::new(tell), flag).run(&receiver);
+        let work = move || Worker::new(questions, &base, Box::new(report), flag).run(&receiver);
         let worker = thread::Builder::new().name("watch".into()).spawn(work)?;
         Ok(Self {
             sender,
@@ -144,11 +148,11 @@ impl Watching {
     }
 
     fn send(&self, item: Item) {
-        // A worker that is gone has panicked, which `finish` will tell.
+        // A worker that is gone has panicked; `finish` passes the panic on.
         let _ = self.sender.send(item);
     }
 
-    /// What came of each question, in order, once the program has ended.
+    /// The verdicts, in the order of the questions, once the program has ended.
     ///
     /// # Panics
     /// If the worker did.
@@ -176,12 +180,48 @@ type Label = Box<[Mark]>;
 /// What each subject was last changed to in a state that was found.
 type Seen = Arc<Mutex<Option<Vec<Mark>>>>;
 
-type Detector = OnlineDetector<Thrifty<Least<Opaque<Label, IsMet>>>>;
 type IsMet = Box<dyn Fn(&State<'_, Label>) -> bool + Send + Sync>;
 
+/// A search that does not take more time than it may.
+///
+/// Threads that do not synchronize have more states with every step, and a program that is watched
+/// waits for its watcher. So the search has a credit of states, earns a few with each step, and skips
+/// a step whose states may cost more than it has.
+struct Budgeted<S> {
+    inner: S,
+    credit: AtomicU64,
+    has_skipped: AtomicBool,
+}
+
+impl<S: Search> Search for Budgeted<S> {
+    type Label = S::Label;
+    type Answer = S::Answer;
+
+    fn search(&self, interval: &Interval<S::Label>, budget: &mut Budget<'_>) -> End {
+        // An upper bound: states are at most the product of the ranges.
+        let bounds = interval.least().iter().zip(interval.greatest());
+        let states = bounds
+            .map(|(&least, &greatest)| u64::from(greatest.saturating_sub(least)) + 1)
+            .fold(1, u64::saturating_mul);
+        let credit = self.credit.load(Ordering::Relaxed).saturating_add(CREDIT_PER_STEP);
+        let credit = credit.min(CREDIT_MAX);
+        let left = credit.checked_sub(states);
+        self.credit.store(left.unwrap_or(credit), Ordering::Relaxed);
+        if left.is_none() {
+            self.has_skipped.store(true, Ordering::Relaxed);
+            return End::Short;
+        }
+        self.inner.search(interval, budget)
+    }
+
+    fn answer(self, chains_count: usize) -> S::Answer {
+        self.inner.answer(chains_count)
+    }
+}
+
 /// The search of one process for one predicate.
-struct Hunt {
-    detector: Detector,
+struct Detector {
+    online: OnlineDetector<Budgeted<Least<Label, IsMet>>>,
     seen: Seen,
     /// The label of each thread's last step.
     labels: Vec<Vec<Mark>>,
@@ -189,7 +229,7 @@ struct Hunt {
     is_refused: bool,
 }
 
-impl Hunt {
+impl Detector {
     /// Starts with a state in which nothing has changed yet.
     fn new(question: &Arc<Running>, initial: Vec<Option<i64>>) -> Self {
         let seen = Seen::default();
@@ -198,7 +238,7 @@ impl Hunt {
         let count = initial.len();
         let is_met: IsMet = Box::new(move |state| {
             let last = |place: usize| {
-                let marks = state.frontier().map(|(_, label)| label[place]);
+                let marks = state.frontier().map(|(.., label)| label[place]);
                 let last = marks.max_by_key(|mark| mark.order).filter(|mark| mark.order > 0);
                 last.unwrap_or(Mark { value: initial[place], ..Mark::default() })
             };
@@ -209,10 +249,16 @@ impl Hunt {
             }
             is_met
         });
-        let detector = OnlineDetector::new(Thrifty::new(Least::new(opaque(is_met))), OPTIONS);
-        // A thread that has done nothing yet may begin at any state: none may be given up early.
-        let is_refused = detector.declare(ChainId::from_index(0)).is_err();
-        Self { detector, seen, labels: Vec::new(), order: 0, is_refused }
+        let search = Budgeted {
+            inner: Least::new(is_met),
+            credit: AtomicU64::new(CREDIT_MAX),
+            has_skipped: AtomicBool::new(false),
+        };
+        let online = OnlineDetector::new(search, OPTIONS);
+        // Chain 0 never runs. It keeps the detector from dropping events early: a thread that has
+        // done nothing yet may start at any state.
+        let is_refused = online.declare(ChainId::from_index(0)).is_err();
+        Self { online, seen, labels: Vec::new(), order: 0, is_refused }
     }
 
     /// Takes the next step of a process.
@@ -227,14 +273,14 @@ impl Hunt {
         label[step.subject] = Mark { order: self.order, value, thread, code };
         let clock: Vec<u32> = std::iter::once(0).chain(step.clock.iter().copied()).collect();
         let chain = ChainId::from_index(step.chain + 1);
-        let inserted = self.detector.insert(chain, &clock, label.as_slice().into());
+        let inserted = self.online.insert(chain, &clock, label.as_slice().into());
         self.is_refused |= inserted.is_err();
     }
 
-    /// Whether some states were not looked at.
+    /// Whether some states were not searched.
     fn lacks_states(self) -> bool {
-        let is_passed_by = self.detector.search().is_passed_by();
-        self.is_refused || is_passed_by || !self.detector.finish().answer.is_certain
+        let has_skipped = self.online.search().has_skipped.load(Ordering::Relaxed);
+        self.is_refused || has_skipped || !self.online.finish().answer.is_certain
     }
 
     /// The first state that was found.
@@ -247,14 +293,14 @@ impl Hunt {
 struct Process {
     pid: u64,
     follower: Follower,
-    hunts: Vec<Option<Hunt>>,
+    detectors: Vec<Option<Detector>>,
 }
 
 /// What the worker knows.
 struct Worker {
     questions: Vec<Arc<Running>>,
     base: PathBuf,
-    tell: Box<dyn Fn(&str) + Send>,
+    report: Box<dyn Fn(&str) + Send>,
     is_over: Arc<AtomicBool>,
     processes: Vec<Option<Process>>,
     current: usize,
@@ -265,7 +311,7 @@ impl Worker {
     fn new(
         questions: Vec<Running>,
         base: &Path,
-        tell: Box<dyn Fn(&str) + Send>,
+        report: Box<dyn Fn(&str) + Send>,
         is_over: Arc<AtomicBool>,
     ) -> Self {
         let verdict =
@@ -274,7 +320,7 @@ impl Worker {
             verdicts: questions.iter().map(verdict).collect(),
             questions: questions.into_iter().map(Arc::new).collect(),
             base: base.to_owned(),
-            tell,
+            report,
             is_over,
             processes: Vec::new(),
             current: 0,
@@ -284,11 +330,11 @@ impl Worker {
     fn run(mut self, receiver: &Receiver<Item>) -> Vec<Verdict> {
         while let Ok(item) = receiver.recv() {
             if self.is_over.load(Ordering::Relaxed) {
-                // The rest is only taken off the queue.
+                // The rest is only drained.
                 continue;
             }
             match item {
-                Item::Process { place, pid } => self.turn_to(place, pid),
+                Item::Process { place, pid } => self.switch_to(place, pid),
                 Item::Map { number, text } => {
                     if let Some(process) = self.process() {
                         process.follower.add_map(number, &text);
@@ -298,7 +344,7 @@ impl Worker {
                     for (thread, event) in events {
                         let Some(process) = self.process() else { break };
                         process.follower.take(thread, event);
-                        self.hunt();
+                        self.search();
                     }
                 }
             }
@@ -310,7 +356,7 @@ impl Worker {
         self.processes.get_mut(self.current)?.as_mut()
     }
 
-    fn turn_to(&mut self, place: usize, pid: u64) {
+    fn switch_to(&mut self, place: usize, pid: u64) {
         self.current = place;
         if self.processes.len() <= place {
             self.processes.resize_with(place + 1, || None);
@@ -326,37 +372,39 @@ impl Worker {
                     follower.close(question);
                 }
             }
-            Process { pid, follower, hunts: questions.iter().map(|_| None).collect() }
+            Process { pid, follower, detectors: questions.iter().map(|_| None).collect() }
         });
     }
 
-    /// Searches what came of the events of the current process so far.
-    fn hunt(&mut self) {
+    /// Searches the steps of the current process so far.
+    fn search(&mut self) {
         while let Some(process) = self.processes.get_mut(self.current).and_then(Option::as_mut) {
             let Some(step) = process.follower.next_step() else { return };
             let question = step.question;
             let subjects_count = self.questions[question].subjects().len();
-            let hunt = process.hunt(question, &self.questions[question]);
-            hunt.step(&step, subjects_count);
-            self.report(question);
+            let detector = process.detector(question, &self.questions[question]);
+            detector.step(&step, subjects_count);
+            self.report_found(question);
         }
     }
 
-    /// Tells what was found for `question` in the current process, if anything was.
-    fn report(&mut self, question: usize) {
+    /// Reports what was found for `question` in the current process, if anything was.
+    fn report_found(&mut self, question: usize) {
         let Some(process) = self.processes.get_mut(self.current).and_then(Option::as_mut) else {
             return;
         };
-        let Some(found) = process.hunts[question].as_ref().and_then(Hunt::found) else { return };
-        let mut text = told(&self.questions[question], &found, &mut process.follower);
+        let Some(found) = process.detectors[question].as_ref().and_then(Detector::found) else {
+            return;
+        };
+        let mut text = description(&self.questions[question], &found, &mut process.follower);
         if self.current > 0 {
             _ = write!(text, " (process {})", process.pid);
         }
-        (self.tell)(&text);
+        (self.report)(&text);
         self.verdicts[question].found = Some(text);
         for process in self.processes.iter_mut().flatten() {
             process.follower.close(question);
-            process.hunts[question] = None;
+            process.detectors[question] = None;
         }
         if self.verdicts.iter().all(|verdict| verdict.found.is_some()) {
             self.is_over.store(true, Ordering::Relaxed);
@@ -369,14 +417,14 @@ impl Worker {
             self.current = place;
             if let Some(process) = self.process() {
                 process.follower.finish();
-                self.hunt();
+                self.search();
             }
             self.conclude();
         }
         self.verdicts
     }
 
-    /// Takes into the verdicts what became of the current process, which has ended.
+    /// Adds to the verdicts the result of the current process, which has ended.
     fn conclude(&mut self) {
         for question in 0..self.questions.len() {
             let asked = Arc::clone(&self.questions[question]);
@@ -385,12 +433,12 @@ impl Worker {
             }
             let Some(process) = self.process() else { return };
             // Where nothing changed there is still the state at the start.
-            process.hunt(question, &asked);
-            self.report(question);
+            process.detector(question, &asked);
+            self.report_found(question);
             let Some(process) = self.process() else { return };
-            let Some(hunt) = process.hunts[question].take() else { continue };
+            let Some(detector) = process.detectors[question].take() else { continue };
             let missing = process.follower.missing(question);
-            let is_lost = process.follower.is_cut_short(question) || hunt.lacks_states();
+            let is_lost = process.follower.is_cut_short(question) || detector.lacks_states();
             let verdict = &mut self.verdicts[question];
             verdict.is_cut_short |= is_lost;
             // A name that one process has is there, though others lack it.
@@ -404,11 +452,11 @@ impl Worker {
 
 impl Process {
     /// The search for `question`, which is `asked`.
-    fn hunt(&mut self, question: usize, asked: &Arc<Running>) -> &mut Hunt {
+    fn detector(&mut self, question: usize, asked: &Arc<Running>) -> &mut Detector {
         let follower = &self.follower;
-        self.hunts[question].get_or_insert_with(|| {
+        self.detectors[question].get_or_insert_with(|| {
             let initial = (0..asked.subjects().len()).map(|at| follower.initial(question, at));
-            Hunt::new(asked, initial.collect())
+            Detector::new(asked, initial.collect())
         })
     }
 }
@@ -429,8 +477,8 @@ fn subjects(question: &Running) -> Vec<Subject> {
     question.subjects().map(subject).collect()
 }
 
-/// What a state is like, in words; a fragment.
-fn told(question: &Running, seen: &[Mark], follower: &mut Follower) -> String {
+/// Describes a state; a fragment of a sentence.
+fn description(question: &Running, seen: &[Mark], follower: &mut Follower) -> String {
     let verb = match question.modality() {
         Modality::Possibly | Modality::Definitely => "meets",
         Modality::Always | Modality::Never => "breaks",

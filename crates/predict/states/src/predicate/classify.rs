@@ -1,4 +1,4 @@
-//! Classes of goals: what can be decided without going through states.
+//! Classes of goals: what can be decided without enumerating states.
 //!
 //! | class | a goal that is | so that |
 //! | --- | --- | --- |
@@ -6,25 +6,25 @@
 //! | [`Class::Pairwise`] | `race` | pairs of events are compared |
 //! | [`Class::Conjunctive`] | one of some conjunctions of truths of one thread each | each has a least state, by Garg and Waldecker |
 //! | [`Class::Linear`] | the same with comparisons between two threads, either side of which only grows | each has a least state, by Chase and Garg |
-//! | [`Class::Sum`] | a sum, a term a thread, compared with a number | merged windows keep a number |
-//! | [`Class::Stable`] | met by every state after one that meets it | the last state tells |
-//! | [`Class::Fold`] | anything else | merged windows keep what is known so far: [`Fold`](super::Fold) |
+//! | [`Class::Sum`] | a sum, one term per thread, compared with a number | nodes of the decision diagram carry a number |
+//! | [`Class::Stable`] | met by every state after one that meets it | the last state decides |
+//! | [`Class::Fold`] | anything else | nodes carry what is known so far: [`PredicateFold`](super::PredicateFold) |
 //!
 //! Whatever its class, a goal can also be asked of each state. The class is found from the tables of
 //! *this* trace: `x == 3` is a truth of one thread if one thread writes x, and `x <= y` is linear if
 //! both only grow. A state meets what the class says exactly if it meets the goal.
 //!
-//! The first that fits, in the order above, is taken; [`is_stable`] is told of any class.
+//! The first that fits, in the order above, is taken; [`is_stable`] is asked of any class.
 
 use reweave_base::Id;
 use reweave_order::poset::{ChainId, Poset};
 
-use super::expression::{Comparison, Expression, Leaf, Local, Node, Operator, Term};
-use super::steps::{self, Steps};
-use crate::conjunctive::Truths;
-use crate::linear::Forbidden;
+use super::expression::{
+    Comparison, Expression, Leaf, Local, Node, Operator, Range, Steps, Term, combined_steps,
+};
+use crate::detect::{Forbidden, Truths};
 
-/// So many conjunctions are tried at most, one by one.
+/// The most conjunctions that are tried, one by one.
 const CONJUNCTIONS_MAX: usize = 64;
 
 /// What a goal is, with what its algorithm needs. Over threads and the events of a trace, or over
@@ -98,7 +98,7 @@ impl<C: Id> Conjunction<C> {
             match both.locals.binary_search_by_key(&local.owner, |own| own.owner) {
                 Ok(at) => {
                     let own = &both.locals[at].steps;
-                    let steps = steps::combined(&[own, &local.steps], |values| {
+                    let steps = combined_steps(&[own, &local.steps], |values| {
                         Some(i64::from(values.iter().all(|value| *value == Some(1))))
                     });
                     if steps.as_constant() == Some(Some(0)) {
@@ -273,12 +273,12 @@ impl<C: Id> Classifier<'_, C> {
                 continue;
             }
             // What the terms can be, in whatever order, however many of them are added.
-            let (least, greatest) = steps.range()?;
-            range.0 += i128::from(least.min(0));
-            range.1 += i128::from(greatest.max(0));
+            let Range { low, high } = steps.range()?;
+            range.0 += i128::from(low.min(0));
+            range.1 += i128::from(high.max(0));
             of_threads.push(Local { owner: group[0].0, steps });
         }
-        fits(range)?;
+        Range::fitting(range.0, range.1)?;
         let bound = i64::try_from(bound).ok()?;
         Some(Sum { terms: of_threads, comparison: *comparison, bound })
     }
@@ -303,7 +303,7 @@ struct Gathered<'e, C> {
 impl<C: Id> Gathered<'_, C> {
     /// Adds `node`, `factor` times. None if it is not of the form, or may be unknown for its size.
     fn add(&mut self, node: &Node, factor: i64) -> Option<()> {
-        fits(self.range(node)?)?;
+        node.bounds(&self.goal.leaves)?;
         match node {
             Node::Constant(value) => {
                 self.constant += i128::from((*value)?) * i128::from(factor);
@@ -333,54 +333,13 @@ impl<C: Id> Gathered<'_, C> {
         }
         Some(())
     }
-
-    /// The least and the greatest that `node` can be where it is known.
-    fn range(&self, node: &Node) -> Option<(i128, i128)> {
-        match node {
-            Node::Constant(value) => (*value).map(|value| (value.into(), value.into())),
-            Node::Leaf(id) => match &self.goal.leaves[*id] {
-                Leaf::Local(local) => {
-                    local.steps.range().map(|(least, most)| (least.into(), most.into()))
-                }
-                Leaf::Shared(_) => None,
-            },
-            Node::Sum(terms) => {
-                let mut range = (0, 0);
-                for Term { is_negative, node } in terms {
-                    let own = fits(self.range(node)?)?;
-                    let own = if *is_negative { (-own.1, -own.0) } else { own };
-                    range = (range.0 + own.0, range.1 + own.1);
-                }
-                Some(range)
-            }
-            Node::Arithmetic(Operator::Times, sides) => {
-                let [left, right] = sides.as_ref();
-                let (left, right) = (fits(self.range(left)?)?, fits(self.range(right)?)?);
-                let corners =
-                    [left.0 * right.0, left.0 * right.1, left.1 * right.0, left.1 * right.1];
-                Some((*corners.iter().min()?, *corners.iter().max()?))
-            }
-            Node::Between(ends) => {
-                let (low, high) = (self.range(&ends[0])?, self.range(&ends[1])?);
-                Some((low.0.min(high.0), low.1.max(high.1)))
-            }
-            Node::Arithmetic(..) | Node::Not(_) | Node::All(_) | Node::Any(_) => None,
-            Node::Compare(..) => None,
-        }
-    }
-}
-
-/// The range, if all of it fits in a number.
-fn fits(range: (i128, i128)) -> Option<(i128, i128)> {
-    let bounds = i128::from(i64::MIN)..=i128::from(i64::MAX);
-    (bounds.contains(&range.0) && bounds.contains(&range.1)).then_some(range)
 }
 
 /// Terms of one thread, each so many times, together; none if that does not always fit.
 fn weighted<C>(group: &[(C, i64, &Steps)]) -> Option<Steps> {
     let tables: Vec<&Steps> = group.iter().map(|&(_, _, steps)| steps).collect();
     let mut fits = true;
-    let steps = steps::combined(&tables, |values| {
+    let steps = combined_steps(&tables, |values| {
         let mut sum = Some(0_i64);
         for (value, &(_, factor, _)) in values.iter().zip(group) {
             let value = (*value)?;

@@ -28,11 +28,13 @@ pub enum Type {
 }
 
 /// What can be wrong with a predicate.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PredicateErrorKind {
     /// It is longer than [`TEXT_MAX`].
+    #[error("a predicate has at most {TEXT_MAX} bytes")]
     TooLong,
     /// A character that has no place in the language.
+    #[error("unexpected `{}`", printable(*found))]
     Character {
         /// Which.
         found: char,
@@ -40,18 +42,22 @@ pub enum PredicateErrorKind {
         advice: Option<&'static str>,
     },
     /// A name in quotes does not end.
+    #[error("the name has no closing {quote}")]
     Unclosed {
         /// The quote.
         quote: char,
     },
     /// A number that does not fit.
+    #[error("numbers go up to {}", i64::MAX)]
     Number,
     /// Digits with something else among them.
+    #[error("numbers are whole, and decimal digits alone")]
     Numeral {
         /// The number that may have been meant.
         meant: Option<i64>,
     },
     /// Something else was expected.
+    #[error("expected {expected}, found {found}")]
     Expected {
         /// What.
         expected: &'static str,
@@ -61,21 +67,31 @@ pub enum PredicateErrorKind {
         advice: Option<&'static str>,
     },
     /// It is nested more than [`DEPTH_MAX`] deep.
+    #[error("nested more than {DEPTH_MAX} deep")]
     TooDeep,
     /// Two comparisons in a row.
+    #[error("a comparison has two sides")]
     Chained,
     /// A number where a truth is expected, or the other way round.
+    #[error("expected {}", match expected {
+        Type::Truth => "something true or false, found a number",
+        Type::Number => "a number, found something true or false",
+    })]
     Type {
         /// What is expected.
         expected: Type,
     },
     /// A truth that is compared with a number.
+    #[error("this is true or false already, and no number")]
     Mixed,
     /// A modality that is not around the whole.
+    #[error("possibly, definitely, always and never stand around the whole predicate")]
     InnerModality,
     /// `race` among other things, or under a modality that it has no meaning under.
+    #[error("`race` stands alone, or alone within possibly(…) or never(…)")]
     InnerRace,
     /// A function that there is not.
+    #[error("there is no function `{name}`")]
     Function {
         /// Its name.
         name: String,
@@ -83,6 +99,7 @@ pub enum PredicateErrorKind {
         near: Vec<String>,
     },
     /// Other arguments than the function has.
+    #[error("expected `{usage}`")]
     Arguments {
         /// How it is written.
         usage: &'static str,
@@ -90,6 +107,7 @@ pub enum PredicateErrorKind {
         advice: Option<&'static str>,
     },
     /// A name that the trace does not have.
+    #[error("the trace has no {} `{name}`", word(*kind))]
     Unknown {
         /// What it would name.
         kind: NameKind,
@@ -101,6 +119,7 @@ pub enum PredicateErrorKind {
         also: Option<NameKind>,
     },
     /// A name that may be a variable or a thread's local.
+    #[error("`{name}` is the name of a variable and of a local")]
     Ambiguous {
         /// The name.
         name: String,
@@ -108,13 +127,16 @@ pub enum PredicateErrorKind {
         local: String,
     },
     /// A name for threads that stands for one already.
+    #[error("`{name}` stands for a thread already")]
     BoundTwice {
         /// The name.
         name: String,
     },
-    /// It has more than [`PARTS_MAX`] parts, each thread gone through.
+    /// It has more than [`PARTS_MAX`] parts once quantifiers are expanded.
+    #[error("expanded over all threads, the predicate has more than {PARTS_MAX} parts")]
     TooLarge,
     /// It asks what is not known before the run is over.
+    #[error("it is not known while the program runs {what}")]
     TooEarly {
         /// What it asks.
         what: &'static str,
@@ -138,53 +160,9 @@ const fn word(kind: NameKind) -> &'static str {
     }
 }
 
-impl Display for PredicateErrorKind {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong => write!(f, "a predicate has at most {TEXT_MAX} bytes"),
-            Self::Character { found, .. } if found.is_control() => {
-                write!(f, "unexpected `{}`", found.escape_debug())
-            }
-            Self::Character { found, .. } => write!(f, "unexpected `{found}`"),
-            Self::Unclosed { quote } => write!(f, "the name has no closing {quote}"),
-            Self::Number => write!(f, "numbers go up to {}", i64::MAX),
-            Self::Numeral { .. } => write!(f, "numbers are whole, and decimal digits alone"),
-            Self::Expected { expected, found, .. } => {
-                write!(f, "expected {expected}, found {found}")
-            }
-            Self::Mixed => write!(f, "this is true or false already, and no number"),
-            Self::TooDeep => write!(f, "nested more than {DEPTH_MAX} deep"),
-            Self::Chained => write!(f, "a comparison has two sides"),
-            Self::Type { expected: Type::Truth } => {
-                write!(f, "expected something true or false, found a number")
-            }
-            Self::Type { expected: Type::Number } => {
-                write!(f, "expected a number, found something true or false")
-            }
-            Self::InnerModality => {
-                write!(f, "possibly, definitely, always and never stand around the whole predicate")
-            }
-            Self::InnerRace => {
-                write!(f, "`race` stands alone, or alone within possibly(…) or never(…)")
-            }
-            Self::Function { name, .. } => write!(f, "there is no function `{name}`"),
-            Self::Arguments { usage, .. } => write!(f, "expected `{usage}`"),
-            Self::Unknown { kind, name, .. } => {
-                write!(f, "the trace has no {} `{name}`", word(*kind))
-            }
-            Self::Ambiguous { name, .. } => {
-                write!(f, "`{name}` is the name of a variable and of a local")
-            }
-            Self::BoundTwice { name } => write!(f, "`{name}` stands for a thread already"),
-            Self::TooLarge => write!(
-                f,
-                "with every thread gone through, the predicate has more than {PARTS_MAX} parts"
-            ),
-            Self::TooEarly { what } => {
-                write!(f, "it cannot be told while the program runs {what}")
-            }
-        }
-    }
+/// `character`, escaped if it would not be seen.
+fn printable(character: char) -> String {
+    if character.is_control() { character.escape_debug().to_string() } else { character.into() }
 }
 
 impl PredicateErrorKind {

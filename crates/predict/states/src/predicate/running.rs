@@ -1,25 +1,24 @@
 //! Predicates over a program that still runs, of which there is no trace yet.
 //!
-//! The same language, as far as a state can be asked before the run is over: values of variables,
-//! and whether a named thread holds a named lock. What else can be said needs the rest of the run:
-//! what a thread does next, which is its last event, which threads there are in all, which of its
-//! events are in the trace. `definitely` and `race` ask of whole runs. These are refused, with the
-//! place and the reason.
+//! The part of the language that can be evaluated before the run is over: values of variables, and
+//! whether a named thread holds a named lock. The rest needs the rest of the run: what a thread does
+//! next, which is its last event, which threads there are in all, which of its events are in the
+//! trace. `definitely` and `race` are about whole runs. These are refused, with the place and the
+//! reason.
 //!
-//! Names are not looked up: whoever follows the program finds what has them ([`Running::subjects`])
-//! and says what each is worth in a state ([`Running::is_met`]).
+//! Names are not looked up: the caller finds what has them ([`Running::subjects`]) and provides the
+//! value of each in a state ([`Running::is_met`]).
 
 use reweave_analysis::Modality;
 use reweave_base::{Id, IndexVec};
 use reweave_trace::TraceBuilder;
 
-use super::atoms::{Atom, Atoms};
 use super::error::{PredicateError, PredicateErrorKind};
 use super::expression::{LeafId, Node};
-use super::resolve;
+use super::resolve::{self, Atom, Atoms};
 use super::syntax::{self, Function, Kind, Syntax};
 
-/// Something that a predicate speaks of.
+/// An atom of the predicate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// The value of a variable.
@@ -49,7 +48,7 @@ impl Running {
     /// The predicate that `text` says.
     ///
     /// # Errors
-    /// If it is not one, or asks what cannot be told before the run is over.
+    /// If it is not one, or asks what is not known before the run is over.
     pub fn parse(text: &str) -> Result<Self, PredicateError> {
         let (modality, syntax) = syntax::parse(text)?;
         if modality == Modality::Definitely {
@@ -94,14 +93,14 @@ impl Running {
         self.modality
     }
 
-    /// What it speaks of, each with how it is written.
+    /// Its atoms, each with how it is written.
     pub fn subjects(&self) -> impl ExactSizeIterator<Item = (&Subject, &str)> {
         self.subjects.iter().map(|(subject, text)| (subject, text.as_str()))
     }
 
-    /// Whether a state in which each subject, by its place among [`Self::subjects`], is worth what
-    /// `value` says is one that is looked for: it surely meets the predicate, or under `always`
-    /// surely does not. A truth is worth 1 or 0.
+    /// Whether a state in which each subject, by its place among [`Self::subjects`], has the value that
+    /// `value` returns is one that is looked for: it certainly meets the predicate, or under `always`
+    /// certainly does not. A truth is 1 or 0.
     pub fn is_met(&self, value: impl Fn(usize) -> Option<i64>) -> bool {
         let wanted = i64::from(self.modality != Modality::Always);
         self.root.value(&|leaf| value(leaf.index())) == Some(wanted)
@@ -197,7 +196,7 @@ mod tests {
             assert!(refusal(text).contains("while the program runs"), "{text}");
         }
         expect![[r#"
-            it cannot be told while the program runs which threads there are in all
+            it is not known while the program runs which threads there are in all
               count(t: holds(t, m)) > 1
               ^^^^^^^^^^^^^^^^^^^^^
             ask for it afterwards, with `reweave states find` and the trace"#]]

@@ -1,21 +1,161 @@
-//! The structure of a predicate's text.
+//! The text of a predicate: its tokens and their structure.
 //!
 //! Operators bind as in C, from the loosest: `=>`, `||`, `&&`, `not`, comparisons, `+` and `-`, `*` and
 //! `/` and `%`, `!` and a sign. A row of `&&`, of `||`, or of `+` and `-` is one node with many parts,
-//! and everything else may be nested [`DEPTH_MAX`] deep; so what goes through a tree by calling
-//! itself does not go deep.
+//! and everything else may be nested [`DEPTH_MAX`] deep; so recursion over the tree is bounded.
 
 use std::ops::Range;
 
 use reweave_analysis::Modality;
 
-use super::DEPTH_MAX;
 use super::error::{PredicateError, PredicateErrorKind};
 use super::expression::{Comparison, Operator};
-use super::lex::{self, Token, Word};
-use super::names;
+use super::{DEPTH_MAX, TEXT_MAX};
 
-/// What is asked of a thread.
+/// A token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Word {
+    /// A name without quotes, or a word of the language.
+    Name(String),
+    /// A name in double quotes.
+    Quoted(String),
+    /// A name in backquotes.
+    Backquoted(String),
+    /// A number.
+    Number(i64),
+    /// An operator or a bracket.
+    Symbol(&'static str),
+    /// The end of the text.
+    End,
+}
+
+/// A token and where it is.
+#[derive(Clone, Debug)]
+struct Token {
+    word: Word,
+    span: Range<usize>,
+}
+
+/// Longer ones first, so that none is read as a shorter one.
+const SYMBOLS: [&str; 19] = [
+    "&&", "||", "=>", "==", "!=", "<=", ">=", "<", ">", "!", "+", "-", "*", "/", "%", "(", ")",
+    ",", ":",
+];
+
+/// What to write instead of a character that is no symbol.
+const ADVICE: [(char, &str); 5] = [
+    ('=', "write == to compare"),
+    ('&', "write && for and"),
+    ('|', "write || for or"),
+    ('\'', "use double quotes"),
+    ('^', "write a != b for one of two"),
+];
+
+/// The tokens of `text`, the last of which is its end.
+fn tokens(text: &str) -> Result<Vec<Token>, PredicateError> {
+    if text.len() > TEXT_MAX {
+        let kept = text.floor_char_boundary(TEXT_MAX);
+        let text = text[..kept].to_owned();
+        return Err(PredicateError { text, span: kept..kept, kind: PredicateErrorKind::TooLong });
+    }
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(first) = text[at..].chars().next() {
+        if first.is_whitespace() {
+            at += first.len_utf8();
+            continue;
+        }
+        let (word, length) = next_word(&text[at..], first).map_err(|(length, kind)| {
+            PredicateError { text: text.to_owned(), span: at..at + length, kind }
+        })?;
+        tokens.push(Token { word, span: at..at + length });
+        at += length;
+    }
+    tokens.push(Token { word: Word::End, span: text.len()..text.len() });
+    Ok(tokens)
+}
+
+/// The token that `rest` starts with, and how many bytes it has.
+fn next_word(rest: &str, first: char) -> Result<(Word, usize), (usize, PredicateErrorKind)> {
+    if first == '"' {
+        return quoted(rest);
+    }
+    if first == '`' {
+        let Some(length) = rest[1..].find('`') else {
+            return Err((rest.len(), PredicateErrorKind::Unclosed { quote: '`' }));
+        };
+        return Ok((Word::Backquoted(rest[1..=length].to_owned()), length + 2));
+    }
+    if first.is_ascii_digit() {
+        let length = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        numeral(rest, length)?;
+        let number = rest[..length].parse().map_err(|_| (length, PredicateErrorKind::Number))?;
+        return Ok((Word::Number(number), length));
+    }
+    if first.is_alphabetic() || is_joint(first) {
+        let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        return Ok((Word::Name(rest[..length].to_owned()), length));
+    }
+    match SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol)) {
+        Some(symbol) => Ok((Word::Symbol(symbol), symbol.len())),
+        None => {
+            let advice = ADVICE.into_iter().find(|&(c, _)| c == first).map(|(_, advice)| advice);
+            let kind = PredicateErrorKind::Character { found: first, advice };
+            Err((first.len_utf8(), kind))
+        }
+    }
+}
+
+/// Refuses so many digits with letters or a point behind them.
+fn numeral(rest: &str, digits: usize) -> Result<(), (usize, PredicateErrorKind)> {
+    let length = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
+    let meant = match &rest[digits..length] {
+        "" | "and" | "or" => return Ok(()),
+        hexadecimal if &rest[..digits] == "0" && hexadecimal.starts_with(['x', 'X']) => {
+            i64::from_str_radix(&hexadecimal[1..], 16).ok()
+        }
+        suffix if suffix.chars().all(|c| matches!(c, 'u' | 'U' | 'l' | 'L')) => {
+            rest[..digits].parse().ok()
+        }
+        _ => None,
+    };
+    Err((length, PredicateErrorKind::Numeral { meant }))
+}
+
+/// Whether a name may contain it.
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || is_joint(c) || matches!(c, '.' | '[' | ']')
+}
+
+/// Whether a name may start with it although it is no letter.
+const fn is_joint(c: char) -> bool {
+    matches!(c, '_' | '$')
+}
+
+/// The name in double quotes that `rest` starts with. A backslash makes the next character part of
+/// it.
+fn quoted(rest: &str) -> Result<(Word, usize), (usize, PredicateErrorKind)> {
+    let mut name = String::new();
+    let mut characters = rest.char_indices().skip(1);
+    while let Some((at, c)) = characters.next() {
+        match c {
+            '"' => return Ok((Word::Quoted(name), at + 1)),
+            '\\' => name.extend(characters.next().map(|(_, c)| c)),
+            _ => name.push(c),
+        }
+    }
+    Err((rest.len(), PredicateErrorKind::Unclosed { quote: '"' }))
+}
+
+/// Whether `name` is read as one name without quotes.
+pub(super) fn is_plain(name: &str) -> bool {
+    match tokens(name).as_deref() {
+        Ok([Token { word: Word::Name(word), .. }, _]) => word == name,
+        _ => false,
+    }
+}
+
+/// A function of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
     At,
@@ -47,7 +187,7 @@ impl Function {
     }
 }
 
-/// What is asked of all threads.
+/// A quantifier over all threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quantifier {
     Count,
@@ -97,12 +237,12 @@ pub(super) enum Kind {
     Any(Vec<Syntax>),
     Implies(Box<[Syntax; 2]>),
     Compare(Comparison, Box<[Syntax; 2]>),
-    /// Each with whether it is taken away.
+    /// Each with whether it is subtracted.
     Sum(Vec<(bool, Syntax)>),
     Arithmetic(Operator, Box<[Syntax; 2]>),
 }
 
-/// What others call what is here.
+/// What other languages call the words of this one.
 const SYNONYMS: [(&str, &str); 8] = [
     ("eventually", "definitely"),
     ("inevitably", "definitely"),
@@ -122,7 +262,33 @@ fn near(word: &str) -> Vec<String> {
     let functions = Function::ALL.iter().map(|all| all.0);
     let quantifiers = Quantifier::ALL.iter().map(|all| all.0);
     let modalities = Modality::ALL.iter().map(|modality| modality.as_str());
-    names::nearest(word, functions.chain(quantifiers).chain(modalities))
+    nearest(word, functions.chain(quantifiers).chain(modalities))
+}
+
+/// At most so many names are suggested for one that does not exist.
+const SUGGESTED_MAX: usize = 3;
+
+/// The names of `known` that are most similar to `name`, the most similar first.
+pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let length = name.len();
+    // The cost is quadratic, and the first letters of a long name are enough.
+    let name = &name[..name.floor_char_boundary(64)];
+    // Letters that differ in case alone count half.
+    let lower = name.to_lowercase();
+    let distance = |other: &str| {
+        let plain = strsim::levenshtein(name, other);
+        plain + strsim::levenshtein(&lower, &other.to_lowercase())
+    };
+    let mut near: Vec<(usize, &str)> = known
+        .filter(|other| other.len().abs_diff(length) <= 8)
+        .map(|other| (distance(other), other))
+        .collect();
+    near.sort_unstable();
+    near.dedup();
+    // Names that differ by one more letter than the nearest are as likely, others are not.
+    let limit = near.first().map_or(0, |(distance, _)| distance + 2);
+    let close = near.into_iter().take(SUGGESTED_MAX).filter(|(distance, _)| *distance <= limit);
+    close.map(|(_, name)| name.to_owned()).collect()
 }
 
 /// The modality that is written so.
@@ -132,7 +298,7 @@ fn modality_of(word: &str) -> Option<Modality> {
 
 /// The modality and the structure of `text`.
 pub(super) fn parse(text: &str) -> Result<(Modality, Syntax), PredicateError> {
-    let mut parser = Parser { text, tokens: lex::tokens(text)?, at: 0, depth: 0 };
+    let mut parser = Parser { text, tokens: tokens(text)?, at: 0, depth: 0 };
     let modality = match (&parser.tokens[0].word, parser.tokens.get(1).map(|token| &token.word)) {
         (Word::Name(word), Some(Word::Symbol("("))) => modality_of(word),
         _ => None,
@@ -167,14 +333,14 @@ impl Parser<'_> {
         &self.tokens[self.at]
     }
 
-    /// The next word, which stays the next if it is the end.
+    /// The next token, which stays the next if it is the end.
     fn take(&mut self) -> Token {
         let token = self.tokens[self.at].clone();
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         token
     }
 
-    /// Takes the next word if it is a symbol or, spelled out, a word among `wanted`.
+    /// Takes the next token if it is a symbol or a word among `wanted`.
     fn take_any(&mut self, wanted: &[&'static str]) -> Option<&'static str> {
         let found = match &self.peek().word {
             Word::Symbol(symbol) => wanted.iter().find(|own| *own == symbol),
@@ -216,8 +382,7 @@ impl Parser<'_> {
         self.fault(span.clone(), PredicateErrorKind::Expected { expected, found, advice })
     }
 
-    /// What to do about a next word that has no place here: it, or that before it, may be part of a
-    /// variable's name.
+    /// Advice about an unexpected token: it, or the one before it, may be part of a variable's name.
     fn advice(&self) -> Option<&'static str> {
         let is_word = |token: &Token| match &token.word {
             Word::Name(name) => matches!(name.as_str(), "and" | "or" | "not"),
@@ -245,7 +410,7 @@ impl Parser<'_> {
         Err(PredicateError { text: self.text.to_owned(), span, kind })
     }
 
-    /// A part that ends where the last word taken does.
+    /// A part that ends where the last token taken does.
     fn part(&self, start: usize, kind: Kind) -> Parsed {
         let of = |parts: &[Syntax]| parts.iter().map(|part| part.depth).max().unwrap_or(0);
         let inner = match &kind {
@@ -264,7 +429,7 @@ impl Parser<'_> {
         Ok(Syntax { kind, span, depth: inner + 1 })
     }
 
-    /// What `parse` makes of what is nested here.
+    /// Parses something nested, if that is not too deep.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= DEPTH_MAX {
             return self.fault(self.peek().span.clone(), PredicateErrorKind::TooDeep);
@@ -426,7 +591,7 @@ impl Parser<'_> {
         self.part(start, kind)
     }
 
-    /// The arguments of `word`, which the next word opens.
+    /// A call of `word`, whose parenthesis is the next token.
     fn call(&mut self, word: &str, span: Range<usize>) -> Parsed {
         if let Some((_, quantifier, usage)) = Quantifier::ALL.into_iter().find(|all| all.0 == word)
         {

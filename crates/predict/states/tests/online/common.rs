@@ -1,14 +1,15 @@
 //! What the tests have in common: predicates, and detectors that look for them.
 
-use crate::reference;
-
 use reweave_base::{Id, Rng};
 use reweave_order::poset::{ChainId, Poset, PosetBuilder};
-use reweave_states::online::least::{Least, LeastState, opaque};
-use reweave_states::online::replay::{Gate, replay};
-use reweave_states::online::{OnlineDetector, Options, Outcome, Search, State};
-use reweave_states::{Bounds, lexical};
+use reweave_states::Bounds;
+use reweave_states::enumerate::lexical;
+use reweave_states::online::{
+    Least, LeastState, OnlineDetector, Options, Outcome, Search, State, replay,
+};
 use reweave_workload::posets;
+
+use crate::reference;
 
 pub(crate) fn chain(index: usize) -> ChainId {
     ChainId::from_index(index)
@@ -21,7 +22,7 @@ pub(crate) fn options() -> impl Iterator<Item = Options> {
 }
 
 pub(crate) fn limits() -> Options {
-    Options { workers: 0, queue_max: 4, states_max: u64::MAX, rows_max: usize::MAX }
+    Options { workers: 0, queue_max: 4, states_max: u64::MAX, events_max: usize::MAX }
 }
 
 pub(crate) fn of_spec(text: &str) -> Poset {
@@ -35,7 +36,7 @@ pub(crate) fn of_spec(text: &str) -> Poset {
 
 pub(crate) fn states_count(poset: &Poset) -> u64 {
     let mut count = 0;
-    let all = lexical::each(poset, &Bounds::all(poset), |_| {
+    let all = lexical(poset, &Bounds::all(poset), |_| {
         count += 1;
         std::ops::ControlFlow::Continue(())
     });
@@ -75,7 +76,7 @@ impl Asked {
     }
 
     pub(crate) fn online(self, state: &State<'_, i64>) -> bool {
-        self.is_met(state.indices(), state.frontier().map(|(_, &label)| label))
+        self.is_met(state.indices(), state.frontier().map(|(.., &label)| label))
     }
 
     pub(crate) fn offline(self, poset: &Poset) -> Option<Vec<u32>> {
@@ -86,15 +87,52 @@ impl Asked {
     }
 }
 
+/// In which order events are inserted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    Recorded,
+    /// Another one that respects the poset.
+    Drawn(u64),
+}
+
+/// Inserts the events of `poset`, labelled with their values.
+pub(crate) fn insert_all(
+    poset: &Poset,
+    order: Order,
+    detector: &OnlineDetector<impl Search<Label = i64>>,
+) {
+    let Order::Drawn(seed) = order else {
+        return replay(poset, value, detector).expect("the detector is new");
+    };
+    let mut rng = Rng::new(seed);
+    let mut state = vec![0; poset.chains_count()];
+    poset.chains().for_each(|chain| detector.declare(chain).expect("it has not ended"));
+    for _ in 0..poset.len() {
+        let enabled: Vec<ChainId> = poset
+            .chains()
+            .filter(|&chain| state[chain.index()] < poset.length(chain))
+            .filter(|&chain| {
+                let clock = poset.clock(chain, state[chain.index()] + 1).iter().zip(&state);
+                clock.enumerate().all(|(at, (needed, held))| at == chain.index() || needed <= held)
+            })
+            .collect();
+        let chain = enabled[rng.below(enabled.len())];
+        state[chain.index()] += 1;
+        let index = state[chain.index()];
+        let inserted = detector.insert(chain, poset.clock(chain, index), value(chain, index));
+        inserted.expect("all before it is inserted");
+    }
+}
+
 pub(crate) fn detect(
     poset: &Poset,
     asked: Asked,
-    gate: Gate,
+    order: Order,
     options: Options,
 ) -> Outcome<LeastState> {
-    let predicate = opaque(move |state: &State<'_, i64>| asked.online(state));
-    let detector = OnlineDetector::new(Least::new(predicate), options);
-    replay(poset, value, gate, &detector).expect("the detector is new");
+    let search = Least::new(move |state: &State<'_, i64>| asked.online(state));
+    let detector = OnlineDetector::new(search, options);
+    insert_all(poset, order, &detector);
     detector.finish()
 }
 
@@ -110,5 +148,5 @@ pub(crate) fn padded(mut answer: LeastState, chains_count: usize) -> LeastState 
 pub(crate) fn never(
     options: Options,
 ) -> OnlineDetector<impl Search<Label = (), Answer = LeastState>> {
-    OnlineDetector::new(Least::new(opaque(|_: &State<'_, ()>| false)), options)
+    OnlineDetector::new(Least::new(|_: &State<'_, ()>| false), options)
 }

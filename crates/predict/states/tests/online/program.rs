@@ -6,12 +6,11 @@ use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_order::hb::HappensBefore;
 use reweave_order::poset::{ChainId, Poset, PosetBuilder};
-use reweave_states::online::clocks::Clocks;
-use reweave_states::online::least::{Least, LeastState, opaque};
-use reweave_states::online::{OnlineDetector, Refused, Search, State};
+use reweave_states::online::{Least, LeastState, OnlineDetector, Refused, Search, State};
 use reweave_testkit::{Scope, Shape, soak, traces};
 use reweave_trace::{LockId, LockOp, Op, ThreadId, ThreadOp, Trace};
 
+use crate::online::clocks::Clocks;
 use crate::online::common::{Asked, chain, options, padded, value};
 
 proptest! {
@@ -37,7 +36,6 @@ fn check_clocks(trace: &Trace) {
             Op::Thread(ThreadOp::Join, child) => clocks.join(thread, to_chain(child)),
             _ => clocks.local(thread),
         };
-        let made = made.expect("there are few threads");
         let expected = order.advance(trace, id);
         for at in 0..trace.names().threads.len() {
             let number = made.get(at).copied().unwrap_or(0);
@@ -67,20 +65,20 @@ fn run_program(detector: &OnlineDetector<impl Search<Label = i64>>) -> Result<Po
     };
     let run = |thread: ChainId| {
         for turn in 0..2 {
-            insert(thread, clocks.local(thread)?)?;
+            insert(thread, clocks.local(thread))?;
             let at = (turn + thread.index()) % 2;
             let held = locks[at].lock().expect("nobody panics");
-            insert(thread, clocks.acquire(thread, LockId::from_index(at))?)?;
-            insert(thread, clocks.release(thread, LockId::from_index(at))?)?;
+            insert(thread, clocks.acquire(thread, LockId::from_index(at)))?;
+            insert(thread, clocks.release(thread, LockId::from_index(at)))?;
             drop(held);
         }
         detector.end(thread)
     };
     let main = chain(THREADS);
-    insert(main, clocks.local(main)?)?;
+    insert(main, clocks.local(main))?;
     for child in (0..THREADS).map(chain) {
-        insert(main, clocks.fork(main, child)?)?;
-        detector.fork(main, child)?;
+        insert(main, clocks.fork(main, child))?;
+        detector.declare(child)?;
     }
     std::thread::scope(|scope| {
         let started = (0..THREADS).map(chain).map(|child| scope.spawn(move || run(child)));
@@ -88,7 +86,7 @@ fn run_program(detector: &OnlineDetector<impl Search<Label = i64>>) -> Result<Po
         started.into_iter().try_for_each(|child| child.join().expect("nobody panics"))
     })?;
     for child in (0..THREADS).map(chain) {
-        insert(main, clocks.join(main, child)?)?;
+        insert(main, clocks.join(main, child))?;
     }
     let mut builder = PosetBuilder::new(THREADS + 1).expect("there are few chains");
     for (chain, mut clock) in inserted.into_inner().expect("nobody panics") {
@@ -103,8 +101,8 @@ fn a_running_program_is_searched_as_it_runs() {
     for round in 0..soak::cases(20) {
         for options in options() {
             let asked = Asked::Sum(200 + i64::from(round) * 5);
-            let predicate = opaque(move |state: &State<'_, i64>| asked.online(state));
-            let detector = OnlineDetector::new(Least::new(predicate), options);
+            let search = Least::new(move |state: &State<'_, i64>| asked.online(state));
+            let detector = OnlineDetector::new(search, options);
             let poset = run_program(&detector).unwrap();
             let answer = padded(detector.finish().answer, 4);
             assert_eq!(answer, LeastState { least: asked.offline(&poset), is_certain: true });

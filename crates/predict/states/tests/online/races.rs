@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use reweave_base::Id;
-use reweave_states::online::races::{Access, Form, Races, collected};
-use reweave_states::online::replay::races;
-use reweave_states::online::{OnlineDetector, Options};
+use reweave_states::online::{Access, Form, OnlineDetector, Options, Races, collected, races};
 use reweave_testkit::{Drawn, Scope, Shape, corpus, soak, traces};
 use reweave_trace::{AccessOp, Op, Trace, VarId};
 

@@ -1,15 +1,16 @@
 //! Everything that is promised of a predicate, checked at every state.
 
-use crate::reference::states;
-
 use reweave_base::{Id, IndexVec};
 use reweave_oracle::predicate;
 use reweave_order::poset::{ChainId, Place, Relation, TracePoset, raw};
-use reweave_states::diagram::Fold as _;
-use reweave_states::predicate::{Class, Conjunction, Placed, Predicate, StatePredicate};
-use reweave_states::{Bounds, conjunctive, linear};
+use reweave_states::Bounds;
+use reweave_states::detect::{least_conjunctive, least_linear};
+use reweave_states::mdd::Fold as _;
+use reweave_states::predicate::{Class, Conjunction, PosetPredicate, Predicate, StatePredicate};
 use reweave_testkit::std;
 use reweave_trace::{ThreadId, Trace};
+
+use crate::reference::states;
 
 type Cut = IndexVec<ThreadId, u32>;
 
@@ -56,7 +57,7 @@ fn projected(trace: &Trace, poset: &TracePoset, cut: &Cut) -> Vec<u32> {
 }
 
 /// Whether the state meets the predicate, told chain by chain in an order that starts anywhere.
-fn folded(placed: &Placed, state: &[u32], start: usize) -> bool {
+fn folded(placed: &PosetPredicate, state: &[u32], start: usize) -> bool {
     let fold = placed.fold();
     let mut memory = fold.start();
     for at in 0..state.len() {
@@ -90,7 +91,7 @@ fn meet<'s>(mut states: impl Iterator<Item = &'s Vec<u32>>) -> Option<Vec<u32>> 
 }
 
 /// The least states by the algorithms of the class are those by the definition.
-fn check_least(placed: &Placed, poset: &TracePoset) {
+fn check_least(placed: &PosetPredicate, poset: &TracePoset) {
     let poset = poset.poset();
     let all = states(poset, &Bounds::all(poset));
     let (any, is_linear) = match placed.class() {
@@ -101,10 +102,10 @@ fn check_least(placed: &Placed, poset: &TracePoset) {
     for one in any {
         let meets = |state: &&Vec<u32>| one.is_met(|chain| state[chain.index()]);
         let least = meet(all.iter().filter(meets));
-        let found = linear::least(poset, |cut| one.forbidden(cut));
+        let found = least_linear(poset, |cut| one.forbidden(cut));
         assert_eq!(found, least, "{one:?}");
         if !is_linear {
-            assert_eq!(conjunctive::least(poset, &one.truths(poset)), least, "{one:?}");
+            assert_eq!(least_conjunctive(poset, &one.truths(poset)), least, "{one:?}");
         }
     }
 }

@@ -172,14 +172,14 @@ fn what_the_trace_does_not_tell_is_listed() {
 
 #[test]
 fn what_the_trace_never_tells_is_listed_apart() {
-    let untold = |text: &str, trace: &Trace| {
+    let never_known = |text: &str, trace: &Trace| {
         let predicate = Predicate::parse(text, trace).unwrap();
-        predicate.untold().map(str::to_owned).collect::<Vec<_>>()
+        predicate.never_known().map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(untold("n == 5 && x == 1 && y == 7", &counter()), ["n"]);
-    assert!(untold("t1.seen == 0 || holds(t1, m)", &counter()).is_empty());
+    assert_eq!(never_known("n == 5 && x == 1 && y == 7", &counter()), ["n"]);
+    assert!(never_known("t1.seen == 0 || holds(t1, m)", &counter()).is_empty());
     assert_eq!(
-        untold(
+        never_known(
             "t2.seen == 0 => race_free == 1",
             &std("\
 t1|let(seen)|1|0
@@ -189,7 +189,7 @@ t1|w(race_free)|3
         ),
         ["local(t2, seen)", "race_free"]
     );
-    assert!(untold("never(race)", &counter()).is_empty());
+    assert!(never_known("never(race)", &counter()).is_empty());
     let trace = locals();
-    assert_eq!(untold("count(t: t.v == 1) >= 1", &trace), ["local(t3, v)"]);
+    assert_eq!(never_known("count(t: t.v == 1) >= 1", &trace), ["local(t3, v)"]);
 }

@@ -13,10 +13,10 @@ use clap::Subcommand;
 pub(crate) use find::Question;
 pub(crate) use space::OrderName;
 
-/// Count, list, draw and search the global states of a run.
+/// Count, list, sample and search the global states of a run.
 ///
-/// A global state says how many events each thread has done, such that with an event all that
-/// happens before it is done. INPUT is a trace, or a poset: a JSON object with `n`, the number of
+/// A global state is a consistent cut: the number of events that each thread has run, such that
+/// with an event all that happens before it has run. INPUT is a trace, or a poset: a JSON object with `n`, the number of
 /// threads, and `events`, a list of `[thread, clock]`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave states count run.std")]

@@ -61,16 +61,16 @@ fn a_count_says_what_was_counted() {
     folder.put("turns.std", TURNS);
     expect![[r#"
         crossed.json: 7 global states
-          A global state says how many events each thread has done; with an event, all before it are done.
+          A global state is the number of events that each thread has run; with an event, all that happen before it.
           The order is that of the poset.
-          2 threads, 4 events; counted by merging equal windows in a diagram.
+          2 threads, 4 events; counted by a decision diagram.
     "#]].assert_eq(&folder.run(&["states", "count", "crossed.json"]).expect(0).out());
     expect![[r#"
         turns.std: 13 global states
-          A global state says how many events each thread has done; with an event, all before it are done.
-          The order is happens-before; accesses with nothing between them that synchronises are one event.
-          2 threads, 8 events; counted by merging equal windows in a diagram.
-          By the last event observed, the empty state with the first:
+          A global state is the number of events that each thread has run; with an event, all that happen before it.
+          The order is happens-before; accesses between two synchronizations are one event.
+          2 threads, 8 events; counted by a decision diagram.
+          By the last event in observed order, the empty state with the first:
             event 1, thread T1: 2
             event 2, thread T1: 1
             event 3, thread T1: 1
@@ -191,7 +191,7 @@ fn a_budget_that_is_used_up_gives_a_lower_bound_and_says_so() {
     for algorithm in &ALGORITHMS[2..] {
         let arguments = [&options[..], &[algorithm, "grid.json"]].concat();
         let out = folder.run(&arguments).expect(3).out();
-        let said = "grid.json: at least 5000 global states; not all, as the budget was used up\n";
+        let said = "grid.json: at least 5000 global states; not all, as the budget was exhausted\n";
         assert!(out.starts_with(said), "{algorithm}: {out}");
         let arguments = [&arguments[..], &["--format", "json", "--per-event"]].concat();
         let answer = folder.run(&arguments).expect(3).json();

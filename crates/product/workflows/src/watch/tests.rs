@@ -22,7 +22,7 @@ use reweave_states::predicate::Predicate;
 use reweave_states::predicate::running::Running;
 use reweave_trace::{Trace, TraceBuilder};
 
-use super::{Hunt, subjects};
+use super::{Detector, subjects};
 
 const NAMES: [(&str, u64); 7] = [
     ("x", 0x1000),
@@ -243,10 +243,10 @@ fn online(events: &[(u32, Event)], questions: &[Arc<Running>]) -> Vec<Option<boo
     let all = questions.iter().map(|question| subjects(question));
     let mut follower = Follower::new(all, Path::new("/"));
     follower.locate(address_of);
-    let mut hunts: Vec<Option<Hunt>> = questions.iter().map(|_| None).collect();
+    let mut detectors: Vec<Option<Detector>> = questions.iter().map(|_| None).collect();
     let start = |follower: &Follower, at: usize| {
         let count = questions[at].subjects().len();
-        Hunt::new(&questions[at], (0..count).map(|place| follower.initial(at, place)).collect())
+        Detector::new(&questions[at], (0..count).map(|place| follower.initial(at, place)).collect())
     };
     for end in 0..=events.len() {
         match events.get(end) {
@@ -255,17 +255,17 @@ fn online(events: &[(u32, Event)], questions: &[Arc<Running>]) -> Vec<Option<boo
         }
         while let Some(step) = follower.next_step() {
             let at = step.question;
-            let hunt = hunts[at].get_or_insert_with(|| start(&follower, at));
-            hunt.step(&step, questions[at].subjects().len());
+            let detector = detectors[at].get_or_insert_with(|| start(&follower, at));
+            detector.step(&step, questions[at].subjects().len());
         }
     }
-    let answer = |(at, hunt): (usize, Option<Hunt>)| {
-        let hunt = hunt.unwrap_or_else(|| start(&follower, at));
-        let is_found = hunt.found().is_some();
-        let is_lost = hunt.lacks_states() || follower.is_cut_short(at);
+    let answer = |(at, detector): (usize, Option<Detector>)| {
+        let detector = detector.unwrap_or_else(|| start(&follower, at));
+        let is_found = detector.found().is_some();
+        let is_lost = detector.lacks_states() || follower.is_cut_short(at);
         (is_found || !is_lost).then_some(is_found)
     };
-    hunts.into_iter().enumerate().map(answer).collect()
+    detectors.into_iter().enumerate().map(answer).collect()
 }
 
 proptest! {

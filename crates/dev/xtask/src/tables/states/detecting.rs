@@ -11,11 +11,9 @@ use reweave_base::{Id, IndexVec};
 use reweave_order::poset::{ChainId, Poset, Relation, TracePoset, collections};
 use reweave_races::epoch;
 use reweave_simulated::{Counts, Monitored};
-use reweave_states::lexical::Lexical;
-use reweave_states::online::races::{Access, Form, collected};
-use reweave_states::online::{Options, Summary, replay};
-use reweave_states::paramount::{Gather, ParaMount};
-use reweave_states::{Bounds, diagram, pairwise};
+use reweave_states::enumerate::{Gather, Lexical, ParaMount};
+use reweave_states::online::{self, Access, Form, Options, Summary, collected};
+use reweave_states::{Bounds, mdd, pairwise};
 use reweave_trace::{Trace, VarId};
 
 use super::super::{Shown, best_of};
@@ -47,9 +45,9 @@ Times of the paper's detectors, and beneath them ours on our programs. Theirs ar
 of code that watches them; ours are of what is done with the events. The two cannot be compared with each other, but those of a row can.
 
 - *base*: the program alone; ours is how long the simulated run takes.
-- *states, online*: ParaMount with the paper's predicate. Ours is fed from as many real threads as the program has, one event at a
-  time in the recorded order; that includes handing over from thread to thread at each event.
-- *pairs, online*: the same, but each event is compared with those that are concurrent with it, and no states are gone through.
+- *states, online*: ParaMount with the paper's predicate. Ours gets one event at a time in the recorded order, while its
+  workers search.
+- *pairs, online*: the same, but each event is compared with those that are concurrent with it, and no states are enumerated.
 - *states, offline*: ParaMount over the lexical algorithm on the whole poset, each state with a look at every pair of its last events.
 - *RV runtime*: offline, breadth first.
 - *pairs, offline*: the first race of each variable, by clocks.
@@ -164,7 +162,7 @@ impl Row {
         agree("going through states", &found?)?;
         let online = |form| -> anyhow::Result<(Duration, Summary)> {
             let options = Options { states_max: u64::MAX, ..Options::default() };
-            let (time, outcome) = best_of(tries, || replay::races(&trace, form, options));
+            let (time, outcome) = best_of(tries, || online::races(&trace, form, options));
             let outcome = outcome?;
             ensure!(outcome.summary.is_complete(), "{}: not all was looked at", program.as_str());
             agree("the detector", &outcome.answer)?;
@@ -174,12 +172,12 @@ impl Row {
         let (online_pairs, _) = online(Form::Pairs)?;
         let poset = TracePoset::new(&trace, Relation::HappensBefore, collections)?;
         let all = Bounds::all(poset.poset());
-        let states = diagram::count(poset.poset(), &all, &diagram::Limits::default())?;
+        let states = mdd::count(poset.poset(), &all, &mdd::Limits::default(), &|| false);
         Ok(Self {
             program,
             counts: Counts::new(&trace),
             collections: poset.poset().len(),
-            states: states.to_string(),
+            states: states.count.to_string(),
             summary,
             racy: racy.iter().map(|&var| trace.names().vars.name(var).to_owned()).collect(),
             times: Times {
@@ -228,7 +226,7 @@ impl Row {
 /// The racy variables of `trace`, by a look at all states of its poset.
 fn by_states(trace: &Trace) -> anyhow::Result<BTreeSet<VarId>> {
     let recorded = TracePoset::new(trace, Relation::HappensBefore, collections)?;
-    let members = replay::members(trace, &recorded, collections);
+    let members = online::members(trace, &recorded, collections);
     let labels = members.iter().map(|events| {
         let label = |events: &Vec<_>| collected(events.iter().map(|&id| trace.event(id).op));
         events.iter().map(label).collect()

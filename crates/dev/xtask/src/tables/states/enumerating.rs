@@ -8,12 +8,12 @@ use anyhow::{Context, ensure};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use reweave_base::{Id, Rng};
 use reweave_order::poset::{ChainId, Poset, PosetBuilder};
-use reweave_states::breadth_first::BreadthFirst;
-use reweave_states::diagram::{self, Diagram, Overflow};
-use reweave_states::lexical::{self, Lexical};
-use reweave_states::paramount::{Gather, ParaMount};
-use reweave_states::walk::{self, Additive, Count, Plan};
-use reweave_states::{Bounds, Enumerate, Stopped};
+use reweave_states::Bounds;
+use reweave_states::enumerate::{
+    BreadthFirst, Enumerate, Gather, Lexical, ParaMount, Stopped, lexical,
+};
+use reweave_states::fast::{self, Additive, Count, Plan};
+use reweave_states::mdd::{self, Diagram, Overflow};
 use reweave_workload::posets::{Clocks, Spec};
 
 use super::super::{Shown, best_of};
@@ -28,7 +28,7 @@ const SECONDS_MAX: f64 = 60.0;
 /// from which follows what would take too long.
 const BREADTH_FIRST: f64 = 150.0;
 const LEXICAL: f64 = 15.0;
-const WALK: f64 = 0.6;
+const FAST: f64 = 0.6;
 
 const POSETS_HEAD: &str = "
 ## The posets
@@ -40,10 +40,10 @@ and with a probability another thread after whose last event it comes); probabil
 states comes near the published one. That holds for `tsp`, `hedc` and `elevator` too, which are runs of programs in the paper.
 
 *Room* is what breadth-first search keeps at most: the states of two sizes at once, with 4 bytes a thread. It gets 2 GiB, as in the
-paper; ours is known before it starts, from how many states there are of each size. *Hits* are the states that meet the predicate of the
-walk, see below. The *windows* are those of the widest level of the cut diagram.
+paper; ours is known before it starts, from how many states there are of each size. *Hits* are the states that meet an
+additive predicate, see below. *Width* is the number of nodes of the widest level of the decision diagram.
 
-| benchmark | poset | threads | events | states, published | states | room | hits | windows |
+| benchmark | poset | threads | events | states, published | states | room | hits | width |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 ";
 
@@ -60,17 +60,17 @@ Published `o.o.m.` and our *no room*: more than 2 GiB. A dash: would take more t
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 ";
 
-const WALK_HEAD: &str = "
-![Speed-up against threads: ParaMount over breadth-first search and over the lexical algorithm, published and ours, and the walk](states.svg)
+const FAST_HEAD: &str = "
+![Speed-up against threads: ParaMount over breadth-first search and over the lexical algorithm, published and ours, and fast enumeration](states.svg)
 
-## The walk and the diagram
+## Fast enumeration and the decision diagram
 
-The same states in ways that the paper does not have. *Walk*: level by level, with an additive predicate evaluated at every state; each
+The same states by algorithms that the paper does not have. *Fast*: thread by thread, with an additive predicate evaluated at every state; each
 thread's position has a value below 100, and a state is a hit if the sum is at least 60 times the number of threads. The number
-of threads is in brackets. *Counting*: the walk on one thread, with the states of the last two threads in closed form. *Diagram*: equal
-windows merged, which gives the number of states without going through them. In brackets nanoseconds for each state.
+of threads is in brackets. *Counting*: the same on one thread, with the states of the last two threads in closed form. *Diagram*: the
+decision diagram, which gives the number of states without enumerating them. In brackets nanoseconds for each state.
 
-| benchmark | states | lexical | walk (1) | (2) | (4) | (8) | counting | diagram |
+| benchmark | states | lexical | fast (1) | (2) | (4) | (8) | counting | diagram |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 ";
 
@@ -138,7 +138,7 @@ struct Sizes {
     /// What breadth-first search keeps at most, in bytes.
     room: u64,
     hits: u64,
-    windows: usize,
+    width: usize,
 }
 
 pub(super) struct Times {
@@ -146,7 +146,7 @@ pub(super) struct Times {
     pub(super) over_breadth_first: [Cell; THREADS.len()],
     pub(super) lexical: Cell,
     pub(super) over_lexical: [Cell; THREADS.len()],
-    pub(super) walk: [Cell; THREADS.len()],
+    pub(super) fast: [Cell; THREADS.len()],
     counting: Cell,
     diagram: Cell,
 }
@@ -167,9 +167,9 @@ impl Row {
     }
 
     pub(super) fn sizes(&self) -> String {
-        let Sizes { chains, events, states, room, hits, windows } = self.sizes;
+        let Sizes { chains, events, states, room, hits, width } = self.sizes;
         format!(
-            "| {} | `{}` | {chains} | {events} | {} | {states} | {:.1} MiB | {hits} | {windows} |\n",
+            "| {} | `{}` | {chains} | {events} | {} | {states} | {:.1} MiB | {hits} | {width} |\n",
             self.published.name,
             self.published.spec,
             self.published.states,
@@ -192,7 +192,7 @@ impl Row {
     fn our_times(&self, times: &Times) -> String {
         let states = self.sizes.states;
         let mut cells = vec![times.lexical];
-        cells.extend(times.walk);
+        cells.extend(times.fast);
         cells.push(times.counting);
         let cells: String =
             cells.iter().map(|cell| format!(" {} |", cell.for_each(states))).collect();
@@ -214,7 +214,7 @@ pub(super) fn tables(rows: &[Row]) -> String {
         tables.push_str(&row.published.times());
         tables.push_str(&row.paper_times(times));
     }
-    tables.push_str(WALK_HEAD);
+    tables.push_str(FAST_HEAD);
     tables.extend(timed.iter().map(|(row, times)| row.our_times(times)));
     tables
 }
@@ -233,15 +233,14 @@ fn additive(poset: &Poset) -> Additive {
 }
 
 impl Sizes {
-    /// All of it by the cut diagram.
+    /// All of it by the decision diagram.
     fn new(poset: &Poset) -> anyhow::Result<Self> {
-        let limits = diagram::Limits { bytes_max: 8 << 30, ..diagram::Limits::default() };
+        let limits = mdd::Limits { bytes_max: 8 << 30, ..mdd::Limits::default() };
         let diagram = Diagram::build(poset, &Bounds::all(poset), &limits, &|| false)?;
         let histogram =
             |values: &dyn Fn(ChainId, u32) -> i64| -> Result<Vec<(i128, u64)>, Overflow> {
                 let histogram = diagram.histogram(values, &limits, &|| false)?;
-                let few =
-                    |count: &diagram::Count| count.to_u128().map_or(u64::MAX, |count| count as u64);
+                let few = |count: &mdd::Count| u64::try_from(count).unwrap_or(u64::MAX);
                 Ok(histogram.iter().map(|(sum, count)| (*sum, few(count))).collect())
             };
         let by_size = histogram(&|_, index| i64::from(index))?;
@@ -256,7 +255,7 @@ impl Sizes {
             states: by_size.iter().map(|&(_, count)| count).sum(),
             room: two * poset.chains_count() as u64 * size_of::<u32>() as u64,
             hits: by_sum.iter().filter(is_hit).map(|&(_, count)| count).sum(),
-            windows: diagram.width(),
+            width: diagram.width(),
         })
     }
 }
@@ -287,42 +286,44 @@ impl Bench<'_> {
     fn times(&self) -> anyhow::Result<Times> {
         let plan = || Plan::new(self.poset, &Bounds::all(self.poset));
         let predicate = additive(self.poset);
-        let unlimited = walk::Limits::default();
+        let unlimited = fast::Limits::default();
         Ok(Times {
             breadth_first: self.breadth_first()?,
             over_breadth_first: self.paramount(BREADTH_FIRST, BreadthFirst::default())?,
             lexical: self.time(LEXICAL, self.sizes.states, || {
                 let mut tally = Tally(0);
-                lexical::each(self.poset, &Bounds::all(self.poset), |state| tally.visit(state))
+                lexical(self.poset, &Bounds::all(self.poset), |state| tally.visit(state))
                     .map(|()| tally.0)
             })?,
             over_lexical: self.paramount(LEXICAL, Lexical)?,
-            walk: self.on_threads(|pool, threads| {
-                self.time(WALK, self.sizes.hits, || match threads {
+            fast: self.on_threads(|pool, threads| {
+                self.time(FAST, self.sizes.hits, || match threads {
                     1 => predicate.count(&plan(), &unlimited),
                     _ => pool.install(|| predicate.count_split(&plan(), &unlimited)),
                 })
             })?,
-            counting: self.time(WALK, self.sizes.states, || {
+            counting: self.time(FAST, self.sizes.states, || {
                 let mut count = Count::default();
-                plan().walk(&mut count, (), &unlimited).map(|()| count.states as u64)
+                plan().visit(&mut count, (), &unlimited).map(|()| count.states as u64)
             })?,
             diagram: self.time(0.0, self.sizes.states, || {
-                let limits = diagram::Limits::default();
-                let count = diagram::count(self.poset, &Bounds::all(self.poset), &limits);
-                count.map(|count| count.to_u128().unwrap_or(0) as u64)
+                let limits = mdd::Limits::default();
+                let counted = mdd::count(self.poset, &Bounds::all(self.poset), &limits, &|| false);
+                let count = u64::try_from(&counted.count).unwrap_or(0);
+                counted.overflow.map_or(Ok(count), Err)
             })?,
         })
     }
 
     fn breadth_first(&self) -> anyhow::Result<Cell> {
-        let way = BreadthFirst::default();
-        if self.sizes.room > (way.entries_max * size_of::<u32>()) as u64 {
+        let algorithm = BreadthFirst::default();
+        if self.sizes.room > (algorithm.entries_max * size_of::<u32>()) as u64 {
             return Ok(Cell::NoRoom);
         }
         self.time(BREADTH_FIRST, self.sizes.states, || {
             let mut tally = Tally(0);
-            way.visit(self.poset, &Bounds::all(self.poset), &mut |state| tally.visit(state))
+            algorithm
+                .visit(self.poset, &Bounds::all(self.poset), |state| tally.visit(state))
                 .map(|()| tally.0)
         })
     }
@@ -395,13 +396,13 @@ pub(super) mod tests {
         let seconds = |seconds: f64| Cell::Time(Duration::from_secs_f64(seconds));
         let by_threads = [seconds(2.0), seconds(1.0), Cell::NoCores, Cell::NoCores];
         let sizes =
-            Sizes { chains: 2, events: 3, states: 500_000_000, room: 1 << 21, hits: 7, windows: 1 };
+            Sizes { chains: 2, events: 3, states: 500_000_000, room: 1 << 21, hits: 7, width: 1 };
         let times = Times {
             breadth_first: Cell::NoRoom,
             over_breadth_first: [Cell::TooLong; THREADS.len()],
             lexical: seconds(2.0),
             over_lexical: by_threads,
-            walk: by_threads,
+            fast: by_threads,
             counting: seconds(0.1),
             diagram: seconds(0.001),
         };
@@ -475,7 +476,7 @@ pub(super) mod tests {
         for (head, row) in [
             (POSETS_HEAD, row.sizes()),
             (TIMES_HEAD, row.paper_times(times)),
-            (WALK_HEAD, row.our_times(times)),
+            (FAST_HEAD, row.our_times(times)),
         ] {
             let rule = head.lines().last().unwrap_or_default();
             assert_eq!(columns(rule), columns(&row), "{row}");

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reweave_base::Id;
-use reweave_report::{histogram_svg, markup, page};
+use reweave_report::{counted as counted_noun, histogram_svg, markup, page};
 use reweave_states::Bounds;
 use reweave_states::count::{Algorithm, Counted, Effort, count, count_intervals};
-use reweave_states::diagram::{Diagram, Limits};
+use reweave_states::mdd::{Count, Diagram, Limits};
 use serde_json::json;
 
 use super::space::{Source, Space};
@@ -26,44 +26,43 @@ use crate::{exit, interrupt};
 pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
-    /// How to count
+    /// The algorithm that counts
     #[arg(long, value_enum, default_value_t)]
     algorithm: AlgorithmName,
     /// Also count, for each event, the states that have it as the last one observed
     #[arg(long)]
     per_event: bool,
-    /// How many threads may work; all cores unless said. The count does not depend on it
+    /// Maximum number of threads, which does not change the count [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// How many states to visit at most; for the diagram, how many choices of a number of events
-    /// to go through
+    /// Maximum number of states to visit; for `diagram`, of arcs of the diagram to follow
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
-    /// How to print the count
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: DrawnFormat,
-    /// Write it to this file
+    /// Write the count to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// A way of counting as the command line spells it.
+/// An algorithm as the command line spells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum AlgorithmName {
-    /// the diagram
+    /// the decision diagram
     #[default]
     Auto,
-    /// equal windows merged, without going through the states; in batches where that does not fit
+    /// a decision diagram, without enumerating the states; in batches if it does not fit
     Diagram,
-    /// windows, thread by thread, on all cores
+    /// enumeration thread by thread, on all cores
     Walk,
-    /// one by one in lexical order
+    /// enumeration in lexical order
     Lexical,
-    /// one by one, breadth first
+    /// breadth-first enumeration
     Bfs,
-    /// one interval an event, on all cores, each in lexical order
+    /// one interval per event, on all cores, each in lexical order
     Paramount,
-    /// one interval an event, on all cores, each breadth first
+    /// one interval per event, on all cores, each breadth first
     ParamountBfs,
 }
 
@@ -71,7 +70,7 @@ impl AlgorithmName {
     const fn algorithm(self) -> Algorithm {
         match self {
             Self::Auto | Self::Diagram => Algorithm::Diagram,
-            Self::Walk => Algorithm::Walk,
+            Self::Walk => Algorithm::Fast,
             Self::Lexical => Algorithm::Lexical,
             Self::Bfs => Algorithm::BreadthFirst,
             Self::Paramount => Algorithm::ParaMount,
@@ -92,9 +91,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         stop: &|| !bar.go_on(0),
     };
     let algorithm = args.algorithm.algorithm();
-    let counted = match args.per_event {
-        true => count_intervals(space.poset(), algorithm, &effort),
-        false => count(space.poset(), algorithm, &effort),
+    let counted = if args.per_event {
+        count_intervals(space.poset(), algorithm, &effort)
+    } else {
+        count(space.poset(), algorithm, &effort)
     };
     drop(bar);
     destination.write(|out| match args.format {
@@ -105,25 +105,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(exit::of_answer(counted.cut_short.is_none()))
 }
 
-/// How it was counted, for people.
+/// How it was counted, in words.
 const fn means(algorithm: Algorithm) -> &'static str {
     match algorithm {
-        Algorithm::Diagram => "by merging equal windows in a diagram",
-        Algorithm::Walk => "by a walk over windows",
-        Algorithm::Lexical => "one by one in lexical order",
-        Algorithm::BreadthFirst => "one by one, breadth first",
-        Algorithm::ParaMount => "by an interval an event, each in lexical order",
-        Algorithm::ParaMountBreadthFirst => "by an interval an event, each breadth first",
+        Algorithm::Diagram => "by a decision diagram",
+        Algorithm::Fast => "by enumeration, thread by thread",
+        Algorithm::Lexical => "by enumeration in lexical order",
+        Algorithm::BreadthFirst => "by breadth-first enumeration",
+        Algorithm::ParaMount => "by one interval per event, each in lexical order",
+        Algorithm::ParaMountBreadthFirst => "by one interval per event, each breadth first",
     }
-}
-
-fn several(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn text(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()> {
     let (path, states) = (reweave_report::shown(&space.path), &counted.states);
-    let noun = if states.to_u128() == Some(1) { "state" } else { "states" };
+    let noun = if *states == Count::from(1_u8) { "state" } else { "states" };
     match counted.cut_short {
         None => writeln!(out, "{path}: {states} global {noun}")?,
         Some(reason) => {
@@ -132,20 +128,20 @@ fn text(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()>
     }
     writeln!(
         out,
-        "  A global state says how many events each thread has done; with an event, all before it \
-         are done."
+        "  A global state is the number of events that each thread has run; with an event, all that \
+         happen before it."
     )?;
     writeln!(out, "  {}", space.order_sentence())?;
     let poset = space.poset();
-    let threads = several(poset.chains_count(), "thread");
-    let events = several(poset.len(), "event");
+    let threads = counted_noun(poset.chains_count() as u64, "thread");
+    let events = counted_noun(poset.len() as u64, "event");
     writeln!(out, "  {threads}, {events}; counted {}.", means(counted.algorithm))?;
-    // What was cut short says why already.
+    // A count that was cut short gives its reason already.
     if let Some(overflow) = counted.overflow.filter(|_| counted.cut_short.is_none()) {
-        writeln!(out, "  The diagram did not fit ({overflow}): the rest was counted in batches.")?;
+        writeln!(out, "  The diagram did not fit ({overflow}); the rest was counted in batches.")?;
     }
     let Some(intervals) = &counted.intervals else { return Ok(()) };
-    writeln!(out, "  By the last event observed, the empty state with the first:")?;
+    writeln!(out, "  By the last event in observed order, the empty state with the first:")?;
     let names = space.chain_names();
     let numbers = space.event_numbers();
     for (((chain, _), number), states) in poset.events().zip(numbers).zip(intervals) {
@@ -155,7 +151,7 @@ fn text(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()>
     Ok(())
 }
 
-/// A page with what is said to people, and a picture of how many states there are of each size.
+/// A page with the text, and a histogram of the states by size.
 fn html(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()> {
     let mut said = Vec::new();
     text(&mut said, space, counted)?;
@@ -169,16 +165,16 @@ fn html(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()>
             Some(sizes) => histogram_svg(out, &sizes),
             None => writeln!(
                 out,
-                "<p class=\"soft\">There are too many states of too many sizes for a picture.</p>"
+                "<p class=\"soft\">The histogram of the states by size does not fit.</p>"
             ),
         }
     })
 }
 
-/// How many lines a page says of a count; what there is by event is for programs.
+/// How many lines of text a page has; counts by event are for programs.
 const SAID_MAX: usize = 200;
 
-/// For each number of events how many states have it; none if that is too much work.
+/// For each number of events how many states have it; none if that does not fit the limits.
 fn sizes(space: &Space) -> Option<Vec<(u64, String)>> {
     let (poset, limits) = (space.poset(), Limits::default());
     let stop = || interrupt::is_asked();

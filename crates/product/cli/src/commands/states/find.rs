@@ -12,11 +12,11 @@ use crate::commands::examine::{self, Options};
 
 /// Find global states that meet a predicate, or break one that should hold.
 ///
-/// A predicate speaks of values (`x + y > 3`), of places (`at(T1, "a.c:12")`), of locks
-/// (`holds(T1, m)`) and of threads (`count(t: holds(t, m)) >= 2`), and may be inside `possibly`,
-/// `definitely`, `always` or `never`; `possibly` is meant when nothing is said. Shows the least state
-/// that meets it, and a run that reaches it. Exits with 0 when nothing is found, 66 when something
-/// is, and 3 when nothing is but the search was cut short.
+/// A predicate is about values (`x + y > 3`), locations (`at(T1, "a.c:12")`), locks
+/// (`holds(T1, m)`) and threads (`count(t: holds(t, m)) >= 2`), within `possibly` (the default),
+/// `definitely`, `always` or `never`. Shows the least state that meets it, and a run that reaches it.
+/// Exits with 0 when nothing is found, 66 when something is, and 3 when nothing is but the search was
+/// cut short.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave states find run.std --predicate 'never(x > limit)'")]
 pub(crate) struct Args {
@@ -29,13 +29,13 @@ pub(crate) struct Args {
 /// Which states are looked for.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Question {
-    /// What a state must meet; may be given several times
+    /// The predicate; can be repeated
     #[arg(long = "predicate", value_name = "EXPR", required = true, allow_hyphen_values = true)]
     pub(crate) predicates: Vec<String>,
-    /// Which order the states are of; kept unless said
+    /// The order of the events [default: kept]
     #[arg(long, value_enum, default_value_t = OrderName::Kept, hide_default_value = true)]
     pub(crate) order: OrderName,
-    /// Feed the events through the online detector, as if they happened now
+    /// Search by the online detector, as if the events happened now
     #[arg(long)]
     pub(crate) online: bool,
 }

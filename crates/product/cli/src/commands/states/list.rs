@@ -1,11 +1,12 @@
-//! `states list`: what they are.
+//! `states list`: the states in lexical order.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use reweave_states::{Bounds, lexical};
+use reweave_states::Bounds;
+use reweave_states::enumerate::lexical;
 
 use super::space::{Source, Space};
 use crate::commands::stats::StatsFormat;
@@ -22,7 +23,7 @@ pub(crate) struct Args {
     /// Stop after this many states
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     limit: u64,
-    /// How to print the states
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: StatsFormat,
     /// Write them to this file
@@ -53,8 +54,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match end {
         End::All => {}
         End::Limit => say(&format!(
-            "{}: there are more than these {limit} states: `--limit N` lists more, and `states \
-             count` says how many there are",
+            "{}: there are more than these {limit} states: `--limit N` lists more, `states count` \
+             counts them",
             space.path
         )),
         End::Interrupted => say(&format!("{}: interrupted: there are more states", space.path)),
@@ -69,7 +70,7 @@ fn each(
     mut take: impl FnMut(&[u32]) -> io::Result<()>,
 ) -> io::Result<End> {
     let (mut count, mut end, mut failure) = (0, End::All, None);
-    _ = lexical::each(space.poset(), &Bounds::all(space.poset()), |state| {
+    _ = lexical(space.poset(), &Bounds::all(space.poset()), |state| {
         end = match (count == limit, interrupt::is_asked()) {
             (true, _) => End::Limit,
             (_, true) => End::Interrupted,
@@ -77,15 +78,16 @@ fn each(
         };
         count += 1;
         failure = if end == End::All { take(state).err() } else { None };
-        match end == End::All && failure.is_none() {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        if end == End::All && failure.is_none() {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
     });
     failure.map_or(Ok(end), Err)
 }
 
-/// States, one a line: a column a thread for people, a list for programs.
+/// States, one per line: as text a column per thread, as JSON a list.
 pub(super) struct Table<'a> {
     out: &'a mut dyn Write,
     format: StatsFormat,
@@ -142,7 +144,7 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// Ends it; programs are told whether these are all states.
+    /// Ends it; JSON says whether these are all states.
     pub(super) fn finish(self, is_complete: bool) -> io::Result<()> {
         match self.format {
             StatsFormat::Text => Ok(()),

@@ -1,11 +1,11 @@
-//! `states sample`: some of them, drawn by chance.
+//! `states sample`: states drawn uniformly at random.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reweave_base::Rng;
 use reweave_states::Bounds;
-use reweave_states::diagram::{Diagram, Limits, Overflow, Reason};
+use reweave_states::mdd::{Diagram, Limits, Overflow, Reason};
 
 use super::list::Table;
 use super::space::Source;
@@ -14,19 +14,19 @@ use crate::destination::Destination;
 use crate::exit::{self, Interrupted, say};
 use crate::watch::Bar;
 
-/// Draw global states by chance, each as likely as any other. The same seed draws the same states.
+/// Draw global states uniformly at random. The same seed draws the same states.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave states sample --number 5 --seed 7 run.std")]
 pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
-    /// How many states to draw
+    /// Number of states to draw
     #[arg(long, value_name = "N", default_value_t = 10)]
     number: u64,
-    /// Which of the many draws
+    /// Seed of the random draws
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How to print the states
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: StatsFormat,
     /// Write them to this file

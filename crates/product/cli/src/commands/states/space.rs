@@ -1,4 +1,4 @@
-//! What states are asked about: the poset of a trace, or one that was given.
+//! The poset whose states are asked about: that of a trace, or one that is given.
 
 use std::path::PathBuf;
 
@@ -18,13 +18,13 @@ pub(crate) struct Source {
     /// The trace or poset to read; `-` is standard input
     #[arg(value_name = "INPUT")]
     input: PathBuf,
-    /// What counts as an event of a trace; collections unless said
+    /// What counts as an event of a trace [default: collections]
     #[arg(long, value_enum)]
     events: Option<EventsName>,
-    /// Which order the events of a trace have; hb unless said
+    /// The order of the events of a trace [default: hb]
     #[arg(long, value_enum)]
     order: Option<OrderName>,
-    /// Mend a trace whose events cannot have happened, and say what was changed
+    /// Repair a trace that is not well-formed, and say what was changed
     #[arg(long)]
     repair: bool,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Source {
 /// What counts as an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum EventsName {
-    /// accesses of a thread with nothing between them that synchronises are one
+    /// accesses of a thread between two of its synchronizations are one event
     #[default]
     Collections,
     /// every event of the trace
@@ -51,10 +51,10 @@ impl EventsName {
 /// Which order events have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OrderName {
-    /// happens-before: past a read that races, a state may be one that no run reaches
+    /// happens-before; past a racy read, a state may be one that no run reaches
     #[default]
     Hb,
-    /// what every cut of the run keeps: each state is one that a run reaches
+    /// the trace-order-preserving relation; some run reaches each state
     Kept,
 }
 
@@ -69,7 +69,7 @@ impl OrderName {
     const fn name(self) -> &'static str {
         match self {
             Self::Hb => "happens-before",
-            Self::Kept => "what every cut of the run keeps",
+            Self::Kept => "trace-order-preserving",
         }
     }
 }
@@ -156,14 +156,14 @@ impl Space {
         }
     }
 
-    /// What order there is, as a sentence.
+    /// The order, as a sentence.
     pub(crate) fn order_sentence(&self) -> String {
         match &self.origin {
             Origin::Given(_) => "The order is that of the poset.".to_owned(),
             Origin::Traced { events, order, .. } => {
                 let events = match events {
                     EventsName::Collections => {
-                        "accesses with nothing between them that synchronises are one event"
+                        "accesses between two synchronizations are one event"
                     }
                     EventsName::Raw => "every event counts",
                 };
@@ -172,7 +172,7 @@ impl Space {
         }
     }
 
-    /// What programs are told of it first.
+    /// The first keys of its JSON.
     pub(crate) fn document(&self) -> Map<String, Value> {
         let mut document = Map::new();
         let mut put = |key: &str, value: Value| document.insert(key.to_owned(), value);

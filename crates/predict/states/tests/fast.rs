@@ -1,6 +1,4 @@
-//! The walk visits what the definition says, with narrow rows and wide, on one thread and on many.
-
-use crate::reference;
+//! The fast enumeration visits what the definition says, with narrow rows and wide, on one thread and on many.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,12 +6,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_order::poset::{ChainId, Poset, PosetBuilder};
-use reweave_states::walk::{
-    Additive, Count, EachState, Halt, Join, Least, Limits, Plan, Visitor, Walk, least,
+use reweave_states::fast::{
+    Additive, Count, EachState, EarlyEnd, Join, Least, Limits, Plan, Visitor, least,
 };
-use reweave_states::{Bounds, Enumerate, intervals};
+use reweave_states::{Bounds, intervals};
 use reweave_testkit::soak;
 use reweave_workload::posets::random;
+
+use crate::reference;
 
 const NONE: Limits<'_> = Limits { states: None, stop: None };
 
@@ -49,7 +49,7 @@ fn posets(
     })
 }
 
-/// The states of a plan as it walks them, up to a state that it is to end with.
+/// The states of a plan as it visits them, up to a state that it is to end with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct States {
     state: Vec<u32>,
@@ -95,9 +95,9 @@ impl Join for States {
     }
 }
 
-fn walked(plan: &Plan, limits: &Limits<'_>) -> (Vec<Vec<u32>>, Result<(), Halt>) {
+fn visited(plan: &Plan, limits: &Limits<'_>) -> (Vec<Vec<u32>>, Result<(), EarlyEnd>) {
     let mut states = States::new(plan);
-    let end = plan.walk(&mut states, 0, limits);
+    let end = plan.visit(&mut states, 0, limits);
     (states.seen, end)
 }
 
@@ -111,23 +111,15 @@ fn on_threads<T: Send>(count: usize, run: impl FnOnce() -> T + Send) -> T {
 fn check(poset: &Poset, bounds: &Bounds) {
     let expected = reference::states(poset, bounds);
     for plan in [Plan::new(poset, bounds), Plan::wide(poset, bounds)] {
-        let (mut seen, end) = walked(&plan, &NONE);
+        let (mut seen, end) = visited(&plan, &NONE);
         assert_eq!(end, Ok(()));
         seen.sort_unstable();
         assert_eq!(seen, expected);
         let mut count = Count::default();
-        assert_eq!(plan.walk(&mut count, (), &NONE), Ok(()));
+        assert_eq!(plan.visit(&mut count, (), &NONE), Ok(()));
         assert_eq!(count.states, expected.len() as u128);
         assert_eq!(plan.is_empty(), expected.is_empty());
     }
-    let mut seen = Vec::new();
-    let end = Walk.visit(poset, bounds, &mut |state| {
-        seen.push(state.to_vec());
-        ControlFlow::Continue(())
-    });
-    assert_eq!(end, Ok(()));
-    seen.sort_unstable();
-    assert_eq!(seen, expected);
 }
 
 /// All states, and each interval.
@@ -185,13 +177,13 @@ proptest! {
         let poset = built(chains, &clocks);
         let bounds = Bounds::all(&poset);
         let mut expected = Vec::new();
-        let end = reweave_states::lexical::each(&poset, &bounds, |state| {
+        let end = reweave_states::enumerate::lexical(&poset, &bounds, |state| {
             expected.push(state.to_vec());
             ControlFlow::Continue(())
         });
         prop_assert_eq!(end, Ok(()));
         for plan in [Plan::new(&poset, &bounds), Plan::wide(&poset, &bounds)] {
-            let (mut seen, end) = walked(&plan, &NONE);
+            let (mut seen, end) = visited(&plan, &NONE);
             prop_assert_eq!(end, Ok(()));
             seen.sort_unstable();
             prop_assert_eq!(&seen, &expected);
@@ -216,7 +208,7 @@ proptest! {
     fn any_number_of_threads_gathers_the_same_in_the_same_order(poset in posets(0..=6, 14)) {
         let bounds = Bounds::all(&poset);
         for plan in [Plan::new(&poset, &bounds), Plan::wide(&poset, &bounds)] {
-            let (expected, _) = walked(&plan, &NONE);
+            let (expected, _) = visited(&plan, &NONE);
             for threads in 1..=4 {
                 let gathered = on_threads(threads, || plan.gather(&States::new(&plan), 0, &NONE));
                 prop_assert_eq!(&gathered.unwrap().seen, &expected);
@@ -229,17 +221,17 @@ proptest! {
         let bounds = Bounds::all(&poset);
         let limits = Limits { states: Some(most), stop: None };
         for plan in [Plan::new(&poset, &bounds), Plan::wide(&poset, &bounds)] {
-            let (all, _) = walked(&plan, &NONE);
+            let (all, _) = visited(&plan, &NONE);
             let expected = &all[..all.len().min(most as usize)];
-            let halt = (all.len() > expected.len()).then_some(Halt::States);
-            let (seen, end) = walked(&plan, &limits);
-            prop_assert_eq!((&seen[..], end.err()), (expected, halt));
+            let ended = (all.len() > expected.len()).then_some(EarlyEnd::States);
+            let (seen, end) = visited(&plan, &limits);
+            prop_assert_eq!((&seen[..], end.err()), (expected, ended));
             let gathered = on_threads(3, || plan.gather(&States::new(&plan), 0, &limits));
             let (states, end) = match gathered {
                 Ok(states) => (states, None),
-                Err((states, halt)) => (states, Some(halt)),
+                Err((states, ended)) => (states, Some(ended)),
             };
-            prop_assert_eq!((&states.seen[..], end), (expected, halt));
+            prop_assert_eq!((&states.seen[..], end), (expected, ended));
         }
     }
 
@@ -249,13 +241,13 @@ proptest! {
         at in any::<prop::sample::Index>(),
     ) {
         let plan = Plan::new(&poset, &Bounds::all(&poset));
-        let (all, _) = walked(&plan, &NONE);
+        let (all, _) = visited(&plan, &NONE);
         let place = at.index(all.len());
         let empty = States { until: Some(all[place].clone()), ..States::new(&plan) };
         for threads in [1, 3] {
-            let (states, halt) =
+            let (states, ended) =
                 on_threads(threads, || plan.gather(&empty, 0, &NONE)).unwrap_err();
-            prop_assert_eq!((&states.seen[..], halt), (&all[..=place], Halt::Visitor));
+            prop_assert_eq!((&states.seen[..], ended), (&all[..=place], EarlyEnd::Visitor));
         }
     }
 
@@ -314,8 +306,8 @@ proptest! {
             .iter()
             .map(|weights| weights.iter().map(|&weight| weight as u64).collect())
             .collect();
-        let Least { found, halt, .. } = least(&poset, bounds, &unsigned, predicate, &NONE);
-        prop_assert_eq!(halt, None);
+        let Least { found, ended, .. } = least(&poset, bounds, &unsigned, predicate, &NONE);
+        prop_assert_eq!(ended, None);
         prop_assert_eq!(found.as_ref().map(|&(_, weight)| i128::from(weight)), expected);
         if let Some((state, weight)) = found {
             prop_assert!(predicate(&state) && poset.is_consistent(&state));
@@ -396,18 +388,18 @@ fn long_runs_and_pairs_of_many_states_are_counted_alike() {
             expected += u64::from(sum(&additive.values, state) >= 20);
             ControlFlow::Continue(())
         });
-        assert_eq!(plan.walk(&mut each, (), &NONE), Ok(()));
+        assert_eq!(plan.visit(&mut each, (), &NONE), Ok(()));
         for plan in [plan, Plan::wide(&poset, &bounds)] {
             assert_eq!(additive.count(&plan, &NONE), Ok(expected));
             assert_eq!(on_threads(2, || additive.count_split(&plan, &NONE)), Ok(expected));
             let states: u64 = lengths.iter().map(|&length| u64::from(length) + 1).product();
             let mut count = Count::default();
-            assert_eq!(plan.walk(&mut count, (), &NONE), Ok(()));
+            assert_eq!(plan.visit(&mut count, (), &NONE), Ok(()));
             assert_eq!(count.states, u128::from(states));
             for most in [states - 1, states] {
                 let mut count = Count::default();
                 let limits = Limits { states: Some(most), stop: None };
-                let end = plan.walk(&mut count, (), &limits);
+                let end = plan.visit(&mut count, (), &limits);
                 assert_eq!((count.states, end.is_ok()), (u128::from(most), most == states));
             }
         }
@@ -420,7 +412,7 @@ fn chains_too_long_for_narrow_rows_have_wide_ones() {
         let poset = independent(&[2, length, 1]);
         let plan = Plan::new(&poset, &Bounds::all(&poset));
         let mut count = Count::default();
-        assert_eq!(plan.walk(&mut count, (), &NONE), Ok(()));
+        assert_eq!(plan.visit(&mut count, (), &NONE), Ok(()));
         assert_eq!(count.states, 6 * (u128::from(length) + 1));
         let values = [2, length, 1].map(|length| (0..=i64::from(length)).collect()).to_vec();
         let additive = Additive { values, threshold: i64::from(length) };
@@ -438,13 +430,13 @@ fn it_stops_when_told_to_with_what_it_has_so_far() {
     let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 4;
     let limits = Limits { states: None, stop: Some(&stop) };
     let mut count = Count::default();
-    assert_eq!(plan.walk(&mut count, (), &limits), Err(Halt::Stop));
+    assert_eq!(plan.visit(&mut count, (), &limits), Err(EarlyEnd::Stop));
     assert!(count.states > 0 && count.states < all / 8, "{}", count.states);
-    let (count, halt) = on_threads(2, || plan.gather(&Count::default(), (), &limits)).unwrap_err();
-    assert!(halt == Halt::Stop && count.states == 0, "it had been told before");
+    let (count, ended) = on_threads(2, || plan.gather(&Count::default(), (), &limits)).unwrap_err();
+    assert!(ended == EarlyEnd::Stop && count.states == 0, "it had been told before");
     let weights = vec![(0..=400).collect(); 3];
     let found = least(&poset, &Bounds::all(&poset), &weights, |_| false, &limits);
-    assert_eq!((found.found, found.halt), (None, Some(Halt::Stop)));
+    assert_eq!((found.found, found.ended), (None, Some(EarlyEnd::Stop)));
     assert!(found.states < 10_000, "{}", found.states);
 }
 
@@ -460,15 +452,15 @@ fn the_search_for_the_least_passes_by_what_weighs_more() {
     assert!(found.states < 20_000, "{}", found.states);
     let limits = Limits { states: Some(100), stop: None };
     let found = least(&poset, &bounds, &weights, is_met, &limits);
-    assert_eq!((found.found, found.states, found.halt), (None, 100, Some(Halt::States)));
+    assert_eq!((found.found, found.states, found.ended), (None, 100, Some(EarlyEnd::States)));
 }
 
 #[test]
-fn bounds_without_a_state_have_nothing_to_walk() {
+fn bounds_without_a_state_have_nothing_to_visit() {
     let poset = built(2, &[(0, vec![1, 0]), (1, vec![1, 1])]);
     for (least, greatest) in [([0, 1], [0, 1]), ([1, 0], [0, 1]), ([2, 0], [3, 1])] {
         let bounds = Bounds { least: least.to_vec(), greatest: greatest.to_vec() };
         let plan = Plan::new(&poset, &bounds);
-        assert!(plan.is_empty() && walked(&plan, &NONE) == (Vec::new(), Ok(())));
+        assert!(plan.is_empty() && visited(&plan, &NONE) == (Vec::new(), Ok(())));
     }
 }

@@ -1,23 +1,21 @@
 //! The least state that meets a predicate, where less is a smaller sum of weights.
 //!
-//! The walk, with the windows' low numbers as a bound: once some chains have their numbers, no state
-//! weighs less than those and the others at the low ends of their windows. What cannot be less than
-//! the least state found so far is passed by; since weights go up along a chain, so is the rest of
-//! that window. Of states of the same weight the first one found counts; which one that is depends
-//! on the poset and the bounds alone.
+//! Branch and bound: once some chains have their numbers, no state weighs less than those and the
+//! others at the low ends of their ranges. What cannot be less than the least state found so far is
+//! skipped; since weights do not decrease along a chain, so is the rest of that range. Of states of
+//! the same weight the first one found counts; which one that is depends on the poset and the bounds
+//! alone.
 //!
 //! Exponential in the number of chains at worst, as is any search with an opaque predicate. A node
-//! costs as much as there are chains. Branch and bound after Land and Doig (1960).
+//! costs the number of chains. Branch and bound after Land and Doig (1960).
 
 use std::ops::ControlFlow;
 
 use reweave_base::Id;
 use reweave_order::poset::Poset;
 
-use super::plan::{Inner, Kind};
-use super::rows::{CsrTable, Wide};
-use super::{Halt, Limits, Plan};
-use crate::bounds::Bounds;
+use super::{EarlyEnd, Layout, Limits, Plan, RangeTable, Rows, Wide};
+use crate::enumerate::Bounds;
 
 /// After how many nodes it is asked whether to stop.
 const NODES_BETWEEN: u32 = 1 << 10;
@@ -31,7 +29,7 @@ pub struct Least {
     /// How many states the predicate was asked about.
     pub states: u64,
     /// Why the search ended early, if it did.
-    pub halt: Option<Halt>,
+    pub ended: Option<EarlyEnd>,
 }
 
 /// The state of `poset` within `bounds` that meets `predicate` and has the smallest sum of weights,
@@ -48,19 +46,19 @@ pub fn least(
     limits: &Limits<'_>,
 ) -> Least {
     let plan = Plan::wide(poset, bounds);
-    let least = Least { found: None, states: 0, halt: None };
-    let Some(inner) = &plan.inner else { return least };
-    let Kind::Wide(rows) = &inner.kind else { return least };
+    let least = Least { found: None, states: 0, ended: None };
+    let Some(layout) = &plan.layout else { return least };
+    let Rows::Wide(rows) = &layout.rows else { return least };
     let state = plan.bounds.least.clone();
     let stack = rows.stack();
     let mut search =
-        Search { inner, rows, weights, predicate, limits, state, stack, least, nodes: 0 };
-    search.least.halt = search.all().break_value();
+        Search { layout, rows, weights, predicate, limits, state, stack, least, nodes: 0 };
+    search.least.ended = search.all().break_value();
     search.least
 }
 
 struct Search<'a, P> {
-    inner: &'a Inner,
+    layout: &'a Layout,
     rows: &'a Wide,
     weights: &'a [Vec<u64>],
     predicate: P,
@@ -90,12 +88,12 @@ impl Frame {
 }
 
 impl<P: FnMut(&[u32]) -> bool> Search<'_, P> {
-    fn all(&mut self) -> ControlFlow<Halt> {
-        let fixed = self.inner.fixed.iter();
+    fn all(&mut self) -> ControlFlow<EarlyEnd> {
+        let fixed = self.layout.fixed.iter();
         let weight = fixed.fold(0_u64, |sum, &(chain, index)| {
             sum.saturating_add(self.weights[chain.index()][index as usize])
         });
-        let Some(last) = self.inner.levels.len().checked_sub(1) else {
+        let Some(last) = self.layout.levels.len().checked_sub(1) else {
             return self.look(weight).map_continue(|_| ());
         };
         let mut frames = vec![Frame::default(); last + 1];
@@ -124,14 +122,14 @@ impl<P: FnMut(&[u32]) -> bool> Search<'_, P> {
     }
 
     fn frame(&self, level: usize, weight: u64) -> Frame {
-        let [next, high] = self.rows.window(&self.stack, level, level);
+        let [next, high] = self.rows.range(&self.stack, level, level);
         Frame { next, high, weight }
     }
 
     /// The states in which all chains but the last have their numbers. The first that meets the
     /// predicate is the least.
-    fn run(&mut self, frame: Frame) -> ControlFlow<Halt> {
-        let level = self.inner.levels.len() - 1;
+    fn run(&mut self, frame: Frame) -> ControlFlow<EarlyEnd> {
+        let level = self.layout.levels.len() - 1;
         for index in frame.next..=frame.high {
             let weight = frame.weight.saturating_add(self.weight(level, index));
             if !self.is_better(weight) {
@@ -147,9 +145,9 @@ impl<P: FnMut(&[u32]) -> bool> Search<'_, P> {
     }
 
     /// Whether the state at hand, of this weight, meets the predicate; it is the least then.
-    fn look(&mut self, weight: u64) -> ControlFlow<Halt, bool> {
+    fn look(&mut self, weight: u64) -> ControlFlow<EarlyEnd, bool> {
         if self.limits.states.is_some_and(|most| self.least.states >= most) {
-            return ControlFlow::Break(Halt::States);
+            return ControlFlow::Break(EarlyEnd::States);
         }
         self.least.states += 1;
         let is_met = (self.predicate)(&self.state);
@@ -164,12 +162,12 @@ impl<P: FnMut(&[u32]) -> bool> Search<'_, P> {
     }
 
     fn set(&mut self, level: usize, index: u32) {
-        let (chain, least) = self.inner.levels[level];
+        let (chain, least) = self.layout.levels[level];
         self.state[chain.index()] = least + index;
     }
 
     fn weight(&self, level: usize, index: u32) -> u64 {
-        let (chain, least) = self.inner.levels[level];
+        let (chain, least) = self.layout.levels[level];
         self.weights[chain.index()][(least + index) as usize]
     }
 
@@ -179,14 +177,14 @@ impl<P: FnMut(&[u32]) -> bool> Search<'_, P> {
         lows.fold(weight, |sum, (place, &low)| sum.saturating_add(self.weight(level + place, low)))
     }
 
-    fn ask(&mut self) -> ControlFlow<Halt> {
+    fn ask(&mut self) -> ControlFlow<EarlyEnd> {
         self.nodes += 1;
         if self.nodes < NODES_BETWEEN {
             return ControlFlow::Continue(());
         }
         self.nodes = 0;
         if self.limits.says_stop() {
-            return ControlFlow::Break(Halt::Stop);
+            return ControlFlow::Break(EarlyEnd::Stop);
         }
         ControlFlow::Continue(())
     }

@@ -1,43 +1,72 @@
-//! Counting states: each window carries the number of ways in which it comes about.
+//! Counting states: each node carries the number of paths to it.
 //!
-//! The two chains fixed last are counted at once: for each number of the one, those of the other
-//! are a range, and the ends of these ranges are added up beforehand.
+//! The two chains fixed last are counted at once: for each number of the one, those of the other are
+//! a range, and the ends of these ranges have prefix sums.
+//!
+//! Most counts fit 128 bits, in which additions cost next to nothing. So a count is first made with
+//! those, checked, and made again with numbers of any size if one did not fit.
+
+use std::ops::SubAssign;
 
 use num_bigint::BigUint;
 use reweave_order::poset::Poset;
 
-use super::limits::{Limits, Meter, Overflow, Reason, Stop};
-use super::merge::{Algebra, Cut, Halt, Step, Unfinished, batches, merge};
-use super::number::{Count, Narrow, Number};
-use super::windows::{Choices, Lane, Level, Room, Space, is_narrow, tables};
-use crate::bounds::{Bounds, intervals};
+use super::{
+    Algebra, Capacity, Choices, Cut, Lane, Level, Limits, MergeError, Meter, Overflow, Reason,
+    Space, Step, Stop, Unfinished, batches, is_narrow, merge, tables,
+};
+use crate::enumerate::{Bounds, intervals};
 use crate::tables::Tables;
 
-/// How many states of `poset` there are within `bounds`.
-///
-/// # Errors
-/// If merging does not fit the limits; [`count_hybrid`] goes on then.
-pub fn count(poset: &Poset, bounds: &Bounds, limits: &Limits) -> Result<Count, Overflow> {
-    if is_narrow(poset) {
-        count_by::<u16>(poset, bounds, limits)
-    } else {
-        count_by::<u32>(poset, bounds, limits)
+/// A number of states, exact, of any size.
+pub type Count = BigUint;
+
+/// A number did not fit 128 bits: the count is made again with [`BigUint`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooWide;
+
+/// What counts are made with.
+pub(super) trait Number:
+    Clone
+    + Ord
+    + From<u64>
+    + TryFrom<BigUint>
+    + TryInto<u64>
+    + Into<BigUint>
+    + for<'a> SubAssign<&'a Self>
+{
+    /// Adds `factor` times `other`.
+    fn add_times(&mut self, other: &Self, factor: u64) -> Result<(), TooWide>;
+
+    /// About how many bytes it takes.
+    fn bytes(&self) -> usize;
+}
+
+impl Number for u128 {
+    #[inline]
+    fn add_times(&mut self, other: &Self, factor: u64) -> Result<(), TooWide> {
+        let product = other.checked_mul(Self::from(factor)).ok_or(TooWide)?;
+        *self = self.checked_add(product).ok_or(TooWide)?;
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
     }
 }
 
-fn count_by<I: Lane>(poset: &Poset, bounds: &Bounds, limits: &Limits) -> Result<Count, Overflow> {
-    let tables = tables::<I>(poset, bounds);
-    let space = Space::new(&tables, bounds);
-    let merged = |meter: &mut Meter<'_>| {
-        let small = merge(&space, Ways::<I, u128>::default, limits, meter);
-        small.map(|merged| merged.map(Ways::count).map_err(|cut| cut.overflow(&space)))
-    };
-    let mut meter = Meter::new(limits.work_max, &|| false);
-    merged(&mut meter).unwrap_or_else(|Narrow| {
-        let big = merge(&space, Ways::<I, BigUint>::default, limits, &mut meter);
-        let big = big.expect("numbers of any size fit");
-        big.map(Ways::count).map_err(|cut| cut.overflow(&space))
-    })
+impl Number for BigUint {
+    fn add_times(&mut self, other: &Self, factor: u64) -> Result<(), TooWide> {
+        match factor {
+            1 => *self += other,
+            _ => *self += other * factor,
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + 2 * size_of::<u64>() + (self.bits() / 8) as usize
+    }
 }
 
 /// How many states there are, or at least how many if it was cut short.
@@ -52,9 +81,9 @@ pub struct Counted {
 }
 
 /// How many states of `poset` there are within `bounds`: by merging while that fits the limits, and
-/// from there on in batches. Only work without end and `stop` cut it short.
+/// from there on in batches. Only the limit on work and `stop` cut it short.
 #[must_use]
-pub fn count_hybrid(poset: &Poset, bounds: &Bounds, limits: &Limits, stop: Stop<'_>) -> Counted {
+pub fn count(poset: &Poset, bounds: &Bounds, limits: &Limits, stop: Stop<'_>) -> Counted {
     if is_narrow(poset) {
         let tables = tables::<u16>(poset, bounds);
         count_space(&Space::new(&tables, bounds), limits, stop)
@@ -93,51 +122,51 @@ fn interval_counts_by<I: Lane>(
     for interval in intervals(poset) {
         let counted = count_space(&Space::in_order(tables, &interval, &order), limits, stop);
         if let Some(reason) = counted.cut_short {
-            let overflow = counted.overflow.expect("only what merging did not fit is cut short");
+            let overflow = counted.overflow.expect("only what did not fit is cut short");
             return Err(Overflow { reason, ..overflow });
         }
         counts.push(counted.count);
     }
     if let Some(first) = counts.first_mut() {
-        *first += &Count::from(1);
+        *first += 1_u8;
     }
     Ok(counts)
 }
 
 fn count_space<I: Lane>(space: &Space<'_, I>, limits: &Limits, stop: Stop<'_>) -> Counted {
-    count_with::<I, u128>(space, limits, stop).unwrap_or_else(|Narrow| {
+    count_with::<I, u128>(space, limits, stop).unwrap_or_else(|TooWide| {
         count_with::<I, BigUint>(space, limits, stop).expect("numbers of any size fit")
     })
 }
 
-/// Into how many times fewer windows than a level may have batches are cut: one batch a level is
-/// kept, beside its whole first level.
-const BATCHES: usize = 4;
+/// A batch has this many times fewer nodes than a level may have: one batch per level is kept, beside
+/// the whole level that the batches start from.
+const BATCH_FRACTION: usize = 4;
 
-/// How many windows there are in a batch, and how many bytes it takes.
-pub(super) fn batch_room(limits: &Limits, levels: usize) -> Room {
-    let windows = (limits.windows_max / BATCHES).max(1);
-    Room { windows, bytes: limits.bytes_max / levels.max(1) }
+/// How large a batch may be.
+pub(super) fn batch_capacity(limits: &Limits, levels: usize) -> Capacity {
+    let nodes = (limits.nodes_max / BATCH_FRACTION).max(1);
+    Capacity { nodes, bytes: limits.bytes_max / levels.max(1) }
 }
 
 fn count_with<I: Lane, N: Number>(
     space: &Space<'_, I>,
     limits: &Limits,
     stop: Stop<'_>,
-) -> Result<Counted, Narrow> {
-    // Half of the work is left for batches, should merging come to nothing.
+) -> Result<Counted, TooWide> {
+    // Half of the work is left for batches, should merging not fit.
     let mut meter = Meter::new(limits.work_max / 2, stop);
-    let cut = match merge(space, Ways::<I, N>::default, limits, &mut meter)? {
-        Ok(ways) => {
-            return Ok(Counted { count: ways.count(), cut_short: None, overflow: None });
+    let cut = match merge(space, Paths::<I, N>::default, limits, &mut meter)? {
+        Ok(paths) => {
+            return Ok(Counted { count: paths.total.into(), cut_short: None, overflow: None });
         }
         Err(cut) => cut,
     };
     let overflow = Some(cut.overflow(space));
     meter.grant(limits.work_max - limits.work_max / 2);
-    let room = batch_room(limits, cut.level.places.len());
-    Ok(match batches(space, *cut, room, &mut meter)? {
-        Ok(ways) => Counted { count: ways.count(), cut_short: None, overflow },
+    let capacity = batch_capacity(limits, cut.level.places.len());
+    Ok(match batches(space, *cut, capacity, &mut meter)? {
+        Ok(paths) => Counted { count: paths.total.into(), cut_short: None, overflow },
         Err(unfinished) => {
             let count = at_least(&unfinished);
             Counted { count, cut_short: Some(unfinished.reason), overflow }
@@ -149,59 +178,54 @@ impl<I: Lane, A: Algebra<I>> Cut<I, A> {
     /// What to say about it.
     pub(super) fn overflow(&self, space: &Space<'_, I>) -> Overflow {
         let level = space.free.len() - self.level.places.len();
-        Overflow { reason: self.reason, level, windows_count: self.level.count }
+        Overflow { reason: self.reason, level, nodes_count: self.level.count }
     }
 }
 
-/// What was counted, and one state for each way to a window that was not taken whole: there is one.
-fn at_least<I: Lane, N: Number>(unfinished: &Unfinished<I, Ways<I, N>>) -> Count {
-    let mut count = unfinished.algebra.total.big();
+/// What was counted, and one state for each path to a node that was not expanded completely: it has
+/// at least one.
+fn at_least<I: Lane, N: Number>(unfinished: &Unfinished<I, Paths<I, N>>) -> Count {
+    let mut count: BigUint = unfinished.algebra.total.clone().into();
     for frame in &unfinished.frames {
-        for ways in &frame.carried[frame.cursor.node..] {
-            count += ways.big();
+        for paths in &frame.carried[frame.cursor.node..] {
+            count += Into::<BigUint>::into(paths.clone());
         }
     }
-    Count::from(count)
+    count
 }
 
-/// Windows carry the number of ways to them.
-struct Ways<I, N> {
+/// Nodes carry the number of paths to them.
+struct Paths<I, N> {
     total: N,
     /// The last two chains, once there are no others.
     pair: Option<Pair<I>>,
 }
 
-impl<I, N: Number> Default for Ways<I, N> {
+impl<I, N: Number> Default for Paths<I, N> {
     fn default() -> Self {
-        Self { total: N::zero(), pair: None }
+        Self { total: N::from(0), pair: None }
     }
 }
 
-impl<I, N: Number> Ways<I, N> {
-    fn count(self) -> Count {
-        Count::from(self.total.big())
-    }
-}
-
-impl<I: Lane, N: Number> Algebra<I> for Ways<I, N> {
+impl<I: Lane, N: Number> Algebra<I> for Paths<I, N> {
     type Carried = Vec<N>;
 
     const LEFT: usize = 2;
 
     fn start(&mut self) -> Vec<N> {
-        vec![N::one()]
+        vec![N::from(1)]
     }
 
     fn is_live(_: &Vec<N>, _: usize) -> bool {
         true
     }
 
-    fn step(&mut self, at: Step, ways: &Vec<N>, _: &mut Meter<'_>) -> Result<Vec<N>, Halt> {
-        let mut next = vec![N::zero(); at.next_count];
+    fn step(&mut self, at: Step, paths: &Vec<N>, _: &mut Meter<'_>) -> Result<Vec<N>, MergeError> {
+        let mut next = vec![N::from(0); at.next_count];
         for node in at.arcs.nodes() {
             let (_, targets) = at.arcs.of(node);
             for same in targets.chunk_by(|one, other| one == other) {
-                next[same[0] as usize].add_times(&ways[node], same.len() as u64)?;
+                next[same[0] as usize].add_times(&paths[node], same.len() as u64)?;
             }
         }
         Ok(next)
@@ -210,11 +234,11 @@ impl<I: Lane, N: Number> Algebra<I> for Ways<I, N> {
     fn finish(
         &mut self,
         space: &Space<'_, I>,
-        (level, ways): (&Level<I>, &Vec<N>),
+        (level, paths): (&Level<I>, &Vec<N>),
         meter: &mut Meter<'_>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), MergeError> {
         let mut total = self.total.clone();
-        for (node, ways) in ways.iter().enumerate() {
+        for (node, paths) in paths.iter().enumerate() {
             let ends = match level.places.len() {
                 0 => 1,
                 1 => {
@@ -226,28 +250,28 @@ impl<I: Lane, N: Number> Algebra<I> for Ways<I, N> {
                     pair.count(level, node, meter)?
                 }
             };
-            total.add_times(ways, ends)?;
+            total.add_times(paths, ends)?;
         }
         self.total = total;
         Ok(())
     }
 
-    fn bytes(&self, ways: &Vec<N>) -> usize {
-        // What the greatest takes: those of a level are of a kind.
-        ways.len() * ways.iter().max().map_or(0, N::bytes)
+    fn bytes(&self, paths: &Vec<N>) -> usize {
+        // What the greatest takes: those of a level are of similar size.
+        paths.len() * paths.iter().max().map_or(0, N::bytes)
     }
 }
 
-/// For each number of the last but one chain, which numbers of the last one go with it.
+/// For each number of the second-to-last chain the range of the last one.
 struct Pair<I> {
     choices: Choices<I>,
     /// The first number of the one chain.
     first: u32,
-    /// The sums of the least and of the greatest of the other before each number of the one.
+    /// Prefix sums of the low and of the high ends of these ranges.
     sums: Vec<(u64, u64)>,
 }
 
-/// From how many numbers on a run is added up by sums made beforehand.
+/// From how many numbers on a run is added up by prefix sums.
 const LONG_RUN: u32 = 32;
 
 impl<I: Lane> Pair<I> {
@@ -269,7 +293,7 @@ impl<I: Lane> Pair<I> {
         (row[0].get(), row[1].complement().get())
     }
 
-    /// How many states a window leaves.
+    /// How many states are ahead of `node`.
     fn count(&self, level: &Level<I>, node: usize, meter: &mut Meter<'_>) -> Result<u64, Reason> {
         let (first, last) = level.range(node, 0);
         let (least, greatest) = level.range(node, 1);
@@ -284,8 +308,8 @@ impl<I: Lane> Pair<I> {
         Ok((first..=last).map(numbers).sum())
     }
 
-    /// As the chain goes on, the other's least and greatest number go up. So the window's own least
-    /// counts up to some number, and from some number on its own greatest does.
+    /// Both ends of the other's range grow with the chain's number. So up to some number the node's own
+    /// low end counts, and from some number on its own high end does.
     fn count_long(&self, (first, last): (u32, u32), (least, greatest): (u32, u32)) -> u64 {
         let end = last + 1;
         let low_from = partition(first, end, |index| self.range(index).0 <= least);
@@ -298,7 +322,7 @@ impl<I: Lane> Pair<I> {
     }
 }
 
-/// The first number from `start` on that is not `before` the border, or `end`.
+/// The first number from `start` on that is not `before`, or `end`.
 fn partition(start: u32, end: u32, before: impl Fn(u32) -> bool) -> u32 {
     let (mut low, mut high) = (start, end);
     while low < high {

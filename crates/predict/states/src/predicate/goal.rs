@@ -1,41 +1,42 @@
-//! What a predicate comes down to: its goal.
+//! The goal of a predicate: what a search looks for, simplified.
 //!
-//! The goal is what a state meets if the predicate is surely true of it, or surely false if that is
-//! what is looked for. It is made so that most of it is known beforehand:
+//! A state meets the goal if the predicate is certainly true there, or certainly false if that is what
+//! is looked for. The goal is partially evaluated:
 //!
 //! - negations are moved inwards, down to comparisons and leaves. Then an unknown part is as good as
-//!   a false one, since what is wanted is the whole surely true;
+//!   a false one, since the whole must be certainly true;
 //! - what depends on one thread alone becomes a single leaf, a table over that thread's events,
 //!   however large it was;
-//! - what is the same everywhere becomes a constant and vanishes;
+//! - what is the same everywhere becomes a constant and is folded;
 //! - of a count, some of whose truths may not be known, only the end that decides is kept: at least
-//!   two are true if at least two surely are.
+//!   two are true if at least two certainly are.
 //!
-//! A state meets the goal exactly if it meets the predicate. The events at which a leaf changes are
-//! all that matter; they are often far fewer than those at which an atom of the predicate does.
+//! A state meets the goal exactly if it meets the predicate. Only the events at which a leaf changes
+//! matter; they are often far fewer than those at which an atom of the predicate does.
 //!
-//! Costs for each table the changes of what it is made of, times their number. What would cost too
-//! much, or take too much memory, stays as it is, which is right too but slower at each state.
+//! Costs, for each table, the changes of its parts times their number. What would cost too much time or
+//! memory stays as it is, which is correct too but slower at each state.
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::ThreadId;
 
-use super::expression::{Comparison, Expression, Leaf, LeafId, Local, Node, Term};
-use super::range::{self, Range};
-use super::steps::{self, Steps};
+use super::expression::{
+    Comparison, Expression, Leaf, LeafId, Local, Node, Range, Steps, Term, bounds_of_sum,
+    combined_steps, compared,
+};
 
-/// So many evaluations of leaves are spent at most on tables.
+/// The most evaluations of leaves that are spent on tables.
 const WORK_MAX: u64 = 1 << 28;
 
-/// So many changes of value are kept at most in them.
+/// The most changes of value that tables keep.
 const CHANGES_MAX: usize = 1 << 24;
 
-/// The goal of `expression`: that it is surely `wanted`.
+/// The goal of `expression`: that it is certainly `wanted`.
 pub(super) fn goal(expression: &Expression, wanted: bool) -> Expression {
     goal_within(expression, wanted, WORK_MAX)
 }
 
-/// The same with so much to spend on tables.
+/// The same with a limit on the work for tables.
 fn goal_within(expression: &Expression, wanted: bool, work_max: u64) -> Expression {
     let mut reducer = Reducer {
         from: expression,
@@ -61,7 +62,7 @@ fn compact(root: &Node, leaves: &IndexVec<LeafId, Leaf<ThreadId>>) -> Expression
     Expression { root: root.substituted(&rename), leaves: kept }
 }
 
-/// Whom a part of an expression depends on.
+/// Which threads a part of an expression depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Support {
     Nobody,
@@ -72,9 +73,9 @@ enum Support {
 struct Reducer<'e> {
     from: &'e Expression,
     leaves: IndexVec<LeafId, Leaf<ThreadId>>,
-    /// The leaves that were taken over as they are.
+    /// The leaves that were copied as they are.
     taken: FxHashMap<LeafId, LeafId>,
-    /// What can still be spent on tables.
+    /// How much work is left for tables.
     work_left: u64,
     /// How many changes they keep so far.
     changes: usize,
@@ -127,7 +128,7 @@ impl Reducer<'_> {
         if !can_afford(&mut self.work_left, self.changes, &tables, evaluations) {
             return None;
         }
-        let steps = steps::combined(&tables, |values| {
+        let steps = combined_steps(&tables, |values| {
             of(node.range(&|id| match ids.binary_search(&id) {
                 Ok(at) => values[at],
                 // A variable that nobody writes.
@@ -147,7 +148,7 @@ impl Reducer<'_> {
         }
     }
 
-    /// What is worth 1 exactly where `node`, which is true or false, is surely `wanted`.
+    /// A node that is 1 exactly where `node`, a truth, is certainly `wanted`.
     fn goal(&mut self, node: &Node, wanted: bool) -> Node {
         let is_wanted = |range| Some(i64::from(range == Some(Range::truth(wanted))));
         if let Some(table) = self.table(node, is_wanted) {
@@ -179,8 +180,8 @@ impl Reducer<'_> {
         }
     }
 
-    /// A conjunction, or a disjunction, of goals: one within another is opened, what decides or
-    /// changes nothing is left out, and leaves of one thread become one.
+    /// A conjunction, or a disjunction, of goals: nested ones are flattened, constants are folded, and
+    /// leaves of one thread are combined.
     fn joined(&mut self, parts: Vec<Node>, is_all: bool) -> Node {
         let mut rest = Vec::new();
         let mut locals: Vec<(ThreadId, LeafId)> = Vec::new();
@@ -211,7 +212,7 @@ impl Reducer<'_> {
                 continue;
             }
             let decisive = Some(i64::from(!is_all));
-            let steps = steps::combined(&tables, |values| match values.contains(&decisive) {
+            let steps = combined_steps(&tables, |values| match values.contains(&decisive) {
                 true => decisive,
                 false => Some(i64::from(is_all)),
             });
@@ -313,7 +314,7 @@ impl Reducer<'_> {
         }
     }
 
-    /// A sum whose terms of one thread are one, as far as that fits.
+    /// A sum whose terms of one thread are combined, as far as that fits.
     fn sum(&mut self, terms: &[Term]) -> Node {
         let mut rest: Vec<Term> = Vec::new();
         let mut locals: Vec<(ThreadId, [LeafId; 2], bool)> = Vec::new();
@@ -385,7 +386,7 @@ impl Reducer<'_> {
             return None;
         }
         let mut fits = true;
-        let steps = steps::combined(&tables, |values| {
+        let steps = combined_steps(&tables, |values| {
             let mut sum = 0_i128;
             for (value, &(_, _, is_negative)) in values.iter().zip(group) {
                 sum += signed(is_negative, (*value)?);
@@ -397,7 +398,7 @@ impl Reducer<'_> {
         fits.then(|| self.local(group[0].0, steps))
     }
 
-    /// Two sides of a comparison, with only that end of each that decides whether it surely holds.
+    /// Two sides of a comparison, with only the end of each that decides whether it certainly holds.
     fn decisive_ends(&self, comparison: Comparison, left: Node, right: Node) -> (Node, Node) {
         let is_low = match comparison {
             Comparison::AtLeast | Comparison::More => true,
@@ -415,7 +416,7 @@ impl Reducer<'_> {
                 if is_low { low } else { high }
             }
             // Otherwise the other end may make the whole unknown.
-            Node::Sum(terms) if self.bounds_of_sum(&terms).is_some() => {
+            Node::Sum(terms) if bounds_of_sum(&terms, &self.leaves).is_some() => {
                 let mut kept = Vec::new();
                 let mut constant = 0_i128;
                 for Term { is_negative, node } in terms {
@@ -436,33 +437,6 @@ impl Reducer<'_> {
             other => other,
         }
     }
-
-    /// What `node` is within, wherever it is known, if that can be told and it always fits.
-    fn bounds(&self, node: &Node) -> Option<Range> {
-        match node {
-            Node::Constant(value) => value.map(Range::exact),
-            Node::Leaf(id) => match &self.leaves[*id] {
-                Leaf::Local(local) => local.steps.range().map(|(low, high)| Range { low, high }),
-                Leaf::Shared(_) => None,
-            },
-            Node::Not(_) | Node::All(_) | Node::Any(_) | Node::Compare(..) => Some(Range::EITHER),
-            Node::Between(ends) => {
-                let [low, high] = [self.bounds(&ends[0])?, self.bounds(&ends[1])?];
-                Some(Range { low: low.low, high: high.high })
-            }
-            Node::Sum(terms) => self.bounds_of_sum(terms),
-            Node::Arithmetic(..) => None,
-        }
-    }
-
-    fn bounds_of_sum(&self, terms: &[Term]) -> Option<Range> {
-        let mut sum = (0_i128, 0_i128);
-        for Term { is_negative, node } in terms {
-            let (low, high) = self.bounds(node)?.added(*is_negative);
-            sum = (sum.0 + low, sum.1 + high);
-        }
-        Range::fitting(sum.0, sum.1)
-    }
 }
 
 /// What lies between two.
@@ -482,8 +456,7 @@ fn tables(
     ids.filter_map(table).collect()
 }
 
-/// Whether `tables` can still be made one, for so many evaluations at each change; if so, it is paid
-/// for.
+/// Whether `tables` can be combined, for so many evaluations at each change; if so, the work is spent.
 fn can_afford(work_left: &mut u64, kept: usize, tables: &[&Steps], evaluations: usize) -> bool {
     let changes: usize = tables.iter().map(|steps| steps.changes().len() + 1).sum();
     let work = (changes as u64).saturating_mul(evaluations as u64);
@@ -498,12 +471,12 @@ fn signed(is_negative: bool, value: i64) -> i128 {
     if is_negative { -i128::from(value) } else { i128::from(value) }
 }
 
-/// That two surely compare so.
+/// That two certainly compare so.
 fn surely(comparison: Comparison, left: Node, right: Node) -> Node {
     match (left.as_constant(), right.as_constant()) {
         (Some(None), _) | (_, Some(None)) => Node::truth(false),
         (Some(left), Some(right)) => {
-            let compared = range::compared(comparison, left, right);
+            let compared = compared(comparison, left, right);
             Node::truth(compared == Some(Range::truth(true)))
         }
         (None, _) | (_, None) => Node::Compare(comparison, Box::new([left, right])),

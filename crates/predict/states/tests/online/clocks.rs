@@ -10,17 +10,15 @@
 //! Costs the threads an operation. Follows section 4.1 of Chang and Garg (2015): Algorithm 3, whose
 //! last line copies the thread's clock back also at an acquire and a join, where nobody sees it.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use reweave_base::{FxHashMap, Id, IndexVec};
-use reweave_order::poset::{CHAINS_MAX, ChainId};
+use reweave_order::poset::ChainId;
 use reweave_trace::LockId;
-
-use super::{Refused, lock};
 
 /// The clocks of a running program, shared by its threads.
 #[derive(Debug, Default)]
-pub struct Clocks {
+pub(crate) struct Clocks {
     seen: Mutex<Seen>,
 }
 
@@ -32,83 +30,65 @@ struct Seen {
 
 impl Clocks {
     /// The clocks before any event.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// The clock of an event of `thread` that does not synchronise.
-    ///
-    /// # Errors
-    /// If there are too many threads.
-    pub fn local(&self, thread: ChainId) -> Result<Vec<u32>, Refused> {
-        Ok(lock(&self.seen).tick(thread)?.clone())
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().expect("nobody panics")
     }
 
-    /// The clock of the event at which `thread` takes `held`.
-    ///
-    /// # Errors
-    /// If there are too many threads.
-    pub fn acquire(&self, thread: ChainId, held: LockId) -> Result<Vec<u32>, Refused> {
-        let mut seen = lock(&self.seen);
-        seen.tick(thread)?;
+    /// The clock of an event of `thread` that does not synchronise.
+    pub(crate) fn local(&self, thread: ChainId) -> Vec<u32> {
+        self.lock().tick(thread).clone()
+    }
+
+    /// The clock of the event at which `thread` acquires `held`.
+    pub(crate) fn acquire(&self, thread: ChainId, held: LockId) -> Vec<u32> {
+        let mut seen = self.lock();
+        seen.tick(thread);
         let Seen { threads, locks } = &mut *seen;
         if let Some(last) = locks.get(&held) {
             join(&mut threads[thread], last);
         }
-        Ok(threads[thread].clone())
+        threads[thread].clone()
     }
 
-    /// The clock of the event at which `thread` gives `held` back.
-    ///
-    /// # Errors
-    /// If there are too many threads.
-    pub fn release(&self, thread: ChainId, held: LockId) -> Result<Vec<u32>, Refused> {
-        let mut seen = lock(&self.seen);
-        let clock = seen.tick(thread)?.clone();
+    /// The clock of the event at which `thread` releases `held`.
+    pub(crate) fn release(&self, thread: ChainId, held: LockId) -> Vec<u32> {
+        let mut seen = self.lock();
+        let clock = seen.tick(thread).clone();
         join(seen.locks.entry(held).or_default(), &clock);
-        Ok(clock)
+        clock
     }
 
     /// The clock of the event at which `parent` starts `child`.
-    ///
-    /// # Errors
-    /// If there are too many threads.
-    pub fn fork(&self, parent: ChainId, child: ChainId) -> Result<Vec<u32>, Refused> {
-        check(child)?;
-        let mut seen = lock(&self.seen);
-        let clock = seen.tick(parent)?.clone();
+    pub(crate) fn fork(&self, parent: ChainId, child: ChainId) -> Vec<u32> {
+        let mut seen = self.lock();
+        let clock = seen.tick(parent).clone();
         join(seen.threads.get_or_default(child), &clock);
-        Ok(clock)
+        clock
     }
 
     /// The clock of the event at which `parent` has seen the end of `child`.
-    ///
-    /// # Errors
-    /// If there are too many threads.
-    pub fn join(&self, parent: ChainId, child: ChainId) -> Result<Vec<u32>, Refused> {
-        let mut seen = lock(&self.seen);
-        seen.tick(parent)?;
+    pub(crate) fn join(&self, parent: ChainId, child: ChainId) -> Vec<u32> {
+        let mut seen = self.lock();
+        seen.tick(parent);
         let last = seen.threads.get(child).cloned().unwrap_or_default();
         join(&mut seen.threads[parent], &last);
-        Ok(seen.threads[parent].clone())
+        seen.threads[parent].clone()
     }
 }
 
 impl Seen {
     /// Counts an event of `thread` and gives its clock so far.
-    fn tick(&mut self, thread: ChainId) -> Result<&mut Vec<u32>, Refused> {
-        check(thread)?;
+    fn tick(&mut self, thread: ChainId) -> &mut Vec<u32> {
         let clock = self.threads.get_or_default(thread);
         let at = thread.index();
         clock.resize(clock.len().max(at + 1), 0);
-        clock[at] = clock[at].checked_add(1).ok_or(Refused::Full { chain: thread })?;
-        Ok(clock)
+        clock[at] += 1;
+        clock
     }
-}
-
-fn check(chain: ChainId) -> Result<(), Refused> {
-    if chain.index() < CHAINS_MAX { Ok(()) } else { Err(Refused::Chain { chain }) }
 }
 
 fn join(clock: &mut Vec<u32>, other: &[u32]) {

@@ -1,13 +1,11 @@
-//! The least state that meets a predicate of a small memory.
+//! The least state that meets a predicate of small memory.
 //!
-//! A [`Fold`] takes the chains of a state one by one and remembers little, say a partial sum or
-//! what is left of a formula. Windows carry what may be remembered at them, each with the least
-//! weight it comes with and the way it came; so the states themselves are not gone through.
+//! A [`Fold`] takes the chains of a state one by one and remembers little, say a partial sum or what
+//! remains to be known of a formula. Nodes carry what may be remembered at them, each with the least
+//! weight it comes with and where it came from; so the states themselves are not enumerated. A node
+//! at which nothing is left to remember is not expanded.
 //!
-//! What prunes all it remembers at a window ends there. What does not fit the limits is gone
-//! through in batches.
-//!
-//! Costs as many steps an arc as there are memories at its window. The state found is one of least
+//! Costs as many steps per arc as there are memories at its node. The state found is one of least
 //! weight, and the same for the same input and limits.
 
 use std::hash::{BuildHasher as _, Hash};
@@ -16,14 +14,15 @@ use hashbrown::HashTable;
 use reweave_base::{FxBuildHasher, Id};
 use reweave_order::poset::{ChainId, Poset};
 
-use super::count::batch_room;
-use super::limits::{Limits, Meter, Overflow, Reason, Stop};
-use super::merge::{Algebra, Halt, Step, batches, merge};
-use super::windows::{Lane, Level, Space, is_narrow, tables};
-use crate::bounds::Bounds;
+use super::count::batch_capacity;
+use super::{
+    Algebra, Lane, Level, Limits, MergeError, Meter, Overflow, Reason, Space, Step, Stop, batches,
+    is_narrow, merge, tables,
+};
+use crate::enumerate::Bounds;
 
-/// A predicate that takes the chains of a state one by one, in any order: what it remembers in the
-/// end must not depend on that.
+/// A predicate that is evaluated chain by chain, in any order: what it remembers in the end must not
+/// depend on that.
 pub trait Fold {
     /// What it remembers.
     type Memory: Clone + Eq + Hash + Ord;
@@ -31,7 +30,7 @@ pub trait Fold {
     /// What it remembers before any chain.
     fn start(&self) -> Self::Memory;
 
-    /// What it remembers once `chain` has done `index` events; none if no state with it is of use.
+    /// What it remembers once `chain` has run `index` events; none if no such state meets it.
     fn step(&self, memory: &Self::Memory, chain: ChainId, index: u32) -> Option<Self::Memory>;
 
     /// Whether a state meets the predicate, once all chains were taken.
@@ -43,7 +42,7 @@ pub trait Fold {
     }
 }
 
-/// What a search for the least state came to.
+/// The result of a search for the least state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Least {
     /// The weight of the state and the state, if one was found. It is the least unless the search
@@ -51,16 +50,15 @@ pub struct Least {
     pub found: Option<(u64, Vec<u32>)>,
     /// Why there may be a lesser one, if so.
     pub cut_short: Option<Reason>,
-    /// Where merging did not fit the limits, so that the rest was gone through in batches.
+    /// Where merging did not fit the limits, so that the rest was searched in batches.
     pub overflow: Option<Overflow>,
 }
 
-/// The state of `poset` within `bounds` that meets `fold` and weighs least. A state weighs what
-/// its chains do, and `weight`, which must not go down as a chain goes on, says how much each does
-/// at each number of its events.
+/// The state of `poset` within `bounds` that meets `fold` and weighs least. The weight of a state is
+/// the sum over its chains of `weight`, which must not decrease along a chain.
 ///
 /// # Panics
-/// If the bounds are not states of `poset`, the one held by the other.
+/// If the bounds are not states of `poset`, the one included in the other.
 pub fn least<F: Fold>(
     poset: &Poset,
     bounds: &Bounds,
@@ -94,7 +92,7 @@ fn least_by<I: Lane, F: Fold>(
         best: None,
         bytes_max: limits.bytes_max,
     };
-    // Half of the work is left for batches, should merging come to nothing.
+    // Half of the work is left for batches, should merging not fit.
     let mut meter = Meter::new(limits.work_max / 2, stop);
     let fits = "weights are 64 bits wide";
     let cut = match merge(&space, search, limits, &mut meter).expect(fits) {
@@ -106,8 +104,8 @@ fn least_by<I: Lane, F: Fold>(
     };
     let overflow = Some(cut.overflow(&space));
     meter.grant(limits.work_max - limits.work_max / 2);
-    let room = batch_room(limits, cut.level.places.len());
-    match batches(&space, *cut, room, &mut meter).expect(fits) {
+    let capacity = batch_capacity(limits, cut.level.places.len());
+    match batches(&space, *cut, capacity, &mut meter).expect(fits) {
         Ok(search) => Least { found: search.found(bounds), cut_short: None, overflow },
         Err(unfinished) => {
             let found = unfinished.algebra.found(bounds);
@@ -134,7 +132,7 @@ fn start<F: Fold>(
     Some(start)
 }
 
-/// Something remembered at a window.
+/// Something remembered at a node.
 #[derive(Clone)]
 struct Entry<M> {
     node: u32,
@@ -161,17 +159,17 @@ struct Search<'a, F: Fold> {
     fold: &'a F,
     weight: &'a dyn Fn(ChainId, u32) -> u32,
     start: (F::Memory, u64),
-    /// For each level the batch that is on the way to the one at hand.
+    /// For each level the batch that the current one comes from.
     trails: Vec<Trail>,
     /// The least weight so far, and the numbers of the chains that are not fixed.
     best: Option<(u64, Vec<(ChainId, u32)>)>,
     bytes_max: usize,
 }
 
-/// What is remembered at the windows of a level, by window.
+/// What is remembered at the nodes of a level, by node.
 struct Entries<M> {
     entries: Vec<Entry<M>>,
-    /// Whether anything is, for each window.
+    /// Whether anything is, for each node.
     is_live: Vec<bool>,
     /// About how many bytes they take.
     bytes: usize,
@@ -202,14 +200,14 @@ impl<F: Fold> Search<'_, F> {
         self.best = Some((weight, numbers));
     }
 
-    /// How many bytes there are for the entries of a level, beside the trails and those of the
+    /// How many bytes are left for the entries of a level, beside the trails and the entries of the
     /// level before.
-    fn room(&self, carried: &Entries<F::Memory>) -> usize {
+    fn bytes_left(&self, carried: &Entries<F::Memory>) -> usize {
         let trails: usize = self.trails.iter().map(|trail| trail.entries.len()).sum();
         self.bytes_max.saturating_sub(trails * size_of::<Origin>()).saturating_sub(carried.bytes)
     }
 
-    /// How many bytes an entry takes that remembers `memory`, with its place to be found again.
+    /// How many bytes an entry takes that remembers `memory`, with its slot in the hash table.
     fn entry_bytes(&self, memory: &F::Memory) -> usize {
         size_of::<Entry<F::Memory>>() + 2 * size_of::<u32>() + self.fold.bytes(memory)
     }
@@ -237,9 +235,9 @@ impl<I: Lane, F: Fold> Algebra<I> for Search<'_, F> {
         at: Step,
         carried: &Entries<F::Memory>,
         meter: &mut Meter<'_>,
-    ) -> Result<Entries<F::Memory>, Halt> {
+    ) -> Result<Entries<F::Memory>, MergeError> {
         self.trails.truncate(at.level);
-        let room = self.room(carried);
+        let capacity = self.bytes_left(carried);
         let nodes = at.arcs.nodes();
         let start = carried.entries.partition_point(|entry| (entry.node as usize) < nodes.start);
         let end = carried.entries.partition_point(|entry| (entry.node as usize) < nodes.end);
@@ -277,8 +275,8 @@ impl<I: Lane, F: Fold> Algebra<I> for Search<'_, F> {
                     }
                 }
             }
-            if bytes > room || entries.len() >= u32::MAX as usize {
-                return Err(Halt::Full(Reason::Memory));
+            if bytes > capacity || entries.len() >= u32::MAX as usize {
+                return Err(MergeError::Full(Reason::Memory));
             }
         }
         entries.sort_by_key(|entry| entry.node);
@@ -294,7 +292,7 @@ impl<I: Lane, F: Fold> Algebra<I> for Search<'_, F> {
         space: &Space<'_, I>,
         (level, carried): (&Level<I>, &Entries<F::Memory>),
         meter: &mut Meter<'_>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), MergeError> {
         for (number, entry) in carried.entries.iter().enumerate() {
             let Some(&place) = level.places.first() else {
                 if self.fold.is_met(&entry.memory) && self.is_less(entry.weight) {
@@ -307,7 +305,7 @@ impl<I: Lane, F: Fold> Algebra<I> for Search<'_, F> {
             for index in first..=last {
                 meter.spend(1)?;
                 let weight = entry.weight + u64::from((self.weight)(chain, index));
-                // Those after it weigh no less.
+                // Later numbers weigh no less.
                 if !self.is_less(weight) {
                     break;
                 }

@@ -1,31 +1,147 @@
-//! Predicates chain by chain: what is known of a goal once some chains are fixed.
-//!
-//! An accumulator has a cell for each part of the goal. A part is open, or worth something, or
-//! something between two numbers; of a sum whose terms are not all there it is the sum so far, of a variable the latest write so far. Once a
-//! part is worth something, what it was made of no longer matters, and is blanked; so is a term once
-//! it is added, and a part of a conjunction once it is true. Hence accumulators are equal whenever
-//! the same remains to be asked, and the diagram keeps few of them: a count over all threads keeps
-//! one number.
-//!
-//! A step costs the parts of the goal.
+//! A predicate over the chains of a poset: asked state by state, or chain by chain.
 
 use reweave_base::{Id, IndexVec};
-use reweave_order::poset::ChainId;
+use reweave_order::poset::{ChainId, TracePoset};
+use reweave_trace::{ThreadId, Trace};
 
-use super::expression::{Comparison, LeafId, Node, Operator};
-use super::placed::{Column, Last, Placed};
-use super::range::{self, Range};
-use crate::diagram;
+use super::classify::{Class, classify};
+use super::expression::{
+    Comparison, Expression, Leaf, LeafId, Node, Operator, Range, Shared, Writer, combined,
+    compared, truth,
+};
+use super::{Predicate, StatePredicate};
+use crate::mdd;
+
+/// A predicate over the chains of a poset: what its states are asked.
+///
+/// Everything is tabulated by the chains' own numbers of events, so asking costs a look-up a leaf.
+#[derive(Clone, Debug)]
+pub struct PosetPredicate {
+    goal: Expression<ChainId>,
+    class: Class<ChainId>,
+    columns: IndexVec<LeafId, Column>,
+}
+
+/// A leaf by the numbers of events of the chains that it depends on.
+#[derive(Clone, Debug)]
+enum Column {
+    Local { chain: ChainId, values: Vec<Option<i64>> },
+    Shared { initial: Option<i64>, writers: Vec<WriterColumn> },
+}
+
+/// The last write of a chain by the number of its events.
+#[derive(Clone, Debug)]
+struct WriterColumn {
+    chain: ChainId,
+    lasts: Vec<Last>,
+}
+
+/// A write: its number in observed order, 0 if there is none yet, and its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Last {
+    number: u32,
+    value: Option<i64>,
+}
+
+impl Predicate {
+    /// The predicate over the chains of `poset`, which is one of `trace`, the trace that the
+    /// predicate is about. The poset must have every relevant event as an event of its own, and may
+    /// have others.
+    #[must_use]
+    pub fn on(&self, trace: &Trace, poset: &TracePoset) -> PosetPredicate {
+        let mut places: IndexVec<ThreadId, Option<(ChainId, Vec<u32>)>> =
+            IndexVec::from_elem(None, trace.names().threads.len());
+        for (chain, &thread) in poset.threads().entries() {
+            let events = (1..=poset.poset().length(chain)).filter_map(|at| poset.first(chain, at));
+            let counts = std::iter::once(0).chain(events.map(|event| trace.position(event) + 1));
+            places[thread] = Some((chain, counts.collect()));
+        }
+        let place = |thread: ThreadId| {
+            let (chain, counts) = places[thread].as_ref()?;
+            Some((*chain, counts.as_slice()))
+        };
+        let goal = self.goal.placed(&place);
+        let class = match self.class {
+            Class::Pairwise => Class::Pairwise,
+            _ => classify(&goal),
+        };
+        let length = |chain| poset.poset().length(chain);
+        let columns = goal.leaves.iter().map(|leaf| column(leaf, length)).collect();
+        PosetPredicate { goal, class, columns }
+    }
+}
+
+fn column(leaf: &Leaf<ChainId>, length: impl Fn(ChainId) -> u32) -> Column {
+    match leaf {
+        Leaf::Local(local) => {
+            Column::Local { chain: local.owner, values: local.steps.tabulated(length(local.owner)) }
+        }
+        Leaf::Shared(Shared { initial, writers, .. }) => {
+            let writer_column = |writer: &Writer<ChainId>| {
+                let last = |index| match writer.last(index) {
+                    Some(write) => Last { number: write.event.number(), value: write.value },
+                    None => Last { number: 0, value: *initial },
+                };
+                let chain = writer.owner;
+                WriterColumn { chain, lasts: (0..=length(chain)).map(last).collect() }
+            };
+            Column::Shared {
+                initial: *initial,
+                writers: writers.iter().map(writer_column).collect(),
+            }
+        }
+    }
+}
+
+impl PosetPredicate {
+    /// What its states are searched for.
+    #[must_use]
+    pub const fn goal(&self) -> &Expression<ChainId> {
+        &self.goal
+    }
+
+    /// The class of that, over chains.
+    #[must_use]
+    pub const fn class(&self) -> &Class<ChainId> {
+        &self.class
+    }
+
+    #[inline]
+    fn leaf(&self, id: LeafId, state: &[u32]) -> Option<i64> {
+        match &self.columns[id] {
+            Column::Local { chain, values } => values[state[chain.index()] as usize],
+            Column::Shared { initial, writers } => {
+                let lasts = writers.iter().map(|own| own.lasts[state[own.chain.index()] as usize]);
+                lasts.max_by_key(|last| last.number).map_or(*initial, |last| last.value)
+            }
+        }
+    }
+}
+
+impl StatePredicate for PosetPredicate {
+    fn is_met(&self, state: &[u32]) -> bool {
+        self.goal.root.value(&|id| self.leaf(id, state)) == Some(1)
+    }
+}
 
 reweave_base::id! {
     /// A part of a goal, its own parts before it.
     struct PartId;
 }
 
-/// A predicate that is told chain by chain.
+/// A predicate evaluated chain by chain: what is known of the goal once some chains are fixed.
+///
+/// An accumulator has a cell for each part of the goal. A part is open, or has a value or a range of
+/// values; a sum whose terms are not all known has the sum so far, and a variable the latest write so
+/// far. Once a part has its value, the cells of its own parts no longer matter and are blanked; so is a
+/// term once it is added, and a part of a conjunction once it is true. Hence accumulators are equal
+/// whenever the same remains to be known, and the decision diagram keeps few of them: a count over all
+/// threads keeps one number.
+///
+/// A step costs the number of parts of the goal.
 #[derive(Clone, Debug)]
-pub struct Fold<'p> {
-    placed: &'p Placed,
+pub struct PredicateFold<'p> {
+    predicate: &'p PosetPredicate,
     parts: IndexVec<PartId, Part>,
 }
 
@@ -69,13 +185,13 @@ enum Cell {
     Latest { last: Last, writers: u32 },
 }
 
-impl Placed {
+impl PosetPredicate {
     /// The predicate chain by chain.
     #[must_use]
-    pub fn fold(&self) -> Fold<'_> {
+    pub fn fold(&self) -> PredicateFold<'_> {
         let mut parts = IndexVec::new();
         add(&self.goal().root, &mut parts);
-        Fold { placed: self, parts }
+        PredicateFold { predicate: self, parts }
     }
 }
 
@@ -96,7 +212,7 @@ fn add(node: &Node, parts: &mut IndexVec<PartId, Part>) -> PartId {
     parts.push(Part { kind, inner })
 }
 
-impl Fold<'_> {
+impl PredicateFold<'_> {
     /// Brings `cells` up to date once `fixed` has run so many events, or if nothing is new.
     fn settle(&self, cells: &mut [Cell], fixed: Option<(ChainId, u32)>) {
         for (id, part) in self.parts.entries() {
@@ -108,19 +224,19 @@ impl Fold<'_> {
                 Kind::Constant(value) => Cell::Worth(value.map(Range::exact)),
                 Kind::Leaf(leaf) => fixed.map_or(own, |fixed| self.leaf(*leaf, own, fixed)),
                 Kind::Not => match cells[part.inner[0].index()] {
-                    Cell::Worth(value) => Cell::Worth(Some(range::truth(value).opposite())),
+                    Cell::Worth(value) => Cell::Worth(Some(truth(value).opposite())),
                     _ => own,
                 },
                 Kind::Joined(decisive) => joined(cells, part, own, *decisive),
                 Kind::Sum(signs) => sum(cells, part, own, signs),
-                Kind::Compare(comparison) => paired(cells, part, own, |left, right| {
-                    range::compared(*comparison, left, right)
-                }),
+                Kind::Compare(comparison) => {
+                    paired(cells, part, own, |left, right| compared(*comparison, left, right))
+                }
                 Kind::Between => paired(cells, part, own, |low, high| {
                     Some(Range { low: low?.low, high: high?.high })
                 }),
                 Kind::Arithmetic(operator) => {
-                    paired(cells, part, own, |left, right| range::combined(*operator, left, right))
+                    paired(cells, part, own, |left, right| combined(*operator, left, right))
                 }
             };
         }
@@ -134,7 +250,7 @@ impl Fold<'_> {
     }
 
     fn leaf(&self, leaf: LeafId, own: Cell, (chain, index): (ChainId, u32)) -> Cell {
-        match &self.placed.columns()[leaf] {
+        match &self.predicate.columns[leaf] {
             Column::Local { chain: owner, values } if *owner == chain => {
                 Cell::Worth(values[index as usize].map(Range::exact))
             }
@@ -169,7 +285,7 @@ fn joined(cells: &mut [Cell], part: &Part, own: Cell, decisive: i64) -> Cell {
     for inner in &part.inner {
         match cells[inner.index()] {
             Cell::Worth(value) => {
-                let value = range::truth(value).value();
+                let value = truth(value).value();
                 if value == Some(decisive) {
                     return Cell::Worth(Some(Range::exact(decisive)));
                 }
@@ -227,7 +343,7 @@ fn paired(
 /// What the goal is worth where it is met.
 const TRUE: Cell = Cell::Worth(Some(Range::truth(true)));
 
-impl diagram::Fold for Fold<'_> {
+impl mdd::Fold for PredicateFold<'_> {
     type Memory = Accumulator;
 
     fn start(&self) -> Accumulator {
