@@ -23,7 +23,6 @@
 pub mod posets;
 mod programs;
 mod run;
-mod script;
 
 pub use programs::{Counts, Monitored, Program, RaceCounts};
 use reweave_trace::Trace;
