@@ -14,7 +14,7 @@ use std::thread;
 
 use reweave_base::{Id, IndexVec};
 use reweave_order::poset::{
-    ChainId, IllFormedPoset, Place, Poset, Relation, TracePoset, collections,
+    ChainId, EventRole, IllFormedPoset, Poset, Relation, TracePoset, collections,
 };
 use reweave_trace::{EventId, Trace, VarId};
 
@@ -194,7 +194,7 @@ impl Drop for Leaving<'_, '_> {
 pub fn members(
     trace: &Trace,
     poset: &TracePoset,
-    place: impl Fn(&Trace, EventId) -> Place,
+    place: impl Fn(&Trace, EventId) -> EventRole,
 ) -> IndexVec<ChainId, Vec<Vec<EventId>>> {
     let mut chains = IndexVec::from_elem(None, trace.names().threads.len());
     for (chain, &thread) in poset.threads().entries() {
@@ -204,7 +204,7 @@ pub fn members(
     let mut members: IndexVec<ChainId, Vec<Vec<EventId>>> = IndexVec::from_elem(Vec::new(), count);
     for (id, event) in trace.events() {
         let Some(chain) = chains[event.thread] else { continue };
-        if place(trace, id) == Place::Outside {
+        if place(trace, id) == EventRole::Outside {
             continue;
         }
         let next = members[chain].len() as u32 + 1;
