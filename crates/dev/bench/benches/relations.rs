@@ -19,7 +19,7 @@ use reweave_format::{Format, ReadOptions, read, write};
 use reweave_order::Clocks;
 use reweave_order::cp::CausallyPrecedes;
 use reweave_order::hb::HappensBefore;
-use reweave_order::needs::MustHappenBefore;
+use reweave_order::mhb::MustHappenBefore;
 use reweave_order::shb::SchedulableHappensBefore;
 use reweave_order::wcp::WeakCausallyPrecedes;
 use reweave_races::epoch;

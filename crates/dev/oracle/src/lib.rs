@@ -27,7 +27,7 @@
 //! w(x)
 //!       r(x)
 //! ");
-//! assert_eq!(reweave_oracle::reachable::predictable_races(&trace).len(), 0);
+//! assert_eq!(reweave_oracle::reachable::predictable_races(&trace).len(), 1);
 //! assert_eq!(reweave_oracle::races::happens_before(&trace).len(), 1);
 //! ```
 

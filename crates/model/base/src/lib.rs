@@ -1,5 +1,5 @@
 //! What every other crate stands on, and nothing about traces: typed ids, tables indexed by
-//! them, interned names, fast hashing, seeded randomness.
+//! them, bit sets, strongly connected components, interned names, fast hashing, seeded randomness.
 //!
 //! ```
 //! use reweave_base::{IndexVec, Interner, id};
@@ -18,15 +18,19 @@
 //! assert_eq!(counts.as_slice(), [2]);
 //! ```
 
+pub mod bits;
+mod components;
+mod csr;
 mod id;
 mod interner;
 mod rng;
-mod rows;
 mod table;
 
+pub use bits::BitRows;
+pub use components::strong_components;
+pub use csr::CsrTable;
 pub use id::Id;
 pub use interner::Interner;
 pub use rng::Rng;
-pub use rows::CsrTable;
 pub use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 pub use table::IndexVec;

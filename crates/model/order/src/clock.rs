@@ -7,7 +7,10 @@
 //! of all the threads that it will.
 
 use reweave_base::{Id, IndexVec};
-use reweave_trace::ThreadId;
+use reweave_trace::{EventId, ThreadId, Trace};
+
+use crate::cp;
+use crate::hb::HappensBefore;
 
 /// So many threads are always in the table.
 const NEAR: usize = 64;
@@ -210,6 +213,28 @@ impl PartialEq for VectorClock {
 }
 
 impl Eq for VectorClock {}
+
+/// An order whose clocks are computed event by event.
+pub trait Clocks {
+    /// Takes the next event of `trace` in observed order and gives the clock that it is tested
+    /// against as an access: an earlier access of another thread comes before it exactly if that
+    /// access's number in its thread, counted from 1, is at most the clock at that thread.
+    fn advance(&mut self, trace: &Trace, event: EventId) -> &VectorClock;
+}
+
+impl Clocks for HappensBefore {
+    #[inline]
+    fn advance(&mut self, trace: &Trace, event: EventId) -> &VectorClock {
+        Self::advance(self, trace, event)
+    }
+}
+
+impl Clocks for cp::Clocks<'_> {
+    #[inline]
+    fn advance(&mut self, trace: &Trace, event: EventId) -> &VectorClock {
+        Self::advance(self, trace, event)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -14,15 +14,17 @@
 //! Follows Chang and Garg, "A parallel algorithm for global states enumeration in concurrent
 //! systems" (PPoPP 2015), section 2, with clocks after Mattern (1989) and Fidge (1988).
 
-mod kept;
-mod of_trace;
-
+use std::convert::Infallible;
 use std::fmt::{self, Display, Formatter};
 
 use reweave_base::{FxHashMap, Id, IndexVec};
+use reweave_trace::{
+    AccessOp, BarrierId, ConditionId, ConditionOp, EventId, LockOp, Op, ThreadId, Trace, VarId,
+};
 
-pub use kept::TraceOrder;
-pub use of_trace::{Place, Relation, TracePoset, collections, least_cut, raw};
+use crate::clock::VectorClock;
+use crate::flow::Flow;
+use crate::hb::HappensBefore;
 
 reweave_base::id! {
     /// A chain of a poset: the events of one thread.
@@ -343,6 +345,362 @@ impl Display for IllFormedPoset {
 }
 
 impl std::error::Error for IllFormedPoset {}
+
+// The poset of a trace, or of those of its events that matter.
+//
+// What is left out takes its place in the order with it: of two events that are kept one comes
+// before the other exactly if it did. A global state of the smaller poset is what some global
+// states of the larger one have of it, and each of those has one.
+
+/// Which order a poset of a trace has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// Happens-before, the paper's. Past a read that races, a state may be one that no run
+    /// reaches.
+    HappensBefore,
+    /// Trace-order-preserving: each state is one that a run reaches. See [`TraceOrder`].
+    TraceOrderPreserving,
+}
+
+impl Relation {
+    /// How commands and reports spell it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::HappensBefore => "hb",
+            Self::TraceOrderPreserving => "kept",
+        }
+    }
+}
+
+/// What becomes of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventRole {
+    /// It is an event of the poset.
+    Event,
+    /// It is part of the event before it in its thread if that was made of such, nothing else of
+    /// its thread was kept since and nothing new comes before it; else it starts an event.
+    Collected,
+    /// It is left out.
+    Outside,
+}
+
+/// A poset whose events are those of a trace.
+#[derive(Clone, Debug)]
+pub struct TracePoset {
+    poset: Poset,
+    relation: Relation,
+    threads: IndexVec<ChainId, ThreadId>,
+    /// For each chain the trace's events that its events start with.
+    firsts: IndexVec<ChainId, Vec<EventId>>,
+}
+
+/// Every event is one of the poset.
+#[must_use]
+pub const fn raw(_: &Trace, _: EventId) -> EventRole {
+    EventRole::Event
+}
+
+/// The paper's event collections: accesses of a thread with nothing between them that
+/// synchronises are one event; what neither accesses nor synchronises is left out.
+#[must_use]
+pub fn collections(trace: &Trace, event: EventId) -> EventRole {
+    match trace.event(event).op {
+        Op::Access(AccessOp::Read | AccessOp::Write | AccessOp::UnknownRead, _) => {
+            EventRole::Collected
+        }
+        Op::Access(
+            AccessOp::AtomicRead(_) | AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_),
+            _,
+        )
+        | Op::Lock(
+            LockOp::Acquire | LockOp::Release | LockOp::AcquireShared | LockOp::ReleaseShared,
+            _,
+        )
+        | Op::Thread(..)
+        | Op::Condition(..)
+        | Op::Barrier(..)
+        | Op::Semaphore(..)
+        | Op::Object(..) => EventRole::Event,
+        Op::Fence(_) | Op::Lock(LockOp::Request, _) | Op::Block(..) | Op::Branch | Op::Let(_) => {
+            EventRole::Outside
+        }
+    }
+}
+
+impl TracePoset {
+    /// The poset of the events of `trace` that `place` keeps, by `relation`. Its chains are the
+    /// threads with such events, in the order of their ids.
+    ///
+    /// # Errors
+    /// If it has too many chains or would take too much memory.
+    pub fn new(
+        trace: &Trace,
+        relation: Relation,
+        place: impl Fn(&Trace, EventId) -> EventRole,
+    ) -> Result<Self, IllFormedPoset> {
+        let mut is_kept = IndexVec::from_elem(false, trace.names().threads.len());
+        for (id, event) in trace.events() {
+            if !is_kept[event.thread] && place(trace, id) != EventRole::Outside {
+                is_kept[event.thread] = true;
+            }
+        }
+        let threads = is_kept.entries().filter(|&(_, &kept)| kept).map(|(thread, _)| thread);
+        Self::of_threads(trace, relation, threads.collect(), place)
+    }
+
+    /// The poset of the events of `threads` that `place` keeps, by `relation`; each thread is a
+    /// chain, if it has such events or not.
+    ///
+    /// # Errors
+    /// If it has too many chains or would take too much memory.
+    pub fn of_threads(
+        trace: &Trace,
+        relation: Relation,
+        threads: IndexVec<ChainId, ThreadId>,
+        place: impl Fn(&Trace, EventId) -> EventRole,
+    ) -> Result<Self, IllFormedPoset> {
+        let mut gathering = Gathering::new(trace, threads)?;
+        let all = trace.events().map(|(id, _)| id);
+        each_clock(trace, relation, all, |event, clock| {
+            gathering.take(trace, event, clock, &place)
+        })?;
+        let Gathering { builder, threads, firsts, .. } = gathering;
+        Ok(Self { poset: builder.finish(), relation, threads, firsts })
+    }
+
+    /// The poset.
+    #[must_use]
+    pub const fn poset(&self) -> &Poset {
+        &self.poset
+    }
+
+    /// Which order it has.
+    #[must_use]
+    pub const fn relation(&self) -> Relation {
+        self.relation
+    }
+
+    /// The thread of each chain.
+    #[must_use]
+    pub const fn threads(&self) -> &IndexVec<ChainId, ThreadId> {
+        &self.threads
+    }
+
+    /// The event of the trace that event `index` of `chain`, counted from 1, is or starts with.
+    #[must_use]
+    pub fn first(&self, chain: ChainId, index: u32) -> Option<EventId> {
+        index.checked_sub(1).map(|index| self.firsts[chain][index as usize])
+    }
+
+    /// The least cut of the trace that holds the events of `cut`, collections by their first: how
+    /// many events each thread has run. Goes through the trace up to the last of them.
+    #[must_use]
+    pub fn in_trace(&self, trace: &Trace, cut: &[u32]) -> IndexVec<ThreadId, u32> {
+        let held = self.poset.chains().zip(cut);
+        let frontier: Vec<EventId> =
+            held.filter_map(|(chain, &index)| self.first(chain, index)).collect();
+        least_cut(trace, self.relation, &frontier)
+    }
+}
+
+/// The least cut of `trace` that holds `events` and all that comes before them by `relation`: how
+/// many events each thread has run. Goes through the trace up to the last of them.
+#[must_use]
+pub fn least_cut(trace: &Trace, relation: Relation, events: &[EventId]) -> IndexVec<ThreadId, u32> {
+    let mut joined = VectorClock::default();
+    let Some(&last) = events.iter().max() else { return joined.to_cut() };
+    let all = trace.events().map(|(id, _)| id).take_while(|&id| id <= last);
+    each_clock(trace, relation, all, |event, clock| {
+        if events.contains(&event) {
+            joined.join(clock);
+        }
+        Ok::<_, Infallible>(())
+    })
+    .unwrap_or_else(|never| match never {});
+    joined.to_cut()
+}
+
+/// Hands `take` each of `events`, the first of `trace` in observed order, with its clock.
+fn each_clock<E>(
+    trace: &Trace,
+    relation: Relation,
+    events: impl Iterator<Item = EventId>,
+    mut take: impl FnMut(EventId, &VectorClock) -> Result<(), E>,
+) -> Result<(), E> {
+    match relation {
+        Relation::HappensBefore => {
+            let mut order = HappensBefore::new();
+            for event in events {
+                take(event, order.advance(trace, event))?;
+            }
+        }
+        Relation::TraceOrderPreserving => {
+            let mut order = TraceOrder::new(trace);
+            for event in events {
+                take(event, order.advance(trace, event))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A poset in the making.
+struct Gathering {
+    builder: PosetBuilder,
+    threads: IndexVec<ChainId, ThreadId>,
+    chains: IndexVec<ThreadId, Option<ChainId>>,
+    firsts: IndexVec<ChainId, Vec<EventId>>,
+    /// For each chain the numbers, in their thread, of the events in `firsts`.
+    numbers: IndexVec<ChainId, Vec<u32>>,
+    /// Whether the last event of each chain is a collection that can go on.
+    is_open: IndexVec<ChainId, bool>,
+    /// The clock of the event at hand.
+    clock: Vec<u32>,
+}
+
+impl Gathering {
+    fn new(trace: &Trace, threads: IndexVec<ChainId, ThreadId>) -> Result<Self, IllFormedPoset> {
+        let mut chains = IndexVec::from_elem(None, trace.names().threads.len());
+        for (chain, &thread) in threads.entries() {
+            chains[thread] = Some(chain);
+        }
+        let count = threads.len();
+        Ok(Self {
+            builder: PosetBuilder::new(count)?,
+            chains,
+            threads,
+            firsts: IndexVec::from_elem(Vec::new(), count),
+            numbers: IndexVec::from_elem(Vec::new(), count),
+            is_open: IndexVec::from_elem(false, count),
+            clock: vec![0; count],
+        })
+    }
+
+    /// Takes the next event of the trace, whose clock is `clock`.
+    fn take(
+        &mut self,
+        trace: &Trace,
+        event: EventId,
+        clock: &VectorClock,
+        place: &impl Fn(&Trace, EventId) -> EventRole,
+    ) -> Result<(), IllFormedPoset> {
+        let thread = trace.event(event).thread;
+        let Some(chain) = self.chains[thread] else { return Ok(()) };
+        let place = place(trace, event);
+        if place == EventRole::Outside {
+            return Ok(());
+        }
+        for (other, &thread) in self.threads.entries() {
+            let held = clock.get(thread);
+            self.clock[other.index()] =
+                self.numbers[other].partition_point(|&number| number <= held) as u32;
+        }
+        let last = self.builder.so_far().length(chain);
+        if place == EventRole::Collected
+            && self.is_open[chain]
+            && self.builder.so_far().clock(chain, last) == self.clock
+        {
+            return Ok(());
+        }
+        self.clock[chain.index()] = last + 1;
+        self.builder.push_unchecked(chain, &self.clock)?;
+        self.firsts[chain].push(event);
+        self.numbers[chain].push(clock.get(thread));
+        self.is_open[chain] = place == EventRole::Collected;
+        Ok(())
+    }
+}
+
+/// The clocks of the trace-order-preserving relation after the events so far.
+///
+/// Happens-before; each read after the write that it saw; and, of each condition and each barrier,
+/// every event after those before it, the begin of a wait among them. A set of events that holds,
+/// with an event, all that come before it by this order is a correct reordering when it is run as observed: each read finds its
+/// writer, each acquire the releases before it, each wait what it was woken by and each notify the
+/// waits that it found. So a global state of this order is one that some run reaches.
+///
+/// It is schedulable happens-before ([`shb`](crate::shb)) with its exception taken away. Reads of
+/// unknown writers come after no write. Not promised: that a set that is not closed in this way
+/// could not have happened.
+///
+/// Costs what schedulable happens-before costs, and a clock operation at each event of a condition
+/// or a barrier.
+#[derive(Debug)]
+pub struct TraceOrder {
+    flow: Flow,
+    writes: IndexVec<VarId, VectorClock>,
+    conditions: IndexVec<ConditionId, VectorClock>,
+    barriers: IndexVec<BarrierId, VectorClock>,
+    /// The releases that waits begin with.
+    begins: FxHashMap<EventId, ConditionId>,
+}
+
+impl TraceOrder {
+    /// The clocks before any event of `trace`.
+    #[must_use]
+    pub fn new(trace: &Trace) -> Self {
+        let begins = trace.signals().stays().iter().filter(|stay| stay.begin != stay.wait);
+        let begins = begins.filter_map(|stay| match trace.event(stay.wait).op {
+            Op::Condition(ConditionOp::Wait, condition) => Some((stay.begin, condition)),
+            _ => None,
+        });
+        Self {
+            begins: begins.collect(),
+            flow: Flow::closed(),
+            writes: IndexVec::new(),
+            conditions: IndexVec::new(),
+            barriers: IndexVec::new(),
+        }
+    }
+
+    /// Takes the next event of `trace` in observed order and gives its clock: what comes before
+    /// it, itself included.
+    pub fn advance(&mut self, trace: &Trace, event: EventId) -> &VectorClock {
+        let happening = trace.event(event);
+        let thread = happening.thread;
+        let mut clock = self.flow.take(thread);
+        self.flow.receive(trace, event, happening, &mut clock);
+        clock.tick(thread);
+        if let Some(&condition) = self.begins.get(&event) {
+            meet(self.conditions.get_or_default(condition), &mut clock);
+        }
+        match happening.op {
+            Op::Access(AccessOp::Read | AccessOp::AtomicRead(_), var) => {
+                clock.join(self.writes.get_or_default(var))
+            }
+            Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), var) => {
+                self.writes.get_or_default(var).copy_from(&clock);
+            }
+            Op::Access(AccessOp::AtomicUpdate(_), var) => {
+                meet(self.writes.get_or_default(var), &mut clock)
+            }
+            Op::Condition(_, condition) => {
+                meet(self.conditions.get_or_default(condition), &mut clock);
+            }
+            Op::Barrier(_, barrier) => {
+                meet(self.barriers.get_or_default(barrier), &mut clock);
+            }
+            Op::Access(AccessOp::UnknownRead, _)
+            | Op::Fence(_)
+            | Op::Lock(..)
+            | Op::Thread(..)
+            | Op::Semaphore(..)
+            | Op::Object(..)
+            | Op::Block(..)
+            | Op::Branch
+            | Op::Let(_) => {}
+        }
+        self.flow.send(trace, event, happening, &clock, &clock);
+        self.flow.put(thread, clock)
+    }
+}
+
+/// Puts an event with `clock` after all that `last` holds, and lets the next come after it.
+fn meet(last: &mut VectorClock, clock: &mut VectorClock) {
+    clock.join(last);
+    last.copy_from(clock);
+}
 
 #[cfg(test)]
 mod tests {

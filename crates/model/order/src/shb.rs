@@ -30,8 +30,8 @@
 use reweave_base::{Id, IndexVec};
 use reweave_trace::{EventId, LockId, OpKind, ThreadId, Trace, VarId};
 
+use crate::clock::Clocks;
 use crate::clock::VectorClock;
-use crate::clocks::Clocks;
 use crate::flow::Flow;
 
 /// The clocks after the events so far.

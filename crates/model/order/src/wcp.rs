@@ -35,22 +35,19 @@
 //! Follows Kini, Mathur and Viswanathan, "Dynamic Race Prediction in Linear Time" (PLDI 2017),
 //! Definition 3 and Algorithm 1, with one queue a lock where they have one a lock and thread.
 
-mod accesses;
-mod lock;
-mod past;
+mod history;
 
-use reweave_base::{Id, IndexVec};
+use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_trace::views::Mode;
 use reweave_trace::{
     AccessOp, BarrierOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectOp, Op, OpKind,
     SemaphoreOp, ThreadId, ThreadOp, Trace, VarId,
 };
 
-use crate::access::class;
+use crate::access::{CLASSES, CONFLICTS, class};
 use crate::clock::VectorClock;
 use crate::flow::Flow;
-use accesses::Accesses;
-use lock::Lock;
+use history::{ClockUpdate, ExclusiveId, ExclusiveSections, Readers, SharedId, Span};
 
 /// The WCP clocks after the events so far.
 #[derive(Debug)]
@@ -62,7 +59,7 @@ pub struct WeakCausallyPrecedes {
     flow: Flow,
     /// Whether there was an atomic write, which a plain one would cover.
     has_atomics: bool,
-    /// Room for a clock that arrives along such an edge.
+    /// Buffer for a clock that arrives along such an edge.
     arriving: VectorClock,
 }
 
@@ -283,4 +280,494 @@ impl crate::Clocks for WeakCausallyPrecedes {
     fn advance(&mut self, trace: &Trace, event: EventId) -> &VectorClock {
         Self::advance(self, trace, event)
     }
+}
+
+// What a lock passes on, and what its holders learn of the sections before theirs.
+
+/// A thread and how many events it had.
+type Moment = (ThreadId, u32);
+
+/// A lock after the events so far.
+#[derive(Debug, Default)]
+struct Lock {
+    /// Of the last exclusive release.
+    last: Option<Moment>,
+    passed: Passed,
+    exclusive: ExclusiveSections,
+    hold: Option<Hold>,
+    /// The places that the open exclusive section accessed.
+    places: Vec<PlaceId>,
+    /// How many exclusive acquires are to come.
+    acquires_left: u32,
+    /// Only where it was taken in shared mode.
+    shared: Option<Box<Shared>>,
+}
+
+/// What releases pass on to acquires.
+#[derive(Debug, Default)]
+struct Passed {
+    /// What happens before them, themselves included.
+    happened: VectorClock,
+    /// What comes before them by WCP.
+    weak: VectorClock,
+}
+
+/// A section that is open.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    thread: ThreadId,
+    /// How often the lock was acquired and not released.
+    depth: u32,
+    acquired: u32,
+    /// The first section that the holder's WCP clock need not have.
+    next: ExclusiveId,
+}
+
+/// What shared mode takes.
+#[derive(Debug, Default)]
+struct Shared {
+    /// By the shared releases since the last exclusive one.
+    passed: Passed,
+    readers: Readers,
+    open: Vec<OpenShared>,
+}
+
+/// A shared section that is open.
+#[derive(Debug)]
+struct OpenShared {
+    hold: Hold,
+    /// The section that was to come when it began.
+    after: ExclusiveId,
+    /// The classes of accesses made at each place.
+    places: FxHashMap<PlaceId, u8>,
+}
+
+impl Hold {
+    const fn new((thread, acquired): Moment, next: ExclusiveId) -> Self {
+        Self { thread, depth: 1, acquired, next }
+    }
+
+    const fn beginning(&self) -> Moment {
+        (self.thread, self.acquired)
+    }
+
+    const fn span(&self, released: u32) -> Span {
+        Span { thread: self.thread, acquired: self.acquired, released }
+    }
+}
+
+impl Passed {
+    fn join_into(&self, happened: &mut VectorClock, weak: &mut VectorClock) {
+        happened.join(&self.happened);
+        weak.join(&self.weak);
+    }
+}
+
+impl Lock {
+    /// Says that one more exclusive acquire is to come.
+    fn expect_acquire(&mut self) {
+        self.acquires_left += 1;
+    }
+
+    /// Takes the lock alone, by a thread with these clocks. Whether a section starts.
+    fn acquire(
+        &mut self,
+        moment: Moment,
+        happened: &mut VectorClock,
+        weak: &mut VectorClock,
+    ) -> bool {
+        self.acquires_left -= 1;
+        if let Some(hold) = &mut self.hold {
+            hold.depth += 1;
+            return false;
+        }
+        self.pass_on(moment.0, happened, weak);
+        if let Some(shared) = &self.shared {
+            shared.passed.join_into(happened, weak);
+        }
+        self.hold = Some(Hold::new(moment, self.exclusive.first()));
+        true
+    }
+
+    /// Takes the lock in shared mode, by a thread with these clocks. Whether a section starts.
+    fn acquire_shared(
+        &mut self,
+        moment: Moment,
+        happened: &mut VectorClock,
+        weak: &mut VectorClock,
+    ) -> bool {
+        if let Some(shared_by) = self.shared_by(moment.0) {
+            shared_by.hold.depth += 1;
+            return false;
+        }
+        self.pass_on(moment.0, happened, weak);
+        let hold = Hold::new(moment, self.exclusive.first_beyond(weak));
+        let (after, places) = (self.exclusive.next(), FxHashMap::default());
+        let shared = self.shared.get_or_insert_default();
+        shared.open.push(OpenShared { hold, after, places });
+        true
+    }
+
+    fn pass_on(&self, thread: ThreadId, happened: &mut VectorClock, weak: &mut VectorClock) {
+        // What happens before the thread's next event already has passed on all it can.
+        let is_known = |(by, time): Moment| by == thread || happened.get(by) >= time;
+        if self.last.is_some_and(|last| !is_known(last)) {
+            self.passed.join_into(happened, weak);
+        }
+    }
+
+    fn shared_by(&mut self, thread: ThreadId) -> Option<&mut OpenShared> {
+        self.shared.as_mut()?.open.iter_mut().find(|shared_by| shared_by.hold.thread == thread)
+    }
+
+    /// Rule (a) at an access of `class` in the exclusive section, whose thread has the WCP clock
+    /// `weak`.
+    #[inline]
+    fn access(
+        &mut self,
+        accesses: &mut Accesses,
+        place: PlaceId,
+        class: usize,
+        weak: &mut VectorClock,
+    ) {
+        let Some(hold) = &mut self.hold else { return };
+        // No section of another thread ends while this one is open: to ask once is enough.
+        let Some(is_first) = accesses.note(place, class) else { return };
+        if is_first {
+            self.places.push(place);
+        }
+        if let Some(source) = accesses.source(place, class, hold.thread, &self.exclusive) {
+            hold.next = self.exclusive.join(hold.next, source, weak);
+        }
+        if let Some(shared) = &self.shared {
+            let mut update =
+                ClockUpdate { exclusive: &self.exclusive, next: hold.next, clock: weak };
+            accesses.join_shared(place, class, hold.thread, &shared.readers, &mut update);
+            hold.next = update.next;
+        }
+    }
+
+    /// Rule (a) at an access of `class` in the shared section of `thread`.
+    fn access_shared(
+        &mut self,
+        accesses: &Accesses,
+        place: PlaceId,
+        class: usize,
+        thread: ThreadId,
+        weak: &mut VectorClock,
+    ) {
+        let first = self.exclusive.first();
+        let Some(OpenShared { hold, places, .. }) = self.shared_by(thread) else { return };
+        let classes = places.entry(place).or_default();
+        if *classes >> class & 1 == 1 {
+            return;
+        }
+        *classes |= 1 << class;
+        // The thread may itself have held the lock alone in between, and dropped some.
+        let from = hold.next.max(first);
+        let Some(source) = accesses.source(place, class, thread, &self.exclusive) else { return };
+        let next = self.exclusive.join(from, source, weak);
+        if let Some(shared_by) = self.shared_by(thread) {
+            shared_by.hold.next = next;
+        }
+    }
+
+    /// Releases the lock, held alone, at `time` of a thread with these clocks: rule (b). Whether
+    /// the section ends.
+    fn release(
+        &mut self,
+        accesses: &mut Accesses,
+        time: u32,
+        happened: &VectorClock,
+        weak: &mut VectorClock,
+    ) -> bool {
+        let Some(hold) = &mut self.hold else { return false };
+        hold.depth -= 1;
+        if hold.depth > 0 {
+            return false;
+        }
+        let hold = *hold;
+        self.hold = None;
+        let mut next = self.exclusive.join_begun(hold.next, hold.beginning(), weak);
+        if let Some(shared) = &mut self.shared {
+            let mut update = ClockUpdate { exclusive: &self.exclusive, next, clock: weak };
+            while shared.readers.join_begun(hold.beginning(), &mut update) {
+                let (next, clock) = (update.next, &mut *update.clock);
+                update.next = self.exclusive.join_begun(next, hold.beginning(), clock);
+            }
+            next = update.next;
+            shared.passed.happened.clear();
+            shared.passed.weak.clear();
+        }
+        self.exclusive.drop_before(next);
+        let section = self.exclusive.push(hold.span(time), &self.passed.happened, happened);
+        self.passed.happened.copy_from(happened);
+        self.passed.weak.copy_from(weak);
+        self.last = Some((hold.thread, time));
+        for place in self.places.drain(..) {
+            accesses.end(place, section, hold.thread, &self.exclusive);
+        }
+        true
+    }
+
+    /// Releases the lock, held in shared mode, at `time` of `thread` with these clocks: rule
+    /// (b). Whether the section ends.
+    fn release_shared(
+        &mut self,
+        accesses: &mut Accesses,
+        (thread, time): Moment,
+        happened: &VectorClock,
+        weak: &mut VectorClock,
+    ) -> bool {
+        let Some(shared) = &mut self.shared else { return false };
+        let of_thread = |shared_by: &OpenShared| shared_by.hold.thread == thread;
+        let Some(at) = shared.open.iter().position(of_thread) else { return false };
+        shared.open[at].hold.depth -= 1;
+        if shared.open[at].hold.depth > 0 {
+            return false;
+        }
+        let OpenShared { hold, after, places } = shared.open.swap_remove(at);
+        // The thread may itself have held the lock alone in between, and dropped some.
+        let from = hold.next.max(self.exclusive.first());
+        self.exclusive.join_begun(from, hold.beginning(), weak);
+        // Only exclusive sections come after shared ones.
+        if self.acquires_left == 0 {
+            return true;
+        }
+        shared.passed.happened.join(happened);
+        shared.passed.weak.join(weak);
+        let visit = if after == self.exclusive.next() {
+            shared.readers.push(hold.span(time), after, &self.passed.happened, happened)
+        } else {
+            // The exclusive sections since are its own thread's and do not come before it as a whole.
+            let (first, nothing) = (ExclusiveId::from_index(0), VectorClock::default());
+            shared.readers.push(hold.span(time), first, &nothing, happened)
+        };
+        for (place, classes) in places {
+            accesses.end_shared(place, classes, visit);
+        }
+        true
+    }
+}
+
+// Which sections on a lock accessed a variable: what rule (a) asks.
+//
+// Of exclusive sections the latest counts, and the latest of another thread than that one's: what
+// happens before the releases of a lock only grows. Of shared sections it is the latest of each
+// thread.
+
+reweave_base::id! {
+    /// A variable that sections of several threads access, some of them writing.
+    struct ContendedId;
+    /// Such a variable under a lock.
+    struct PlaceId;
+}
+
+/// There is a table of all places there can be where they are at most one to so many events; else
+/// a map finds those that are accessed.
+const EVENTS_PER_PLACE: usize = 2;
+
+/// The sections that accessed each variable under each lock.
+#[derive(Debug)]
+struct Accesses {
+    contended: IndexVec<VarId, Option<ContendedId>>,
+    ids: PlaceIds,
+    places: IndexVec<PlaceId, Place>,
+    shared: FxHashMap<PlaceId, Vec<SharedAccess>>,
+}
+
+/// Which place is whose.
+#[derive(Debug)]
+enum PlaceIds {
+    /// Each lock has a row of so many variables.
+    Row(usize),
+    /// Places have ids in the order of their first accesses.
+    Map(FxHashMap<(LockId, ContendedId), PlaceId>),
+}
+
+#[derive(Clone, Debug, Default)]
+struct Place {
+    latest: [Latest; CLASSES],
+    /// The classes of accesses that the open exclusive section made.
+    open: u8,
+}
+
+/// The latest exclusive section with an access of some class.
+#[derive(Clone, Copy, Debug, Default)]
+struct Latest {
+    section: Option<ExclusiveId>,
+    /// The latest of another thread.
+    other: Option<ExclusiveId>,
+}
+
+/// The latest shared section of a thread with an access of some class.
+#[derive(Debug)]
+struct SharedAccess {
+    class: usize,
+    visit: SharedId,
+}
+
+impl Accesses {
+    /// No sections yet; learns from `trace` which variables matter.
+    fn new(trace: &Trace) -> Self {
+        let (contended, width) = contended(trace);
+        let places_max = trace.names().locks.len().saturating_mul(width);
+        let (ids, count) = if places_max <= trace.len() / EVENTS_PER_PLACE {
+            (PlaceIds::Row(width), places_max)
+        } else {
+            (PlaceIds::Map(FxHashMap::default()), 0)
+        };
+        let places = IndexVec::from_elem(Place::default(), count);
+        Self { contended, ids, places, shared: FxHashMap::default() }
+    }
+
+    /// `var` as a variable that sections can conflict on, if they can.
+    #[inline]
+    fn contended(&self, var: VarId) -> Option<ContendedId> {
+        self.contended[var]
+    }
+
+    /// The place of `var` under `lock`.
+    #[inline]
+    fn place(&mut self, lock: LockId, var: ContendedId) -> PlaceId {
+        match &mut self.ids {
+            PlaceIds::Row(width) => PlaceId::from_index(lock.index() * *width + var.index()),
+            PlaceIds::Map(ids) => {
+                *ids.entry((lock, var)).or_insert_with(|| self.places.push(Place::default()))
+            }
+        }
+    }
+
+    /// Notes an access by the exclusive section that is open. None if it made one of this class
+    /// before; else whether it made none at all.
+    #[inline]
+    fn note(&mut self, place: PlaceId, class: usize) -> Option<bool> {
+        let open = &mut self.places[place].open;
+        let before = *open;
+        *open |= 1 << class;
+        (before != *open).then_some(before == 0)
+    }
+
+    /// The latest exclusive section of another thread than `thread` that an access of `class`
+    /// conflicts with. A section that was dropped may come instead of none.
+    #[inline]
+    fn source(
+        &self,
+        place: PlaceId,
+        class: usize,
+        thread: ThreadId,
+        exclusive: &ExclusiveSections,
+    ) -> Option<ExclusiveId> {
+        let latest = &self.places[place].latest;
+        let of_other = |latest: Latest| {
+            let by_other = exclusive.thread(latest.section?).is_none_or(|by| by != thread);
+            if by_other { latest.section } else { latest.other }
+        };
+        CONFLICTS[class].iter().filter_map(|&class| of_other(latest[class])).max()
+    }
+
+    /// Adds what happens before the shared sections of other threads than `thread` that an access
+    /// of `class` in an exclusive section conflicts with. What it added it forgets: by rule (c)
+    /// all later exclusive sections have it too.
+    fn join_shared(
+        &mut self,
+        place: PlaceId,
+        class: usize,
+        thread: ThreadId,
+        readers: &Readers,
+        update: &mut ClockUpdate<'_>,
+    ) {
+        let Some(accesses) = self.shared.get_mut(&place) else { return };
+        accesses.retain(|access| {
+            let is_source = CONFLICTS[class].contains(&access.class)
+                && readers.thread(access.visit.reader) != thread;
+            if is_source {
+                readers.join(access.visit, update);
+            }
+            !is_source
+        });
+    }
+
+    /// Makes the exclusive section `section` of `thread`, which ends, the latest at `place`.
+    #[inline]
+    fn end(
+        &mut self,
+        place: PlaceId,
+        section: ExclusiveId,
+        thread: ThreadId,
+        exclusive: &ExclusiveSections,
+    ) {
+        let Place { latest, open } = &mut self.places[place];
+        for (class, latest) in latest.iter_mut().enumerate() {
+            if *open >> class & 1 == 0 {
+                continue;
+            }
+            // Which thread's a dropped one was no longer matters: nobody needs it.
+            if latest.section.and_then(|last| exclusive.thread(last)) != Some(thread) {
+                latest.other = latest.section;
+            }
+            latest.section = Some(section);
+        }
+        *open = 0;
+    }
+
+    /// Makes a shared section, which ends, its thread's latest with accesses of `classes`.
+    fn end_shared(&mut self, place: PlaceId, classes: u8, visit: SharedId) {
+        let accesses = self.shared.entry(place).or_default();
+        for class in (0..CLASSES).filter(|class| classes >> class & 1 == 1) {
+            let same = |access: &&mut SharedAccess| {
+                access.class == class && access.visit.reader == visit.reader
+            };
+            match accesses.iter_mut().find(same) {
+                Some(access) => access.visit = visit,
+                None => accesses.push(SharedAccess { class, visit }),
+            }
+        }
+    }
+}
+
+/// The variables that sections of several threads access, some of them writing, and their number.
+fn contended(trace: &Trace) -> (IndexVec<VarId, Option<ContendedId>>, usize) {
+    #[derive(Clone, Copy, Default)]
+    struct Use {
+        by: Option<ThreadId>,
+        by_several: bool,
+        is_written: bool,
+    }
+    let (names, columns) = (trace.names(), trace.columns());
+    let mut uses: IndexVec<VarId, Use> = IndexVec::from_elem(Use::default(), names.vars.len());
+    let mut held: IndexVec<ThreadId, u32> = IndexVec::from_elem(0, names.threads.len());
+    for ((&thread, code), &operand) in
+        columns.threads.iter().zip(&columns.codes).zip(&columns.operands)
+    {
+        let thread = ThreadId::from_index(thread as usize);
+        match code.kind() {
+            OpKind::Acquire | OpKind::AcquireShared => held[thread] += 1,
+            OpKind::Release | OpKind::ReleaseShared => held[thread] -= 1,
+            OpKind::Read
+            | OpKind::UnknownRead
+            | OpKind::Write
+            | OpKind::AtomicRead
+            | OpKind::AtomicWrite
+            | OpKind::AtomicUpdate
+                if held[thread] > 0 =>
+            {
+                let own = &mut uses[VarId::from_index(operand as usize)];
+                own.by_several |= own.by.is_some_and(|by| by != thread);
+                own.by = Some(thread);
+                own.is_written |= matches!(
+                    code.kind(),
+                    OpKind::Write | OpKind::AtomicWrite | OpKind::AtomicUpdate
+                );
+            }
+            _ => {}
+        }
+    }
+    let mut count = 0;
+    let contended = uses.iter().map(|own| {
+        let id = (own.by_several && own.is_written).then(|| ContendedId::from_index(count));
+        count += usize::from(id.is_some());
+        id
+    });
+    (contended.collect(), count)
 }

@@ -1,29 +1,29 @@
-//! The poset of a trace is the order by definition, and what the kept order promises holds: every
+//! The poset of a trace is the order by definition, and what the trace-order-preserving relation promises holds: every
 //! global state is a run that the checker accepts.
 
 use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_oracle::cut_order;
-use reweave_order::poset::{ChainId, Place, Relation, TracePoset, collections, raw};
+use reweave_order::poset::{ChainId, EventRole, Relation, TracePoset, collections, raw};
 use reweave_testkit::{Scope, Shape, corpus, soak, trace, traces};
 use reweave_trace::{Checker, EventId, Goal, LockOp, Op, Reordering, ThreadId, Trace};
 
-const RELATIONS: [Relation; 2] = [Relation::HappensBefore, Relation::Kept];
+const RELATIONS: [Relation; 2] = [Relation::HappensBefore, Relation::TraceOrderPreserving];
 
 /// Keeps every second event, so that most of the order goes through what is left out.
-fn every_second(_: &Trace, event: EventId) -> Place {
-    if event.number().is_multiple_of(2) { Place::Event } else { Place::Outside }
+fn every_second(_: &Trace, event: EventId) -> EventRole {
+    if event.number().is_multiple_of(2) { EventRole::Event } else { EventRole::Outside }
 }
 
 /// The first event pair, if any, on which a poset of `trace` and the definition disagree.
 fn disagreement(
     trace: &Trace,
     relation: Relation,
-    place: fn(&Trace, EventId) -> Place,
+    place: fn(&Trace, EventId) -> EventRole,
 ) -> Option<String> {
     let before = match relation {
         Relation::HappensBefore => cut_order::happens_before(trace),
-        Relation::Kept => cut_order::trace_order_preserving(trace),
+        Relation::TraceOrderPreserving => cut_order::trace_order_preserving(trace),
     };
     let made = TracePoset::new(trace, relation, place).expect("it is small");
     let poset = made.poset();
@@ -50,9 +50,9 @@ fn check_order(trace: &Trace) {
     }
 }
 
-/// Every state of the kept order of `trace`, up to a number, is a run that the checker accepts.
+/// Every state of the trace-order-preserving relation of `trace`, up to a number, is a run that the checker accepts.
 fn check_states(trace: &Trace, states_max: usize) {
-    let made = TracePoset::new(trace, Relation::Kept, raw).expect("it is small");
+    let made = TracePoset::new(trace, Relation::TraceOrderPreserving, raw).expect("it is small");
     let poset = made.poset();
     let checker = Checker::new(trace);
     let mut states = vec![vec![0; poset.chains_count()]];
@@ -164,8 +164,8 @@ fn a_poset_of_some_threads_has_those_chains() {
     );
     let threads = [2, 0].map(ThreadId::from_index).into_iter().collect();
     let place = |trace: &Trace, event: EventId| match trace.event(event).op {
-        Op::Lock(LockOp::Acquire, _) => Place::Event,
-        _ => Place::Outside,
+        Op::Lock(LockOp::Acquire, _) => EventRole::Event,
+        _ => EventRole::Outside,
     };
     let made = TracePoset::of_threads(&trace, Relation::HappensBefore, threads, place).unwrap();
     assert_eq!(made.poset().clock(ChainId::from_index(0), 1), [1, 1]);

@@ -4,7 +4,7 @@ mod cp;
 mod cp_datalog;
 mod cp_first;
 mod hb;
-mod needs;
+mod mhb;
 mod poset;
 mod shb;
 mod wcp;

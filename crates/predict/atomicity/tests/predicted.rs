@@ -17,7 +17,7 @@ use reweave_trace::{After, Checker, EventId, Goal, OpKind, Trace};
 const STATES_MAX: usize = 30_000;
 
 fn groups(engine: &Engine<'_>, blocks: &Blocks, extent: Extent) -> Vec<Group> {
-    let mut candidates = Candidates::new(engine.needs(), engine.trace(), blocks, extent, u64::MAX);
+    let mut candidates = Candidates::new(engine.mhb(), engine.trace(), blocks, extent, u64::MAX);
     let [(one, is_all), (two, is_all_too)] =
         [Width::One, Width::Two].map(|width| candidates.find(width, |_| Some(true)));
     assert!(is_all && is_all_too);

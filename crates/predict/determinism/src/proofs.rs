@@ -190,7 +190,7 @@ impl<'t> Proofs<'_, 't> {
 
     /// Whether another write has to come between `interfering` and `read`.
     fn is_overwritten(&self, reader: &Reader, read: EventId, interfering: Option<EventId>) -> bool {
-        let (trace, needs) = (self.trace(), self.subject.engine().needs());
+        let (trace, needs) = (self.trace(), self.subject.engine().mhb());
         let before = needs.before(read);
         self.accesses.lines(reader.var).iter().any(|line| {
             let needed = before.get(line.thread);
@@ -200,7 +200,7 @@ impl<'t> Proofs<'_, 't> {
             last.is_some_and(|&last| {
                 interfering.is_none_or(|interfering| {
                     let thread = trace.event(interfering).thread;
-                    needs.of_event(last).get(thread) > trace.position(interfering)
+                    needs.past(last).get(thread) > trace.position(interfering)
                 })
             })
         })

@@ -26,7 +26,7 @@
 mod between;
 mod earlier;
 
-use reweave_order::needs::MustHappenBefore;
+use reweave_order::mhb::MustHappenBefore;
 use reweave_reorder::{Answer, Query, Solver, View};
 use reweave_trace::{EventId, Reordering, Trace, VarId};
 
@@ -55,7 +55,7 @@ enum Asked {
 
 impl<'a, 't> Runs<'a, 't> {
     pub(crate) fn new(accesses: &'a Accesses<'t>, solver: Solver<'a, 't>, mode: Mode) -> Self {
-        let needs = solver.engine().needs();
+        let needs = solver.engine().mhb();
         Self { accesses, solver, needs, mode, work_left: 0 }
     }
 
@@ -99,7 +99,7 @@ impl<'a, 't> Runs<'a, 't> {
         let verdicts = verdicts.of_mut(WitnessKind::Between);
         for (at, line) in (0..).zip(self.accesses.lines(var)) {
             let writes = self.accesses.writes(line);
-            let needed = self.needs.of_event(writer).get(line.thread);
+            let needed = self.needs.past(writer).get(line.thread);
             let mut low = writes.partition_point(|&write| trace.position(write) < needed);
             let (mut high, mut is_known) = (writes.len(), true);
             while low < high {
@@ -148,7 +148,7 @@ impl<'a, 't> Runs<'a, 't> {
     /// Whether `late` needs `early`.
     fn is_needed(&self, early: EventId, late: EventId) -> bool {
         let thread = self.trace().event(early).thread;
-        self.needs.of_event(late).get(thread) > self.trace().position(early)
+        self.needs.past(late).get(thread) > self.trace().position(early)
     }
 
     /// How many of `writes`, which are one thread's, can happen before `event`.
@@ -170,13 +170,13 @@ impl<'a, 't> Runs<'a, 't> {
                 self.count_without(writes, couple.read).min(self.count_without(writes, writer))
             })
             .collect();
-        let loose = self.mode == Mode::Order;
+        let relaxed = self.mode == Mode::Order;
         self.decide_earlier(couple, &limits, verdicts, |runs, interfering| {
             runs.ask(&Query {
                 must: interfering.into_iter().collect(),
                 absent: vec![writer],
                 enabled: vec![couple.read],
-                loose,
+                relaxed,
                 ..Query::default()
             })
         });

@@ -1,7 +1,7 @@
 //! Candidates: the pairs of accesses that might race, as far as a cheap look can tell.
 //!
 //! Two conflicting accesses of different threads of which neither needs the other
-//! ([`reweave_order::needs`]) and which no common lock keeps apart. Every predictable race is among
+//! ([`reweave_order::mhb`]) and which no common lock keeps apart. Every predictable race is among
 //! them, whatever relation would find it: what is needed happens in every reordering, and two
 //! sections of one lock are never open at once.
 //!
@@ -14,7 +14,7 @@
 
 use reweave_base::IndexVec;
 use reweave_order::access::{CONFLICTS, class};
-use reweave_order::needs::MustHappenBefore;
+use reweave_order::mhb::MustHappenBefore;
 use reweave_trace::{EventId, LockId, SiteId, ThreadId, Trace, VarId};
 
 use crate::Race;
@@ -195,7 +195,7 @@ fn guards(trace: &Trace) -> IndexVec<VarId, Option<LockId>> {
 /// ```
 #[must_use]
 pub fn candidates(trace: &Trace) -> Vec<Race> {
-    let needs = MustHappenBefore::for_sure(trace);
+    let needs = MustHappenBefore::for_any_post(trace);
     let mut pass = Candidates::new(trace, &needs);
     let mut races = Vec::new();
     for (second, _) in trace.events() {

@@ -122,7 +122,7 @@ impl<'a, 't> Decider<'a, 't> {
         match self.scope {
             Scope::All => solver.solve(&query(race)),
             Scope::Preserving => solver
-                .preserve(&query(race))
+                .sync_preserving(&query(race))
                 .map_or(Answer::Infeasible(Refuted::Exhausted), Answer::Feasible),
         }
     }

@@ -173,7 +173,7 @@ impl<'a, 't> Pass<'a, 't> {
     }
 
     fn run(&mut self, sink: &mut dyn Sink) {
-        let mut candidates = Candidates::new(self.trace, self.subject.engine().needs());
+        let mut candidates = Candidates::new(self.trace, self.subject.engine().mhb());
         for (second, event) in self.trace.events() {
             if second.index().is_multiple_of(STRIDE) {
                 sink.progress(second.index() as u64, self.trace.len() as u64);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
 use reweave_base::{CsrTable, Id, IndexVec};
-use reweave_order::needs::MustHappenBefore;
+use reweave_order::mhb::MustHappenBefore;
 use reweave_trace::views::{CriticalSection, Mode, SectionId};
 use reweave_trace::{
     AccessOp, ConditionId, ConditionOp, EventId, LockId, Op, Reordering, ThreadId, Trace,
@@ -12,10 +12,9 @@ use reweave_trace::{
 };
 
 use crate::exhaustive;
-use crate::growth;
-use crate::postpone;
 use crate::query::{Query, View};
 use crate::search::Search;
+use crate::sync_preserving;
 
 /// How many of each thread's first events happen.
 pub(crate) type Cut = IndexVec<ThreadId, u32>;
@@ -34,18 +33,18 @@ pub enum Answer {
 /// Why there is no correct reordering that meets a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refuted {
-    /// What the query asks for needs an event that it excludes.
-    Needed,
+    /// The causal past of what the query asks for has an event that it excludes.
+    CausalPast,
     /// What must come before what makes a cycle, whatever else happens.
     Cycle,
-    /// Every way to go on ends in a cycle or needs what is excluded.
+    /// Every alternative ends in a cycle, or has an excluded event in its causal past.
     Exhausted,
 }
 
-/// What a query costs that no closure is needed for.
+/// What a query costs that takes no saturation.
 const QUICK_WORK: u64 = 256;
 
-/// How much work one query may take beyond what is linear in the needed set.
+/// How much work one query may take beyond what is linear in its causal past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// How many exclusions are decided one way or the other.
@@ -68,15 +67,16 @@ impl Default for Budget {
 #[derive(Debug)]
 pub struct Engine<'t> {
     trace: &'t Trace,
-    needs: MustHappenBefore<'t>,
+    mhb: Arc<MustHappenBefore<'t>>,
     locks: IndexVec<LockId, Vec<User>>,
-    /// The stays in conditions' queues of each thread, as indexes.
-    stays: CsrTable<ThreadId, u32>,
+    /// The waits of each thread, as indexes.
+    waits: CsrTable<ThreadId, u32>,
     /// The notifies of each condition that come while nobody waits but those they wake.
     notifies: IndexVec<ConditionId, Vec<EventId>>,
     /// Whether a semaphore's start is known.
     counts_tokens: bool,
-    sure_needs: OnceLock<MustHappenBefore<'t>>,
+    /// Must-happen-before if takes may use any post; made when it is first asked for.
+    mhb_for_any_post: OnceLock<Arc<MustHappenBefore<'t>>>,
 }
 
 /// The sections of one thread on one lock, in order.
@@ -101,9 +101,9 @@ impl<'t> Engine<'t> {
             }
         }
         let signals = trace.signals();
-        let owner = |stay: &WaitInterval| trace.event(stay.wait).thread;
-        let stays = CsrTable::group(names.threads.len(), 0, || {
-            signals.stays().iter().enumerate().map(|(at, stay)| (owner(stay), at as u32))
+        let owner = |wait: &WaitInterval| trace.event(wait.wait).thread;
+        let waits = CsrTable::group(names.threads.len(), 0, || {
+            signals.stays().iter().enumerate().map(|(at, wait)| (owner(wait), at as u32))
         });
         let mut notifies = IndexVec::from_elem(Vec::new(), names.conditions.len());
         if !signals.stays().is_empty() {
@@ -119,8 +119,9 @@ impl<'t> Engine<'t> {
         }
         let mut semaphores = names.semaphores.entries();
         let counts_tokens = semaphores.any(|(id, _)| trace.declared().start(id).is_some());
-        let (needs, sure_needs) = (MustHappenBefore::new(trace), OnceLock::new());
-        Self { trace, needs, locks, stays, notifies, counts_tokens, sure_needs }
+        let mhb = Arc::new(MustHappenBefore::new(trace));
+        let mhb_for_any_post = OnceLock::new();
+        Self { trace, mhb, locks, waits, notifies, counts_tokens, mhb_for_any_post }
     }
 
     /// The trace that is asked about.
@@ -129,14 +130,19 @@ impl<'t> Engine<'t> {
         self.trace
     }
 
-    /// What each event needs in every correct reordering: what is needed of each other can neither
-    /// race nor deadlock.
+    /// Must-happen-before in every correct reordering: events that it orders can neither race nor
+    /// deadlock.
     #[must_use]
-    pub fn needs(&self) -> &MustHappenBefore<'t> {
+    pub fn mhb(&self) -> &MustHappenBefore<'t> {
+        self.mhb_in_all()
+    }
+
+    fn mhb_in_all(&self) -> &Arc<MustHappenBefore<'t>> {
         if !self.counts_tokens {
-            return &self.needs;
+            return &self.mhb;
         }
-        self.sure_needs.get_or_init(|| MustHappenBefore::for_sure(self.trace))
+        let make = || Arc::new(MustHappenBefore::for_any_post(self.trace));
+        self.mhb_for_any_post.get_or_init(make)
     }
 
     /// Answers `query` within the usual budget.
@@ -194,21 +200,21 @@ impl<'t> Engine<'t> {
         known.checked_sub(1).map(|at| section(sections[at]))
     }
 
-    /// The stay that `thread` began last among its first `count` events.
-    pub(crate) fn last_stay(&self, thread: ThreadId, count: u32) -> Option<&'t WaitInterval> {
-        let own = self.stays.row(thread);
-        let stay = |at: u32| &self.trace.signals().stays()[at as usize];
-        let known = own.partition_point(|&at| self.trace.position(stay(at).begin) < count);
-        known.checked_sub(1).map(|last| stay(own[last]))
+    /// The wait that `thread` began last among its first `count` events.
+    pub(crate) fn last_wait(&self, thread: ThreadId, count: u32) -> Option<&'t WaitInterval> {
+        let own = self.waits.row(thread);
+        let wait = |at: u32| &self.trace.signals().stays()[at as usize];
+        let known = own.partition_point(|&at| self.trace.position(wait(at).begin) < count);
+        known.checked_sub(1).map(|last| wait(own[last]))
     }
 
-    /// The notifies of the condition of `stay` that must not find it waiting.
-    pub(crate) fn kept_from(&self, stay: &'t WaitInterval) -> impl Iterator<Item = EventId> {
-        let Op::Condition(ConditionOp::Wait, on) = self.trace.event(stay.wait).op else {
-            unreachable!("a stay has a wait");
+    /// The notifies of the condition of `wait` that must not find it waiting.
+    pub(crate) fn unwoken_by(&self, wait: &'t WaitInterval) -> impl Iterator<Item = EventId> {
+        let Op::Condition(ConditionOp::Wait, on) = self.trace.event(wait.wait).op else {
+            unreachable!("a wait interval has a wait");
         };
         let others = self.notifies[on].iter().copied();
-        others.filter(|&notify| stay.notify != Some(notify) && !stay.is_spared_by(notify))
+        others.filter(|&notify| wait.notify != Some(notify) && !wait.is_spared_by(notify))
     }
 
     /// Whether `event` is among the first events that `cut` counts.
@@ -234,65 +240,53 @@ fn add_section(
     }
 }
 
-/// From where on a thread is no longer in the queue that `stay` is in, if it ever is.
-pub(crate) fn leave(stay: &WaitInterval) -> Option<EventId> {
-    if stay.times_out { stay.end } else { stay.notify }
+/// The event with which `wait` leaves its condition's queue, if it ever does.
+pub(crate) fn leave(wait: &WaitInterval) -> Option<EventId> {
+    if wait.times_out { wait.end } else { wait.notify }
 }
 
-/// One query, made ready: what it needs at least, and how far each thread may go at most.
+/// One query, made ready: what it takes at least, and how far each thread may go at most.
 #[derive(Debug)]
 pub(crate) struct Problem<'e, 't> {
     pub(crate) engine: &'e Engine<'t>,
     pub(crate) query: &'e Query,
-    pub(crate) needs: SomeNeeds<'e, 't>,
+    pub(crate) mhb: Arc<MustHappenBefore<'t>>,
+    /// Whether some read may see another write and its thread runs on.
+    has_free_reads: bool,
     /// For threads that may not run on, how many events they may run.
     caps: Vec<(ThreadId, u32)>,
     /// How many threads and sections were looked at for what is in the way.
-    pub(crate) looks: Cell<u64>,
+    pub(crate) lookups: Cell<u64>,
 }
 
-/// The last needs that were made for a query: the next one often asks for the same.
+/// The last order that was made for free reads: the next query often frees the same.
 #[derive(Debug, Default)]
-struct Kept<'t> {
+struct LastOrder<'t> {
     free: Vec<EventId>,
-    needs: Option<Arc<MustHappenBefore<'t>>>,
-    /// How many events were gone through for them.
-    looks: u64,
+    mhb: Option<Arc<MustHappenBefore<'t>>>,
+    /// How many events were visited for it.
+    lookups: u64,
 }
 
-impl<'t> Kept<'t> {
-    fn without(&mut self, trace: &'t Trace, free: Vec<EventId>) -> Arc<MustHappenBefore<'t>> {
-        if let Some(needs) = self.needs.as_ref().filter(|_| self.free == free) {
-            return Arc::clone(needs);
+impl<'t> LastOrder<'t> {
+    fn with_free_reads(
+        &mut self,
+        trace: &'t Trace,
+        free: Vec<EventId>,
+    ) -> Arc<MustHappenBefore<'t>> {
+        if let Some(mhb) = self.mhb.as_ref().filter(|_| self.free == free) {
+            return Arc::clone(mhb);
         }
-        self.looks += trace.len() as u64;
-        let needs = Arc::new(MustHappenBefore::without(trace, &free));
+        self.lookups += trace.len() as u64;
+        let mhb = Arc::new(MustHappenBefore::with_free_reads(trace, &free));
         self.free = free;
-        self.needs = Some(Arc::clone(&needs));
-        needs
-    }
-}
-
-/// Needs that are the engine's, or made for one query.
-#[derive(Debug)]
-pub(crate) enum SomeNeeds<'e, 't> {
-    Shared(&'e MustHappenBefore<'t>),
-    Own(Arc<MustHappenBefore<'t>>),
-}
-
-impl<'t> std::ops::Deref for SomeNeeds<'_, 't> {
-    type Target = MustHappenBefore<'t>;
-
-    fn deref(&self) -> &MustHappenBefore<'t> {
-        match self {
-            Self::Shared(needs) => needs,
-            Self::Own(needs) => needs,
-        }
+        self.mhb = Some(Arc::clone(&mhb));
+        mhb
     }
 }
 
 impl<'e, 't> Problem<'e, 't> {
-    fn new(engine: &'e Engine<'t>, query: &'e Query, kept: &mut Kept<'t>) -> Self {
+    fn new(engine: &'e Engine<'t>, query: &'e Query, last: &mut LastOrder<'t>) -> Self {
         let trace = engine.trace;
         let place = |event: EventId| (trace.event(event).thread, trace.position(event));
         let mut caps = Vec::new();
@@ -312,19 +306,21 @@ impl<'e, 't> Problem<'e, 't> {
         let runs_on = |&&(read, _): &&(EventId, View)| !query.stop.contains(&read);
         let free: Vec<EventId> =
             query.views.iter().filter(runs_on).map(|&(read, _)| read).collect();
-        let needs = match free.is_empty() {
-            true => SomeNeeds::Shared(&engine.needs),
-            false => SomeNeeds::Own(kept.without(trace, free)),
+        let has_free_reads = !free.is_empty();
+        let mhb = if has_free_reads {
+            last.with_free_reads(trace, free)
+        } else {
+            Arc::clone(&engine.mhb)
         };
-        let looks = Cell::new(std::mem::take(&mut kept.looks));
-        Self { engine, query, needs, caps, looks }
+        let lookups = Cell::new(std::mem::take(&mut last.lookups));
+        Self { engine, query, mhb, has_free_reads, caps, lookups }
     }
 
-    /// The least that happens in every reordering that meets the query.
-    fn seed(&self) -> Cut {
+    /// The causal past of the query: the least that happens in every reordering that meets it.
+    fn causal_past(&self) -> Cut {
         let mut cut = IndexVec::from_elem(0, self.engine.trace.names().threads.len());
         for &event in &self.query.enabled {
-            self.needs.before(event).join_into(&mut cut);
+            self.mhb.before(event).join_into(&mut cut);
         }
         let ordered = self.query.order.iter().flat_map(|&(first, second)| [first, second]);
         let read = self.query.views.iter().map(|&(read, _)| read);
@@ -334,17 +330,17 @@ impl<'e, 't> Problem<'e, 't> {
         cut
     }
 
-    /// Raises `cut` to hold `event` and what it needs.
+    /// Raises `cut` to hold the causal past of `event`.
     pub(crate) fn add(&self, event: EventId, cut: &mut Cut) {
         match self.query.view(event) {
-            None => self.needs.of_event(event).join_into(cut),
+            None => self.mhb.past(event).join_into(cut),
             Some(view) => {
-                self.needs.before(event).join_into(cut);
+                self.mhb.before(event).join_into(cut);
                 let trace = self.engine.trace;
                 let own = &mut cut[trace.event(event).thread];
                 *own = (*own).max(trace.position(event) + 1);
                 if let View::Of(Some(write)) = view {
-                    self.needs.of_event(write).join_into(cut);
+                    self.mhb.past(write).join_into(cut);
                 }
             }
         }
@@ -358,29 +354,33 @@ impl<'e, 't> Problem<'e, 't> {
             _ if !op.is_read() => None,
             Some(View::Any) => None,
             Some(View::Of(write)) => Some(write),
-            None if self.query.loose || matches!(op, Op::Access(AccessOp::UnknownRead, _)) => None,
+            None if self.query.relaxed || matches!(op, Op::Access(AccessOp::UnknownRead, _)) => {
+                None
+            }
             None => Some(self.engine.trace.writer(event)),
         }
     }
 
     /// Whether `cut` holds an event that must not happen.
-    pub(crate) fn is_too_much(&self, cut: &Cut) -> bool {
+    pub(crate) fn is_excluded(&self, cut: &Cut) -> bool {
         self.caps.iter().any(|&(thread, count)| cut[thread] > count)
     }
 
-    /// Whether running `event` takes an event that must not happen.
-    pub(crate) fn is_out_of_reach(&self, event: EventId) -> bool {
-        let needed = self.needs.of_event(event);
-        self.caps.iter().any(|&(thread, count)| needed.get(thread) > count)
+    /// Whether the causal past of `event` has an event that must not happen.
+    pub(crate) fn is_unreachable(&self, event: EventId) -> bool {
+        let past = self.mhb.past(event);
+        self.caps.iter().any(|&(thread, count)| past.get(thread) > count)
     }
 
-    /// Whether what the query asks for needs an event that it excludes, whichever posts are taken.
-    fn is_refuted_for_sure(&self) -> bool {
-        let SomeNeeds::Shared(_) = self.needs else { return false };
-        let needs = SomeNeeds::Shared(self.engine.needs());
+    /// Whether the causal past of the query has an event that it excludes, whichever posts are taken.
+    fn is_refuted_for_any_post(&self) -> bool {
+        if self.has_free_reads {
+            return false;
+        }
+        let mhb = Arc::clone(self.engine.mhb_in_all());
         let caps = self.caps.clone();
-        let sure = Problem { needs, caps, looks: Cell::new(0), ..*self };
-        sure.is_too_much(&sure.seed())
+        let problem = Problem { mhb, caps, lookups: Cell::new(0), ..*self };
+        problem.is_excluded(&problem.causal_past())
     }
 
     /// Whether the observed order of whatever happens is as the query asks.
@@ -395,14 +395,14 @@ pub struct Solver<'e, 't> {
     engine: &'e Engine<'t>,
     budget: Budget,
     search: Search,
-    kept: Kept<'t>,
+    last_order: LastOrder<'t>,
 }
 
 impl<'e, 't> Solver<'e, 't> {
     /// A solver that spends at most `budget` on each query.
     #[must_use]
     pub fn new(engine: &'e Engine<'t>, budget: Budget) -> Self {
-        Self { engine, budget, search: Search::default(), kept: Kept::default() }
+        Self { engine, budget, search: Search::default(), last_order: LastOrder::default() }
     }
 
     /// The engine that it asks.
@@ -419,23 +419,23 @@ impl<'e, 't> Solver<'e, 't> {
     /// Forgets what it keeps of earlier queries, so that the next ones cost what they would cost
     /// without them.
     pub fn forget(&mut self) {
-        self.kept = Kept::default();
+        self.last_order = LastOrder::default();
     }
 
     /// Answers `query`.
     pub fn solve(&mut self, query: &Query) -> Answer {
-        let problem = Problem::new(self.engine, query, &mut self.kept);
-        let seed = problem.seed();
-        let quick = quick_answer(&problem, &seed);
+        let problem = Problem::new(self.engine, query, &mut self.last_order);
+        let past = problem.causal_past();
+        let quick = quick_answer(&problem, &past);
         self.charge(&problem);
-        let answer = quick.unwrap_or_else(|| self.search.run(&problem, seed, self.budget));
+        let answer = quick.unwrap_or_else(|| self.search.run(&problem, past, self.budget));
         if matches!(answer, Answer::Feasible(_)) || !self.engine.counts_tokens {
             return answer;
         }
-        if problem.is_refuted_for_sure() {
-            return Answer::Infeasible(Refuted::Needed);
+        if problem.is_refuted_for_any_post() {
+            return Answer::Infeasible(Refuted::CausalPast);
         }
-        // Other posts may do as well as those that were used.
+        // Other posts may do as well as those that were used, and only a search that counts tokens can say.
         let names = self.engine.trace.names();
         let size = (names.threads.len() + names.vars.len()) as u64;
         let states_max = self.budget.states.min((self.budget.work / size.max(1)) as usize);
@@ -444,11 +444,11 @@ impl<'e, 't> Solver<'e, 't> {
         answer
     }
 
-    /// Answers `query` as far as that takes no closure: almost all that are feasible, and those that
-    /// need what they exclude.
+    /// Answers `query` as far as that takes no saturation: almost all that are feasible, and those
+    /// whose causal past has what they exclude.
     pub fn solve_quickly(&mut self, query: &Query) -> Option<Answer> {
-        let problem = Problem::new(self.engine, query, &mut self.kept);
-        let answer = quick_answer(&problem, &problem.seed());
+        let problem = Problem::new(self.engine, query, &mut self.last_order);
+        let answer = quick_answer(&problem, &problem.causal_past());
         self.charge(&problem);
         let is_final = matches!(answer, Some(Answer::Feasible(_))) || !self.engine.counts_tokens;
         answer.filter(|_| is_final)
@@ -456,10 +456,10 @@ impl<'e, 't> Solver<'e, 't> {
 
     /// A reordering that meets `query` and keeps the observed order of the sections, the waits and
     /// the posts that it runs, if there is one: it runs in observed order.
-    pub fn preserve(&mut self, query: &Query) -> Option<Reordering> {
-        let problem = Problem::new(self.engine, query, &mut self.kept);
-        let mut cut = problem.seed();
-        let is_found = problem.is_as_observed() && growth::preserve(&problem, &mut cut);
+    pub fn sync_preserving(&mut self, query: &Query) -> Option<Reordering> {
+        let problem = Problem::new(self.engine, query, &mut self.last_order);
+        let mut cut = problem.causal_past();
+        let is_found = problem.is_as_observed() && sync_preserving::close(&problem, &mut cut);
         self.charge(&problem);
         is_found.then(|| Reordering { base: cut, schedule: Vec::new() })
     }
@@ -472,25 +472,25 @@ impl<'e, 't> Solver<'e, 't> {
     /// Counts what was looked at for a quick answer.
     fn charge(&mut self, problem: &Problem<'_, '_>) {
         let threads_count = self.engine.trace.names().threads.len() as u64;
-        self.search.work += QUICK_WORK + threads_count + problem.looks.get();
+        self.search.work += QUICK_WORK + threads_count + problem.lookups.get();
     }
 }
 
-/// The answer, if it follows from the needed set and the observed order.
-fn quick_answer(problem: &Problem<'_, '_>, seed: &Cut) -> Option<Answer> {
-    if problem.is_too_much(seed) {
-        return Some(Answer::Infeasible(Refuted::Needed));
+/// The answer, if it follows from the causal past and the observed order.
+fn quick_answer(problem: &Problem<'_, '_>, past: &Cut) -> Option<Answer> {
+    if problem.is_excluded(past) {
+        return Some(Answer::Infeasible(Refuted::CausalPast));
     }
     if !problem.is_as_observed() {
         return None;
     }
-    let mut cut = seed.clone();
-    if growth::preserve(problem, &mut cut) {
+    let mut cut = past.clone();
+    if sync_preserving::close(problem, &mut cut) {
         return Some(Answer::Feasible(Reordering { base: cut, schedule: Vec::new() }));
     }
-    // What is put off may not come after what the query puts after it.
+    // A deferred tail may not come after what the query puts after it.
     if !problem.query.order.is_empty() {
         return None;
     }
-    postpone::postpone(problem, seed.clone()).map(Answer::Feasible)
+    sync_preserving::defer_tails(problem, past.clone()).map(Answer::Feasible)
 }

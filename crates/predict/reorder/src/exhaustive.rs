@@ -1,12 +1,16 @@
-//! Every state that a correct reordering can reach, one after the other: what a query means.
+//! Is there a state that meets the query among all that correct reorderings reach?
+//!
+//! The last resort where the start of a semaphore is known. A take may then use any post, so which
+//! posts must happen before it depends on how many takes came first; must-happen-before and
+//! saturation, which know of pairs of events alone, cannot say that. Here tokens are counted.
 //!
 //! A search runs one event after another, each thread in program order, wherever the rules of a
 //! correct reordering allow, until a state meets the query or all states have been visited. A state
 //! is how far each thread has come and the last write of each variable; whatever else decides
 //! what may come next follows from which events ran.
 //!
-//! Exact where it ends. States may be as many as the product of the threads' lengths, so it is for
-//! tests, and the engine's last resort where tokens are counted.
+//! Exact where it ends; the budget limits the states. They may be as many as the product of the
+//! threads' lengths, times the orders of writes.
 
 use reweave_base::{FxHashSet, Id, IndexVec};
 use reweave_trace::views::Mode;
@@ -129,12 +133,12 @@ impl<'a> State<'a> {
             }
             op if op.var().is_some() => true,
             Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => true,
-            _ => self.is_let(event),
+            _ => self.is_enabled(event),
         }
     }
 
     /// Whether the query lets `event` happen now.
-    fn is_wanted(&self, event: EventId) -> bool {
+    fn is_permitted(&self, event: EventId) -> bool {
         let Query { order, absent, enabled, stop, .. } = self.query;
         let happening = self.trace.event(event);
         let after_stop = |&stopped: &EventId| {
@@ -152,14 +156,14 @@ impl<'a> State<'a> {
 
     fn may_run(&self, event: EventId) -> bool {
         let happening = self.trace.event(event);
-        if !self.is_started(happening.thread) || !self.is_wanted(event) {
+        if !self.is_started(happening.thread) || !self.is_permitted(event) {
             return false;
         }
-        self.is_let(event)
+        self.is_enabled(event)
     }
 
     /// Whether the rules let `event`, the next of its thread, happen now.
-    fn is_let(&self, event: EventId) -> bool {
+    fn is_enabled(&self, event: EventId) -> bool {
         let happening = self.trace.event(event);
         let signals = self.trace.signals();
         match happening.op {
@@ -169,7 +173,7 @@ impl<'a> State<'a> {
             ) => match self.query.view(event) {
                 Some(View::Any) => true,
                 Some(View::Of(write)) => self.last_write[var] == write,
-                None if self.query.loose => {
+                None if self.query.relaxed => {
                     self.trace.writer(event).is_none_or(|writer| self.has_run(writer))
                 }
                 None => self.last_write[var] == self.trace.writer(event),
@@ -241,8 +245,8 @@ impl<'a> State<'a> {
             return false;
         };
         let signals = self.trace.signals();
-        let is_waiting = |stay: &WaitInterval| {
-            self.has_run(stay.begin) && !leave(stay).is_some_and(|leave| self.has_run(leave))
+        let is_waiting = |wait: &WaitInterval| {
+            self.has_run(wait.begin) && !leave(wait).is_some_and(|leave| self.has_run(leave))
         };
         let woken = signals.woken(notify);
         let are_there = woken.iter().filter_map(|&wait| signals.stay(wait)).all(is_waiting);

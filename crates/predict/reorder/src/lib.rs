@@ -5,32 +5,32 @@
 //! [`Query`] asks it, an [`Engine`] answers with a [`Reordering`], or that there is none, or that
 //! its budget ended first. The answer is worked out in this order, the cheapest first:
 //!
-//! 1. the *needed set*: the events that every such reordering runs ([`reweave_order::needs`]), a
-//!    number a thread. If it holds an event that must not happen, there is none;
-//! 2. *growth*: run the needed set in observed order. Every read then sees what it saw; only a
-//!    lock section that stays open before a later one of its lock is in the way, so complete it,
-//!    with what that needs, and look again. What remains is a witness without any per-event work
-//!    (`growth`);
-//! 3. *postponing*: where a thread must stop inside a section that is in the way, run what it did
-//!    since it took the lock last, if nobody needs it (`postpone`);
-//! 4. *closure*: what must come before what, among the events of a window at the end of the
-//!    needed set: those that have to move, and what needs them (`base`). Sections of one lock
-//!    exclude each other, and no other write comes between a read and what it sees; where one way
-//!    round is impossible the other is forced, until nothing changes. A cycle refutes (`closure`);
-//! 5. a *schedule*, the observed order bent to the closure (`schedule`);
-//! 6. *search*, where that gets stuck: decide one exclusion, the observed way round first;
-//!    complete one more open section; move the window's start back (`search`).
+//! 1. the *causal past* of the query: the events that every such reordering runs
+//!    ([`reweave_order::mhb`]), as a number per thread. If it holds an event that must not happen,
+//!    there is no reordering;
+//! 2. the *sync-preserving ideal*: run the causal past in observed order. Every read then sees what
+//!    it saw; only a section that stays open before a later one of its lock is in the way, so complete
+//!    it, with its causal past, and look again. What remains is a witness without any per-event work
+//!    (`sync_preserving`);
+//! 3. *deferred tails*: where a thread must stop inside a section that is in the way, run what it
+//!    did since it took the lock last, if nobody needs it (`sync_preserving`);
+//! 4. *saturation* of a *reordering window* at the end of the causal past, after a *fixed prefix*
+//!    (`window`). Sections of one lock exclude each other, and no other write comes between a read
+//!    and what it sees; where one order is impossible the other is forced, until nothing changes. A
+//!    cycle refutes (`saturation`);
+//! 5. a *schedule*: the observed order, changed where saturation says so (`search`);
+//! 6. *search*, where that gets stuck: decide one exclusion, as observed first; complete one more
+//!    open section; move the window's start back (`search`).
 //!
 //! Sound: every reordering is put before `trace::certify` by whoever reports it. Complete but for
-//! the budget: a correct reordering that answers the query, restricted to the needed set and the
+//! the budget: a correct reordering that answers the query, restricted to the causal past and the
 //! sections it completes, still does, and steps 4 to 6 go through all of these. A semaphore whose
 //! start is known is the exception, since its takes may use other posts than observed: there a
-//! search through all states (`exhaustive`) has the last word.
+//! search through all states has the last word (`exhaustive`).
 //!
-//! Follows the needed-set algorithm of our notes on Sinha, Malik and Gupta, "Efficient predictive
-//! analysis for detecting nondeterminism in multi-threaded programs" (FMCAD 2012), and for step 2
-//! Mathur, Pavlogiannis and Viswanathan, "Optimal prediction of synchronization-preserving races"
-//! (POPL 2021).
+//! Step 2 follows Mathur, Pavlogiannis and Viswanathan, "Optimal prediction of
+//! synchronization-preserving races" (POPL 2021), step 4 Pavlogiannis, "Fast, sound, and effectively
+//! complete dynamic race prediction" (POPL 2020).
 //!
 //! ```
 //! use reweave_reorder::{Answer, Engine, Query};
@@ -59,15 +59,12 @@
 //! assert!(matches!(engine.solve(&inside), Answer::Infeasible(_)));
 //! ```
 
-mod base;
-mod closure;
 mod engine;
 mod exhaustive;
-mod growth;
-mod postpone;
 mod query;
-mod schedule;
+mod saturation;
 mod search;
+mod sync_preserving;
 mod window;
 
 pub use engine::{Answer, Budget, Engine, Refuted, Solver};

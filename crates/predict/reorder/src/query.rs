@@ -5,7 +5,7 @@ use reweave_trace::EventId;
 /// A question about the correct reorderings of a trace: is there one that meets all of this?
 ///
 /// Where nothing is said of a read, it sees the write it saw when observed, unless the query is
-/// `loose`.
+/// `relaxed`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     /// Events that happen.
@@ -24,7 +24,7 @@ pub struct Query {
     pub stop: Vec<EventId>,
     /// Whether reads that nothing is said of need only come after the write that they saw, whatever
     /// comes in between.
-    pub loose: bool,
+    pub relaxed: bool,
 }
 
 /// What a read sees.

@@ -1,30 +1,34 @@
-//! The window: the events at the end of a cut whose order is open, each thing by its place there.
+//! Which events of a cut keep the observed order, and which are open to reordering?
 //!
-//! The events of the cut before the window run first, in observed order: for each thread some of
-//! its first ones, such that this is correct ([`crate::base`]). Those of the window get numbers of
-//! their own, in observed order, and rows of clocks over the threads that have events there. The
-//! sections, writes, reads and stays that have a part in it are listed so that the rules of the
-//! closure find their partners.
+//! A cut is split in two. The *fixed prefix* runs first, in observed order: for each thread some of
+//! its first events, such that this is correct. The *reordering window* is the rest: its events get
+//! indexes of their own, in observed order, and clocks over the threads that have events there. The
+//! sections, writes, reads and waits that have a part in it are listed so that the rules of
+//! saturation find their partners.
 //!
-//! Costs the events of the window times the threads in it.
+//! Costs the events of the window times the threads in it; and for each event that has to move a
+//! search in each thread, for each read that moves along a look at each thread that writes its
+//! variable.
 
 use std::ops::Range;
 
-use reweave_base::{FxHashMap, IndexVec};
-use reweave_order::needs::Needed;
+use reweave_base::{FxHashMap, Id, IndexVec};
+use reweave_order::mhb::CausalPast;
 use reweave_trace::views::{CriticalSection, Mode, SectionId};
 use reweave_trace::{ConditionId, ConditionOp, EventId, LockId, Op, ThreadId, VarId, WaitInterval};
 
 use crate::engine::{Cut, Problem, leave};
+use crate::query::View;
+use crate::sync_preserving;
 
-/// Where an event is: its number in the window, [`BEFORE`] it, or [`NEVER`], not in the cut.
-pub(crate) type Place = u32;
+/// Where an event is: its index in the window, [`BEFORE`] it, or [`NEVER`], not in the cut.
+pub(crate) type WindowIndex = u32;
 
 /// In the cut, before the window.
-pub(crate) const BEFORE: Place = u32::MAX - 1;
+pub(crate) const BEFORE: WindowIndex = u32::MAX - 1;
 
 /// Not in the cut, or no event at all.
-pub(crate) const NEVER: Place = u32::MAX;
+pub(crate) const NEVER: WindowIndex = u32::MAX;
 
 /// The events whose order is open.
 #[derive(Debug)]
@@ -34,7 +38,7 @@ pub(crate) struct Window {
     /// The threads that have events in it.
     pub(crate) threads: Vec<ThreadId>,
     /// The events of each thread, in order.
-    pub(crate) lines: Vec<Vec<Place>>,
+    pub(crate) by_thread: Vec<Vec<WindowIndex>>,
     pub(crate) events: Vec<EventId>,
     /// Whose each event is, as an index of `threads`.
     pub(crate) thread: Vec<u32>,
@@ -44,9 +48,9 @@ pub(crate) struct Window {
     /// how many of its events. A row for each event, itself included.
     pub(crate) rows: Vec<u32>,
     /// The next event of the same thread.
-    pub(crate) next: Vec<Place>,
-    /// Needs at first hand between events of different threads: the ends of those from each event.
-    edges: Vec<Place>,
+    pub(crate) next: Vec<WindowIndex>,
+    /// Direct must-happen-before edges between threads: the ends of those from each event.
+    edges: Vec<WindowIndex>,
     edge_starts: Vec<u32>,
     /// Each thread as an index of `threads`.
     local: IndexVec<ThreadId, u32>,
@@ -61,18 +65,18 @@ pub(crate) struct Window {
     pub(crate) var_of: Vec<u32>,
     pub(crate) is_write: Vec<bool>,
     /// What each read must see; [`NEVER`] for those that may see anything, and for all else.
-    pub(crate) couples: Vec<Place>,
+    pub(crate) reads_from: Vec<WindowIndex>,
     /// For each write the last read of it in each thread, as a list in `readers`.
     reader_lists: Vec<u32>,
-    readers: Vec<Vec<Place>>,
+    readers: Vec<Vec<WindowIndex>>,
     /// Who waits, by condition.
-    pub(crate) stays: Vec<Waiting>,
-    /// The stays that begin, and those that end, at an event.
-    pub(crate) begins_at: FxHashMap<Place, Vec<usize>>,
-    pub(crate) leaves_at: FxHashMap<Place, Vec<usize>>,
+    pub(crate) waits: Vec<Wait>,
+    /// The waits that begin, and those that end, at an event.
+    pub(crate) begins_at: FxHashMap<WindowIndex, Vec<usize>>,
+    pub(crate) leaves_at: FxHashMap<WindowIndex, Vec<usize>>,
     /// The condition of each notify that comes while nobody waits but those that it wakes.
-    pub(crate) notify_at: FxHashMap<Place, ConditionId>,
-    notifies: FxHashMap<ConditionId, Vec<Place>>,
+    pub(crate) notify_at: FxHashMap<WindowIndex, ConditionId>,
+    notifies: FxHashMap<ConditionId, Vec<WindowIndex>>,
 }
 
 /// A section that has a part in the window.
@@ -82,10 +86,10 @@ pub(crate) struct Section {
     pub(crate) lock: usize,
     /// Whose it is, as an index of the window's threads.
     pub(crate) thread: u32,
-    pub(crate) acquire: Place,
+    pub(crate) acquire: WindowIndex,
     /// How many events its thread has before the acquire.
     pub(crate) acquired: u32,
-    pub(crate) release: Place,
+    pub(crate) release: WindowIndex,
     /// Whether it is open in every reordering that meets the query.
     pub(crate) stays_open: bool,
     /// Of it and the earlier ones of its thread on the lock, which ends last: among all of them,
@@ -116,29 +120,29 @@ impl Section {
 #[derive(Debug, Default)]
 pub(crate) struct Var {
     /// The writes of each thread.
-    pub(crate) writes: Vec<(u32, Vec<Place>)>,
+    pub(crate) writes: Vec<(u32, Vec<WindowIndex>)>,
     /// What was written before the window; none if nothing was.
-    pub(crate) base: Option<EventId>,
+    pub(crate) prefix_write: Option<EventId>,
     /// Whose that write is, as an index of the window's threads, and its position there.
-    pub(crate) base_at: Option<(u32, u32)>,
+    pub(crate) prefix_write_at: Option<(u32, u32)>,
     /// The last read in each thread that must see that.
-    pub(crate) base_readers: Vec<Place>,
+    pub(crate) prefix_readers: Vec<WindowIndex>,
 }
 
 /// A thread in a condition's queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct Wait {
     pub(crate) of: WaitInterval,
     pub(crate) condition: ConditionId,
-    pub(crate) begin: Place,
-    pub(crate) leave: Place,
+    pub(crate) begin: WindowIndex,
+    pub(crate) leave: WindowIndex,
     /// Whether it never leaves in any reordering that meets the query.
     pub(crate) stays_open: bool,
 }
 
-impl Waiting {
+impl Wait {
     /// Whether `notify` must not find it waiting.
-    pub(crate) fn is_kept_from(&self, on: ConditionId, notify: EventId) -> bool {
+    pub(crate) fn must_not_wake(&self, on: ConditionId, notify: EventId) -> bool {
         self.condition == on && self.of.notify != Some(notify) && !self.of.is_spared_by(notify)
     }
 }
@@ -149,7 +153,7 @@ impl Window {
         let mut window = Self {
             from: from.clone(),
             threads: Vec::new(),
-            lines: Vec::new(),
+            by_thread: Vec::new(),
             events: Vec::new(),
             thread: Vec::new(),
             position: Vec::new(),
@@ -165,10 +169,10 @@ impl Window {
             vars: Vec::new(),
             var_of: Vec::new(),
             is_write: Vec::new(),
-            couples: Vec::new(),
+            reads_from: Vec::new(),
             reader_lists: Vec::new(),
             readers: Vec::new(),
-            stays: Vec::new(),
+            waits: Vec::new(),
             begins_at: FxHashMap::default(),
             leaves_at: FxHashMap::default(),
             notify_at: FxHashMap::default(),
@@ -179,7 +183,7 @@ impl Window {
         window.find_edges(problem);
         window.find_sections(problem, cut);
         window.find_accesses(problem);
-        window.find_stays(problem, cut);
+        window.find_waits(problem, cut);
         window
     }
 
@@ -200,7 +204,7 @@ impl Window {
             if !own.is_empty() {
                 self.local[thread] = self.threads.len() as u32;
                 self.threads.push(thread);
-                self.lines.push(Vec::with_capacity(own.len()));
+                self.by_thread.push(Vec::with_capacity(own.len()));
                 self.events.extend_from_slice(own);
             }
         }
@@ -210,61 +214,62 @@ impl Window {
             let thread = self.local[trace.event(event).thread];
             self.thread.push(thread);
             self.position.push(trace.position(event));
-            let line = &mut self.lines[thread as usize];
+            let line = &mut self.by_thread[thread as usize];
             if let Some(&last) = line.last() {
-                self.next[last as usize] = place as Place;
+                self.next[last as usize] = place as WindowIndex;
             }
-            line.push(place as Place);
+            line.push(place as WindowIndex);
         }
     }
 
     fn fill_rows(&mut self, problem: &Problem<'_, '_>) {
         let count = self.threads.len();
         self.rows = vec![0; self.events.len() * count];
-        for (line, &thread) in self.lines.iter().zip(&self.threads) {
-            let mut along = problem.needs.along(thread);
-            let mut known: Option<Needed<'_>> = None;
+        for (line, &thread) in self.by_thread.iter().zip(&self.threads) {
+            let mut along = problem.mhb.along(thread);
+            let mut known: Option<CausalPast<'_>> = None;
             let mut above: Option<usize> = None;
             for &at in line {
                 let at = at as usize;
                 let event = self.events[at];
-                let needed = match problem.query.view(event) {
-                    Some(_) => problem.needs.before(event),
+                let past = match problem.query.view(event) {
+                    Some(_) => problem.mhb.before(event),
                     None => along.at(self.position[at]),
                 };
                 let start = at * count;
-                match above.filter(|_| known.is_some_and(|known| known.is_same_row(&needed))) {
+                // Most events have the past of the one above them, but for themselves.
+                match above.filter(|_| known.is_some_and(|known| known.is_same_row(&past))) {
                     Some(above) => self.rows.copy_within(above..above + count, start),
                     None => {
                         for (slot, &other) in self.rows[start..].iter_mut().zip(&self.threads) {
-                            *slot = needed.get(other);
+                            *slot = past.get(other);
                         }
                     }
                 }
                 self.rows[start + self.thread[at] as usize] = self.position[at] + 1;
-                (known, above) = (Some(needed), Some(start));
+                (known, above) = (Some(past), Some(start));
             }
         }
     }
 
     /// Where `event`, which the cut holds, is.
-    pub(crate) fn place(&self, problem: &Problem<'_, '_>, event: EventId) -> Place {
+    pub(crate) fn place(&self, problem: &Problem<'_, '_>, event: EventId) -> WindowIndex {
         let trace = problem.engine.trace();
         let thread = trace.event(event).thread;
         let Some(offset) = trace.position(event).checked_sub(self.from[thread]) else {
             return BEFORE;
         };
-        let line = self.lines.get(self.local[thread] as usize);
+        let line = self.by_thread.get(self.local[thread] as usize);
         line.and_then(|line| line.get(offset as usize)).copied().unwrap_or(NEVER)
     }
 
     /// The last read in each thread that must see the write at `at`.
-    pub(crate) fn readers(&self, at: Place) -> &[Place] {
+    pub(crate) fn readers(&self, at: WindowIndex) -> &[WindowIndex] {
         self.readers.get(self.reader_lists[at as usize] as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// The events of other threads that need `at` at first hand.
-    pub(crate) fn edges_from(&self, at: Place) -> &[Place] {
+    /// The events of other threads that `at` directly must happen before.
+    pub(crate) fn edges_from(&self, at: WindowIndex) -> &[WindowIndex] {
         let at = at as usize;
         &self.edges[self.edge_starts[at] as usize..self.edge_starts[at + 1] as usize]
     }
@@ -276,10 +281,10 @@ impl Window {
             let mut add = |from: EventId| {
                 let place = self.place(problem, from);
                 if place < BEFORE && self.thread[place as usize] != self.thread[to] {
-                    edges.push((place, to as Place));
+                    edges.push((place, to as WindowIndex));
                 }
             };
-            problem.needs.for_each_signal(event, &mut add);
+            problem.mhb.for_each_signal(event, &mut add);
             if self.position[to] == 0 {
                 trace.lifetime(trace.event(event).thread).fork.into_iter().for_each(&mut add);
             }
@@ -290,7 +295,7 @@ impl Window {
         edges.sort_unstable();
         self.edge_starts = Vec::with_capacity(self.events.len() + 1);
         let mut end = 0;
-        for at in 0..=self.events.len() as Place {
+        for at in 0..=self.events.len() as WindowIndex {
             end += edges[end..].iter().take_while(|&&(from, _)| from < at).count();
             self.edge_starts.push(end as u32);
         }
@@ -302,7 +307,7 @@ impl Window {
         let sections = trace.sections();
         let mut found: Vec<(LockId, u32, CriticalSection)> = Vec::new();
         for (local, &thread) in self.threads.iter().enumerate() {
-            let first = self.events[self.lines[local][0] as usize];
+            let first = self.events[self.by_thread[local][0] as usize];
             let own = sections.of_thread(thread);
             let is_before =
                 |&id: &SectionId| trace.position(sections.get(id).acquire) < self.from[thread];
@@ -322,10 +327,10 @@ impl Window {
             if latest.replace(lock) != Some(lock) {
                 self.locks.push(Vec::new());
             }
-            let lines = self.locks.last_mut().expect("a lock was just added");
-            match lines.last_mut().filter(|(owner, _)| *owner == thread) {
+            let by_thread = self.locks.last_mut().expect("a lock was just added");
+            match by_thread.last_mut().filter(|(owner, _)| *owner == thread) {
                 Some((_, range)) => range.end = at + 1,
-                None => lines.push((thread, at..at + 1)),
+                None => by_thread.push((thread, at..at + 1)),
             }
             let ended = of.release.filter(|&release| problem.engine.is_in(cut, release));
             let section = Section {
@@ -335,11 +340,11 @@ impl Window {
                 acquire: self.place(problem, of.acquire),
                 acquired: trace.position(of.acquire),
                 release: ended.map_or(NEVER, |release| self.place(problem, release)),
-                stays_open: of.release.is_none_or(|release| problem.is_out_of_reach(release)),
+                stays_open: of.release.is_none_or(|release| problem.is_unreachable(release)),
                 last_to_end: [NEVER; 2],
             };
-            let lines = &self.locks[section.lock];
-            let is_first = lines.last().is_none_or(|(_, range)| range.start == at);
+            let by_thread = &self.locks[section.lock];
+            let is_first = by_thread.last().is_none_or(|(_, range)| range.start == at);
             let before = if is_first { [NEVER; 2] } else { self.sections[at - 1].last_to_end };
             let section =
                 Section { last_to_end: self.last_to_end(before, at, &section), ..section };
@@ -374,7 +379,7 @@ impl Window {
     fn find_accesses(&mut self, problem: &Problem<'_, '_>) {
         let trace = problem.engine.trace();
         let mut known: FxHashMap<VarId, u32> = FxHashMap::default();
-        self.couples = vec![NEVER; self.events.len()];
+        self.reads_from = vec![NEVER; self.events.len()];
         self.var_of = vec![NEVER; self.events.len()];
         self.is_write = vec![false; self.events.len()];
         self.reader_lists = vec![NEVER; self.events.len()];
@@ -389,26 +394,26 @@ impl Window {
             self.var_of[at] = index;
             let thread = self.thread[at];
             if op.is_read() {
-                self.add_read(problem, at as Place, index);
+                self.add_read(problem, at as WindowIndex, index);
             }
             if op.is_write() {
                 self.is_write[at] = true;
                 let writes = &mut self.vars[index as usize].writes;
                 match writes.iter_mut().find(|(owner, _)| *owner == thread) {
-                    Some((_, own)) => own.push(at as Place),
-                    None => writes.push((thread, vec![at as Place])),
+                    Some((_, own)) => own.push(at as WindowIndex),
+                    None => writes.push((thread, vec![at as WindowIndex])),
                 }
             }
         }
     }
 
-    fn add_read(&mut self, problem: &Problem<'_, '_>, at: Place, var: u32) {
+    fn add_read(&mut self, problem: &Problem<'_, '_>, at: WindowIndex, var: u32) {
         let event = self.events[at as usize];
         let Some(seen) = problem.must_see(event) else { return };
-        let couple = seen.map_or(BEFORE, |write| self.place(problem, write));
-        self.couples[at as usize] = couple;
+        let source = seen.map_or(BEFORE, |write| self.place(problem, write));
+        self.reads_from[at as usize] = source;
         let threads = &self.thread;
-        let readers = match couple {
+        let readers = match source {
             BEFORE => {
                 let trace = problem.engine.trace();
                 let place = |write: EventId| {
@@ -416,11 +421,11 @@ impl Window {
                     (thread != NEVER).then(|| (thread, trace.position(write)))
                 };
                 let var = &mut self.vars[var as usize];
-                (var.base, var.base_at) = (seen, seen.and_then(place));
-                &mut var.base_readers
+                (var.prefix_write, var.prefix_write_at) = (seen, seen.and_then(place));
+                &mut var.prefix_readers
             }
             _ => {
-                let list = &mut self.reader_lists[couple as usize];
+                let list = &mut self.reader_lists[source as usize];
                 if *list == NEVER {
                     *list = self.readers.len() as u32;
                     self.readers.push(Vec::new());
@@ -429,12 +434,12 @@ impl Window {
             }
         };
         // The last read of each thread speaks for its earlier ones.
-        let same = |&other: &Place| threads[other as usize] == threads[at as usize];
+        let same = |&other: &WindowIndex| threads[other as usize] == threads[at as usize];
         readers.retain(|other| !same(other));
         readers.push(at);
     }
 
-    fn find_stays(&mut self, problem: &Problem<'_, '_>, cut: &Cut) {
+    fn find_waits(&mut self, problem: &Problem<'_, '_>, cut: &Cut) {
         let engine = problem.engine;
         let trace = engine.trace();
         for (place, &event) in self.events.iter().enumerate() {
@@ -447,49 +452,197 @@ impl Window {
                 }
                 _ => continue,
             };
-            self.notifies.entry(on).or_default().push(place as Place);
-            self.notify_at.insert(place as Place, on);
+            self.notifies.entry(on).or_default().push(place as WindowIndex);
+            self.notify_at.insert(place as WindowIndex, on);
         }
         if self.notify_at.is_empty() {
             return;
         }
-        for stay in trace.signals().stays() {
-            let Op::Condition(ConditionOp::Wait, condition) = trace.event(stay.wait).op else {
+        for wait in trace.signals().stays() {
+            let Op::Condition(ConditionOp::Wait, condition) = trace.event(wait.wait).op else {
                 continue;
             };
-            if !engine.is_in(cut, stay.begin) {
+            if !engine.is_in(cut, wait.begin) {
                 continue;
             }
-            let left = leave(stay).filter(|&leave| engine.is_in(cut, leave));
-            let begin = self.place(problem, stay.begin);
+            let left = leave(wait).filter(|&leave| engine.is_in(cut, leave));
+            let begin = self.place(problem, wait.begin);
             let left = left.map_or(NEVER, |leave| self.place(problem, leave));
             // Who left before the window is in nobody's way.
             if left == BEFORE {
                 continue;
             }
-            let stays_open = leave(stay).is_none_or(|leave| problem.is_out_of_reach(leave));
-            self.stays.push(Waiting { of: *stay, condition, begin, leave: left, stays_open });
+            let stays_open = leave(wait).is_none_or(|leave| problem.is_unreachable(leave));
+            self.waits.push(Wait { of: *wait, condition, begin, leave: left, stays_open });
         }
-        self.stays.sort_by_key(|stay| stay.condition);
-        for (index, stay) in self.stays.iter().enumerate() {
-            if stay.begin < BEFORE {
-                self.begins_at.entry(stay.begin).or_default().push(index);
+        self.waits.sort_by_key(|wait| wait.condition);
+        for (index, wait) in self.waits.iter().enumerate() {
+            if wait.begin < BEFORE {
+                self.begins_at.entry(wait.begin).or_default().push(index);
             }
-            if stay.leave < BEFORE {
-                self.leaves_at.entry(stay.leave).or_default().push(index);
+            if wait.leave < BEFORE {
+                self.leaves_at.entry(wait.leave).or_default().push(index);
             }
         }
     }
 
     /// Who waits on `condition`.
-    pub(crate) fn stays_on(&self, condition: ConditionId) -> &[Waiting] {
-        let from = self.stays.partition_point(|stay| stay.condition < condition);
-        let to = self.stays.partition_point(|stay| stay.condition <= condition);
-        &self.stays[from..to]
+    pub(crate) fn waits_on(&self, condition: ConditionId) -> &[Wait] {
+        let from = self.waits.partition_point(|wait| wait.condition < condition);
+        let to = self.waits.partition_point(|wait| wait.condition <= condition);
+        &self.waits[from..to]
     }
 
     /// The notifies on `condition` that come while nobody waits but those that they wake.
-    pub(crate) fn notifies_on(&self, condition: ConditionId) -> &[Place] {
+    pub(crate) fn notifies_on(&self, condition: ConditionId) -> &[WindowIndex] {
         self.notifies.get(&condition).map_or(&[], Vec::as_slice)
+    }
+}
+
+// The fixed prefix. Some events have to move: those that the query puts the other way round, reads
+// that see another write, and sections that stay open and are in the way. All whose causal past has
+// one of them moves along, and nothing else: the prefix is what is left. It is closed under
+// must-happen-before, so in observed order its reads see what they saw. What moved may hold more
+// back: a section or a wait that the prefix leaves open in the way of a later event of its own, or
+// that never ends while another behind it has to end first; and a write after the one that a read
+// behind the prefix must see. Those move too.
+
+/// The part of a cut that runs first.
+#[derive(Debug)]
+pub(crate) struct FixedPrefix<'a, 'e, 't> {
+    problem: &'a Problem<'e, 't>,
+    /// The whole cut.
+    whole: &'a Cut,
+    prefix: Cut,
+    /// The events of each thread from here on were looked at for what they hold back.
+    looked: Cut,
+    /// How many threads and events were looked at.
+    pub(crate) lookups: u64,
+}
+
+impl<'a, 'e, 't> FixedPrefix<'a, 'e, 't> {
+    /// The fixed prefix of `whole`.
+    pub(crate) fn new(problem: &'a Problem<'e, 't>, whole: &'a Cut) -> Self {
+        let (prefix, looked) = (whole.clone(), whole.clone());
+        let mut fixed = Self { problem, whole, prefix, looked, lookups: 0 };
+        for &(first, second) in &problem.query.order {
+            if first > second {
+                fixed.lower(second);
+            }
+        }
+        for &(read, view) in &problem.query.views {
+            fixed.lower(read);
+            if let View::Of(Some(write)) = view {
+                fixed.lower(write);
+            }
+        }
+        fixed.settle();
+        fixed
+    }
+
+    /// How many events of each thread are in it.
+    pub(crate) const fn cut(&self) -> &Cut {
+        &self.prefix
+    }
+
+    /// Takes out `event` and all whose causal past has it.
+    pub(crate) fn lower(&mut self, event: EventId) {
+        let trace = self.problem.engine.trace();
+        let (owner, position) = (trace.event(event).thread, trace.position(event));
+        self.lookups += self.prefix.len() as u64;
+        for thread in self.prefix.ids() {
+            let count = &mut self.prefix[thread];
+            if thread == owner {
+                *count = (*count).min(position);
+                continue;
+            }
+            let own = &trace.thread_events(thread)[..*count as usize];
+            let mhb = &self.problem.mhb;
+            let is_free = |&other: &EventId| mhb.past(other).get(owner) <= position;
+            // Most often nothing moves.
+            if !own.last().is_none_or(is_free) {
+                *count = own.partition_point(is_free) as u32;
+            }
+        }
+    }
+
+    /// Takes out everything from the observed time `start` on.
+    pub(crate) fn lower_to(&mut self, start: usize) {
+        let from = EventId::from_index(start.min(self.problem.engine.trace().len()));
+        for thread in self.prefix.ids() {
+            let own = self.problem.engine.trace().thread_events(thread);
+            let own = &own[..self.prefix[thread] as usize];
+            self.prefix[thread] = own.partition_point(|&event| event < from) as u32;
+        }
+    }
+
+    /// Takes out what keeps it, or what follows it, from running.
+    pub(crate) fn settle(&mut self) {
+        loop {
+            let mut has_moved = false;
+            self.lookups += self.prefix.len() as u64;
+            for thread in self.prefix.ids() {
+                while let Some(event) = self.obstacle_of(thread) {
+                    self.lower(event);
+                    has_moved = true;
+                }
+            }
+            has_moved |= self.move_overwriting_writes();
+            if !has_moved {
+                return;
+            }
+        }
+    }
+
+    /// The start of what `thread` leaves open after its part and that has to move.
+    fn obstacle_of(&self, thread: ThreadId) -> Option<EventId> {
+        if self.prefix[thread] == 0 {
+            return None;
+        }
+        if let Some(obstacle) = sync_preserving::obstacle_of(self.problem, &self.prefix, thread) {
+            return Some(obstacle.start);
+        }
+        let engine = self.problem.engine;
+        let mut open = engine.open(thread, self.prefix[thread]);
+        let never_ends = open.find(|section| {
+            let ends = section.release.is_some_and(|release| engine.is_in(self.whole, release));
+            let mut others = engine.users(section.lock).iter().filter(|user| user.thread != thread);
+            !ends
+                && others.any(|user| {
+                    let last = engine.last_section(user, section.mode, self.whole[user.thread]);
+                    last.is_some_and(|last| !engine.is_in(&self.prefix, last.acquire))
+                })
+        });
+        never_ends.map(|section| section.acquire)
+    }
+
+    /// Takes out writes that come after what reads behind the prefix must see; whether there were any.
+    fn move_overwriting_writes(&mut self) -> bool {
+        let (engine, mut has_moved) = (self.problem.engine, false);
+        for thread in self.prefix.ids() {
+            while self.looked[thread] > self.prefix[thread] {
+                self.looked[thread] -= 1;
+                self.lookups += 1;
+                let event = engine.trace().thread_events(thread)[self.looked[thread] as usize];
+                let Some(seen) = self.problem.must_see(event) else { continue };
+                // What is not in the prefix is not overwritten there.
+                if seen.is_some_and(|write| !engine.is_in(&self.prefix, write)) {
+                    continue;
+                }
+                let Some(var) = engine.trace().event(event).op.var() else { continue };
+                let all = engine.trace().writes();
+                for line in all.lines(var) {
+                    self.lookups += 1;
+                    let writes = all.of_line(line);
+                    let later = writes.partition_point(|&write| Some(write) <= seen);
+                    let Some(&later) = writes.get(later) else { continue };
+                    if engine.trace().position(later) < self.prefix[line.thread] {
+                        self.lower(later);
+                        has_moved = true;
+                    }
+                }
+            }
+        }
+        has_moved
     }
 }

@@ -159,6 +159,8 @@ fn answers_are_right_on_every_small_trace() {
         Scope::MONITORS.events(5),
         Scope::BARRIERS.threads(3).events(5),
         Scope::SEMAPHORES.events(5),
+        Scope { start: Some(0), ..Scope::SEMAPHORES.events(5) },
+        Scope { start: Some(1), ..Scope::SEMAPHORES.events(5) },
         Scope::ATOMICS.threads(3).events(4),
         Scope::REST.events(4),
     ];

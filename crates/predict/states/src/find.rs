@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use reweave_base::{Id, IndexVec};
 use reweave_order::poset::{
-    ChainId, IllFormedPoset, Place, Poset, Relation, TracePoset, least_cut,
+    ChainId, EventRole, IllFormedPoset, Poset, Relation, TracePoset, least_cut,
 };
 use reweave_trace::{EventId, ThreadId, Trace, VarId};
 
@@ -79,7 +79,7 @@ pub struct Answer {
 ///         rel(n)
 /// ");
 /// let predicate = Predicate::parse("holds(T1, m) && holds(T2, n)", &trace)?;
-/// let answer = find(&trace, &predicate, Relation::Kept, 1_000_000, &|| false)?;
+/// let answer = find(&trace, &predicate, Relation::TraceOrderPreserving, 1_000_000, &|| false)?;
 /// assert_eq!(answer.is_met, Some(true));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -202,8 +202,8 @@ fn poset(
     relation: Relation,
 ) -> Result<TracePoset, IllFormedPoset> {
     let place = |_: &Trace, event: EventId| match predicate.is_relevant(event) {
-        true => Place::Event,
-        false => Place::Outside,
+        true => EventRole::Event,
+        false => EventRole::Outside,
     };
     let threads = predicate.threads().iter().copied().collect();
     TracePoset::of_threads(trace, relation, threads, place)

@@ -153,7 +153,7 @@ proptest! {
     #[test]
     fn it_agrees_with_every_state(drawn in traces(Shape::EVERYTHING.events(14)), seed in any::<u64>()) {
         let text = predicate(&drawn.0, seed);
-        check(&drawn.0, &text, Relation::Kept);
+        check(&drawn.0, &text, Relation::TraceOrderPreserving);
         check(&drawn.0, &text, Relation::HappensBefore);
     }
 
@@ -165,7 +165,7 @@ proptest! {
         let trace = &drawn.0;
         let text = predicate(trace, seed);
         let predicates = vec![Predicate::parse(&text, trace).unwrap()];
-        let find = Find { predicates, relation: Relation::Kept, is_online: false };
+        let find = Find { predicates, relation: Relation::TraceOrderPreserving, is_online: false };
         let mut gathered = Gathered::default();
         let coverage = find.run(&Subject::new(trace), &Settings::default(), &mut gathered);
         prop_assert_eq!(coverage.counter("met"), Some(gathered.findings.len() as u64));
@@ -183,7 +183,7 @@ fn it_agrees_on_every_small_trace() {
             let has = |name| trace.names().threads.entries().any(|(_, own)| own == name);
             if has("t1") && has("t2") {
                 for text in texts {
-                    check(trace, text, Relation::Kept);
+                    check(trace, text, Relation::TraceOrderPreserving);
                 }
             }
         });
@@ -206,7 +206,8 @@ T2|r(data)|b.c:5|5
 fn answer(text: &str) -> Answer {
     let trace = std(PUBLISHED);
     let predicate = Predicate::parse(text, &trace).expect("it is a predicate");
-    find(&trace, &predicate, Relation::Kept, u64::MAX, &|| false).expect("it is small")
+    find(&trace, &predicate, Relation::TraceOrderPreserving, u64::MAX, &|| false)
+        .expect("it is small")
 }
 
 #[track_caller]
@@ -259,7 +260,7 @@ fn a_race_is_told_with_its_state_and_by_variable() {
     assert_eq!(told, expected);
     let predicate = Predicate::parse("race", &trace).unwrap();
     assert!(matches!(predicate.class(), Class::Pairwise));
-    let answer = find(&trace, &predicate, Relation::Kept, 1, &|| false).unwrap();
+    let answer = find(&trace, &predicate, Relation::TraceOrderPreserving, 1, &|| false).unwrap();
     assert_eq!(answer.state.unwrap().as_slice(), [2, 1]);
 }
 
@@ -268,7 +269,9 @@ fn what_depends_on_the_order_of_writes_is_said_of_the_observed_one_alone() {
     let trace = std("T1|w(x)|a|1\nT2|w(x)|b|2\n");
     let holds = |text| {
         let predicate = Predicate::parse(text, &trace).unwrap();
-        find(&trace, &predicate, Relation::Kept, u64::MAX, &|| false).unwrap().is_met
+        find(&trace, &predicate, Relation::TraceOrderPreserving, u64::MAX, &|| false)
+            .unwrap()
+            .is_met
     };
     // Were the writes free, a path would end with the other value, and the table says 2.
     assert_eq!(holds("definitely(x == 1)"), Some(true));
@@ -283,7 +286,9 @@ fn a_search_that_is_cut_short_is_never_wrong() {
         let trace = random(Shape::EVERYTHING.events(14), seed);
         let text = predicate(&trace, rng.next());
         let parsed = Predicate::parse(&text, &trace).unwrap();
-        let ask = |work_max| find(&trace, &parsed, Relation::Kept, work_max, &|| false).unwrap();
+        let ask = |work_max| {
+            find(&trace, &parsed, Relation::TraceOrderPreserving, work_max, &|| false).unwrap()
+        };
         let whole = ask(u64::MAX);
         for work_max in [0, 1, 10, 100] {
             let short = ask(work_max);

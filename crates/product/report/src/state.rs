@@ -165,11 +165,11 @@ fn order(state: &GlobalState, is_reached: bool) -> String {
         return "It is the state in which every run starts.".to_owned();
     }
     let sentence = match (state.order, is_reached) {
-        (Relation::Kept, true) => {
+        (Relation::TraceOrderPreserving, true) => {
             "It is a state of the kept order: each read of it sees what it saw, and the run above \
              reaches it."
         }
-        (Relation::Kept, false) => {
+        (Relation::TraceOrderPreserving, false) => {
             "It is a state of the kept order, but the checker refused its events as a run."
         }
         (Relation::HappensBefore, true) => {
@@ -265,7 +265,7 @@ mod tests {
         let state = |modality, predicate: &str| GlobalState {
             predicate: predicate.to_owned(),
             modality,
-            order: Relation::Kept,
+            order: Relation::TraceOrderPreserving,
             method: "stable",
             cut: [2, 1].into_iter().collect(),
             values: Vec::new(),

@@ -50,7 +50,7 @@ fn state(predicate: &str, cut: &[u32], values: &[(&str, Option<&str>)]) -> Globa
     GlobalState {
         predicate: predicate.to_owned(),
         modality: Modality::Possibly,
-        order: Relation::Kept,
+        order: Relation::TraceOrderPreserving,
         method: "conjunctive",
         cut: cut.iter().copied().collect(),
         values: values.iter().map(owned).collect(),

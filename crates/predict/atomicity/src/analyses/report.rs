@@ -233,7 +233,7 @@ impl<'a, 's, 't> Report<'a, 's, 't> {
         }
         // Most reads of unknown writers have nothing to do with it.
         let mut solver = Solver::new(self.subject.engine(), QUERY);
-        let least = solver.preserve(&Query::order(chain))?;
+        let least = solver.sync_preserving(&Query::order(chain))?;
         Some(self.subject.prove(least, goal).unwrap_or(proof))
     }
 
@@ -243,7 +243,7 @@ impl<'a, 's, 't> Report<'a, 's, 't> {
             return ControlFlow::Continue(());
         }
         let (trace, blocks) = (self.subject.trace(), self.blocks);
-        let needs = self.subject.engine().needs();
+        let needs = self.subject.engine().mhb();
         let extent = if self.settings.all { Extent::All } else { Extent::Some };
         let steps = self.settings.budget / STEP_COST;
         let mut candidates = Candidates::new(needs, trace, blocks, extent, steps);

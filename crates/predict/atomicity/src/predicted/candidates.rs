@@ -18,7 +18,7 @@
 use std::mem;
 
 use reweave_base::{FxHashMap, IndexVec};
-use reweave_order::needs::MustHappenBefore;
+use reweave_order::mhb::MustHappenBefore;
 use reweave_trace::views::CriticalSection;
 use reweave_trace::{EventId, SiteId, ThreadId, Trace, VarId};
 
@@ -388,7 +388,7 @@ impl Pair<'_, '_> {
     /// as they run.
     fn range<'l>(&self, alike: &'l Alike) -> &'l [EventId] {
         let Some(needs) = self.needs else { return &alike.events };
-        let needed = needs.of_event(self.first).get(alike.thread);
+        let needed = needs.past(self.first).get(alike.thread);
         let start = alike.events.partition_point(|&event| self.trace.position(event) < needed);
         let last = self.trace.position(self.second);
         let is_free = |&event: &EventId| needs.before(event).get(self.thread) <= last;

@@ -120,7 +120,7 @@ impl<'d> Trial<'d> {
         let query = Query::enabled(&cycle);
         let answer = match court.reach {
             Reach::Every => solver.solve(&query),
-            Reach::Preserving => match solver.preserve(&query) {
+            Reach::Preserving => match solver.sync_preserving(&query) {
                 Some(reordering) => Answer::Feasible(reordering),
                 None => Answer::Infeasible(Refuted::Exhausted),
             },
@@ -150,7 +150,7 @@ impl<'d> Trial<'d> {
             let cycle: Vec<EventId> = chosen.map(|(list, &at)| list[at]).collect();
             must.extend(cycle.iter().filter_map(|&acquire| before(trace, acquire)));
             let query = Query { must, ..Query::default() };
-            let Some(reordering) = solver.preserve(&query) else { return steps };
+            let Some(reordering) = solver.sync_preserving(&query) else { return steps };
             let ran = &reordering.base;
             let is_past =
                 |&acquire: &EventId| trace.position(acquire) < ran[trace.event(acquire).thread];
@@ -232,7 +232,7 @@ impl Choices {
         let list = lists[self.chosen.len()];
         let (mut start, mut end) = (0, list.len());
         let Some(&first) = list.first() else { return (start, end) };
-        let (trace, needs) = (court.engine.trace(), court.engine.needs());
+        let (trace, needs) = (court.engine.trace(), court.engine.mhb());
         let thread = trace.event(first).thread;
         for (&(at, _), other) in self.chosen.iter().zip(lists) {
             let other = other[at];

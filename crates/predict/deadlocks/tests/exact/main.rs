@@ -146,7 +146,8 @@ fn disagreement(trace: &Trace) -> Option<String> {
     let engine = Engine::new(trace);
     let mut solver = Solver::new(&engine, Budget::default());
     let every = examine(trace, Reach::Every, &ungrouped()).found;
-    let keeps_order = |found: &&Deadlock| solver.preserve(&Query::enabled(&found.cycle)).is_some();
+    let keeps_order =
+        |found: &&Deadlock| solver.sync_preserving(&Query::enabled(&found.cycle)).is_some();
     let expected = every.iter().filter(keeps_order).map(Deadlock::blocked).collect();
     let alone = examine(trace, Reach::Preserving, &ungrouped()).found;
     let found: BTreeSet<Vec<EventId>> = alone.iter().map(Deadlock::blocked).collect();

@@ -11,7 +11,7 @@
 //! Linear in the events.
 
 use reweave_base::{CsrTable, FxHashMap, Id, IndexVec};
-use reweave_order::needs::MustHappenBefore;
+use reweave_order::mhb::MustHappenBefore;
 use reweave_trace::views::RoundId;
 use reweave_trace::{EventId, Op, ThreadId, Trace, VarId};
 

@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use reweave_base::{CsrTable, Id, IndexVec};
-use reweave_order::needs::MustHappenBefore;
+use reweave_order::mhb::MustHappenBefore;
 use reweave_trace::views::{Mode, SectionId};
 use reweave_trace::{EventId, LockId, ThreadId, Trace};
 
@@ -188,7 +188,7 @@ impl<'t> Ground<'t> {
     /// How many events of `thread` come before `point`, or are it, by edges between threads alone,
     /// whatever follows for scopes.
     pub(super) fn needed(&self, point: Point, thread: ThreadId) -> u32 {
-        self.needs.of_event(self.event(point)).get(thread)
+        self.needs.past(self.event(point)).get(thread)
     }
 
     /// What it costs to go through a row from end to end, which is faster than entry by entry.

@@ -2,11 +2,18 @@
 
 use reweave_base::{Id, IndexVec};
 use reweave_oracle::predicate;
+<<<<<<< HEAD
 use reweave_order::poset::{ChainId, Place, Relation, TracePoset, raw};
 use reweave_states::Bounds;
 use reweave_states::detect::{least_conjunctive, least_linear};
 use reweave_states::mdd::Fold as _;
 use reweave_states::predicate::{Class, Conjunction, PosetPredicate, Predicate, StatePredicate};
+=======
+use reweave_order::poset::{ChainId, EventRole, Relation, TracePoset, raw};
+use reweave_states::diagram::Fold as _;
+use reweave_states::predicate::{Class, Conjunction, Placed, Predicate, StatePredicate};
+use reweave_states::{Bounds, conjunctive, linear};
+>>>>>>> h-oracle
 use reweave_testkit::std;
 use reweave_trace::{ThreadId, Trace};
 
@@ -33,8 +40,8 @@ main|arw(n)|c.c:1|5
 /// The poset of those events of `trace` that matter to `predicate`.
 fn relevant_poset(trace: &Trace, predicate: &Predicate, relation: Relation) -> TracePoset {
     let place = |_: &Trace, event| match predicate.is_relevant(event) {
-        true => Place::Event,
-        false => Place::Outside,
+        true => EventRole::Event,
+        false => EventRole::Outside,
     };
     TracePoset::new(trace, relation, place).expect("it is small")
 }

@@ -244,7 +244,7 @@ t2|r(m)|7|3
     assert_eq!(values([1, 0]), at(Some(1)));
     assert_eq!(values([2, 1]), at(None));
     assert_eq!(values([2, 2]), at(Some(7)));
-    check_everywhere("n + m > 7", &trace, Relation::Kept);
+    check_everywhere("n + m > 7", &trace, Relation::TraceOrderPreserving);
 }
 
 #[test]
@@ -270,7 +270,7 @@ proptest! {
         let trace = with_few_values(&drawn);
         let text = written(&draft, &trace);
         let text = format!("{}({text})", modality.as_str());
-        let relation = if is_kept { Relation::Kept } else { Relation::HappensBefore };
+        let relation = if is_kept { Relation::TraceOrderPreserving } else { Relation::HappensBefore };
         check_everywhere(&text, &trace, relation);
     }
 

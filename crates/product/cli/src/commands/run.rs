@@ -137,7 +137,11 @@ fn watch(args: &Args, loaded: &Loaded, seed: Option<u64>, run: Run) -> anyhow::R
     let parse = |text: &String| Predicate::parse(text, &run.trace);
     let predicates = args.watch.iter().map(parse).collect::<Result<_, _>>();
     let predicates = predicates.context("in the predicate to watch for")?;
+<<<<<<< HEAD
     let find = Find { predicates, relation: Relation::Kept, is_online: false };
+=======
+    let find = Find { predicates, relation: Relation::TraceOrderPreserving, is_online: true };
+>>>>>>> h-oracle
     let bar = Bar::new("watching", Some(run.trace.len() as u64));
     let settings = reweave_analysis::Settings::default();
     let outcome = reweave_catalog::run(&run.trace, &[&find], &settings, &bar);

@@ -139,7 +139,7 @@ pub(crate) fn state() -> (Trace, Outcome) {
     let state = GlobalState {
         predicate: "a + b < 10 && holds(T1, m)".to_owned(),
         modality: Modality::Never,
-        order: Relation::Kept,
+        order: Relation::TraceOrderPreserving,
         method: "conjunctive",
         cut: [4, 1, 0].into_iter().collect(),
         values: values.map(|(term, value)| (term.to_owned(), Some(value.to_owned()))).to_vec(),

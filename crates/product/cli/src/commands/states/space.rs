@@ -62,7 +62,7 @@ impl OrderName {
     pub(crate) const fn relation(self) -> Relation {
         match self {
             Self::Hb => Relation::HappensBefore,
-            Self::Kept => Relation::Kept,
+            Self::Kept => Relation::TraceOrderPreserving,
         }
     }
 

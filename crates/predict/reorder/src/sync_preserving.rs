@@ -1,33 +1,110 @@
-//! Postponing: the needed set in observed order, but for threads that stop inside a section that
-//! is in the way.
+//! Can the query be met without changing the observed order of what runs?
 //!
-//! Where a section cannot be completed, since the query keeps its thread inside, growth fails as
-//! soon as its lock is taken again. Often nobody needs what the thread did since it took the lock:
-//! then everything else can run in observed order first, and the tail of that thread, from the
-//! acquire on, last. Whether its reads then still see what they saw, and its other locks are free,
-//! is tested event by event. So most queries that growth cannot answer are answered without a
-//! closure; a failure here says nothing.
+//! *The sync-preserving ideal.* In observed order every read of a cut that is closed under
+//! must-happen-before sees what it saw. A section of a lock that the cut leaves open is in the way of
+//! a later one of its lock, and a thread left in a condition's queue is in the way of a later notify
+//! that did not wake it. Completing either, with its causal past, is the only way to keep the observed
+//! order, so the cut that this ends with is the least that works: a reordering that keeps the
+//! observed order of the sections it runs, of waits and notifies, and of posts and takes, exists
+//! exactly if the ideal holds nothing that the query excludes.
 //!
-//! Costs what growth does, and the tails.
+//! *Deferred tails.* Where a section cannot be completed, since the query keeps its thread inside,
+//! the ideal does not exist as soon as the lock is taken again. Often nobody needs what the thread did
+//! since it took the lock: then everything else can run in observed order first, and the tail of that
+//! thread, from the acquire on, last. Whether its reads then still see what they saw, and its other
+//! locks are free, is tested event by event; a failure here says nothing.
+//!
+//! Costs a look at each thread and open section each time the cut grows, and the tails.
+//!
+//! SPIdeal is from Mathur, Pavlogiannis and Viswanathan, "Optimal prediction of
+//! synchronization-preserving races" (POPL 2021); conditions, barriers and semaphores are added.
 
 use reweave_base::FxHashMap;
 use reweave_trace::views::Mode;
 use reweave_trace::{AccessOp, EventId, LockId, LockOp, Op, Reordering, ThreadId, ThreadOp, VarId};
 
-use crate::engine::{Cut, Problem};
-use crate::growth;
+use crate::engine::{Cut, Problem, leave};
+
+/// Grows `cut` to the least one whose events can run in observed order; false if that takes an event
+/// that the query excludes.
+pub(crate) fn close(problem: &Problem<'_, '_>, cut: &mut Cut) -> bool {
+    if problem.is_excluded(cut) {
+        return false;
+    }
+    loop {
+        let mut has_grown = false;
+        for thread in cut.ids() {
+            if cut[thread] == 0 {
+                continue;
+            }
+            while let Some(obstacle) = obstacle_of(problem, cut, thread) {
+                let Some(event) = obstacle.completion else { return false };
+                problem.add(event, cut);
+                if problem.is_excluded(cut) {
+                    return false;
+                }
+                has_grown = true;
+            }
+        }
+        if !has_grown {
+            return true;
+        }
+    }
+}
+
+/// Something that `cut` leaves open and that is in the way of a later event of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Obstacle {
+    /// Where it was begun.
+    pub(crate) start: EventId,
+    /// What completes it, if it ever is.
+    pub(crate) completion: Option<EventId>,
+}
+
+/// The first thread, and what of it is in the way of the observed order of `cut`.
+fn obstacle(problem: &Problem<'_, '_>, cut: &Cut) -> Option<(ThreadId, Obstacle)> {
+    let threads = cut.ids().filter(|&thread| cut[thread] > 0);
+    let mut found = threads.filter_map(|thread| Some((thread, obstacle_of(problem, cut, thread)?)));
+    found.next()
+}
+
+/// What of `thread`, after its events in `cut`, is in the way.
+pub(crate) fn obstacle_of(
+    problem: &Problem<'_, '_>,
+    cut: &Cut,
+    thread: ThreadId,
+) -> Option<Obstacle> {
+    let engine = problem.engine;
+    problem.lookups.update(|lookups| lookups + 1);
+    for section in engine.open(thread, cut[thread]) {
+        problem.lookups.update(|lookups| lookups + engine.users(section.lock).len() as u64);
+        let others = engine.users(section.lock).iter().filter(|user| user.thread != thread);
+        let mut last =
+            others.filter_map(|user| engine.last_section(user, section.mode, cut[user.thread]));
+        if last.any(|other| other.acquire > section.acquire) {
+            return Some(Obstacle { start: section.acquire, completion: section.release });
+        }
+    }
+    let wait = engine.last_wait(thread, cut[thread])?;
+    if leave(wait).is_some_and(|leave| engine.is_in(cut, leave)) {
+        return None;
+    }
+    let mut later = engine.unwoken_by(wait).filter(|&notify| notify > wait.begin);
+    let is_found = later.any(|notify| engine.is_in(cut, notify));
+    is_found.then(|| Obstacle { start: wait.begin, completion: leave(wait) })
+}
 
 /// How many events tails may have together, and how many accesses a look for a write may pass.
 const STEPS_MAX: usize = 4096;
 
-/// Looks for a reordering of `cut`, grown where sections can be completed, with the tails of
-/// threads that stop inside a section last.
-pub(crate) fn postpone(problem: &Problem<'_, '_>, mut cut: Cut) -> Option<Reordering> {
+/// Looks for a reordering of `cut`, with sections completed where they can be, that runs the tails
+/// of threads that stop inside a section last.
+pub(crate) fn defer_tails(problem: &Problem<'_, '_>, mut cut: Cut) -> Option<Reordering> {
     let engine = problem.engine;
     let mut tails: Vec<(ThreadId, u32)> = Vec::new();
     let mut whole = cut.clone();
-    while let Some((thread, obstacle)) = growth::obstacle(problem, &cut) {
-        let completion = obstacle.completion.filter(|&event| !problem.is_out_of_reach(event));
+    while let Some((thread, obstacle)) = obstacle(problem, &cut) {
+        let completion = obstacle.completion.filter(|&event| !problem.is_unreachable(event));
         match completion {
             Some(event) => problem.add(event, &mut cut),
             None => {
@@ -40,17 +117,17 @@ pub(crate) fn postpone(problem: &Problem<'_, '_>, mut cut: Cut) -> Option<Reorde
         for thread in cut.ids() {
             whole[thread] = whole[thread].max(cut[thread]);
         }
-        // What was put off may be needed by what was added since.
+        // A tail must not be in the causal past of what was added since.
         let is_needed = |&(thread, position): &(ThreadId, u32)| {
             cut[thread] > position || is_needed(problem, &cut, thread, position)
         };
-        if problem.is_too_much(&cut) || tails.iter().any(is_needed) {
+        if problem.is_excluded(&cut) || tails.iter().any(is_needed) {
             return None;
         }
     }
     tails.sort_unstable();
     let mut run =
-        Tails { problem, base: &cut, writes: FxHashMap::default(), steps_left: STEPS_MAX };
+        Tails { problem, prefix: &cut, writes: FxHashMap::default(), steps_left: STEPS_MAX };
     let mut schedule = Vec::new();
     for (at, &(thread, position)) in tails.iter().enumerate() {
         let fork = engine.trace().lifetime(thread).fork.filter(|_| position == 0);
@@ -66,19 +143,20 @@ pub(crate) fn postpone(problem: &Problem<'_, '_>, mut cut: Cut) -> Option<Reorde
     Some(Reordering { base: cut, schedule })
 }
 
-/// Whether another thread's part of `cut` needs more of `thread` than its first `count` events.
+/// Whether the causal past of another thread's part of `cut` has more of `thread` than its first
+/// `count` events.
 fn is_needed(problem: &Problem<'_, '_>, cut: &Cut, thread: ThreadId, count: u32) -> bool {
     let trace = problem.engine.trace();
     cut.ids().filter(|&other| other != thread && cut[other] > 0).any(|other| {
         let last = trace.thread_events(other)[cut[other] as usize - 1];
-        problem.needs.of_event(last).get(thread) > count
+        problem.mhb.past(last).get(thread) > count
     })
 }
 
 /// The run of the tails.
 struct Tails<'a, 'e, 't> {
     problem: &'a Problem<'e, 't>,
-    base: &'a Cut,
+    prefix: &'a Cut,
     /// The last write of a variable by a tail.
     writes: FxHashMap<VarId, EventId>,
     steps_left: usize,
@@ -141,13 +219,13 @@ impl Tails<'_, '_, '_> {
         }
         let engine = self.problem.engine;
         let trace = engine.trace();
-        let last = self.base.entries().filter(|&(_, &count)| count > 0);
+        let last = self.prefix.entries().filter(|&(_, &count)| count > 0);
         let last = last.map(|(thread, &count)| trace.thread_events(thread)[count as usize - 1]);
         let Some(last) = last.max() else { return Some(None) };
         let accesses = trace.accesses(var);
         let count = accesses.partition_point(|&access| access <= last);
         for &access in accesses[..count].iter().rev() {
-            if trace.event(access).op.is_write() && engine.is_in(self.base, access) {
+            if trace.event(access).op.is_write() && engine.is_in(self.prefix, access) {
                 return Some(Some(access));
             }
             self.steps_left = self.steps_left.checked_sub(1)?;
@@ -167,7 +245,7 @@ impl Tails<'_, '_, '_> {
         let engine = self.problem.engine;
         engine.users(lock).iter().filter(|user| user.thread != thread).any(|user| {
             let is_done = done.iter().any(|&(other, _)| other == user.thread);
-            let count = if is_done { whole[user.thread] } else { self.base[user.thread] };
+            let count = if is_done { whole[user.thread] } else { self.prefix[user.thread] };
             engine.open(user.thread, count).any(|section| {
                 section.lock == lock && (mode == Mode::Exclusive || section.mode == Mode::Exclusive)
             })

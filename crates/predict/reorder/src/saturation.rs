@@ -1,26 +1,32 @@
-//! The closure: what must come before what in a window, whatever the rest of the order?
+//! What must come before what in a reordering window, whatever the rest of the order?
 //!
-//! Needs are given. Three kinds of things exclude each other, and each exclusion has two ways
-//! round: two sections of a lock, one after the other; another write before what a read sees, or
-//! after the read; a notify before a thread starts to wait, or after it has left. Where the start
-//! of one must come before the end of the other, the way round is forced, and that is a new edge,
-//! from which more may follow. A section that stays open comes after all others of its lock.
+//! Must-happen-before is given. Three kinds of things exclude each other, and each exclusion can be
+//! resolved in two ways: two sections of a lock, one after the other; another write before what a
+//! read sees, or after the read; a notify before a thread starts to wait, or after it has left. Where
+//! the start of one must come before the end of the other, only one way is left, and that is a new
+//! edge, from which more may follow: *saturation* adds such edges until there are no more. A section
+//! that stays open comes after all others of its lock.
 //!
-//! A clock an event holds what must come before it; edges are followed from the earliest changed
+//! A clock per event holds what must come before it; edges are followed from the earliest changed
 //! event on. An event that must come before itself is a contradiction. Every edge is forced by the
-//! cut alone, not by where the window starts, so a contradiction refutes the cut.
+//! cut alone, not by where the window starts, so a contradiction refutes the cut. Sound, and not
+//! complete: a saturated order may still have no schedule.
 //!
 //! Costs a clock operation for each edge and change. An entry may rise as often as its thread has
 //! events in the window, though it seldom does so twice; the budget is the bound.
+//!
+//! Saturation in this sense is in Pavlogiannis, "Fast, sound, and effectively complete dynamic race
+//! prediction" (POPL 2020).
 
+use reweave_base::bits;
 use reweave_trace::EventId;
 
 use crate::engine::Problem;
-use crate::window::{BEFORE, NEVER, Place, Var, Waiting, Window};
+use crate::window::{BEFORE, NEVER, Var, Wait, Window, WindowIndex};
 
-/// Why a closure is not complete.
+/// Why saturation ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Halt {
+pub(crate) enum Interruption {
     /// An event must come before itself.
     Contradiction,
     /// This event, before the window, must come after one of the window.
@@ -28,20 +34,20 @@ pub(crate) enum Halt {
     /// This event, not in the cut, must happen too.
     Complete(EventId),
     /// The budget ended.
-    Spent,
+    BudgetExhausted,
 }
 
 /// The order that is forced so far.
 #[derive(Clone, Debug)]
-pub(crate) struct Closure {
+pub(crate) struct Saturation {
     /// For each event a row: for each thread how many of its events come before it, or are it.
     rows: Vec<u32>,
     threads_count: usize,
-    /// Edges besides needs: for each event the last one added, each with the one before it.
-    added: Vec<(Place, u32)>,
+    /// Edges besides must-happen-before: for each event the last one added, each with the one before it.
+    added: Vec<(WindowIndex, u32)>,
     heads: Vec<u32>,
     queue: Queue,
-    /// Which rows have changed since they were passed on; those of needs are passed on already.
+    /// Which rows have changed since they were passed on; must-happen-before is passed on already.
     changed: Vec<bool>,
     /// How many clock entries were written, and how many may be.
     pub(crate) work: u64,
@@ -53,47 +59,40 @@ pub(crate) struct Closure {
 /// Events to be visited, the earliest first.
 #[derive(Clone, Debug)]
 struct Queue {
-    words: Vec<u64>,
+    members: Vec<u64>,
+    /// No member is below this.
     lowest: usize,
 }
 
 impl Queue {
     fn full(count: usize) -> Self {
-        let mut words = vec![u64::MAX; count.div_ceil(64)];
-        if let Some(last) = words.last_mut().filter(|_| !count.is_multiple_of(64)) {
-            *last = (1 << (count % 64)) - 1;
-        }
-        Self { words, lowest: 0 }
+        let mut members = vec![0; bits::words(count)];
+        bits::fill(&mut members, count);
+        Self { members, lowest: 0 }
     }
 
-    fn push(&mut self, at: Place) {
-        let word = at as usize / 64;
-        self.words[word] |= 1 << (at % 64);
-        self.lowest = self.lowest.min(word);
+    fn push(&mut self, at: WindowIndex) {
+        bits::insert(&mut self.members, at as usize);
+        self.lowest = self.lowest.min(at as usize);
     }
 
-    fn pop(&mut self) -> Option<Place> {
-        while let Some(word) = self.words.get_mut(self.lowest) {
-            if *word != 0 {
-                let bit = word.trailing_zeros();
-                *word &= *word - 1;
-                return Some(self.lowest as Place * 64 + bit);
-            }
-            self.lowest += 1;
-        }
-        None
+    fn pop(&mut self) -> Option<WindowIndex> {
+        let at = bits::first_from(&self.members, self.lowest)?;
+        bits::remove(&mut self.members, at);
+        self.lowest = at;
+        Some(at as WindowIndex)
     }
 }
 
-impl Closure {
+impl Saturation {
     /// What is forced in `window` whatever else happens; threads that can complete a section may do
     /// so outside the cut.
     pub(crate) fn new(
         window: &Window,
         problem: &Problem<'_, '_>,
         work_max: u64,
-    ) -> Result<Self, Halt> {
-        let mut closure = Self {
+    ) -> Result<Self, Interruption> {
+        let mut saturation = Self {
             rows: window.rows.clone(),
             threads_count: window.threads.len(),
             added: Vec::new(),
@@ -108,18 +107,18 @@ impl Closure {
             let (from, to) = (window.place(problem, first), window.place(problem, second));
             match (from, to) {
                 (BEFORE, _) => {}
-                (_, BEFORE) => return Err(Halt::Extend(second)),
-                _ => closure.add(window, from, to)?,
+                (_, BEFORE) => return Err(Interruption::Extend(second)),
+                _ => saturation.add(window, from, to)?,
             }
         }
-        closure.add_views(window)?;
-        closure.open(window)?;
-        closure.run(window)?;
-        Ok(closure)
+        saturation.add_views(window)?;
+        saturation.open(window)?;
+        saturation.run(window)?;
+        Ok(saturation)
     }
 
     /// What is forced besides if nothing happens but the events of the cut.
-    pub(crate) fn assume_open(&mut self, window: &Window) -> Result<(), Halt> {
+    pub(crate) fn assume_open(&mut self, window: &Window) -> Result<(), Interruption> {
         self.assumes_open = true;
         self.open(window)?;
         self.run(window)
@@ -129,29 +128,29 @@ impl Closure {
     pub(crate) fn decide(
         &mut self,
         window: &Window,
-        (from, to): (Place, Place),
-    ) -> Result<(), Halt> {
+        (from, to): (WindowIndex, WindowIndex),
+    ) -> Result<(), Interruption> {
         self.add(window, from, to)?;
         self.run(window)
     }
 
     /// The row of `at`.
-    pub(crate) fn row(&self, at: Place) -> &[u32] {
+    pub(crate) fn row(&self, at: WindowIndex) -> &[u32] {
         &self.rows[at as usize * self.threads_count..][..self.threads_count]
     }
 
     /// Reads come after what they see also where that was not observed.
-    fn add_views(&mut self, window: &Window) -> Result<(), Halt> {
-        for (at, &couple) in window.couples.iter().enumerate() {
-            if couple < BEFORE {
-                self.add(window, couple, at as Place)?;
+    fn add_views(&mut self, window: &Window) -> Result<(), Interruption> {
+        for (at, &source) in window.reads_from.iter().enumerate() {
+            if source < BEFORE {
+                self.add(window, source, at as WindowIndex)?;
             }
         }
         Ok(())
     }
 
-    /// Puts sections and stays that are never left after everything that they exclude.
-    fn open(&mut self, window: &Window) -> Result<(), Halt> {
+    /// Puts sections and waits that are never left after everything that they exclude.
+    fn open(&mut self, window: &Window) -> Result<(), Interruption> {
         for section in &window.sections {
             let is_open = section.release == NEVER && (section.stays_open || self.assumes_open);
             if !is_open || section.acquire >= BEFORE {
@@ -166,12 +165,12 @@ impl Closure {
                 }
             }
         }
-        for stay in &window.stays {
-            if stay.leave == NEVER && (stay.stays_open || self.assumes_open) {
-                for &notify in window.notifies_on(stay.condition) {
+        for wait in &window.waits {
+            if wait.leave == NEVER && (wait.stays_open || self.assumes_open) {
+                for &notify in window.notifies_on(wait.condition) {
                     let event = window.events[notify as usize];
-                    if stay.is_kept_from(stay.condition, event) {
-                        self.put_before_stay(window, notify, stay.begin, stay.of.begin)?;
+                    if wait.must_not_wake(wait.condition, event) {
+                        self.put_before_wait(window, notify, wait.begin, wait.of.begin)?;
                     }
                 }
             }
@@ -179,21 +178,25 @@ impl Closure {
         Ok(())
     }
 
-    fn put_before_stay(
+    fn put_before_wait(
         &mut self,
         window: &Window,
-        notify: Place,
-        begin: Place,
+        notify: WindowIndex,
+        begin: WindowIndex,
         event: EventId,
-    ) -> Result<(), Halt> {
-        if begin == BEFORE { Err(Halt::Extend(event)) } else { self.add(window, notify, begin) }
+    ) -> Result<(), Interruption> {
+        if begin == BEFORE {
+            Err(Interruption::Extend(event))
+        } else {
+            self.add(window, notify, begin)
+        }
     }
 
-    fn run(&mut self, window: &Window) -> Result<(), Halt> {
+    fn run(&mut self, window: &Window) -> Result<(), Interruption> {
         while let Some(at) = self.queue.pop() {
             self.work += 1;
             if self.work > self.work_max {
-                return Err(Halt::Spent);
+                return Err(Interruption::BudgetExhausted);
             }
             if std::mem::take(&mut self.changed[at as usize]) {
                 self.pass_on(window, at)?;
@@ -212,7 +215,7 @@ impl Closure {
     }
 
     /// Tells all that come right after `at` what comes before it.
-    fn pass_on(&mut self, window: &Window, at: Place) -> Result<(), Halt> {
+    fn pass_on(&mut self, window: &Window, at: WindowIndex) -> Result<(), Interruption> {
         if window.next[at as usize] != NEVER {
             self.raise(window, at, window.next[at as usize])?;
         }
@@ -228,9 +231,14 @@ impl Closure {
     }
 
     /// Adds to `to` all that comes before `from`.
-    fn raise(&mut self, window: &Window, from: Place, to: Place) -> Result<(), Halt> {
+    fn raise(
+        &mut self,
+        window: &Window,
+        from: WindowIndex,
+        to: WindowIndex,
+    ) -> Result<(), Interruption> {
         if self.is_before(window, to, from) {
-            return Err(Halt::Contradiction);
+            return Err(Interruption::Contradiction);
         }
         let count = self.threads_count;
         let (from, start) = (from as usize * count, to as usize * count);
@@ -250,15 +258,20 @@ impl Closure {
     }
 
     /// Whether `early` comes before `late`, or is it.
-    pub(crate) fn is_before(&self, window: &Window, early: Place, late: Place) -> bool {
+    pub(crate) fn is_before(&self, window: &Window, early: WindowIndex, late: WindowIndex) -> bool {
         let thread = window.thread[early as usize] as usize;
         self.row(late)[thread] > window.position[early as usize]
     }
 
     /// Adds an edge, unless it is known.
-    fn add(&mut self, window: &Window, from: Place, to: Place) -> Result<(), Halt> {
+    fn add(
+        &mut self,
+        window: &Window,
+        from: WindowIndex,
+        to: WindowIndex,
+    ) -> Result<(), Interruption> {
         if from == to {
-            return Err(Halt::Contradiction);
+            return Err(Interruption::Contradiction);
         }
         if self.is_before(window, from, to) {
             return Ok(());
@@ -269,7 +282,7 @@ impl Closure {
     }
 
     /// The section that ends at `at` comes after all whose start comes before its end.
-    fn exclude_sections(&mut self, window: &Window, at: Place) -> Result<(), Halt> {
+    fn exclude_sections(&mut self, window: &Window, at: WindowIndex) -> Result<(), Interruption> {
         let own = &window.sections[window.ends[at as usize] as usize];
         for (thread, range) in &window.locks[own.lock] {
             if *thread == own.thread {
@@ -283,15 +296,15 @@ impl Closure {
             match other.release {
                 BEFORE => {}
                 NEVER => match other.of.release.filter(|_| !other.stays_open) {
-                    Some(release) => return Err(Halt::Complete(release)),
-                    None => return Err(Halt::Contradiction),
+                    Some(release) => return Err(Interruption::Complete(release)),
+                    None => return Err(Interruption::Contradiction),
                 },
                 _ if own.acquire == BEFORE => {
                     // Each would have to come first, whatever lies before the window.
                     let is_known = self.row(other.release)[own.thread as usize] > own.acquired;
                     return Err(match is_known {
-                        true => Halt::Contradiction,
-                        false => Halt::Extend(own.of.acquire),
+                        true => Interruption::Contradiction,
+                        false => Interruption::Extend(own.of.acquire),
                     });
                 }
                 release => self.add(window, release, own.acquire)?,
@@ -302,35 +315,35 @@ impl Closure {
 
     /// Other writes come before what the read at `at` sees, or after it; the write at `at` comes
     /// after all reads of what comes before it.
-    fn exclude_writes(&mut self, window: &Window, at: Place) -> Result<(), Halt> {
+    fn exclude_writes(&mut self, window: &Window, at: WindowIndex) -> Result<(), Interruption> {
         let var = &window.vars[window.var_of[at as usize] as usize];
-        let couple = window.couples[at as usize];
-        for (thread, writes) in var.writes.iter().filter(|_| couple != NEVER) {
+        let source = window.reads_from[at as usize];
+        for (thread, writes) in var.writes.iter().filter(|_| source != NEVER) {
             let seen = self.row(at)[*thread as usize];
             let count = writes.partition_point(|&write| window.position[write as usize] < seen);
             let others = writes[..count].iter().rev();
             let Some(other) = others.copied().find(|&other| other != at) else { continue };
-            match couple {
+            match source {
                 BEFORE => {
-                    let is_known = self.has_base(var, other);
-                    let base = var.base.filter(|_| !is_known);
-                    return Err(base.map_or(Halt::Contradiction, Halt::Extend));
+                    let is_known = self.is_prefix_write_before(var, other);
+                    let moved = var.prefix_write.filter(|_| !is_known);
+                    return Err(moved.map_or(Interruption::Contradiction, Interruption::Extend));
                 }
-                _ if other == couple => {}
-                _ => self.add(window, other, couple)?,
+                _ if other == source => {}
+                _ => self.add(window, other, source)?,
             }
         }
         if window.is_write[at as usize] { self.exclude_readers(window, at) } else { Ok(()) }
     }
 
     /// Whether what was there before the window, or nothing, is known to come before `at`.
-    fn has_base(&self, var: &Var, at: Place) -> bool {
+    fn is_prefix_write_before(&self, var: &Var, at: WindowIndex) -> bool {
         let is_seen = |(thread, position): (u32, u32)| self.row(at)[thread as usize] > position;
-        var.base.is_none() || var.base_at.is_some_and(is_seen)
+        var.prefix_write.is_none() || var.prefix_write_at.is_some_and(is_seen)
     }
 
     /// The write at `at` comes after all reads of what comes before it.
-    fn exclude_readers(&mut self, window: &Window, at: Place) -> Result<(), Halt> {
+    fn exclude_readers(&mut self, window: &Window, at: WindowIndex) -> Result<(), Interruption> {
         let var = &window.vars[window.var_of[at as usize] as usize];
         for (thread, writes) in &var.writes {
             let seen = self.row(at)[*thread as usize];
@@ -343,8 +356,8 @@ impl Closure {
                 }
             }
         }
-        if self.has_base(var, at) {
-            for &reader in var.base_readers.iter().filter(|&&reader| reader != at) {
+        if self.is_prefix_write_before(var, at) {
+            for &reader in var.prefix_readers.iter().filter(|&&reader| reader != at) {
                 self.add(window, reader, at)?;
             }
         }
@@ -352,37 +365,42 @@ impl Closure {
     }
 
     /// Notifies that would wake others than they did come before those wait, or after.
-    fn exclude_notifies(&mut self, window: &Window, at: Place) -> Result<(), Halt> {
+    fn exclude_notifies(&mut self, window: &Window, at: WindowIndex) -> Result<(), Interruption> {
         if let Some(&on) = window.notify_at.get(&at) {
             let event = window.events[at as usize];
-            for stay in window.stays_on(on) {
+            for wait in window.waits_on(on) {
                 self.work += 1;
-                let is_begun = stay.begin < BEFORE && self.is_before(window, stay.begin, at);
-                if is_begun && stay.is_kept_from(on, event) {
-                    self.leave_before(window, stay, at)?;
+                let is_begun = wait.begin < BEFORE && self.is_before(window, wait.begin, at);
+                if is_begun && wait.must_not_wake(on, event) {
+                    self.end_before(window, wait, at)?;
                 }
             }
         }
         for &index in window.leaves_at.get(&at).into_iter().flatten() {
-            let stay = window.stays[index];
-            for &notify in window.notifies_on(stay.condition) {
+            let wait = window.waits[index];
+            for &notify in window.notifies_on(wait.condition) {
                 self.work += 1;
                 let is_before = self.is_before(window, notify, at);
                 let event = window.events[notify as usize];
-                if is_before && stay.is_kept_from(stay.condition, event) {
-                    self.put_before_stay(window, notify, stay.begin, stay.of.begin)?;
+                if is_before && wait.must_not_wake(wait.condition, event) {
+                    self.put_before_wait(window, notify, wait.begin, wait.of.begin)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Puts the end of `stay` before the notify at `at`, which comes after its begin.
-    fn leave_before(&mut self, window: &Window, stay: &Waiting, at: Place) -> Result<(), Halt> {
-        match stay.leave {
-            NEVER => match crate::engine::leave(&stay.of).filter(|_| !stay.stays_open) {
-                Some(leave) => Err(Halt::Complete(leave)),
-                None => Err(Halt::Contradiction),
+    /// Puts the end of `wait` before the notify at `at`, which comes after its begin.
+    fn end_before(
+        &mut self,
+        window: &Window,
+        wait: &Wait,
+        at: WindowIndex,
+    ) -> Result<(), Interruption> {
+        match wait.leave {
+            NEVER => match crate::engine::leave(&wait.of).filter(|_| !wait.stays_open) {
+                Some(leave) => Err(Interruption::Complete(leave)),
+                None => Err(Interruption::Contradiction),
             },
             leave => self.add(window, leave, at),
         }

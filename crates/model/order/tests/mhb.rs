@@ -1,23 +1,23 @@
-//! Rows hold exactly what the definition says an event needs.
+//! The causal past of every event is that of the definition.
 
 use proptest::prelude::*;
 use reweave_oracle::mhb::Order;
-use reweave_order::needs::MustHappenBefore;
+use reweave_order::mhb::MustHappenBefore;
 use reweave_testkit::{Scope, Shape, soak, traces};
 use reweave_trace::{EventId, Trace};
 
 /// The first event pair, if any, that rows and definition disagree on.
 fn disagreement(trace: &Trace, free: &[EventId]) -> Option<String> {
     let order = Order::new(trace, free);
-    let needs = MustHappenBefore::without(trace, free);
+    let found = MustHappenBefore::with_free_reads(trace, free);
     for (late, _) in trace.events() {
-        let row = needs.of_event(late);
+        let row = found.past(late);
         for (early, event) in trace.events() {
             let in_row = trace.position(early) < row.get(event.thread);
             let defined = early == late || order.is_before(early, late);
             if in_row != defined {
                 let (early, late) = (early.number(), late.number());
-                return Some(format!("{late} needs {early}: {in_row}, not {defined}"));
+                return Some(format!("{early} before {late}: {in_row}, not {defined}"));
             }
         }
     }
@@ -25,7 +25,7 @@ fn disagreement(trace: &Trace, free: &[EventId]) -> Option<String> {
 }
 
 #[test]
-fn rows_agree_with_the_definition_on_every_small_trace() {
+fn causal_pasts_agree_with_the_definition_on_every_small_trace() {
     let scopes = [
         Scope::LOCKS.events(6),
         Scope::FORKS.threads(3).events(5),
@@ -44,7 +44,7 @@ fn rows_agree_with_the_definition_on_every_small_trace() {
 }
 
 #[test]
-fn a_thread_that_joins_thousands_shares_their_rows() {
+fn a_thread_that_joins_thousands_shares_their_clocks() {
     let mut text = String::new();
     for child in 1..3000 {
         text.push_str(&format!("T0|fork(T{child})|1\nT{child}|w(x{child})|2\n"));
@@ -53,18 +53,18 @@ fn a_thread_that_joins_thousands_shares_their_rows() {
         text.push_str(&format!("T0|join(T{child})|3\n"));
     }
     let trace = reweave_testkit::std(&text);
-    let needs = MustHappenBefore::new(&trace);
+    let found = MustHappenBefore::new(&trace);
     let last = EventId::from_number(trace.len() as u32).unwrap();
-    let row = needs.of_event(last);
+    let row = found.past(last);
     assert!(trace.names().threads.entries().all(|(thread, _)| row.get(thread) > 0));
-    assert!(needs.rows_count() < 7000, "{}", needs.rows_count());
+    assert!(found.rows_count() < 7000, "{}", found.rows_count());
 }
 
 proptest! {
     #![proptest_config(soak::config(200))]
 
     #[test]
-    fn rows_agree_with_the_definition_on_everything(
+    fn causal_pasts_agree_with_the_definition_on_everything(
         trace in traces(Shape::EVERYTHING),
         chosen in any::<prop::sample::Index>(),
     ) {

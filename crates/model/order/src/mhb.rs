@@ -1,22 +1,26 @@
-//! Needs: which events must have happened for this one to happen, in whatever order?
+//! Must-happen-before: which events must have happened for this one to happen, in any correct
+//! reordering?
 //!
-//! A correct reordering that runs an event runs everything the event *needs*: what its thread did
-//! before it, the fork of its thread, the write that a read saw, the end of a joined thread, the
-//! notify that woke it, the waits that a notify woke, the arrivals that a barrier's round waited
-//! for, the post that was taken, an object's birth; and what those need. Locks are not among them:
-//! a section need not come after the sections that were observed before it.
+//! A correct reordering that runs an event runs its *causal past*: what its thread did before it, the
+//! fork of its thread, the write that a read saw, the end of a joined thread, the notify that woke
+//! it, the waits that a notify woke, the arrivals of the barrier generation that it waited for, the
+//! post that it took, the allocation of an object; and the causal past of each of those. Locks are
+//! not among them: a section need not come after the sections that were observed before it.
 //!
-//! All these edges follow the observed order, so one pass finds the closure. What an event needs of
-//! a thread is a prefix of it, so a row of numbers says it all. A row is kept only where it
-//! changes by more than the event itself, and is cut into chunks that rows share, so that one
+//! All these edges follow the observed order, so one pass finds the closure. The past of an event
+//! within a thread is a prefix of it, so a vector clock says it all. A clock is kept only where it
+//! changes by more than the event itself, and is cut into chunks that clocks share, so that one
 //! thread that waits for thousands of others costs little more than what it learns.
 //!
-//! The takes of a semaphore whose start is known need the post that was used when observed. Another
-//! post would do as well: there, and only there, this asks more than a reordering must fulfil.
-//! [`MustHappenBefore::for_sure`] leaves it out.
+//! Exact, with one exception. A take of a semaphore whose start is known has in its past the post
+//! that was used when observed, though another post would do as well: there this is more than a
+//! reordering must run. [`MustHappenBefore::for_any_post`] leaves it out. `oracle::mhb` is the
+//! definition.
 //!
-//! `oracle::mhb` is the closure event by event. Costs a comparison for each edge, and a row
-//! for each that brings news.
+//! Costs a comparison for each edge, and a clock for each that brings news.
+//!
+//! It is the order that Mathur, Pavlogiannis and Viswanathan call the thread-read-from order,
+//! "Optimal prediction of synchronization-preserving races" (POPL 2021), with signals added.
 
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_trace::views::RoundId;
@@ -25,24 +29,24 @@ use reweave_trace::{
 };
 
 reweave_base::id! {
-    /// What is needed of all other threads.
+    /// A clock over all other threads.
     struct RowId;
 }
 
-/// For each event of a trace what it needs.
+/// The causal past of each event of a trace.
 #[derive(Debug)]
 pub struct MustHappenBefore<'t> {
     trace: &'t Trace,
     store: Store,
-    /// For each thread where the row changes.
+    /// For each thread where its clock changes.
     changes: IndexVec<ThreadId, Vec<Change>>,
-    /// What each thread needs to start.
+    /// The causal past of each thread's start.
     starts: IndexVec<ThreadId, RowId>,
-    births: IndexVec<ObjectId, Option<EventId>>,
+    allocations: IndexVec<ObjectId, Option<EventId>>,
     posts: Posts,
 }
 
-/// Which post a take of a semaphore of known start needs.
+/// Which post the past of a take has, where the semaphore's start is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Posts {
     /// The one that it used.
@@ -51,14 +55,14 @@ enum Posts {
     Any,
 }
 
-/// From the event at `position` of its thread on, `row` is needed.
+/// From the event at `position` of its thread on, the clock is `row`.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     position: u32,
     row: RowId,
 }
 
-/// Rows of numbers, one a thread, made of chunks that they share.
+/// Clocks with a number per thread, made of chunks that they share.
 #[derive(Debug)]
 struct Store {
     /// How many threads a chunk spans.
@@ -69,30 +73,30 @@ struct Store {
     rows: Vec<u32>,
 }
 
-/// What some event needs: for each thread how many of its first events.
+/// The causal past of an event: for each thread how many of its first events.
 #[derive(Clone, Copy, Debug)]
-pub struct Needed<'a> {
+pub struct CausalPast<'a> {
     store: &'a Store,
     row: RowId,
     thread: ThreadId,
     own: u32,
 }
 
-impl Needed<'_> {
-    /// How many events of `thread` are needed.
+impl CausalPast<'_> {
+    /// How many events of `thread` are in it.
     #[inline]
     #[must_use]
     pub fn get(&self, thread: ThreadId) -> u32 {
         if thread == self.thread { self.own } else { self.store.get(self.row, thread) }
     }
 
-    /// Whether `other`, of the same thread, needs the same of all other threads.
+    /// Whether the past of `other`, of the same thread, is the same in all other threads.
     #[must_use]
     pub fn is_same_row(&self, other: &Self) -> bool {
         self.row == other.row
     }
 
-    /// Raises `cut` to hold all that is needed.
+    /// Raises `cut` to hold all of it.
     pub fn join_into(&self, cut: &mut IndexVec<ThreadId, u32>) {
         let numbers = cut.as_mut_vec();
         for (chunk, slots) in
@@ -108,37 +112,36 @@ impl Needed<'_> {
 }
 
 impl<'t> MustHappenBefore<'t> {
-    /// What each event of `trace` needs.
+    /// The causal past of each event of `trace`.
     ///
     /// ```
-    /// use reweave_order::needs::Needs;
+    /// use reweave_order::mhb::MustHappenBefore;
     ///
     /// let trace = reweave_testkit::trace("
     /// T1    T2
     /// w(x)
     ///       r(x)
     /// ");
-    /// let needs = Needs::new(&trace);
+    /// let order = MustHappenBefore::new(&trace);
     /// let (write, read) = (trace.numbered(1).unwrap(), trace.numbered(2).unwrap());
     /// // Wherever the read happens, the write that it saw has happened.
-    /// assert_eq!(needs.of_event(read).get(trace.event(write).thread), 1);
-    /// assert_eq!(needs.of_event(write).get(trace.event(read).thread), 0);
+    /// assert_eq!(order.past(read).get(trace.event(write).thread), 1);
+    /// assert_eq!(order.past(write).get(trace.event(read).thread), 0);
     /// ```
     #[must_use]
     pub fn new(trace: &'t Trace) -> Self {
-        Self::without(trace, &[])
+        Self::with_free_reads(trace, &[])
     }
 
-    /// What each event of `trace` needs if the reads of `free` may see any write.
+    /// The same, if the reads of `free` may see any write.
     #[must_use]
-    pub fn without(trace: &'t Trace, free: &[EventId]) -> Self {
+    pub fn with_free_reads(trace: &'t Trace, free: &[EventId]) -> Self {
         Self::swept(trace, free, Posts::AsObserved)
     }
 
-    /// What each event of `trace` needs for sure: takes of a semaphore whose start is known need no
-    /// post in particular.
+    /// The same, if takes of a semaphore whose start is known may use any post.
     #[must_use]
-    pub fn for_sure(trace: &'t Trace) -> Self {
+    pub fn for_any_post(trace: &'t Trace) -> Self {
         Self::swept(trace, &[], Posts::Any)
     }
 
@@ -147,27 +150,32 @@ impl<'t> MustHappenBefore<'t> {
         for (id, event) in trace.events() {
             sweep.step(id, event.thread, event.op, free.contains(&id));
         }
-        sweep.needs
+        sweep.order
     }
 
-    /// What `event` needs, itself included.
+    /// The causal past of `event`, itself included.
     #[must_use]
-    pub fn of_event(&self, event: EventId) -> Needed<'_> {
+    pub fn past(&self, event: EventId) -> CausalPast<'_> {
         let thread = self.trace.event(event).thread;
         let position = self.trace.position(event);
-        Needed { row: self.row_at(thread, position), own: position + 1, thread, store: &self.store }
+        CausalPast {
+            row: self.row_at(thread, position),
+            own: position + 1,
+            thread,
+            store: &self.store,
+        }
     }
 
-    /// What the events of `thread` need, to be asked for in program order.
+    /// The causal pasts of the events of `thread`, to be asked for in program order.
     #[must_use]
-    pub const fn along(&self, thread: ThreadId) -> Along<'_, 't> {
-        Along { needs: self, thread, next: None }
+    pub const fn along(&self, thread: ThreadId) -> ThreadPasts<'_, 't> {
+        ThreadPasts { order: self, thread, next: None }
     }
 
     /// What must have happened for `event` to be its thread's next, and for nothing else to keep
     /// it from happening but locks; what a read is about to see does not matter.
     #[must_use]
-    pub fn before(&self, event: EventId) -> Needed<'_> {
+    pub fn before(&self, event: EventId) -> CausalPast<'_> {
         let reweave_trace::Event { thread, op, .. } = self.trace.event(event);
         let position = self.trace.position(event);
         let row = match position.checked_sub(1) {
@@ -175,17 +183,17 @@ impl<'t> MustHappenBefore<'t> {
             Some(previous) => self.row_at(thread, previous),
             None => self.starts[thread],
         };
-        Needed { row, own: position, thread, store: &self.store }
+        CausalPast { row, own: position, thread, store: &self.store }
     }
 
-    /// How many rows are kept.
+    /// How many clocks are kept.
     #[must_use]
     pub const fn rows_count(&self) -> usize {
         self.store.rows.len() / self.store.chunks_count
     }
 
-    /// Tells `visit` of what `event` needs of other events at first hand, but for its thread's
-    /// earlier events, its thread's fork and what it read.
+    /// Hands `visit` the direct predecessors of `event`, but for its thread's earlier events, its
+    /// thread's fork and the write that it read.
     pub fn for_each_signal(&self, event: EventId, mut visit: impl FnMut(EventId)) {
         let trace = self.trace;
         let signals = trace.signals();
@@ -211,7 +219,9 @@ impl<'t> MustHappenBefore<'t> {
                 let post = post.filter(|_| !is_known || self.posts == Posts::AsObserved);
                 post.into_iter().for_each(visit);
             }
-            Op::Object(ObjectOp::Free, object) => self.births[object].into_iter().for_each(visit),
+            Op::Object(ObjectOp::Free, object) => {
+                self.allocations[object].into_iter().for_each(visit)
+            }
             Op::Access(..)
             | Op::Fence(_)
             | Op::Lock(..)
@@ -232,20 +242,19 @@ impl<'t> MustHappenBefore<'t> {
     }
 }
 
-/// What the events of one thread need, one after the other.
+/// The causal pasts of the events of one thread, one after the other.
 #[derive(Clone, Debug)]
-pub struct Along<'a, 't> {
-    needs: &'a MustHappenBefore<'t>,
+pub struct ThreadPasts<'a, 't> {
+    order: &'a MustHappenBefore<'t>,
     thread: ThreadId,
     /// The first change that is not reached yet.
     next: Option<usize>,
 }
 
-impl<'a> Along<'a, '_> {
-    /// What the event at `position` of the thread needs, itself included; positions must not go
-    /// down.
-    pub fn at(&mut self, position: u32) -> Needed<'a> {
-        let changes = &self.needs.changes[self.thread];
+impl<'a> ThreadPasts<'a, '_> {
+    /// The causal past of the event at `position` of the thread; positions must not go down.
+    pub fn at(&mut self, position: u32) -> CausalPast<'a> {
+        let changes = &self.order.changes[self.thread];
         let mut next = self
             .next
             .unwrap_or_else(|| changes.partition_point(|change| change.position <= position));
@@ -253,20 +262,20 @@ impl<'a> Along<'a, '_> {
             next += 1;
         }
         self.next = Some(next);
-        let start = self.needs.starts[self.thread];
+        let start = self.order.starts[self.thread];
         let row = next.checked_sub(1).map_or(start, |at| changes[at].row);
-        Needed { store: &self.needs.store, row, thread: self.thread, own: position + 1 }
+        CausalPast { store: &self.order.store, row, thread: self.thread, own: position + 1 }
     }
 }
 
 /// The pass over the trace.
 struct Sweep<'t> {
-    needs: MustHappenBefore<'t>,
-    /// The latest row of each thread, and how many events it has had.
+    order: MustHappenBefore<'t>,
+    /// The latest clock of each thread, and how many events it has had.
     latest: IndexVec<ThreadId, (RowId, u32)>,
     /// What a round of a barrier passes on to those that wait for it.
     rounds: FxHashMap<RoundId, RowId>,
-    /// Room for the row that is being made.
+    /// Buffer for the clock that is being made.
     row: Vec<u32>,
 }
 
@@ -275,68 +284,68 @@ impl<'t> Sweep<'t> {
         let threads_count = trace.names().threads.len();
         let store = Store::new(threads_count);
         let nothing = RowId::from_index(0);
-        let needs = MustHappenBefore {
+        let order = MustHappenBefore {
             trace,
             store,
             changes: IndexVec::from_elem(Vec::new(), threads_count),
             starts: IndexVec::from_elem(nothing, threads_count),
-            births: IndexVec::from_elem(None, trace.names().objects.len()),
+            allocations: IndexVec::from_elem(None, trace.names().objects.len()),
             posts,
         };
         let latest = IndexVec::from_elem((nothing, 0), threads_count);
-        Self { needs, latest, rounds: FxHashMap::default(), row: Vec::new() }
+        Self { order, latest, rounds: FxHashMap::default(), row: Vec::new() }
     }
 
     fn step(&mut self, id: EventId, thread: ThreadId, op: Op, is_free: bool) {
         let (row, position) = self.latest[thread];
         let mut next = row;
         if position == 0 {
-            if let Some(fork) = self.needs.trace.lifetime(thread).fork {
+            if let Some(fork) = self.order.trace.lifetime(thread).fork {
                 next = self.join(next, thread, fork);
             }
-            self.needs.starts[thread] = next;
+            self.order.starts[thread] = next;
         }
         if op.is_read() {
-            if let Some(writer) = self.needs.trace.writer(id).filter(|_| !is_free) {
+            if let Some(writer) = self.order.trace.writer(id).filter(|_| !is_free) {
                 next = self.join(next, thread, writer);
             }
         } else if !op.is_write() {
             next = self.receive(next, thread, id, op);
         }
-        // What a thread needs to start is kept apart from what its first event needs.
+        // The past of a thread's start is kept apart from that of its first event.
         if next != row {
-            self.needs.changes[thread].push(Change { position, row: next });
+            self.order.changes[thread].push(Change { position, row: next });
         }
         self.latest[thread] = (next, position + 1);
     }
 
-    /// `row` with what `op`, no access, needs besides.
+    /// `row` with the direct predecessors of `op`, no access, and their pasts.
     fn receive(&mut self, row: RowId, thread: ThreadId, id: EventId, op: Op) -> RowId {
         match op {
-            // All that wait for a round need the same, which may be much.
+            // All that wait for a generation have the same past, which may be large.
             Op::Barrier(..) => {
-                let round = self.needs.trace.signals().needed_round(id);
+                let round = self.order.trace.signals().needed_round(id);
                 return round.map_or(row, |round| self.join_round(row, round));
             }
-            Op::Object(ObjectOp::Alloc, object) => self.needs.births[object] = Some(id),
+            Op::Object(ObjectOp::Alloc, object) => self.order.allocations[object] = Some(id),
             _ => {}
         }
         let mut signals = Vec::new();
-        self.needs.for_each_signal(id, |needed| signals.push(needed));
-        signals.into_iter().fold(row, |row, needed| self.join(row, thread, needed))
+        self.order.for_each_signal(id, |event| signals.push(event));
+        signals.into_iter().fold(row, |row, event| self.join(row, thread, event))
     }
 
-    /// `row` of `thread` with `event` and all that it needs.
+    /// `row` of `thread` with the past of `event`.
     fn join(&mut self, row: RowId, thread: ThreadId, event: EventId) -> RowId {
-        let trace = self.needs.trace;
+        let trace = self.order.trace;
         let other = trace.event(event).thread;
         let time = trace.position(event) + 1;
-        // Rows are closed: who has the event has what it needs.
-        if other == thread || self.needs.store.get(row, other) >= time {
+        // Clocks are closed: who has the event has its past.
+        if other == thread || self.order.store.get(row, other) >= time {
             return row;
         }
-        let theirs = self.needs.row_at(other, time - 1);
-        self.needs.store.joined(row, theirs, Some((other, time)), &mut self.row)
+        let theirs = self.order.row_at(other, time - 1);
+        self.order.store.joined(row, theirs, Some((other, time)), &mut self.row)
     }
 
     /// `row` with all arrivals of `round`. It may then name its own thread too, where it is never
@@ -345,24 +354,24 @@ impl<'t> Sweep<'t> {
         let passed_on = match self.rounds.get(&round) {
             Some(&known) => known,
             None => {
-                let trace = self.needs.trace;
+                let trace = self.order.trace;
                 let mut all = RowId::from_index(0);
                 for &arrival in &trace.signals().round(round).arrivals {
                     let time = trace.position(arrival) + 1;
                     let other = trace.event(arrival).thread;
-                    let theirs = self.needs.row_at(other, time - 1);
-                    all = self.needs.store.joined(all, theirs, Some((other, time)), &mut self.row);
+                    let theirs = self.order.row_at(other, time - 1);
+                    all = self.order.store.joined(all, theirs, Some((other, time)), &mut self.row);
                 }
                 self.rounds.insert(round, all);
                 all
             }
         };
-        self.needs.store.joined(row, passed_on, None, &mut self.row)
+        self.order.store.joined(row, passed_on, None, &mut self.row)
     }
 }
 
 impl Store {
-    /// An empty store with the row of zeros.
+    /// An empty store with the clock of zeros.
     fn new(threads_count: usize) -> Self {
         let width = threads_count.next_multiple_of(8).clamp(8, 32);
         let chunks_count = threads_count.div_ceil(width).max(1);
@@ -386,7 +395,7 @@ impl Store {
         self.chunks[chunk as usize * self.width + slot]
     }
 
-    /// The row that holds what `left` and `right` do, and `event`: a thread and a time in it.
+    /// The clock that holds what `left` and `right` do, and `event`: a thread and a time in it.
     fn joined(
         &mut self,
         left: RowId,

@@ -1,10 +1,10 @@
 //! The sections on a lock that ended and that not every later one is ordered after yet.
 //!
-//! The exclusive sections of a lock take turns: each happens before the next. So what happens
+//! The exclusive sections of a lock come one after the other: each happens before the next. So what happens
 //! before their releases only grows, and of each it suffices to keep what is new since the one
 //! before. Those that one exclusive section was found to be ordered after are dropped: by rule (c)
 //! all later ones have them too. Shared sections have no such order among themselves; they are
-//! kept by thread, each with what is new since the last turn before it.
+//! kept by thread, each with what is new since the last section before it.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::clock::VectorClock;
 
 reweave_base::id! {
     /// An exclusive section on a lock, numbered in their order.
-    pub(super) struct TurnId;
+    pub(super) struct ExclusiveId;
     /// A thread that ended shared sections on a lock.
     pub(super) struct ReaderId;
 }
@@ -47,79 +47,91 @@ impl Span {
 
 /// The exclusive sections.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
-    kept: VecDeque<Turn>,
+pub(super) struct ExclusiveSections {
+    kept: VecDeque<ExclusiveSection>,
     dropped_count: usize,
     changes: VecDeque<Change>,
     changes_dropped_count: usize,
 }
 
 #[derive(Debug)]
-struct Turn {
+struct ExclusiveSection {
     span: Span,
     /// Where its changes end, counted from the first there ever were.
     changes_end: usize,
 }
 
-impl Turns {
+impl ExclusiveSections {
     /// The first that was not dropped, or the one to come.
-    pub(super) fn first(&self) -> TurnId {
-        TurnId::from_index(self.dropped_count)
+    pub(super) fn first(&self) -> ExclusiveId {
+        ExclusiveId::from_index(self.dropped_count)
     }
 
-    /// The one to come.
-    pub(super) fn next(&self) -> TurnId {
-        TurnId::from_index(self.dropped_count + self.kept.len())
+    /// The section to come.
+    pub(super) fn next(&self) -> ExclusiveId {
+        ExclusiveId::from_index(self.dropped_count + self.kept.len())
     }
 
-    /// Whose turn it was, unless it was dropped.
+    /// Whose section it was, unless it was dropped.
     #[inline]
-    pub(super) fn thread(&self, turn: TurnId) -> Option<ThreadId> {
-        let at = turn.index().checked_sub(self.dropped_count)?;
-        self.kept.get(at).map(|turn| turn.span.thread)
+    pub(super) fn thread(&self, section: ExclusiveId) -> Option<ThreadId> {
+        let at = section.index().checked_sub(self.dropped_count)?;
+        self.kept.get(at).map(|section| section.span.thread)
     }
 
     /// The first whose release is not among the events of `clock`, that of a thread that holds
     /// the lock.
-    pub(super) fn first_beyond(&self, clock: &VectorClock) -> TurnId {
-        let count =
-            self.kept.partition_point(|Turn { span, .. }| span.released <= clock.get(span.thread));
-        TurnId::from_index(self.dropped_count + count)
+    pub(super) fn first_beyond(&self, clock: &VectorClock) -> ExclusiveId {
+        let count = self.kept.partition_point(|ExclusiveSection { span, .. }| {
+            span.released <= clock.get(span.thread)
+        });
+        ExclusiveId::from_index(self.dropped_count + count)
     }
 
-    /// Adds the section `span`: the lock's last turn happened with `last`, this one with `clock`.
-    pub(super) fn push(&mut self, span: Span, last: &VectorClock, clock: &VectorClock) -> TurnId {
-        let turn = self.next();
+    /// Adds the section `span`: the lock's last section happened with `last`, this one with `clock`.
+    pub(super) fn push(
+        &mut self,
+        span: Span,
+        last: &VectorClock,
+        clock: &VectorClock,
+    ) -> ExclusiveId {
+        let section = self.next();
         each_news(last, clock, |change| self.changes.push_back(change));
         let changes_end = self.changes_dropped_count + self.changes.len();
-        self.kept.push_back(Turn { span, changes_end });
-        turn
+        self.kept.push_back(ExclusiveSection { span, changes_end });
+        section
     }
 
     /// Adds to `clock`, which has all before `from`, what happens before the release of `to`.
-    /// Gives the first turn that it does not have then.
-    pub(super) fn join(&self, from: TurnId, to: TurnId, clock: &mut VectorClock) -> TurnId {
+    /// Gives the first section that it does not have then.
+    pub(super) fn join(
+        &self,
+        from: ExclusiveId,
+        to: ExclusiveId,
+        clock: &mut VectorClock,
+    ) -> ExclusiveId {
         if to < from {
             return from;
         }
         let start = self.changes_start(from);
-        let end = self.changes_start(TurnId::from_index(to.index() + 1));
+        let end = self.changes_start(ExclusiveId::from_index(to.index() + 1));
         for &(thread, time) in self.changes.range(start..end) {
             clock.raise(thread, time);
         }
-        TurnId::from_index(to.index() + 1)
+        ExclusiveId::from_index(to.index() + 1)
     }
 
     /// Rule (b) at the release of a section that began at `acquired` of `thread`: adds to `clock`,
-    /// which has all before `from`, the turns whose acquires it holds. Gives the first turn that
+    /// which has all before `from`, the sections whose acquires it holds. Gives the first section that
     /// it does not have then.
     pub(super) fn join_begun(
         &self,
-        mut from: TurnId,
+        mut from: ExclusiveId,
         (thread, acquired): (ThreadId, u32),
         clock: &mut VectorClock,
-    ) -> TurnId {
-        while let Some(Turn { span, .. }) = self.kept.get(from.index() - self.dropped_count)
+    ) -> ExclusiveId {
+        while let Some(ExclusiveSection { span, .. }) =
+            self.kept.get(from.index() - self.dropped_count)
             && span.is_begun_in(clock)
             && span.is_over(thread, acquired)
         {
@@ -128,19 +140,19 @@ impl Turns {
         from
     }
 
-    /// Drops all before `turn`.
-    pub(super) fn drop_before(&mut self, turn: TurnId) {
-        let changes_count = self.changes_start(turn);
+    /// Drops all before `section`.
+    pub(super) fn drop_before(&mut self, section: ExclusiveId) {
+        let changes_count = self.changes_start(section);
         self.changes.drain(..changes_count);
         self.changes_dropped_count += changes_count;
-        let count = turn.index() - self.dropped_count;
+        let count = section.index() - self.dropped_count;
         self.kept.drain(..count);
         self.dropped_count += count;
     }
 
-    /// Where the changes of `turn`, not dropped, start among those kept.
-    fn changes_start(&self, turn: TurnId) -> usize {
-        match (turn.index() - self.dropped_count).checked_sub(1) {
+    /// Where the changes of `section`, not dropped, start among those kept.
+    fn changes_start(&self, section: ExclusiveId) -> usize {
+        match (section.index() - self.dropped_count).checked_sub(1) {
             Some(before) => self.kept[before].changes_end - self.changes_dropped_count,
             None => 0,
         }
@@ -157,30 +169,30 @@ pub(super) struct Readers {
 #[derive(Debug)]
 struct Reader {
     thread: ThreadId,
-    kept: VecDeque<Visit>,
+    kept: VecDeque<SharedSection>,
     dropped_count: usize,
 }
 
 #[derive(Debug)]
-struct Visit {
+struct SharedSection {
     span: Span,
-    /// The turn that its changes are counted from: the next to come when it began.
-    after: TurnId,
+    /// The section that its changes are counted from: the next to come when it began.
+    after: ExclusiveId,
     changes: Vec<Change>,
 }
 
 /// One of the shared sections on a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct VisitId {
+pub(super) struct SharedId {
     pub(super) reader: ReaderId,
     number: usize,
 }
 
 /// What a thread learns of the sections on a lock that it holds alone.
-pub(super) struct Learning<'a> {
-    pub(super) turns: &'a Turns,
-    /// The first turn that `clock` does not have.
-    pub(super) next: TurnId,
+pub(super) struct ClockUpdate<'a> {
+    pub(super) exclusive: &'a ExclusiveSections,
+    /// The first section that `clock` does not have.
+    pub(super) next: ExclusiveId,
     pub(super) clock: &'a mut VectorClock,
 }
 
@@ -190,15 +202,15 @@ impl Readers {
         self.readers[reader].thread
     }
 
-    /// Adds the section `span` that began before the turn `after` and happened with `clock`; the
-    /// lock's last turn before that, with `last`.
+    /// Adds the section `span` that began before the section `after` and happened with `clock`; the
+    /// lock's last section before that, with `last`.
     pub(super) fn push(
         &mut self,
         span: Span,
-        after: TurnId,
+        after: ExclusiveId,
         last: &VectorClock,
         clock: &VectorClock,
-    ) -> VisitId {
+    ) -> SharedId {
         let found = self.readers.entries().find(|(_, reader)| reader.thread == span.thread);
         let reader = found.map(|(id, _)| id).unwrap_or_else(|| {
             let (kept, dropped_count) = (VecDeque::new(), 0);
@@ -207,17 +219,17 @@ impl Readers {
         let own = &mut self.readers[reader];
         let mut changes = Vec::new();
         each_news(last, clock, |change| changes.push(change));
-        own.kept.push_back(Visit { span, after, changes });
-        VisitId { reader, number: own.dropped_count + own.kept.len() - 1 }
+        own.kept.push_back(SharedSection { span, after, changes });
+        SharedId { reader, number: own.dropped_count + own.kept.len() - 1 }
     }
 
     /// Adds what happens before the release of `visit`.
-    pub(super) fn join(&self, visit: VisitId, learning: &mut Learning<'_>) {
+    pub(super) fn join(&self, visit: SharedId, update: &mut ClockUpdate<'_>) {
         let reader = &self.readers[visit.reader];
         let kept =
             visit.number.checked_sub(reader.dropped_count).and_then(|at| reader.kept.get(at));
         if let Some(visit) = kept {
-            visit.join(learning);
+            visit.join(update);
         }
     }
 
@@ -226,15 +238,15 @@ impl Readers {
     pub(super) fn join_begun(
         &mut self,
         (thread, acquired): (ThreadId, u32),
-        learning: &mut Learning<'_>,
+        update: &mut ClockUpdate<'_>,
     ) -> bool {
         let mut learned = false;
         for reader in self.readers.iter_mut() {
             while let Some(visit) = reader.kept.front()
-                && visit.span.is_begun_in(learning.clock)
+                && visit.span.is_begun_in(update.clock)
                 && visit.span.is_over(thread, acquired)
             {
-                visit.join(learning);
+                visit.join(update);
                 reader.kept.pop_front();
                 reader.dropped_count += 1;
                 learned = true;
@@ -244,13 +256,13 @@ impl Readers {
     }
 }
 
-impl Visit {
-    fn join(&self, learning: &mut Learning<'_>) {
-        if let Some(before) = self.after.index().checked_sub(1).map(TurnId::from_index) {
-            learning.next = learning.turns.join(learning.next, before, learning.clock);
+impl SharedSection {
+    fn join(&self, update: &mut ClockUpdate<'_>) {
+        if let Some(before) = self.after.index().checked_sub(1).map(ExclusiveId::from_index) {
+            update.next = update.exclusive.join(update.next, before, update.clock);
         }
         for &(thread, time) in &self.changes {
-            learning.clock.raise(thread, time);
+            update.clock.raise(thread, time);
         }
     }
 }

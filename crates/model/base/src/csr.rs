@@ -1,4 +1,4 @@
-//! A table whose entries are lists, all kept in one allocation.
+//! Compressed sparse rows (CSR): a table whose entries are lists, all in one allocation.
 
 use std::marker::PhantomData;
 
