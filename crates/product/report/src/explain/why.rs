@@ -4,14 +4,14 @@ use reweave_analysis::{Finding, Guarantee, Kind, Nondeterminism};
 use reweave_trace::views::Mode;
 use reweave_trace::{After, EventId, Trace};
 
-use crate::alternatives::{BY_ORDER_ALONE, Lead, variable};
-use crate::free_reads;
+use crate::alternatives::{BY_ORDER_ALONE, Unconfirmed, variable};
+use crate::finding::free_reads;
 use crate::schedule::{Seen, holds, sees};
 use crate::site::Site;
 use crate::state;
 
 /// Why `finding` is a fault, and what is special about it.
-pub(crate) fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
+pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
     let mut paragraphs = match finding.kind {
         Kind::Race => race(trace, finding),
         Kind::Deadlock => deadlock(),
@@ -157,7 +157,7 @@ fn reach(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
 /// What was observed, and what the schedule gives instead, if there is one.
 fn outcome(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
     let saw = Seen::new(detail.writer);
-    let Some(proof) = finding.evidence.proof() else { return lead(trace, detail) };
+    let Some(proof) = finding.evidence.proof() else { return unconfirmed(trace, detail) };
     let reordering = proof.reordering();
     let var = detail.writer.or(detail.interfering).and_then(|write| trace.event(write).op.var());
     let now = match detail.read {
@@ -180,22 +180,22 @@ fn outcome(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String 
 }
 
 /// What was observed, and what nothing but the order of events gives instead.
-fn lead(trace: &Trace, detail: &Nondeterminism) -> String {
+fn unconfirmed(trace: &Trace, detail: &Nondeterminism) -> String {
     let saw = Seen::new(detail.writer);
     let other = Seen::new(detail.interfering);
     let number = detail.read.map_or(0, EventId::number);
     let unknown = "is left to the schedule is not known";
-    match Lead::new(detail) {
-        Lead::Between => format!(
+    match Unconfirmed::new(detail) {
+        Unconfirmed::Between => format!(
             "Whether what event {number} sees {unknown}: it saw {saw}, and {other} could come in \
              between {BY_ORDER_ALONE}."
         ),
-        Lead::Last => format!(
+        Unconfirmed::Last => format!(
             "Whether what `{}` holds at the end {unknown}: it was {saw}, and {other} could come \
              after it {BY_ORDER_ALONE}.",
             variable(trace, detail).unwrap_or("the variable")
         ),
-        Lead::Earlier => format!(
+        Unconfirmed::Earlier => format!(
             "Whether what event {number} sees {unknown}: it saw {saw}, and could come before that \
              {BY_ORDER_ALONE}."
         ),

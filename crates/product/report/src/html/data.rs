@@ -5,6 +5,7 @@
 //! share is said once a chunk: names, events, places in the code, stacks, sets of locks. Lists of
 //! numbers stand for structures, in the order of the fields here.
 
+use std::collections::BTreeMap;
 use std::hash::Hash;
 
 use reweave_analysis::{Guarantee, Kind, Reported};
@@ -13,43 +14,43 @@ use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{EventId, NameKind, Op, ThreadId, Trace};
 use serde::Serialize;
 
-use super::code::{Code, Lines, PlaceEntry};
-use super::slice::{self, Reach, Role, Slice};
 use crate::alternatives::{Choices, known_value};
-use crate::confirmation::Replayed;
+use crate::confirmation::{CAVEAT, Replayed};
+use crate::finding::{confirm_command, explain_command, heading, instances_note, remarks};
 use crate::left_out::{accounts, counters};
 use crate::legend::Legend;
-use crate::schedule::{is_prefix, observed};
-use crate::shown::shown;
+use crate::schedule::{Extent, is_prefix, observed};
+use crate::shown::{capital, shown};
 use crate::site::{Site, holding_since, place};
+use crate::slice::{self, Reach, Role, Slice};
 use crate::state::{Known, Picture};
 use crate::text::size;
-use crate::{Examined, heading, instances_note, next, remarks, summary, title};
+use crate::{Examined, Place, Sources, summary, title};
 
 /// How many findings a chunk holds.
-pub(super) const CHUNK: usize = 100;
+pub const CHUNK: usize = 100;
 
 /// What the page is of, and the list of findings.
 #[derive(Serialize)]
-pub(super) struct List {
+pub struct List {
     /// What it is called.
-    pub(super) heading: String,
+    pub heading: String,
     /// Whether one finding has the page to itself.
-    pub(super) is_explanation: bool,
+    pub is_explanation: bool,
     /// How many findings a chunk holds.
-    pub(super) chunk: usize,
+    pub chunk: usize,
     /// Kinds, the worst first.
-    pub(super) kinds: [&'static str; 6],
+    pub kinds: [&'static str; 6],
     /// Guarantees, the strongest first, and what they mean.
-    pub(super) guarantees: [(&'static str, &'static str); 3],
-    pub(super) traces: Vec<TraceEntry>,
-    pub(super) strings: Vec<String>,
-    pub(super) findings: Vec<ListEntry>,
+    pub guarantees: [(&'static str, &'static str); 3],
+    pub traces: Vec<TraceEntry>,
+    pub strings: Vec<String>,
+    pub findings: Vec<ListEntry>,
 }
 
 /// A trace, and how far it was examined.
 #[derive(Serialize)]
-pub(super) struct TraceEntry {
+pub struct TraceEntry {
     name: String,
     size: String,
     summary: String,
@@ -70,23 +71,11 @@ struct CoverageEntry {
 /// replayed, 1 if not, 2 if so), chunk and place in it, where it is, and names that are to be found
 /// though the message does not say them.
 #[derive(Serialize)]
-pub(super) struct ListEntry(
-    usize,
-    String,
-    usize,
-    usize,
-    String,
-    u64,
-    u8,
-    usize,
-    usize,
-    u32,
-    Vec<u32>,
-);
+pub struct ListEntry(usize, String, usize, usize, String, u64, u8, usize, usize, u32, Vec<u32>);
 
 impl List {
     /// The list of what was found in `examined`.
-    pub(super) fn new(examined: &[Examined<'_>]) -> Self {
+    pub fn new(examined: &[Examined<'_>]) -> Self {
         let mut list = Self {
             heading: "What else these runs could have done".to_owned(),
             is_explanation: false,
@@ -112,7 +101,7 @@ impl List {
     }
 
     /// A list of `reported` alone, one of the findings of `examined`.
-    pub(super) fn of_one(examined: &Examined<'_>, reported: &Reported) -> Self {
+    pub fn of_one(examined: &Examined<'_>, reported: &Reported) -> Self {
         let mut strings = Strings::default();
         let findings = vec![list_entry(&mut strings, examined, reported, (0, 0, 0))];
         let outcome = reweave_analysis::Outcome::default();
@@ -140,13 +129,13 @@ fn list_entry(
         let event = examined.trace.event(event);
         let op = names.spell(event.op).to_string();
         let location = place(names.location(event.site));
-        first.get_or_insert_with(|| strings.id(&location));
+        first.get_or_insert_with(|| strings.text(&location));
         let said = [names.threads.name(event.thread), &op, &location];
         let unsaid = said.into_iter().filter(|text| !message.contains(text));
-        words.extend(unsaid.map(|text| strings.id(text)));
+        words.extend(unsaid.map(|text| strings.text(text)));
     }
     words.dedup();
-    let first = first.unwrap_or_else(|| strings.id(""));
+    let first = first.unwrap_or_else(|| strings.text(""));
     let replayed = match examined.replayed(id) {
         None => 0,
         Some(Replayed::NotConfirmed { .. }) => 1,
@@ -178,7 +167,7 @@ fn trace_entry(examined: &Examined<'_>) -> TraceEntry {
 
 /// What there is to say of some findings of one trace.
 #[derive(Serialize)]
-pub(super) struct Chunk {
+pub struct Chunk {
     strings: Vec<String>,
     /// Number and name.
     threads: Vec<(usize, u32)>,
@@ -309,23 +298,12 @@ impl<T: Clone + Eq + Hash> Pool<T> {
     }
 }
 
-/// Texts, ready to be shown, that are numbered as they come.
-#[derive(Debug, Default)]
-pub(super) struct Strings {
-    ids: FxHashMap<String, u32>,
-    all: Vec<String>,
-}
+/// Texts, ready to be shown.
+type Strings = Pool<String>;
 
 impl Strings {
-    pub(super) fn id(&mut self, text: &str) -> u32 {
-        let text = shown(text);
-        if let Some(&id) = self.ids.get(text.as_ref()) {
-            return id;
-        }
-        let id = self.all.len() as u32;
-        self.all.push(text.clone().into_owned());
-        self.ids.insert(text.into_owned(), id);
-        id
+    fn text(&mut self, text: &str) -> u32 {
+        self.id(shown(text).into_owned()) as u32
     }
 }
 
@@ -345,27 +323,27 @@ struct Builder<'a> {
 
 /// Why a finding is a fault and is possible: what is said before its drawing, and after it.
 #[derive(Serialize)]
-pub(crate) struct Argument {
-    pub(crate) before: Vec<Part>,
-    pub(crate) after: Vec<Part>,
+pub struct Argument {
+    pub before: Vec<Part>,
+    pub after: Vec<Part>,
 }
 
 /// A part of an argument. Its texts are shown as they are.
 #[derive(Serialize)]
-pub(crate) struct Part {
-    pub(crate) heading: &'static str,
+pub struct Part {
+    pub heading: &'static str,
     /// Steps of a schedule: the number, the thread, what it does, and why it may.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) steps: Vec<[String; 4]>,
-    pub(crate) paragraphs: Vec<String>,
+    pub steps: Vec<[String; 4]>,
+    pub paragraphs: Vec<String>,
     /// Whether the paragraphs are lines that belong together.
-    pub(crate) is_list: bool,
+    pub is_list: bool,
 }
 
 impl Chunk {
     /// What there is to say of `findings`, which are of `examined` and its `legend`; `argument` is
     /// that for the only one.
-    pub(super) fn new(
+    pub fn new(
         examined: &Examined<'_>,
         legend: &Legend<'_>,
         findings: &[Reported],
@@ -407,25 +385,25 @@ impl Builder<'_> {
     fn finding(&mut self, reported: &Reported) -> FindingEntry {
         let (trace, finding) = (self.examined.trace, &reported.finding);
         let proof = finding.evidence.proof();
-        let slice = Slice::new(trace, finding, self.reach);
+        let slice = Slice::new(trace, finding, self.reach, &[]);
         // Numbers go by what was observed, whatever order is drawn first.
         for event in slice.events() {
             self.event(event);
         }
-        let picture = Picture::new(trace, finding, crate::table::Extent::BRIEF);
+        let picture = Picture::new(trace, finding, Extent::BRIEF);
         let (confirmed, not_confirmed) = replayed_entry(self.examined.replayed(&reported.id));
         FindingEntry {
             fingerprint: reported.fingerprint.to_string(),
-            analysis: self.strings.id(finding.analysis),
+            analysis: self.strings.text(finding.analysis),
             sites: finding.events.iter().map(|&event| self.site(event)).collect(),
             legend: self.legend.lines(finding),
             note: instances_note(finding),
             known: finding.detail.state().and_then(|state| known_entry(&Known::new(state))),
             choices: Choices::new(trace, finding).as_ref().map(choices_entry),
-            explain: next::explain(&self.examined, reported).map(|it| shown(&it).into_owned()),
-            confirm: next::confirm(&self.examined, reported).map(|it| shown(&it).into_owned()),
+            explain: explain_command(&self.examined, reported).map(|it| shown(&it).into_owned()),
+            confirm: confirm_command(&self.examined, reported).map(|it| shown(&it).into_owned()),
             argument: None,
-            heading: self.strings.id(match (&picture, proof) {
+            heading: self.strings.text(match (&picture, proof) {
                 (Some(picture), _) => picture.heading,
                 (None, Some(proof)) => heading(proof),
                 (None, None) => "As it was observed:",
@@ -465,10 +443,10 @@ impl Builder<'_> {
         let trace = self.examined.trace;
         let site = Site::new(trace, event);
         self.code.place(site.location, true, &mut self.strings);
-        let function = site.function().map(|name| self.strings.id(name));
-        let holding = self.strings.id(&holding_since(trace, event));
+        let function = site.function().map(|name| self.strings.text(name));
+        let holding = self.strings.text(&holding_since(trace, event));
         let callers = site.callers();
-        let callers = callers.into_iter().map(|frame| self.strings.id(frame)).collect();
+        let callers = callers.into_iter().map(|frame| self.strings.text(frame)).collect();
         SiteEntry(self.event(event), function, holding, self.calls.id(callers))
     }
 
@@ -507,8 +485,8 @@ impl Builder<'_> {
             id.number(),
             self.thread(event.thread),
             kind.as_str(),
-            self.strings.id(operand),
-            (spelled != usual).then(|| self.strings.id(&spelled)),
+            self.strings.text(operand),
+            (spelled != usual).then(|| self.strings.text(&spelled)),
             self.code.place(location, self.reach.is_code_whole, &mut self.strings),
             self.held.id(held),
             known_value(trace, id).map(|value| value.to_string()),
@@ -519,7 +497,7 @@ impl Builder<'_> {
     }
 
     fn thread(&mut self, thread: ThreadId) -> usize {
-        let name = self.strings.id(self.examined.trace.names().threads.name(thread));
+        let name = self.strings.text(self.examined.trace.names().threads.name(thread));
         self.threads.id((reweave_base::Id::index(thread), name))
     }
 }
@@ -543,7 +521,7 @@ fn held_entry(
     let held = sections.iter().map(|section| {
         let name = trace.names().locks.name(section.lock);
         let is_shared = u8::from(section.mode == Mode::Shared);
-        (strings.id(name), is_shared, section.acquire.number())
+        (strings.text(name), is_shared, section.acquire.number())
     });
     held.collect()
 }
@@ -561,16 +539,9 @@ fn replayed_entry(replayed: Option<&Replayed>) -> (Option<String>, Option<String
         }
         Some(Replayed::NotConfirmed { reason }) => {
             let reason = shown(reason.trim_end_matches('.'));
-            (None, Some(format!("{reason}. {}", crate::confirmation::CAVEAT)))
+            (None, Some(format!("{reason}. {}", CAVEAT)))
         }
     }
-}
-
-/// `sentence`, with a capital letter at its start.
-fn capital(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    let first = letters.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(letters).collect()
 }
 
 fn known_entry(known: &Known<'_>) -> Option<KnownEntry> {
@@ -594,5 +565,97 @@ fn choices_entry(choices: &Choices) -> ChoicesEntry {
         listed,
         more: choices.unlisted_count,
         silence: shown_some(&choices.silence),
+    }
+}
+
+/// No more code is put into a chunk when it holds so many bytes of it.
+const BYTES_MAX: usize = 1 << 20;
+
+/// Lines by their numbers.
+type Lines = BTreeMap<u32, String>;
+
+/// A place as pages know it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+enum PlaceEntry {
+    /// Its name; there is nothing to say of its code.
+    Bare(u32),
+    /// Name, file, line, first and last line to be shown, and what is to be said of the code.
+    Full(u32, Option<usize>, u32, u32, u32, Option<u32>),
+}
+
+/// Places of a chunk, and the code around them.
+#[derive(Debug)]
+struct Code<'a> {
+    sources: &'a Sources,
+    around: u32,
+    places: Vec<PlaceEntry>,
+    by_location: FxHashMap<String, usize>,
+    files: Vec<(u32, Lines)>,
+    by_file: FxHashMap<String, usize>,
+    bytes: usize,
+}
+
+impl<'a> Code<'a> {
+    /// No places yet; code is shown with up to `around` lines on each side.
+    fn new(sources: &'a Sources, around: u32) -> Self {
+        Self {
+            sources,
+            around,
+            places: Vec::new(),
+            by_location: FxHashMap::default(),
+            files: Vec::new(),
+            by_file: FxHashMap::default(),
+            bytes: 0,
+        }
+    }
+
+    /// The number of `location` in the chunk, with its code if `has_code`.
+    fn place(&mut self, location: &str, has_code: bool, strings: &mut Strings) -> usize {
+        if let Some(&at) = self.by_location.get(location) {
+            if has_code && matches!(self.places[at], PlaceEntry::Bare(_)) {
+                self.places[at] = self.entry(location, strings);
+            }
+            return at;
+        }
+        let entry = match has_code {
+            true => self.entry(location, strings),
+            false => PlaceEntry::Bare(strings.text(&place(location))),
+        };
+        self.places.push(entry);
+        self.by_location.insert(location.to_owned(), self.places.len() - 1);
+        self.places.len() - 1
+    }
+
+    fn entry(&mut self, location: &str, strings: &mut Strings) -> PlaceEntry {
+        let name = strings.text(&place(location));
+        let Some(at) = Place::new(location) else { return PlaceEntry::Bare(name) };
+        if self.bytes > BYTES_MAX {
+            let note = strings.text("The code is left out to keep this page small.");
+            return PlaceEntry::Full(name, None, at.line, 0, 0, Some(note));
+        }
+        let Some(excerpt) = self.sources.excerpt(location, self.around) else {
+            let absence = self.sources.absence(location);
+            let note = absence.map(|absence| strings.text(&format!("No code: {absence}.")));
+            return PlaceEntry::Full(name, None, at.line, 0, 0, note);
+        };
+        let file = *self.by_file.entry(at.file.to_owned()).or_insert_with(|| {
+            self.files.push((strings.text(at.file), Lines::new()));
+            self.files.len() - 1
+        });
+        let last = excerpt.first + excerpt.lines.len() as u32 - 1;
+        for (number, line) in (excerpt.first..).zip(&excerpt.lines) {
+            // Tabs are the one control character that code is written with.
+            let line = shown(&line.replace('\t', "    ")).into_owned();
+            self.bytes += line.len();
+            self.files[file].1.insert(number, line);
+        }
+        let note = excerpt.doubt.map(|doubt| strings.text(&format!("Warning: {doubt}.")));
+        PlaceEntry::Full(name, Some(file), excerpt.marked, excerpt.first, last, note)
+    }
+
+    /// The places, and the lines of each file.
+    fn finish(self) -> (Vec<PlaceEntry>, Vec<(u32, Lines)>) {
+        (self.places, self.files)
     }
 }
