@@ -20,7 +20,7 @@ use crate::shown::{markup, prose};
 use crate::slice::Reach;
 use crate::text::{self, ReportState};
 use crate::{Examined, title};
-use data::{CHUNK, Chunk, List};
+use data::{CHUNK, Chunk, HEADING, list};
 
 pub use data::{Argument, Part};
 
@@ -54,11 +54,10 @@ const BRIEF_MAX: usize = 1_000;
 pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     let count: usize = examined.iter().map(|one| one.outcome.findings.len()).sum();
     let reach = if count > BRIEF_MAX { Reach::LEAN } else { Reach::BRIEF };
-    let list = List::new(examined);
     let legends: Vec<Legend<'_>> =
         examined.iter().map(|examined| Legend::new(examined.trace)).collect();
     start(out, &page_title(examined), true)?;
-    write_data(out, "report", &list)?;
+    write_data(out, "report", &list(examined, None))?;
     let chunks = examined.iter().zip(&legends).flat_map(|(examined, legend)| {
         let chunks = examined.outcome.findings.chunks(CHUNK);
         chunks.map(move |findings| Chunk::new(examined, legend, findings, reach, None))
@@ -72,7 +71,7 @@ pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     for (id, chunk) in chunks {
         write_data(out, &id, &chunk)?;
     }
-    write_plain(out, &list.heading, |out| plain_report(out, examined))
+    write_plain(out, HEADING, |out| plain_report(out, examined))
 }
 
 /// Writes a page on `reported` alone, one of the findings of `examined`, with the `argument` for it,
@@ -84,15 +83,14 @@ pub fn explanation_page(
     argument: Argument,
     text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let list = List::of_one(examined, reported);
     let findings = std::slice::from_ref(reported);
     let legend = Legend::new(examined.trace);
     let chunk = Chunk::new(examined, &legend, findings, Reach::FULL, Some(argument));
     start(out, &format!("{} of {}: reweave", reported.id, title(examined.path)), true)?;
-    write_data(out, "report", &list)?;
+    write_data(out, "report", &list(std::slice::from_ref(examined), Some(reported)))?;
     write_data(out, "chunk0", &chunk)?;
     write_script(out)?;
-    write_plain(out, &list.heading, |out| write_preformatted(out, text))
+    write_plain(out, HEADING, |out| write_preformatted(out, text))
 }
 
 /// Writes a page called `title` that needs no script, with a `heading` and what `body` writes.

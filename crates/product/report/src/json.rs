@@ -14,7 +14,6 @@ use reweave_analysis::{
 };
 use reweave_trace::views::Mode;
 use reweave_trace::{EventId, Trace};
-use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::ser::Formatter;
@@ -267,11 +266,7 @@ struct Counters<'a>(&'a [(&'static str, u64)]);
 
 impl Serialize for Counters<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, count) in self.0 {
-            map.serialize_entry(name, count)?;
-        }
-        map.end()
+        serializer.collect_map(self.0.iter().copied())
     }
 }
 
@@ -307,6 +302,19 @@ pub fn write_json(out: &mut dyn Write, value: &impl Serialize, depth_max: usize)
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Layout::new(depth_max));
     value.serialize(&mut serializer)?;
     writeln!(out)
+}
+
+/// `object` without its fields that are null.
+pub fn compact(mut object: Value) -> Value {
+    if let Value::Object(fields) = &mut object {
+        fields.retain(|_, value| !value.is_null());
+    }
+    object
+}
+
+/// `list`; none if it is empty.
+pub fn unless_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
+    (!list.is_empty()).then_some(list)
 }
 
 fn document<'a>(examined: &Examined<'a>) -> Document<'a> {

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use crate::confirmation::Replayed;
 use crate::finding::{Level, heading, instances_note, main_event_first};
-use crate::json::write_json;
+use crate::json::{compact, unless_empty, write_json};
 use crate::left_out::accounts;
 use crate::schedule::{Extent, Label, Row, Table, steps_count};
 use crate::shown::shown;
@@ -100,7 +100,7 @@ pub fn sarif(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
         } },
         "invocations": [compact(json!({
             "executionSuccessful": true,
-            "toolExecutionNotifications": notifications(examined, total),
+            "toolExecutionNotifications": unless_empty(notifications(examined, total)),
         }))],
         "artifacts": artifacts(examined),
         "originalUriBaseIds": {
@@ -112,20 +112,6 @@ pub fn sarif(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     let runs = [Run { head, results: Results(examined) }];
     let depth_max = if total <= INDENTED_MAX { usize::MAX } else { DEPTH_MAX };
     write_json(out, &Log { schema: SCHEMA, version: "2.1.0", runs }, depth_max)
-}
-
-/// `object` without what is null or an empty list, since SARIF leaves out what is not known. An
-/// empty list of artifacts or of locations says that there are none, and stays.
-fn compact(mut object: Value) -> Value {
-    let is_kept = |name: &str, value: &Value| match value {
-        Value::Null => false,
-        Value::Array(all) => !all.is_empty() || matches!(name, "artifacts" | "locations"),
-        _ => true,
-    };
-    if let Value::Object(fields) = &mut object {
-        fields.retain(|name, value| is_kept(name, value));
-    }
-    object
 }
 
 /// The message `text`, in which nothing is to be taken for a link.
@@ -238,11 +224,11 @@ fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) 
         "level": level,
         "message": text(&message(finding)),
         "locations": locations,
-        "relatedLocations": related,
+        "relatedLocations": unless_empty(related),
         "partialFingerprints": { "reweave/v1": fingerprint.to_string() },
         "occurrenceCount": finding.count,
-        "stacks": sites.iter().filter_map(stack).collect::<Vec<_>>(),
-        "codeFlows": flow.into_iter().collect::<Vec<_>>(),
+        "stacks": unless_empty(sites.iter().filter_map(stack).collect()),
+        "codeFlows": flow.map(|flow| [flow]),
         "properties": compact(json!({
             "id": id,
             "analysis": finding.analysis,
@@ -296,7 +282,7 @@ fn location(site: &Site<'_>, path: Option<&str>, message: Option<&str>) -> Value
     let in_trace = || Some(json!({ "artifactLocation": artifact(path.filter(is_file)?) }));
     compact(json!({
         "physicalLocation": physical.or_else(in_trace),
-        "logicalLocations": logical,
+        "logicalLocations": unless_empty(logical),
         "message": message.map(text),
     }))
 }

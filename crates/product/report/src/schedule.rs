@@ -259,14 +259,12 @@ impl<'t> Table<'t> {
     pub fn new(trace: &'t Trace, proof: &Proof, extent: Extent) -> Self {
         let reordering = proof.reordering();
         let named = proof.named();
-        let whole_max = match proof.then().is_empty() {
-            true => extent.whole_max,
-            false => extent.whole_before_next_max,
-        };
-        let is_whole = steps_count(reordering) <= whole_max;
-        let shown = match is_whole {
-            true => steps(trace, reordering),
-            false => wanted(trace, reordering, &named, extent.steps_max),
+        let has_next = !proof.then().is_empty();
+        let whole_max = if has_next { extent.whole_before_next_max } else { extent.whole_max };
+        let shown = if steps_count(reordering) <= whole_max {
+            steps(trace, reordering)
+        } else {
+            wanted(trace, reordering, &named, extent.steps_max)
         };
         let mut threads: Vec<ThreadId> =
             shown.iter().chain(&named).map(|&event| trace.event(event).thread).collect();
@@ -296,12 +294,11 @@ impl<'t> Table<'t> {
         let runs: Vec<&[EventId]> =
             threads.iter().map(|&thread| steps_of(trace, reordering, thread)).collect();
         let last: Vec<EventId> = runs.iter().filter_map(|run| run.last().copied()).collect();
-        let shown: Vec<EventId> = match steps_count(reordering) <= extent.whole_max {
-            true => runs.concat(),
-            false => {
-                let each = (extent.whole_max / threads.len().max(1)).clamp(1, extent.steps_max);
-                wanted(trace, reordering, &last, each)
-            }
+        let shown: Vec<EventId> = if steps_count(reordering) <= extent.whole_max {
+            runs.concat()
+        } else {
+            let each = (extent.whole_max / threads.len().max(1)).clamp(1, extent.steps_max);
+            wanted(trace, reordering, &last, each)
         };
         let mut ahead: Vec<(EventId, Label)> = Vec::new();
         for (&thread, run) in threads.iter().zip(&runs) {
@@ -362,10 +359,8 @@ impl<'t> Table<'t> {
         let place = |last| if last == 0 { Place::Before } else { Place::Between };
         let mut last = 0;
         for (step, event) in numbered(self.trace, reordering, shown) {
-            let label = match marked.contains(&event) {
-                true => Label::Fault(step),
-                false => Label::Step(step),
-            };
+            let label =
+                if marked.contains(&event) { Label::Fault(step) } else { Label::Step(step) };
             self.push_gap(step - last - 1, place(last));
             self.push(label, event);
             last = step;

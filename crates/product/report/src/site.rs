@@ -122,17 +122,12 @@ pub fn holding_since(trace: &Trace, event: EventId) -> String {
         let shared = (section.mode == Mode::Shared).then(|| "shared".to_owned());
         let notes: Vec<String> = shared.into_iter().chain(taken).collect();
         let name = names.locks.name(section.lock);
-        match notes.is_empty() {
-            true => name.to_owned(),
-            false => format!("{name} ({})", notes.join(", ")),
-        }
+        if notes.is_empty() { name.to_owned() } else { format!("{name} ({})", notes.join(", ")) }
     };
-    match held.is_empty() {
-        true => "holding no lock".to_owned(),
-        false => {
-            format!("holding {}", held.iter().rev().map(lock).collect::<Vec<_>>().join(", "))
-        }
+    if held.is_empty() {
+        return "holding no lock".to_owned();
     }
+    format!("holding {}", held.iter().rev().map(lock).collect::<Vec<_>>().join(", "))
 }
 
 /// What starts threads and programs in C, by name.
@@ -204,10 +199,7 @@ fn callers_of<'t>(location: &str, stack: &[&'t str]) -> Vec<&'t str> {
     };
     let lines = behind.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
     let callers: Vec<&str> = lines.clone().filter(|line| !is_plumbing(line)).collect();
-    match callers.is_empty() && own.is_empty() {
-        true => lines.take(1).collect(),
-        false => callers,
-    }
+    if callers.is_empty() && own.is_empty() { lines.take(1).collect() } else { callers }
 }
 
 /// Whether `line` is a frame of what starts threads.

@@ -189,10 +189,8 @@ impl Sources {
         if let Some(known) = files.by_name.get(name) {
             return known.clone();
         }
-        let read = match files.bytes < TOTAL_BYTES_MAX {
-            true => self.first_of(name),
-            false => Err(Absence::Enough),
-        };
+        let is_room = files.bytes < TOTAL_BYTES_MAX;
+        let read = if is_room { self.first_of(name) } else { Err(Absence::Enough) };
         let source = read.map(|(source, bytes)| {
             files.bytes += bytes;
             Arc::new(source)

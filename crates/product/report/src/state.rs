@@ -184,10 +184,8 @@ fn order(state: &GlobalState, is_reached: bool) -> String {
 fn spelled(state: &GlobalState) -> String {
     let (predicate, modality) = (state.predicate.trim(), state.modality.as_str());
     let rest = predicate.strip_prefix(modality).map(str::trim_start);
-    match rest.is_some_and(|rest| rest.starts_with('(')) {
-        true => predicate.to_owned(),
-        false => format!("{modality}({predicate})"),
-    }
+    let is_spelled = rest.is_some_and(|rest| rest.starts_with('('));
+    if is_spelled { predicate.to_owned() } else { format!("{modality}({predicate})") }
 }
 
 /// How many events of a run have happened.
@@ -223,9 +221,10 @@ pub fn paragraphs(state: &GlobalState, is_reached: bool) -> Vec<String> {
             "claims that no state of any run of these events meets the predicate. The state below does"
         }
     };
-    let reached = match is_reached {
-        true => "another run of the program, with the same input, can be in it",
-        false => "whether a run of the program can be in it is not known",
+    let reached = if is_reached {
+        "another run of the program, with the same input, can reach it"
+    } else {
+        "whether a run of the program can reach it is not known"
     };
     let predicate = match spelled(state) {
         // What it quotes itself would be taken for the end of the quotation.

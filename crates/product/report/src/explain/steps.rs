@@ -210,10 +210,10 @@ impl<'t> Replay<'t> {
 
     /// Which step `event` is.
     fn step(&self, event: EventId) -> Option<usize> {
-        match self.reordering.is_in_base(self.trace, event) {
-            true => Some(step_in_base(self.trace, self.reordering, event)),
-            false => self.scheduled.get(&event).copied(),
+        if self.reordering.is_in_base(self.trace, event) {
+            return Some(step_in_base(self.trace, self.reordering, event));
         }
+        self.scheduled.get(&event).copied()
     }
 
     fn happen(&mut self, event: EventId) {

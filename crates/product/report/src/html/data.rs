@@ -13,10 +13,12 @@ use reweave_base::FxHashMap;
 use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{EventId, NameKind, Op, ThreadId, Trace};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::alternatives::{Choices, known_value};
 use crate::confirmation::{CAVEAT, Replayed};
 use crate::finding::{confirm_command, explain_command, heading, instances_note, remarks};
+use crate::json::{compact, unless_empty};
 use crate::left_out::{accounts, counters};
 use crate::legend::Legend;
 use crate::schedule::{Extent, is_prefix, observed};
@@ -30,96 +32,49 @@ use crate::{Examined, Place, Sources, summary, title};
 /// How many findings a chunk holds.
 pub const CHUNK: usize = 100;
 
-/// What the page is of, and the list of findings.
-#[derive(Serialize)]
-pub struct List {
-    /// What it is called.
-    pub heading: String,
-    /// Whether one finding has the page to itself.
-    pub is_explanation: bool,
-    /// How many findings a chunk holds.
-    pub chunk: usize,
-    /// Kinds, the worst first.
-    pub kinds: [&'static str; 6],
-    /// Guarantees, the strongest first, and what they mean.
-    pub guarantees: [(&'static str, &'static str); 3],
-    pub traces: Vec<TraceEntry>,
-    pub strings: Vec<String>,
-    pub findings: Vec<ListEntry>,
-}
+/// What a page calls itself.
+pub const HEADING: &str = "What else these runs could have done";
 
-/// A trace, and how far it was examined.
-#[derive(Serialize)]
-pub struct TraceEntry {
-    name: String,
-    size: String,
-    summary: String,
-    repairs: Vec<String>,
-    coverage: Vec<CoverageEntry>,
-    known: u64,
-    suppressed: u64,
-}
-
-#[derive(Serialize)]
-struct CoverageEntry {
-    counters: String,
-    incomplete: Option<&'static str>,
-    left_out: Vec<String>,
-}
-
-/// A finding in the list: trace, id, kind, guarantee, message, count, confirmed (0 if it was not
-/// replayed, 1 if not, 2 if so), chunk and place in it, where it is, and names that are to be found
-/// though the message does not say them.
-#[derive(Serialize)]
-pub struct ListEntry(usize, String, usize, usize, String, u64, u8, usize, usize, u32, Vec<u32>);
-
-impl List {
-    /// The list of what was found in `examined`.
-    pub fn new(examined: &[Examined<'_>]) -> Self {
-        let mut list = Self {
-            heading: "What else these runs could have done".to_owned(),
-            is_explanation: false,
-            chunk: CHUNK,
-            kinds: Kind::ALL.map(Kind::as_str),
-            guarantees: GUARANTEES.map(|it| (it.as_str(), it.meaning())),
-            traces: examined.iter().map(trace_entry).collect(),
-            strings: Vec::new(),
-            findings: Vec::new(),
-        };
-        let mut strings = Strings::default();
-        let mut first_chunk = 0;
-        for (at, examined) in examined.iter().enumerate() {
-            let findings = &examined.outcome.findings;
-            for (number, reported) in findings.iter().enumerate() {
-                let place = (at, first_chunk + number / CHUNK, number % CHUNK);
-                list.findings.push(list_entry(&mut strings, examined, reported, place));
-            }
-            first_chunk += findings.len().div_ceil(CHUNK);
+/// What a page is of, and the list of all findings of `examined`; of one finding alone, `only`, if the
+/// page explains it.
+pub fn list(examined: &[Examined<'_>], only: Option<&Reported>) -> Value {
+    let mut strings = Strings::default();
+    let mut entries = Vec::new();
+    let mut first_chunk = 0;
+    for (at, examined) in examined.iter().enumerate() {
+        let findings = only.map_or(&examined.outcome.findings[..], std::slice::from_ref);
+        for (number, reported) in findings.iter().enumerate() {
+            let place = (at, first_chunk + number / CHUNK, number % CHUNK);
+            entries.push(list_entry(&mut strings, examined, reported, place));
         }
-        list.strings = strings.all;
-        list
+        first_chunk += findings.len().div_ceil(CHUNK);
     }
-
-    /// A list of `reported` alone, one of the findings of `examined`.
-    pub fn of_one(examined: &Examined<'_>, reported: &Reported) -> Self {
-        let mut strings = Strings::default();
-        let findings = vec![list_entry(&mut strings, examined, reported, (0, 0, 0))];
-        let outcome = reweave_analysis::Outcome::default();
-        let empty = Examined { outcome: &outcome, ..*examined };
-        let mut list = Self::new(&[empty]);
-        list.traces[0].summary = String::new();
-        Self { is_explanation: true, findings, strings: strings.all, ..list }
-    }
+    json!({
+        "heading": HEADING,
+        // Whether one finding has the page to itself.
+        "is_explanation": only.is_some(),
+        "chunk": CHUNK,
+        // The worst first.
+        "kinds": Kind::ALL.map(Kind::as_str),
+        // The strongest first, and what they mean.
+        "guarantees": GUARANTEES.map(|it| (it.as_str(), it.meaning())),
+        "traces": examined.iter().map(|one| trace_entry(one, only.is_some())).collect::<Vec<_>>(),
+        "strings": strings.all,
+        "findings": entries,
+    })
 }
 
 const GUARANTEES: [Guarantee; 3] = [Guarantee::Witnessed, Guarantee::First, Guarantee::Unordered];
 
+/// A finding in the list: trace, id, kind, guarantee, message, count, confirmed (0 if it was not
+/// replayed, 1 if not, 2 if so), chunk and place in it, where it is, and names that are to be found
+/// though the message does not say them.
 fn list_entry(
     strings: &mut Strings,
     examined: &Examined<'_>,
     reported: &Reported,
     (trace_at, chunk, at): (usize, usize, usize),
-) -> ListEntry {
+) -> Value {
     let Reported { id, finding, .. } = reported;
     let names = examined.trace.names();
     let message = shown(&finding.message).into_owned();
@@ -143,26 +98,30 @@ fn list_entry(
     };
     let kind = Kind::ALL.iter().position(|&kind| kind == finding.kind).unwrap_or(0);
     let guarantee = GUARANTEES.iter().position(|&it| it == finding.guarantee()).unwrap_or(0);
-    let (id, count) = (id.clone(), finding.count);
-    ListEntry(trace_at, id, kind, guarantee, message, count, replayed, chunk, at, first, words)
+    let count = finding.count;
+    json!([trace_at, id, kind, guarantee, message, count, replayed, chunk, at, first, words])
 }
 
-fn trace_entry(examined: &Examined<'_>) -> TraceEntry {
+/// A trace, and how far it was examined, unless the page is of one finding.
+fn trace_entry(examined: &Examined<'_>, is_explanation: bool) -> Value {
     let Examined { path, trace, outcome, set_aside, .. } = *examined;
-    let coverage = accounts(outcome).map(|(coverage, left_out)| CoverageEntry {
-        counters: counters(coverage),
-        incomplete: coverage.truncated.map(|reason| reason.as_str()),
-        left_out,
+    let accounts = accounts(outcome).filter(|_| !is_explanation);
+    let coverage = accounts.map(|(coverage, left_out)| {
+        json!({
+            "counters": counters(coverage),
+            "incomplete": coverage.truncated.map(|reason| reason.as_str()),
+            "left_out": left_out,
+        })
     });
-    TraceEntry {
-        name: shown(title(path)).into_owned(),
-        size: size(trace),
-        summary: shown(&summary(outcome)).into_owned(),
-        repairs: trace.repairs().iter().map(|it| shown(&it.to_string()).into_owned()).collect(),
-        coverage: coverage.collect(),
-        known: set_aside.known,
-        suppressed: set_aside.suppressed,
-    }
+    json!({
+        "name": shown(title(path)),
+        "size": size(trace),
+        "summary": if is_explanation { String::new() } else { shown(&summary(outcome)).into_owned() },
+        "repairs": trace.repairs().iter().map(|it| shown(&it.to_string()).into_owned()).collect::<Vec<_>>(),
+        "coverage": coverage.collect::<Vec<_>>(),
+        "known": set_aside.known,
+        "suppressed": set_aside.suppressed,
+    })
 }
 
 /// What there is to say of some findings of one trace.
@@ -178,100 +137,8 @@ pub struct Chunk {
     places: Vec<PlaceEntry>,
     /// Name, and lines by their numbers.
     files: Vec<(u32, Lines)>,
-    events: Vec<EventEntry>,
-    findings: Vec<FindingEntry>,
-}
-
-/// Number, thread, kind of operation, operand, how the operation is spelled if not in the usual way,
-/// place, locks held, value, for a fork or a join the thread it is of, for a read what it saw
-/// (0 is the initial value), and for what takes or gives back a lock the locks held afterwards.
-#[derive(Serialize)]
-struct EventEntry(
-    u32,
-    usize,
-    &'static str,
-    u32,
-    Option<u32>,
-    usize,
-    usize,
-    Option<String>,
-    Option<usize>,
-    Option<u32>,
-    Option<usize>,
-);
-
-/// An event at fault: the event, the function that it is in, what its thread holds there and since
-/// where, and the calls that led there.
-#[derive(Serialize)]
-struct SiteEntry(usize, Option<u32>, u32, usize);
-
-#[derive(Serialize)]
-struct FindingEntry {
-    fingerprint: String,
-    analysis: u32,
-    sites: Vec<SiteEntry>,
-    /// Who started the threads, and what made-up names mean.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    legend: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    known: Option<KnownEntry>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    choices: Option<ChoicesEntry>,
-    /// The commands that explain it and replay it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    explain: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    confirm: Option<String>,
-    /// Why it is a fault and is possible, if it is explained.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    argument: Option<Argument>,
-    /// What introduces the drawing.
-    heading: u32,
-    /// What the drawing is of: `race`, `deadlock`, `next`, `order` or `state`.
-    goal: &'static str,
-    observed: Vec<RowEntry>,
-    predicted: Vec<RowEntry>,
-    /// Whether the predicted order is how the observed run began.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    is_as_observed: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    remarks: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    confirmed: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_confirmed: Option<String>,
-}
-
-/// A row of a drawing. Steps are numbered by counting.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum RowEntry {
-    /// How many events are left out, negative; or an event that happens and sees what it saw.
-    Plain(i64),
-    /// Event and role; it sees what it saw, or is no step.
-    Event(usize, u8),
-    /// Event, role, and the number of the event that it sees: 0 is the initial value, and -1 that this
-    /// is not known.
-    Sees(usize, u8, i64),
-}
-
-#[derive(Serialize)]
-struct KnownEntry {
-    heading: &'static str,
-    listed: Vec<(String, String)>,
-    more: Option<String>,
-}
-
-#[derive(Serialize)]
-struct ChoicesEntry {
-    heading: String,
-    listed: Vec<(String, Option<String>)>,
-    more: usize,
-    silence: Option<String>,
+    events: Vec<Value>,
+    findings: Vec<Value>,
 }
 
 /// Things that are numbered as they come.
@@ -317,7 +184,7 @@ struct Builder<'a> {
     calls: Pool<Vec<u32>>,
     held: Pool<Vec<(u32, u8, u32)>>,
     code: Code<'a>,
-    events: Vec<EventEntry>,
+    events: Vec<Value>,
     by_event: FxHashMap<EventId, usize>,
 }
 
@@ -362,10 +229,10 @@ impl Chunk {
             events: Vec::new(),
             by_event: FxHashMap::default(),
         };
-        let mut entries: Vec<FindingEntry> =
+        let mut entries: Vec<Value> =
             findings.iter().map(|reported| builder.finding(reported)).collect();
-        if let [only] = &mut entries[..] {
-            only.argument = argument;
+        if let ([only], Some(argument)) = (&mut entries[..], argument) {
+            only["argument"] = json!(argument);
         }
         let (places, files) = builder.code.finish();
         Self {
@@ -382,7 +249,7 @@ impl Chunk {
 }
 
 impl Builder<'_> {
-    fn finding(&mut self, reported: &Reported) -> FindingEntry {
+    fn finding(&mut self, reported: &Reported) -> Value {
         let (trace, finding) = (self.examined.trace, &reported.finding);
         let proof = finding.evidence.proof();
         let slice = Slice::new(trace, finding, self.reach, &[]);
@@ -391,55 +258,64 @@ impl Builder<'_> {
             self.event(event);
         }
         let picture = Picture::new(trace, finding, Extent::BRIEF);
+        let heading = match (&picture, proof) {
+            (Some(picture), _) => picture.heading,
+            (None, Some(proof)) => heading(proof),
+            (None, None) => "As it was observed:",
+        };
+        let is_as_observed = proof.is_some_and(|proof| is_prefix(trace, proof.reordering()));
         let (confirmed, not_confirmed) = replayed_entry(self.examined.replayed(&reported.id));
-        FindingEntry {
-            fingerprint: reported.fingerprint.to_string(),
-            analysis: self.strings.text(finding.analysis),
-            sites: finding.events.iter().map(|&event| self.site(event)).collect(),
-            legend: self.legend.lines(finding),
-            note: instances_note(finding),
-            known: finding.detail.state().and_then(|state| known_entry(&Known::new(state))),
-            choices: Choices::new(trace, finding).as_ref().map(choices_entry),
-            explain: explain_command(&self.examined, reported).map(|it| shown(&it).into_owned()),
-            confirm: confirm_command(&self.examined, reported).map(|it| shown(&it).into_owned()),
-            argument: None,
-            heading: self.strings.text(match (&picture, proof) {
-                (Some(picture), _) => picture.heading,
-                (None, Some(proof)) => heading(proof),
-                (None, None) => "As it was observed:",
-            }),
-            goal: slice::goal(finding),
-            observed: self.rows(&slice.observed),
-            predicted: self.rows(&slice.predicted),
-            is_as_observed: proof.is_some_and(|proof| is_prefix(trace, proof.reordering())),
-            notes: picture.map_or_else(Vec::new, |picture| shown_all(&picture.notes)),
-            remarks: proof.map_or_else(Vec::new, |proof| shown_all(&remarks(trace, proof))),
-            confirmed,
-            not_confirmed,
-        }
+        compact(json!({
+            "fingerprint": reported.fingerprint.to_string(),
+            "analysis": self.strings.text(finding.analysis),
+            "sites": finding.events.iter().map(|&event| self.site(event)).collect::<Vec<_>>(),
+            // Who started the threads, and what made-up names mean.
+            "legend": unless_empty(self.legend.lines(finding)),
+            "note": instances_note(finding),
+            "known": finding.detail.state().and_then(|state| known_entry(&Known::new(state))),
+            "choices": Choices::new(trace, finding).as_ref().map(choices_entry),
+            "explain": explain_command(&self.examined, reported).map(|it| shown(&it).into_owned()),
+            "confirm": confirm_command(&self.examined, reported).map(|it| shown(&it).into_owned()),
+            "heading": self.strings.text(heading),
+            // What the drawing is of: `race`, `deadlock`, `next`, `order` or `state`.
+            "goal": slice::goal(finding),
+            "observed": self.rows(&slice.observed),
+            "predicted": self.rows(&slice.predicted),
+            // Whether the predicted order is how the observed run began.
+            "is_as_observed": is_as_observed.then_some(true),
+            "notes": picture.and_then(|picture| unless_empty(shown_all(&picture.notes))),
+            "remarks": proof.and_then(|proof| unless_empty(shown_all(&remarks(trace, proof)))),
+            "confirmed": confirmed,
+            "not_confirmed": not_confirmed,
+        }))
     }
 
-    fn rows(&mut self, rows: &[slice::Row]) -> Vec<RowEntry> {
+    /// The rows of a drawing, whose steps are numbered by counting: how many events are left out,
+    /// negative, or an event that sees what it saw; event and role; or event, role and the number of
+    /// the event that it sees, where 0 is the initial value and -1 that this is not known.
+    fn rows(&mut self, rows: &[slice::Row]) -> Vec<Value> {
         let trace = self.examined.trace;
         let row = |row: &slice::Row| match *row {
-            slice::Row::Gap(count) => RowEntry::Plain(-(count as i64)),
+            slice::Row::Gap(count) => json!(-(count as i64)),
             slice::Row::Event(drawn) => {
                 let (event, role) = (self.event(drawn.event), drawn.role as u8);
                 match (drawn.role, drawn.sees) {
-                    (Role::Next | Role::Blocked | Role::Never, _) => RowEntry::Event(event, role),
+                    (Role::Next | Role::Blocked | Role::Never, _) => json!([event, role]),
                     (_, sees) if sees != observed(trace, drawn.event) => {
                         let seen = sees.map(|sees| sees.write().map_or(0, EventId::number));
-                        RowEntry::Sees(event, role, seen.map_or(-1, i64::from))
+                        json!([event, role, seen.map_or(-1, i64::from)])
                     }
-                    (Role::Step, _) => RowEntry::Plain(event as i64),
-                    (Role::Fault | Role::Ahead, _) => RowEntry::Event(event, role),
+                    (Role::Step, _) => json!(event),
+                    (Role::Fault | Role::Ahead, _) => json!([event, role]),
                 }
             }
         };
         rows.iter().map(row).collect()
     }
 
-    fn site(&mut self, event: EventId) -> SiteEntry {
+    /// An event at fault: the event, the function that it is in, what its thread holds there and since
+    /// where, and the calls that led there.
+    fn site(&mut self, event: EventId) -> Value {
         let trace = self.examined.trace;
         let site = Site::new(trace, event);
         self.code.place(site.location, true, &mut self.strings);
@@ -447,7 +323,7 @@ impl Builder<'_> {
         let holding = self.strings.text(&holding_since(trace, event));
         let callers = site.callers();
         let callers = callers.into_iter().map(|frame| self.strings.text(frame)).collect();
-        SiteEntry(self.event(event), function, holding, self.calls.id(callers))
+        json!([self.event(event), function, holding, self.calls.id(callers)])
     }
 
     /// The number of `event` in the chunk.
@@ -461,7 +337,10 @@ impl Builder<'_> {
         self.events.len() - 1
     }
 
-    fn event_entry(&mut self, id: EventId) -> EventEntry {
+    /// Number, thread, kind of operation, operand, how the operation is spelled if not in the usual way,
+    /// place, locks held, value, for a fork or a join the thread it is of, for a read what it saw
+    /// (0 is the initial value), and for an acquire or a release the locks held afterwards.
+    fn event_entry(&mut self, id: EventId) -> Value {
         let trace = self.examined.trace;
         let (event, names) = (trace.event(id), trace.names());
         let kind = event.op.kind();
@@ -481,7 +360,7 @@ impl Builder<'_> {
         let held = held_entry(trace, &before, &mut self.strings);
         let after = is_changed.then(|| held_entry(trace, &after, &mut self.strings));
         let location = names.location(event.site);
-        EventEntry(
+        json!([
             id.number(),
             self.thread(event.thread),
             kind.as_str(),
@@ -493,7 +372,7 @@ impl Builder<'_> {
             other.map(|thread| self.thread(thread)),
             observed(trace, id).map(|seen| seen.write().map_or(0, EventId::number)),
             after.map(|held| self.held.id(held)),
-        )
+        ])
     }
 
     fn thread(&mut self, thread: ThreadId) -> usize {
@@ -544,28 +423,21 @@ fn replayed_entry(replayed: Option<&Replayed>) -> (Option<String>, Option<String
     }
 }
 
-fn known_entry(known: &Known<'_>) -> Option<KnownEntry> {
-    let listed = known.listed.iter();
-    let listed = listed.map(|(term, value)| (shown(term).into_owned(), shown(value).into_owned()));
-    Some(KnownEntry {
-        heading: known.heading()?,
-        listed: listed.collect(),
-        more: known.unlisted_note(),
-    })
+fn known_entry(known: &Known<'_>) -> Option<Value> {
+    let listed: Vec<_> = known.listed.iter().map(|(term, value)| (shown(term), shown(value))).collect();
+    Some(json!({ "heading": known.heading()?, "listed": listed, "more": known.unlisted_note() }))
 }
 
-fn choices_entry(choices: &Choices) -> ChoicesEntry {
+fn choices_entry(choices: &Choices) -> Value {
     let shown_some = |text: &Option<String>| text.as_ref().map(|text| shown(text).into_owned());
     let listed = choices.listed.iter();
-    let listed = listed
-        .map(|choice| (shown(&choice.write).into_owned(), shown_some(&choice.silence)))
-        .collect();
-    ChoicesEntry {
-        heading: shown(&choices.heading).into_owned(),
-        listed,
-        more: choices.unlisted_count,
-        silence: shown_some(&choices.silence),
-    }
+    let listed = listed.map(|choice| (shown(&choice.write), shown_some(&choice.silence)));
+    json!({
+        "heading": shown(&choices.heading),
+        "listed": listed.collect::<Vec<_>>(),
+        "more": choices.unlisted_count,
+        "silence": shown_some(&choices.silence),
+    })
 }
 
 /// No more code is put into a chunk when it holds so many bytes of it.
@@ -618,9 +490,10 @@ impl<'a> Code<'a> {
             }
             return at;
         }
-        let entry = match has_code {
-            true => self.entry(location, strings),
-            false => PlaceEntry::Bare(strings.text(&place(location))),
+        let entry = if has_code {
+            self.entry(location, strings)
+        } else {
+            PlaceEntry::Bare(strings.text(&place(location)))
         };
         self.places.push(entry);
         self.by_location.insert(location.to_owned(), self.places.len() - 1);
