@@ -365,10 +365,8 @@ fn write_absence(
     if !said.files.insert(place.file.to_owned()) {
         return Ok(());
     }
-    let hint = match std::mem::replace(&mut said.has_hint, true) {
-        false => "; `--source DIR` sets where to look",
-        true => "",
-    };
+    let had_hint = std::mem::replace(&mut said.has_hint, true);
+    let hint = if had_hint { "" } else { "; `--source DIR` sets where to look" };
     writeln!(out, "      {DIM}no code: {}{hint}{DIM:#}", shown(&reason))
 }
 
