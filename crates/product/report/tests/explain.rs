@@ -508,7 +508,7 @@ fn an_explanation_in_json_is_a_report_on_one_finding_with_both_orders() {
     let parsed: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(parsed["findings"].as_array().map(Vec::len), Some(1));
     let explanation = &parsed["explanation"];
-    assert!(explanation["why"][0].as_str().unwrap().contains("left to the schedule"));
+    assert!(explanation["why"][0].as_str().unwrap().contains("depends on the schedule"));
     assert_eq!(explanation["observed"][7], json!({ "event": 8, "sees": 5 }));
     assert_eq!(explanation["scheduled"][4], json!({ "event": 8, "sees": 2 }));
 }

@@ -98,13 +98,13 @@ fn nondeterminism(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> 
     let mut paragraphs = vec![outcome(trace, finding, detail) + how(finding, detail)];
     let racing = match detail.is_race_free {
         Some(true) => Some(
-            "No race detector tells of it: the accesses are ordered, whichever comes first. If the \
-             result is meant to be the same in every run, something must say which does; if not, \
-             nothing need be done.",
+            "No race detector reports it: the accesses are synchronized, whichever comes first. \
+             If the result must be the same in every run, fix their order; if not, nothing needs \
+             to be done.",
         ),
         Some(false) => Some(
-            "The accesses race as well: `races` tells of them, and a lock around each would end the \
-             race, but would not say which comes first.",
+            "The accesses race as well, and `races` reports them. A lock around each would \
+             remove the race, but not decide which comes first.",
         ),
         None => None,
     };
@@ -116,7 +116,7 @@ fn nondeterminism(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> 
             "The value is the one that was observed, so this read alone changes no result."
         }
         (Some(false), None) => "The value would be the one that was observed.",
-        (None, _) => "The trace does not tell whether the value differs.",
+        (None, _) => "The trace does not show whether the value differs.",
     };
     paragraphs.push(format!("{value} {}", reach(trace, finding, detail)));
     paragraphs
@@ -128,28 +128,27 @@ fn reach(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
     let Some(proof) = finding.evidence.proof() else {
         return match mode {
             "order" => format!(
-                "Only the order of events was looked at (mode {mode}): other reads come after what \
-                 they saw, but may see another write that comes in between."
+                "Only the order of events was examined (mode {mode}): other reads come after \
+                 what they saw, but may see a write that comes in between."
             ),
-            _ => format!("The search for a schedule was given up (mode {mode})."),
+            _ => format!("The search for a schedule gave up (mode {mode})."),
         };
     };
     match (free_reads(trace, proof), detail.read) {
         ((reads, _), None) if reads.is_empty() => {
-            format!("All that was observed happens, and every read sees what it saw (mode {mode}).")
+            format!("All observed events happen, and every read sees what it saw (mode {mode}).")
         }
         ((reads, _), _) if reads.len() > 1 => format!(
-            "Other reads may see another write than they saw as well, and it is taken for granted \
-             that the program goes on as it did (mode {mode})."
+            "Other reads may see different writes too, and the schedule assumes that the program \
+             continues as observed (mode {mode})."
         ),
         ((_, After::Stops), _) => format!(
-            "Nothing is taken for granted: every other read sees what it saw, and the thread of this \
-             one goes no further, so it holds whatever the program does with the value (mode \
-             {mode})."
+            "Nothing is assumed: every other read sees what it saw, and the thread of this one \
+             stops there, so this holds whatever the program does with the value (mode {mode})."
         ),
         ((_, After::RunsOn), _) => format!(
-            "Every other read sees what it saw; it is taken for granted that the thread of this one \
-             goes on as it did (mode {mode})."
+            "Every other read sees what it saw; the schedule assumes that the thread of this one \
+             continues as observed (mode {mode})."
         ),
     }
 }
@@ -167,12 +166,11 @@ fn outcome(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String 
     let now = now.unwrap_or_else(|| Seen::new(detail.interfering));
     match detail.read {
         Some(read) => format!(
-            "With the same input, what event {} sees is left to the schedule: it saw {saw}, and can \
-             see {now}.",
+            "With the same input, what event {} sees depends on the schedule: it saw {saw}, and can see {now}.",
             read.number()
         ),
         None => format!(
-            "With the same input, what `{}` holds at the end is left to the schedule: {saw}, as \
+            "With the same input, what `{}` holds at the end depends on the schedule: {saw}, as \
              observed, or {now}.",
             variable(trace, detail).unwrap_or("the variable")
         ),
@@ -184,7 +182,7 @@ fn unconfirmed(trace: &Trace, detail: &Nondeterminism) -> String {
     let saw = Seen::new(detail.writer);
     let other = Seen::new(detail.interfering);
     let number = detail.read.map_or(0, EventId::number);
-    let unknown = "is left to the schedule is not known";
+    let unknown = "depends on the schedule is not known";
     match Unconfirmed::new(detail) {
         Unconfirmed::Between => format!(
             "Whether what event {number} sees {unknown}: it saw {saw}, and {other} could come in \
