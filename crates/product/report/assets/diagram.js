@@ -419,8 +419,8 @@ function legend(drawing, view) {
         has(new Set(['w', 'aw'])) ? item(shape('w'), 'write') : null,
         has(new Set(['r', 'r?', 'ar'])) ? item(shape('r'), 'read') : null,
         kinds.has('arw') ? item(shape('arw'), 'update') : null,
-        has(TAKES) ? item(shape('acq'), 'takes a lock') : null,
-        has(GIVES) ? item(shape('rel'), 'gives it back') : null,
+        has(TAKES) ? item(shape('acq'), 'acquires a lock') : null,
+        has(GIVES) ? item(shape('rel'), 'releases it') : null,
         locks.slice(0, 8).map((name) => item(bar(name), [el('code', null, name), ' held'])),
         drawing.bars.some((one) => one.lock.isShared)
             ? item(
@@ -437,8 +437,8 @@ function legend(drawing, view) {
                   'held in shared mode',
               )
             : null,
-        arrows.has('strong') ? item(arrow('strong'), 'is read, at fault') : null,
-        arrows.has('reads') ? item(arrow('reads'), 'is read') : null,
+        arrows.has('strong') ? item(arrow('strong'), 'reads from, at fault') : null,
+        arrows.has('reads') ? item(arrow('reads'), 'reads from') : null,
         arrows.has('hands') ? item(arrow('hands'), 'lock handed over') : null,
         arrows.has('starts') ? item(arrow('starts'), 'thread started or ended') : null,
     );

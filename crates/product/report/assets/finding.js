@@ -115,7 +115,7 @@ function known(entry) {
 
 function choices(entry) {
     if (!entry) return null;
-    const silent = 'A race detector says nothing about ';
+    const silent = 'Race detectors do not report ';
     return el(
         'div',
         null,
@@ -232,9 +232,9 @@ function next(entry) {
         'section',
         null,
         el('h3', null, 'What to do next'),
-        explain ? command(explain, 'The argument in words, step by step:') : null,
+        explain ? command(explain, 'Explain it in detail:') : null,
         entry.confirm
-            ? command(entry.confirm, 'See it happen; CMD is the program, as it was recorded:')
+            ? command(entry.confirm, 'Make it happen; CMD is the command that was recorded:')
             : null,
     );
 }
@@ -386,7 +386,7 @@ function evidence(finding, entry, chunk) {
     return el(
         'section',
         { class: 'evidence' },
-        el('h3', null, 'How it comes about'),
+        el('h3', null, 'How it happens'),
         el('p', null, chunk.strings[entry.heading]),
         bar,
         stage,
@@ -399,15 +399,15 @@ function evidence(finding, entry, chunk) {
 function words(view, entry) {
     if (view.at === null) {
         const predicted = entry.is_as_observed
-            ? 'Here the run as it happened leads there.'
-            : 'This order did not happen, but could have.';
-        const text = view.isPredicted ? predicted : 'This is what happened.';
+            ? 'The observed run itself leads to it.'
+            : 'This order was not observed, but is possible.';
+        const text = view.isPredicted ? predicted : 'This is the observed order.';
         return [el('p', { class: 'soft' }, `${text} Step through it to see who holds what.`)];
     }
     const line = view.lines[view.at];
     const heading = {
-        race: 'Both can happen now, and nothing says which comes first:',
-        deadlock: 'Each waits for a lock that another one holds:',
+        race: 'Both can happen now, in either order:',
+        deadlock: 'Each thread waits for a lock that another one holds:',
     }[entry.goal];
     const deeds = line.cells.map((cell) => {
         const value = valueOf(cell);
@@ -446,7 +446,7 @@ function situated(view) {
                 'td',
                 null,
                 locks === null
-                    ? el('span', { class: 'soft' }, 'not told: events are left out')
+                    ? el('span', { class: 'soft' }, 'not known: events are left out')
                     : locks.length === 0
                       ? el('span', { class: 'soft' }, 'nothing')
                       : holding(locks).slice(1),

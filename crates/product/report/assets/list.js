@@ -274,7 +274,7 @@ function listPane() {
         tabindex: 0,
         'aria-label': 'Findings',
     });
-    list.none = el('p', { class: 'none soft', hidden: true }, 'No finding is like that.');
+    list.none = el('p', { class: 'none soft', hidden: true }, 'No finding matches the filter.');
     list.scroller = el('div', { class: 'scroller', id: 'scroller' }, list.rows, list.none);
     list.total = el('p', { class: 'total soft', role: 'status', id: 'total' });
     list.scroller.addEventListener('scroll', () => requestAnimationFrame(drawList), {

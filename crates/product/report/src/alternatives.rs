@@ -9,33 +9,33 @@ use crate::schedule::Seen;
 use crate::site::Site;
 
 /// How many alternatives a report for people lists of one finding.
-pub(crate) const LISTED_MAX: usize = 20;
+pub const LISTED_MAX: usize = 20;
 
 /// What a finding says of the writes that a read can see.
 #[derive(Clone, Debug)]
-pub(crate) struct Choices {
+pub struct Choices {
     /// What the read saw.
-    pub(crate) heading: String,
+    pub heading: String,
     /// What it can see instead, at most [`LISTED_MAX`] of them.
-    pub(crate) listed: Vec<Choice>,
+    pub listed: Vec<Choice>,
     /// How many more there are.
-    pub(crate) unlisted_count: usize,
+    pub unlisted_count: usize,
     /// Why a race detector is silent about all of them, if it is and for one reason.
-    pub(crate) silence: Option<String>,
+    pub silence: Option<String>,
 }
 
 /// A write that the read can see.
 #[derive(Clone, Debug)]
-pub(crate) struct Choice {
+pub struct Choice {
     /// The write, and the value it gives.
-    pub(crate) write: String,
+    pub write: String,
     /// Why a race detector is silent about it, if it is and that is not said of all.
-    pub(crate) silence: Option<String>,
+    pub silence: Option<String>,
 }
 
 impl Choices {
     /// What `finding` says of the writes that a read can see, if it does.
-    pub(crate) fn new(trace: &Trace, finding: &Finding) -> Option<Self> {
+    pub fn new(trace: &Trace, finding: &Finding) -> Option<Self> {
         let detail = finding.detail.nondeterminism()?;
         let all = detail.alternatives();
         let mut listed: Vec<Choice> =
@@ -47,7 +47,7 @@ impl Choices {
         };
         let heading = match finding.evidence.proof() {
             Some(_) => heading(trace, detail),
-            None => lead_heading(trace, detail),
+            None => unconfirmed_heading(trace, detail),
         };
         Some(Self { heading, listed, unlisted_count, silence })
     }
@@ -70,18 +70,20 @@ fn heading(trace: &Trace, detail: &Nondeterminism) -> String {
     let what = if detail.others.is_empty() { "this" } else { "any of these" };
     let saw = saw(trace, detail);
     match detail.read {
-        Some(_) => format!("{saw}; this read can see {what} instead:"),
+        Some(_) => format!("{saw}; it can see {what} instead:"),
         None => format!("{saw}; it can end with {what} instead:"),
     }
 }
 
 /// What the read saw, as the start of a list of what nothing but the order of events lets it see.
-fn lead_heading(trace: &Trace, detail: &Nondeterminism) -> String {
+fn unconfirmed_heading(trace: &Trace, detail: &Nondeterminism) -> String {
     let saw = saw(trace, detail);
-    match Lead::new(detail) {
-        Lead::Between => format!("{saw}; this could come in between {BY_ORDER_ALONE}:"),
-        Lead::Last => format!("{saw}; this could come after it {BY_ORDER_ALONE}:"),
-        Lead::Earlier => format!("{saw}; it could come before that {BY_ORDER_ALONE}, and see:"),
+    match Unconfirmed::new(detail) {
+        Unconfirmed::Between => format!("{saw}; this could come in between {BY_ORDER_ALONE}:"),
+        Unconfirmed::Last => format!("{saw}; this could come after it {BY_ORDER_ALONE}:"),
+        Unconfirmed::Earlier => {
+            format!("{saw}; it could come before that {BY_ORDER_ALONE}, and see:")
+        }
     }
 }
 
@@ -100,11 +102,11 @@ fn saw(trace: &Trace, detail: &Nondeterminism) -> String {
 }
 
 /// How far what no schedule proves is known to hold.
-pub(crate) const BY_ORDER_ALONE: &str = "by the order of events alone";
+pub const BY_ORDER_ALONE: &str = "by the order of events alone";
 
 /// What the order of events allows, where no schedule is known that shows it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Lead {
+pub enum Unconfirmed {
     /// The other write comes between what the read saw and the read.
     Between,
     /// The other write comes after all others.
@@ -113,9 +115,9 @@ pub(crate) enum Lead {
     Earlier,
 }
 
-impl Lead {
+impl Unconfirmed {
     /// What the order of events allows in `detail`.
-    pub(crate) const fn new(detail: &Nondeterminism) -> Self {
+    pub const fn new(detail: &Nondeterminism) -> Self {
         match (detail.read, detail.interfering) {
             (None, _) => Self::Last,
             (Some(_), Some(_)) => Self::Between,
@@ -125,7 +127,7 @@ impl Lead {
 }
 
 /// The variable that is read.
-pub(crate) fn variable<'t>(trace: &'t Trace, detail: &Nondeterminism) -> Option<&'t str> {
+pub fn variable<'t>(trace: &'t Trace, detail: &Nondeterminism) -> Option<&'t str> {
     let event = detail.read.or(detail.writer).or(detail.interfering)?;
     let var = trace.event(event).op.var()?;
     Some(trace.names().vars.name(var))
@@ -161,12 +163,12 @@ fn silence(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) ->
     let pairs = pairs(trace, detail, alternative);
     let is_atomic = |event: EventId| trace.event(event).op.is_atomic();
     match common_locks(trace, &pairs)[..] {
-        [lock] => format!("lock `{lock}` orders the accesses, but not which comes first"),
-        [_, ..] => "locks order the accesses, but not which comes first".to_owned(),
+        [lock] => format!("lock `{lock}` keeps the accesses apart, but either can come first"),
+        [_, ..] => "locks keep the accesses apart, but either can come first".to_owned(),
         [] if pairs.iter().flatten().all(|&event| is_atomic(event)) => {
-            "the accesses are atomic, and nothing says which comes first".to_owned()
+            "the accesses are atomic, and either can come first".to_owned()
         }
-        [] => "synchronization orders the accesses, but not which comes first".to_owned(),
+        [] => "synchronization keeps the accesses apart, but either can come first".to_owned(),
     }
 }
 
@@ -204,7 +206,7 @@ fn common_locks<'t>(trace: &'t Trace, pairs: &[[EventId; 2]]) -> Vec<&'t str> {
 }
 
 /// What the read of `alternative` saw; none is the initial value.
-pub(crate) fn writer(
+pub fn writer(
     trace: &Trace,
     detail: &Nondeterminism,
     alternative: &Alternative,
@@ -222,7 +224,7 @@ fn value(trace: &Trace, read: Option<EventId>, writer: Option<EventId>) -> Optio
 }
 
 /// The value that `event` read or wrote, where the trace tells. Of an update it may be either.
-pub(crate) fn known_value(trace: &Trace, event: EventId) -> Option<i64> {
+pub fn known_value(trace: &Trace, event: EventId) -> Option<i64> {
     match trace.event(event).op {
         Op::Access(AccessOp::AtomicUpdate(_), _) => None,
         _ => trace.value(event),

@@ -8,12 +8,12 @@ use std::io::{self, Write};
 use reweave_analysis::Reported;
 use serde::Serialize;
 
-use crate::shown::{LINE_MAX, markup, shown, wrapped};
-use crate::text::{BOLD, CODE_AROUND, GOOD, Telling, WARN, head, size};
+use crate::shown::{LINE_MAX, shown, wrapped};
+use crate::text::{BOLD, CODE_AROUND, GOOD, ReportState, WARN, head, size};
 use crate::{Examined, json, title};
 
 /// What is said wherever a finding is said not to be confirmed.
-pub(crate) const CAVEAT: &str = "This does not mean that it cannot happen.";
+pub const CAVEAT: &str = "This does not mean that it cannot happen.";
 
 /// What came of replaying a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub enum Replayed {
 
 impl<'a> Examined<'a> {
     /// What came of replaying the finding called `id`, if it was replayed.
-    pub(crate) fn replayed(&self, id: &str) -> Option<&'a Replayed> {
+    pub fn replayed(&self, id: &str) -> Option<&'a Replayed> {
         let mut all = self.confirmations.iter();
         all.find(|confirmation| confirmation.id == id).map(|confirmation| &confirmation.replayed)
     }
@@ -54,13 +54,13 @@ impl<'a> Examined<'a> {
 /// What a JSON report says of it.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ReplayedEntry<'a> {
+pub enum ReplayedEntry<'a> {
     Confirmed { times: u32, attempts: u32 },
     NotConfirmed { reason: &'a str },
 }
 
 impl<'a> ReplayedEntry<'a> {
-    pub(crate) fn new(replayed: &'a Replayed) -> Self {
+    pub fn new(replayed: &'a Replayed) -> Self {
         match replayed {
             Replayed::Confirmed { times, attempts, .. } => {
                 Self::Confirmed { times: *times, attempts: *attempts }
@@ -71,7 +71,7 @@ impl<'a> ReplayedEntry<'a> {
 }
 
 /// Writes a line or two on what replays saw.
-pub(crate) fn write_text(out: &mut dyn Write, replayed: &Replayed) -> io::Result<()> {
+pub fn write_text(out: &mut dyn Write, replayed: &Replayed) -> io::Result<()> {
     match replayed {
         Replayed::Confirmed { times, attempts, details } => {
             writeln!(out, "  {GOOD}confirmed: {times} of {attempts}{GOOD:#}")?;
@@ -92,22 +92,6 @@ fn write_wrapped(out: &mut dyn Write, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a paragraph on what replays saw.
-pub(crate) fn write_html(out: &mut dyn Write, replayed: &Replayed) -> io::Result<()> {
-    match replayed {
-        Replayed::Confirmed { times, attempts, details } => {
-            let details = markup(details);
-            let start =
-                format!("<strong class=\"guarantee\">confirmed: {times} of {attempts}</strong>");
-            writeln!(out, "<p>{}</p>", [start, details].join(" ").trim_end())
-        }
-        Replayed::NotConfirmed { reason } => {
-            let reason = markup(reason.trim_end_matches('.'));
-            writeln!(out, "<p><strong>not confirmed</strong>: {reason}. {CAVEAT}</p>")
-        }
-    }
-}
-
 /// Writes what `reported` is, one of the findings of `examined`, and what came of replaying it, with
 /// colours; the caller strips them where they are not wanted.
 ///
@@ -120,7 +104,7 @@ pub fn confirmation_text(
 ) -> io::Result<()> {
     let Examined { path, trace, .. } = examined;
     writeln!(out, "{BOLD}{}{BOLD:#}: {}\n", shown(title(path)), size(trace))?;
-    head(out, examined, reported, &mut Telling::new(trace, CODE_AROUND))?;
+    head(out, examined, reported, &mut ReportState::new(trace, CODE_AROUND))?;
     examined.replayed(&reported.id).map_or(Ok(()), |replayed| write_text(out, replayed))
 }
 

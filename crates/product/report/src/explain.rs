@@ -1,72 +1,85 @@
-//! One finding at length: what it is, why it is a fault, why the observed order hid it, its schedule
-//! with why each step of it is allowed, that schedule beside what was observed, and the usual fix.
+//! One finding in detail: what it is, why it is a fault, why the observed run did not show it, its
+//! schedule with why each step of it is allowed, that schedule beside what was observed, and the usual
+//! fix.
 //!
 //! The explanation is made once, as data, and then written as text, as HTML or as JSON.
 
-mod accident;
-mod circle;
+mod argument;
 mod fix;
-mod html;
 mod path;
-mod relations;
-mod sides;
 mod steps;
-mod text;
 mod why;
 
 use std::io::{self, Write};
 
-use reweave_analysis::{Finding, Guarantee, Kind, Reported};
-use reweave_trace::Trace;
+use anstyle::Style;
+use reweave_analysis::{Detail, Finding, Guarantee, Kind, Proof, Reported};
+use reweave_trace::{EventId, Trace};
 
-use crate::{Examined, json};
+use crate::alternatives::known_value;
+use crate::finding::confirm_command;
+use crate::html::{Argument, Part, explanation_page};
+use crate::schedule::{Extent, Seen, holds, observed};
+use crate::shown::{LINE_MAX, clipped, shown, wrapped};
+use crate::slice::{Drawn, Reach, Role, Row, Slice};
+use crate::text::{self, BAD, BOLD, CELL_MAX, DIM, ReportState, size};
+use crate::{Examined, counted, json, title};
 
-pub use html::explanation_html;
-pub(crate) use sides::{Row, Side, SideEvent, Sides, faults};
-pub(crate) use steps::Step;
-pub use text::explanation_text;
+pub use steps::Step;
+
+/// How many lines of code are shown on each side of the one that matters.
+const CODE_AROUND: u32 = 2;
 
 /// A finding with what there is to say about it.
 #[derive(Debug)]
-pub(crate) struct Explanation<'a> {
+pub struct Explanation<'a> {
     /// The finding.
-    pub(crate) reported: &'a Reported,
+    pub reported: &'a Reported,
     /// Why it is a fault, why the run did not show it, and what relations say.
-    pub(crate) sections: Vec<Section>,
+    pub sections: Vec<Section>,
     /// Why each step of its schedule is allowed, as far as they are shown.
-    pub(crate) steps: Vec<Step>,
-    /// What is so after the last step.
-    pub(crate) ending: Vec<String>,
-    /// What usually mends it.
-    pub(crate) fix: Vec<String>,
+    pub steps: Vec<Step>,
+    /// What holds after the last step.
+    pub ending: Vec<String>,
+    /// What usually repairs it.
+    pub fix: Vec<String>,
     /// The events that matter as they were observed, and as the schedule runs them.
-    pub(crate) sides: Option<Sides>,
+    pub sides: Option<Slice>,
+    /// What a variable ends with on both sides, for a finding on that.
+    ends: Option<[String; 2]>,
 }
 
 /// A part of an explanation.
 #[derive(Debug)]
-pub(crate) struct Section {
-    pub(crate) heading: &'static str,
-    pub(crate) paragraphs: Vec<String>,
+pub struct Section {
+    heading: &'static str,
+    pub paragraphs: Vec<String>,
     /// Whether the paragraphs are lines that belong together.
-    pub(crate) is_list: bool,
+    is_list: bool,
 }
 
 /// What introduces the circle of a deadlock.
 const CIRCLE_HEADING: &str = "Who waits for whom";
 
 /// What introduces why each step is allowed.
-pub(crate) const STEPS_HEADING: &str = "Why each step is allowed";
+const STEPS_HEADING: &str = "Why each step is allowed";
 
-/// What introduces what usually mends it.
-pub(crate) const FIX_HEADING: &str = "How to fix it";
+/// What introduces the usual fix.
+const FIX_HEADING: &str = "How to fix it";
+
+/// What the two orders are called where they stand side by side, and what each leaves out.
+const SIDES: [(&str, &str); 2] = [("observed", "event"), ("predicted", "step")];
 
 impl<'a> Explanation<'a> {
     fn new(trace: &Trace, reported: &'a Reported) -> Self {
         let finding = &reported.finding;
-        // A state is reached by its events as they were observed: one table tells both.
+        // A state is reached by its events as they were observed: one table shows both.
         let proof = finding.evidence.proof().filter(|_| finding.detail.state().is_none());
-        let sides = proof.map(|proof| Sides::new(trace, proof, &finding.detail));
+        let sides = proof.map(|proof| {
+            // What the argument names must be there to be seen.
+            let named = argument::named(trace, proof);
+            Slice::new(trace, finding, Reach::COMPARED, &named)
+        });
         Self {
             reported,
             sections: sections(trace, finding),
@@ -74,6 +87,7 @@ impl<'a> Explanation<'a> {
             ending: proof.map_or_else(Vec::new, |proof| steps::ending(trace, proof)),
             fix: fix::paragraphs(trace, finding),
             sides,
+            ends: proof.and_then(|proof| ends(trace, proof, &finding.detail)),
         }
     }
 
@@ -82,17 +96,9 @@ impl<'a> Explanation<'a> {
         let finding = &self.reported.finding;
         match (finding.detail.state(), finding.evidence.proof()) {
             (Some(_), _) => Some("The state"),
-            (None, Some(_)) => Some("How it comes about"),
+            (None, Some(_)) => Some("How it happens"),
             (None, None) => None,
         }
-    }
-}
-
-/// What introduces why it is a fault. A state may be one that was hoped for.
-const fn why_heading(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Predicate => "What it says",
-        _ => "Why it is a fault",
     }
 }
 
@@ -101,21 +107,68 @@ fn sections(trace: &Trace, finding: &Finding) -> Vec<Section> {
     let relations = match (finding.kind, &finding.events[..]) {
         (Kind::Race, &[one, other]) => {
             let is_proven = finding.guarantee() == Guarantee::Witnessed;
-            vec![relations::sentences(trace, one.min(other), one.max(other), is_proven)]
+            vec![argument::relations(trace, one.min(other), one.max(other), is_proven)]
         }
         _ => Vec::new(),
     };
+    let why_heading = match finding.kind {
+        // A state may be one that was hoped for.
+        Kind::Predicate => "What the predicate says",
+        _ => "Why it is a fault",
+    };
     let parts = [
-        (why_heading(finding.kind), why::paragraphs(trace, finding)),
-        (CIRCLE_HEADING, circle::paragraphs(trace, finding)),
-        ("Why the observed order was an accident", accident::paragraphs(trace, finding)),
-        ("Which relation orders the pair, and which does not", relations),
+        (why_heading, why::paragraphs(trace, finding)),
+        (CIRCLE_HEADING, argument::circle(trace, finding)),
+        ("Why the observed run did not show it", argument::not_shown(trace, finding)),
+        ("Which relations order the pair", relations),
     ];
     let parts = parts.into_iter().filter(|(_, paragraphs)| !paragraphs.is_empty());
     let is_list = |heading| heading == CIRCLE_HEADING;
     parts
         .map(|(heading, paragraphs)| Section { heading, paragraphs, is_list: is_list(heading) })
         .collect()
+}
+
+/// What a variable ends with as observed and in the schedule, for a finding on that.
+fn ends(trace: &Trace, proof: &Proof, detail: &Detail) -> Option<[String; 2]> {
+    let detail = detail.nondeterminism().filter(|detail| detail.read.is_none())?;
+    let var = trace.event(detail.writer.or(detail.interfering)?).op.var()?;
+    let name = trace.names().vars.name(var);
+    let ends = [Seen::new(detail.writer), holds(trace, proof.reordering(), var)];
+    Some(ends.map(|seen| {
+        let value = seen.write().and_then(|write| known_value(trace, write));
+        let value = value.map_or(String::new(), |value| format!(", value {value}"));
+        format!("{name} ends with {seen}{value}")
+    }))
+}
+
+/// How the role of an event is marked.
+const fn mark(role: Role) -> &'static str {
+    match role {
+        Role::Step | Role::Ahead => "",
+        Role::Fault => ">",
+        Role::Next => "then",
+        Role::Blocked => "waits",
+        Role::Never => "never",
+    }
+}
+
+/// The value of an event and what it sees, where they are known; else empty.
+fn note(trace: &Trace, drawn: &Drawn) -> String {
+    if !matches!(drawn.role, Role::Step | Role::Fault) {
+        return String::new();
+    }
+    let event = drawn.event;
+    let (source, origin) = match (drawn.sees, observed(trace, event)) {
+        (Some(seen), Some(saw)) if seen != saw => (seen.write(), format!("sees {seen}, not {saw}")),
+        (Some(seen), _) => (Some(event), format!("sees {seen}")),
+        (None, _) => (Some(event), String::new()),
+    };
+    match source.and_then(|event| known_value(trace, event)) {
+        None => origin,
+        Some(value) if origin.is_empty() => format!("= {value}"),
+        Some(value) => format!("= {value}, {origin}"),
+    }
 }
 
 /// Writes the report on `reported` alone, one of the findings of `examined`, with why it is a fault.
@@ -128,4 +181,213 @@ pub fn explanation_json(
     reported: &Reported,
 ) -> io::Result<()> {
     json::write_explanation(out, examined, &Explanation::new(examined.trace, reported))
+}
+
+/// Writes what there is to say about `reported`, one of the findings of `examined`, with colours;
+/// the caller strips them where they are not wanted.
+///
+/// # Errors
+/// If `out` fails.
+pub fn explanation_text(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    reported: &Reported,
+) -> io::Result<()> {
+    write_text(out, examined, &Explanation::new(examined.trace, reported))
+}
+
+fn write_text(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    explanation: &Explanation<'_>,
+) -> io::Result<()> {
+    let Examined { path, trace, .. } = examined;
+    let reported = explanation.reported;
+    writeln!(out, "{BOLD}{}{BOLD:#}: {}\n", shown(title(path)), size(trace))?;
+    text::head(out, examined, reported, &mut ReportState::new(trace, CODE_AROUND))?;
+    for section in &explanation.sections {
+        write_section(out, section.heading, &section.paragraphs, section.is_list)?;
+    }
+    if let Some(heading) = explanation.evidence_heading() {
+        writeln!(out, "\n{BOLD}{heading}{BOLD:#}")?;
+        text::evidence(out, trace, &reported.finding, Extent::FULL)?;
+    }
+    if reported.finding.evidence.proof().is_some() {
+        writeln!(out, "  {DIM}{}{DIM:#}", reported.finding.guarantee().meaning())?;
+    }
+    if let Some(sides) = &explanation.sides {
+        writeln!(out, "\n{BOLD}Side by side{BOLD:#}")?;
+        write_sides(out, trace, sides, explanation.ends.as_ref())?;
+    }
+    write_steps(out, trace, explanation)?;
+    if !explanation.fix.is_empty() {
+        write_section(out, FIX_HEADING, &explanation.fix, false)?;
+    }
+    match confirm_command(examined, reported) {
+        Some(command) => writeln!(out, "\n{DIM}next: {}{DIM:#}", shown(&command)),
+        None => Ok(()),
+    }
+}
+
+fn write_section(
+    out: &mut dyn Write,
+    heading: &str,
+    paragraphs: &[String],
+    is_list: bool,
+) -> io::Result<()> {
+    writeln!(out, "\n{BOLD}{heading}{BOLD:#}")?;
+    for (at, paragraph) in paragraphs.iter().enumerate() {
+        if at > 0 && !is_list {
+            writeln!(out)?;
+        }
+        for line in wrapped(&shown(paragraph), LINE_MAX) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The thread of `event` and what it does, for a column.
+fn cells(trace: &Trace, event: EventId) -> [String; 2] {
+    let (names, event) = (trace.names(), trace.event(event));
+    let op = names.spell(event.op).to_string();
+    [names.threads.name(event.thread), &op].map(|text| clipped(text, CELL_MAX))
+}
+
+/// How wide the longest of `texts` is.
+fn width(texts: impl Iterator<Item = String>) -> usize {
+    texts.map(|text| text.chars().count()).max().unwrap_or(0)
+}
+
+/// Writes why each step is allowed, and what holds at the end.
+fn write_steps(
+    out: &mut dyn Write,
+    trace: &Trace,
+    explanation: &Explanation<'_>,
+) -> io::Result<()> {
+    let steps = &explanation.steps;
+    if steps.is_empty() && explanation.ending.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{BOLD}{STEPS_HEADING}{BOLD:#}")?;
+    let [thread_width, op_width] =
+        [0, 1].map(|at| width(steps.iter().map(|step| cells(trace, step.event)[at].clone())));
+    let step_width = steps.last().map_or(0, |step| step.step.to_string().len()).max(4);
+    let mut last = 0;
+    for step in steps {
+        if step.step > last + 1 {
+            writeln!(out, "  {DIM}… {}{DIM:#}", counted((step.step - last - 1) as u64, "step"))?;
+        }
+        last = step.step;
+        let [thread, op] = cells(trace, step.event);
+        writeln!(
+            out,
+            "  {last:>step_width$}  {thread:thread_width$}  {op:op_width$}  {DIM}{}{DIM:#}",
+            shown(&step.reason.words(trace, step.event)),
+        )?;
+    }
+    for line in explanation.ending.iter().flat_map(|text| wrapped(&shown(text), LINE_MAX)) {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
+}
+
+/// Writes both orders side by side, and below each what a variable `ends` with.
+fn write_sides(
+    out: &mut dyn Write,
+    trace: &Trace,
+    sides: &Slice,
+    ends: Option<&[String; 2]>,
+) -> io::Result<()> {
+    let mut columns = [(&sides.observed, SIDES[0]), (&sides.predicted, SIDES[1])].map(
+        |(rows, (title, thing))| {
+            let mut lines = vec![(format!("  {title}"), DIM)];
+            lines.extend(side_lines(trace, rows, thing));
+            lines
+        },
+    );
+    for (column, end) in columns.iter_mut().zip(ends.into_iter().flatten()) {
+        column.push((format!("  {}", shown(end)), BAD));
+    }
+    let [left, right] = columns;
+    let left_width = width(left.iter().map(|(text, _)| text.clone())) + 3;
+    let none = (String::new(), Style::new());
+    for at in 0..left.len().max(right.len()) {
+        let [(text, style), (other, other_style)] =
+            [&left, &right].map(|lines| lines.get(at).unwrap_or(&none));
+        write!(out, "{style}{text}{style:#}")?;
+        if !other.is_empty() {
+            let gap = left_width - text.chars().count();
+            write!(out, "{:gap$}{other_style}{other}{other_style:#}", "")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// The lines of one side, with how each is shown.
+fn side_lines(trace: &Trace, rows: &[Row], thing: &str) -> Vec<(String, Style)> {
+    let drawn = || rows.iter().filter_map(Row::drawn);
+    let mark_width = width(drawn().map(|it| mark(it.role).to_owned()));
+    let number_width = width(drawn().map(|it| it.event.number().to_string()));
+    let [thread_width, op_width] =
+        [0, 1].map(|at| width(drawn().map(|it| cells(trace, it.event)[at].clone())));
+    let line = |row: &Row| match row {
+        Row::Gap(count) => (format!("    … {}", counted(*count as u64, thing)), DIM),
+        Row::Event(it) => {
+            let (mark, number) = (mark(it.role), it.event.number());
+            let [thread, op] = cells(trace, it.event);
+            let text = format!(
+                "  {mark:>mark_width$} {number:>number_width$}  {thread:thread_width$}  \
+                 {op:op_width$}  {}",
+                note(trace, it)
+            );
+            let style = if mark.is_empty() { Style::new() } else { BAD };
+            (text.trim_end().to_owned(), style)
+        }
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Writes a page on `reported`, one of the findings of `examined`.
+///
+/// # Errors
+/// If `out` fails.
+pub fn explanation_html(
+    out: &mut dyn Write,
+    examined: &Examined<'_>,
+    reported: &Reported,
+) -> io::Result<()> {
+    let explanation = Explanation::new(examined.trace, reported);
+    let argument = argument(examined.trace, &explanation);
+    explanation_page(out, examined, reported, argument, |out| {
+        write_text(out, examined, &explanation)
+    })
+}
+
+/// What is said before the schedule, and after it.
+fn argument(trace: &Trace, explanation: &Explanation<'_>) -> Argument {
+    let part = |heading, steps, paragraphs: &[String], is_list| {
+        let paragraphs = paragraphs.iter().map(|text| shown(text).into_owned()).collect();
+        Part { heading, steps, paragraphs, is_list }
+    };
+    let sections = explanation.sections.iter();
+    let before =
+        sections.map(|it| part(it.heading, Vec::new(), &it.paragraphs, it.is_list)).collect();
+    let steps = explanation.steps.iter().map(|step| step_cells(trace, step)).collect();
+    let after = [
+        part(STEPS_HEADING, steps, &explanation.ending, false),
+        part(FIX_HEADING, Vec::new(), &explanation.fix, false),
+    ];
+    let is_said = |part: &Part| !part.steps.is_empty() || !part.paragraphs.is_empty();
+    Argument { before, after: after.into_iter().filter(is_said).collect() }
+}
+
+/// A step, who makes it, what happens, and why it may.
+fn step_cells(trace: &Trace, step: &Step) -> [String; 4] {
+    let (event, names) = (trace.event(step.event), trace.names());
+    let op = names.spell(event.op).to_string();
+    let reason = step.reason.words(trace, step.event);
+    let number = step.step.to_string();
+    [&number, names.threads.name(event.thread), &op, &reason].map(|it| shown(it).into_owned())
 }

@@ -12,8 +12,8 @@ use std::io::{self, Write};
 
 use reweave_analysis::{Finding, Reported};
 
+use crate::finding::{Level, known_locations, main_event_first};
 use crate::left_out::accounts;
-use crate::level::{Level, main_event_first};
 use crate::shown::{clipped, markup, prose, shown};
 use crate::site::Site;
 use crate::sources::Place;
@@ -202,11 +202,10 @@ pub fn github_summary(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Res
 
 fn row(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> io::Result<()> {
     let Reported { id, finding, .. } = reported;
-    let mut places = finding.locations(examined.trace);
-    places.retain(|place| !place.trim().is_empty());
-    places.dedup();
-    let places = places.iter().take(1 + OTHERS_MAX);
+    let places = known_locations(examined.trace, finding);
     let places: Vec<String> = places
+        .iter()
+        .take(1 + OTHERS_MAX)
         .map(|place| format!("<code>{}</code>", cell(&markup(&clipped(place, CELL_MAX)))))
         .collect();
     let what = cell(&prose(&clipped(&finding.message, CELL_MAX)));

@@ -1,6 +1,7 @@
-//! Graphs of transactions and switches, drawn: for Graphviz, and as a picture in a page.
+//! Pictures for plain pages: graphs of transactions and switches, for Graphviz too, and how many states
+//! there are of each size.
 //!
-//! A thread is a column, read downwards; solid arrows are its transactions, with the lines of their
+//! In a graph a thread is a column, read downwards; solid arrows are its transactions, with the lines of their
 //! statements, and dashed ones the switches to other threads.
 
 use std::fmt::Write as _;
@@ -72,8 +73,7 @@ pub fn graph_svg(out: &mut dyn Write, ctp: &Ctp, graph: &Graph) -> io::Result<()
     if graph.nodes.len() > NODES_MAX {
         return writeln!(
             out,
-            "<p class=\"soft\">{} nodes are too many for a picture; <code>--format dot</code> \
-             gives them to Graphviz.</p>",
+            "<p class=\"soft\">{} nodes are too many to draw; use <code>--format dot</code> with Graphviz.</p>",
             graph.nodes.len()
         );
     }
@@ -208,9 +208,10 @@ fn lines(ctp: &Ctp, steps: &[StepId]) -> String {
         let comma = if text.is_empty() { "" } else { ", " };
         let last = run[run.len() - 1];
         // Writing to a string cannot fail.
-        _ = match run[0] == last {
-            true => write!(text, "{comma}{last}"),
-            false => write!(text, "{comma}{}–{last}", run[0]),
+        _ = if run[0] == last {
+            write!(text, "{comma}{last}")
+        } else {
+            write!(text, "{comma}{}–{last}", run[0])
         };
     }
     text
@@ -218,4 +219,97 @@ fn lines(ctp: &Ctp, steps: &[StepId]) -> String {
 
 fn quoted(text: &str) -> String {
     format!("\"{}\"", shown(text).replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// How many bars a histogram has at most; more sizes share bars.
+const BARS_MAX: usize = 240;
+const PLOT: (f64, f64) = (720.0, 240.0);
+const MARGIN: (f64, f64) = (16.0, 34.0);
+
+/// Writes how many states there are of each size, as bars: `counts` are pairs of a number of events
+/// and a count in decimal digits, by the number of events.
+///
+/// # Errors
+/// If `out` does.
+pub fn histogram_svg(out: &mut dyn Write, counts: &[(u64, String)]) -> io::Result<()> {
+    let Some(((first, _), (last, _))) = counts.first().zip(counts.last()) else { return Ok(()) };
+    let most = counts.iter().max_by(|a, b| order(&a.1).total_cmp(&order(&b.1)));
+    let Some((peak, most)) = most else { return Ok(()) };
+    let each = counts.len().div_ceil(BARS_MAX);
+    let width = PLOT.0 / counts.len().div_ceil(each) as f64;
+    let (right, bottom) = (PLOT.0 + 2.0 * MARGIN.0, PLOT.1 + 2.0 * MARGIN.1);
+    writeln!(
+        out,
+        "<div class=\"scroll\"><svg role=\"img\" aria-label=\"states by how many events have \
+         happened\" width=\"{right}\" height=\"{bottom}\" viewBox=\"0 0 {right} {bottom}\" \
+         font-size=\"13\">"
+    )?;
+    for (at, bar) in counts.chunks(each).enumerate() {
+        let Some(tallest) = bar.iter().max_by(|a, b| order(&a.1).total_cmp(&order(&b.1))) else {
+            continue;
+        };
+        let share = 10_f64.powf(order(&tallest.1) - order(most));
+        let height = (share * PLOT.1).max(1.0);
+        writeln!(
+            out,
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\" \
+             fill=\"var(--blue)\"><title>{} events: {} states</title></rect>",
+            MARGIN.0 + at as f64 * width,
+            MARGIN.1 + PLOT.1 - height,
+            (width - 1.0).max(0.8),
+            tallest.0,
+            tallest.1
+        )?;
+    }
+    let line = MARGIN.1 + PLOT.1 + 18.0;
+    writeln!(
+        out,
+        "<text x=\"{left}\" y=\"20\">{}</text>\n<text x=\"{left}\" y=\"{line}\">{first}</text>\n\
+         <text x=\"{}\" y=\"{line}\" text-anchor=\"end\">{last} events have happened</text>\n\
+         </svg></div>",
+        markup(&format!("at most {} states, after {peak} events", short(most))),
+        right - MARGIN.0,
+        left = MARGIN.0,
+    )
+}
+
+/// The logarithm of a number in decimal digits, however long it is.
+fn order(digits: &str) -> f64 {
+    let head: f64 = digits.get(..15).unwrap_or(digits).parse().unwrap_or(0.0);
+    head.log10() + digits.len().saturating_sub(15) as f64
+}
+
+/// A number in decimal digits, in short if it is long.
+fn short(digits: &str) -> String {
+    match digits.len() {
+        0..=18 => digits.to_owned(),
+        count => format!("{}.{} × 10^{}", &digits[..1], &digits[1..4], count - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_any_length_have_an_order() {
+        assert!((order("1000") - 3.0).abs() < 1e-9);
+        assert!((order(&format!("1{}", "0".repeat(400))) - 400.0).abs() < 1e-9);
+        assert_eq!(short(&"123456".repeat(10)), "1.234 × 10^59");
+    }
+
+    #[test]
+    fn a_histogram_has_a_bar_a_size_and_no_more_than_fit() {
+        let drawn = |count: u64| {
+            let counts: Vec<(u64, String)> =
+                (0..count).map(|at| (at, (at * at + 1).to_string())).collect();
+            let mut out = Vec::new();
+            histogram_svg(&mut out, &counts).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(drawn(7).matches("<rect").count(), 7);
+        assert!(drawn(7).contains("at most 37 states, after 6 events"), "{}", drawn(7));
+        assert!(drawn(100_000).matches("<rect").count() <= BARS_MAX);
+        assert_eq!(drawn(0), "");
+    }
 }

@@ -2,30 +2,27 @@
 //!
 //! The page holds what was found as data, and a script that lists, filters and draws it; the script
 //! only ever puts text into the page. A policy in the page's head lets it run this one script and
-//! load nothing. Without a script the page shows findings as plain tables.
+//! load nothing. Without a script the page shows the text report.
 //!
 //! Only the slice of each finding is in the page, so its size goes by the findings and not by the
 //! trace; the data is in chunks that are read when they are looked at.
 
-mod code;
 mod data;
-mod digest;
-mod plain;
-mod slice;
 
 use std::io::{self, Write};
 
 use reweave_analysis::Reported;
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::legend::Legend;
-use crate::shown::markup;
+use crate::shown::{markup, prose};
+use crate::slice::Reach;
+use crate::text::{self, ReportState};
 use crate::{Examined, title};
-use data::{CHUNK, Chunk, List};
-use slice::Reach;
+use data::{CHUNK, Chunk, HEADING, list};
 
-pub(crate) use data::{Argument, Part};
-pub(crate) use plain::{evidence, foot, head};
+pub use data::{Argument, Part};
 
 /// How all pages look.
 const STYLE: &str = concat!(
@@ -57,11 +54,10 @@ const BRIEF_MAX: usize = 1_000;
 pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     let count: usize = examined.iter().map(|one| one.outcome.findings.len()).sum();
     let reach = if count > BRIEF_MAX { Reach::LEAN } else { Reach::BRIEF };
-    let list = List::new(examined);
     let legends: Vec<Legend<'_>> =
         examined.iter().map(|examined| Legend::new(examined.trace)).collect();
     start(out, &page_title(examined), true)?;
-    write_data(out, "report", &list)?;
+    write_data(out, "report", &list(examined, None))?;
     let chunks = examined.iter().zip(&legends).flat_map(|(examined, legend)| {
         let chunks = examined.outcome.findings.chunks(CHUNK);
         chunks.map(move |findings| Chunk::new(examined, legend, findings, reach, None))
@@ -75,27 +71,26 @@ pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     for (id, chunk) in chunks {
         write_data(out, &id, &chunk)?;
     }
-    write_plain(out, &list.heading, |out| plain::report(out, examined, &legends))
+    write_plain(out, HEADING, |out| plain_report(out, examined))
 }
 
-/// Writes a page on `reported` alone, one of the findings of `examined`, with the `argument` for it
-/// and what `plain` writes for readers without a script.
-pub(crate) fn explanation_page(
+/// Writes a page on `reported` alone, one of the findings of `examined`, with the `argument` for it,
+/// and the `text` of both for readers without a script.
+pub fn explanation_page(
     out: &mut dyn Write,
     examined: &Examined<'_>,
     reported: &Reported,
     argument: Argument,
-    plain: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let list = List::of_one(examined, reported);
     let findings = std::slice::from_ref(reported);
     let legend = Legend::new(examined.trace);
     let chunk = Chunk::new(examined, &legend, findings, Reach::FULL, Some(argument));
     start(out, &format!("{} of {}: reweave", reported.id, title(examined.path)), true)?;
-    write_data(out, "report", &list)?;
+    write_data(out, "report", &list(std::slice::from_ref(examined), Some(reported)))?;
     write_data(out, "chunk0", &chunk)?;
     write_script(out)?;
-    write_plain(out, &list.heading, plain)
+    write_plain(out, HEADING, |out| write_preformatted(out, text))
 }
 
 /// Writes a page called `title` that needs no script, with a `heading` and what `body` writes.
@@ -116,8 +111,8 @@ pub fn page(
 
 /// Writes all up to the start of the body. Nothing is loaded, and no script runs but our own.
 fn start(out: &mut dyn Write, title: &str, has_script: bool) -> io::Result<()> {
-    let style = digest::source(STYLE);
-    let script = if has_script { digest::source(SCRIPT) } else { "'none'".to_owned() };
+    let style = policy_source(STYLE);
+    let script = if has_script { policy_source(SCRIPT) } else { "'none'".to_owned() };
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -127,6 +122,20 @@ fn start(out: &mut dyn Write, title: &str, has_script: bool) -> io::Result<()> {
          <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
         markup(title)
     )
+}
+
+/// `text` as a policy names it: `'sha256-…'`, in base 64.
+fn policy_source(text: &str) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = "'sha256-".to_owned();
+    for three in Sha256::digest(text).chunks(3) {
+        let bits = (0..3).fold(0, |bits, at| bits << 8 | u32::from(*three.get(at).unwrap_or(&0)));
+        for at in 0..4 {
+            let letter = char::from(LETTERS[(bits >> (18 - 6 * at) & 63) as usize]);
+            out.push(if at > three.len() { '=' } else { letter });
+        }
+    }
+    out + "'"
 }
 
 /// Writes what the script fills, and the script.
@@ -181,5 +190,69 @@ fn page_title(examined: &[Examined<'_>]) -> String {
         [first, more @ ..] => {
             format!("{} and {} more: reweave report", title(first.path), more.len())
         }
+    }
+}
+
+/// More findings than these are linked to from above.
+const UNLINKED_MAX: usize = 5;
+
+/// So many findings of a trace are shown in full, and the others in a line.
+const FULL_MAX: usize = 100;
+
+/// Writes what was found in each of `examined`, for readers without a script: the text report, with
+/// links to its findings.
+fn plain_report(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
+    for (at, examined) in examined.iter().enumerate() {
+        plain_section(out, at, examined)?;
+    }
+    Ok(())
+}
+
+fn plain_section(out: &mut dyn Write, at: usize, examined: &Examined<'_>) -> io::Result<()> {
+    let findings = &examined.outcome.findings;
+    // What links to a finding call it: its id, unique among the traces of a page.
+    let anchor = |id: &str| if at == 0 { id.to_owned() } else { format!("trace{}-{id}", at + 1) };
+    writeln!(out, "<section>\n<h2>{}</h2>", markup(title(examined.path)))?;
+    write_preformatted(out, |out| text::opening(out, examined))?;
+    if findings.len() > UNLINKED_MAX {
+        writeln!(out, "<ul>")?;
+        for (number, Reported { id, finding, .. }) in findings.iter().enumerate() {
+            let (anchor, message) = (anchor(id), prose(&finding.message));
+            if number < FULL_MAX {
+                writeln!(out, "<li><a href=\"#{anchor}\">{id}</a> {message}</li>")?;
+            } else {
+                writeln!(out, "<li>{id} {message}</li>")?;
+            }
+        }
+        writeln!(out, "</ul>")?;
+    }
+    let mut state = ReportState::new(examined.trace, text::CODE_AROUND);
+    for reported in findings.iter().take(FULL_MAX) {
+        writeln!(out, "<article id=\"{}\">", anchor(&reported.id))?;
+        write_preformatted(out, |out| text::finding(out, examined, reported, &mut state))?;
+        writeln!(out, "</article>")?;
+    }
+    write_preformatted(out, |out| text::closing(out, examined))?;
+    writeln!(out, "</section>")
+}
+
+/// Writes what `text` writes, without its colours, as it stands.
+fn write_preformatted(
+    out: &mut dyn Write,
+    text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let text = text::uncoloured(text)?;
+    let lines: Vec<String> = text.lines().map(markup).collect();
+    writeln!(out, "<pre>{}</pre>", lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_names_what_browsers_compute() {
+        assert_eq!(policy_source(""), "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='");
+        assert_eq!(policy_source("abc"), "'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='");
     }
 }

@@ -4,28 +4,30 @@
 //! memory than its findings do; so are the witnesses of a list. Where there are many findings, or a
 //! list, each is on a line of its own. `schema/reweave-1.schema.json` names every field.
 
-mod site;
-
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::num::NonZeroU32;
 
 use reweave_analysis::{
-    Alternative, Coverage, Detail, Finding, GlobalState, Nondeterminism, Proof, Reported,
+    Alternative, Coverage, Detail, Finding, GlobalState, Nondeterminism, Proof, Reported, Settings,
     WitnessList, WitnessVerdict,
 };
+use reweave_trace::views::Mode;
 use reweave_trace::{EventId, Trace};
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::ser::Formatter;
 
 use crate::alternatives::writer;
 use crate::confirmation::ReplayedEntry;
-use crate::explain::{Explanation, Side, SideEvent, Step};
-use crate::layout::Layout;
+use crate::explain::{Explanation, Step};
+use crate::finding::free_reads;
 use crate::left_out::untried;
 use crate::schedule::{steps, steps_count};
-use crate::settings::SettingsEntry;
-use crate::{Examined, SetAside, free_reads};
-use site::SiteEntry;
+use crate::site::Site;
+use crate::slice::{Drawn, Role, Row};
+use crate::sources::Place;
+use crate::{Examined, SetAside};
 
 /// The name of this form of report.
 pub const SCHEMA: &str = "reweave/1";
@@ -113,7 +115,7 @@ struct VerdictEntry {
 }
 
 #[derive(Serialize)]
-pub(crate) struct TraceEntry<'a> {
+pub struct TraceEntry<'a> {
     path: &'a str,
     events: usize,
     threads: usize,
@@ -264,11 +266,7 @@ struct Counters<'a>(&'a [(&'static str, u64)]);
 
 impl Serialize for Counters<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, count) in self.0 {
-            map.serialize_entry(name, count)?;
-        }
-        map.end()
+        serializer.collect_map(self.0.iter().copied())
     }
 }
 
@@ -300,14 +298,23 @@ fn depth_max(examined: &[Examined<'_>], many: usize) -> usize {
 }
 
 /// Writes `value` with lines down to `depth_max`.
-pub(crate) fn write_json(
-    out: &mut dyn Write,
-    value: &impl Serialize,
-    depth_max: usize,
-) -> io::Result<()> {
+pub fn write_json(out: &mut dyn Write, value: &impl Serialize, depth_max: usize) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Layout::new(depth_max));
     value.serialize(&mut serializer)?;
     writeln!(out)
+}
+
+/// `object` without its fields that are null.
+pub fn compact(mut object: Value) -> Value {
+    if let Value::Object(fields) = &mut object {
+        fields.retain(|_, value| !value.is_null());
+    }
+    object
+}
+
+/// `list`; none if it is empty.
+pub fn unless_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
+    (!list.is_empty()).then_some(list)
 }
 
 fn document<'a>(examined: &Examined<'a>) -> Document<'a> {
@@ -336,7 +343,7 @@ fn set_aside_entry(set_aside: SetAside) -> Option<SetAsideEntry> {
 }
 
 /// Writes the report on one finding of `examined`, with why it is a fault.
-pub(crate) fn write_explanation(
+pub fn write_explanation(
     out: &mut dyn Write,
     examined: &Examined<'_>,
     explanation: &Explanation<'_>,
@@ -352,7 +359,7 @@ pub(crate) fn write_explanation(
 }
 
 /// Writes the report on `reported` alone, one of the findings of `examined`.
-pub(crate) fn write_one(
+pub fn write_one(
     out: &mut dyn Write,
     examined: &Examined<'_>,
     reported: &Reported,
@@ -369,22 +376,24 @@ fn explanation_entry(trace: &Trace, explanation: &Explanation<'_>) -> Explanatio
         event: it.event.number(),
         reason: it.reason.words(trace, it.event),
     };
-    let entry = |step: &SideEvent| StepEntry {
-        event: step.event.number(),
-        sees: step.sees.map(|seen| number(seen.write())),
+    let entry = |drawn: Drawn| StepEntry {
+        event: drawn.event.number(),
+        sees: drawn.sees.map(|seen| number(seen.write())),
     };
-    let entries = |side: &Side| side.happening().map(entry).collect();
+    let happens = |drawn: &Drawn| drawn.role != Role::Never;
+    let entries =
+        |rows: &[Row]| rows.iter().filter_map(Row::drawn).filter(happens).map(entry).collect();
     let sides = explanation.sides.as_ref();
     ExplanationEntry {
         why: explanation.sections.iter().flat_map(|it| it.paragraphs.clone()).collect(),
         steps: explanation.steps.iter().map(reason).collect(),
         fix: explanation.fix.clone(),
         observed: sides.map_or_else(Vec::new, |sides| entries(&sides.observed)),
-        scheduled: sides.map_or_else(Vec::new, |sides| entries(&sides.scheduled)),
+        scheduled: sides.map_or_else(Vec::new, |sides| entries(&sides.predicted)),
     }
 }
 
-pub(crate) fn trace_entry<'a>(path: &'a str, trace: &Trace) -> TraceEntry<'a> {
+pub fn trace_entry<'a>(path: &'a str, trace: &Trace) -> TraceEntry<'a> {
     let names = trace.names();
     TraceEntry {
         path,
@@ -519,4 +528,265 @@ const fn is_zero(count: &usize) -> bool {
 
 fn numbers(events: &[EventId]) -> Vec<u32> {
     events.iter().map(|event| event.number()).collect()
+}
+
+#[derive(Serialize)]
+pub struct SiteEntry<'a> {
+    event: u32,
+    thread: &'a str,
+    op: String,
+    location: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stack: Vec<&'a str>,
+    locks: Vec<&'a str>,
+    /// The same once more with how each is held.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    held: Vec<HeldEntry<'a>>,
+}
+
+/// A lock that a thread holds.
+#[derive(Serialize)]
+struct HeldEntry<'a> {
+    lock: &'a str,
+    mode: &'static str,
+}
+
+impl<'a> SiteEntry<'a> {
+    pub fn new(trace: &'a Trace, event: EventId) -> Self {
+        let site = Site::new(trace, event);
+        let place = Place::new(site.location);
+        let held = |&(lock, mode): &(&'a str, Mode)| HeldEntry { lock, mode: mode.as_str() };
+        Self {
+            event: site.number,
+            thread: site.thread,
+            location: site.location,
+            function: site.function(),
+            file: place.map(|place| place.file),
+            line: place.map(|place| place.line),
+            column: place.and_then(|place| place.column),
+            locks: site.locks.iter().map(|&(name, _)| name).collect(),
+            held: site.locks.iter().map(held).collect(),
+            op: site.op,
+            stack: site.stack,
+        }
+    }
+}
+
+/// The settings that findings depend on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SettingsEntry {
+    #[serde(skip_serializing_if = "is_false")]
+    all: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<NonZeroU32>,
+    #[serde(skip_serializing_if = "is_false")]
+    values: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    final_reads: bool,
+}
+
+impl SettingsEntry {
+    /// What `settings` has that is not at its default; none if that is nothing.
+    pub fn new(settings: &Settings) -> Option<Self> {
+        let budget = settings.budget;
+        let entry = Self {
+            all: settings.all,
+            limit: settings.limit,
+            budget: (budget != Settings::default().budget).then_some(budget),
+            window: settings.window.and_then(NonZeroU32::new),
+            values: settings.differing_values,
+            final_reads: settings.final_reads,
+        };
+        (entry != Self::default()).then_some(entry)
+    }
+
+    fn settings(&self) -> Settings {
+        let standard = Settings::default();
+        Settings {
+            all: self.all,
+            limit: self.limit,
+            budget: self.budget.unwrap_or(standard.budget),
+            window: self.window.map(NonZeroU32::get),
+            differing_values: self.values,
+            final_reads: self.final_reads,
+            ..standard
+        }
+    }
+}
+
+/// The settings that the JSON report `document` was made with. How many threads worked is not among
+/// them, since nothing depends on it.
+///
+/// # Errors
+/// If `settings` are there and are not those of a report.
+pub fn recorded_settings(document: &Value) -> serde_json::Result<Settings> {
+    match document.get("settings") {
+        None => Ok(Settings::default()),
+        Some(settings) => SettingsEntry::deserialize(settings).map(|entry| entry.settings()),
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+const fn is_false(holds: &bool) -> bool {
+    !*holds
+}
+
+/// Starts a line for everything down to a depth, and writes what is deeper in one go.
+#[derive(Debug)]
+pub struct Layout {
+    /// Down to where everything starts a line.
+    depth_max: usize,
+    depth: usize,
+    /// Whether the innermost list or object holds something already.
+    has_value: bool,
+}
+
+impl Layout {
+    /// Starts lines down to `depth_max`; the whole document is at depth 0.
+    pub const fn new(depth_max: usize) -> Self {
+        Self { depth_max, depth: 0, has_value: false }
+    }
+
+    fn line<W: Write + ?Sized>(&self, out: &mut W) -> io::Result<()> {
+        out.write_all(b"\n")?;
+        for _ in 0..self.depth {
+            out.write_all(b"  ")?;
+        }
+        Ok(())
+    }
+
+    fn open<W: Write + ?Sized>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth += 1;
+        self.has_value = false;
+        out.write_all(bracket)
+    }
+
+    fn close<W: Write + ?Sized>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
+        let is_broken = self.has_value && self.depth <= self.depth_max;
+        self.depth -= 1;
+        self.has_value = true;
+        if is_broken {
+            self.line(out)?;
+        }
+        out.write_all(bracket)
+    }
+
+    fn entry<W: Write + ?Sized>(&self, out: &mut W, first: bool) -> io::Result<()> {
+        if !first {
+            out.write_all(b",")?;
+        }
+        if self.depth <= self.depth_max { self.line(out) } else { Ok(()) }
+    }
+}
+
+impl Formatter for Layout {
+    fn begin_array<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open(out, b"[")
+    }
+
+    fn end_array<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.close(out, b"]")
+    }
+
+    fn begin_array_value<W: Write + ?Sized>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.entry(out, first)
+    }
+
+    fn end_array_value<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        self.has_value = true;
+        Ok(())
+    }
+
+    fn begin_object<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open(out, b"{")
+    }
+
+    fn end_object<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.close(out, b"}")
+    }
+
+    fn begin_object_key<W: Write + ?Sized>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.entry(out, first)
+    }
+
+    fn begin_object_value<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(if self.depth <= self.depth_max { b": " } else { b":" })
+    }
+
+    fn end_object_value<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        self.has_value = true;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Serializer, json};
+
+    fn laid_out(value: &Value, depth_max: usize) -> String {
+        let mut out = Vec::new();
+        let layout = Layout::new(depth_max);
+        value.serialize(&mut Serializer::with_formatter(&mut out, layout)).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn without_a_depth_it_is_the_usual_indented_form() {
+        let value = json!({ "a": [1, { "b": [] }, [[2]], {}], "c": { "d": null } });
+        assert_eq!(laid_out(&value, usize::MAX), serde_json::to_string_pretty(&value).unwrap());
+    }
+
+    #[test]
+    fn what_is_deep_shares_a_line() {
+        let value = json!({ "list": [{ "b": [1, 2] }, {}], "none": [] });
+        let expected = "{\n  \"list\": [\n    {\"b\":[1,2]},\n    {}\n  ],\n  \"none\": []\n}";
+        assert_eq!(laid_out(&value, 2), expected);
+    }
+
+    #[test]
+    fn settings_come_back_as_they_were_written() {
+        let standard = Settings::default();
+        let changed = Settings {
+            all: true,
+            limit: Some(0),
+            budget: 7,
+            window: Some(500),
+            differing_values: true,
+            final_reads: true,
+            ..standard
+        };
+        let all = json!({ "all": true, "limit": 0, "budget": 7, "window": 500, "values": true,
+            "final_reads": true });
+        let some = Settings { final_reads: true, ..standard };
+        for (settings, expected) in [(changed, all), (some, json!({ "final_reads": true }))] {
+            let written = json!({ "settings": SettingsEntry::new(&settings) });
+            assert_eq!(written["settings"], expected);
+            assert_eq!(recorded_settings(&written).unwrap(), settings);
+        }
+        assert_eq!(SettingsEntry::new(&standard), None);
+        assert_eq!(recorded_settings(&json!({})).unwrap(), standard);
+    }
+
+    #[test]
+    fn settings_that_no_search_can_have_are_refused_and_unknown_ones_let_be() {
+        for settings in [json!(1), json!({ "limit": -1 }), json!({ "window": 0 })] {
+            assert!(recorded_settings(&json!({ "settings": settings })).is_err());
+        }
+        let newer = json!({ "settings": { "depth": 3 } });
+        assert_eq!(recorded_settings(&newer).unwrap(), Settings::default());
+    }
 }

@@ -9,15 +9,14 @@
 //! XML cannot carry most control characters at all, not even escaped; they are shown as escapes of
 //! our own, as in text.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use reweave_analysis::{Coverage, Outcome, Reported};
 
-use crate::level::main_event_first;
-use crate::shown::{clipped, shown};
+use crate::finding::{known_locations, main_event_first};
+use crate::shown::{clipped, markup};
 use crate::sources::Place;
-use crate::text::{CODE_AROUND, Telling, finding};
+use crate::text::{CODE_AROUND, ReportState, finding, uncoloured};
 use crate::{Examined, title};
 
 /// How many findings have what the text report says as content; the others have their message.
@@ -102,23 +101,23 @@ fn suite(
     counts: &Counts,
     reports_left: &mut usize,
 ) -> io::Result<()> {
-    let name = escaped(title(examined.path));
+    let name = markup(title(examined.path));
     writeln!(out, "  <testsuite name=\"{name}\"{}>", counts.attributes())?;
-    let mut telling = Telling::new(examined.trace, CODE_AROUND);
+    let mut state = ReportState::new(examined.trace, CODE_AROUND);
     for reported in &examined.outcome.findings {
         let content = match *reports_left {
             0 => reported.finding.message.clone(),
-            _ => report(examined, reported, &mut telling)?,
+            _ => uncoloured(|out| finding(out, examined, reported, &mut state))?,
         };
         *reports_left = reports_left.saturating_sub(1);
         test(out, examined, reported, content.trim_end())?;
     }
     for coverage in &examined.outcome.coverage {
-        let analysis = escaped(coverage.analysis);
+        let analysis = markup(coverage.analysis);
         let start = format!("    <testcase classname=\"{analysis}\" name=");
         match coverage.truncated {
             Some(reason) => {
-                let reason = escaped(&reason.to_string()).into_owned();
+                let reason = markup(&reason.to_string());
                 writeln!(out, "{start}\"{analysis}\" time=\"0\">")?;
                 writeln!(out, "      <skipped message=\"incomplete: {reason}\"/>")?;
                 writeln!(out, "    </testcase>")?;
@@ -141,18 +140,18 @@ fn test(
 ) -> io::Result<()> {
     let finding = &reported.finding;
     let name = name(examined, reported);
-    write!(out, "    <testcase classname=\"{}\" name=\"", escaped(finding.analysis))?;
-    write!(out, "{}\"", escaped(&name))?;
+    write!(out, "    <testcase classname=\"{}\" name=\"", markup(finding.analysis))?;
+    write!(out, "{}\"", markup(&name))?;
     if let Some(place) = place(examined, reported) {
-        write!(out, " file=\"{}\" line=\"{}\"", escaped(place.file), place.line)?;
+        write!(out, " file=\"{}\" line=\"{}\"", markup(place.file), place.line)?;
     }
     writeln!(out, " time=\"0\">")?;
-    let content = escaped_text(content);
+    let content = escaped_lines(content);
     if is_failing(examined, reported) {
         let (kind, guarantee) = (finding.kind, finding.guarantee());
         let message = format!("{} {kind} ({guarantee}): {}", reported.id, finding.message);
         write!(out, "      <failure type=\"{kind}\" ")?;
-        writeln!(out, "message=\"{}\">{content}</failure>", escaped(&shown(&message)))?;
+        writeln!(out, "message=\"{}\">{content}</failure>", markup(&message))?;
     } else {
         writeln!(out, "      <system-out>{content}</system-out>")?;
     }
@@ -163,9 +162,7 @@ fn test(
 /// since several faults may be at the same lines.
 fn name(examined: &Examined<'_>, reported: &Reported) -> String {
     let Reported { fingerprint, finding, .. } = reported;
-    let mut places = finding.locations(examined.trace);
-    places.retain(|place| !place.trim().is_empty());
-    places.dedup();
+    let places = known_locations(examined.trace, finding);
     let what = match finding.detail.state() {
         Some(state) => format!(": {} {}", state.modality.as_str(), state.predicate),
         None if places.is_empty() => String::new(),
@@ -181,59 +178,9 @@ fn place<'t>(examined: &Examined<'t>, reported: &Reported) -> Option<Place<'t>> 
     Place::new(trace.names().location(trace.event(main).site))
 }
 
-/// What the text report says of `reported`, without colours.
-fn report(
-    examined: &Examined<'_>,
-    reported: &Reported,
-    telling: &mut Telling<'_>,
-) -> io::Result<String> {
-    let mut text = Vec::new();
-    finding(&mut text, examined, reported, telling)?;
-    let text = String::from_utf8_lossy(&text);
-    Ok(anstream::adapter::strip_str(&text).to_string())
-}
-
-/// `text` for an attribute: on one line.
-fn escaped(text: &str) -> Cow<'_, str> {
-    escape(text, |letter| matches!(letter, '\n' | '\r' | '\t'))
-}
-
 /// `text` between tags: with its lines.
-fn escaped_text(text: &str) -> Cow<'_, str> {
-    escape(text, |letter| letter == '\r')
-}
-
-/// `text` with what means something to XML escaped, and what XML cannot carry, and what `is_extra`
-/// holds of, shown.
-fn escape(text: &str, is_extra: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let is_plain = |letter: char| {
-        !matches!(letter, '&' | '<' | '>' | '"' | '\'') && is_xml(letter) && !is_extra(letter)
-    };
-    if text.chars().all(is_plain) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            other if is_plain(other) => out.push(other),
-            other => out.extend(other.escape_unicode()),
-        }
-    }
-    Cow::Owned(out)
-}
-
-/// Whether XML 1.0 can carry `letter`.
-fn is_xml(letter: char) -> bool {
-    match letter {
-        '\t' | '\n' | '\r' => true,
-        '\u{fffe}' | '\u{ffff}' => false,
-        other => !other.is_control(),
-    }
+fn escaped_lines(text: &str) -> String {
+    text.split('\n').map(markup).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -242,9 +189,9 @@ mod tests {
 
     #[test]
     fn what_xml_cannot_carry_is_shown() {
-        assert_eq!(escaped("a\u{0}\u{1b}\u{ffff}"), "a\\u{0}\\u{1b}\\u{ffff}");
-        assert_eq!(escaped("a\nb\tc"), "a\\u{a}b\\u{9}c");
-        assert_eq!(escaped_text("a\nb\tc\r"), "a\nb\tc\\u{d}");
-        assert_eq!(escaped_text("]]> & <x y='\"'>"), "]]&gt; &amp; &lt;x y=&#39;&quot;&#39;&gt;");
+        assert_eq!(markup("a\u{0}\u{1b}\u{ffff}"), "a\\u{0}\\u{1b}\\u{ffff}");
+        assert_eq!(markup("a\nb\tc"), "a\\u{a}b\\u{9}c");
+        assert_eq!(escaped_lines("a\nb\tc\r"), "a\nb\\u{9}c\\u{d}");
+        assert_eq!(escaped_lines("]]> & <x y='\"'>"), "]]&gt; &amp; &lt;x y=&#39;&quot;&#39;&gt;");
     }
 }

@@ -4,7 +4,7 @@ use reweave_analysis::{Coverage, Outcome, Truncation, Unshown};
 
 use crate::counted;
 
-/// Counters that say why something was left out; sentences tell of them.
+/// Counters that say why something was left out; they are reported in sentences.
 const REASONS: [&str; 9] = [
     "untried",
     "unlisted",
@@ -18,171 +18,74 @@ const REASONS: [&str; 9] = [
 ];
 
 /// How many groups were not tried.
-pub(crate) fn untried(outcome: &Outcome) -> u64 {
+pub fn untried(outcome: &Outcome) -> u64 {
     outcome.coverage.iter().filter_map(|coverage| coverage.counter("untried")).sum()
 }
 
-/// Each analysis with what is to be said of what it left out.
-pub(crate) fn accounts(outcome: &Outcome) -> impl Iterator<Item = (&Coverage, Vec<String>)> {
+/// Each analysis with what it left out.
+pub fn accounts(outcome: &Outcome) -> impl Iterator<Item = (&Coverage, Vec<String>)> {
     outcome.coverage.iter().enumerate().map(|(at, coverage)| {
         let unshown = outcome.unshown.get(at).copied().unwrap_or_default();
         (coverage, left_out(coverage, unshown))
     })
 }
 
-/// What `coverage` says was left out, and what is not shown, a sentence for each reason.
+/// What `coverage` says was left out, and what is not shown, a line for each reason: how many of
+/// which thing, and why. The reasons are worded so that they follow one thing and many alike.
 fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
     let counter = |name: &str| coverage.counter(name).unwrap_or(0);
-    let thing = thing(coverage.analysis);
+    let family = family(coverage.analysis);
+    // What findings are grouped by, and what an analysis tries to make findings of.
+    let (thing, candidate) = match family {
+        "races" => ("location pair", "pair"),
+        "deadlocks" => ("deadlock", "candidate"),
+        "determinism" => ("read", "witness"),
+        "states" => ("predicate", "predicate"),
+        _ => ("place", "candidate"),
+    };
     let Unshown { loose, unproven, unlisted } = unshown;
     let untried = counter("untried").saturating_sub(unlisted);
     let undecided = counter("undecided") + counter("unknown");
     // What is not decided of nondeterminism are witnesses, of which no finding was made; nor is one
     // of a predicate that is not decided.
-    let (undecided_findings, undecided_thing) = match (family(coverage.analysis), unproven) {
-        ("determinism" | "states", _) | (_, 0) => (0, candidate(coverage.analysis)),
+    let (undecided_findings, undecided_thing) = match (family, unproven) {
+        ("determinism" | "states", _) | (_, 0) => (0, candidate),
         _ => (undecided, thing),
     };
     let unproven = unproven.saturating_sub(untried + undecided_findings);
+    let unproven_why = match family {
+        "determinism" => "with another write possible by order, but unproven (see --all)",
+        "states" => "with a state that happens-before allows, but no known run reaches (see --all)",
+        _ => "unordered, but without a correct reordering for any instance tried (see --all)",
+    };
+    let is_interrupted = coverage.truncated == Some(Truncation::Cancelled);
+    let [undecided_why, untried_why] = match family {
+        _ if is_interrupted => {
+            ["undecided: the search was interrupted", "not tried: the search was interrupted"]
+        }
+        "states" => ["undecided: too many states to go through; try a larger --budget", BUDGET],
+        _ => ["undecided: the search for a schedule gave up; try a larger --budget", BUDGET],
+    };
     let reasons = [
-        (unproven, thing, unproven_sentence(coverage.analysis)),
-        (loose, thing, LOOSE),
-        (undecided, undecided_thing, undecided_sentence(coverage)),
-        (counter("declined"), "witness", DECLINED),
-        (untried, thing, untried_sentence(coverage)),
-        (unlisted, thing, UNLISTED),
-        (counter("unlisted_witnesses"), "witness", UNLISTED_WITNESSES),
-        (counter("same_value"), "write", SAME_VALUE),
-        (counter("untold"), "predicate", UNTOLD),
+        (unproven, thing, unproven_why),
+        (loose, thing, "depending on reads whose writer was not recorded (see --all)"),
+        (undecided, undecided_thing, undecided_why),
+        (counter("declined"), "witness", "undecided: too many threads and events for that"),
+        (untried, thing, untried_why),
+        (unlisted, thing, "counted only: too many to try each"),
+        (counter("unlisted_witnesses"), "witness", "missing from the list, which was cut short"),
+        (counter("same_value"), "write", "ignored: the read would see the same value (--values)"),
+        (
+            counter("untold"),
+            "predicate",
+            "undefined in some states for lack of values, which count as neither met nor broken",
+        ),
     ];
-    let told = reasons.into_iter().filter(|&(count, ..)| count > 0);
-    told.map(|(count, thing, rest)| format!("{} {}", counted(count, thing), rest.of(count)))
-        .collect()
+    let reasons = reasons.into_iter().filter(|&(count, ..)| count > 0);
+    reasons.map(|(count, thing, why)| format!("{} {why}", counted(count, thing))).collect()
 }
 
-/// The rest of a sentence, as it goes on after one thing and after many.
-struct Number {
-    one: &'static str,
-    many: &'static str,
-}
-
-impl Number {
-    const fn of(&self, count: u64) -> &'static str {
-        if count == 1 { self.one } else { self.many }
-    }
-}
-
-const LOOSE: Number = Number {
-    one: "rests on reads whose writer was not observed; --all lists it",
-    many: "rest on reads whose writer was not observed; --all lists them",
-};
-
-const DECLINED: Number = Number {
-    one: "was not decided: the trace has too many threads and events for that",
-    many: "were not decided: the trace has too many threads and events for that",
-};
-
-const UNLISTED: Number = Number {
-    one: "was only counted: there are too many to try each",
-    many: "were only counted: there are too many to try each",
-};
-
-const UNLISTED_WITNESSES: Number = Number {
-    one: "is not in the list, which was cut short",
-    many: "are not in the list, which was cut short",
-};
-
-const SAME_VALUE: Number = Number {
-    one: "would give a read the value that it saw, and was let go, as --values asks",
-    many: "would give reads the values that they saw, and were let go, as --values asks",
-};
-
-const UNTOLD: Number = Number {
-    one: "speaks of values that the trace does not tell at every state: states where they are not \
-          known were taken neither to meet nor to break it",
-    many: "speak of values that the trace does not tell at every state: states where they are not \
-           known were taken neither to meet nor to break them",
-};
-
-/// What is said of what was not decided.
-fn undecided_sentence(coverage: &Coverage) -> Number {
-    match coverage.truncated {
-        Some(Truncation::Cancelled) => Number {
-            one: "was not decided: the search was interrupted",
-            many: "were not decided: the search was interrupted",
-        },
-        _ if family(coverage.analysis) == "states" => Number {
-            one: "was not decided: there are too many states to go through all of them; a larger \
-                  --budget may help",
-            many: "were not decided: there are too many states to go through all of them; a larger \
-                   --budget may help",
-        },
-        _ => Number {
-            one: "was not decided: the search for a schedule was given up; a larger --budget may help",
-            many: "were not decided: the search for a schedule was given up; a larger --budget may \
-                   help",
-        },
-    }
-}
-
-/// What is said of what no schedule was looked for.
-fn untried_sentence(coverage: &Coverage) -> Number {
-    match coverage.truncated {
-        Some(Truncation::Cancelled) => Number {
-            one: "was not tried: the search was interrupted",
-            many: "were not tried: the search was interrupted",
-        },
-        _ => Number {
-            one: "was not tried: the work budget was used up; --budget raises it",
-            many: "were not tried: the work budget was used up; --budget raises it",
-        },
-    }
-}
-
-/// What is said of findings of `analysis` that nothing proves.
-fn unproven_sentence(analysis: &str) -> Number {
-    match family(analysis) {
-        "determinism" => Number {
-            one: "can see another write as far as the order of events goes, but no correct \
-                  reordering shows it; --all lists it",
-            many: "can see another write as far as the order of events goes, but no correct \
-                   reordering shows it; --all lists them",
-        },
-        "states" => Number {
-            one: "has a state that happens-before allows, but no run is known that reaches it; --all \
-                  lists it",
-            many: "have states that happens-before allows, but no runs are known that reach them; \
-                   --all lists them",
-        },
-        _ => Number {
-            one: "is unordered, but no correct reordering shows an instance of it that was tried; \
-                  --all lists it",
-            many: "are unordered, but no correct reordering shows an instance of them that was \
-                   tried; --all lists them",
-        },
-    }
-}
-
-/// What findings of `analysis` are grouped by.
-fn thing(analysis: &str) -> &'static str {
-    match family(analysis) {
-        "races" => "location pair",
-        "deadlocks" => "deadlock",
-        "determinism" => "read",
-        "states" => "predicate",
-        _ => "place",
-    }
-}
-
-/// What `analysis` tries to make findings of.
-fn candidate(analysis: &str) -> &'static str {
-    match family(analysis) {
-        "races" => "pair",
-        "determinism" => "witness",
-        "states" => "predicate",
-        _ => "candidate",
-    }
-}
+const BUDGET: &str = "not tried: the work budget ran out; raise it with --budget";
 
 fn family(analysis: &str) -> &str {
     analysis.split('.').next().unwrap_or(analysis)
@@ -190,12 +93,12 @@ fn family(analysis: &str) -> &str {
 
 /// What an analysis counted, in a line: `races.hb: pairs 2, second events 2`. Its first counter is
 /// there in any case, the others where they are not 0.
-pub(crate) fn counters(coverage: &Coverage) -> String {
-    let is_told = |at: usize, name: &str, count: u64| {
+pub fn counters(coverage: &Coverage) -> String {
+    let is_shown = |at: usize, name: &str, count: u64| {
         !REASONS.contains(&name) && !name.ends_with("_exact") && (at == 0 || count > 0)
     };
     let counters = coverage.counters.iter().enumerate();
-    let counters = counters.filter(|&(at, &(name, count))| is_told(at, name, count));
+    let counters = counters.filter(|&(at, &(name, count))| is_shown(at, name, count));
     let counter = |(_, &(name, count)): (usize, &(&str, u64))| {
         // Where not all pairs were gone through, what is counted along with them is a bound too.
         let of = if matches!(name, "second_events" | "vars") { "pairs" } else { name };
@@ -235,13 +138,12 @@ mod tests {
         assert_eq!(
             left_out(&coverage, unshown),
             [
-                "2 location pairs are unordered, but no correct reordering shows an instance of \
-                 them that was tried; --all lists them",
-                "1 location pair rests on reads whose writer was not observed; --all lists it",
-                "3 location pairs were not decided: the search for a schedule was given up; a \
-                 larger --budget may help",
-                "4 location pairs were not tried: the work budget was used up; --budget raises it",
-                "5 location pairs were only counted: there are too many to try each",
+                "2 location pairs unordered, but without a correct reordering for any instance tried \
+                 (see --all)",
+                "1 location pair depending on reads whose writer was not recorded (see --all)",
+                "3 location pairs undecided: the search for a schedule gave up; try a larger --budget",
+                "4 location pairs not tried: the work budget ran out; raise it with --budget",
+                "5 location pairs counted only: too many to try each",
             ]
         );
     }
@@ -257,8 +159,7 @@ mod tests {
     #[test]
     fn what_never_came_as_a_finding_is_called_what_it_was() {
         let exact = coverage("races.exact", &[("pairs", 0), ("undecided", 1)]);
-        let given_up = "was not decided: the search for a schedule was given up; a larger \
-                        --budget may help";
+        let given_up = "undecided: the search for a schedule gave up; try a larger --budget";
         assert_eq!(left_out(&exact, Unshown::default()), [format!("1 pair {given_up}")]);
         let deadlocks = coverage("deadlocks.exact", &[("deadlocks", 0), ("unknown", 1)]);
         assert_eq!(left_out(&deadlocks, Unshown::default()), [format!("1 candidate {given_up}")]);
@@ -277,12 +178,10 @@ mod tests {
         assert_eq!(
             left_out(&order, unshown),
             [
-                "3 reads can see another write as far as the order of events goes, but no correct \
-                 reordering shows it; --all lists them",
-                "30 witnesses were not decided: the search for a schedule was given up; a larger \
-                 --budget may help",
-                "2 witnesses are not in the list, which was cut short",
-                "1 write would give a read the value that it saw, and was let go, as --values asks",
+                "3 reads with another write possible by order, but unproven (see --all)",
+                "30 witnesses undecided: the search for a schedule gave up; try a larger --budget",
+                "2 witnesses missing from the list, which was cut short",
+                "1 write ignored: the read would see the same value (--values)",
             ]
         );
     }
@@ -297,10 +196,9 @@ mod tests {
         assert_eq!(
             left_out(&find, unshown),
             [
-                "1 predicate has a state that happens-before allows, but no run is known that \
-                 reaches it; --all lists it",
-                "1 predicate was not decided: there are too many states to go through all of them; \
-                 a larger --budget may help",
+                "1 predicate with a state that happens-before allows, but no known run reaches (see \
+                 --all)",
+                "1 predicate undecided: too many states to go through; try a larger --budget",
             ]
         );
     }
@@ -315,9 +213,9 @@ mod tests {
         assert_eq!(
             left_out(&stopped, Unshown::default()),
             [
-                "30 witnesses were not decided: the search was interrupted",
-                "2 witnesses were not decided: the trace has too many threads and events for that",
-                "1 read was not tried: the search was interrupted",
+                "30 witnesses undecided: the search was interrupted",
+                "2 witnesses undecided: too many threads and events for that",
+                "1 read not tried: the search was interrupted",
             ]
         );
     }

@@ -15,20 +15,20 @@ const TOLD_MAX: usize = 4;
 
 /// Answers about the names of one trace.
 #[derive(Debug)]
-pub(crate) struct Legend<'t> {
+pub struct Legend<'t> {
     trace: &'t Trace,
     /// Where each object was born, found when it is first asked for.
     births: OnceLock<IndexVec<ObjectId, Option<EventId>>>,
 }
 
 impl<'t> Legend<'t> {
-    pub(crate) const fn new(trace: &'t Trace) -> Self {
+    pub const fn new(trace: &'t Trace) -> Self {
         Self { trace, births: OnceLock::new() }
     }
 
     /// All that is to be told of the names in `finding`, a sentence without its full stop each;
     /// nothing of a state, in which no event is at fault.
-    pub(crate) fn lines(&self, finding: &Finding) -> Vec<String> {
+    pub fn lines(&self, finding: &Finding) -> Vec<String> {
         if finding.detail.state().is_some() {
             return Vec::new();
         }
@@ -93,7 +93,7 @@ impl<'t> Legend<'t> {
             _ => (name, "0"),
         };
         if name.starts_with("memory#") {
-            let what = "memory that no symbol names, such as a stack or a mapping";
+            let what = "memory without a symbol, such as a stack or a mapping";
             return Some(format!("{name} is in {what}"));
         }
         let id = names.objects.get(object)?;
@@ -110,8 +110,8 @@ impl<'t> Legend<'t> {
         let name = self.trace.names().locks.name(lock);
         let sections = self.trace.sections();
         let first = sections.on_lock(lock).first().filter(|_| name.starts_with("lock#"))?;
-        let taken = self.at(sections.get(*first).acquire, "first taken");
-        Some(format!("{name} is a lock in no global variable, {taken}"))
+        let taken = self.at(sections.get(*first).acquire, "first acquired");
+        Some(format!("{name} is a lock outside global variables, {taken}"))
     }
 
     /// `verb` where and by whom `event` was.
@@ -136,7 +136,7 @@ impl<'t> Legend<'t> {
 }
 
 /// The lock that `op` asks for or takes.
-pub(crate) const fn asked_for(op: Op) -> Option<LockId> {
+pub const fn asked_for(op: Op) -> Option<LockId> {
     match op {
         Op::Lock(LockOp::Acquire | LockOp::AcquireShared | LockOp::Request, lock) => Some(lock),
         _ => None,

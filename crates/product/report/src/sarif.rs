@@ -2,43 +2,42 @@
 //!
 //! All traces together are one run. A finding is a result at its first line of code, with the other
 //! lines at fault as related locations, its call stacks, and its schedule as a code flow: a thread
-//! flow for each thread, each step with its place in the schedule. What is at no line of a file is
+//! flow for each thread, each step with its position in the schedule. What is at no line of a file is
 //! placed in the trace, and says so as a logical location.
 //!
-//! Scanners take no more than so much: of many findings, the later ones have shorter code flows, or
-//! only the events at fault, and what is left out is said in a notification.
+//! Scanners accept a limited number of results: of many findings, the later ones have shorter code
+//! flows, or only the events at fault, and a notification says what is left out.
 
-mod flow;
-mod model;
-mod places;
 mod rules;
-mod uri;
 
-use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use reweave_analysis::{Finding, Reported};
+use reweave_analysis::{Finding, Proof, Reported};
 use reweave_base::FxHashSet;
+use reweave_trace::{
+    BlockOp, EventId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadId, ThreadOp, Trace,
+};
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use crate::confirmation::Replayed;
-use crate::json::write_json;
+use crate::finding::{Level, heading, instances_note, main_event_first};
+use crate::json::{compact, unless_empty, write_json};
 use crate::left_out::accounts;
-use crate::level::{Level, main_event_first};
+use crate::schedule::{Extent, Label, Row, Table, steps_count};
 use crate::shown::shown;
-use crate::site::Site;
-use crate::table::Extent;
-use crate::{Examined, counted, instances_note, title};
-
-use model::{
-    Artifact, BaseUri, Driver, Invocation, Location, Log, Notification, ResultEntry,
-    ResultProperties, Run, RunProperties, Text, Tool,
-};
+use crate::site::{Site, is_of_library};
+use crate::sources::{Frame, Place};
+use crate::{Examined, counted, title};
 
 /// Where the schema of what is written here is kept.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// How many results scanners take.
+/// The folder that relative names of files are relative to.
+const ROOT: &str = "%SRCROOT%";
+
+/// How many results scanners accept.
 const RESULTS_MAX: usize = 25_000;
 
 /// How many results have long code flows.
@@ -47,13 +46,19 @@ const LONG_MAX: usize = 100;
 /// How many results have code flows at all.
 const FLOWS_MAX: usize = 1_000;
 
-/// How many events at fault a result tells of.
+/// How many steps of a schedule a code flow holds.
+const STEPS_MAX: usize = 1_000;
+
+/// How many events at fault a result lists.
 const SITES_MAX: usize = 100;
+
+/// How many calls of a stack are listed.
+const FRAMES_MAX: usize = 64;
 
 /// Up to so many results are indented in full.
 const INDENTED_MAX: usize = 1_000;
 
-/// Down to where lines start otherwise: the results.
+/// Otherwise lines start down to this depth: that of the results.
 const DEPTH_MAX: usize = 4;
 
 /// Writes what was found in each of `examined`.
@@ -70,56 +75,75 @@ const DEPTH_MAX: usize = 4;
 /// # Errors
 /// If `out` fails.
 pub fn sarif(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Log<'a> {
+        #[serde(rename = "$schema")]
+        schema: &'static str,
+        version: &'static str,
+        runs: [Run<'a>; 1],
+    }
+    // Results are made as they are written, so a long log takes no more memory than one of them.
+    #[derive(Serialize)]
+    struct Run<'a> {
+        #[serde(flatten)]
+        head: Value,
+        results: Results<'a>,
+    }
     let total: usize = examined.iter().map(|one| one.outcome.findings.len()).sum();
     let left_out = total.saturating_sub(RESULTS_MAX);
-    let description = Text::new("The folder that the names of source files are relative to.");
-    let run = Run {
-        tool: Tool { driver: driver() },
-        invocations: [Invocation {
-            execution_successful: true,
-            tool_execution_notifications: notifications(examined, total),
-        }],
-        artifacts: artifacts(examined),
-        original_uri_base_ids: BTreeMap::from([(places::ROOT, BaseUri { description })]),
-        column_kind: "unicodeCodePoints",
-        results: Results(examined),
-        properties: (left_out > 0).then_some(RunProperties { results_left_out: left_out }),
-    };
-    let log = Log { schema: SCHEMA, version: "2.1.0", runs: [run] };
+    let head = compact(json!({
+        "tool": { "driver": {
+            "name": "reweave",
+            "semanticVersion": env!("CARGO_PKG_VERSION"),
+            "informationUri": env!("CARGO_PKG_REPOSITORY"),
+            "rules": rules::all(),
+        } },
+        "invocations": [compact(json!({
+            "executionSuccessful": true,
+            "toolExecutionNotifications": unless_empty(notifications(examined, total)),
+        }))],
+        "artifacts": artifacts(examined),
+        "originalUriBaseIds": {
+            ROOT: { "description": text("The folder that the names of source files are relative to.") }
+        },
+        "columnKind": "unicodeCodePoints",
+        "properties": (left_out > 0).then(|| json!({ "resultsLeftOut": left_out })),
+    }));
+    let runs = [Run { head, results: Results(examined) }];
     let depth_max = if total <= INDENTED_MAX { usize::MAX } else { DEPTH_MAX };
-    write_json(out, &log, depth_max)
+    write_json(out, &Log { schema: SCHEMA, version: "2.1.0", runs }, depth_max)
 }
 
-fn driver() -> Driver {
-    Driver {
-        name: "reweave",
-        semantic_version: env!("CARGO_PKG_VERSION"),
-        information_uri: env!("CARGO_PKG_REPOSITORY"),
-        rules: rules::all(),
+/// The message `text`, in which nothing is to be taken for a link.
+fn text(text: &str) -> Value {
+    if text.contains("](") {
+        let text = text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
+        return json!({ "text": text });
     }
+    json!({ "text": text })
 }
 
 /// The traces that were examined, as far as they are files, each once.
-fn artifacts(examined: &[Examined<'_>]) -> Vec<Artifact> {
+fn artifacts(examined: &[Examined<'_>]) -> Vec<Value> {
     let mut seen = FxHashSet::default();
     let files = examined.iter().filter(|one| one.path != "-" && !one.path.is_empty());
     let files = files.filter(|one| seen.insert(one.path));
     let artifact = |one: &Examined<'_>| {
         let events = counted(one.trace.len() as u64, "event");
-        Artifact {
-            location: places::artifact(one.path),
-            roles: ["analysisTarget"],
-            description: Text::new(&format!("A recorded run of {events}.")),
-        }
+        json!({
+            "location": artifact(one.path),
+            "roles": ["analysisTarget"],
+            "description": text(&format!("A recorded run of {events}.")),
+        })
     };
     files.map(artifact).collect()
 }
 
-/// What is to be known of the search beside its results.
-fn notifications(examined: &[Examined<'_>], total: usize) -> Vec<Notification> {
+/// What readers must know of the search besides its results.
+fn notifications(examined: &[Examined<'_>], total: usize) -> Vec<Value> {
     let mut all = Vec::new();
-    let mut say = |level, text: &str| {
-        all.push(Notification { level, message: Text::new(&shown(text)) });
+    let mut say = |level: &str, message: &str| {
+        all.push(json!({ "level": level, "message": text(&shown(message)) }));
     };
     for one in examined {
         let name = title(one.path);
@@ -143,11 +167,11 @@ fn notifications(examined: &[Examined<'_>], total: usize) -> Vec<Notification> {
     }
     if total > FLOWS_MAX {
         let flows = format!("only the first {FLOWS_MAX} of {total} results have a code flow");
-        say("note", &format!("{flows}; --format json has every schedule"));
+        say("note", &format!("{flows}; --format json writes every schedule"));
     }
     if total > RESULTS_MAX {
         let results = format!("only the first {RESULTS_MAX} of {total} findings are listed");
-        say("warning", &format!("{results}, which is what code scanners take"));
+        say("warning", &format!("{results}, which is as many as code scanners accept"));
     }
     all
 }
@@ -167,54 +191,56 @@ impl Serialize for Results<'_> {
                 LONG_MAX..FLOWS_MAX => Some(Extent::BRIEF),
                 _ => None,
             };
-            entry(examined, reported, extent)
+            result(examined, reported, extent)
         }))
     }
 }
 
-fn entry<'a>(
-    examined: &Examined<'a>,
-    reported: &'a Reported,
-    extent: Option<Extent>,
-) -> ResultEntry<'a> {
+fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) -> Value {
     let Reported { id, fingerprint, finding } = reported;
     let Examined { path, trace, .. } = *examined;
     let events = main_event_first(trace, finding, SITES_MAX);
     let sites: Vec<Site<'_>> = events.into_iter().map(|event| Site::new(trace, event)).collect();
-    let (first, others) = sites.split_at(sites.len().min(1));
-    let related = (1..).zip(others).map(|(id, site)| Location {
-        id: Some(id),
-        ..places::location(site, Some(path), Some(&told(site)))
-    });
-    ResultEntry {
-        rule_id: finding.kind.as_str(),
-        rule_index: rules::index(finding.kind),
-        level: level(examined, finding),
-        message: Text::new(&message(finding)),
-        locations: first
-            .iter()
-            .map(|site| places::location(site, Some(path), Some(&told(site))))
-            .collect(),
-        related_locations: related.collect(),
-        partial_fingerprints: BTreeMap::from([("reweave/v1", fingerprint.to_string())]),
-        occurrence_count: finding.count,
-        stacks: sites.iter().filter_map(places::stack).collect(),
-        code_flows: extent
-            .and_then(|extent| flow::of(trace, finding, extent))
-            .into_iter()
-            .collect(),
-        properties: ResultProperties {
-            id,
-            analysis: finding.analysis,
-            guarantee: finding.guarantee().as_str(),
-            trace: path,
-            events: finding.events.iter().map(|event| event.number()).collect(),
-            is_confirmed: examined.replayed(id).map(|it| matches!(it, Replayed::Confirmed { .. })),
-        },
+    let said = |site: &Site<'_>| {
+        let Site { number, thread, op, .. } = site;
+        shown(&format!("event {number}, {thread}: `{op}`, {}", site.holding())).into_owned()
+    };
+    let mut locations: Vec<Value> =
+        sites.iter().map(|site| location(site, Some(path), Some(&said(site)))).collect();
+    let mut related = locations.split_off(locations.len().min(1));
+    for (id, location) in (1..).zip(&mut related) {
+        location["id"] = json!(id);
     }
+    let level = match Level::new(examined, finding) {
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Note => "note",
+    };
+    let flow = extent.and_then(|extent| code_flow(trace, finding, extent));
+    let confirmed = examined.replayed(id).map(|it| matches!(it, Replayed::Confirmed { .. }));
+    compact(json!({
+        "ruleId": finding.kind.as_str(),
+        "ruleIndex": rules::index(finding.kind),
+        "level": level,
+        "message": text(&message(finding)),
+        "locations": locations,
+        "relatedLocations": unless_empty(related),
+        "partialFingerprints": { "reweave/v1": fingerprint.to_string() },
+        "occurrenceCount": finding.count,
+        "stacks": unless_empty(sites.iter().filter_map(stack).collect()),
+        "codeFlows": flow.map(|flow| [flow]),
+        "properties": compact(json!({
+            "id": id,
+            "analysis": finding.analysis,
+            "guarantee": finding.guarantee().as_str(),
+            "trace": path,
+            "events": finding.events.iter().map(|event| event.number()).collect::<Vec<_>>(),
+            "isConfirmed": confirmed,
+        })),
+    }))
 }
 
-/// What is wrong, for how many it stands, and how far to rely on it.
+/// What is wrong, how often, and how far to rely on it.
 fn message(finding: &Finding) -> String {
     let mut text = format!("{}.", shown(finding.message.trim_end_matches('.')));
     if let Some(note) = instances_note(finding) {
@@ -223,16 +249,164 @@ fn message(finding: &Finding) -> String {
     text + " " + finding.guarantee().meaning()
 }
 
-/// Who does what at `site`.
-fn told(site: &Site<'_>) -> String {
-    let told = format!("event {}, {}: `{}`, {}", site.number, site.thread, site.op, site.holding());
-    shown(&told).into_owned()
+/// The file that is called `name`.
+fn artifact(name: &str) -> Value {
+    let uri = uri(name);
+    let root = (!uri.starts_with("file:")).then_some(ROOT);
+    compact(json!({ "uri": uri, "uriBaseId": root }))
 }
 
-fn level(examined: &Examined<'_>, finding: &Finding) -> &'static str {
-    match Level::new(examined, finding) {
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Note => "note",
+/// The line of a file that `location` names, if it names one.
+fn physical(location: &str) -> Option<Value> {
+    let Place { file, line, column } = Place::new(location)?;
+    let region = compact(json!({ "startLine": line, "startColumn": column }));
+    Some(json!({ "artifactLocation": artifact(file), "region": region }))
+}
+
+/// Where `site` is, with `message`; if it is at no line of a file, in the trace at `path` if that
+/// is given.
+fn location(site: &Site<'_>, path: Option<&str>, message: Option<&str>) -> Value {
+    let physical = physical(site.location);
+    let logical = match (site.function(), &physical) {
+        (Some(function), _) => vec![function_named(function)],
+        (None, Some(_)) => Vec::new(),
+        (None, None) => {
+            let name = match site.place().as_ref() {
+                "" => format!("event {} of {}", site.number, shown(site.thread)),
+                place => shown(place).into_owned(),
+            };
+            vec![json!({ "fullyQualifiedName": name })]
+        }
+    };
+    let is_file = |path: &&str| *path != "-" && !path.is_empty();
+    let in_trace = || Some(json!({ "artifactLocation": artifact(path.filter(is_file)?) }));
+    compact(json!({
+        "physicalLocation": physical.or_else(in_trace),
+        "logicalLocations": unless_empty(logical),
+        "message": message.map(text),
+    }))
+}
+
+fn function_named(function: &str) -> Value {
+    json!({ "fullyQualifiedName": shown(function), "kind": "function" })
+}
+
+/// The calls that led to `site`; none if they are not known.
+fn stack(site: &Site<'_>) -> Option<Value> {
+    let frame = |line: &&str| {
+        let frame = Frame::new(line);
+        // Where the C library was built is nowhere in the program's own folder.
+        let is_own = !is_of_library(line);
+        let physical = frame.location.filter(|_| is_own).and_then(physical);
+        let logical = [function_named(frame.function)];
+        json!({
+            "location": compact(json!({ "physicalLocation": physical, "logicalLocations": logical })),
+        })
+    };
+    let frames: Vec<Value> = site.stack.iter().take(FRAMES_MAX).map(frame).collect();
+    let who = format!("event {}, {}: {}", site.number, site.thread, site.op);
+    (!frames.is_empty()).then(|| json!({ "message": text(&shown(&who)), "frames": frames }))
+}
+
+/// The schedule of `finding`, as much of it as `extent` says; none if it has none.
+fn code_flow(trace: &Trace, finding: &Finding, extent: Extent) -> Option<Value> {
+    let proof = finding.evidence.proof()?;
+    let table = Table::new(trace, proof, extent);
+    let mut flows: Vec<(ThreadId, Vec<Value>)> =
+        table.threads.iter().map(|&thread| (thread, Vec::new())).collect();
+    // What matters most is at the end.
+    let excess = table.rows.len().saturating_sub(STEPS_MAX);
+    for row in &table.rows[excess..] {
+        if let &Row::Event { label, event, column } = row {
+            flows[column].1.push(flow_step(trace, proof, label, event));
+        }
+    }
+    let names = &trace.names().threads;
+    let flows = flows.into_iter().filter(|(_, locations)| !locations.is_empty());
+    let flows: Vec<Value> = flows
+        .map(|(thread, steps)| json!({ "id": shown(names.name(thread)), "locations": steps }))
+        .collect();
+    let message = text(heading(proof).trim_end_matches(':'));
+    (!flows.is_empty()).then(|| json!({ "message": message, "threadFlows": flows }))
+}
+
+fn flow_step(trace: &Trace, proof: &Proof, label: Label, event: EventId) -> Value {
+    let site = Site::new(trace, event);
+    // What is next at the end is next together.
+    let end = steps_count(proof.reordering()) + 1;
+    let (order, what) = match label {
+        Label::Step(step) | Label::Fault(step) => (step, ""),
+        Label::Blocked => (end, " waits forever"),
+        Label::Next => (end, " is next"),
+        Label::Past | Label::Last | Label::Ahead | Label::Later => (end, ""),
+    };
+    let said = format!("{}: `{}`{what}, {}", site.thread, site.op, site.holding());
+    let mut kinds = kinds(trace.event(event).op).to_vec();
+    if label.is_fault() {
+        kinds.push("danger");
+    }
+    compact(json!({
+        "location": location(&site, None, Some(&shown(&said))),
+        "kinds": kinds,
+        "executionOrder": order,
+        "importance": label.is_fault().then_some("essential"),
+    }))
+}
+
+/// What kind of step an operation is, in the words that SARIF proposes.
+const fn kinds(op: Op) -> &'static [&'static str] {
+    match op {
+        Op::Access(..) | Op::Fence(_) => &["memory"],
+        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => &["acquire", "lock"],
+        Op::Lock(LockOp::Release | LockOp::ReleaseShared, _) => &["release", "lock"],
+        Op::Lock(LockOp::Request, _) => &["lock"],
+        Op::Thread(ThreadOp::Fork, _) => &["call"],
+        Op::Thread(ThreadOp::Join, _) => &["return"],
+        Op::Object(ObjectOp::Alloc, _) => &["acquire", "memory"],
+        Op::Object(ObjectOp::Free, _) => &["release", "memory"],
+        Op::Block(BlockOp::Begin, _) => &["enter", "scope"],
+        Op::Block(BlockOp::End, _) => &["exit", "scope"],
+        Op::Branch => &["branch"],
+        Op::Let(_) => &["value"],
+        Op::Semaphore(SemaphoreOp::Take, _) => &["acquire", "resource"],
+        Op::Semaphore(SemaphoreOp::Post, _) => &["release", "resource"],
+        Op::Condition(..) | Op::Barrier(..) => &["resource"],
+    }
+}
+
+/// The URI of the file that is called `name`; relative if the name is.
+fn uri(name: &str) -> String {
+    let path = name.strip_prefix("./").filter(|rest| !rest.is_empty()).unwrap_or(name);
+    // A relative reference that starts with two slashes would name another machine.
+    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte));
+            }
+            // Writing to a string cannot fail.
+            other => _ = write!(uri, "%{other:02X}"),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_by_uris_that_say_nothing_else() {
+        for (name, expected) in [
+            ("src/bank.c", "src/bank.c"),
+            ("./a.c", "a.c"),
+            ("/srv/a b/c++.cc", "file:///srv/a%20b/c%2B%2B.cc"),
+            ("http://x/%41?q#f", "http%3A//x/%2541%3Fq%23f"),
+            ("größe.c", "gr%C3%B6%C3%9Fe.c"),
+            ("//host/a.c", "file:////host/a.c"),
+            (".//a.c", "file:///a.c"),
+        ] {
+            assert_eq!(uri(name), expected);
+        }
     }
 }

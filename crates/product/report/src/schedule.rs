@@ -1,9 +1,21 @@
-//! What a reordering runs, when, and what its reads see.
+//! Schedules: what a reordering runs, when, and what its reads see; and a proof as a table with a
+//! column per thread.
+//!
+//! The table shows what the threads that matter did last, and what is next after that, or where in it
+//! the events at fault are. A global state is such a table with a line across, below what each thread
+//! has done and above what it does next.
 
-use reweave_trace::{AccessOp, EventId, Op, Reordering, ThreadId, Trace, VarId};
+use std::borrow::Cow;
+
+use reweave_analysis::Proof;
+use reweave_trace::{AccessOp, EventId, Goal, Op, Reordering, ThreadId, Trace, VarId};
+
+use crate::alternatives::known_value;
+use crate::counted;
+use crate::site::{own_place, place};
 
 /// `events`, all of which `reordering` runs, each with its step, counted from 1, in that order.
-pub(crate) fn numbered(
+pub fn numbered(
     trace: &Trace,
     reordering: &Reordering,
     mut events: Vec<EventId>,
@@ -21,11 +33,7 @@ pub(crate) fn numbered(
 }
 
 /// The events of `thread` that `reordering` runs.
-pub(crate) fn steps_of<'t>(
-    trace: &'t Trace,
-    reordering: &Reordering,
-    thread: ThreadId,
-) -> &'t [EventId] {
+pub fn steps_of<'t>(trace: &'t Trace, reordering: &Reordering, thread: ThreadId) -> &'t [EventId] {
     let scheduled = reordering.schedule.iter();
     let scheduled = scheduled.filter(|&&event| trace.event(event).thread == thread).count();
     let count = base_of(trace, reordering, thread).len() + scheduled;
@@ -33,33 +41,29 @@ pub(crate) fn steps_of<'t>(
 }
 
 /// The events of `thread` that are in the base of `reordering`.
-pub(crate) fn base_of<'t>(
-    trace: &'t Trace,
-    reordering: &Reordering,
-    thread: ThreadId,
-) -> &'t [EventId] {
+pub fn base_of<'t>(trace: &'t Trace, reordering: &Reordering, thread: ThreadId) -> &'t [EventId] {
     let count = reordering.base.get(thread).copied().unwrap_or(0);
     &trace.thread_events(thread)[..count as usize]
 }
 
 /// The how many-th of the base `event` is: the base runs in observed order.
-pub(crate) fn step_in_base(trace: &Trace, reordering: &Reordering, event: EventId) -> usize {
+pub fn step_in_base(trace: &Trace, reordering: &Reordering, event: EventId) -> usize {
     let until =
         |thread| base_of(trace, reordering, thread).partition_point(|&other| other <= event);
     reordering.base.ids().map(until).sum()
 }
 
-pub(crate) fn base_count(reordering: &Reordering) -> usize {
+pub fn base_count(reordering: &Reordering) -> usize {
     reordering.base.iter().map(|&count| count as usize).sum()
 }
 
 /// How many events `reordering` runs.
-pub(crate) fn steps_count(reordering: &Reordering) -> usize {
+pub fn steps_count(reordering: &Reordering) -> usize {
     base_count(reordering) + reordering.schedule.len()
 }
 
 /// Whether `reordering` runs what was observed first, in the order in which it was observed.
-pub(crate) fn is_prefix(trace: &Trace, reordering: &Reordering) -> bool {
+pub fn is_prefix(trace: &Trace, reordering: &Reordering) -> bool {
     let count = base_count(reordering);
     let last = reordering.base.ids().filter_map(|it| base_of(trace, reordering, it).last()).max();
     let is_base_first = last.is_none_or(|last| last.number() as usize == count);
@@ -68,7 +72,7 @@ pub(crate) fn is_prefix(trace: &Trace, reordering: &Reordering) -> bool {
 }
 
 /// All events of `reordering`, in its order.
-pub(crate) fn steps(trace: &Trace, reordering: &Reordering) -> Vec<EventId> {
+pub fn steps(trace: &Trace, reordering: &Reordering) -> Vec<EventId> {
     let threads = reordering.base.ids();
     let mut steps: Vec<EventId> =
         threads.flat_map(|thread| base_of(trace, reordering, thread)).copied().collect();
@@ -79,7 +83,7 @@ pub(crate) fn steps(trace: &Trace, reordering: &Reordering) -> Vec<EventId> {
 
 /// What a read sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub enum Seen {
     /// The initial value.
     Initial,
     /// What this event wrote.
@@ -88,12 +92,12 @@ pub(crate) enum Seen {
 
 impl Seen {
     /// `write`, or the initial value if there is none.
-    pub(crate) fn new(write: Option<EventId>) -> Self {
+    pub fn new(write: Option<EventId>) -> Self {
         write.map_or(Self::Initial, Self::Write)
     }
 
     /// The event that wrote it.
-    pub(crate) const fn write(self) -> Option<EventId> {
+    pub const fn write(self) -> Option<EventId> {
         match self {
             Self::Initial => None,
             Self::Write(write) => Some(write),
@@ -111,14 +115,14 @@ impl std::fmt::Display for Seen {
 }
 
 /// What `event` saw when it was observed; none if it is no read, or its writer is not known.
-pub(crate) fn observed(trace: &Trace, event: EventId) -> Option<Seen> {
+pub fn observed(trace: &Trace, event: EventId) -> Option<Seen> {
     let op = trace.event(event).op;
     let is_known = op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _));
     is_known.then(|| Seen::new(trace.writer(event)))
 }
 
 /// What `event` sees where `reordering` runs it; none if it does not, or as for [`observed`].
-pub(crate) fn sees(trace: &Trace, reordering: &Reordering, event: EventId) -> Option<Seen> {
+pub fn sees(trace: &Trace, reordering: &Reordering, event: EventId) -> Option<Seen> {
     observed(trace, event)?;
     let var = trace.event(event).op.var()?;
     let is_run = trace.is_in_prefix(reordering, event) || reordering.schedule.contains(&event);
@@ -126,6 +130,305 @@ pub(crate) fn sees(trace: &Trace, reordering: &Reordering, event: EventId) -> Op
 }
 
 /// What `var` holds after all that `reordering` runs.
-pub(crate) fn holds(trace: &Trace, reordering: &Reordering, var: VarId) -> Seen {
+pub fn holds(trace: &Trace, reordering: &Reordering, var: VarId) -> Seen {
     Seen::new(trace.last_write(reordering, var, None))
+}
+
+/// How much of a schedule is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// How many steps of each thread that the goal speaks of, up to where it matters.
+    steps_max: usize,
+    /// Up to so many steps in full where the fault is in the order of the steps themselves.
+    whole_max: usize,
+    /// Up to so many steps in full where the fault is in what is next.
+    whole_before_next_max: usize,
+    /// How many events of each thread after a global state.
+    ahead_max: usize,
+}
+
+impl Extent {
+    /// For one finding among others.
+    pub const BRIEF: Self =
+        Self { steps_max: 6, whole_max: 40, whole_before_next_max: 20, ahead_max: 2 };
+
+    /// For a schedule whose steps are argued for one by one.
+    pub const ARGUED: Self =
+        Self { steps_max: 12, whole_max: 40, whole_before_next_max: 40, ahead_max: 0 };
+
+    /// For a finding that has the page to itself.
+    pub const FULL: Self =
+        Self { steps_max: 16, whole_max: 200, whole_before_next_max: 200, ahead_max: 6 };
+}
+
+/// The part of a schedule that matters.
+#[derive(Debug)]
+pub struct Table<'t> {
+    trace: &'t Trace,
+    /// The threads that have a column.
+    pub threads: Vec<ThreadId>,
+    pub rows: Vec<Row>,
+    /// Whether what it shows is known to be a run.
+    is_run: bool,
+    /// Whether cells tell the values of their events, as far as they are known.
+    has_values: bool,
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug)]
+pub enum Row {
+    /// Events that are not shown.
+    Gap {
+        /// How many.
+        count: usize,
+        /// Where they are.
+        place: Place,
+    },
+    /// The global state: what is above has happened, what is below has not.
+    Line,
+    /// One event.
+    Event {
+        /// When it happens.
+        label: Label,
+        /// The event.
+        event: EventId,
+        /// The column of its thread.
+        column: usize,
+    },
+}
+
+/// Where events are that a table leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Before all steps that are shown.
+    Before,
+    /// After a step that is shown.
+    Between,
+    /// After the state.
+    After,
+}
+
+/// When an event of a table happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// As this step, counted from 1.
+    Step(usize),
+    /// As this step, and it is one of the events at fault.
+    Fault(usize),
+    /// It is next at the end.
+    Next,
+    /// It is next at the end, and cannot happen.
+    Blocked,
+    /// Before the state, by no run that is known.
+    Past,
+    /// Likewise, as the last event of its thread.
+    Last,
+    /// After the state, as the first event of its thread.
+    Ahead,
+    /// After that.
+    Later,
+}
+
+impl Label {
+    /// How tables spell it.
+    pub fn as_str(self) -> String {
+        match self {
+            Self::Step(step) => step.to_string(),
+            Self::Fault(step) => format!("> {step}"),
+            Self::Next => "then".to_owned(),
+            Self::Blocked => "waits".to_owned(),
+            Self::Past => String::new(),
+            Self::Last => ">".to_owned(),
+            Self::Ahead => "next".to_owned(),
+            Self::Later => "later".to_owned(),
+        }
+    }
+
+    /// Whether it marks an event at fault.
+    pub const fn is_fault(self) -> bool {
+        match self {
+            Self::Fault(_) | Self::Next | Self::Blocked | Self::Last => true,
+            Self::Step(_) | Self::Past | Self::Ahead | Self::Later => false,
+        }
+    }
+}
+
+impl<'t> Table<'t> {
+    /// What happens last in each thread that the goal of `proof` speaks of, then what is next; or,
+    /// where nothing is, what happens up to the events that the goal names.
+    pub fn new(trace: &'t Trace, proof: &Proof, extent: Extent) -> Self {
+        let reordering = proof.reordering();
+        let named = proof.named();
+        let has_next = !proof.then().is_empty();
+        let whole_max = if has_next { extent.whole_before_next_max } else { extent.whole_max };
+        let shown = if steps_count(reordering) <= whole_max {
+            steps(trace, reordering)
+        } else {
+            wanted(trace, reordering, &named, extent.steps_max)
+        };
+        let mut threads: Vec<ThreadId> =
+            shown.iter().chain(&named).map(|&event| trace.event(event).thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let mut table = Self::empty(trace, threads);
+        table.push_steps(reordering, shown, &named);
+        let label = match proof.goal() {
+            Goal::Deadlock(_) => Label::Blocked,
+            _ => Label::Next,
+        };
+        for event in proof.then() {
+            table.push(label, event);
+        }
+        table
+    }
+
+    /// What each of `threads` does last in `reordering`, its last event marked, then a line, then
+    /// what each does next.
+    pub fn of_state(
+        trace: &'t Trace,
+        reordering: &Reordering,
+        threads: Vec<ThreadId>,
+        is_run: bool,
+        extent: Extent,
+    ) -> Self {
+        let runs: Vec<&[EventId]> =
+            threads.iter().map(|&thread| steps_of(trace, reordering, thread)).collect();
+        let last: Vec<EventId> = runs.iter().filter_map(|run| run.last().copied()).collect();
+        let shown: Vec<EventId> = if steps_count(reordering) <= extent.whole_max {
+            runs.concat()
+        } else {
+            let each = (extent.whole_max / threads.len().max(1)).clamp(1, extent.steps_max);
+            wanted(trace, reordering, &last, each)
+        };
+        let mut ahead: Vec<(EventId, Label)> = Vec::new();
+        for (&thread, run) in threads.iter().zip(&runs) {
+            let next = trace.thread_events(thread)[run.len()..].iter().take(extent.ahead_max);
+            let labels = [Label::Ahead].into_iter().chain(std::iter::repeat(Label::Later));
+            ahead.extend(next.copied().zip(labels));
+        }
+        ahead.sort_unstable_by_key(|&(event, _)| event);
+        let mut table = Self { has_values: true, ..Self::empty(trace, threads) };
+        table.push_steps(reordering, shown, &last);
+        if !is_run {
+            table.forget_steps();
+        }
+        table.rows.push(Row::Line);
+        let rest = trace.len() - steps_count(reordering) - ahead.len();
+        for (event, label) in ahead {
+            table.push(label, event);
+        }
+        table.push_gap(rest, Place::After);
+        table
+    }
+
+    /// `events` as they were observed, those of `marked` marked.
+    pub fn observed(trace: &'t Trace, events: &[EventId], marked: &[EventId]) -> Self {
+        let mut shown = events.to_vec();
+        shown.sort_unstable();
+        shown.dedup();
+        let mut threads: Vec<ThreadId> =
+            shown.iter().map(|&event| trace.event(event).thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let mut table = Self { has_values: true, is_run: false, ..Self::empty(trace, threads) };
+        for event in shown {
+            let label = if marked.contains(&event) { Label::Last } else { Label::Past };
+            table.push(label, event);
+        }
+        table
+    }
+
+    const fn empty(trace: &'t Trace, threads: Vec<ThreadId>) -> Self {
+        Self { trace, threads, rows: Vec::new(), is_run: true, has_values: false }
+    }
+
+    fn push(&mut self, label: Label, event: EventId) {
+        let thread = self.trace.event(event).thread;
+        let column = self.threads.iter().position(|&other| other == thread).unwrap_or(0);
+        self.rows.push(Row::Event { label, event, column });
+    }
+
+    fn push_gap(&mut self, count: usize, place: Place) {
+        if count > 0 {
+            self.rows.push(Row::Gap { count, place });
+        }
+    }
+
+    /// Adds the steps of `reordering` that are to be `shown`, those of `marked` marked.
+    fn push_steps(&mut self, reordering: &Reordering, shown: Vec<EventId>, marked: &[EventId]) {
+        let place = |last| if last == 0 { Place::Before } else { Place::Between };
+        let mut last = 0;
+        for (step, event) in numbered(self.trace, reordering, shown) {
+            let label =
+                if marked.contains(&event) { Label::Fault(step) } else { Label::Step(step) };
+            self.push_gap(step - last - 1, place(last));
+            self.push(label, event);
+            last = step;
+        }
+        self.push_gap(steps_count(reordering) - last, place(last));
+    }
+
+    /// Takes the numbers of the steps away, since no run is known that makes them.
+    fn forget_steps(&mut self) {
+        self.is_run = false;
+        for row in &mut self.rows {
+            if let Row::Event { label, .. } = row {
+                *label = if label.is_fault() { Label::Last } else { Label::Past };
+            }
+        }
+    }
+
+    /// The headings of the columns.
+    pub fn headings(&self) -> Vec<&'t str> {
+        self.threads.iter().map(|&thread| self.trace.names().threads.name(thread)).collect()
+    }
+
+    /// What `event` does, and where.
+    pub fn cell(&self, event: EventId) -> (String, Cow<'t, str>) {
+        let value = known_value(self.trace, event).filter(|_| self.has_values);
+        let value = value.map_or(String::new(), |value| format!(" = {value}"));
+        let op = self.trace.names().spell(self.trace.event(event).op);
+        (format!("{op}{value}"), place(own_place(self.trace, event)))
+    }
+
+    /// Whether there are steps that it does not show.
+    pub fn has_gaps(&self) -> bool {
+        let is_gap = |row: &Row| matches!(row, Row::Gap { place, .. } if *place != Place::After);
+        self.is_run && self.rows.iter().any(is_gap)
+    }
+
+    /// What the column of labels is called.
+    pub const fn label_heading(&self) -> &'static str {
+        if self.is_run { "step" } else { "" }
+    }
+
+    /// `… 17 steps before`, or `between`; `… 17 events after`.
+    pub fn gap_note(&self, count: usize, place: Place) -> String {
+        let (thing, place) = match place {
+            Place::Before => ("step", "before"),
+            Place::Between => ("step", "between"),
+            Place::After => ("event", "after"),
+        };
+        let thing = if self.is_run { thing } else { "event" };
+        format!("… {} {place}", counted(count as u64, thing))
+    }
+}
+
+/// Of the thread of each of `named` the last steps up to it, so many at most.
+fn wanted(
+    trace: &Trace,
+    reordering: &Reordering,
+    named: &[EventId],
+    steps_max: usize,
+) -> Vec<EventId> {
+    let mut wanted: Vec<EventId> = Vec::new();
+    for &event in named {
+        let thread = trace.event(event).thread;
+        let run = steps_of(trace, reordering, thread);
+        let until = run.len().min(trace.position(event) as usize + 1);
+        wanted.extend(&run[until.saturating_sub(steps_max)..until]);
+    }
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted
 }

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// How long a line of prose gets.
-pub(crate) const LINE_MAX: usize = 96;
+pub const LINE_MAX: usize = 96;
 
 /// `text` with every character that could move the cursor, colour the terminal, turn the writing
-/// around or vanish replaced by its escape, such as `\u{1b}`.
+/// around or vanish, or that XML cannot carry, replaced by its escape, such as `\u{1b}`.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
@@ -26,7 +26,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 }
 
 /// At most `letters_max` letters of `text`, shown; an ellipsis stands for the rest.
-pub(crate) fn clipped(text: &str, letters_max: usize) -> String {
+pub fn clipped(text: &str, letters_max: usize) -> String {
     let text = shown(text);
     match text.char_indices().nth(letters_max) {
         None => text.into_owned(),
@@ -35,7 +35,7 @@ pub(crate) fn clipped(text: &str, letters_max: usize) -> String {
 }
 
 /// `text` in lines of at most `letters_max` letters, as far as its words allow.
-pub(crate) fn wrapped(text: &str, letters_max: usize) -> Vec<String> {
+pub fn wrapped(text: &str, letters_max: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut length = 0;
     for word in text.split(' ') {
@@ -73,7 +73,7 @@ pub fn markup(text: &str) -> String {
 }
 
 /// `text` as markup, with what stands between backticks as code.
-pub(crate) fn prose(text: &str) -> String {
+pub fn prose(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     let mut out = String::with_capacity(text.len());
     for (at, part) in parts.iter().enumerate() {
@@ -89,12 +89,18 @@ pub(crate) fn prose(text: &str) -> String {
     out
 }
 
+/// `text`, with a capital letter at its start.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
+            | '\u{e0000}'..='\u{e007f}' | '\u{fffe}'..='\u{ffff}')
 }
 
 #[cfg(test)]

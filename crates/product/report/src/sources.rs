@@ -5,16 +5,22 @@
 //! folders that are looked in: its `..` are dropped. An absolute name is taken at its word, since that
 //! is how compilers tell where the code is. What cannot be read is left out; a report never fails over
 //! it.
+//!
+//! In text, lines that are close together are shown as one piece, each mark with who is there. What
+//! cannot be read is said once per file, and code that was changed since is shown with a word of doubt.
 
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{self, Read as _, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use reweave_base::{FxBuildHasher, FxHashMap};
+use anstyle::Style;
+use reweave_base::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::counted;
+use crate::shown::{LINE_MAX, clipped, shown};
+use crate::text::{BAD, DIM, WARN};
 
 pub use reweave_trace::{Frame, Place};
 
@@ -113,12 +119,15 @@ impl Absence {
     /// The reason in words, of the file called `name`.
     fn told(self, name: &str) -> String {
         match self {
-            Self::NoSource => format!("`{name}` is not called as source files are"),
-            Self::NotFound => format!("`{name}` was not found here"),
+            Self::NoSource => format!("`{name}` does not end like a source file"),
+            Self::NotFound => format!("`{name}` was not found"),
             Self::Unreadable => format!("`{name}` cannot be read"),
             Self::TooLarge => format!("`{name}` is larger than {} MB", FILE_BYTES_MAX >> 20),
             Self::Enough => {
-                format!("`{name}` is one too many: {} MB of code were read", TOTAL_BYTES_MAX >> 20)
+                format!(
+                    "`{name}` was skipped: {} MB of code were read already",
+                    TOTAL_BYTES_MAX >> 20
+                )
             }
         }
     }
@@ -180,10 +189,8 @@ impl Sources {
         if let Some(known) = files.by_name.get(name) {
             return known.clone();
         }
-        let read = match files.bytes < TOTAL_BYTES_MAX {
-            true => self.first_of(name),
-            false => Err(Absence::Enough),
-        };
+        let is_room = files.bytes < TOTAL_BYTES_MAX;
+        let read = if is_room { self.first_of(name) } else { Err(Absence::Enough) };
         let source = read.map(|(source, bytes)| {
             files.bytes += bytes;
             Arc::new(source)
@@ -244,9 +251,149 @@ impl Sources {
     }
 }
 
+/// Marks at most so many lines apart are shown in one piece.
+const APART_MAX: u32 = 8;
+
+/// How many columns a tab takes at most.
+const TAB_WIDTH: usize = 4;
+
+/// A line that matters, and who is there.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark<'a> {
+    /// Who; shown where several marks share a piece.
+    pub who: &'a str,
+    /// Where.
+    pub location: &'a str,
+}
+
+/// What was said of files so far.
+#[derive(Debug, Default)]
+pub struct Said {
+    files: FxHashSet<String>,
+    has_hint: bool,
+}
+
+/// Which of `marks` are shown in one piece, by their positions; each piece in order.
+pub fn pieces(marks: &[Mark<'_>]) -> Vec<Vec<usize>> {
+    let place = |at: usize| Place::new(marks[at].location);
+    let mut sorted: Vec<usize> = (0..marks.len()).collect();
+    sorted.sort_by_key(|&at| place(at).map(|place| (place.file, place.line)));
+    let mut pieces: Vec<Vec<usize>> = Vec::new();
+    for at in sorted {
+        let is_close = |last: usize| match (place(last), place(at)) {
+            (Some(last), Some(this)) => {
+                last.file == this.file && this.line - last.line <= APART_MAX
+            }
+            _ => false,
+        };
+        match pieces.last_mut().filter(|piece| piece.last().is_some_and(|&last| is_close(last))) {
+            Some(piece) => piece.push(at),
+            None => pieces.push(vec![at]),
+        }
+    }
+    for piece in &mut pieces {
+        piece.sort_unstable();
+    }
+    pieces
+}
+
+/// Writes the code of `piece`, some of `marks`, with up to `around` lines before and after them.
+pub fn write_piece(
+    out: &mut dyn Write,
+    sources: &Sources,
+    marks: &[Mark<'_>],
+    piece: &[usize],
+    around: u32,
+    said: &mut Said,
+) -> io::Result<()> {
+    let places = piece.iter().filter_map(|&at| Some((at, Place::new(marks[at].location)?)));
+    let places: Vec<(usize, Place<'_>)> = places.collect();
+    let Some(&(at, first)) = places.iter().min_by_key(|(_, place)| place.line) else {
+        return Ok(());
+    };
+    let last = places.iter().map(|(_, place)| place.line).max().unwrap_or(first.line);
+    let reach = last - first.line + around;
+    let Some(excerpt) = sources.excerpt(marks[at].location, reach) else {
+        return write_absence(out, sources, marks[at].location, said);
+    };
+    let numbered = (excerpt.first..).zip(&excerpt.lines);
+    let wanted = first.line.saturating_sub(around)..=last.saturating_add(around);
+    let lines: Vec<(u32, String)> = numbered
+        .filter(|(number, _)| wanted.contains(number))
+        .map(|(number, line)| (number, spaced(line)))
+        .collect();
+    let who = |number: u32| {
+        let at_line = places.iter().filter(|(_, place)| place.line == number);
+        let mut who: Vec<String> = at_line.map(|&(at, _)| clipped(marks[at].who, 16)).collect();
+        who.dedup();
+        who.join(", ")
+    };
+    let who_width = match piece.len() {
+        1 => 0,
+        _ => lines.iter().map(|(number, _)| who(*number).chars().count()).max().unwrap_or(0),
+    };
+    let number_width = last.saturating_add(around).to_string().len();
+    let indent = lines.iter().filter(|(_, line)| !line.is_empty());
+    let indent =
+        indent.map(|(_, line)| line.len() - line.trim_start_matches(' ').len()).min().unwrap_or(0);
+    for (number, line) in &lines {
+        let is_marked = places.iter().any(|(_, place)| place.line == *number);
+        let (mark, style) = if is_marked { (">", BAD) } else { (" ", Style::new()) };
+        let who =
+            if who_width > 0 { format!("{:who_width$} ", who(*number)) } else { String::new() };
+        let line = clipped(line.get(indent..).unwrap_or(""), LINE_MAX - 12);
+        let text = format!("{style}{who}{mark}{style:#} {DIM}{number:>number_width$} |{DIM:#}");
+        let line = if line.is_empty() { line } else { format!(" {style}{line}{style:#}") };
+        writeln!(out, "      {text}{line}")?;
+    }
+    match excerpt.doubt.filter(|_| said.files.insert(first.file.to_owned())) {
+        Some(doubt) => writeln!(out, "      {WARN}{}: {doubt}{WARN:#}", shown(first.file)),
+        None => Ok(()),
+    }
+}
+
+/// Says why there is no code to show, once a file.
+fn write_absence(
+    out: &mut dyn Write,
+    sources: &Sources,
+    location: &str,
+    said: &mut Said,
+) -> io::Result<()> {
+    let Some((place, reason)) = Place::new(location).zip(sources.absence(location)) else {
+        return Ok(());
+    };
+    if !said.files.insert(place.file.to_owned()) {
+        return Ok(());
+    }
+    let had_hint = std::mem::replace(&mut said.has_hint, true);
+    let hint = if had_hint { "" } else { "; `--source DIR` sets where to look" };
+    writeln!(out, "      {DIM}no code: {}{hint}{DIM:#}", shown(&reason))
+}
+
+/// `line` with its tabs as spaces, nothing at its end, and everything else shown.
+fn spaced(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut column = 0;
+    for letter in line.trim_end().chars() {
+        match letter {
+            '\t' => {
+                let width = TAB_WIDTH - column % TAB_WIDTH;
+                out.extend(std::iter::repeat_n(' ', width));
+                column += width;
+            }
+            letter => {
+                out.push(letter);
+                column += 1;
+            }
+        }
+    }
+    shown(&out).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::{Expect, expect};
 
     #[test]
     fn a_moved_file_is_found_by_the_end_of_its_name() {
@@ -259,7 +406,7 @@ mod tests {
         assert_eq!(excerpt.lines, ["one", "two \u{fffd}", "three"]);
         assert_eq!(sources.excerpt("src/a.c:4", 1), None);
         assert_eq!(sources.absence("src/a.c:4").unwrap(), "`src/a.c` has only 3 lines now");
-        assert_eq!(sources.absence("b.c:4").unwrap(), "`b.c` was not found here");
+        assert_eq!(sources.absence("b.c:4").unwrap(), "`b.c` was not found");
     }
 
     #[test]
@@ -282,9 +429,9 @@ mod tests {
         let sources = Sources::new(vec![folder.path().to_owned()], None);
         let told = |location: &str| sources.absence(location).unwrap();
         assert_eq!(told("large.c:1"), "`large.c` is larger than 8 MB");
-        assert_eq!(told("notes.txt:1"), "`notes.txt` is not called as source files are");
+        assert_eq!(told("notes.txt:1"), "`notes.txt` does not end like a source file");
         sources.files.lock().unwrap().bytes = TOTAL_BYTES_MAX;
-        assert_eq!(told("b.c:1"), "`b.c` is one too many: 64 MB of code were read");
+        assert_eq!(told("b.c:1"), "`b.c` was skipped: 64 MB of code were read already");
     }
 
     #[test]
@@ -298,5 +445,88 @@ mod tests {
             assert_eq!(sources.excerpt(location, 1), None, "{location}");
         }
         assert_eq!(Sources::none().excerpt("sources.rs:1", 1), None);
+    }
+
+    #[track_caller]
+    fn check(files: &[(&str, &[u8])], marks: &[(&str, &str)], expected: &Expect) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let sources = Sources::new(vec![folder.path().to_owned()], None);
+        let marks: Vec<Mark<'_>> =
+            marks.iter().map(|&(who, location)| Mark { who, location }).collect();
+        // A line without an indent, since a snapshot forgets what all lines have.
+        let (mut out, mut said) = (b"code\n".to_vec(), Said::default());
+        for piece in pieces(&marks) {
+            write_piece(&mut out, &sources, &marks, &piece, 1, &mut said).unwrap();
+        }
+        let text = String::from_utf8(out).unwrap();
+        expected.assert_eq(&anstream::adapter::strip_str(&text).to_string());
+    }
+
+    #[test]
+    fn lines_that_are_close_share_a_piece() {
+        let code = b"int x;\nvoid f(void) {\n\tx = 1;\n\n\tx = 2;\n}\n";
+        let marks = [("T1", "a.c:3"), ("T2", "a.c:5"), ("T3", "a.c:3")];
+        check(
+            &[("a.c", code)],
+            &marks,
+            &expect![[r#"
+                code
+                               2 | void f(void) {
+                      T1, T3 > 3 |     x = 1;
+                               4 |
+                      T2     > 5 |     x = 2;
+                               6 | }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn lines_that_are_far_apart_do_not() {
+        let code = "line\n".repeat(40);
+        let marks = [("T1", "a.c:3"), ("T2", "a.c:30")];
+        check(
+            &[("a.c", code.as_bytes())],
+            &marks,
+            &expect![[r#"
+                code
+                        2 | line
+                      > 3 | line
+                        4 | line
+                        29 | line
+                      > 30 | line
+                        31 | line
+            "#]],
+        );
+    }
+
+    #[test]
+    fn code_shows_what_it_holds_and_does_nothing() {
+        let code = b"\x1b[2J\x07\n\xff\xe2\x80\xae<script>\n";
+        check(
+            &[("a.c", code)],
+            &[("T1", "a.c:2")],
+            &expect![[r#"
+                code
+                        1 | \u{1b}[2J\u{7}
+                      > 2 | �\u{202e}<script>
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said_once() {
+        let marks = [("T1", "a.c:3"), ("T2", "a.c:40"), ("T1", "b.c:1"), ("T1", "17")];
+        check(
+            &[("a.c", b"one\n")],
+            &marks,
+            &expect![[r#"
+                code
+                      no code: `a.c` has only 1 line now; `--source DIR` sets where to look
+                      no code: `b.c` was not found
+            "#]],
+        );
     }
 }

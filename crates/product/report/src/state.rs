@@ -16,9 +16,8 @@ use reweave_trace::{EventId, Reordering, ThreadId, Trace};
 
 use crate::alternatives::LISTED_MAX;
 use crate::counted;
-use crate::schedule::steps_count;
+use crate::schedule::{Extent, Table, steps_count};
 use crate::shown::clipped;
-use crate::table::{Extent, Table};
 
 /// How many threads have a column.
 const COLUMNS_MAX: usize = 8;
@@ -31,16 +30,16 @@ const NOT_KNOWN: &str = "not known";
 
 /// What a predicate speaks of, and what that is in a state.
 #[derive(Clone, Debug)]
-pub(crate) struct Known<'a> {
+pub struct Known<'a> {
     /// A term as the predicate spells it, and its value; at most [`LISTED_MAX`] of them.
-    pub(crate) listed: Vec<(&'a str, &'a str)>,
+    pub listed: Vec<(&'a str, &'a str)>,
     /// How many more there are.
     unlisted_count: usize,
 }
 
 impl<'a> Known<'a> {
     /// What the predicate of `state` speaks of.
-    pub(crate) fn new(state: &'a GlobalState) -> Self {
+    pub fn new(state: &'a GlobalState) -> Self {
         let known = |(term, value): &'a (String, Option<String>)| {
             (term.as_str(), value.as_deref().unwrap_or(NOT_KNOWN))
         };
@@ -49,31 +48,31 @@ impl<'a> Known<'a> {
     }
 
     /// What introduces it; none if there is nothing.
-    pub(crate) fn heading(&self) -> Option<&'static str> {
+    pub fn heading(&self) -> Option<&'static str> {
         (!self.listed.is_empty()).then_some("In this state:")
     }
 
     /// What is said of the others, if there are any.
-    pub(crate) fn unlisted_note(&self) -> Option<String> {
+    pub fn unlisted_note(&self) -> Option<String> {
         let count = self.unlisted_count;
-        (count > 0).then(|| format!("and {count} more, which --format json has"))
+        (count > 0).then(|| format!("and {count} more; --format json lists them all"))
     }
 }
 
 /// A state as a line through a table.
 #[derive(Debug)]
-pub(crate) struct Picture<'t> {
+pub struct Picture<'t> {
     /// What introduces it.
-    pub(crate) heading: &'static str,
+    pub heading: &'static str,
     /// The events around the state.
-    pub(crate) table: Table<'t>,
+    pub table: Table<'t>,
     /// What is to be said below it, a sentence or two each.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 impl<'t> Picture<'t> {
     /// The picture of the state of `finding`, if it shows one.
-    pub(crate) fn new(trace: &'t Trace, finding: &Finding, extent: Extent) -> Option<Self> {
+    pub fn new(trace: &'t Trace, finding: &Finding, extent: Extent) -> Option<Self> {
         let state = finding.detail.state()?;
         let proof = finding.evidence.proof();
         let observed = observed(trace, state);
@@ -82,11 +81,11 @@ impl<'t> Picture<'t> {
         let heading = match (steps_count(reordering), proof) {
             (0, _) => "Nothing has happened yet; below the line is what each thread does first:",
             (count, Some(_)) if count == trace.len() => {
-                "A run that reaches it, with all that was observed:"
+                "A run of all observed events that reaches it:"
             }
-            (_, Some(_)) => "A run that reaches it, and below the line what each thread does next:",
+            (_, Some(_)) => "A run that reaches it; below the line, what each thread does next:",
             (_, None) => {
-                "Its events in observed order, and below the line what each thread does next:"
+                "Its events in observed order; below the line, what each thread does next:"
             }
         };
         let table = Table::of_state(trace, reordering, threads, proof.is_some(), extent);
@@ -94,7 +93,7 @@ impl<'t> Picture<'t> {
         if unshown_count > 0 {
             let threads = counted(unshown_count as u64, "more thread");
             let are = if unshown_count == 1 { "is" } else { "are" };
-            notes.push(format!("{threads} {are} not shown; --format json has the whole cut."));
+            notes.push(format!("{threads} {are} not shown; --format json writes the whole cut."));
         }
         notes.push(order(state, proof.is_some()));
         Some(Self { heading, table, notes })
@@ -166,20 +165,16 @@ fn order(state: &GlobalState, is_reached: bool) -> String {
     }
     let sentence = match (state.order, is_reached) {
         (Relation::TraceOrderPreserving, true) => {
-            "It is a state of the kept order: each read of it sees what it saw, and the run above \
-             reaches it."
+            "It is a state of the trace-order-preserving relation: every read sees the write that it saw, and the run above reaches it."
         }
         (Relation::TraceOrderPreserving, false) => {
-            "It is a state of the kept order, but the checker refused its events as a run."
+            "It is a state of the trace-order-preserving relation, but the checker refused its events as a run."
         }
         (Relation::HappensBefore, true) => {
-            "It is a state of happens-before, which goes by locks, forks, joins and waits; the run \
-             above reaches it."
+            "It is a state of happens-before, which follows locks, forks, joins and waits; the run above reaches it."
         }
         (Relation::HappensBefore, false) => {
-            "It is a state of happens-before, which goes by locks, forks, joins and waits and lets \
-             reads that race see other writes than they saw. The checker refused its events as a \
-             run, so the program may never get here."
+            "It is a state of happens-before, which follows locks, forks, joins and waits and lets racing reads see other writes. The checker refused its events as a run, so the program may never get here."
         }
     };
     sentence.to_owned()
@@ -189,10 +184,8 @@ fn order(state: &GlobalState, is_reached: bool) -> String {
 fn spelled(state: &GlobalState) -> String {
     let (predicate, modality) = (state.predicate.trim(), state.modality.as_str());
     let rest = predicate.strip_prefix(modality).map(str::trim_start);
-    match rest.is_some_and(|rest| rest.starts_with('(')) {
-        true => predicate.to_owned(),
-        false => format!("{modality}({predicate})"),
-    }
+    let is_spelled = rest.is_some_and(|rest| rest.starts_with('('));
+    if is_spelled { predicate.to_owned() } else { format!("{modality}({predicate})") }
 }
 
 /// How many events of a run have happened.
@@ -201,40 +194,37 @@ fn events_count(state: &GlobalState) -> u64 {
 }
 
 /// The predicate in a line, and after how much of a run it is met or broken.
-pub(crate) fn line(state: &GlobalState) -> String {
+pub fn line(state: &GlobalState) -> String {
     let verb = if state.modality.is_rule() { "broken" } else { "met" };
     let predicate = clipped(&spelled(state), PREDICATE_MAX);
     format!("{predicate} {verb} after {}", counted(events_count(state), "event"))
 }
 
 /// What a finding that stands for several states stands for.
-pub(crate) fn instances(state: &GlobalState) -> &'static str {
+pub fn instances(state: &GlobalState) -> &'static str {
     if state.modality.is_rule() { "states that break it" } else { "states that meet it" }
 }
 
 /// What the finding of `state` says, in paragraphs.
-pub(crate) fn paragraphs(state: &GlobalState, is_reached: bool) -> Vec<String> {
+pub fn paragraphs(state: &GlobalState, is_reached: bool) -> Vec<String> {
     let asked = match state.modality {
         Modality::Possibly => {
-            "asks for a state that meets the predicate, on any run of these events. The state below \
-             does"
+            "asks whether any run of these events reaches a state that meets the predicate. The state below does"
         }
         Modality::Definitely => {
-            "asks whether every run of these events that keeps their order comes by a state that \
-             meets the predicate. Each does, and the state below is such a state"
+            "asks whether every run of these events that keeps their order passes a state that meets the predicate. Each does, and the state below is one"
         }
         Modality::Always => {
-            "says that every state meets the predicate, on any run of these events. The state below \
-             does not"
+            "claims that every state of any run of these events meets the predicate. The state below does not"
         }
         Modality::Never => {
-            "says that no state meets the predicate, on any run of these events. The state below \
-             does"
+            "claims that no state of any run of these events meets the predicate. The state below does"
         }
     };
-    let reached = match is_reached {
-        true => "another run of the program, with the same input, can be in it",
-        false => "whether a run of the program can be in it is not known",
+    let reached = if is_reached {
+        "another run of the program, with the same input, can reach it"
+    } else {
+        "whether a run of the program can reach it is not known"
     };
     let predicate = match spelled(state) {
         // What it quotes itself would be taken for the end of the quotation.

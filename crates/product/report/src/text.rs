@@ -7,28 +7,28 @@ use reweave_analysis::{Coverage, Finding, Guarantee, Kind, Outcome, Reported};
 use reweave_trace::{EventId, Trace};
 
 use crate::alternatives::{Choices, variable};
-use crate::code::{self, Mark, Said};
 use crate::confirmation;
+use crate::finding::{confirm_command, explain_command, heading, instances_note, remarks};
 use crate::left_out::{accounts, counters};
 use crate::legend::Legend;
-use crate::next;
+use crate::schedule::{Extent, Row, Table};
 use crate::shown::{LINE_MAX, clipped, shown, wrapped};
 use crate::site::{Site, brief_place, holding_since};
-use crate::state::{self, Known, Picture};
-use crate::table::{Extent, Row, Table};
-use crate::{Examined, GAP_HINT, counted, heading, instances_note, remarks, title};
+use crate::sources::{Mark, Said, pieces, write_piece};
+use crate::state::{self as global_state, Known, Picture};
+use crate::{Examined, GAP_HINT, counted, title};
 
-pub(crate) const BOLD: Style = Style::new().bold();
-pub(crate) const DIM: Style = Style::new().dimmed();
-pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
-pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+pub const BOLD: Style = Style::new().bold();
+pub const DIM: Style = Style::new().dimmed();
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+pub const GOOD: Style = AnsiColor::Green.on_default();
+pub const WARN: Style = AnsiColor::Yellow.on_default();
 
 /// More findings than these are listed once more, in a line each.
 const UNLISTED_MAX: usize = 10;
 
 /// How many lines of code are shown on each side of the one that matters.
-pub(crate) const CODE_AROUND: u32 = 1;
+pub const CODE_AROUND: u32 = 1;
 
 /// The code of so many events of a finding is shown.
 const CODE_MAX: usize = 4;
@@ -37,7 +37,7 @@ const CODE_MAX: usize = 4;
 const CALLERS_MAX: usize = 6;
 
 /// How wide a thread's column gets in a table.
-pub(crate) const CELL_MAX: usize = 32;
+pub const CELL_MAX: usize = 32;
 
 /// How wide the column of steps is at least.
 const LABEL_MIN: usize = 6;
@@ -61,7 +61,26 @@ pub fn text(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
 }
 
 fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
-    let Examined { path, trace, outcome, .. } = examined;
+    let Examined { trace, outcome, .. } = examined;
+    opening(out, examined)?;
+    let mut state = ReportState::new(trace, CODE_AROUND);
+    for reported in &outcome.findings {
+        writeln!(out)?;
+        finding(out, examined, reported, &mut state)?;
+    }
+    writeln!(out)?;
+    if outcome.findings.len() > UNLISTED_MAX {
+        for reported in &outcome.findings {
+            finding_line(out, trace, reported)?;
+        }
+        writeln!(out)?;
+    }
+    closing(out, examined)
+}
+
+/// Writes what is examined, and how it was repaired.
+pub fn opening(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
+    let Examined { path, trace, .. } = examined;
     writeln!(out, "{BOLD}{}{BOLD:#}: {}", shown(title(path)), size(trace))?;
     let repairs = trace.repairs();
     if !repairs.is_empty() {
@@ -71,21 +90,15 @@ fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
             writeln!(out, "  {}", shown(&repair.to_string()))?;
         }
     }
-    let mut telling = Telling::new(trace, CODE_AROUND);
-    for reported in &outcome.findings {
-        writeln!(out)?;
-        finding(out, examined, reported, &mut telling)?;
-    }
-    writeln!(out)?;
-    if outcome.findings.len() > UNLISTED_MAX {
-        for reported in &outcome.findings {
-            finding_line(out, trace, reported)?;
-        }
-        writeln!(out)?;
-    }
+    Ok(())
+}
+
+/// Writes what to do next, how far the search went, and how much was found.
+pub fn closing(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
+    let outcome = examined.outcome;
     match outcome.findings.first() {
         Some(first) => write_next(out, examined, first)?,
-        None => write_other_ways(out, examined)?,
+        None => write_other_runs(out, examined)?,
     }
     for (coverage, left_out) in accounts(outcome) {
         coverage_line(out, coverage)?;
@@ -100,9 +113,16 @@ fn one(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
     }
 }
 
+/// What `write` writes, without its colours.
+pub fn uncoloured(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<String> {
+    let mut text = Vec::new();
+    write(&mut text)?;
+    Ok(anstream::adapter::strip_str(&String::from_utf8_lossy(&text)).to_string())
+}
+
 /// Writes the commands that tell more of `reported`, and that replay it.
 fn write_next(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> io::Result<()> {
-    let commands = [next::explain(examined, reported), next::confirm(examined, reported)];
+    let commands = [explain_command(examined, reported), confirm_command(examined, reported)];
     for (at, command) in commands.into_iter().flatten().enumerate() {
         let word = if at == 0 { "next:" } else { "" };
         writeln!(out, "{DIM}{word:5} {}{DIM:#}", shown(&command))?;
@@ -111,33 +131,33 @@ fn write_next(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported)
 }
 
 /// Writes where else to look if nothing was found in a recorded run.
-fn write_other_ways(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
+fn write_other_runs(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
     let ran =
         |family: &str| examined.outcome.coverage.iter().any(|it| it.analysis.starts_with(family));
     let is_whole = ran("races.") && ran("deadlocks.") && examined.outcome.is_complete();
     if examined.trace.origins().is_none() || !is_whole {
         return Ok(());
     }
-    let more = if ran("determinism.") { "" } else { "; `--with determinism` asks for more" };
-    writeln!(out, "{DIM}next: another run may do more: `reweave record --seed 2`{more}{DIM:#}")
+    let more = if ran("determinism.") { "" } else { "; or ask for more: --with determinism" };
+    writeln!(out, "{DIM}next: try another schedule: reweave record --seed 2 -- CMD{more}{DIM:#}")
 }
 
-/// What is told once in a report, and how much of the code.
+/// What was said so far in a report, and how much code it shows.
 #[derive(Debug)]
-pub(crate) struct Telling<'t> {
+pub struct ReportState<'t> {
     legend: Legend<'t>,
     said: Said,
     around: u32,
 }
 
-impl<'t> Telling<'t> {
-    /// Nothing is told yet of `trace`; code is shown with up to `around` lines on each side.
-    pub(crate) fn new(trace: &'t Trace, around: u32) -> Self {
+impl<'t> ReportState<'t> {
+    /// Nothing was said yet of `trace`; code is shown with up to `around` lines on each side.
+    pub fn new(trace: &'t Trace, around: u32) -> Self {
         Self { legend: Legend::new(trace), said: Said::default(), around }
     }
 }
 
-pub(crate) fn size(trace: &Trace) -> String {
+pub fn size(trace: &Trace) -> String {
     let names = trace.names();
     format!(
         "{}, {}, {}, {}",
@@ -155,7 +175,7 @@ fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::
         return writeln!(out, "{BAD}{id:<6}{BAD:#} {line}, count {}", finding.count);
     }
     if let Some(state) = finding.detail.state() {
-        let line = state::line(state);
+        let line = global_state::line(state);
         return writeln!(out, "{BAD}{id:<6}{BAD:#} {line}, count {}", finding.count);
     }
     let sites = || finding.events.iter().map(|&event| Site::new(trace, event));
@@ -171,13 +191,13 @@ fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::
 }
 
 /// Writes what there is to say of one finding.
-pub(crate) fn finding(
+pub fn finding(
     out: &mut dyn Write,
     examined: &Examined<'_>,
     reported: &Reported,
-    telling: &mut Telling<'_>,
+    state: &mut ReportState<'_>,
 ) -> io::Result<()> {
-    head(out, examined, reported, telling)?;
+    head(out, examined, reported, state)?;
     evidence(out, examined.trace, &reported.finding, Extent::BRIEF)?;
     writeln!(out, "  {DIM}{}{DIM:#}", reported.finding.guarantee().meaning())?;
     let replayed = examined.replayed(&reported.id);
@@ -206,11 +226,11 @@ fn reading_line(trace: &Trace, finding: &Finding) -> Option<String> {
 }
 
 /// Writes what a finding says, but for its schedule.
-pub(crate) fn head(
+pub fn head(
     out: &mut dyn Write,
     examined: &Examined<'_>,
     reported: &Reported,
-    telling: &mut Telling<'_>,
+    state: &mut ReportState<'_>,
 ) -> io::Result<()> {
     let trace = examined.trace;
     let Reported { id, fingerprint, finding } = reported;
@@ -227,7 +247,7 @@ pub(crate) fn head(
     writeln!(out, "  {}", shown(&finding.message))?;
     match finding.detail.state() {
         Some(state) => write_known(out, &Known::new(state))?,
-        None => write_sites(out, examined, finding, telling)?,
+        None => write_sites(out, examined, finding, state)?,
     }
     if let Some(choices) = Choices::new(trace, finding) {
         write_choices(out, &choices)?;
@@ -244,7 +264,7 @@ fn write_sites(
     out: &mut dyn Write,
     examined: &Examined<'_>,
     finding: &Finding,
-    telling: &mut Telling<'_>,
+    state: &mut ReportState<'_>,
 ) -> io::Result<()> {
     let Examined { trace, sources, .. } = *examined;
     let sites: Vec<Site<'_>> = finding.events.iter().map(|&id| Site::new(trace, id)).collect();
@@ -253,16 +273,16 @@ fn write_sites(
         .take(CODE_MAX)
         .map(|site| Mark { who: site.thread, location: site.location })
         .collect();
-    let pieces = code::pieces(&marks);
+    let pieces = pieces(&marks);
     for (at, (site, &event)) in sites.iter().zip(&finding.events).enumerate() {
         write_site(out, trace, event, site)?;
         // Code that several share comes after the last of them.
         let ending = pieces.iter().filter(|piece| piece.last() == Some(&at));
         for piece in ending {
-            code::write_piece(out, sources, &marks, piece, telling.around, &mut telling.said)?;
+            write_piece(out, sources, &marks, piece, state.around, &mut state.said)?;
         }
     }
-    for line in telling.legend.lines(finding) {
+    for line in state.legend.lines(finding) {
         writeln!(out, "  {DIM}{line}{DIM:#}")?;
     }
     Ok(())
@@ -314,10 +334,7 @@ fn write_choices(out: &mut dyn Write, choices: &Choices) -> io::Result<()> {
         writeln!(out, "    {}", shown(&choice.write))?;
         if let Some(silence) = &choice.silence {
             let silence = shown(silence);
-            writeln!(
-                out,
-                "      {WARN}a race detector says nothing about this: {silence}{WARN:#}"
-            )?;
+            writeln!(out, "      {WARN}race detectors do not report this: {silence}{WARN:#}")?;
         }
     }
     if choices.unlisted_count > 0 {
@@ -325,13 +342,13 @@ fn write_choices(out: &mut dyn Write, choices: &Choices) -> io::Result<()> {
     }
     if let Some(silence) = &choices.silence {
         let silence = shown(silence);
-        writeln!(out, "  {WARN}A race detector says nothing about these: {silence}{WARN:#}")?;
+        writeln!(out, "  {WARN}Race detectors do not report these: {silence}{WARN:#}")?;
     }
     Ok(())
 }
 
 /// Writes what a finding rests on: its state, or its schedule if there is one.
-pub(crate) fn evidence(
+pub fn evidence(
     out: &mut dyn Write,
     trace: &Trace,
     finding: &Finding,
@@ -359,7 +376,7 @@ pub(crate) fn evidence(
 }
 
 /// Writes what matters of a schedule as a table with a column per thread.
-pub(crate) fn write_table(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
+pub fn write_table(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
     let headings: Vec<String> =
         table.headings().iter().map(|name| clipped(name, CELL_MAX)).collect();
     let mut widths: Vec<usize> = headings.iter().map(|heading| heading.chars().count()).collect();

@@ -35,19 +35,19 @@ fn an_explanation_of_a_race_says_what_hid_it() {
 
           T1 is holding m and T2 is holding no lock: there is no lock that both hold.
 
-        Why the observed order was an accident
-          In the run as it happened, event 2 came before event 6 by this chain: T1 gave `m` back (event 3)
-          and T2 took it (event 4). A detector that goes by happens-before takes that for an order and
-          stays silent about the pair. But a lock says only that one comes after the other, not which: in
-          the schedule T2 takes `m` (step 1) before T1 does (event 1, step 3).
+        Why the observed run did not show it
+          In the observed run, event 2 happened before event 6: T1 released `m` (event 3) and T2 acquired
+          it (event 4). A happens-before detector treats this as an order and does not report the pair.
+          But a lock only keeps critical sections apart, in either order: in the schedule T2 acquires `m`
+          (step 1) before T1 does (event 1, step 3).
 
-        Which relation orders the pair, and which does not
-          Happens-before (`hb`) and schedulable happens-before (`shb`) put one before the other; weak
-          causally-precedes (`wcp`) and causally-precedes (`cp`) do not. The schedule proves that the
-          order need not hold.
+        Which relations order the pair
+          Happens-before (`hb`) and schedulable happens-before (`shb`) order the pair; weak
+          causally-precedes (`wcp`) and causally-precedes (`cp`) do not. The schedule proves that this
+          order is not necessary.
 
-        How it comes about
-          A schedule that leads there:
+        How it happens
+          A schedule that leads to it:
             step     event  T1      T2
                1         4          acq(m)  location 4
                2         5          rel(m)  location 5
@@ -57,7 +57,7 @@ fn an_explanation_of_a_race_says_what_hid_it() {
           The independent checker accepted the schedule.
 
         Side by side
-          as it happened      in the schedule
+          observed            predicted
             1  T1  acq(m)          4  T2  acq(m)
           > 2  T1  w(x)            5  T2  rel(m)
             3  T1  rel(m)          1  T1  acq(m)
@@ -66,11 +66,11 @@ fn an_explanation_of_a_race_says_what_hid_it() {
           > 6  T2  w(x)
 
         Why each step is allowed
-             1  T2  acq(m)  free: nobody has taken it yet
-             2  T2  rel(m)  gives back what it took at step 1
-             3  T1  acq(m)  free: T2 gave it back at step 2
-          Then event 2 comes next in T1, and event 6 in T2. Neither needs anything that the other has, so
-          they can happen in either order, or at once.
+             1  T2  acq(m)  free: nobody has acquired it yet
+             2  T2  rel(m)  releases what it acquired at step 1
+             3  T1  acq(m)  free: T2 released it at step 2
+          Now event 2 is next in T1 and event 6 is next in T2. Neither waits for the other, so they can
+          happen in either order or at the same time.
 
         How to fix it
           The usual fix is to take `m` around location 6 as well, as is done at location 2.
@@ -84,7 +84,7 @@ fn an_explanation_of_a_deadlock_shows_who_waits() {
     let text = explained_by("deadlocks", &reweave_testkit::std(crossed));
     expect![[r#"
         Side by side
-          as it happened      in the schedule
+          observed            predicted
             1  T1  acq(a)           1  T1  acq(a)
           > 2  T1  acq(b)           5  T2  acq(b)
             3  T1  rel(b)     waits 2  T1  acq(b)
@@ -95,10 +95,10 @@ fn an_explanation_of_a_deadlock_shows_who_waits() {
             8  T2  rel(b)
 
         Why each step is allowed
-             1  T1  acq(a)  free: nobody has taken it yet
-             2  T2  acq(b)  free: nobody has taken it yet
-          Then none can go on: T1 waits for `b`, which T2 took at step 2. T2 waits for `a`, which T1 took
-          at step 1.
+             1  T1  acq(a)  free: nobody has acquired it yet
+             2  T2  acq(b)  free: nobody has acquired it yet
+          Now none of them can continue: T1 waits for `b`, which T2 acquired at step 2. T2 waits for `a`,
+          which T1 acquired at step 1.
 
         How to fix it
           T1 takes `a` before `b`; T2 takes `b` before `a`. The usual fix is one order for all of them,
@@ -117,7 +117,7 @@ fn an_explanation_of_a_long_schedule_shows_what_matters_and_counts_the_rest() {
     let text = explained_by("atomicity.blocks", &reweave_testkit::std(&lines));
     expect![[r#"
         Side by side
-          as it happened                                  in the schedule
+          observed                                        predicted
               1  T1  begin(b)                               … 1 step
               2  T1  acq(m)                                   2  T1  acq(m)
           >   3  T1  r(x)      sees the initial value     >   3  T1  r(x)    sees the initial value
@@ -131,7 +131,7 @@ fn an_explanation_of_a_long_schedule_shows_what_matters_and_counts_the_rest() {
 
         Why each step is allowed
              1  T1  begin(b)  comes next in T1
-             2  T1  acq(m)    free: nobody has taken it yet
+             2  T1  acq(m)    free: nobody has acquired it yet
              3  T1  r(x)      sees the initial value, as observed
           … 290 steps
            294  T1  w(mine)   comes next in T1
@@ -145,7 +145,7 @@ fn an_explanation_of_a_long_schedule_shows_what_matters_and_counts_the_rest() {
            302  T1  w(mine)   comes next in T1
            303  T1  w(mine)   comes next in T1
            304  T1  w(mine)   comes next in T1
-           305  T2  acq(m)    free: T1 gave it back at step 4
+           305  T2  acq(m)    free: T1 released it at step 4
            306  T2  w(x)      comes next in T2
           … 1 step
            308  T1  r(x)      sees event 306, as observed
@@ -175,16 +175,16 @@ fn a_lock_that_was_taken_before_is_told_by_the_section_that_matters() {
     let twice = "\
         T1|acq(l)|1\nT1|rel(l)|2\nT1|w(x)|3\nT1|acq(l)|4\n\
         T1|rel(l)|5\nT2|acq(l)|6\nT2|rel(l)|7\nT2|w(x)|8\n";
-    let turn = "T2 takes `l` (step 3), and event 4, with which T1 took it, is yet to come.";
+    let turn = "T2 acquires `l` (step 3), and T1 has yet to acquire it (event 4).";
     check_said("races", twice, &[turn]);
 }
 
 #[test]
-fn a_lock_is_given_back_by_the_last_release_of_a_nest() {
+fn a_lock_is_released_by_the_last_release_of_a_nest() {
     let nested = "\
         T1|acq(l)|1\nT1|acq(l)|2\nT1|w(x)|3\nT1|rel(l)|4\n\
         T1|rel(l)|5\nT2|acq(l)|6\nT2|rel(l)|7\nT2|w(x)|8\n";
-    check_said("races", nested, &["T1 gave `l` back (event 5) and T2 took it (event 6)"]);
+    check_said("races", nested, &["T1 released `l` (event 5) and T2 acquired it (event 6)"]);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_thread_that_ran_nothing_was_started_by_another() {
         T0|fork(T1)|1\nT0|fork(T2)|2\nT0|w(x)|3\nT0|acq(l)|4\n\
         T0|rel(l)|5\nT1|acq(l)|6\nT1|rel(l)|7\nT1|fork(T9)|8\n\
         T2|join(T9)|9\nT2|w(x)|10\n";
-    let hop = "T1 started T9 (event 8), which ran nothing, and T2 waited for its end (event 9)";
+    let hop = "T1 started T9 (event 8), which had no events, and T2 joined it (event 9)";
     check_said("races", empty, &[hop]);
 }
 

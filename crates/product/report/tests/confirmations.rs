@@ -72,8 +72,8 @@ fn pages_say_which_findings_happened_in_replays() {
         seen(),
         reweave_report::html,
         &expect![[r#"
-            |<p><strong class="guarantee">confirmed: 3 of 3</strong> T1 and T2 stood before &lt;x&gt;</p>
-            |<p class="soft">The independent checker accepted the schedule. Found by races.exact; fingerprint 87cb9f53d4f565ec.</p>
+            |  confirmed: 3 of 3
+            |    T1 and T2 stood before &lt;x&gt;</pre>
             |</article>
         "#]],
     );
@@ -81,8 +81,8 @@ fn pages_say_which_findings_happened_in_replays() {
         unseen(),
         reweave_report::html,
         &expect![[r#"
-            |<p><strong>not confirmed</strong>: T1 never came to a.c:1 in 60 seconds. This does not mean that it cannot happen.</p>
-            |<p class="soft">The independent checker accepted the schedule. Found by races.exact; fingerprint 87cb9f53d4f565ec.</p>
+            |  not confirmed
+            |    T1 never came to a.c:1 in 60 seconds. This does not mean that it cannot happen.</pre>
             |</article>
         "#]],
     );

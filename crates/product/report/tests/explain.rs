@@ -144,12 +144,12 @@ fn text_lists_what_a_read_can_see_and_marks_what_no_race_detector_tells_of() {
           it can see something else
             event 2, T1: w(total) at location 2, holding m
             event 8, T3: r(total) at location 8, holding m
-          Event 8 saw event 5, value 7; this read can see any of these instead:
+          Event 8 saw event 5, value 7; it can see any of these instead:
             event 2, T1: w(total) at location 2, value 5 instead of 7
             the initial value, the same value (3 pairs)
-          A race detector says nothing about these: lock `m` orders the accesses, but not which comes first
-          It stands for 4 pairs of a read here and another write that can come in; this one has a schedule
-          A schedule that shows it, the events at fault marked:
+          Race detectors do not report these: lock `m` keeps the accesses apart, but either can come first
+          4 pairs of a read here and an interfering write; one shown
+          A schedule that shows it (> marks the events at fault):
             step     event  T1        T3
                1         1  acq(m)              location 1
              > 2         2  w(total)            location 2
@@ -207,7 +207,7 @@ fn locks_are_named_only_if_they_keep_the_read_and_both_writes_apart() {
     let detail = Nondeterminism { read: Some(read), ..detail(Vec::new()) };
     let finding = finding(&trace, &[1, 2, 3, 7, 8, 9], goal, detail);
     let text = report(&trace, &outcome(&trace, finding), reweave_report::text);
-    let silence = "a race detector says nothing about this: synchronization orders the accesses";
+    let silence = "race detectors do not report this: synchronization keeps the accesses apart";
     assert!(text.contains(silence), "{text}");
 }
 
@@ -237,10 +237,10 @@ fn a_page_lists_what_a_read_can_see() {
     let trace = total_trace();
     let outcome = outcome(&trace, total(&trace, vec![initial()]));
     let page = report(&trace, &outcome, reweave_report::html);
-    let listed = "<p>Event 8 saw event 5, value 7; this read can see any of these instead:</p>\n<ul>\n\
-                  <li>event 2, T1: w(total) at location 2, value 5 instead of 7</li>\n";
+    let listed = "  Event 8 saw event 5, value 7; it can see any of these instead:\n    \
+                  event 2, T1: w(total) at location 2, value 5 instead of 7\n";
     assert!(page.contains(listed), "{page}");
-    let silence = "A race detector says nothing about these: lock <code>m</code> orders";
+    let silence = "Race detectors do not report these: lock `m` keeps the accesses apart";
     assert!(page.contains(silence), "{page}");
 }
 
@@ -263,7 +263,7 @@ fn what_is_read_at_the_end_of_the_run_comes_after_all_events() {
             event 2, T1: w(total) at location 2, holding m
           `total` ended with what event 5 wrote, value 7; it can end with this instead:
             event 2, T1: w(total) at location 2, value 5 instead of 7
-              a race detector says nothing about this: lock `m` orders the accesses, but not which comes first
+              race detectors do not report this: lock `m` keeps the accesses apart, but either can come first
 
         Why it is a fault
           With the same input, what `total` holds at the end is left to the schedule: event 5, as
@@ -275,8 +275,8 @@ fn what_is_read_at_the_end_of_the_run_comes_after_all_events() {
           The value differs from the one that was observed. All that was observed happens, and every read
           sees what it saw (mode strict).
 
-        How it comes about
-          A schedule of all events that shows it, the last write marked:
+        How it happens
+          A schedule of all events that shows it (> marks the last write):
             step     event  T1        T2
                1         4            acq(m)    location 4
                2         5            w(total)  location 5
@@ -287,7 +287,7 @@ fn what_is_read_at_the_end_of_the_run_comes_after_all_events() {
           The independent checker accepted the schedule.
 
         Side by side
-          as it happened                       in the schedule
+          observed                             predicted
             1  T1  acq(m)                        4  T2  acq(m)
           > 2  T1  w(total)  = 5               > 5  T2  w(total)  = 7
             3  T1  rel(m)                        6  T2  rel(m)
@@ -297,12 +297,12 @@ fn what_is_read_at_the_end_of_the_run_comes_after_all_events() {
           total ends with event 5, value 7     total ends with event 2, value 5
 
         Why each step is allowed
-             1  T2  acq(m)    free: nobody has taken it yet
+             1  T2  acq(m)    free: nobody has acquired it yet
              2  T2  w(total)  comes next in T2
-             3  T2  rel(m)    gives back what it took at step 1
-             4  T1  acq(m)    free: T2 gave it back at step 3
+             3  T2  rel(m)    releases what it acquired at step 1
+             4  T1  acq(m)    free: T2 released it at step 3
              5  T1  w(total)  comes next in T1
-             6  T1  rel(m)    gives back what it took at step 4
+             6  T1  rel(m)    releases what it acquired at step 4
 
         How to fix it
           If the result is to be the same in every run, the usual fix is to say which access comes first:
@@ -417,9 +417,9 @@ fn an_explanation_shows_what_a_read_sees_in_either_order() {
           it can see something else
             event 2, T1: w(total) at location 2, holding m
             event 8, T3: r(total) at location 8, holding m
-          Event 8 saw event 5, value 7; this read can see this instead:
+          Event 8 saw event 5, value 7; it can see this instead:
             event 2, T1: w(total) at location 2, value 5 instead of 7
-              a race detector says nothing about this: lock `m` orders the accesses, but not which comes first
+              race detectors do not report this: lock `m` keeps the accesses apart, but either can come first
 
         Why it is a fault
           With the same input, what event 8 sees is left to the schedule: it saw event 5, and can see
@@ -432,13 +432,13 @@ fn an_explanation_shows_what_a_read_sees_in_either_order() {
           sees what it saw, and the thread of this one goes no further, so it holds whatever the program
           does with the value (mode strict).
 
-        Why the observed order was an accident
-          In the run as it happened, event 5 came before event 8 by this chain: T2 gave `m` back (event 6)
-          and T3 took it (event 7). But a lock says only that one comes after the other, not which: in the
-          schedule T3 takes `m` (step 4), and event 4, with which T2 took it, is yet to come.
+        Why the observed run did not show it
+          In the observed run, event 5 happened before event 8: T2 released `m` (event 6) and T3 acquired
+          it (event 7). But a lock only keeps critical sections apart, in either order: in the schedule T3
+          acquires `m` (step 4), and T2 has yet to acquire it (event 4).
 
-        How it comes about
-          A schedule that shows it, the events at fault marked:
+        How it happens
+          A schedule that shows it (> marks the events at fault):
             step     event  T1        T3
                1         1  acq(m)              location 1
              > 2         2  w(total)            location 2
@@ -449,7 +449,7 @@ fn an_explanation_shows_what_a_read_sees_in_either_order() {
           The independent checker accepted the schedule.
 
         Side by side
-          as it happened                           in the schedule
+          observed                                 predicted
             1  T1  acq(m)                                1  T1  acq(m)
           > 2  T1  w(total)  = 5                       > 2  T1  w(total)  = 5
             3  T1  rel(m)                                3  T1  rel(m)
@@ -461,11 +461,11 @@ fn an_explanation_shows_what_a_read_sees_in_either_order() {
             9  T3  rel(m)
 
         Why each step is allowed
-             1  T1  acq(m)    free: nobody has taken it yet
+             1  T1  acq(m)    free: nobody has acquired it yet
              2  T1  w(total)  comes next in T1
-             3  T1  rel(m)    gives back what it took at step 1
-             4  T3  acq(m)    free: T1 gave it back at step 3
-             5  T3  r(total)  sees event 2 where it saw event 5: this is what is shown
+             3  T1  rel(m)    releases what it acquired at step 1
+             4  T3  acq(m)    free: T1 released it at step 3
+             5  T3  r(total)  sees event 2 instead of event 5: this is the point of the schedule
 
         How to fix it
           If the result is to be the same in every run, the usual fix is to say which access comes first:
@@ -495,7 +495,7 @@ fn names_in_an_explanation_do_nothing() {
     let found = &outcome.findings[0];
     let page = written(|out| reweave_report::explanation_html(out, &examined, found));
     assert!(!page.contains("<b>") && !page.contains("<i>") && !page.contains("<p></"), "{page}");
-    assert!(page.contains("<h4>Side by side</h4>") && page.contains("in the schedule"));
+    assert!(page.contains("\nSide by side\n") && page.contains("  predicted\n"));
 }
 
 #[test]
@@ -508,7 +508,7 @@ fn an_explanation_in_json_is_a_report_on_one_finding_with_both_orders() {
     let parsed: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(parsed["findings"].as_array().map(Vec::len), Some(1));
     let explanation = &parsed["explanation"];
-    assert!(explanation["why"][0].as_str().unwrap().contains("left to the schedule"));
+    assert!(explanation["why"][0].as_str().unwrap().contains("depends on the schedule"));
     assert_eq!(explanation["observed"][7], json!({ "event": 8, "sees": 5 }));
     assert_eq!(explanation["scheduled"][4], json!({ "event": 8, "sees": 2 }));
 }

@@ -291,7 +291,7 @@ fn junit_has_a_failed_test_a_finding_and_a_passed_one_an_analysis_that_finds_not
           `w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time
             event 2, T1: w(x) at src/a b.c:2:7, holding m (taken at line 1)
             event 4, T2: w(x) at /usr/include/b.h:9, holding no lock
-          A schedule that leads there:
+          A schedule that leads to it:
             step     event  T1      T2
                1         1  acq(m)        src/a b.c:1
             then         2  w(x)          src/a b.c:2:7

@@ -110,7 +110,7 @@ fn code_is_said_once_and_what_is_wrong_with_it_too() {
     let expected = (1..=6).map(|line| (line.to_string(), format!("line    {line}").into()));
     assert_eq!(files[0][1], Value::Object(expected.collect()));
     let strings = chunk["strings"].to_string();
-    assert!(strings.contains("No code to show: `b.c` was not found here."), "{strings}");
+    assert!(strings.contains("No code: `b.c` was not found."), "{strings}");
 }
 
 /// The data of the first finding of the only trace.

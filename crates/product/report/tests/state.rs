@@ -151,7 +151,7 @@ fn text_says_what_the_predicate_speaks_of_and_draws_the_state_as_a_line() {
             b             0
             holds(T1, m)  true
             T3.i          not known
-          A run that reaches it, and below the line what each thread does next:
+          A run that reaches it; below the line, what each thread does next:
             step     event  T1         T2           T3
                1         1  w(a) = 10                           location 1
                2         2  w(b) = 0                            location 2
@@ -165,7 +165,8 @@ fn text_says_what_the_predicate_speaks_of_and_draws_the_state_as_a_line() {
             next         9             acq(m)                   location 9
            later        10             w(seen) = 1              location 10
           … 1 event after
-          It is a state of the kept order: each read of it sees what it saw, and the run above reaches it.
+          It is a state of the kept order: every read sees the write that it saw, and the run above
+          reaches it.
           The independent checker accepted the schedule.
 
         next: reweave explain run.std 728d2e47bd7d4820 --predicate 'a + b < 10 && holds(T1, m)' --order kept
@@ -216,24 +217,22 @@ fn html_draws_the_line_as_a_row_and_does_nothing_that_names_say() {
     let article = &page[page.find("<article").unwrap()..page.find("</article>").unwrap()];
     expect![[r#"
         <article id="P1">
-        <h3>P1 <span class="kind">predicate</span> <span class="guarantee">witnessed</span></h3>
-        <p>a state meets <code>x &lt; 1 &amp;&amp; </code>&lt;i&gt;<code> &gt; 0</code></p>
-        <p>In this state:</p>
-        <div class="scroll"><table>
-        <tr><td><code>`&lt;i&gt;`</code></td><td>&lt;u&gt;</td></tr>
-        <tr><td><code>x</code></td><td>not known</td></tr>
-        </table></div>
-        <p>A run that reaches it, and below the line what each thread does next:</p>
-        <div class="scroll"><table>
-        <tr><th>step</th><th>event</th><th>&lt;b&gt;</th><th>T2</th><th>location</th></tr>
-        <tr class="fault"><td class="number">&gt; 1</td><td class="number">1</td><td class="step">w(x)</td><td class="step"></td><td><code>a.c:1</code></td></tr>
-        <tr class="state"><td colspan="5">the state</td></tr>
-        <tr><td class="number">next</td><td class="number">2</td><td class="step">w(x)</td><td class="step"></td><td><code>a.c:2</code></td></tr>
-        <tr><td class="number">next</td><td class="number">3</td><td class="step"></td><td class="step">r(y)</td><td><code>b.c:1</code></td></tr>
-        </table></div>
-        <p>It is a state of the kept order: each read of it sees what it saw, and the run above reaches it.</p>
-        <p class="soft">The independent checker accepted the schedule. Found by states.find; fingerprint ffd8ddaae3998b2b.</p>
-    "#]].assert_eq(article);
+        <pre>P1 predicate  witnessed  states.find ffd8ddaae3998b2b
+          a state meets `x &lt; 1 &amp;&amp; `&lt;i&gt;` &gt; 0`
+          In this state:
+            `&lt;i&gt;`  &lt;u&gt;
+            x      not known
+          A run that reaches it; below the line, what each thread does next:
+            step     event  &lt;b&gt;   T2
+             &gt; 1         1  w(x)        a.c:1
+          ──────── the state ─────────
+            next         2  w(x)        a.c:2
+            next         3        r(y)  b.c:1
+          It is a state of the kept order: every read sees the write that it saw, and the run above
+          reaches it.
+          The independent checker accepted the schedule.</pre>
+    "#]]
+    .assert_eq(article);
 }
 
 #[test]
@@ -250,14 +249,14 @@ fn explain_says_what_was_asked_and_shows_one_table() {
             holds(T1, m)  true
             T3.i          not known
 
-        What it says
-          `never(a + b < 10 && holds(T1, m))` says that no state meets the predicate, on any run of these
-          events. The state below does; another run of the program, with the same input, can be in it.
+        What the predicate says
+          `never(a + b < 10 && holds(T1, m))` claims that no state of any run of these events meets the
+          predicate. The state below does; another run of the program, with the same input, can be in it.
 
           It is a state after 5 events, found by method conjunctive.
 
         The state
-          A run that reaches it, and below the line what each thread does next:
+          A run that reaches it; below the line, what each thread does next:
             step     event  T1         T2           T3
                1         1  w(a) = 10                           location 1
                2         2  w(b) = 0                            location 2
@@ -271,11 +270,12 @@ fn explain_says_what_was_asked_and_shows_one_table() {
             next         9             acq(m)                   location 9
            later        10             w(seen) = 1              location 10
            later        11             rel(m)                   location 11
-          It is a state of the kept order: each read of it sees what it saw, and the run above reaches it.
+          It is a state of the kept order: every read sees the write that it saw, and the run above
+          reaches it.
           The independent checker accepted the schedule.
     "#]].assert_eq(&explained(&trace, missing(), reweave_report::explanation_text));
     let page = explained(&trace, missing(), reweave_report::explanation_html);
-    for part in ["<h4>What it says</h4>", "<h4>The state</h4>", "<tr class=\"state\">"] {
+    for part in ["\nWhat the predicate says\n", "\nThe state\n", "─ the state ─"] {
         assert_eq!(page.matches(part).count(), 1, "{part} in {page}");
     }
     let document = parsed(&explained(&trace, missing(), reweave_report::explanation_json));
@@ -294,10 +294,10 @@ fn each_modality_says_what_the_state_has_to_do_with_it() {
     };
     let told = Modality::ALL.map(why).concat();
     expect![[r#"
-        `possibly(a + b < 10 && holds(T1, m))` asks for a state that meets the predicate, on any run of these events. The state below does; another run of the program, with the same input, can be in it.
-        `definitely(a + b < 10 && holds(T1, m))` asks whether every run of these events that keeps their order comes by a state that meets the predicate. Each does, and the state below is such a state; another run of the program, with the same input, can be in it.
-        `always(a + b < 10 && holds(T1, m))` says that every state meets the predicate, on any run of these events. The state below does not; another run of the program, with the same input, can be in it.
-        `never(a + b < 10 && holds(T1, m))` says that no state meets the predicate, on any run of these events. The state below does; another run of the program, with the same input, can be in it.
+        `possibly(a + b < 10 && holds(T1, m))` asks whether any run of these events reaches a state that meets the predicate. The state below does; another run of the program, with the same input, can be in it.
+        `definitely(a + b < 10 && holds(T1, m))` asks whether every run of these events that keeps their order passes a state that meets the predicate. Each does, and the state below is one; another run of the program, with the same input, can be in it.
+        `always(a + b < 10 && holds(T1, m))` claims that every state of any run of these events meets the predicate. The state below does not; another run of the program, with the same input, can be in it.
+        `never(a + b < 10 && holds(T1, m))` claims that no state of any run of these events meets the predicate. The state below does; another run of the program, with the same input, can be in it.
     "#]].assert_eq(&told);
 }
 
@@ -337,7 +337,7 @@ fn a_state_in_which_all_has_happened_has_nothing_below_the_line() {
               a state meets `seen == 1`
               In this state:
                 seen  1
-              A run that reaches it, with all that was observed:
+              A run of all observed events that reaches it:
                 step     event  T1         T2           T3
                    1         1  w(a) = 10                           location 1
                    2         2  w(b) = 0                            location 2
@@ -351,7 +351,8 @@ fn a_state_in_which_all_has_happened_has_nothing_below_the_line() {
                   10        10             w(seen) = 1              location 10
                 > 11        11             rel(m)                   location 11
               ──────────────────── the state ─────────────────────
-              It is a state of the kept order: each read of it sees what it saw, and the run above reaches it.
+              It is a state of the kept order: every read sees the write that it saw, and the run above
+              reaches it.
               The independent checker accepted the schedule.
 
             next: reweave explain run.std 739253d13fa8c2ed --predicate 'seen == 1' --order kept"#]],
@@ -385,42 +386,43 @@ fn what_the_checker_refuses_is_drawn_as_events_and_not_as_a_run() {
               In this state:
                 done(T2)  true
                 data      1
-              Its events in observed order, and below the line what each thread does next:
+              Its events in observed order; below the line, what each thread does next:
                          event  T1           T2
                    >         1  w(data) = 1               location 1
                              3               r(flag) = 1  location 3
                    >         4               r(data) = 1  location 4
               ─────────────── the state ────────────────
                 next         2  w(flag) = 1               location 2
-              It is a state of happens-before, which goes by locks, forks, joins and waits and lets reads that
-              race see other writes than they saw. The checker refused its events as a run, so the program may
-              never get here.
+              It is a state of happens-before, which follows locks, forks, joins and waits and lets racing
+              reads see other writes. The checker refused its events as a run, so the program may never get
+              here.
               A lead: no schedule proves it.
 
             next: reweave explain run.std 9401095d8d6bf049 --predicate 'done(T2) && data == 1' --order hb"#]],
     );
     let text = explained(&trace, state.clone(), reweave_report::explanation_text);
     expect![[r#"
-        What it says
-          `possibly(done(T2) && data == 1)` asks for a state that meets the predicate, on any run of these
-          events. The state below does; whether a run of the program can be in it is not known.
+        What the predicate says
+          `possibly(done(T2) && data == 1)` asks whether any run of these events reaches a state that
+          meets the predicate. The state below does; whether a run of the program can be in it is not
+          known.
 
           It is a state after 3 events, found by method conjunctive.
 
           A lead: no schedule proves it.
 
         The state
-          Its events in observed order, and below the line what each thread does next:
+          Its events in observed order; below the line, what each thread does next:
                      event  T1           T2
                >         1  w(data) = 1               location 1
                          3               r(flag) = 1  location 3
                >         4               r(data) = 1  location 4
           ─────────────── the state ────────────────
             next         2  w(flag) = 1               location 2
-          It is a state of happens-before, which goes by locks, forks, joins and waits and lets reads that
-          race see other writes than they saw. The checker refused its events as a run, so the program may
-          never get here.
-    "#]].assert_eq(&text[text.find("What it says").unwrap()..]);
+          It is a state of happens-before, which follows locks, forks, joins and waits and lets racing
+          reads see other writes. The checker refused its events as a run, so the program may never get
+          here.
+    "#]].assert_eq(&text[text.find("What the predicate says").unwrap()..]);
     let document = parsed(&report(&trace, state, reweave_report::json));
     let finding = &document["findings"][0];
     assert_eq!((&finding["cut"], &finding["order"]), (&json!({"T1": 1, "T2": 2}), &json!("hb")));
@@ -432,7 +434,7 @@ fn a_run_through_a_read_whose_writer_is_not_known_is_labelled() {
     let trace = reweave_testkit::std("T1|r?(x)|1\nT1|w(y)|2\nT2|w(y)|3\n");
     let state = state("position(T1) == 1", &[1, 0], &[("position(T1)", Some("1"))]);
     let text = explained(&trace, state, reweave_report::explanation_text);
-    assert!(text.contains("It rests on 1 read whose writer was not observed."), "{text}");
+    assert!(text.contains("It depends on 1 read whose writer was not recorded."), "{text}");
     assert!(text.contains("can be in it is not known"), "{text}");
 }
 
@@ -462,7 +464,7 @@ fn of_many_threads_those_have_columns_that_the_predicate_speaks_of() {
               In this state:
                 position(T11)  3
                 y              not known
-              A run that reaches it, and below the line what each thread does next:
+              A run that reaches it; below the line, what each thread does next:
                 step     event  T1    T2    T3    T4    T5    T6    T11   T12
                    1         1  w(x)                                            location 0
                    2         2        w(x)                                      location 0
@@ -509,9 +511,9 @@ fn of_many_threads_those_have_columns_that_the_predicate_speaks_of() {
                later        59                                      w(x)        location 4
                later        60                                            w(y)  location 4
               … 188 events after
-              --format json has the whole schedule
-              4 more threads are not shown; --format json has the whole cut.
-              It is a state of happens-before, which goes by locks, forks, joins and waits; the run above
+              --format json writes the whole schedule
+              4 more threads are not shown; --format json writes the whole cut.
+              It is a state of happens-before, which follows locks, forks, joins and waits; the run above
               reaches it.
               The independent checker accepted the schedule.
 
@@ -549,8 +551,8 @@ fn a_long_list_of_findings_has_a_line_for_each_predicate() {
         P2     never(a < 1) broken after 1 event, count 2
         P3     possibly(a < 2) met after 2 events, count 3
     "#]].assert_eq(&list[..list.find("P4").unwrap()]);
-    assert!(text.contains("It stands for 2 states that break it; this one has a schedule"));
-    assert!(text.contains("It stands for 3 states that meet it; this one has a schedule"));
+    assert!(text.contains("2 states that break it; one shown"));
+    assert!(text.contains("3 states that meet it; one shown"));
 }
 
 #[test]
@@ -562,7 +564,7 @@ fn of_many_terms_people_are_told_the_first() {
     for kind in [reweave_report::text as Report, reweave_report::html] {
         let text = report(&trace, state.clone(), kind);
         assert!(text.contains("x19") && !text.contains("x20"), "{text}");
-        assert!(text.contains("and 5 more, which --format json has"), "{text}");
+        assert!(text.contains("and 5 more; --format json lists them all"), "{text}");
     }
     let document = parsed(&report(&trace, state, reweave_report::json));
     assert_eq!(document["findings"][0]["values"].as_array().map(Vec::len), Some(25));

@@ -109,7 +109,7 @@ fn a_budget_says_what_was_not_tried() {
     assert!(ran.out().contains("incomplete: the work budget was used up"), "{}", ran.out());
     let hb = ["races", "--relation", "hb", "--budget", "0", "race.std"];
     let ran = folder.run(&hb).expect(3);
-    let told = "1 location pair was not tried: the work budget was used up; --budget raises it";
+    let told = "1 location pair not tried: the work budget ran out; raise it with --budget";
     assert!(ran.out().contains(told), "{}", ran.out());
     let report = folder.run(&[&hb[..], &["--format", "json"]].concat()).expect(3).json();
     assert_eq!((&report["unshown"], &report["untried"]), (&1.into(), &1.into()));

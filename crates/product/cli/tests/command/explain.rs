@@ -105,7 +105,7 @@ fn the_same_options_as_for_check_give_the_same_findings() {
     for options in [&["--with", "determinism"][..], &["--only", "determinism.prefix"]] {
         let arguments = [&["explain"], options, &["run.std", "N1"]].concat();
         let text = folder.run(&arguments).expect(0).out();
-        assert!(text.contains("what event 8 sees is left to the schedule"), "{text}");
+        assert!(text.contains("what event 8 sees depends on the schedule"), "{text}");
         assert!(text.contains("= 5, sees event 2, not event 5"), "{text}");
         assert!(text.contains("lock `m` orders the accesses, but not which comes first"), "{text}");
     }

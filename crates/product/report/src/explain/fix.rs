@@ -6,13 +6,12 @@ use reweave_analysis::{Finding, Guarantee, Kind};
 use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{AccessOp, EventId, Goal, Op, Trace};
 
-use super::circle;
-use super::relations::listed;
+use super::argument::{Wait, listed, waits};
 use crate::Place;
 use crate::site::{Site, place};
 
 /// What usually mends `finding`, a paragraph each; empty if nothing is known.
-pub(crate) fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
+pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
     if finding.guarantee() != Guarantee::Witnessed {
         return Vec::new();
     }
@@ -138,7 +137,7 @@ fn deadlock(trace: &Trace, finding: &Finding) -> Vec<String> {
         ];
     };
     let names = trace.names();
-    let waits = circle::waits(trace, events);
+    let waits = waits(trace, events);
     let orders = waits.iter().map(|wait| {
         let thread = names.threads.name(wait.section.thread);
         let [held, wanted] = [wait.section.lock, wait.wants].map(|lock| names.locks.name(lock));
@@ -148,7 +147,7 @@ fn deadlock(trace: &Trace, finding: &Finding) -> Vec<String> {
         waits.iter().map(|wait| names.locks.name(wait.section.lock)).collect();
     let order: Vec<String> = locks.iter().map(|name| format!("`{name}`")).collect();
     let orders: Vec<String> = orders.collect();
-    let places = |wait: &circle::Wait| [at(trace, wait.section.acquire), at(trace, wait.event)];
+    let places = |wait: &Wait| [at(trace, wait.section.acquire), at(trace, wait.event)];
     if waits.windows(2).all(|two| places(&two[0]) == places(&two[1])) {
         return vec![format!(
             "{}, at the same lines of code: which lock comes first is left to who calls. The usual fix is \

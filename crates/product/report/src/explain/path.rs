@@ -14,7 +14,7 @@ use reweave_trace::{
 
 /// What an edge between two threads is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Link {
+pub enum Link {
     /// A lock was given back, then taken.
     Lock(LockId),
     /// A thread was started.
@@ -37,16 +37,16 @@ pub(crate) enum Link {
 
 /// An edge from an event of one thread to one of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hop {
-    pub(crate) from: EventId,
-    pub(crate) to: EventId,
-    pub(crate) link: Link,
+pub struct Hop {
+    pub from: EventId,
+    pub to: EventId,
+    pub link: Link,
 }
 
 /// The edges between threads that lead from `first` to `second`, which was observed later in another
 /// thread; from one to the next it is the order of a thread. None if happens-before leaves the two
 /// unordered.
-pub(crate) fn path(trace: &Trace, first: EventId, second: EventId) -> Option<Vec<Hop>> {
+pub fn path(trace: &Trace, first: EventId, second: EventId) -> Option<Vec<Hop>> {
     let entries = IndexVec::from_elem(None, trace.names().threads.len());
     let mut search =
         Search { trace, entries, released: FxHashMap::default(), born: FxHashMap::default() };

@@ -11,41 +11,40 @@ use reweave_trace::{
     ThreadId, ThreadOp, Trace, VarId,
 };
 
-use super::circle;
-use crate::schedule::{Seen, base_count, observed, step_in_base, steps};
-use crate::table::{Extent, Label, Row, Table};
+use super::argument::{self, Wait};
+use crate::schedule::{Extent, Label, Row, Seen, Table, base_count, observed, step_in_base, steps};
 
 /// How many steps are argued for at most: the last ones.
 const STEPS_MAX: usize = 40;
 
 /// A step with why it is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub struct Step {
     /// Which step it is, counted from 1.
-    pub(crate) step: usize,
+    pub step: usize,
     /// What happens.
-    pub(crate) event: EventId,
+    pub event: EventId,
     /// Why it may.
-    pub(crate) reason: Reason,
+    pub reason: Reason,
 }
 
 /// Why a step is allowed. Steps are counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub enum Reason {
     /// It needs nothing but its turn in its thread.
     Next,
     /// It is its thread's first, and this step started the thread.
     Started(usize),
-    /// The lock is free, since nobody took it before.
+    /// The lock is free, since nobody acquired it before.
     Untaken,
-    /// The lock is free, since this thread gave it back at this step.
-    GivenBack(ThreadId, usize),
-    /// The thread has the lock already.
+    /// The lock is free, since this thread released it at this step.
+    Released(ThreadId, usize),
+    /// The thread already holds the lock.
     Nested,
     /// The lock is held in shared mode, as is asked for.
     SharedWith(ThreadId),
-    /// It gives back what it took at this step.
-    Gives(usize),
+    /// It releases what it acquired at this step.
+    Releases(usize),
     /// It sees this, as observed.
     Sees(Seen),
     /// It sees the first, where it saw the second; that is what the schedule is to show.
@@ -60,9 +59,9 @@ pub(crate) enum Reason {
     TimesOut,
     /// It wakes so many, who wait.
     Wakes(usize),
-    /// All of the round that it waits for have arrived, the last with this step.
+    /// All of the barrier generation that it waits for have arrived, the last with this step.
     Arrived(usize),
-    /// This step raised the semaphore.
+    /// This step posted the semaphore.
     Posted(usize),
     /// The semaphore is above zero.
     AboveZero,
@@ -70,43 +69,43 @@ pub(crate) enum Reason {
 
 impl Reason {
     /// In a few words.
-    pub(crate) fn words(self, trace: &Trace, event: EventId) -> String {
+    pub fn words(self, trace: &Trace, event: EventId) -> String {
         let name = |thread: ThreadId| trace.names().threads.name(thread);
         let own = trace.event(event).thread;
         match self {
             Self::Next => format!("comes next in {}", name(own)),
             Self::Started(step) => format!("{} was started at step {step}", name(own)),
-            Self::Untaken => "free: nobody has taken it yet".to_owned(),
-            Self::GivenBack(thread, step) if thread == own => {
-                format!("free: {} itself gave it back at step {step}", name(own))
+            Self::Untaken => "free: nobody has acquired it yet".to_owned(),
+            Self::Released(thread, step) if thread == own => {
+                format!("free: {} itself released it at step {step}", name(own))
             }
-            Self::GivenBack(thread, step) => {
-                format!("free: {} gave it back at step {step}", name(thread))
+            Self::Released(thread, step) => {
+                format!("free: {} released it at step {step}", name(thread))
             }
-            Self::Nested => format!("{} has it already", name(own)),
+            Self::Nested => format!("{} already holds it", name(own)),
             Self::SharedWith(thread) => format!("shared with {}", name(thread)),
-            Self::Gives(step) => format!("gives back what it took at step {step}"),
+            Self::Releases(step) => format!("releases what it acquired at step {step}"),
             Self::Sees(seen) => format!("sees {seen}, as observed"),
             Self::SeesOther(seen, saw) => {
-                format!("sees {seen} where it saw {saw}: this is what is shown")
+                format!("sees {seen} instead of {saw}: this is the point of the schedule")
             }
-            Self::SeesUnknown => "what it saw was not observed".to_owned(),
+            Self::SeesUnknown => "its writer was not recorded".to_owned(),
             Self::Ended(thread, Some(step)) => format!("{} ended with step {step}", name(thread)),
-            Self::Ended(thread, None) => format!("{} has nothing to do", name(thread)),
+            Self::Ended(thread, None) => format!("{} has no events", name(thread)),
             Self::Notified(step) => format!("step {step} notified it"),
-            Self::TimesOut => "a wait may end by itself".to_owned(),
-            Self::Wakes(1) => "the one that it wakes is waiting".to_owned(),
-            Self::Wakes(count) => format!("the {count} that it wakes are waiting"),
-            Self::Arrived(step) => format!("all have arrived, the last with step {step}"),
-            Self::Posted(step) => format!("step {step} raised it"),
-            Self::AboveZero => "it is above zero".to_owned(),
+            Self::TimesOut => "a wait can time out at any moment".to_owned(),
+            Self::Wakes(1) => "the thread that it wakes is waiting".to_owned(),
+            Self::Wakes(count) => format!("the {count} threads that it wakes are waiting"),
+            Self::Arrived(step) => format!("all have arrived, the last at step {step}"),
+            Self::Posted(step) => format!("step {step} posted it"),
+            Self::AboveZero => "the semaphore is above zero".to_owned(),
         }
     }
 }
 
 /// The steps of `proof` that a table of them shows, the last ones if they are many, each with why it
 /// is allowed.
-pub(crate) fn argued(trace: &Trace, proof: &Proof) -> Vec<Step> {
+pub fn argued(trace: &Trace, proof: &Proof) -> Vec<Step> {
     let table = Table::new(trace, proof, Extent::ARGUED);
     let shown = table.rows.iter().filter_map(|row| match row {
         Row::Event { label: Label::Step(step) | Label::Fault(step), event, .. } => {
@@ -120,33 +119,28 @@ pub(crate) fn argued(trace: &Trace, proof: &Proof) -> Vec<Step> {
 }
 
 /// Why each of `wanted`, in the order of `reordering`, is allowed.
-pub(crate) fn reasons(
-    trace: &Trace,
-    reordering: &Reordering,
-    wanted: &[(usize, EventId)],
-) -> Vec<Step> {
-    let mut walk = Walk::new(trace, reordering);
+pub fn reasons(trace: &Trace, reordering: &Reordering, wanted: &[(usize, EventId)]) -> Vec<Step> {
+    let mut replay = Replay::new(trace, reordering);
     let mut wanted = wanted.iter().peekable();
     let mut argued = Vec::new();
     for event in steps(trace, reordering) {
         let Some(&&(step, next)) = wanted.peek() else { break };
         if event == next {
-            argued.push(Step { step, event, reason: walk.reason(event) });
+            argued.push(Step { step, event, reason: replay.reason(event) });
             wanted.next();
         }
-        walk.happen(event);
+        replay.happen(event);
     }
     argued
 }
 
 /// What is so at the end: why the events that are next can happen, or cannot.
-pub(crate) fn ending(trace: &Trace, proof: &Proof) -> Vec<String> {
+pub fn ending(trace: &Trace, proof: &Proof) -> Vec<String> {
     let names = trace.names();
     let thread = |event: EventId| names.threads.name(trace.event(event).thread);
     match proof.goal() {
         Goal::Race(first, second) => vec![format!(
-            "Then event {} comes next in {}, and event {} in {}. Neither needs anything that the \
-             other has, so they can happen in either order, or at once.",
+            "Now event {} is next in {} and event {} is next in {}. Neither waits for the other, so they can happen in either order or at the same time.",
             first.number(),
             thread(*first),
             second.number(),
@@ -164,20 +158,20 @@ pub(crate) fn ending(trace: &Trace, proof: &Proof) -> Vec<String> {
 /// Who waits for whom.
 fn waits(trace: &Trace, proof: &Proof, events: &[EventId]) -> Vec<String> {
     let names = trace.names();
-    let walk = Walk::new(trace, proof.reordering());
-    let circle = circle::waits(trace, events);
+    let replay = Replay::new(trace, proof.reordering());
+    let circle = argument::waits(trace, events);
     let owners = circle.iter().skip(1).chain(circle.first());
-    let wait = |(wait, owner): (&circle::Wait, &circle::Wait)| {
+    let wait = |(wait, owner): (&Wait, &Wait)| {
         Some(format!(
-            "{} waits for `{}`, which {} took at step {}.",
+            "{} waits for `{}`, which {} acquired at step {}.",
             names.threads.name(wait.section.thread),
             names.locks.name(wait.wants),
             names.threads.name(owner.section.thread),
-            walk.step(owner.section.acquire)?
+            replay.step(owner.section.acquire)?
         ))
     };
     let waits: Vec<String> = circle.iter().zip(owners).filter_map(wait).collect();
-    vec![format!("Then none can go on: {}", waits.join(" "))]
+    vec![format!("Now none of them can continue: {}", waits.join(" "))]
 }
 
 /// Who has a lock, and who had it last.
@@ -185,12 +179,12 @@ fn waits(trace: &Trace, proof: &Proof, events: &[EventId]) -> Vec<String> {
 struct Holding {
     /// Who has it, how often, and whether in shared mode.
     holders: Vec<(ThreadId, u32, bool)>,
-    /// Who gave it back last, and when.
+    /// Who released it last, and when.
     last: Option<(ThreadId, usize)>,
 }
 
 /// How far a schedule is.
-struct Walk<'t> {
+struct Replay<'t> {
     trace: &'t Trace,
     reordering: &'t Reordering,
     scheduled: FxHashMap<EventId, usize>,
@@ -199,7 +193,7 @@ struct Walk<'t> {
     writes: IndexVec<VarId, Option<EventId>>,
 }
 
-impl<'t> Walk<'t> {
+impl<'t> Replay<'t> {
     fn new(trace: &'t Trace, reordering: &'t Reordering) -> Self {
         let base_count = base_count(reordering);
         let scheduled = reordering.schedule.iter().enumerate();
@@ -216,20 +210,24 @@ impl<'t> Walk<'t> {
 
     /// Which step `event` is.
     fn step(&self, event: EventId) -> Option<usize> {
-        match self.trace.is_in_prefix(self.reordering, event) {
-            true => Some(step_in_base(self.trace, self.reordering, event)),
-            false => self.scheduled.get(&event).copied(),
+        if self.trace.is_in_prefix(self.reordering, event) {
+            return Some(step_in_base(self.trace, self.reordering, event));
         }
+        self.scheduled.get(&event).copied()
     }
 
     fn happen(&mut self, event: EventId) {
         self.done_count += 1;
         let happening = self.trace.event(event);
         match happening.op {
-            Op::Lock(LockOp::Acquire, lock) => self.take(lock, happening.thread, false),
-            Op::Lock(LockOp::AcquireShared, lock) => self.take(lock, happening.thread, true),
-            Op::Lock(LockOp::Release, lock) => self.give(lock, happening.thread, false),
-            Op::Lock(LockOp::ReleaseShared, lock) => self.give(lock, happening.thread, true),
+            Op::Lock(LockOp::Acquire, lock) => self.acquire_lock(lock, happening.thread, false),
+            Op::Lock(LockOp::AcquireShared, lock) => {
+                self.acquire_lock(lock, happening.thread, true)
+            }
+            Op::Lock(LockOp::Release, lock) => self.release_lock(lock, happening.thread, false),
+            Op::Lock(LockOp::ReleaseShared, lock) => {
+                self.release_lock(lock, happening.thread, true)
+            }
             op if op.is_write() => {
                 if let Some(var) = op.var() {
                     self.writes[var] = Some(event);
@@ -239,7 +237,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    fn take(&mut self, lock: LockId, thread: ThreadId, shared: bool) {
+    fn acquire_lock(&mut self, lock: LockId, thread: ThreadId, shared: bool) {
         let holders = &mut self.locks[lock].holders;
         match holders.iter_mut().find(|it| (it.0, it.2) == (thread, shared)) {
             Some((_, depth, _)) => *depth += 1,
@@ -247,7 +245,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    fn give(&mut self, lock: LockId, thread: ThreadId, shared: bool) {
+    fn release_lock(&mut self, lock: LockId, thread: ThreadId, shared: bool) {
         let holding = &mut self.locks[lock];
         let found = holding.holders.iter().position(|it| (it.0, it.2) == (thread, shared));
         let Some(at) = found else { return };
@@ -322,7 +320,7 @@ impl<'t> Walk<'t> {
         match (holders.iter().any(|(thread, ..)| *thread == own), other, last) {
             (true, ..) => Reason::Nested,
             (false, Some(&(thread, ..)), _) => Reason::SharedWith(thread),
-            (false, None, &Some((thread, step))) => Reason::GivenBack(thread, step),
+            (false, None, &Some((thread, step))) => Reason::Released(thread, step),
             (false, None, None) => Reason::Untaken,
         }
     }
@@ -331,7 +329,7 @@ impl<'t> Walk<'t> {
         let thread = self.trace.event(event).thread;
         let mut held = self.trace.sections().held(thread, event);
         let section = held.find(|section| section.release == Some(event))?;
-        self.step(section.acquire).map(Reason::Gives)
+        self.step(section.acquire).map(Reason::Releases)
     }
 
     fn sees(&self, event: EventId) -> Option<Reason> {
@@ -367,7 +365,7 @@ mod tests {
             Reason::Next | Reason::TimesOut | Reason::SeesUnknown => true,
             Reason::Started(at) => op(at).op == Op::Thread(ThreadOp::Fork, own.thread),
             Reason::Untaken => !before.iter().any(touches),
-            Reason::GivenBack(thread, at) => {
+            Reason::Released(thread, at) => {
                 let later = before[at..].iter().filter(|event| touches(event));
                 op(at).thread == thread
                     && gives(op(at).op)
@@ -380,7 +378,7 @@ mod tests {
             Reason::SharedWith(thread) => {
                 matches!(own.op, Op::Lock(LockOp::AcquireShared, _)) && thread != own.thread
             }
-            Reason::Gives(at) => {
+            Reason::Releases(at) => {
                 lock_of(op(at).op) == lock_of(own.op) && op(at).thread == own.thread
             }
             Reason::Sees(seen) => seen == Seen::new(written) && trace.writer(step.event) == written,

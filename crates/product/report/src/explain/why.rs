@@ -4,14 +4,14 @@ use reweave_analysis::{Finding, Guarantee, Kind, Nondeterminism};
 use reweave_trace::views::Mode;
 use reweave_trace::{After, EventId, Trace};
 
-use crate::alternatives::{BY_ORDER_ALONE, Lead, variable};
-use crate::free_reads;
+use crate::alternatives::{BY_ORDER_ALONE, Unconfirmed, variable};
+use crate::finding::free_reads;
 use crate::schedule::{Seen, holds, sees};
 use crate::site::Site;
 use crate::state;
 
 /// Why `finding` is a fault, and what is special about it.
-pub(crate) fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
+pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
     let mut paragraphs = match finding.kind {
         Kind::Race => race(trace, finding),
         Kind::Deadlock => deadlock(),
@@ -98,13 +98,13 @@ fn nondeterminism(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> 
     let mut paragraphs = vec![outcome(trace, finding, detail) + how(finding, detail)];
     let racing = match detail.is_race_free {
         Some(true) => Some(
-            "No race detector tells of it: the accesses are ordered, whichever comes first. If the \
-             result is meant to be the same in every run, something must say which does; if not, \
-             nothing need be done.",
+            "No race detector reports it: the accesses are synchronized, whichever comes first. \
+             If the result must be the same in every run, fix their order; if not, nothing needs \
+             to be done.",
         ),
         Some(false) => Some(
-            "The accesses race as well: `races` tells of them, and a lock around each would end the \
-             race, but would not say which comes first.",
+            "The accesses race as well, and `races` reports them. A lock around each would \
+             remove the race, but not decide which comes first.",
         ),
         None => None,
     };
@@ -116,7 +116,7 @@ fn nondeterminism(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> 
             "The value is the one that was observed, so this read alone changes no result."
         }
         (Some(false), None) => "The value would be the one that was observed.",
-        (None, _) => "The trace does not tell whether the value differs.",
+        (None, _) => "The trace does not show whether the value differs.",
     };
     paragraphs.push(format!("{value} {}", reach(trace, finding, detail)));
     paragraphs
@@ -128,28 +128,27 @@ fn reach(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
     let Some(proof) = finding.evidence.proof() else {
         return match mode {
             "order" => format!(
-                "Only the order of events was looked at (mode {mode}): other reads come after what \
-                 they saw, but may see another write that comes in between."
+                "Only the order of events was examined (mode {mode}): other reads come after \
+                 what they saw, but may see a write that comes in between."
             ),
-            _ => format!("The search for a schedule was given up (mode {mode})."),
+            _ => format!("The search for a schedule gave up (mode {mode})."),
         };
     };
     match (free_reads(trace, proof), detail.read) {
         ((reads, _), None) if reads.is_empty() => {
-            format!("All that was observed happens, and every read sees what it saw (mode {mode}).")
+            format!("All observed events happen, and every read sees what it saw (mode {mode}).")
         }
         ((reads, _), _) if reads.len() > 1 => format!(
-            "Other reads may see another write than they saw as well, and it is taken for granted \
-             that the program goes on as it did (mode {mode})."
+            "Other reads may see different writes too, and the schedule assumes that the program \
+             continues as observed (mode {mode})."
         ),
         ((_, After::Stops), _) => format!(
-            "Nothing is taken for granted: every other read sees what it saw, and the thread of this \
-             one goes no further, so it holds whatever the program does with the value (mode \
-             {mode})."
+            "Nothing is assumed: every other read sees what it saw, and the thread of this one \
+             stops there, so this holds whatever the program does with the value (mode {mode})."
         ),
         ((_, After::RunsOn), _) => format!(
-            "Every other read sees what it saw; it is taken for granted that the thread of this one \
-             goes on as it did (mode {mode})."
+            "Every other read sees what it saw; the schedule assumes that the thread of this one \
+             continues as observed (mode {mode})."
         ),
     }
 }
@@ -157,7 +156,7 @@ fn reach(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
 /// What was observed, and what the schedule gives instead, if there is one.
 fn outcome(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String {
     let saw = Seen::new(detail.writer);
-    let Some(proof) = finding.evidence.proof() else { return lead(trace, detail) };
+    let Some(proof) = finding.evidence.proof() else { return unconfirmed(trace, detail) };
     let reordering = proof.reordering();
     let var = detail.writer.or(detail.interfering).and_then(|write| trace.event(write).op.var());
     let now = match detail.read {
@@ -167,12 +166,11 @@ fn outcome(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String 
     let now = now.unwrap_or_else(|| Seen::new(detail.interfering));
     match detail.read {
         Some(read) => format!(
-            "With the same input, what event {} sees is left to the schedule: it saw {saw}, and can \
-             see {now}.",
+            "With the same input, what event {} sees depends on the schedule: it saw {saw}, and can see {now}.",
             read.number()
         ),
         None => format!(
-            "With the same input, what `{}` holds at the end is left to the schedule: {saw}, as \
+            "With the same input, what `{}` holds at the end depends on the schedule: {saw}, as \
              observed, or {now}.",
             variable(trace, detail).unwrap_or("the variable")
         ),
@@ -180,22 +178,22 @@ fn outcome(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> String 
 }
 
 /// What was observed, and what nothing but the order of events gives instead.
-fn lead(trace: &Trace, detail: &Nondeterminism) -> String {
+fn unconfirmed(trace: &Trace, detail: &Nondeterminism) -> String {
     let saw = Seen::new(detail.writer);
     let other = Seen::new(detail.interfering);
     let number = detail.read.map_or(0, EventId::number);
-    let unknown = "is left to the schedule is not known";
-    match Lead::new(detail) {
-        Lead::Between => format!(
+    let unknown = "depends on the schedule is not known";
+    match Unconfirmed::new(detail) {
+        Unconfirmed::Between => format!(
             "Whether what event {number} sees {unknown}: it saw {saw}, and {other} could come in \
              between {BY_ORDER_ALONE}."
         ),
-        Lead::Last => format!(
+        Unconfirmed::Last => format!(
             "Whether what `{}` holds at the end {unknown}: it was {saw}, and {other} could come \
              after it {BY_ORDER_ALONE}.",
             variable(trace, detail).unwrap_or("the variable")
         ),
-        Lead::Earlier => format!(
+        Unconfirmed::Earlier => format!(
             "Whether what event {number} sees {unknown}: it saw {saw}, and could come before that \
              {BY_ORDER_ALONE}."
         ),

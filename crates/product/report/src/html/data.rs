@@ -5,6 +5,7 @@
 //! share is said once a chunk: names, events, places in the code, stacks, sets of locks. Lists of
 //! numbers stand for structures, in the order of the fields here.
 
+use std::collections::BTreeMap;
 use std::hash::Hash;
 
 use reweave_analysis::{Guarantee, Kind, Reported};
@@ -12,125 +13,68 @@ use reweave_base::FxHashMap;
 use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{EventId, NameKind, Op, ThreadId, Trace};
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::code::{Code, Lines, PlaceEntry};
-use super::slice::{self, Reach, Role, Slice};
 use crate::alternatives::{Choices, known_value};
-use crate::confirmation::Replayed;
+use crate::confirmation::{CAVEAT, Replayed};
+use crate::finding::{confirm_command, explain_command, heading, instances_note, remarks};
+use crate::json::{compact, unless_empty};
 use crate::left_out::{accounts, counters};
 use crate::legend::Legend;
-use crate::schedule::{is_prefix, observed};
-use crate::shown::shown;
+use crate::schedule::{Extent, is_prefix, observed};
+use crate::shown::{capital, shown};
 use crate::site::{Site, holding_since, place};
+use crate::slice::{self, Reach, Role, Slice};
 use crate::state::{Known, Picture};
 use crate::text::size;
-use crate::{Examined, heading, instances_note, next, remarks, summary, title};
+use crate::{Examined, Place, Sources, summary, title};
 
 /// How many findings a chunk holds.
-pub(super) const CHUNK: usize = 100;
+pub const CHUNK: usize = 100;
 
-/// What the page is of, and the list of findings.
-#[derive(Serialize)]
-pub(super) struct List {
-    /// What it is called.
-    pub(super) heading: String,
-    /// Whether one finding has the page to itself.
-    pub(super) is_explanation: bool,
-    /// How many findings a chunk holds.
-    pub(super) chunk: usize,
-    /// Kinds, the worst first.
-    pub(super) kinds: [&'static str; 6],
-    /// Guarantees, the strongest first, and what they mean.
-    pub(super) guarantees: [(&'static str, &'static str); 3],
-    pub(super) traces: Vec<TraceEntry>,
-    pub(super) strings: Vec<String>,
-    pub(super) findings: Vec<ListEntry>,
-}
+/// What a page calls itself.
+pub const HEADING: &str = "What else these runs could have done";
 
-/// A trace, and how far it was examined.
-#[derive(Serialize)]
-pub(super) struct TraceEntry {
-    name: String,
-    size: String,
-    summary: String,
-    repairs: Vec<String>,
-    coverage: Vec<CoverageEntry>,
-    known: u64,
-    suppressed: u64,
-}
-
-#[derive(Serialize)]
-struct CoverageEntry {
-    counters: String,
-    incomplete: Option<&'static str>,
-    left_out: Vec<String>,
-}
-
-/// A finding in the list: trace, id, kind, guarantee, message, count, confirmed (0 if it was not
-/// replayed, 1 if not, 2 if so), chunk and place in it, where it is, and names that are to be found
-/// though the message does not say them.
-#[derive(Serialize)]
-pub(super) struct ListEntry(
-    usize,
-    String,
-    usize,
-    usize,
-    String,
-    u64,
-    u8,
-    usize,
-    usize,
-    u32,
-    Vec<u32>,
-);
-
-impl List {
-    /// The list of what was found in `examined`.
-    pub(super) fn new(examined: &[Examined<'_>]) -> Self {
-        let mut list = Self {
-            heading: "What else these runs could have done".to_owned(),
-            is_explanation: false,
-            chunk: CHUNK,
-            kinds: Kind::ALL.map(Kind::as_str),
-            guarantees: GUARANTEES.map(|it| (it.as_str(), it.meaning())),
-            traces: examined.iter().map(trace_entry).collect(),
-            strings: Vec::new(),
-            findings: Vec::new(),
-        };
-        let mut strings = Strings::default();
-        let mut first_chunk = 0;
-        for (at, examined) in examined.iter().enumerate() {
-            let findings = &examined.outcome.findings;
-            for (number, reported) in findings.iter().enumerate() {
-                let place = (at, first_chunk + number / CHUNK, number % CHUNK);
-                list.findings.push(list_entry(&mut strings, examined, reported, place));
-            }
-            first_chunk += findings.len().div_ceil(CHUNK);
+/// What a page is of, and the list of all findings of `examined`; of one finding alone, `only`, if the
+/// page explains it.
+pub fn list(examined: &[Examined<'_>], only: Option<&Reported>) -> Value {
+    let mut strings = Strings::default();
+    let mut entries = Vec::new();
+    let mut first_chunk = 0;
+    for (at, examined) in examined.iter().enumerate() {
+        let findings = only.map_or(&examined.outcome.findings[..], std::slice::from_ref);
+        for (number, reported) in findings.iter().enumerate() {
+            let place = (at, first_chunk + number / CHUNK, number % CHUNK);
+            entries.push(list_entry(&mut strings, examined, reported, place));
         }
-        list.strings = strings.all;
-        list
+        first_chunk += findings.len().div_ceil(CHUNK);
     }
-
-    /// A list of `reported` alone, one of the findings of `examined`.
-    pub(super) fn of_one(examined: &Examined<'_>, reported: &Reported) -> Self {
-        let mut strings = Strings::default();
-        let findings = vec![list_entry(&mut strings, examined, reported, (0, 0, 0))];
-        let outcome = reweave_analysis::Outcome::default();
-        let empty = Examined { outcome: &outcome, ..*examined };
-        let mut list = Self::new(&[empty]);
-        list.traces[0].summary = String::new();
-        Self { is_explanation: true, findings, strings: strings.all, ..list }
-    }
+    json!({
+        "heading": HEADING,
+        // Whether one finding has the page to itself.
+        "is_explanation": only.is_some(),
+        "chunk": CHUNK,
+        // The worst first.
+        "kinds": Kind::ALL.map(Kind::as_str),
+        // The strongest first, and what they mean.
+        "guarantees": GUARANTEES.map(|it| (it.as_str(), it.meaning())),
+        "traces": examined.iter().map(|one| trace_entry(one, only.is_some())).collect::<Vec<_>>(),
+        "strings": strings.all,
+        "findings": entries,
+    })
 }
 
 const GUARANTEES: [Guarantee; 3] = [Guarantee::Witnessed, Guarantee::First, Guarantee::Unordered];
 
+/// A finding in the list: trace, id, kind, guarantee, message, count, confirmed (0 if it was not
+/// replayed, 1 if not, 2 if so), chunk and place in it, where it is, and names that are to be found
+/// though the message does not say them.
 fn list_entry(
     strings: &mut Strings,
     examined: &Examined<'_>,
     reported: &Reported,
     (trace_at, chunk, at): (usize, usize, usize),
-) -> ListEntry {
+) -> Value {
     let Reported { id, finding, .. } = reported;
     let names = examined.trace.names();
     let message = shown(&finding.message).into_owned();
@@ -140,13 +84,13 @@ fn list_entry(
         let event = examined.trace.event(event);
         let op = names.spell(event.op).to_string();
         let location = place(names.location(event.site));
-        first.get_or_insert_with(|| strings.id(&location));
+        first.get_or_insert_with(|| strings.text(&location));
         let said = [names.threads.name(event.thread), &op, &location];
         let unsaid = said.into_iter().filter(|text| !message.contains(text));
-        words.extend(unsaid.map(|text| strings.id(text)));
+        words.extend(unsaid.map(|text| strings.text(text)));
     }
     words.dedup();
-    let first = first.unwrap_or_else(|| strings.id(""));
+    let first = first.unwrap_or_else(|| strings.text(""));
     let replayed = match examined.replayed(id) {
         None => 0,
         Some(Replayed::NotConfirmed { .. }) => 1,
@@ -154,31 +98,35 @@ fn list_entry(
     };
     let kind = Kind::ALL.iter().position(|&kind| kind == finding.kind).unwrap_or(0);
     let guarantee = GUARANTEES.iter().position(|&it| it == finding.guarantee()).unwrap_or(0);
-    let (id, count) = (id.clone(), finding.count);
-    ListEntry(trace_at, id, kind, guarantee, message, count, replayed, chunk, at, first, words)
+    let count = finding.count;
+    json!([trace_at, id, kind, guarantee, message, count, replayed, chunk, at, first, words])
 }
 
-fn trace_entry(examined: &Examined<'_>) -> TraceEntry {
+/// A trace, and how far it was examined, unless the page is of one finding.
+fn trace_entry(examined: &Examined<'_>, is_explanation: bool) -> Value {
     let Examined { path, trace, outcome, set_aside, .. } = *examined;
-    let coverage = accounts(outcome).map(|(coverage, left_out)| CoverageEntry {
-        counters: counters(coverage),
-        incomplete: coverage.truncated.map(|reason| reason.as_str()),
-        left_out,
+    let accounts = accounts(outcome).filter(|_| !is_explanation);
+    let coverage = accounts.map(|(coverage, left_out)| {
+        json!({
+            "counters": counters(coverage),
+            "incomplete": coverage.truncated.map(|reason| reason.as_str()),
+            "left_out": left_out,
+        })
     });
-    TraceEntry {
-        name: shown(title(path)).into_owned(),
-        size: size(trace),
-        summary: shown(&summary(outcome)).into_owned(),
-        repairs: trace.repairs().iter().map(|it| shown(&it.to_string()).into_owned()).collect(),
-        coverage: coverage.collect(),
-        known: set_aside.known,
-        suppressed: set_aside.suppressed,
-    }
+    json!({
+        "name": shown(title(path)),
+        "size": size(trace),
+        "summary": if is_explanation { String::new() } else { shown(&summary(outcome)).into_owned() },
+        "repairs": trace.repairs().iter().map(|it| shown(&it.to_string()).into_owned()).collect::<Vec<_>>(),
+        "coverage": coverage.collect::<Vec<_>>(),
+        "known": set_aside.known,
+        "suppressed": set_aside.suppressed,
+    })
 }
 
 /// What there is to say of some findings of one trace.
 #[derive(Serialize)]
-pub(super) struct Chunk {
+pub struct Chunk {
     strings: Vec<String>,
     /// Number and name.
     threads: Vec<(usize, u32)>,
@@ -189,100 +137,8 @@ pub(super) struct Chunk {
     places: Vec<PlaceEntry>,
     /// Name, and lines by their numbers.
     files: Vec<(u32, Lines)>,
-    events: Vec<EventEntry>,
-    findings: Vec<FindingEntry>,
-}
-
-/// Number, thread, kind of operation, operand, how the operation is spelled if not in the usual way,
-/// place, locks held, value, for a fork or a join the thread it is of, for a read what it saw
-/// (0 is the initial value), and for what takes or gives back a lock the locks held afterwards.
-#[derive(Serialize)]
-struct EventEntry(
-    u32,
-    usize,
-    &'static str,
-    u32,
-    Option<u32>,
-    usize,
-    usize,
-    Option<String>,
-    Option<usize>,
-    Option<u32>,
-    Option<usize>,
-);
-
-/// An event at fault: the event, the function that it is in, what its thread holds there and since
-/// where, and the calls that led there.
-#[derive(Serialize)]
-struct SiteEntry(usize, Option<u32>, u32, usize);
-
-#[derive(Serialize)]
-struct FindingEntry {
-    fingerprint: String,
-    analysis: u32,
-    sites: Vec<SiteEntry>,
-    /// Who started the threads, and what made-up names mean.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    legend: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    known: Option<KnownEntry>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    choices: Option<ChoicesEntry>,
-    /// The commands that explain it and replay it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    explain: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    confirm: Option<String>,
-    /// Why it is a fault and is possible, if it is explained.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    argument: Option<Argument>,
-    /// What introduces the drawing.
-    heading: u32,
-    /// What the drawing is of: `race`, `deadlock`, `next`, `order` or `state`.
-    goal: &'static str,
-    observed: Vec<RowEntry>,
-    predicted: Vec<RowEntry>,
-    /// Whether the predicted order is how the observed run began.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    is_as_observed: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    remarks: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    confirmed: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_confirmed: Option<String>,
-}
-
-/// A row of a drawing. Steps are numbered by counting.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum RowEntry {
-    /// How many events are left out, negative; or an event that happens and sees what it saw.
-    Plain(i64),
-    /// Event and role; it sees what it saw, or is no step.
-    Event(usize, u8),
-    /// Event, role, and the number of the event that it sees: 0 is the initial value, and -1 that this
-    /// is not known.
-    Sees(usize, u8, i64),
-}
-
-#[derive(Serialize)]
-struct KnownEntry {
-    heading: &'static str,
-    listed: Vec<(String, String)>,
-    more: Option<String>,
-}
-
-#[derive(Serialize)]
-struct ChoicesEntry {
-    heading: String,
-    listed: Vec<(String, Option<String>)>,
-    more: usize,
-    silence: Option<String>,
+    events: Vec<Value>,
+    findings: Vec<Value>,
 }
 
 /// Things that are numbered as they come.
@@ -309,23 +165,12 @@ impl<T: Clone + Eq + Hash> Pool<T> {
     }
 }
 
-/// Texts, ready to be shown, that are numbered as they come.
-#[derive(Debug, Default)]
-pub(super) struct Strings {
-    ids: FxHashMap<String, u32>,
-    all: Vec<String>,
-}
+/// Texts, ready to be shown.
+type Strings = Pool<String>;
 
 impl Strings {
-    pub(super) fn id(&mut self, text: &str) -> u32 {
-        let text = shown(text);
-        if let Some(&id) = self.ids.get(text.as_ref()) {
-            return id;
-        }
-        let id = self.all.len() as u32;
-        self.all.push(text.clone().into_owned());
-        self.ids.insert(text.into_owned(), id);
-        id
+    fn text(&mut self, text: &str) -> u32 {
+        self.id(shown(text).into_owned()) as u32
     }
 }
 
@@ -339,33 +184,33 @@ struct Builder<'a> {
     calls: Pool<Vec<u32>>,
     held: Pool<Vec<(u32, u8, u32)>>,
     code: Code<'a>,
-    events: Vec<EventEntry>,
+    events: Vec<Value>,
     by_event: FxHashMap<EventId, usize>,
 }
 
 /// Why a finding is a fault and is possible: what is said before its drawing, and after it.
 #[derive(Serialize)]
-pub(crate) struct Argument {
-    pub(crate) before: Vec<Part>,
-    pub(crate) after: Vec<Part>,
+pub struct Argument {
+    pub before: Vec<Part>,
+    pub after: Vec<Part>,
 }
 
 /// A part of an argument. Its texts are shown as they are.
 #[derive(Serialize)]
-pub(crate) struct Part {
-    pub(crate) heading: &'static str,
+pub struct Part {
+    pub heading: &'static str,
     /// Steps of a schedule: the number, the thread, what it does, and why it may.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) steps: Vec<[String; 4]>,
-    pub(crate) paragraphs: Vec<String>,
+    pub steps: Vec<[String; 4]>,
+    pub paragraphs: Vec<String>,
     /// Whether the paragraphs are lines that belong together.
-    pub(crate) is_list: bool,
+    pub is_list: bool,
 }
 
 impl Chunk {
     /// What there is to say of `findings`, which are of `examined` and its `legend`; `argument` is
     /// that for the only one.
-    pub(super) fn new(
+    pub fn new(
         examined: &Examined<'_>,
         legend: &Legend<'_>,
         findings: &[Reported],
@@ -384,10 +229,10 @@ impl Chunk {
             events: Vec::new(),
             by_event: FxHashMap::default(),
         };
-        let mut entries: Vec<FindingEntry> =
+        let mut entries: Vec<Value> =
             findings.iter().map(|reported| builder.finding(reported)).collect();
-        if let [only] = &mut entries[..] {
-            only.argument = argument;
+        if let ([only], Some(argument)) = (&mut entries[..], argument) {
+            only["argument"] = json!(argument);
         }
         let (places, files) = builder.code.finish();
         Self {
@@ -404,72 +249,81 @@ impl Chunk {
 }
 
 impl Builder<'_> {
-    fn finding(&mut self, reported: &Reported) -> FindingEntry {
+    fn finding(&mut self, reported: &Reported) -> Value {
         let (trace, finding) = (self.examined.trace, &reported.finding);
         let proof = finding.evidence.proof();
-        let slice = Slice::new(trace, finding, self.reach);
+        let slice = Slice::new(trace, finding, self.reach, &[]);
         // Numbers go by what was observed, whatever order is drawn first.
         for event in slice.events() {
             self.event(event);
         }
-        let picture = Picture::new(trace, finding, crate::table::Extent::BRIEF);
+        let picture = Picture::new(trace, finding, Extent::BRIEF);
+        let heading = match (&picture, proof) {
+            (Some(picture), _) => picture.heading,
+            (None, Some(proof)) => heading(proof),
+            (None, None) => "As it was observed:",
+        };
+        let is_as_observed = proof.is_some_and(|proof| is_prefix(trace, proof.reordering()));
         let (confirmed, not_confirmed) = replayed_entry(self.examined.replayed(&reported.id));
-        FindingEntry {
-            fingerprint: reported.fingerprint.to_string(),
-            analysis: self.strings.id(finding.analysis),
-            sites: finding.events.iter().map(|&event| self.site(event)).collect(),
-            legend: self.legend.lines(finding),
-            note: instances_note(finding),
-            known: finding.detail.state().and_then(|state| known_entry(&Known::new(state))),
-            choices: Choices::new(trace, finding).as_ref().map(choices_entry),
-            explain: next::explain(&self.examined, reported).map(|it| shown(&it).into_owned()),
-            confirm: next::confirm(&self.examined, reported).map(|it| shown(&it).into_owned()),
-            argument: None,
-            heading: self.strings.id(match (&picture, proof) {
-                (Some(picture), _) => picture.heading,
-                (None, Some(proof)) => heading(proof),
-                (None, None) => "As it was observed:",
-            }),
-            goal: slice::goal(finding),
-            observed: self.rows(&slice.observed),
-            predicted: self.rows(&slice.predicted),
-            is_as_observed: proof.is_some_and(|proof| is_prefix(trace, proof.reordering())),
-            notes: picture.map_or_else(Vec::new, |picture| shown_all(&picture.notes)),
-            remarks: proof.map_or_else(Vec::new, |proof| shown_all(&remarks(trace, proof))),
-            confirmed,
-            not_confirmed,
-        }
+        compact(json!({
+            "fingerprint": reported.fingerprint.to_string(),
+            "analysis": self.strings.text(finding.analysis),
+            "sites": finding.events.iter().map(|&event| self.site(event)).collect::<Vec<_>>(),
+            // Who started the threads, and what made-up names mean.
+            "legend": unless_empty(self.legend.lines(finding)),
+            "note": instances_note(finding),
+            "known": finding.detail.state().and_then(|state| known_entry(&Known::new(state))),
+            "choices": Choices::new(trace, finding).as_ref().map(choices_entry),
+            "explain": explain_command(&self.examined, reported).map(|it| shown(&it).into_owned()),
+            "confirm": confirm_command(&self.examined, reported).map(|it| shown(&it).into_owned()),
+            "heading": self.strings.text(heading),
+            // What the drawing is of: `race`, `deadlock`, `next`, `order` or `state`.
+            "goal": slice::goal(finding),
+            "observed": self.rows(&slice.observed),
+            "predicted": self.rows(&slice.predicted),
+            // Whether the predicted order is how the observed run began.
+            "is_as_observed": is_as_observed.then_some(true),
+            "notes": picture.and_then(|picture| unless_empty(shown_all(&picture.notes))),
+            "remarks": proof.and_then(|proof| unless_empty(shown_all(&remarks(trace, proof)))),
+            "confirmed": confirmed,
+            "not_confirmed": not_confirmed,
+        }))
     }
 
-    fn rows(&mut self, rows: &[slice::Row]) -> Vec<RowEntry> {
+    /// The rows of a drawing, whose steps are numbered by counting: how many events are left out,
+    /// negative, or an event that sees what it saw; event and role; or event, role and the number of
+    /// the event that it sees, where 0 is the initial value and -1 that this is not known.
+    fn rows(&mut self, rows: &[slice::Row]) -> Vec<Value> {
         let trace = self.examined.trace;
         let row = |row: &slice::Row| match *row {
-            slice::Row::Gap(count) => RowEntry::Plain(-(count as i64)),
+            slice::Row::Gap(count) => json!(-(count as i64)),
             slice::Row::Event(drawn) => {
                 let (event, role) = (self.event(drawn.event), drawn.role as u8);
                 match (drawn.role, drawn.sees) {
-                    (Role::Next | Role::Blocked | Role::Never, _) => RowEntry::Event(event, role),
+                    (Role::Next | Role::Blocked | Role::Never, _) => json!([event, role]),
                     (_, sees) if sees != observed(trace, drawn.event) => {
                         let seen = sees.map(|sees| sees.write().map_or(0, EventId::number));
-                        RowEntry::Sees(event, role, seen.map_or(-1, i64::from))
+                        json!([event, role, seen.map_or(-1, i64::from)])
                     }
-                    (Role::Step, _) => RowEntry::Plain(event as i64),
-                    (Role::Fault | Role::Ahead, _) => RowEntry::Event(event, role),
+                    (Role::Step, _) => json!(event),
+                    (Role::Fault | Role::Ahead, _) => json!([event, role]),
                 }
             }
         };
         rows.iter().map(row).collect()
     }
 
-    fn site(&mut self, event: EventId) -> SiteEntry {
+    /// An event at fault: the event, the function that it is in, what its thread holds there and since
+    /// where, and the calls that led there.
+    fn site(&mut self, event: EventId) -> Value {
         let trace = self.examined.trace;
         let site = Site::new(trace, event);
         self.code.place(site.location, true, &mut self.strings);
-        let function = site.function().map(|name| self.strings.id(name));
-        let holding = self.strings.id(&holding_since(trace, event));
+        let function = site.function().map(|name| self.strings.text(name));
+        let holding = self.strings.text(&holding_since(trace, event));
         let callers = site.callers();
-        let callers = callers.into_iter().map(|frame| self.strings.id(frame)).collect();
-        SiteEntry(self.event(event), function, holding, self.calls.id(callers))
+        let callers = callers.into_iter().map(|frame| self.strings.text(frame)).collect();
+        json!([self.event(event), function, holding, self.calls.id(callers)])
     }
 
     /// The number of `event` in the chunk.
@@ -483,7 +337,10 @@ impl Builder<'_> {
         self.events.len() - 1
     }
 
-    fn event_entry(&mut self, id: EventId) -> EventEntry {
+    /// Number, thread, kind of operation, operand, how the operation is spelled if not in the usual way,
+    /// place, locks held, value, for a fork or a join the thread it is of, for a read what it saw
+    /// (0 is the initial value), and for an acquire or a release the locks held afterwards.
+    fn event_entry(&mut self, id: EventId) -> Value {
         let trace = self.examined.trace;
         let (event, names) = (trace.event(id), trace.names());
         let kind = event.op.kind();
@@ -503,23 +360,23 @@ impl Builder<'_> {
         let held = held_entry(trace, &before, &mut self.strings);
         let after = is_changed.then(|| held_entry(trace, &after, &mut self.strings));
         let location = names.location(event.site);
-        EventEntry(
+        json!([
             id.number(),
             self.thread(event.thread),
             kind.as_str(),
-            self.strings.id(operand),
-            (spelled != usual).then(|| self.strings.id(&spelled)),
+            self.strings.text(operand),
+            (spelled != usual).then(|| self.strings.text(&spelled)),
             self.code.place(location, self.reach.is_code_whole, &mut self.strings),
             self.held.id(held),
             known_value(trace, id).map(|value| value.to_string()),
             other.map(|thread| self.thread(thread)),
             observed(trace, id).map(|seen| seen.write().map_or(0, EventId::number)),
             after.map(|held| self.held.id(held)),
-        )
+        ])
     }
 
     fn thread(&mut self, thread: ThreadId) -> usize {
-        let name = self.strings.id(self.examined.trace.names().threads.name(thread));
+        let name = self.strings.text(self.examined.trace.names().threads.name(thread));
         self.threads.id((reweave_base::Id::index(thread), name))
     }
 }
@@ -543,7 +400,7 @@ fn held_entry(
     let held = sections.iter().map(|section| {
         let name = trace.names().locks.name(section.lock);
         let is_shared = u8::from(section.mode == Mode::Shared);
-        (strings.id(name), is_shared, section.acquire.number())
+        (strings.text(name), is_shared, section.acquire.number())
     });
     held.collect()
 }
@@ -561,38 +418,117 @@ fn replayed_entry(replayed: Option<&Replayed>) -> (Option<String>, Option<String
         }
         Some(Replayed::NotConfirmed { reason }) => {
             let reason = shown(reason.trim_end_matches('.'));
-            (None, Some(format!("{reason}. {}", crate::confirmation::CAVEAT)))
+            (None, Some(format!("{reason}. {}", CAVEAT)))
         }
     }
 }
 
-/// `sentence`, with a capital letter at its start.
-fn capital(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    let first = letters.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(letters).collect()
+fn known_entry(known: &Known<'_>) -> Option<Value> {
+    let listed: Vec<_> = known.listed.iter().map(|(term, value)| (shown(term), shown(value))).collect();
+    Some(json!({ "heading": known.heading()?, "listed": listed, "more": known.unlisted_note() }))
 }
 
-fn known_entry(known: &Known<'_>) -> Option<KnownEntry> {
-    let listed = known.listed.iter();
-    let listed = listed.map(|(term, value)| (shown(term).into_owned(), shown(value).into_owned()));
-    Some(KnownEntry {
-        heading: known.heading()?,
-        listed: listed.collect(),
-        more: known.unlisted_note(),
+fn choices_entry(choices: &Choices) -> Value {
+    let shown_some = |text: &Option<String>| text.as_ref().map(|text| shown(text).into_owned());
+    let listed = choices.listed.iter();
+    let listed = listed.map(|choice| (shown(&choice.write), shown_some(&choice.silence)));
+    json!({
+        "heading": shown(&choices.heading),
+        "listed": listed.collect::<Vec<_>>(),
+        "more": choices.unlisted_count,
+        "silence": shown_some(&choices.silence),
     })
 }
 
-fn choices_entry(choices: &Choices) -> ChoicesEntry {
-    let shown_some = |text: &Option<String>| text.as_ref().map(|text| shown(text).into_owned());
-    let listed = choices.listed.iter();
-    let listed = listed
-        .map(|choice| (shown(&choice.write).into_owned(), shown_some(&choice.silence)))
-        .collect();
-    ChoicesEntry {
-        heading: shown(&choices.heading).into_owned(),
-        listed,
-        more: choices.unlisted_count,
-        silence: shown_some(&choices.silence),
+/// No more code is put into a chunk when it holds so many bytes of it.
+const BYTES_MAX: usize = 1 << 20;
+
+/// Lines by their numbers.
+type Lines = BTreeMap<u32, String>;
+
+/// A place as pages know it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+enum PlaceEntry {
+    /// Its name; there is nothing to say of its code.
+    Bare(u32),
+    /// Name, file, line, first and last line to be shown, and what is to be said of the code.
+    Full(u32, Option<usize>, u32, u32, u32, Option<u32>),
+}
+
+/// Places of a chunk, and the code around them.
+#[derive(Debug)]
+struct Code<'a> {
+    sources: &'a Sources,
+    around: u32,
+    places: Vec<PlaceEntry>,
+    by_location: FxHashMap<String, usize>,
+    files: Vec<(u32, Lines)>,
+    by_file: FxHashMap<String, usize>,
+    bytes: usize,
+}
+
+impl<'a> Code<'a> {
+    /// No places yet; code is shown with up to `around` lines on each side.
+    fn new(sources: &'a Sources, around: u32) -> Self {
+        Self {
+            sources,
+            around,
+            places: Vec::new(),
+            by_location: FxHashMap::default(),
+            files: Vec::new(),
+            by_file: FxHashMap::default(),
+            bytes: 0,
+        }
+    }
+
+    /// The number of `location` in the chunk, with its code if `has_code`.
+    fn place(&mut self, location: &str, has_code: bool, strings: &mut Strings) -> usize {
+        if let Some(&at) = self.by_location.get(location) {
+            if has_code && matches!(self.places[at], PlaceEntry::Bare(_)) {
+                self.places[at] = self.entry(location, strings);
+            }
+            return at;
+        }
+        let entry = if has_code {
+            self.entry(location, strings)
+        } else {
+            PlaceEntry::Bare(strings.text(&place(location)))
+        };
+        self.places.push(entry);
+        self.by_location.insert(location.to_owned(), self.places.len() - 1);
+        self.places.len() - 1
+    }
+
+    fn entry(&mut self, location: &str, strings: &mut Strings) -> PlaceEntry {
+        let name = strings.text(&place(location));
+        let Some(at) = Place::new(location) else { return PlaceEntry::Bare(name) };
+        if self.bytes > BYTES_MAX {
+            let note = strings.text("The code is left out to keep this page small.");
+            return PlaceEntry::Full(name, None, at.line, 0, 0, Some(note));
+        }
+        let Some(excerpt) = self.sources.excerpt(location, self.around) else {
+            let absence = self.sources.absence(location);
+            let note = absence.map(|absence| strings.text(&format!("No code: {absence}.")));
+            return PlaceEntry::Full(name, None, at.line, 0, 0, note);
+        };
+        let file = *self.by_file.entry(at.file.to_owned()).or_insert_with(|| {
+            self.files.push((strings.text(at.file), Lines::new()));
+            self.files.len() - 1
+        });
+        let last = excerpt.first + excerpt.lines.len() as u32 - 1;
+        for (number, line) in (excerpt.first..).zip(&excerpt.lines) {
+            // Tabs are the one control character that code is written with.
+            let line = shown(&line.replace('\t', "    ")).into_owned();
+            self.bytes += line.len();
+            self.files[file].1.insert(number, line);
+        }
+        let note = excerpt.doubt.map(|doubt| strings.text(&format!("Warning: {doubt}.")));
+        PlaceEntry::Full(name, Some(file), excerpt.marked, excerpt.first, last, note)
+    }
+
+    /// The places, and the lines of each file.
+    fn finish(self) -> (Vec<PlaceEntry>, Vec<(u32, Lines)>) {
+        (self.places, self.files)
     }
 }

@@ -1,8 +1,9 @@
 //! What code scanners are told of each kind of fault.
 
 use reweave_analysis::Kind;
+use serde_json::{Value, json};
 
-use super::model::{Configuration, Help, RuleEntry, RuleProperties, Text};
+use super::text;
 
 /// What is said of a kind of fault.
 struct Rule {
@@ -16,28 +17,27 @@ struct Rule {
 }
 
 /// The rules, in the order of [`Kind::ALL`].
-pub(super) fn all() -> Vec<RuleEntry> {
+pub fn all() -> Vec<Value> {
     Kind::ALL.iter().map(|&kind| entry(kind)).collect()
 }
 
 /// Which of [`all`] is that of `kind`.
-pub(super) fn index(kind: Kind) -> usize {
+pub fn index(kind: Kind) -> usize {
     Kind::ALL.iter().position(|&other| other == kind).unwrap_or(0)
 }
 
-fn entry(kind: Kind) -> RuleEntry {
+fn entry(kind: Kind) -> Value {
     let rule = rule(kind);
-    let mut tags = vec!["concurrency", "correctness"];
-    tags.extend(rule.weaknesses);
-    RuleEntry {
-        id: kind.as_str(),
-        name: rule.name,
-        short_description: Text::new(rule.short),
-        full_description: Text::new(rule.full),
-        help: Help { text: rule.help, markdown: rule.help },
-        default_configuration: Configuration { level: "error" },
-        properties: RuleProperties { tags, precision: "high" },
-    }
+    let tags = [&["concurrency", "correctness"], rule.weaknesses].concat();
+    json!({
+        "id": kind.as_str(),
+        "name": rule.name,
+        "shortDescription": text(rule.short),
+        "fullDescription": text(rule.full),
+        "help": { "text": rule.help, "markdown": rule.help },
+        "defaultConfiguration": { "level": "error" },
+        "properties": { "tags": tags, "precision": "high" },
+    })
 }
 
 fn rule(kind: Kind) -> Rule {

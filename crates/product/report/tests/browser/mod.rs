@@ -103,7 +103,7 @@ fn the_end_of_a_predicted_race_shows_both_accesses_at_once() {
     browser.screenshot("race-end");
     browser.run("document.querySelector('#row-D1').click()");
     browser.press(END);
-    assert!(side(&browser).contains("Each waits for a lock that another one holds"));
+    assert!(side(&browser).contains("Each thread waits for a lock that another one holds"));
     assert_eq!(
         browser.run("return document.querySelectorAll('svg.diagram .arrow.strong').length"),
         2
@@ -215,7 +215,7 @@ fn hostile_names_are_text() {
         "\\u{202e}",
         "\\u{1b}[2J",
         "\u{fffd}\u{fffd} </script><b>two</b>",
-        "`missing.c` was not found here".trim_matches('`'),
+        "`missing.c` was not found".trim_matches('`'),
     ] {
         let part = part.replace('`', "");
         assert!(said.contains(&part), "{part} in {said}");
@@ -311,7 +311,7 @@ fn findings_of_several_traces_say_which_and_arguments_are_tables() {
     for part in ["52 races", "and 2 more traces, not listed here"] {
         assert!(summary.contains(part), "{part} in {summary}");
     }
-    assert!(side(&browser).starts_with("Here the run as it happened leads there."));
+    assert!(side(&browser).starts_with("The observed run itself leads to it."));
     browser.screenshot("several");
     let mut out = Vec::new();
     let bank = reweave_testkit::std(pages::BANK);

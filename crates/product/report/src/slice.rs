@@ -1,73 +1,79 @@
-//! The part of a run that a page draws for one finding: its events as they were observed, and as the
+//! The part of a run that is shown for one finding: its events as they were observed, and as the
 //! schedule runs them.
 //!
 //! The slice holds the events at fault, the critical sections around them, what the reads among them
-//! see, the lock that was handed over between them, and what their threads did last before. What is left out is counted. A slice is bounded by its
-//! [`Reach`], however long the trace is.
+//! see, the lock that was handed over between them, and what their threads did last before. What is
+//! left out is counted. A slice is bounded by its [`Reach`], however long the trace is.
 
 use std::collections::BTreeSet;
 
-use reweave_analysis::{Finding, Proof};
+use reweave_analysis::{Detail, Finding, Proof};
 use reweave_trace::{EventId, Goal, LockOp, Op, Trace};
 
-use crate::explain::faults;
-use crate::schedule::{Seen, numbered, observed, sees, steps, steps_count, steps_of};
+use crate::schedule::{
+    self, Extent, Label, Seen, numbered, observed, sees, steps, steps_count, steps_of,
+};
 use crate::state::Picture;
-use crate::table::{self, Extent, Label};
 
 /// How much of a run is drawn.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reach {
+pub struct Reach {
     /// How many steps of each thread at fault, up to the fault.
     steps_max: usize,
     /// Schedules up to this long are drawn in full.
     whole_max: usize,
     /// How many critical sections around each event at fault.
     sections_max: usize,
+    /// How far from the events at fault a lock is looked for that was handed over.
+    handover_max: usize,
     /// How much of a global state.
     state: Extent,
     /// How many lines of code on each side of the one that matters.
-    pub(crate) code_around: u32,
+    pub code_around: u32,
     /// Whether the code of all events is there, or only of those that a finding is of.
-    pub(crate) is_code_whole: bool,
+    pub is_code_whole: bool,
 }
 
 impl Reach {
     /// For one finding among very many.
-    pub(crate) const LEAN: Self = Self {
+    pub const LEAN: Self = Self {
         steps_max: 4,
         whole_max: 14,
         sections_max: 2,
+        handover_max: 64,
         state: Extent::BRIEF,
         code_around: 1,
         is_code_whole: false,
     };
     /// For one finding among others.
-    pub(crate) const BRIEF: Self = Self {
+    pub const BRIEF: Self = Self {
         steps_max: 8,
         whole_max: 40,
         sections_max: 4,
+        handover_max: 64,
         state: Extent::BRIEF,
         code_around: 3,
         is_code_whole: true,
     };
     /// For a finding that has the page to itself.
-    pub(crate) const FULL: Self =
+    pub const FULL: Self =
         Self { steps_max: 24, whole_max: 200, sections_max: 8, state: Extent::FULL, ..Self::BRIEF };
+    /// For both orders side by side in a text, which names the chain between them by itself.
+    pub const COMPARED: Self = Self { steps_max: 0, whole_max: 24, handover_max: 0, ..Self::BRIEF };
 }
 
 /// What is drawn for a finding.
 #[derive(Debug, Default)]
-pub(crate) struct Slice {
+pub struct Slice {
     /// As it was observed.
-    pub(crate) observed: Vec<Row>,
+    pub observed: Vec<Row>,
     /// As the schedule runs it; empty if there is none.
-    pub(crate) predicted: Vec<Row>,
+    pub predicted: Vec<Row>,
 }
 
 /// One line of a drawing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Row {
+pub enum Row {
     /// So many events are not drawn.
     Gap(usize),
     /// An event.
@@ -76,17 +82,17 @@ pub(crate) enum Row {
 
 /// An event that is drawn.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Drawn {
-    pub(crate) event: EventId,
-    pub(crate) role: Role,
+pub struct Drawn {
+    pub event: EventId,
+    pub role: Role,
     /// What it sees, if it is a read and that is known.
-    pub(crate) sees: Option<Seen>,
+    pub sees: Option<Seen>,
 }
 
 /// What an event has to do with the finding. Pages know them by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Role {
+pub enum Role {
     /// It happens.
     Step = 0,
     /// It happens and is at fault.
@@ -102,8 +108,8 @@ pub(crate) enum Role {
 }
 
 impl Slice {
-    /// What is drawn for `finding`.
-    pub(crate) fn new(trace: &Trace, finding: &Finding, reach: Reach) -> Self {
+    /// What is drawn for `finding`, and the events `also` named beside it.
+    pub fn new(trace: &Trace, finding: &Finding, reach: Reach, also: &[EventId]) -> Self {
         if finding.detail.state().is_some() {
             return Self::of_state(trace, finding, reach);
         }
@@ -113,7 +119,8 @@ impl Slice {
             return Self { observed: as_observed(trace, &shown, &faults), predicted: Vec::new() };
         };
         let faults = faults(proof, &finding.detail);
-        let shown = relevant(trace, proof, &faults, reach);
+        let mut shown = relevant(trace, proof, &faults, reach);
+        shown.extend(also);
         Self {
             observed: as_observed(trace, &shown, &faults),
             predicted: as_scheduled(trace, proof, &shown, &faults),
@@ -129,9 +136,9 @@ impl Slice {
         let mut predicted: Vec<Row> = Vec::new();
         for row in &picture.table.rows {
             match *row {
-                table::Row::Line => {}
-                table::Row::Gap { count, .. } => predicted.push(Row::Gap(count)),
-                table::Row::Event { label, event, .. } => {
+                schedule::Row::Line => {}
+                schedule::Row::Gap { count, .. } => predicted.push(Row::Gap(count)),
+                schedule::Row::Event { label, event, .. } => {
                     let sees = observed(trace, event);
                     let role = of_label(label);
                     predicted.push(Row::Event(Drawn { event, role, sees }));
@@ -148,14 +155,15 @@ impl Slice {
     }
 
     /// All events that are drawn.
-    pub(crate) fn events(&self) -> BTreeSet<EventId> {
+    pub fn events(&self) -> BTreeSet<EventId> {
         let rows = self.observed.iter().chain(&self.predicted);
         rows.filter_map(Row::drawn).map(|drawn| drawn.event).collect()
     }
 }
 
 impl Row {
-    fn drawn(&self) -> Option<Drawn> {
+    /// The event; none if it is a gap.
+    pub fn drawn(&self) -> Option<Drawn> {
         match self {
             Self::Gap(_) => None,
             Self::Event(drawn) => Some(*drawn),
@@ -189,24 +197,22 @@ fn around(trace: &Trace, faults: &BTreeSet<EventId>, reach: Reach) -> BTreeSet<E
     }
     for (&first, &second) in faults.iter().zip(faults.iter().skip(1)) {
         if trace.event(first).thread != trace.event(second).thread {
-            shown.extend(handed_over(trace, first, second));
+            shown.extend(handed_over(trace, first, second, reach.handover_max));
         }
     }
     shown
 }
 
-/// How far from the events at fault a lock is looked for that was handed over.
-const NEAR: usize = 64;
-
-/// What handed a lock over between two events at fault, as observed, near them: its release after the
-/// first and its acquire before the second, with the start of the one section and the end of the other.
-fn handed_over(trace: &Trace, first: EventId, second: EventId) -> Vec<EventId> {
+/// What handed a lock over between two events at fault, at most `near` events from them in their
+/// threads: its release after the first and its acquire before the second, with the start of the one
+/// section and the end of the other.
+fn handed_over(trace: &Trace, first: EventId, second: EventId, near: usize) -> Vec<EventId> {
     let threads = [first, second].map(|event| trace.event(event).thread);
     let [after, before] = threads.map(|thread| trace.thread_events(thread));
     let start = trace.position(first) as usize + 1;
     let end = trace.position(second) as usize;
-    let after = &after[start..after.len().min(start + NEAR)];
-    let before = &before[end.saturating_sub(NEAR)..end];
+    let after = &after[start..after.len().min(start + near)];
+    let before = &before[end.saturating_sub(near)..end];
     for &given in after.iter().filter(|&&event| event < second) {
         let Op::Lock(LockOp::Release | LockOp::ReleaseShared, lock) = trace.event(given).op else {
             continue;
@@ -254,10 +260,9 @@ fn relevant(
 
 fn as_observed(trace: &Trace, shown: &BTreeSet<EventId>, faults: &BTreeSet<EventId>) -> Vec<Row> {
     // Leaving out a single event takes as much room as the event.
-    let alone = shown.iter().zip(shown.iter().skip(1)).filter_map(|(before, after)| {
-        let is_between = before.number() + 2 == after.number();
-        trace.numbered(before.number() + 1).filter(|_| is_between)
-    });
+    let before = [0].into_iter().chain(shown.iter().map(|event| event.number()));
+    let alone = before.zip(shown).filter(|(before, after)| before + 2 == after.number());
+    let alone = alone.filter_map(|(before, _)| trace.numbered(before + 1));
     let shown: BTreeSet<EventId> = shown.iter().copied().chain(alone).collect();
     let drawn = shown.iter().map(|&event| {
         let role = if faults.contains(&event) { Role::Fault } else { Role::Step };
@@ -320,8 +325,20 @@ fn as_scheduled(
     rows
 }
 
+/// The events at fault, in observed order.
+fn faults(proof: &Proof, detail: &Detail) -> BTreeSet<EventId> {
+    let mut faults: BTreeSet<EventId> = proof.named().into_iter().collect();
+    if let Goal::Order { absent, .. } = proof.goal() {
+        faults.extend(absent);
+    }
+    if let Some(detail) = detail.nondeterminism() {
+        faults.extend([detail.writer, detail.read, detail.interfering].into_iter().flatten());
+    }
+    faults
+}
+
 /// What the drawing of `finding` ends with, as pages know it.
-pub(super) fn goal(finding: &Finding) -> &'static str {
+pub fn goal(finding: &Finding) -> &'static str {
     if finding.detail.state().is_some() {
         return "state";
     }
