@@ -1,111 +1,118 @@
 //! `run`: run a program of the language, and record it.
 
-mod report;
-
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use reweave_exec::scheduler::Replay;
 use reweave_exec::{
-    Ending, Layers, Limits, Outcome, Run, Settings, explore_sequential_while, explore_while,
+    Blocked, Choice, Code, Ending, Exploration, Fault, FaultKind, Layers, Limits, Outcome, Run,
+    Settings, explore_sequential_while, explore_while,
 };
+use reweave_format::Format;
 use reweave_order::poset::Relation;
+use reweave_report::{Examined, counted};
 use reweave_states::analyses::Find;
 use reweave_states::predicate::Predicate;
+use reweave_trace::Trace;
 use reweave_workflows::inference::InferenceError;
 use reweave_workflows::runs::{self, Plan, SchedulerKind};
+use serde_json::{Value, json};
 
 use crate::commands::stats::StatsFormat;
 use crate::destination::Destination;
 use crate::exit::{self, say};
-use crate::input::{self, FormatName};
+use crate::input;
 use crate::interrupt;
 use crate::program::{self, Loaded};
 use crate::watch::Bar;
-use report::{Made, Report, Watched};
 
 /// Run a program of the reweave language, and record what it does.
 ///
-/// Prints how each run ended: what the shared variables hold, failed assertions and other faults
-/// with their lines, deadlocks with who waits for what. The same program, scheduler and seed give
-/// the same run. `--scheduler exhaustive` goes through every outcome that any schedule can have, and
-/// `sequential` through those of the program read as a sequential one.
+/// Prints how each run ended: the values of shared variables, failed assertions and other faults with their lines,
+/// deadlocks with what each thread waits for. The same program, scheduler and seed give the same run. `--scheduler
+/// exhaustive` enumerates the outcomes of all schedules, `sequential` those of the sequential program.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave run bank.rw -o bank.rwt && reweave check bank.rwt\n  \
                         reweave run bank.rw --scheduler exhaustive")]
-pub(crate) struct Args {
-    /// The program; `-` is standard input
+pub struct Args {
+    /// The program to run; `-` is standard input
     #[arg(value_name = "PROGRAM.rw")]
     program: PathBuf,
-    /// The file to write the trace to; of several runs, one file each: name-1.rwt, name-2.rwt, …
+    /// Write the trace to this file; several runs to name-1.rwt, …
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
-    /// The format of the trace, whatever the name says
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    to: Option<FormatName>,
-    /// Who goes on at each step
+    /// Format of the trace [default: by the extension of the output]
+    #[arg(long, value_name = "FORMAT", value_parser = input::named(input::FORMATS))]
+    to: Option<Format>,
+    /// How the thread of each step is chosen
     #[arg(long, value_enum, default_value_t)]
     scheduler: SchedulerName,
     #[command(flatten)]
     choosing: Choosing,
-    /// How many runs, each with the next seed
+    /// Number of runs, each with the next seed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// How many states `exhaustive` and `sequential` may go through
+    /// Maximum number of states for `exhaustive` and `sequential`
     #[arg(long, value_name = "N", default_value_t = Limits::default().states_max)]
     states: u64,
-    /// Which outcome of `exhaustive` to write with `-o`; the first at fault, or the first, unless said
+    /// Outcome of `exhaustive` to write with `-o` [default: first faulty]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     outcome: Option<u32>,
-    /// Look for global states of each run that meet this predicate, or break one that should hold;
-    /// may be given several times. Exits with 66 when there are some
+    /// Find global states of each run that meet this predicate
+    ///
+    /// A predicate inside `always` or `never` is reported when a state violates it. May be given several times. Exits
+    /// with 66 if a state is found.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     watch: Vec<String>,
-    /// How to print what happened
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: StatsFormat,
 }
 
 /// Which of the schedules that a scheduler can choose, and how far it goes.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Choosing {
-    /// Which of the many runs; of several, the first: the next has the next
+pub struct Choosing {
+    /// Seed of the random choices; of several runs, the first seed
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// For `pct`: how many ordering constraints a fault may need
+    pub seed: u64,
+    /// With `pct`: depth of the bugs to find (ordering constraints)
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) depth: u32,
-    /// How many steps a run may take
+    pub depth: u32,
+    /// Maximum number of steps per run
     #[arg(long, value_name = "N", default_value_t = Settings::default().steps_max)]
-    pub(crate) steps: u64,
+    pub steps: u64,
 }
 
 /// A scheduler as the command line spells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum SchedulerName {
-    /// any thread, at every step
+    /// a random thread at every step
     #[default]
     Random,
-    /// by priorities that change at a few random moments
+    /// random priorities that change at a few random steps
     Pct,
     /// each thread in turn
     Roundrobin,
-    /// holds threads back where they access the same variable
+    /// pauses threads before conflicting accesses
     RaceDirected,
     /// every outcome of every schedule
     Exhaustive,
-    /// every outcome of the sequential meaning: threads one after the other, `if (*)` left out or not
+    /// every outcome of the sequential program: threads one after another, each `if (*)` taken or not
     Sequential,
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(output) = &args.output {
         input::format_of_output(output, args.to)?;
     }
     let is_standard = args.output.as_deref() == Some(Path::new("-"));
-    anyhow::ensure!(!is_standard || args.runs == 1, "several runs do not go to standard output");
+    anyhow::ensure!(
+        !is_standard || args.runs == 1,
+        "cannot write several traces to standard output"
+    );
     let loaded = program::load(&args.program)?;
     interrupt::keep();
     let settings =
@@ -117,7 +124,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             repeat(args, &loaded, &plan)?
         }
         None if args.scheduler == SchedulerName::Sequential => {
-            anyhow::ensure!(args.output.is_none(), "a sequential run has no trace");
+            anyhow::ensure!(
+                args.output.is_none(),
+                "`--output` needs another scheduler: a sequential run has no trace"
+            );
             sequential(args, &loaded)?
         }
         None => all(args, &loaded, &settings)?,
@@ -132,16 +142,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-/// Searches the finished trace of `run` for states that meet the predicates to watch for.
+/// Finds states of `run` that meet the predicates.
 fn watch(args: &Args, loaded: &Loaded, seed: Option<u64>, run: Run) -> anyhow::Result<Watched> {
     let parse = |text: &String| Predicate::parse(text, &run.trace);
     let predicates = args.watch.iter().map(parse).collect::<Result<_, _>>();
     let predicates = predicates.context("in the predicate to watch for")?;
-<<<<<<< HEAD
-    let find = Find { predicates, relation: Relation::Kept, is_online: false };
-=======
     let find = Find { predicates, relation: Relation::TraceOrderPreserving, is_online: true };
->>>>>>> h-oracle
     let bar = Bar::new("watching", Some(run.trace.len() as u64));
     let settings = reweave_analysis::Settings::default();
     let outcome = reweave_catalog::run(&run.trace, &[&find], &settings, &bar);
@@ -174,8 +180,8 @@ fn repeat(args: &Args, loaded: &Loaded, plan: &Plan) -> anyhow::Result<Made> {
     }
 }
 
-/// Goes through every outcome; the trace is of the one asked for, or of the first that is at fault,
-/// or of the first.
+/// Enumerates the outcomes of all schedules; the trace is of the outcome asked for, or of the first
+/// faulty one, or of the first.
 fn all(args: &Args, loaded: &Loaded, settings: &Settings) -> anyhow::Result<Made> {
     let exploration = explore_while(&loaded.code, &args.limits(), &|| !interrupt::is_asked());
     let mut made = Made::new(&exploration);
@@ -191,7 +197,7 @@ fn all(args: &Args, loaded: &Loaded, settings: &Settings) -> anyhow::Result<Made
         None => outcomes.iter().position(|(outcome, _)| is_fault(outcome)).or(Some(0)),
     };
     let Some((_, schedule)) = asked.and_then(|place| outcomes.get(place)) else {
-        anyhow::ensure!(args.outcome.is_none(), "there are {} outcomes", outcomes.len());
+        anyhow::ensure!(args.outcome.is_none(), "there are only {} outcomes", outcomes.len());
         return Ok(made);
     };
     if args.output.is_some() || !args.watch.is_empty() {
@@ -199,7 +205,7 @@ fn all(args: &Args, loaded: &Loaded, settings: &Settings) -> anyhow::Result<Made
         let run = reweave_exec::run(&loaded.code, &mut Replay::new(schedule), &settings);
         if let Some(path) = write_trace(args, None, &run)? {
             let number = asked.map_or(0, |place| place + 1);
-            say(&format!("{}: the trace of outcome {number}", input::output_name(&path)));
+            say(&format!("{}: trace of outcome {number}", input::output_name(&path)));
         }
         if !args.watch.is_empty() {
             made.watched.push(watch(args, loaded, None, run)?);
@@ -208,7 +214,7 @@ fn all(args: &Args, loaded: &Loaded, settings: &Settings) -> anyhow::Result<Made
     Ok(made)
 }
 
-/// Goes through every outcome of the sequential meaning.
+/// Enumerates the outcomes of the sequential program.
 fn sequential(args: &Args, loaded: &Loaded) -> anyhow::Result<Made> {
     if let Some(line) = loaded.code.has_fork() {
         return Err(InferenceError::Fork(line)).context(loaded.source.name().to_owned());
@@ -218,13 +224,13 @@ fn sequential(args: &Args, loaded: &Loaded) -> anyhow::Result<Made> {
     let mut made = Made::new(&exploration);
     for (outcome, choices) in &exploration.outcomes {
         made.add_outcome(&loaded.code, outcome, None);
-        made.tell_choices(choices);
+        made.add_choices(choices);
     }
     Ok(made)
 }
 
 impl Args {
-    /// The scheduler; none for what goes through all schedules.
+    /// The scheduler of single runs, if it is one.
     const fn kind(&self) -> Option<SchedulerKind> {
         Some(match self.scheduler {
             SchedulerName::Random => SchedulerKind::Random,
@@ -258,4 +264,284 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
         _ => (name.as_str(), ""),
     };
     path.with_file_name(format!("{stem}-{number}{rest}"))
+}
+
+/// What the runs of a program did.
+#[derive(Default)]
+struct Made {
+    runs: Vec<OneRun>,
+    /// The number of states, if all schedules were enumerated.
+    states_count: Option<u64>,
+    is_complete: bool,
+    /// Whether some schedule never ends.
+    is_endless: bool,
+    /// Faults of schedules that do not end.
+    other_faults: Vec<Fault>,
+    /// What was watched for, run by run.
+    watched: Vec<Watched>,
+}
+
+/// What was found in one run that was watched.
+struct Watched {
+    name: String,
+    trace: Trace,
+    outcome: reweave_analysis::Outcome,
+}
+
+/// One run, or one outcome of many.
+struct OneRun {
+    seed: Option<u64>,
+    steps_count: Option<usize>,
+    events_count: Option<usize>,
+    /// The choices of a sequential run.
+    choices: Option<String>,
+    ending: Ending,
+    faults: Vec<Fault>,
+    /// The program's result, by name.
+    result: Vec<(String, i64)>,
+    trace: Option<PathBuf>,
+}
+
+impl Made {
+    /// An exploration, its outcomes to be added.
+    fn new<W>(exploration: &Exploration<W>) -> Self {
+        let is_told = |fault: &Fault| {
+            exploration.outcomes.iter().any(|(outcome, _)| outcome.faults.contains(fault))
+        };
+        let faults = exploration.faults.iter().map(|(fault, _)| fault);
+        Self {
+            states_count: Some(exploration.states_count),
+            is_complete: exploration.complete,
+            is_endless: exploration.is_endless,
+            other_faults: faults.filter(|fault| !is_told(fault)).cloned().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds an outcome, and how long a schedule that shows it is.
+    fn add_outcome(&mut self, code: &Code, outcome: &Outcome, steps: Option<usize>) {
+        self.runs.push(OneRun {
+            seed: None,
+            steps_count: steps,
+            events_count: None,
+            choices: None,
+            ending: outcome.ending.clone(),
+            faults: outcome.faults.clone(),
+            result: code.result_names().into_iter().zip(outcome.result.iter().copied()).collect(),
+            trace: None,
+        });
+    }
+
+    /// Adds the choices that lead to the last outcome.
+    fn add_choices(&mut self, choices: &[Choice]) {
+        let told = choices.iter().take(CHOICES_MAX).map(|choice| match choice {
+            Choice::Thread(name) => name.to_string(),
+            Choice::Taken(line) => format!("line {line} taken"),
+            Choice::Skipped(line) => format!("line {line} skipped"),
+        });
+        let mut told: Vec<String> = told.collect();
+        if choices.len() > CHOICES_MAX {
+            told.push(format!("… {} more", choices.len() - CHOICES_MAX));
+        }
+        if let Some(last) = self.runs.last_mut() {
+            last.choices = Some(told.join(", "));
+        }
+    }
+
+    fn add(&mut self, code: &Code, seed: Option<u64>, run: &Run, trace: Option<PathBuf>) {
+        self.runs.push(OneRun {
+            seed,
+            steps_count: Some(run.schedule.0.len()),
+            events_count: Some(run.trace.len()),
+            choices: None,
+            ending: run.ending.clone(),
+            faults: run.faults.clone(),
+            result: code.result_names().into_iter().zip(run.result(code)).collect(),
+            trace,
+        });
+    }
+}
+
+/// What is printed of the runs of one program.
+struct Report<'a> {
+    loaded: &'a Loaded,
+    scheduler: SchedulerName,
+    made: &'a Made,
+}
+
+/// How many choices of a sequential run are shown.
+const CHOICES_MAX: usize = 24;
+
+/// How many elements of a result are shown to people.
+const SHOWN_MAX: usize = 32;
+
+impl Report<'_> {
+    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let name = self.loaded.source.name();
+        if let Some(states_count) = self.made.states_count {
+            let outcomes = counted(self.made.runs.len() as u64, "outcome");
+            let states = counted(states_count, "state");
+            let of = match self.scheduler {
+                SchedulerName::Sequential => "the sequential program",
+                _ => "all schedules",
+            };
+            let cut = if self.made.is_complete { "" } else { ", incomplete" };
+            writeln!(out, "{name}: {outcomes} of {of} ({states}{cut})")?;
+        }
+        for (place, run) in self.made.runs.iter().enumerate() {
+            match run.seed {
+                Some(seed) => write!(out, "{name}, seed {seed}: ")?,
+                None => write!(out, "{}. ", place + 1)?,
+            }
+            self.one(out, run)?;
+        }
+        self.endless(out)?;
+        if self.made.watched.is_empty() {
+            return Ok(());
+        }
+        reweave_report::text(out, &self.examined())
+    }
+
+    fn examined(&self) -> Vec<Examined<'_>> {
+        let watched = self.made.watched.iter();
+        watched
+            .map(|Watched { name, trace, outcome }| Examined::new(name, trace, outcome))
+            .collect()
+    }
+
+    /// What no outcome tells: schedules that do not end.
+    fn endless(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.made.is_endless {
+            writeln!(out, "Some schedules never end, perhaps only unfair ones.")?;
+        }
+        for fault in &self.made.other_faults {
+            writeln!(out, "In schedules that never end:")?;
+            writeln!(out, "{}", program::picture(&self.loaded.source, fault))?;
+        }
+        Ok(())
+    }
+
+    fn one(&self, out: &mut dyn Write, run: &OneRun) -> io::Result<()> {
+        let after = run
+            .steps_count
+            .map_or(String::new(), |count| format!(" after {}", counted(count as u64, "step")));
+        match &run.ending {
+            Ending::Finished => writeln!(out, "finished{after}")?,
+            Ending::Deadlock(_) => writeln!(out, "deadlock{after}")?,
+            Ending::Assumption(line) => {
+                writeln!(out, "stopped{after}: the assumption at line {line} is false")?;
+            }
+            Ending::Steps => {
+                writeln!(out, "stopped{after}: the maximum of `--steps`")?;
+            }
+            Ending::Threads => writeln!(out, "stopped{after}: too many threads")?,
+            Ending::Stopped => writeln!(out, "interrupted{after}")?,
+        }
+        if let Some(choices) = run.choices.as_ref().filter(|choices| !choices.is_empty()) {
+            writeln!(out, "  by {choices}")?;
+        }
+        if let Ending::Deadlock(blocked) = &run.ending {
+            for Blocked { thread, awaited, line } in blocked {
+                writeln!(out, "  {thread} waits at line {line} for {awaited}")?;
+            }
+        }
+        let shown = run.result.iter().take(SHOWN_MAX);
+        let result: Vec<String> = shown.map(|(name, value)| format!("{name} = {value}")).collect();
+        if !result.is_empty() {
+            let rest = run.result.len().saturating_sub(SHOWN_MAX);
+            let more = if rest > 0 { format!(", … {rest} more") } else { String::new() };
+            writeln!(out, "  {}{more}", result.join(", "))?;
+        }
+        for fault in &run.faults {
+            writeln!(out, "{}", program::picture(&self.loaded.source, fault))?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let runs: Vec<Value> = self.made.runs.iter().map(one_json).collect();
+        let scheduler = super::check::name(self.scheduler);
+        let is_all = self.made.states_count.is_some();
+        let others: Vec<Value> = self.made.other_faults.iter().map(fault_json).collect();
+        let mut document = json!({
+            "schema": "reweave/1",
+            "program": self.loaded.source.name(),
+            "scheduler": scheduler,
+            "runs": runs,
+            "states": self.made.states_count,
+            "complete": is_all.then_some(self.made.is_complete),
+            "endless": is_all.then_some(self.made.is_endless),
+            "other_faults": is_all.then_some(others),
+        });
+        drop_nulls(&mut document);
+        if !self.made.watched.is_empty() {
+            let mut reports = Vec::new();
+            reweave_report::json_list(&mut reports, &self.examined())?;
+            document["watched"] = serde_json::from_slice(&reports)?;
+        }
+        serde_json::to_writer_pretty(&mut *out, &document)?;
+        writeln!(out)
+    }
+}
+
+fn one_json(run: &OneRun) -> Value {
+    let faults: Vec<Value> = run.faults.iter().map(fault_json).collect();
+    let result = run.result.iter().map(|(name, value)| (name.clone(), json!(value)));
+    let blocked = match &run.ending {
+        Ending::Deadlock(blocked) => {
+            let entry = |it: &Blocked| json!({ "thread": it.thread, "line": it.line, "awaits": it.awaited.to_string() });
+            Some(blocked.iter().map(entry).collect::<Vec<_>>())
+        }
+        _ => None,
+    };
+    let mut value = json!({
+        "ending": ending_name(&run.ending),
+        "faults": faults,
+        "result": result.collect::<serde_json::Map<_, _>>(),
+        "steps": run.steps_count,
+        "events": run.events_count,
+        "choices": run.choices,
+        "seed": run.seed,
+        "trace": run.trace.as_ref().map(|path| path.display().to_string()),
+        "blocked": blocked,
+    });
+    drop_nulls(&mut value);
+    value
+}
+
+/// Removes the fields that do not apply.
+fn drop_nulls(value: &mut Value) {
+    if let Some(object) = value.as_object_mut() {
+        object.retain(|_, value| !value.is_null());
+    }
+}
+
+fn fault_json(fault: &Fault) -> Value {
+    json!({
+        "thread": fault.thread,
+        "line": fault.line,
+        "kind": fault_name(&fault.kind),
+        "message": fault.kind.to_string(),
+    })
+}
+
+const fn fault_name(kind: &FaultKind) -> &'static str {
+    match kind {
+        FaultKind::Assertion => "assertion",
+        FaultKind::DivisionByZero => "division",
+        FaultKind::OutOfBounds { .. } => "index",
+        FaultKind::NotHeld(_) | FaultKind::HeldTwice(_) => "lock",
+        FaultKind::TooLong => "time",
+    }
+}
+
+const fn ending_name(ending: &Ending) -> &'static str {
+    match ending {
+        Ending::Finished => "finished",
+        Ending::Deadlock(_) => "deadlock",
+        Ending::Assumption(_) => "assumption",
+        Ending::Steps => "steps",
+        Ending::Threads => "threads",
+        Ending::Stopped => "stopped",
+    }
 }

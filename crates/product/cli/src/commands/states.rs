@@ -15,9 +15,9 @@ pub(crate) use space::OrderName;
 
 /// Count, list, sample and search the global states of a run.
 ///
-/// A global state is a consistent cut: the number of events that each thread has run, such that
-/// with an event all that happens before it has run. INPUT is a trace, or a poset: a JSON object with `n`, the number of
-/// threads, and `events`, a list of `[thread, clock]`.
+/// A global state (consistent cut) says how many events of each thread have happened; it has, with an event, all that
+/// happen before it. INPUT is a trace, or a poset: a JSON object with `n`, the number of threads, and `events`, a list
+/// of `[thread, clock]`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave states count run.std")]
 pub(crate) struct Args {

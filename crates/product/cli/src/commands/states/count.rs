@@ -18,30 +18,34 @@ use crate::destination::Destination;
 use crate::watch::Bar;
 use crate::{exit, interrupt};
 
-/// Count the global states, exactly, however many there are.
+/// Count the global states exactly.
 ///
-/// Exits with 0, or with 3 when the count was cut short and is a lower bound.
+/// Exits with 0, or with 3 if the count was cut short and is a lower bound.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave states count --per-event --format json run.std")]
 pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
-    /// The algorithm that counts
+    /// Algorithm
     #[arg(long, value_enum, default_value_t)]
     algorithm: AlgorithmName,
-    /// Also count, for each event, the states that have it as the last one observed
+    /// Also count the states per event that is their latest
     #[arg(long)]
     per_event: bool,
-    /// Maximum number of threads, which does not change the count [default: all cores]
+    /// Number of worker threads [default: all cores]
+    ///
+    /// The count does not depend on it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// Maximum number of states to visit; for `diagram`, of arcs of the diagram to follow
+    /// Maximum number of states to visit
+    ///
+    /// For the decision diagram: of its edges.
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: DrawnFormat,
-    /// Write the count to this file
+    /// Write the output to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -49,18 +53,18 @@ pub(crate) struct Args {
 /// An algorithm as the command line spells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum AlgorithmName {
-    /// the decision diagram
+    /// diagram
     #[default]
     Auto,
-    /// a decision diagram, without enumerating the states; in batches if it does not fit
+    /// decision diagram, without visiting the states; in batches if memory is short
     Diagram,
-    /// enumeration thread by thread, on all cores
+    /// enumeration of frontiers, thread by thread, on all cores
     Walk,
-    /// enumeration in lexical order
+    /// one by one in lexicographic order
     Lexical,
     /// breadth-first enumeration
     Bfs,
-    /// one interval per event, on all cores, each in lexical order
+    /// one interval per event, on all cores, each in lexicographic order
     Paramount,
     /// one interval per event, on all cores, each breadth first
     ParamountBfs,

@@ -14,7 +14,7 @@ use crate::destination::Destination;
 use crate::exit::{self, say};
 use crate::interrupt;
 
-/// List the global states in lexical order, the first thread most significant.
+/// List the global states in lexicographic order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave states list --limit 20 run.std")]
 pub(crate) struct Args {
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: StatsFormat,
-    /// Write them to this file
+    /// Write the output to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
