@@ -28,7 +28,7 @@ use std::thread::{self, JoinHandle};
 
 use reweave_base::IndexVec;
 use reweave_order::poset::{
-    ChainId, IllFormedPoset, Place, Poset, Relation, TracePoset, collections,
+    ChainId, IllFormedPoset, EventRole, Poset, Relation, TracePoset, collections,
 };
 use reweave_trace::{EventId, Trace, VarId};
 
@@ -355,7 +355,7 @@ pub fn replay<S: Search>(
 pub fn members(
     trace: &Trace,
     poset: &TracePoset,
-    place: impl Fn(&Trace, EventId) -> Place,
+    place: impl Fn(&Trace, EventId) -> EventRole,
 ) -> IndexVec<ChainId, Vec<Vec<EventId>>> {
     let mut chains = IndexVec::from_elem(None, trace.names().threads.len());
     for (chain, &thread) in poset.threads().entries() {
@@ -365,7 +365,7 @@ pub fn members(
     let mut members: IndexVec<ChainId, Vec<Vec<EventId>>> = IndexVec::from_elem(Vec::new(), count);
     for (id, event) in trace.events() {
         let Some(chain) = chains[event.thread] else { continue };
-        if place(trace, id) == Place::Outside {
+        if place(trace, id) == EventRole::Outside {
             continue;
         }
         let next = members[chain].len() as u32 + 1;
