@@ -2,18 +2,11 @@
 
 use reweave_base::{Id, IndexVec};
 use reweave_oracle::predicate;
-<<<<<<< HEAD
-use reweave_order::poset::{ChainId, Place, Relation, TracePoset, raw};
+use reweave_order::poset::{ChainId, EventRole, Relation, TracePoset, raw};
 use reweave_states::Bounds;
 use reweave_states::detect::{least_conjunctive, least_linear};
 use reweave_states::mdd::Fold as _;
 use reweave_states::predicate::{Class, Conjunction, PosetPredicate, Predicate, StatePredicate};
-=======
-use reweave_order::poset::{ChainId, EventRole, Relation, TracePoset, raw};
-use reweave_states::diagram::Fold as _;
-use reweave_states::predicate::{Class, Conjunction, Placed, Predicate, StatePredicate};
-use reweave_states::{Bounds, conjunctive, linear};
->>>>>>> h-oracle
 use reweave_testkit::std;
 use reweave_trace::{ThreadId, Trace};
 
