@@ -147,14 +147,27 @@ pub fn fill(row: &mut [u64], count: usize) {
 /// The bits of `row` that are set, in order.
 #[inline]
 pub fn members(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    row.iter().enumerate().flat_map(|(index, &word)| {
-        let mut left = word;
-        std::iter::from_fn(move || {
-            let bit = left.trailing_zeros() as usize;
-            (left != 0).then(|| {
-                left &= left - 1;
-                index * 64 + bit
-            })
+    row.iter().enumerate().flat_map(|(at, &word)| ones(word).map(move |bit| at * 64 + bit))
+}
+
+/// The bits that are set in one of `rows`, all of one length, in order.
+#[inline]
+pub fn union_members<'a>(rows: &'a [&'a [u64]]) -> impl Iterator<Item = usize> + 'a {
+    let words_count = rows.first().map_or(0, |row| row.len());
+    (0..words_count).flat_map(move |word| {
+        let all = rows.iter().fold(0, |all, row| all | row[word]);
+        ones(all).map(move |bit| word * 64 + bit)
+    })
+}
+
+/// The bits of `word` that are set, in order.
+#[inline]
+fn ones(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        (word != 0).then(|| {
+            word &= word - 1;
+            bit
         })
     })
 }

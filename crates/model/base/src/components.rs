@@ -4,8 +4,15 @@
 
 use crate::{Id, IndexVec};
 
-/// For each of `nodes_count` nodes that is reached from `roots` the number of its strongly connected
-/// component; none for the others. A component has a greater number than those it leads to.
+crate::id! {
+    /// A strongly connected component; its id is greater than those of the components it leads to.
+    pub struct ComponentId;
+    /// When a node was visited.
+    struct VisitId;
+}
+
+/// For each of `nodes_count` nodes that is reached from `roots` its strongly connected component;
+/// none for the others.
 ///
 /// ```
 /// use reweave_base::{Id, id, strong_components};
@@ -20,13 +27,14 @@ use crate::{Id, IndexVec};
 /// let found = strong_components(3, towns, |town| {
 ///     roads[town.index()].iter().map(|&to| TownId::from_index(to))
 /// });
-/// assert_eq!(found.as_slice(), [Some(1), Some(1), Some(0)]);
+/// let numbers: Vec<u32> = found.iter().flatten().map(|component| component.number()).collect();
+/// assert_eq!(numbers, [2, 2, 1]);
 /// ```
 pub fn strong_components<N: Id, S: Iterator<Item = N>>(
     nodes_count: usize,
     roots: impl IntoIterator<Item = N>,
     successors: impl Fn(N) -> S,
-) -> IndexVec<N, Option<u32>> {
+) -> IndexVec<N, Option<ComponentId>> {
     let mut walk = Walk {
         visits: IndexVec::from_elem(None, nodes_count),
         visits_count: 0,
@@ -36,7 +44,7 @@ pub fn strong_components<N: Id, S: Iterator<Item = N>>(
     };
     // The nodes on the path from a root, each with its successors to come and the earliest visit of
     // an open node that it is known to reach.
-    let mut path: Vec<(N, S, u32)> = Vec::new();
+    let mut path: Vec<(N, S, VisitId)> = Vec::new();
     for root in roots {
         if walk.visits[root].is_none() {
             path.push((root, successors(root), walk.enter(root)));
@@ -65,18 +73,17 @@ pub fn strong_components<N: Id, S: Iterator<Item = N>>(
 }
 
 struct Walk<N> {
-    /// When each node was visited.
-    visits: IndexVec<N, Option<u32>>,
-    visits_count: u32,
+    visits: IndexVec<N, Option<VisitId>>,
+    visits_count: usize,
     /// The visited nodes whose component is not known yet.
     open: Vec<N>,
-    components: IndexVec<N, Option<u32>>,
-    components_count: u32,
+    components: IndexVec<N, Option<ComponentId>>,
+    components_count: usize,
 }
 
 impl<N: Id> Walk<N> {
-    fn enter(&mut self, node: N) -> u32 {
-        let visit = self.visits_count;
+    fn enter(&mut self, node: N) -> VisitId {
+        let visit = VisitId::from_index(self.visits_count);
         self.visits[node] = Some(visit);
         self.visits_count += 1;
         self.open.push(node);
@@ -85,13 +92,14 @@ impl<N: Id> Walk<N> {
 
     /// Makes a component of the open nodes from `first` on.
     fn close(&mut self, first: N) {
+        let component = ComponentId::from_index(self.components_count);
+        self.components_count += 1;
         while let Some(node) = self.open.pop() {
-            self.components[node] = Some(self.components_count);
+            self.components[node] = Some(component);
             if node == first {
                 break;
             }
         }
-        self.components_count += 1;
     }
 }
 
@@ -113,7 +121,7 @@ mod tests {
         let nodes = (0..nodes_count).map(NodeId::from_index);
         let found =
             strong_components(nodes_count, nodes, |node| successors[node.index()].iter().copied());
-        found.iter().map(|component| component.unwrap()).collect()
+        found.iter().map(|component| component.unwrap().number()).collect()
     }
 
     /// For each pair of nodes whether the second can be reached from the first.
@@ -157,12 +165,13 @@ mod tests {
         let found = strong_components(3, [NodeId::from_index(1)], |node: NodeId| {
             (node.index() == 1).then(|| NodeId::from_index(2)).into_iter()
         });
-        assert_eq!(found.as_slice(), [None, Some(1), Some(0)]);
+        let [first, second] = [0, 1].map(ComponentId::from_index);
+        assert_eq!(found.as_slice(), [None, Some(second), Some(first)]);
     }
 
     #[test]
     fn a_long_chain_needs_no_deep_stack() {
         let edges: Vec<(usize, usize)> = (1..200_000).map(|node| (node - 1, node)).collect();
-        assert_eq!(components(200_000, &edges).into_iter().max(), Some(199_999));
+        assert_eq!(components(200_000, &edges).into_iter().max(), Some(200_000));
     }
 }

@@ -27,7 +27,7 @@ mod rng;
 mod table;
 
 pub use bits::BitRows;
-pub use components::strong_components;
+pub use components::{ComponentId, strong_components};
 pub use csr::CsrTable;
 pub use id::Id;
 pub use interner::Interner;

@@ -8,10 +8,9 @@
 //! stopping at the step. In [`Mode::Paper`] the graphs are those of the paper, which promises this
 //! of two threads and complete interleavings.
 
-use reweave_base::{Id, IndexVec};
+use reweave_base::{Id, IndexVec, bits};
 use reweave_trace::{LockId, ThreadId};
 
-use crate::bits;
 use crate::ctp::{Action, Ctp, Point, Step, StepId};
 use crate::lattice::{Lattice, Location, Reach, StraightLine};
 use crate::mats::{self, Choice, Dummy, Pair};

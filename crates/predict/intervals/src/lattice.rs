@@ -14,10 +14,9 @@
 //!
 //! For two threads of m and n locations it takes O(m·n) time and 2·m·n bits.
 
-use reweave_base::{Id, IndexVec};
+use reweave_base::{BitRows, Id, IndexVec, bits};
 use reweave_trace::{LockId, ThreadId};
 
-use crate::bits::{self, BitRows};
 use crate::ctp::{Action, Ctp, Point, StepId};
 
 reweave_base::id! {

@@ -41,7 +41,6 @@
 
 pub mod analyse;
 pub mod answers;
-mod bits;
 pub mod ctp;
 pub mod domain;
 pub mod evaluate;

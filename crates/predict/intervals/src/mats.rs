@@ -23,10 +23,9 @@
 //! Finding one MAT costs O(n/64 + rows of the rectangle), and for GenMAT' in the worst case the
 //! cells between the pair and the rectangle's upper edge.
 
-use reweave_base::{FxHashMap, Id};
+use reweave_base::{BitRows, FxHashMap, Id, bits};
 use reweave_trace::{LockId, ThreadId, VarId};
 
-use crate::bits::{self, BitRows};
 use crate::ctp::{Action, Ctp, StepId};
 use crate::lattice::{Lattice, StraightLine};
 

@@ -39,10 +39,9 @@
 //! Where ways meet, the later phase counts: that only adds cuts. The claim needs that a step
 //! reads and writes no shared variable but that of its action.
 
-use reweave_base::{FxHashMap, Id, IndexVec};
+use reweave_base::{FxHashMap, Id, IndexVec, bits};
 use reweave_trace::{LockId, ThreadId, VarId};
 
-use crate::bits;
 use crate::ctp::{Action, Ctp, Point, Step, StepId};
 use crate::lattice::Lattice;
 

@@ -19,7 +19,7 @@
 
 use std::collections::VecDeque;
 
-use reweave_base::{Id, IndexVec};
+use reweave_base::{ComponentId, FxHashSet, Id, IndexVec, strong_components};
 use reweave_trace::ThreadId;
 
 use crate::events::NodeId;
@@ -47,7 +47,7 @@ pub struct Conflicts {
     arcs: Vec<Arc>,
     /// Where the arcs of each thread start.
     starts: IndexVec<ThreadId, u32>,
-    components: IndexVec<ThreadId, u32>,
+    components: IndexVec<ThreadId, Option<ComponentId>>,
     has_cycle: bool,
 }
 
@@ -87,7 +87,12 @@ impl Conflicts {
         }
         let mut conflicts =
             Self { edges, arcs, starts, components: IndexVec::new(), has_cycle: false };
-        conflicts.find_components(threads_count);
+        let threads = (0..threads_count).map(ThreadId::from_index);
+        conflicts.components = strong_components(threads_count, threads, |thread| {
+            conflicts.arcs_of(thread).iter().map(|arc| arc.to)
+        });
+        // No arc leads from a thread to itself, so one inside a component is on a cycle.
+        conflicts.has_cycle = conflicts.arcs.iter().any(|arc| conflicts.is_inside(arc));
         conflicts
     }
 
@@ -112,56 +117,6 @@ impl Conflicts {
 
     fn is_inside(&self, arc: &Arc) -> bool {
         self.components[arc.from] == self.components[arc.to]
-    }
-
-    /// Strongly connected components, by Tarjan's algorithm with its stack written out.
-    fn find_components(&mut self, threads_count: usize) {
-        const NONE: u32 = u32::MAX;
-        let mut components = IndexVec::from_elem(NONE, threads_count);
-        let mut numbers: IndexVec<ThreadId, u32> = IndexVec::from_elem(NONE, threads_count);
-        let mut lowest = numbers.clone();
-        let (mut next_number, mut next_component) = (0, 0);
-        let mut open: Vec<ThreadId> = Vec::new();
-        let mut path: Vec<(ThreadId, u32)> = Vec::new();
-        for root in (0..threads_count).map(ThreadId::from_index) {
-            if numbers[root] != NONE {
-                continue;
-            }
-            path.push((root, self.starts[root]));
-            while let Some((thread, next_arc)) = path.last_mut() {
-                let thread = *thread;
-                if numbers[thread] == NONE {
-                    numbers[thread] = next_number;
-                    lowest[thread] = next_number;
-                    next_number += 1;
-                    open.push(thread);
-                }
-                let end = self.starts[ThreadId::from_index(thread.index() + 1)];
-                if *next_arc < end {
-                    let to = self.arcs[*next_arc as usize].to;
-                    *next_arc += 1;
-                    if numbers[to] == NONE {
-                        path.push((to, self.starts[to]));
-                    } else if components[to] == NONE {
-                        lowest[thread] = lowest[thread].min(numbers[to]);
-                    }
-                    continue;
-                }
-                path.pop();
-                if let Some(&(above, _)) = path.last() {
-                    lowest[above] = lowest[above].min(lowest[thread]);
-                }
-                if lowest[thread] == numbers[thread] {
-                    let start = open.iter().rposition(|&member| member == thread).unwrap_or(0);
-                    self.has_cycle |= open.len() - start > 1;
-                    for member in open.drain(start..) {
-                        components[member] = next_component;
-                    }
-                    next_component += 1;
-                }
-            }
-        }
-        self.components = components;
     }
 
     /// A cycle of fewest threads: each edge starts at the thread where the one before it ends.
@@ -201,14 +156,14 @@ impl Conflicts {
         mut visit: impl FnMut(&[Edge]),
     ) {
         let best = |arc: Arc| self.edges_of(arc).iter().min_by_key(|edge| cost(edge)).copied();
-        let mut is_shown = vec![false; self.components.len()];
+        let mut is_shown: FxHashSet<Option<ComponentId>> = FxHashSet::default();
         let mut single = Vec::new();
         for &arc in self.arcs.iter().filter(|arc| self.is_inside(arc)) {
             let Some(back) = self.arc(arc.to, arc.from).and_then(best) else {
                 single.push(arc);
                 continue;
             };
-            is_shown[self.components[arc.from] as usize] = true;
+            is_shown.insert(self.components[arc.from]);
             for &edge in self.edges_of(arc) {
                 visit(&[edge, back]);
             }
@@ -217,13 +172,15 @@ impl Conflicts {
         let mut covered: Vec<(ThreadId, ThreadId)> = Vec::new();
         let mut searches = 0;
         for arc in single {
-            let is_shown = &mut is_shown[self.components[arc.from] as usize];
-            if searches >= searches_max && *is_shown || covered.contains(&(arc.from, arc.to)) {
+            let component = self.components[arc.from];
+            if searches >= searches_max && is_shown.contains(&component)
+                || covered.contains(&(arc.from, arc.to))
+            {
                 continue;
             }
             searches += 1;
             let Some(rest) = paths.find(self, arc.to, arc.from, usize::MAX) else { continue };
-            *is_shown = true;
+            is_shown.insert(component);
             let cycle: Vec<Edge> =
                 std::iter::once(arc).chain(rest.iter().copied()).filter_map(best).collect();
             covered.extend(rest.iter().map(|arc| (arc.from, arc.to)));

@@ -22,7 +22,7 @@ pub mod reference;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
-use reweave_base::FxHashSet;
+use reweave_base::{FxHashSet, bits};
 
 use crate::code::Code;
 pub(crate) use crate::explore::persistent::{INSTRUCTIONS_MAX, StaticFlow};
@@ -253,75 +253,6 @@ fn ending(machine: &Machine<'_>) -> Result<Vec<ThreadNumber>, Ending> {
     if enabled.is_empty() { Err(deadlock_or_end(machine)) } else { Ok(enabled) }
 }
 
-// A table of bits: one row for each instruction.
-
-/// Rows of bits, all of one width.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct BitRows {
-    words_count: usize,
-    words: Vec<u64>,
-}
-
-impl BitRows {
-    pub(crate) fn new(rows_count: usize, width: usize) -> Self {
-        let words_count = width.div_ceil(64);
-        Self { words_count, words: vec![0; rows_count * words_count] }
-    }
-
-    pub(crate) fn has(&self, row: u32, bit: u32) -> bool {
-        self.row(row)[bit as usize / 64] >> (bit % 64) & 1 == 1
-    }
-
-    pub(crate) fn set(&mut self, row: u32, bit: u32) {
-        let start = row as usize * self.words_count;
-        self.words[start + bit as usize / 64] |= 1 << (bit % 64);
-    }
-
-    pub(crate) fn row(&self, row: u32) -> &[u64] {
-        let start = row as usize * self.words_count;
-        &self.words[start..start + self.words_count]
-    }
-
-    /// Adds the bits of `from` to the row `to`; whether there was a new one.
-    pub(crate) fn add(&mut self, to: u32, from: u32) -> bool {
-        let (to, from) = (to as usize * self.words_count, from as usize * self.words_count);
-        let mut grows = false;
-        for word in 0..self.words_count {
-            let (old, more) = (self.words[to + word], self.words[from + word]);
-            self.words[to + word] = old | more;
-            grows |= more & !old != 0;
-        }
-        grows
-    }
-
-    /// Adds the bits of `from`, but for those of the row `but` of `others`, to the row `to`.
-    pub(crate) fn add_without(&mut self, to: u32, from: u32, others: &Self, but: u32) -> bool {
-        let (to, from) = (to as usize * self.words_count, from as usize * self.words_count);
-        let but = but as usize * self.words_count;
-        let mut grows = false;
-        for word in 0..self.words_count {
-            let more = self.words[from + word] & !others.words[but + word];
-            let old = self.words[to + word];
-            self.words[to + word] = old | more;
-            grows |= more & !old != 0;
-        }
-        grows
-    }
-}
-
-/// The positions of the bits in `words` of several rows together.
-pub(crate) fn ones<'a>(rows: &'a [&'a [u64]]) -> impl Iterator<Item = u32> + 'a {
-    let words_count = rows.first().map_or(0, |row| row.len());
-    (0..words_count).flat_map(move |word| {
-        let mut left = rows.iter().fold(0, |all, row| all | row[word]);
-        std::iter::from_fn(move || {
-            let bit = left.trailing_zeros();
-            left &= left.wrapping_sub(1);
-            (bit < 64).then(|| word as u32 * 64 + bit)
-        })
-    })
-}
-
 // States by 128 bits.
 //
 // Two states are the same if nothing that can still happen distinguishes them. So threads go by
@@ -432,7 +363,7 @@ fn of_thread(machine: &Machine<'_>, thread: &Thread, flow: &StaticFlow) -> u128 
         one.add(identity(u64::from(child)));
     }
     let places: Vec<&[u64]> = thread.places().map(|place| flow.live(place)).collect();
-    for register in ones(&places) {
+    for register in bits::union_members(&places).map(|register| register as u32) {
         let value = thread.registers[register as usize] as u64;
         one.add(if flow.is_handle(register) { identity(value) } else { value });
     }

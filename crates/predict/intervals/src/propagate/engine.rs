@@ -11,10 +11,9 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
-use reweave_base::{FxHashMap, Id, IndexVec};
+use reweave_base::{FxHashMap, Id, IndexVec, bits};
 use reweave_trace::ThreadId;
 
-use crate::bits;
 use crate::ctp::Ctp;
 use crate::domain::Domain;
 use crate::graph::NodeId;

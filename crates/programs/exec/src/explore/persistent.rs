@@ -14,10 +14,9 @@
 //! for all, and a run that ends so counts by its faults alone, so it conflicts with steps that may
 //! be faults and with other assumptions.
 
-use reweave_base::Id;
+use reweave_base::{BitRows, Id, bits};
 
 use crate::code::{Address, CellOf, Cells, Code, Instruction, Register, Symbol, SymbolId};
-use crate::explore::{BitRows, ones};
 use crate::machine::{Machine, Resource, Thread};
 use crate::observe::ThreadNumber;
 
@@ -189,8 +188,8 @@ fn conflicts(code: &Code, flow: &StaticFlow, other: &Thread, used: Use) -> bool 
     }
     let Some(element) = used.element else { return true };
     let rows: Vec<&[u64]> = other.places().map(|place| flow.elements(place)).collect();
-    ones(&rows).any(|number| {
-        let access = flow.accesses[number as usize];
+    bits::union_members(&rows).any(|number| {
+        let access = flow.accesses[number];
         access.shared == used.shared
             && (access.changes || used.changes)
             && access.index.is_none_or(|index| {
@@ -289,7 +288,7 @@ impl StaticFlow {
         let found = flow.own(code);
         flow.elements = BitRows::new(count, flow.accesses.len());
         for (number, at) in found.into_iter().enumerate() {
-            flow.elements.set(at, number as u32);
+            flow.elements.set(at as usize, number);
         }
         flow.spread(code);
         flow.spread_live(code);
@@ -319,22 +318,26 @@ impl StaticFlow {
 
     /// Whether a thread that stands at `at` can still access `shared`, or change it.
     pub(crate) fn reaches(&self, at: Address, shared: Shared, changes_only: bool) -> bool {
-        if changes_only { self.changes.has(at, shared) } else { self.touches.has(at, shared) }
+        if changes_only {
+            self.changes.has(at as usize, shared as usize)
+        } else {
+            self.touches.has(at as usize, shared as usize)
+        }
     }
 
     /// Which accesses to elements a thread that stands at `at` can still make.
     pub(crate) fn elements(&self, at: Address) -> &[u64] {
-        self.elements.row(at)
+        self.elements.row(at as usize)
     }
 
     /// Whether a thread that stands at `at`, or one that it starts, can still write `register`.
     pub(crate) fn writes(&self, at: Address, register: Register) -> bool {
-        self.writes.has(at, register)
+        self.writes.has(at as usize, register as usize)
     }
 
     /// The registers that a thread which stands at `at` reads before it writes them.
     pub(crate) fn live(&self, at: Address) -> &[u64] {
-        self.live.row(at)
+        self.live.row(at as usize)
     }
 
     /// Whether `register` holds a thread.
@@ -371,7 +374,7 @@ impl StaticFlow {
         for (at, &instruction) in code.instructions.iter().enumerate() {
             let at = at as Address;
             if instruction.makes_event() && self.may_fail(instruction) {
-                self.touches.set(at, self.run());
+                self.touches.set(at as usize, self.run() as usize);
             }
             let (shared, changes, is_element) = match instruction {
                 Instruction::Read { cell, .. } => {
@@ -398,9 +401,9 @@ impl StaticFlow {
                 }
                 _ => continue,
             };
-            self.touches.set(at, shared);
+            self.touches.set(at as usize, shared as usize);
             if changes {
-                self.changes.set(at, shared);
+                self.changes.set(at as usize, shared as usize);
             }
             if is_element {
                 let index = code.effects[at as usize].index;
@@ -420,7 +423,7 @@ impl StaticFlow {
     fn spread(&mut self, code: &Code) {
         for (at, &instruction) in code.instructions.iter().enumerate() {
             if let Some(register) = instruction.written() {
-                self.writes.set(at as Address, register);
+                self.writes.set(at, register as usize);
             }
         }
         let mut grows = true;
@@ -428,10 +431,10 @@ impl StaticFlow {
             grows = false;
             for at in (0..code.instructions.len() as Address).rev() {
                 code.for_each_next(at, true, |next| {
-                    grows |= self.touches.add(at, next);
-                    grows |= self.changes.add(at, next);
-                    grows |= self.elements.add(at, next);
-                    grows |= self.writes.add(at, next);
+                    grows |= self.touches.unite(at as usize, next as usize);
+                    grows |= self.changes.unite(at as usize, next as usize);
+                    grows |= self.elements.unite(at as usize, next as usize);
+                    grows |= self.writes.unite(at as usize, next as usize);
                 });
             }
         }
@@ -443,9 +446,11 @@ impl StaticFlow {
         let mut own_writes = BitRows::new(count, code.registers.len());
         for (at, &instruction) in code.instructions.iter().enumerate() {
             let at = at as Address;
-            code.for_each_read(instruction, |register| self.live.set(at, register));
+            code.for_each_read(instruction, |register| {
+                self.live.set(at as usize, register as usize)
+            });
             if let Some(register) = instruction.written() {
-                own_writes.set(at, register);
+                own_writes.set(at as usize, register as usize);
             }
         }
         let mut grows = true;
@@ -453,7 +458,11 @@ impl StaticFlow {
             grows = false;
             for at in (0..count as Address).rev() {
                 code.for_each_next(at, false, |next| {
-                    grows |= self.live.add_without(at, next, &own_writes, at);
+                    grows |= self.live.unite_without(
+                        at as usize,
+                        next as usize,
+                        own_writes.row(at as usize),
+                    );
                 });
             }
         }
