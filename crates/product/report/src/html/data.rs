@@ -424,7 +424,8 @@ fn replayed_entry(replayed: Option<&Replayed>) -> (Option<String>, Option<String
 }
 
 fn known_entry(known: &Known<'_>) -> Option<Value> {
-    let listed: Vec<_> = known.listed.iter().map(|(term, value)| (shown(term), shown(value))).collect();
+    let listed: Vec<_> =
+        known.listed.iter().map(|(term, value)| (shown(term), shown(value))).collect();
     Some(json!({ "heading": known.heading()?, "listed": listed, "more": known.unlisted_note() }))
 }
 
