@@ -217,13 +217,13 @@ pub fn writer(
     }
 }
 
-/// What `read` got from `writer`, where the trace tells.
+/// What `read` got from `writer`, where the trace has it.
 fn value(trace: &Trace, read: Option<EventId>, writer: Option<EventId>) -> Option<i64> {
     let of = |event: Option<EventId>| event.and_then(|event| known_value(trace, event));
     of(read).or_else(|| of(writer))
 }
 
-/// The value that `event` read or wrote, where the trace tells. Of an update it may be either.
+/// The value that `event` read or wrote, where the trace has it. Of an update it may be either.
 pub fn known_value(trace: &Trace, event: EventId) -> Option<i64> {
     match trace.event(event).op {
         Op::Access(AccessOp::AtomicUpdate(_), _) => None,

@@ -25,7 +25,7 @@ const ROWS_MAX: usize = 50;
 /// How long a place and a sentence get in a summary.
 const CELL_MAX: usize = 300;
 
-/// How many other events at fault are told of.
+/// How many other events at fault get a notice.
 const OTHERS_MAX: usize = 9;
 
 /// What a warning is called of a search that was not complete.

@@ -4,8 +4,8 @@
 //! only ever puts text into the page. A policy in the page's head lets it run this one script and
 //! load nothing. Without a script the page shows the text report.
 //!
-//! Only the slice of each finding is in the page, so its size goes by the findings and not by the
-//! trace; the data is in chunks that are read when they are looked at.
+//! Only the slice of each finding is in the page, so its size depends on the findings and not on the
+//! trace; the data is in chunks that are read on demand.
 
 mod data;
 

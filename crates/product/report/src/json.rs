@@ -175,7 +175,7 @@ impl Serialize for Cut<'_> {
     }
 }
 
-/// What a predicate speaks of; a value that the trace does not tell is null.
+/// What a predicate speaks of; a value that the trace does not have is null.
 #[derive(Serialize)]
 struct ValueEntry<'a> {
     term: &'a str,

@@ -171,7 +171,7 @@ fn name(examined: &Examined<'_>, reported: &Reported) -> String {
     format!("{} ({fingerprint})", clipped(&format!("{}{what}", finding.kind), NAME_MAX))
 }
 
-/// The line of a file at which the finding is to be shown, as code scanners are told too.
+/// The line of a file at which the finding is to be shown, as in SARIF.
 fn place<'t>(examined: &Examined<'t>, reported: &Reported) -> Option<Place<'t>> {
     let trace = examined.trace;
     let main = *main_event_first(trace, &reported.finding, 1).first()?;

@@ -100,7 +100,7 @@ pub fn counters(coverage: &Coverage) -> String {
     let counters = coverage.counters.iter().enumerate();
     let counters = counters.filter(|&(at, &(name, count))| is_shown(at, name, count));
     let counter = |(_, &(name, count)): (usize, &(&str, u64))| {
-        // Where not all pairs were gone through, what is counted along with them is a bound too.
+        // Where not all pairs were visited, what is counted along with them is a bound too.
         let of = if matches!(name, "second_events" | "vars") { "pairs" } else { name };
         let is_bound = coverage.counter(&format!("{of}_exact")) == Some(0);
         let bound = if is_bound { "at least " } else { "" };

@@ -1,4 +1,4 @@
-//! What the names in a finding stand for: who started its threads, and what recorders call things
+//! What the names in a finding mean: who started its threads, and what recorders call things
 //! that have no name in the program, such as `block#1`.
 
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use reweave_trace::{EventId, LockId, LockOp, ObjectId, ObjectOp, Op, ThreadId, T
 use crate::shown::shown;
 use crate::site::{brief_place, own_place};
 
-/// How many threads and names are told of.
+/// How many threads and names are explained.
 const TOLD_MAX: usize = 4;
 
 /// Answers about the names of one trace.
@@ -26,7 +26,7 @@ impl<'t> Legend<'t> {
         Self { trace, births: OnceLock::new() }
     }
 
-    /// All that is to be told of the names in `finding`, a sentence without its full stop each;
+    /// What readers must know of the names in `finding`, a sentence without its full stop each;
     /// nothing of a state, in which no event is at fault.
     pub fn lines(&self, finding: &Finding) -> Vec<String> {
         if finding.detail.state().is_some() {
@@ -36,7 +36,7 @@ impl<'t> Legend<'t> {
         lines.into_iter().flatten().map(|line| shown(&line).into_owned()).collect()
     }
 
-    /// Where the threads of `finding` were started, in a sentence; none if no trace tells.
+    /// Where the threads of `finding` were started, in a sentence; none if the trace does not say.
     fn threads(&self, finding: &Finding) -> Option<String> {
         let mut threads: Vec<ThreadId> =
             finding.events.iter().map(|&event| self.trace.event(event).thread).collect();

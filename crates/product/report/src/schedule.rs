@@ -170,7 +170,7 @@ pub struct Table<'t> {
     pub rows: Vec<Row>,
     /// Whether what it shows is known to be a run.
     is_run: bool,
-    /// Whether cells tell the values of their events, as far as they are known.
+    /// Whether cells show the values of their events, as far as they are known.
     has_values: bool,
 }
 

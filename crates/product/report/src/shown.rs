@@ -25,7 +25,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// At most `letters_max` letters of `text`, shown; an ellipsis stands for the rest.
+/// At most `letters_max` letters of `text`, shown; an ellipsis replaces the rest.
 pub fn clipped(text: &str, letters_max: usize) -> String {
     let text = shown(text);
     match text.char_indices().nth(letters_max) {

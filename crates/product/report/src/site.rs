@@ -1,8 +1,8 @@
 //! One event of a finding, with what a reader needs to place it.
 //!
 //! A recorded stack goes down to where the C library or the standard library starts a thread. Those
-//! frames are the same for every thread and tell nothing, so reports for people leave them out. A
-//! frame is left out only if its name and its file both say whose it is, or, where no file is told,
+//! frames are the same for every thread and say nothing, so reports for people leave them out. A
+//! frame is left out only if its name and its file both say whose it is, or, where no file is known,
 //! if its name is one that no program may give; JSON has them all.
 
 use std::borrow::Cow;
@@ -85,7 +85,7 @@ impl<'t> Site<'t> {
         place(self.location)
     }
 
-    /// The function that it is in, where that is told.
+    /// The function that it is in, where that is known.
     pub fn function(&self) -> Option<&'t str> {
         own_function(self.location, &self.stack)
     }
@@ -191,7 +191,7 @@ fn own_function<'t>(location: &str, stack: &[&'t str]) -> Option<&'t str> {
 }
 
 /// The calls that led to an event at `location`, the innermost first, without what starts threads.
-/// Where the event's own function is not told, at least one line is left.
+/// Where the event's own function is not known, at least one line is left.
 fn callers_of<'t>(location: &str, stack: &[&'t str]) -> Vec<&'t str> {
     let (own, behind) = match own_function(location, stack) {
         Some(_) => stack.split_at(1),

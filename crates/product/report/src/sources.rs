@@ -3,7 +3,7 @@
 //! Locations come from traces, which may come from anywhere: only ordinary files that are called as
 //! source files are, and of bounded size, are ever read. A relative name never leads out of the
 //! folders that are looked in: its `..` are dropped. An absolute name is taken at its word, since that
-//! is how compilers tell where the code is. What cannot be read is left out; a report never fails over
+//! is how compilers record where the code is. What cannot be read is left out; a report never fails over
 //! it.
 //!
 //! In text, lines that are close together are shown as one piece, each mark with who is there. What

@@ -25,7 +25,7 @@ const COLUMNS_MAX: usize = 8;
 /// How long a predicate gets in a line.
 const PREDICATE_MAX: usize = 64;
 
-/// What is said of a term whose value the trace does not tell.
+/// What is said of a term whose value the trace does not have.
 const NOT_KNOWN: &str = "not known";
 
 /// What a predicate speaks of, and what that is in a state.
@@ -200,7 +200,7 @@ pub fn line(state: &GlobalState) -> String {
     format!("{predicate} {verb} after {}", counted(events_count(state), "event"))
 }
 
-/// What a finding that stands for several states stands for.
+/// What a finding has several of.
 pub fn instances(state: &GlobalState) -> &'static str {
     if state.modality.is_rule() { "states that break it" } else { "states that meet it" }
 }

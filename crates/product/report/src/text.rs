@@ -120,7 +120,7 @@ pub fn uncoloured(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::R
     Ok(anstream::adapter::strip_str(&String::from_utf8_lossy(&text)).to_string())
 }
 
-/// Writes the commands that tell more of `reported`, and that replay it.
+/// Writes the commands that explain `reported`, and that replay it.
 fn write_next(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> io::Result<()> {
     let commands = [explain_command(examined, reported), confirm_command(examined, reported)];
     for (at, command) in commands.into_iter().flatten().enumerate() {

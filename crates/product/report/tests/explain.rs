@@ -266,13 +266,13 @@ fn what_is_read_at_the_end_of_the_run_comes_after_all_events() {
               race detectors do not report this: lock `m` keeps the accesses apart, but either can come first
 
         Why it is a fault
-          With the same input, what `total` holds at the end is left to the schedule: event 5, as
+          With the same input, what `total` holds at the end depends on the schedule: event 5, as
           observed, or event 2.
 
-          No race detector tells of it: the accesses are ordered, whichever comes first. If the result is
-          meant to be the same in every run, something must say which does; if not, nothing need be done.
+          No race detector reports it: the accesses are synchronized, whichever comes first. If the result
+          must be the same in every run, fix their order; if not, nothing needs to be done.
 
-          The value differs from the one that was observed. All that was observed happens, and every read
+          The value differs from the one that was observed. All observed events happen, and every read
           sees what it saw (mode strict).
 
         How it happens
@@ -334,12 +334,11 @@ fn what_no_schedule_shows_is_not_said_to_be_seen() {
             event 2, T1: w(total) at location 2, value 5 instead of 7
 
         Why it is a fault
-          Whether what event 8 sees is left to the schedule is not known: it saw event 5, and event 2
+          Whether what event 8 sees depends on the schedule is not known: it saw event 5, and event 2
           could come in between by the order of events alone.
 
-          The value would differ from the one that was observed. Only the order of events was looked at
-          (mode order): other reads come after what they saw, but may see another write that comes in
-          between.
+          The value would differ from the one that was observed. Only the order of events was examined
+          (mode order): other reads come after what they saw, but may see a write that comes in between.
 
           A lead: no schedule proves it.
     "#]].assert_eq(&text);
@@ -349,11 +348,11 @@ fn what_no_schedule_shows_is_not_said_to_be_seen() {
             the initial value
 
         Why it is a fault
-          Whether what event 8 sees is left to the schedule is not known: it saw event 5, and could come
+          Whether what event 8 sees depends on the schedule is not known: it saw event 5, and could come
           before that by the order of events alone.
 
-          The trace does not tell whether the value differs. Only the order of events was looked at (mode
-          order): other reads come after what they saw, but may see another write that comes in between.
+          The trace does not show whether the value differs. Only the order of events was examined (mode
+          order): other reads come after what they saw, but may see a write that comes in between.
 
     "#]].assert_eq(&text[text.find("  Event 8").unwrap()..text.find("  A lead").unwrap()]);
     let last = Nondeterminism { read: None, ..unproven };
@@ -363,12 +362,11 @@ fn what_no_schedule_shows_is_not_said_to_be_seen() {
             event 2, T1: w(total) at location 2, value 5 instead of 7
 
         Why it is a fault
-          Whether what `total` holds at the end is left to the schedule is not known: it was event 5, and
+          Whether what `total` holds at the end depends on the schedule is not known: it was event 5, and
           event 2 could come after it by the order of events alone.
 
-          The value would differ from the one that was observed. Only the order of events was looked at
-          (mode order): other reads come after what they saw, but may see another write that comes in
-          between.
+          The value would differ from the one that was observed. Only the order of events was examined
+          (mode order): other reads come after what they saw, but may see a write that comes in between.
 
     "#]].assert_eq(&text[text.find("  `total`").unwrap()..text.find("  A lead").unwrap()]);
 }
@@ -422,15 +420,15 @@ fn an_explanation_shows_what_a_read_sees_in_either_order() {
               race detectors do not report this: lock `m` keeps the accesses apart, but either can come first
 
         Why it is a fault
-          With the same input, what event 8 sees is left to the schedule: it saw event 5, and can see
+          With the same input, what event 8 sees depends on the schedule: it saw event 5, and can see
           event 2. In the schedule below the write that it saw does not happen.
 
-          No race detector tells of it: the accesses are ordered, whichever comes first. If the result is
-          meant to be the same in every run, something must say which does; if not, nothing need be done.
+          No race detector reports it: the accesses are synchronized, whichever comes first. If the result
+          must be the same in every run, fix their order; if not, nothing needs to be done.
 
-          The value differs from the one that was observed. Nothing is taken for granted: every other read
-          sees what it saw, and the thread of this one goes no further, so it holds whatever the program
-          does with the value (mode strict).
+          The value differs from the one that was observed. Nothing is assumed: every other read sees what
+          it saw, and the thread of this one stops there, so this holds whatever the program does with the
+          value (mode strict).
 
         Why the observed run did not show it
           In the observed run, event 5 happened before event 8: T2 released `m` (event 6) and T3 acquired

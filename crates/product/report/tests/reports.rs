@@ -407,7 +407,7 @@ fn a_block_that_can_be_spoiled_is_shown_with_the_events_at_fault_marked() {
     assert_eq!(finding["events"], serde_json::json!([4, 11, 7]));
     assert_eq!(finding["witness"]["then"], serde_json::json!([]));
     let page = rendered_by("atomicity.blocks", &trace, false, reweave_report::html);
-    assert_eq!(page.matches("&gt; ").count(), 3, "{page}");
+    assert_eq!(page.matches("&gt; ").count(), 4, "{page}");
 }
 
 #[test]

@@ -251,7 +251,7 @@ fn explain_says_what_was_asked_and_shows_one_table() {
 
         What the predicate says
           `never(a + b < 10 && holds(T1, m))` claims that no state of any run of these events meets the
-          predicate. The state below does; another run of the program, with the same input, can be in it.
+          predicate. The state below does; another run of the program, with the same input, can reach it.
 
           It is a state after 5 events, found by method conjunctive.
 
@@ -294,10 +294,10 @@ fn each_modality_says_what_the_state_has_to_do_with_it() {
     };
     let told = Modality::ALL.map(why).concat();
     expect![[r#"
-        `possibly(a + b < 10 && holds(T1, m))` asks whether any run of these events reaches a state that meets the predicate. The state below does; another run of the program, with the same input, can be in it.
-        `definitely(a + b < 10 && holds(T1, m))` asks whether every run of these events that keeps their order passes a state that meets the predicate. Each does, and the state below is one; another run of the program, with the same input, can be in it.
-        `always(a + b < 10 && holds(T1, m))` claims that every state of any run of these events meets the predicate. The state below does not; another run of the program, with the same input, can be in it.
-        `never(a + b < 10 && holds(T1, m))` claims that no state of any run of these events meets the predicate. The state below does; another run of the program, with the same input, can be in it.
+        `possibly(a + b < 10 && holds(T1, m))` asks whether any run of these events reaches a state that meets the predicate. The state below does; another run of the program, with the same input, can reach it.
+        `definitely(a + b < 10 && holds(T1, m))` asks whether every run of these events that keeps their order passes a state that meets the predicate. Each does, and the state below is one; another run of the program, with the same input, can reach it.
+        `always(a + b < 10 && holds(T1, m))` claims that every state of any run of these events meets the predicate. The state below does not; another run of the program, with the same input, can reach it.
+        `never(a + b < 10 && holds(T1, m))` claims that no state of any run of these events meets the predicate. The state below does; another run of the program, with the same input, can reach it.
     "#]].assert_eq(&told);
 }
 
@@ -404,7 +404,7 @@ fn what_the_checker_refuses_is_drawn_as_events_and_not_as_a_run() {
     expect![[r#"
         What the predicate says
           `possibly(done(T2) && data == 1)` asks whether any run of these events reaches a state that
-          meets the predicate. The state below does; whether a run of the program can be in it is not
+          meets the predicate. The state below does; whether a run of the program can reach it is not
           known.
 
           It is a state after 3 events, found by method conjunctive.
@@ -435,7 +435,7 @@ fn a_run_through_a_read_whose_writer_is_not_known_is_labelled() {
     let state = state("position(T1) == 1", &[1, 0], &[("position(T1)", Some("1"))]);
     let text = explained(&trace, state, reweave_report::explanation_text);
     assert!(text.contains("It depends on 1 read whose writer was not recorded."), "{text}");
-    assert!(text.contains("can be in it is not known"), "{text}");
+    assert!(text.contains("can reach it is not known"), "{text}");
 }
 
 /// Twelve threads, of which the last two are spoken of, take turns.

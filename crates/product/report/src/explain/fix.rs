@@ -1,4 +1,4 @@
-//! How the usual cases are mended. Modest: only the program's author knows what is meant.
+//! How the usual cases are repaired. Modest: only the program's author knows what is meant.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::argument::{Wait, listed, waits};
 use crate::Place;
 use crate::site::{Site, place};
 
-/// What usually mends `finding`, a paragraph each; empty if nothing is known.
+/// What usually repairs `finding`, a paragraph each; empty if nothing is known.
 pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
     if finding.guarantee() != Guarantee::Witnessed {
         return Vec::new();

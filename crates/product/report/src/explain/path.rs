@@ -15,7 +15,7 @@ use reweave_trace::{
 /// What an edge between two threads is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// A lock was given back, then taken.
+    /// A lock was released, then acquired.
     Lock(LockId),
     /// A thread was started.
     Start,
@@ -27,7 +27,7 @@ pub enum Link {
     Notify,
     /// Threads met at a barrier.
     Barrier,
-    /// A semaphore was raised, then lowered.
+    /// A semaphore was posted, then taken.
     Semaphore,
     /// An atomic write was seen.
     Atomic,

@@ -1,8 +1,8 @@
 //! Why each step of a schedule is allowed.
 //!
-//! The steps are gone through once, with who holds which lock, what each variable holds and how far
+//! The steps are replayed once, with who holds which lock, what each variable holds and how far
 //! each thread is; from that each reason is read off. The checker has accepted the schedule before,
-//! by other means: what is said here is what it looked at, in words.
+//! by other means: what is said here is what it checked, in words.
 
 use reweave_analysis::Proof;
 use reweave_base::{FxHashMap, IndexVec};

@@ -1,9 +1,9 @@
 //! What a page's script is given: the list of findings, and by the hundred what there is to say of
 //! each.
 //!
-//! The list is read when the page opens, a chunk when one of its findings is looked at. What findings
+//! The list is read when the page opens, a chunk when one of its findings is opened. What findings
 //! share is said once a chunk: names, events, places in the code, stacks, sets of locks. Lists of
-//! numbers stand for structures, in the order of the fields here.
+//! numbers are structures, in the order of the fields here.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -253,7 +253,7 @@ impl Builder<'_> {
         let (trace, finding) = (self.examined.trace, &reported.finding);
         let proof = finding.evidence.proof();
         let slice = Slice::new(trace, finding, self.reach, &[]);
-        // Numbers go by what was observed, whatever order is drawn first.
+        // Numbers follow the observed order, whatever order is drawn first.
         for event in slice.events() {
             self.event(event);
         }
@@ -424,7 +424,8 @@ fn replayed_entry(replayed: Option<&Replayed>) -> (Option<String>, Option<String
 }
 
 fn known_entry(known: &Known<'_>) -> Option<Value> {
-    let listed: Vec<_> = known.listed.iter().map(|(term, value)| (shown(term), shown(value))).collect();
+    let listed: Vec<_> =
+        known.listed.iter().map(|(term, value)| (shown(term), shown(value))).collect();
     Some(json!({ "heading": known.heading()?, "listed": listed, "more": known.unlisted_note() }))
 }
 

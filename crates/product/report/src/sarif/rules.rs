@@ -1,4 +1,4 @@
-//! What code scanners are told of each kind of fault.
+//! What code scanners show of each kind of fault.
 
 use reweave_analysis::Kind;
 use serde_json::{Value, json};
