@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use reweave_trace::{IllFormed, Trace, TraceBuilder};
+use tracing::field::{self, Empty};
 
 use crate::detect::{self, Content, Unpacked};
 use crate::error::{Failure, Place, ReadError, ReadErrorKind, WriteError};
@@ -135,16 +136,23 @@ fn read_counted<W: Wanted>(
     name: &str,
     options: &ReadOptions<'_>,
 ) -> Result<W, ReadError> {
+    let stage = tracing::info_span!(
+        "read",
+        file = name,
+        bytes = Empty,
+        format = Empty,
+        threads = Empty,
+        events = Empty,
+    );
+    let stage = stage.entered();
     let taken = AtomicU64::new(0);
     // However often the file is compressed over, its own bytes are what progress is counted in.
     let go_on = |_| options.go_on.is_none_or(|go_on| go_on(taken.load(Ordering::Relaxed)));
     let options = ReadOptions { go_on: Some(&go_on), ..*options };
     let mut source = Counted { source, taken: &taken };
-    read_packed(&mut source, Packing::default(), &options).map_err(|(place, kind)| ReadError {
-        file: name.to_owned(),
-        place,
-        kind,
-    })
+    let read = read_packed(&mut source, Packing::default(), &options);
+    stage.record("bytes", taken.load(Ordering::Relaxed));
+    read.map_err(|(place, kind)| ReadError { file: name.to_owned(), place, kind })
 }
 
 /// Counts the bytes that pass.
@@ -177,7 +185,13 @@ fn read_packed<W: Wanted>(
 ) -> Result<W, Failure> {
     let (head, content) = detect::content(source)?;
     let mut source = head.as_slice().chain(source);
-    let plain = |reading| W::trace(Reading { compression: packing.outermost, ..reading });
+    let plain = |reading: Reading| {
+        let stage = tracing::Span::current();
+        stage.record("format", field::debug(reading.format));
+        stage.record("threads", reading.trace.names().threads.len());
+        stage.record("events", reading.trace.len());
+        W::trace(Reading { compression: packing.outermost, ..reading })
+    };
     let compression = match content {
         Content::Rwt => return read_rwt(&mut source, options).map(plain),
         Content::Text => return read_text(&mut source, options).map(plain),

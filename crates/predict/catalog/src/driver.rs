@@ -83,7 +83,12 @@ pub fn run(
             unshown: Unshown::default(),
             limited: false,
         };
+        let stage = tracing::info_span!("analyse", analysis = info.name).entered();
         let mut coverage = analysis.run(&subject, settings, &mut collector);
+        drop(stage);
+        for (counter, count) in &coverage.counters {
+            tracing::debug!("{}: {counter} {count}", info.name);
+        }
         if collector.limited {
             coverage.truncated = coverage.truncated.or(Some(Truncation::Limit));
         }

@@ -1,43 +1,44 @@
-//! What options are worth where the command line does not say: `reweave.toml`, and the environment.
+//! Defaults of options from `reweave.toml` and the environment.
 //!
-//! Both become defaults of the options themselves, so `--help` shows them, and rules between
-//! options still speak of what was given on the command line. The environment goes before the file.
-//! What stands at the top of the file, and the environment, counts for the commands that look for
-//! faults in traces and know the value; a section counts for the command that it is called after.
+//! Both become defaults of clap's own arguments. So `--help` shows them, clap converts and checks
+//! them, and rules between options still concern only what the command line says. Precedence: the
+//! command line, the environment, a section of the file, the top of the file.
 //!
-//! Commands that become another program are left alone: a file in some folder above must not change
-//! what a compiler is told, nor its faults stop a build.
-
-mod file;
+//! The environment and the top of the file apply to the commands that look for faults in traces; a
+//! section applies to the command of its name. Commands that run another program are left alone: a
+//! file in some parent folder must not change what a compiler does, nor stop a build by an error.
 
 use std::any::TypeId;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use reweave_policy::nearest;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use crate::exit::say;
 
 /// The name of the file.
-pub(crate) const FILE: &str = "reweave.toml";
+const FILE: &str = "reweave.toml";
 
-/// Names the file, for those who cannot change the command line.
-const VARIABLE: &str = "REWEAVE_CONFIG";
+/// Names the file where the command line cannot be changed.
+const FILE_VARIABLE: &str = "REWEAVE_CONFIG";
 
-/// What goes before an option in the name of its variable.
-const PREFIX: &str = "REWEAVE_";
+/// Larger files are not configurations.
+const BYTES_MAX: u64 = 1 << 20;
 
-/// Options that the environment and the top of the file may speak of.
+/// Options that the environment and the top of the file can set.
 const SHARED: [&str; 8] =
     ["baseline", "budget", "fail-on", "format", "limit", "source", "suppress", "threads"];
 
-/// Options that say which findings count.
-const GATING: [&str; 3] = ["baseline", "suppress", "fail-on"];
+/// Options that decide which findings count.
+const POLICY: [&str; 3] = ["baseline", "suppress", "fail-on"];
 
 /// The commands that look for faults in traces.
-const LOOKING: [&[&str]; 8] = [
+const SEARCHING: [&[&str]; 8] = [
     &["check"],
     &["races"],
     &["deadlocks"],
@@ -48,15 +49,16 @@ const LOOKING: [&[&str]; 8] = [
     &["confirm"],
 ];
 
-/// Commands that look again as `check` looked, so that they find what it found.
+/// Commands that repeat the search of `check`, so its section applies to them too.
 const LIKE_CHECK: [&str; 2] = ["explain", "confirm"];
 
-/// Options that are for the command line alone.
-const UNSET: [&str; 7] = ["help", "version", "config", "no-config", "output", "from", "confirm"];
+/// Options for the command line alone.
+const NOT_IN_FILE: [&str; 8] =
+    ["help", "version", "verbose", "config", "no-config", "output", "from", "confirm"];
 
-/// Commands that no file changes: those that become another program, and those that print what we
-/// are.
-const ALONE: [&str; 7] = [
+/// Commands without configuration: those that run another program, and those that describe
+/// `reweave` itself.
+const WITHOUT_FILE: [&str; 7] = [
     "cc",
     "c++",
     "cargo",
@@ -66,154 +68,309 @@ const ALONE: [&str; 7] = [
     "man",
 ];
 
-/// `command` with the options that say which file to read.
-pub(crate) fn with_own_options(command: Command) -> Command {
-    let command = command.args(own_options());
-    command.mut_subcommands(|command| match ALONE.contains(&command.get_name()) {
-        true => command,
-        false => command.args(own_options()).mut_subcommands(|command| command.args(own_options())),
+/// Adds the options that every command has: which file to read, and what to log. Arguments that clap
+/// calls global would also take such options away from compilers.
+pub fn with_common_options(command: Command) -> Command {
+    command.args(common_options()).mut_subcommands(|command| {
+        if WITHOUT_FILE.contains(&command.get_name()) {
+            return command;
+        }
+        command.args(common_options()).mut_subcommands(|inner| inner.args(common_options()))
     })
 }
 
-fn own_options() -> [Arg; 2] {
+fn common_options() -> [Arg; 3] {
     let config = Arg::new("config")
         .long("config")
         .value_name("FILE")
-        .value_parser(clap::value_parser!(PathBuf));
-    let no_config =
-        Arg::new("no-config").long("no-config").action(ArgAction::SetTrue).conflicts_with("config");
-    // In the long help alone, which manual pages are made of.
-    [
-        config.long_help(format!("Take defaults from this file, and not from the nearest {FILE}")),
-        no_config.long_help("Take defaults from no file"),
-    ]
-    .map(|arg| arg.hide_short_help(true))
+        .value_parser(clap::value_parser!(PathBuf))
+        .long_help(format!("Take defaults from this file instead of the nearest {FILE}"));
+    let no_config = Arg::new("no-config")
+        .long("no-config")
+        .action(ArgAction::SetTrue)
+        .conflicts_with("config")
+        .long_help("Take defaults from no file");
+    let verbose = Arg::new("verbose")
+        .short('v')
+        .long("verbose")
+        .action(ArgAction::Count)
+        .long_help("Show each stage and how long it took; twice for internal counters");
+    // Shown by `--help` and in manual pages, not by `-h`.
+    [config, no_config, verbose].map(|arg| arg.hide_short_help(true))
 }
 
-/// `command` with the defaults that the command line `words`, without the program's own name, asks
-/// for.
-///
-/// # Errors
-/// If the file, or a variable of the environment, does not say what an option can be worth.
-pub(crate) fn configured(command: Command, words: &[OsString]) -> anyhow::Result<Configured> {
-    let asked = Asked::new(words);
-    if asked.is_alone {
-        return Ok(Configured::from(command));
-    }
-    let path = match (asked.is_refused, asked.file) {
-        (true, _) => None,
-        (false, Some(path)) => Some(path),
-        (false, None) => variable(VARIABLE).map(PathBuf::from).or_else(nearest_file),
-    };
-    let mut gating = Vec::new();
-    let command = match &path {
-        Some(path) => {
-            let changed = file::apply(command.clone(), path)?;
-            gating = changed_gates(&command, &changed);
-            changed
-        }
-        None => command,
-    };
-    let mut options = SHARED.iter();
-    let command = options.try_fold(command, |command, option| from_environment(command, option))?;
-    Ok(Configured { command, file: path, gating })
-}
-
-/// The command with its defaults, and where they are from.
-pub(crate) struct Configured {
-    pub(crate) command: Command,
+/// The command with its defaults, and where they come from.
+pub struct Configured {
+    pub command: Command,
     /// The file that was read.
     file: Option<PathBuf>,
-    /// The options that say which findings count, as far as the file speaks of them: the command,
-    /// and the option.
-    gating: Vec<(&'static [&'static str], &'static str)>,
+    /// The policy options that the file sets: the command, and the option.
+    policy: Vec<(Vec<String>, &'static str)>,
 }
 
-impl From<Command> for Configured {
-    fn from(command: Command) -> Self {
-        Self { command, file: None, gating: Vec::new() }
-    }
+/// What is wrong in the file, and at which byte.
+struct Fault {
+    at: usize,
+    what: String,
 }
+
+type Key<'t> = Spanned<std::borrow::Cow<'t, str>>;
+type Value<'t> = Spanned<DeValue<'t>>;
 
 impl Configured {
-    /// Says which file decides what counts, if one does: it may lie in a folder that nobody thinks
-    /// of.
-    pub(crate) fn tell(&self, matches: &ArgMatches) {
+    /// `command` as it is.
+    pub const fn new(command: Command) -> Self {
+        Self { command, file: None, policy: Vec::new() }
+    }
+
+    /// `command` with the defaults that apply to the command line `words`, without the program's name.
+    ///
+    /// # Errors
+    /// If the file or a variable of the environment is invalid.
+    pub fn load(command: Command, words: &[OsString]) -> anyhow::Result<Self> {
+        let mut configured = Self::new(command);
+        let request = FileRequest::new(words);
+        if request == FileRequest::NotUsed {
+            return Ok(configured);
+        }
+        configured.file = match request {
+            FileRequest::Named(path) => Some(path),
+            FileRequest::None | FileRequest::NotUsed => None,
+            FileRequest::Nearest => {
+                variable(FILE_VARIABLE).map(PathBuf::from).or_else(nearest_file)
+            }
+        };
+        if let Some(path) = configured.file.clone() {
+            configured.apply_file(&path)?;
+        }
+        for option in SHARED {
+            configured.apply_variable(option)?;
+        }
+        Ok(configured)
+    }
+
+    /// Names the file if it decides what counts: it may lie in a folder that nobody thinks of.
+    pub fn report_policy(&self, matches: &ArgMatches) {
         let Some(file) = &self.file else { return };
-        let mut path = Vec::new();
-        let mut leaf = matches;
+        let (mut path, mut leaf) = (Vec::new(), matches);
         while let Some((name, inner)) = leaf.subcommand() {
             path.push(name);
             leaf = inner;
         }
         let is_default = |option: &str| {
-            let source = leaf.value_source(&option.replace('-', "_"));
-            source == Some(ValueSource::DefaultValue) && variable(&variable_of(option)).is_none()
+            leaf.value_source(&option.replace('-', "_")) == Some(ValueSource::DefaultValue)
         };
-        let here = self.gating.iter().filter(|(command, _)| *command == path);
-        let options = here.map(|&(_, option)| option).filter(|option| is_default(option));
-        let options: Vec<String> = options.map(|option| format!("`{option}`")).collect();
-        if !options.is_empty() {
-            let options = options.join(", ");
-            say(&format!("reweave: {options} as {} says", file.display()));
+        let mut options: Vec<String> = Vec::new();
+        for (command, option) in &self.policy {
+            let name = format!("`{option}`");
+            if *command == path && is_default(option) && !options.contains(&name) {
+                options.push(name);
+            }
         }
+        if !options.is_empty() {
+            say(&format!("reweave: {} set by {}", options.join(", "), file.display()));
+        }
+    }
+
+    /// Applies the variable of the environment for `option`, if it is set.
+    fn apply_variable(&mut self, option: &'static str) -> anyhow::Result<()> {
+        let name = format!("REWEAVE_{}", option.to_ascii_uppercase().replace('-', "_"));
+        let Some(value) = variable(&name) else { return Ok(()) };
+        let values: Vec<OsString> = match option {
+            "source" | "suppress" => std::env::split_paths(&value).map(OsString::from).collect(),
+            _ => vec![value],
+        };
+        for path in SEARCHING {
+            let set = self.set(path, option, Path::new(""), 0, |_| Ok(values.clone()));
+            set.map_err(|fault| anyhow::anyhow!("environment variable {name}: {}", fault.what))?;
+        }
+        // It takes the place of what the file says.
+        self.policy.retain(|(_, other)| *other != option);
+        Ok(())
+    }
+
+    fn apply_file(&mut self, path: &Path) -> anyhow::Result<()> {
+        let failed = || format!("cannot read {}", path.display());
+        let facts = std::fs::metadata(path).with_context(failed)?;
+        anyhow::ensure!(
+            facts.is_file() && facts.len() <= BYTES_MAX,
+            "{}: expected a configuration file of at most {BYTES_MAX} bytes",
+            path.display()
+        );
+        let text = std::fs::read_to_string(path).with_context(failed)?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let parsed = DeTable::parse(text).map_err(|error| Fault {
+            at: error.span().map_or(0, |span| span.start),
+            what: error.message().trim().replace('\n', "; "),
+        });
+        let applied = parsed.and_then(|table| self.apply_table(table.get_ref(), folder));
+        applied.map_err(|Fault { at, what }| {
+            let before = text.get(..at).unwrap_or(text);
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().map_or(1, |start| start.chars().count() + 1);
+            anyhow::anyhow!("{}:{line}:{column}: {what}", path.display())
+        })
+    }
+
+    fn apply_table(&mut self, table: &DeTable<'_>, folder: &Path) -> Result<(), Fault> {
+        // Later settings replace earlier ones: the top, `[check]`, which `explain` and `confirm`
+        // follow, and the other sections.
+        let rank = |(key, value): &(&Key<'_>, &Value<'_>)| {
+            (value.get_ref().is_table(), key.get_ref() != "check")
+        };
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(rank);
+        for (key, value) in entries {
+            match value.get_ref().as_table() {
+                Some(section) => self.apply_section(&[], key, section, folder)?,
+                None => self.apply_shared(key, value, folder)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies a key at the top of the file.
+    fn apply_shared(
+        &mut self,
+        key: &Key<'_>,
+        value: &Value<'_>,
+        folder: &Path,
+    ) -> Result<(), Fault> {
+        let option = option_name(key);
+        if !SHARED.contains(&&*option) {
+            let what = match section_with(&self.command, &option) {
+                Some(section) => format!(
+                    "`{}` is not an option of all commands; put it in a section such as `[{section}]`",
+                    key.get_ref()
+                ),
+                None => unknown("option", key.get_ref(), SHARED.into_iter()),
+            };
+            return Err(Fault { at: key.span().start, what });
+        }
+        for path in SEARCHING {
+            self.set(path, &option, folder, value.span().start, |arg| texts(arg, value))?;
+        }
+        Ok(())
+    }
+
+    /// Applies a section: options of the command of its name, and sections of its subcommands.
+    fn apply_section(
+        &mut self,
+        parents: &[&str],
+        key: &Key<'_>,
+        section: &DeTable<'_>,
+        folder: &Path,
+    ) -> Result<(), Fault> {
+        let name = &**key.get_ref();
+        let path = [parents, &[name]].concat();
+        let known = |it: &&Command| !it.is_hide_set() && !WITHOUT_FILE.contains(&it.get_name());
+        let all = || at(&self.command, parents).into_iter().flat_map(Command::get_subcommands);
+        let Some(command) = all().filter(known).find(|it| it.get_name() == name) else {
+            let what = unknown("command", name, all().filter(known).map(Command::get_name));
+            return Err(Fault { at: key.span().start, what });
+        };
+        let inner = command.get_subcommands().map(|inner| inner.get_name().to_owned());
+        let inner: Vec<String> = inner.collect();
+        for (key, value) in section {
+            if let Some(inner) = value.get_ref().as_table() {
+                self.apply_section(&path, key, inner, folder)?;
+                continue;
+            }
+            let (option, at) = (option_name(key), value.span().start);
+            let values = |arg: &Arg| texts(arg, value);
+            let mut is_known = self.set(&path, &option, folder, at, values)?;
+            // In the section of a group, such as `[states]`, it is for all commands of the group.
+            for name in &inner {
+                is_known |=
+                    self.set(&[&path[..], &[name]].concat(), &option, folder, at, values)?;
+            }
+            if !is_known {
+                let command = self::at(&self.command, &path);
+                let what = unknown("option", key.get_ref(), command.into_iter().flat_map(settable));
+                return Err(Fault { at: key.span().start, what });
+            }
+            for other in LIKE_CHECK.iter().filter(|_| path == ["check"]) {
+                self.set(&[*other], &option, folder, at, values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes `values` the default of `option` of the command at `path`, with paths relative to
+    /// `folder`. Whether the command has that option.
+    fn set(
+        &mut self,
+        path: &[&str],
+        option: &str,
+        folder: &Path,
+        at: usize,
+        values: impl Fn(&Arg) -> Result<Vec<OsString>, Fault>,
+    ) -> Result<bool, Fault> {
+        let root = &mut self.command;
+        let command = path.iter().try_fold(root, |it, name| it.find_subcommand_mut(name));
+        let Some(command) = command else { return Ok(false) };
+        let Some(arg) = find(command, option) else { return Ok(false) };
+        let mut values = values(arg)?;
+        if let Some(delimiter) = arg.get_value_delimiter() {
+            let split = values.iter().flat_map(|value| {
+                let text = value.to_string_lossy();
+                text.split(delimiter).map(|it| it.trim().into()).collect::<Vec<OsString>>()
+            });
+            values = split.collect();
+        }
+        if arg.get_value_parser().type_id() == TypeId::of::<PathBuf>() {
+            values = values.iter().map(|value| folder.join(value).into_os_string()).collect();
+        }
+        check_values(arg, option, &values).map_err(|what| Fault { at, what })?;
+        let id = arg.get_id().clone();
+        let set = |arg: Arg| arg.required(false).default_values(values);
+        *command = std::mem::take(command).mut_arg(id, set);
+        if let Some(option) = POLICY.into_iter().find(|&it| it == option) {
+            self.policy.push((path.iter().map(|&name| name.to_owned()).collect(), option));
+        }
+        Ok(true)
     }
 }
 
-/// Which of the options that say which findings count have other defaults in `after` than in
-/// `before`, and of which commands.
-fn changed_gates(
-    before: &Command,
-    after: &Command,
-) -> Vec<(&'static [&'static str], &'static str)> {
-    let defaults = |command: &Command, path: &[&str], option: &str| {
-        let mut inner = command;
-        for name in path {
-            inner = inner.find_subcommand(name)?;
-        }
-        Some(find(inner, option)?.get_default_values().to_vec())
-    };
-    let all = LOOKING.into_iter().flat_map(|path| GATING.map(|option| (path, option)));
-    let is_changed = |&(path, option): &(&[&str], &str)| {
-        defaults(before, path, option) != defaults(after, path, option)
-    };
-    all.filter(is_changed).collect()
-}
-
-/// What the command line says about files, as far as must be known before it is understood.
+/// Which file the command line asks for; read before clap does, since the file decides what clap
+/// sees.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Asked {
-    file: Option<PathBuf>,
-    is_refused: bool,
-    is_alone: bool,
+enum FileRequest {
+    #[default]
+    Nearest,
+    Named(PathBuf),
+    /// `--no-config`.
+    None,
+    /// The command has no configuration.
+    NotUsed,
 }
 
-impl Asked {
+impl FileRequest {
     fn new(words: &[OsString]) -> Self {
-        let mut asked = Self::default();
+        let mut request = Self::default();
         let mut has_command = false;
         let mut words = words.iter().take_while(|&word| word != "--");
         while let Some(word) = words.next() {
             let text = word.to_string_lossy();
             match text.strip_prefix("--config") {
-                Some("") => asked.file = words.next().map(PathBuf::from),
-                Some(rest) if rest.starts_with('=') => asked.file = Some(rest[1..].into()),
-                _ if text == "--no-config" => asked.is_refused = true,
+                Some("") => request = words.next().map_or(request, |it| Self::Named(it.into())),
+                Some(rest) if rest.starts_with('=') => request = Self::Named(rest[1..].into()),
+                _ if text == "--no-config" => request = Self::None,
                 _ if !has_command && !text.starts_with('-') => {
                     has_command = true;
-                    asked.is_alone = ALONE.contains(&&*text);
-                    if asked.is_alone {
-                        return asked;
+                    if WITHOUT_FILE.contains(&&*text) {
+                        return Self::NotUsed;
                     }
                 }
                 _ => {}
             }
         }
-        asked
+        request
     }
 }
 
-/// The nearest file in this folder or one above it, not beyond the root of a repository.
+/// The nearest file in this folder or one above it, within the repository.
 fn nearest_file() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let mut up = PathBuf::new();
@@ -234,166 +391,118 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The variable of the environment that speaks of `option`.
-fn variable_of(option: &str) -> String {
-    format!("{PREFIX}{}", option.to_ascii_uppercase().replace('-', "_"))
+/// The option that `key` names: both `fail-on` and `fail_on` are understood.
+fn option_name(key: &Key<'_>) -> String {
+    key.get_ref().replace('_', "-")
 }
 
-/// `command` with what the environment says of `option`.
-fn from_environment(command: Command, option: &str) -> anyhow::Result<Command> {
-    let name = variable_of(option);
-    let Some(value) = variable(&name) else { return Ok(command) };
-    let values: Vec<OsString> = match option {
-        "source" | "suppress" => std::env::split_paths(&value).map(OsString::from).collect(),
-        _ => vec![value],
-    };
-    set_shared(command, option, &values, Path::new(""))
-        .map_err(|reason| anyhow::anyhow!("the variable {name} of the environment: {reason}"))
+/// The subcommand of `command` at `path`.
+fn at<'c>(command: &'c Command, path: &[&str]) -> Option<&'c Command> {
+    path.iter().try_fold(command, |command, name| command.find_subcommand(name))
 }
 
-/// `command` with `values` for `option` wherever faults are looked for and the values are known.
-///
-/// # Errors
-/// If nothing knows the values: why not.
-fn set_shared(
-    command: Command,
-    option: &str,
-    values: &[OsString],
-    folder: &Path,
-) -> Result<Command, String> {
-    let mut reason = None;
-    let mut is_known = false;
-    let mut command = command;
-    for path in LOOKING {
-        match set_at(command.clone(), path, option, values, folder) {
-            Some(Ok(changed)) => {
-                command = changed;
-                is_known = true;
-            }
-            Some(Err(wrong)) => reason = reason.or(Some(wrong)),
-            None => {}
-        }
-    }
-    match (is_known, reason) {
-        (false, Some(reason)) => Err(reason),
-        _ => Ok(command),
-    }
-}
-
-/// `command` with `values` for `option` of its subcommand at `path`; none if there is no such
-/// option.
-fn set_at(
-    command: Command,
-    path: &[&str],
-    option: &str,
-    values: &[OsString],
-    folder: &Path,
-) -> Option<Result<Command, String>> {
-    let Some((first, rest)) = path.split_first() else {
-        return set(command, option, values, folder);
-    };
-    let inner = command.find_subcommand(first)?.clone();
-    let changed = set_at(inner, rest, option, values, folder)?;
-    Some(changed.map(|changed| command.mut_subcommand(first, |_| changed)))
-}
-
-/// `command` with `values` for its `option`; none if it has no such option.
-fn set(
-    command: Command,
-    option: &str,
-    values: &[OsString],
-    folder: &Path,
-) -> Option<Result<Command, String>> {
-    let arg = find(&command, option)?.clone();
-    let is_path = arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
-    let placed = |value: &OsString| match is_path {
-        true => folder.join(value).into_os_string(),
-        false => value.clone(),
-    };
-    let split = values.iter().flat_map(|value| match arg.get_value_delimiter() {
-        Some(delimiter) => split(value, delimiter),
-        None => vec![value.clone()],
-    });
-    let values: Vec<OsString> = split.map(|value| placed(&value)).collect();
-    if let Err(reason) = try_out(&arg, option, &values) {
-        return Some(Err(reason));
-    }
-    let id = arg.get_id().clone();
-    let changed = command.mut_arg(id, |arg| arg.required(false).default_values(values));
-    Some(Ok(changed))
-}
-
-fn split(value: &OsStr, delimiter: char) -> Vec<OsString> {
-    let text = value.to_string_lossy();
-    text.split(delimiter).map(|part| OsString::from(part.trim())).collect()
-}
-
-/// The argument of `command` that is the option called `option`.
+/// The argument of `command` that a file can set as `option`.
 fn find<'c>(command: &'c Command, option: &str) -> Option<&'c Arg> {
-    let is_meant = |arg: &&Arg| arg.get_long() == Some(option);
-    command.get_arguments().find(is_meant).filter(|_| !UNSET.contains(&option))
+    let mut arguments = command.get_arguments();
+    arguments.find(|arg| arg.get_long() == Some(option) && !NOT_IN_FILE.contains(&option))
 }
 
-/// Whether `arg`, the option called `option`, can be worth `values`.
-///
-/// # Errors
-/// If not: why not.
-fn try_out(arg: &Arg, option: &str, values: &[OsString]) -> Result<(), String> {
-    let is_list = matches!(arg.get_action(), ArgAction::Append);
-    if !is_list && values.len() != 1 {
+/// The options of `command` and its subcommands that a file can set.
+fn settable(command: &Command) -> impl Iterator<Item = &str> {
+    let inner = command.get_subcommands().flat_map(Command::get_arguments);
+    let options = command.get_arguments().chain(inner).filter_map(Arg::get_long);
+    options.filter(|option| !NOT_IN_FILE.contains(option))
+}
+
+/// The first section of a file that can have `option`.
+fn section_with(command: &Command, option: &str) -> Option<String> {
+    let visible = || command.get_subcommands().filter(|it| !it.is_hide_set());
+    let direct = visible().find(|it| find(it, option).is_some());
+    direct.map(|it| it.get_name().to_owned()).or_else(|| {
+        visible().find_map(|it| Some(format!("{}.{}", it.get_name(), section_with(it, option)?)))
+    })
+}
+
+fn unknown<'a>(thing: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let mut known: Vec<&str> = known.collect();
+    known.sort_unstable();
+    known.dedup();
+    match nearest(name, known.iter().copied()) {
+        Some(meant) => format!("unknown {thing} `{name}`; did you mean `{meant}`?"),
+        None => format!("unknown {thing} `{name}`; expected one of {}", known.join(", ")),
+    }
+}
+
+/// Whether `arg`, called `option`, accepts `values`; if not, why.
+fn check_values(arg: &Arg, option: &str, values: &[OsString]) -> Result<(), String> {
+    if !matches!(arg.get_action(), ArgAction::Append) && values.len() != 1 {
         return Err(format!("expected one value for `{option}`, found {}", values.len()));
     }
-    let trial = Arg::new("value")
+    // clap lets nobody call a value parser, so a command with this option alone does it.
+    let alone = Arg::new("value")
         .long(option.to_owned())
         .action(ArgAction::Append)
         .value_parser(arg.get_value_parser().clone());
-    let trial = Command::new("reweave").no_binary_name(true).disable_help_flag(true).arg(trial);
+    let trial = Command::new("reweave").no_binary_name(true).disable_help_flag(true).arg(alone);
     let words = values.iter().map(|value| {
         let mut word = OsString::from(format!("--{option}="));
         word.push(value);
         word
     });
-    let tried = trial.try_get_matches_from(words);
-    tried.map(|_| ()).map_err(|error| {
-        let text = error.render().to_string();
-        let lines = text.lines().map(str::trim).take_while(|line| !line.is_empty());
-        let said: Vec<&str> = lines.collect();
-        said.join(" ").trim_start_matches("error: ").to_owned()
-    })
+    let Err(error) = trial.try_get_matches_from(words) else { return Ok(()) };
+    let text = error.render().to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim).take_while(|it| !it.is_empty()).collect();
+    Err(lines.join(" ").trim_start_matches("error: ").to_owned())
 }
 
-/// The text of the file at `path`.
-fn content(path: &Path) -> anyhow::Result<String> {
-    /// Larger files are no configurations.
-    const BYTES_MAX: u64 = 1 << 20;
-    let wrong = || format!("cannot read {}", path.display());
-    let facts = std::fs::metadata(path).with_context(wrong)?;
-    anyhow::ensure!(
-        facts.is_file() && facts.len() <= BYTES_MAX,
-        "{}: expected a file of settings, of at most {BYTES_MAX} bytes",
-        path.display()
-    );
-    std::fs::read_to_string(path).with_context(wrong)
+/// The words that `value` stands for on the command line, as `arg` takes them.
+fn texts(arg: &Arg, value: &Value<'_>) -> Result<Vec<OsString>, Fault> {
+    let is_list = matches!(arg.get_action(), ArgAction::Append);
+    match (value.get_ref(), arg.get_action()) {
+        (DeValue::Boolean(flag), ArgAction::SetTrue) => Ok(vec![flag.to_string().into()]),
+        (_, ArgAction::SetTrue) => Err(mismatch(value, "`true` or `false`")),
+        (DeValue::Array(items), _) if is_list => {
+            items.iter().map(|item| text(item, "a list of strings")).collect()
+        }
+        _ if is_list => Ok(vec![text(value, "a string or a list of strings")?]),
+        _ => Ok(vec![text(value, "a string or a number")?]),
+    }
+}
+
+fn text(value: &Value<'_>, expected: &str) -> Result<OsString, Fault> {
+    match value.get_ref() {
+        DeValue::String(text) => Ok(text.to_string().into()),
+        DeValue::Integer(number) => {
+            let digits = number.as_str().replace('_', "");
+            // A number that is too large stays as it is written, and clap rejects it.
+            let parsed = i64::from_str_radix(&digits, number.radix());
+            Ok(parsed.map_or(digits, |number| number.to_string()).into())
+        }
+        _ => Err(mismatch(value, expected)),
+    }
+}
+
+fn mismatch(value: &Value<'_>, expected: &str) -> Fault {
+    let found = value.get_ref().type_str();
+    Fault { at: value.span().start, what: format!("expected {expected}, found type `{found}`") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(line: &str) -> Asked {
-        Asked::new(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
-    }
-
     #[test]
-    fn files_are_asked_for_before_and_after_the_command_but_not_of_other_programs() {
-        let file = |path: &str| Asked { file: Some(path.into()), ..Asked::default() };
-        assert_eq!(asked("check a.std"), Asked::default());
-        assert_eq!(asked("--config a.toml check"), file("a.toml"));
-        assert_eq!(asked("check --config=a.toml b.std"), file("a.toml"));
-        assert!(asked("check --no-config").is_refused);
-        assert_eq!(asked("record -- ./a --no-config --config x"), Asked::default());
-        let alone = Asked { is_alone: true, ..Asked::default() };
-        assert_eq!(asked("cc --config x.cfg a.c"), alone);
-        assert_eq!(asked("cargo --config x run"), alone);
+    fn files_are_named_before_and_after_the_command_but_not_for_other_programs() {
+        let request = |line: &str| {
+            FileRequest::new(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+        };
+        let named = || FileRequest::Named("a.toml".into());
+        assert_eq!(request("check a.std"), FileRequest::Nearest);
+        assert_eq!(request("--config a.toml check"), named());
+        assert_eq!(request("check --config=a.toml b.std"), named());
+        assert_eq!(request("check --no-config"), FileRequest::None);
+        assert_eq!(request("record -- ./a --no-config --config x"), FileRequest::Nearest);
+        assert_eq!(request("cc --config x.cfg a.c"), FileRequest::NotUsed);
+        assert_eq!(request("cargo --config x run"), FileRequest::NotUsed);
     }
 }

@@ -1,26 +1,30 @@
 //! Where output goes: standard output, or a file that is replaced whole or not at all.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::Context as _;
+use clap::ArgMatches;
 use reweave_format::{Compression, Format};
 use reweave_trace::Trace;
 use tempfile::TempDir;
 
+use crate::commands::confirm::located;
 use crate::exit::Interrupted;
 use crate::interrupt;
 
-/// Where output goes. Made before the work starts, so that a place that cannot be written to is
-/// known early.
+/// Where output goes. Prepared before the work starts, so that a place that cannot be written to is
+/// an error early.
 #[derive(Debug)]
-pub(crate) enum Destination {
+pub enum Destination {
     StandardOutput,
     /// Not an ordinary file, such as a device or a pipe: written as it comes.
     Device(PathBuf),
-    /// An ordinary file, made in a folder beside it and moved into place at the end.
+    /// An ordinary file, written in a folder beside it and moved into place at the end.
     File {
         target: PathBuf,
         folder: TempDir,
@@ -29,7 +33,7 @@ pub(crate) enum Destination {
 
 impl Destination {
     /// Output to `path`, where `-` or none is standard output.
-    pub(crate) fn prepare(path: Option<&Path>) -> anyhow::Result<Self> {
+    pub fn prepare(path: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = path.filter(|&path| path != Path::new("-")) else {
             return Ok(Self::StandardOutput);
         };
@@ -37,7 +41,7 @@ impl Destination {
     }
 
     fn prepare_file(path: &Path) -> io::Result<Self> {
-        // What a link points to is replaced, not the link.
+        // A link stays a link: its target is replaced.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         match fs::metadata(&target) {
             Ok(there) if there.is_dir() => {
@@ -55,18 +59,18 @@ impl Destination {
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         if !parent.is_dir() {
-            let reason = format!("there is no folder `{}`", parent.display());
+            let reason = format!("no such folder: `{}`", parent.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, reason));
         }
-        // The error itself names the folder that was to be made, which tells nobody anything.
+        // The error itself names the temporary folder, which helps nobody.
         let folder = tempfile::Builder::new().prefix(".reweave-").tempdir_in(parent);
         let folder = folder.map_err(|error| io::Error::from(error.kind()))?;
         interrupt::set_unfinished(Some(folder.path()));
         Ok(Self::File { target, folder })
     }
 
-    /// Writes a report; colours in it reach terminals only.
-    pub(crate) fn write(
+    /// Writes a report; colours reach terminals only.
+    pub fn write(
         self,
         report: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> anyhow::Result<()> {
@@ -89,8 +93,8 @@ impl Destination {
         }
     }
 
-    /// Writes bytes, of which nothing is left behind if that fails.
-    pub(crate) fn write_bytes(
+    /// Writes bytes; nothing is left behind if that fails.
+    pub fn write_bytes(
         self,
         bytes: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
@@ -106,7 +110,7 @@ impl Destination {
     }
 
     /// Writes `trace`; nothing is left behind if it is interrupted.
-    pub(crate) fn write_trace(
+    pub fn write_trace(
         self,
         trace: &Trace,
         format: Format,
@@ -145,7 +149,7 @@ fn send(
     out.flush()
 }
 
-/// What the output is called until it is complete.
+/// The name of the output until it is complete.
 const FILE: &str = "unfinished";
 
 /// Moves the finished file to `target`.
@@ -161,4 +165,42 @@ fn commit(target: &Path, folder: TempDir) -> anyhow::Result<()> {
     drop(folder);
     interrupt::set_unfinished(None);
     Ok(())
+}
+
+/// The id of the arguments that name outputs.
+const OUTPUT: &str = "output";
+
+/// Rejects a command line whose output is one of the files that it reads.
+///
+/// A report that replaces its own trace, suppressions or program destroys what cannot be made again,
+/// and one slip is enough: `check run.rwt -o run.rwt`. So every file that the arguments name is
+/// compared with the output before any work begins, for all commands at once.
+pub fn check_overwriting(matches: &ArgMatches) -> anyhow::Result<()> {
+    let Some((name, inner)) = matches.subcommand() else { return Ok(()) };
+    check_overwriting(inner)?;
+    let Ok(Some(output)) = inner.try_get_one::<PathBuf>(OUTPUT) else { return Ok(()) };
+    // Converting in place is what was asked for.
+    if name == "convert" {
+        return Ok(());
+    }
+    // `--baseline` is compared elsewhere, with a message of its own.
+    let ids = inner.ids().map(clap::Id::as_str).filter(|&id| id != OUTPUT && id != "baseline");
+    let files = ids.flat_map(|id| inner.try_get_many::<PathBuf>(id).ok().flatten()).flatten();
+    let command = inner.try_get_many::<OsString>("command").ok().flatten();
+    let program = command.and_then(|mut words| located(words.next()?));
+    let read = files.cloned().chain(program).find(|input| is_same_file(output, input));
+    let Some(input) = read else { return Ok(()) };
+    let file =
+        if input == *output { "it" } else { &format!("`{}`, the same file,", input.display()) };
+    anyhow::bail!(
+        "cannot write {}: the command also reads {file} and would destroy it; choose another output",
+        output.display(),
+    )
+}
+
+/// Whether both paths name the same ordinary file.
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    let facts = |path| fs::metadata(path).ok().filter(fs::Metadata::is_file);
+    let same = facts(one).zip(facts(other));
+    same.is_some_and(|(one, other)| (one.dev(), one.ino()) == (other.dev(), other.ino()))
 }

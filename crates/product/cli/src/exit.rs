@@ -1,4 +1,4 @@
-//! How the command ends, and what it says when it ends badly.
+//! Exit codes, and messages of failures.
 
 use std::io::{self, ErrorKind, Write};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
@@ -12,12 +12,12 @@ use reweave_states::predicate::PredicateError;
 const BAD_INPUT: u8 = 2;
 const CUT_SHORT: u8 = 3;
 const FOUND: u8 = 66;
-const OWN_FAULT: u8 = 70;
-pub(crate) const INTERRUPTED: u8 = 130;
+const INTERNAL_ERROR: u8 = 70;
+pub const INTERRUPTED: u8 = 130;
 
-/// The work was interrupted before there was anything to tell.
+/// The work was interrupted before there was anything to report.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Interrupted;
+pub struct Interrupted;
 
 impl std::fmt::Display for Interrupted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -27,13 +27,13 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// The exit code of what looks for faults.
-pub(crate) fn of_search<'a>(outcomes: impl Iterator<Item = &'a Outcome> + Clone) -> ExitCode {
-    of_gated_search(outcomes, |_| true)
+/// The exit code of a search for faults.
+pub fn of_search<'a>(outcomes: impl Iterator<Item = &'a Outcome> + Clone) -> ExitCode {
+    of_filtered_search(outcomes, |_| true)
 }
 
-/// The same where only some kinds of faults are a reason to fail.
-pub(crate) fn of_gated_search<'a>(
+/// The same, failing only for some kinds of faults.
+pub fn of_filtered_search<'a>(
     outcomes: impl Iterator<Item = &'a Outcome> + Clone,
     fails: impl Fn(Kind) -> bool,
 ) -> ExitCode {
@@ -45,59 +45,53 @@ pub(crate) fn of_gated_search<'a>(
     if complete { ExitCode::SUCCESS } else { ExitCode::from(CUT_SHORT) }
 }
 
-/// The exit code of what found something.
-pub(crate) fn found() -> ExitCode {
+/// The exit code if something was found.
+pub fn found() -> ExitCode {
     ExitCode::from(FOUND)
 }
 
-/// The exit code of what answers a question: the whole of it, or as far as it got.
-pub(crate) fn of_answer(is_complete: bool) -> ExitCode {
+/// The exit code of a question that was answered, completely or in part.
+pub fn of_answer(is_complete: bool) -> ExitCode {
     if is_complete { ExitCode::SUCCESS } else { ExitCode::from(CUT_SHORT) }
 }
 
-/// Runs `command` and turns whatever becomes of it into an exit code and a word on standard error.
-pub(crate) fn guarded(command: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
-    panic::set_hook(Box::new(own_up));
+/// Runs `command`, and turns errors and panics into an exit code and a message.
+pub fn guarded(command: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
+    panic::set_hook(Box::new(report_panic));
     match panic::catch_unwind(AssertUnwindSafe(command)) {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => ExitCode::from(explain(&error)),
-        Err(_) => ExitCode::from(OWN_FAULT),
+        Err(_) => ExitCode::from(INTERNAL_ERROR),
     }
 }
 
-/// Says a line on standard error; if even that fails there is nobody to tell.
-pub(crate) fn say(line: &str) {
+/// Prints a line on standard error. If that fails, there is nowhere to report it.
+pub fn say(line: &str) {
     _ = writeln!(io::stderr().lock(), "{}", shown(line));
 }
 
-/// Ends the process over a command line that asks for what is not there.
-pub(crate) fn refuse(reason: &str) -> ! {
-    say(&format!("reweave: {reason}"));
-    std::process::exit(i32::from(BAD_INPUT))
-}
-
-/// Says what went wrong with some of the inputs; the exit code is `code` if nothing did.
-pub(crate) fn after(failures: &[anyhow::Error], code: ExitCode) -> ExitCode {
+/// Reports what went wrong with some of the inputs; the exit code is `code` if nothing did.
+pub fn after(failures: &[anyhow::Error], code: ExitCode) -> ExitCode {
     for failure in failures {
         explain(failure);
     }
     if failures.is_empty() { code } else { ExitCode::from(BAD_INPUT) }
 }
 
-fn own_up(panic: &PanicHookInfo<'_>) {
-    let reason = panic.payload_as_str().unwrap_or("no reason given");
-    let place = panic.location().map_or(String::new(), |place| format!(" at {place}"));
-    say(&format!("reweave: a fault of our own{place}: {reason}"));
+fn report_panic(panic: &PanicHookInfo<'_>) {
+    let reason = panic.payload_as_str().unwrap_or("no message");
+    let location = panic.location().map_or(String::new(), |it| format!(" at {it}"));
+    say(&format!("reweave: internal error{location}: {reason}"));
     let address = env!("CARGO_PKG_REPOSITORY");
     say(&format!(
-        "please report it at {address}/issues, with the command and the trace if you can"
+        "please report it at {address}/issues, with the command line and the trace if possible"
     ));
 }
 
-/// Says what went wrong and gives the exit code for it.
+/// Reports `error`; returns its exit code.
 fn explain(error: &anyhow::Error) -> u8 {
     if error.chain().any(is_broken_pipe) {
-        // Whoever read our output has had enough.
+        // Whoever read our output, such as `head`, has had enough.
         return 0;
     }
     let interrupted = error.chain().any(|cause| {
@@ -114,7 +108,7 @@ fn explain(error: &anyhow::Error) -> u8 {
     let text = format!("{error:#}");
     let pointing = error.chain().find_map(|cause| cause.downcast_ref::<PredicateError>());
     let lines = pointing.map_or_else(String::new, ToString::to_string);
-    // What is wrong with a predicate, and where, takes lines of its own; nothing else does.
+    // Only errors in predicates have several lines: they point at the column.
     let (first, rest) = match (text.strip_suffix(&lines), lines.split_once('\n')) {
         (Some(start), Some((first, rest))) => (format!("{start}{first}"), rest),
         _ => (text, ""),
@@ -138,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_is_a_fault_of_our_own() {
+    fn a_panic_is_an_internal_error() {
         let code = guarded(|| panic!("a table was smaller than its index"));
         assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::from(70)));
     }

@@ -1,4 +1,4 @@
-//! Traces read from files, with progress and a word on what was noticed.
+//! Traces read from files, with progress and warnings.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -12,17 +12,17 @@ use crate::exit::say;
 use crate::interrupt;
 use crate::watch::Bar;
 
-/// What the command line calls standard input and standard output.
+/// The name of standard input and standard output on the command line.
 const STANDARD: &str = "-";
 
-/// How programs begin.
+/// The first bytes of an executable.
 const ELF: [u8; 4] = *b"\x7fELF";
 
-/// How many notes on one trace are said.
+/// How many warnings on one trace are printed.
 const NOTES_MAX: usize = 20;
 
 /// Reads the trace at `path`; `-` is standard input.
-pub(crate) fn read(path: &Path, repair: bool) -> anyhow::Result<Reading> {
+pub fn read(path: &Path, repair: bool) -> anyhow::Result<Reading> {
     refuse_program(path)?;
     let reading = watched(path, repair, reweave_format::read);
     let reading = reading.map_err(|error| unless_source(path, error))?;
@@ -31,7 +31,7 @@ pub(crate) fn read(path: &Path, repair: bool) -> anyhow::Result<Reading> {
 }
 
 /// Reads the trace or the poset at `path`; `-` is standard input.
-pub(crate) fn read_either(path: &Path, repair: bool) -> anyhow::Result<Input> {
+pub fn read_either(path: &Path, repair: bool) -> anyhow::Result<Input> {
     refuse_program(path)?;
     let input = watched(path, repair, reweave_format::read_input);
     let input = input.map_err(|error| unless_source(path, error))?;
@@ -41,9 +41,9 @@ pub(crate) fn read_either(path: &Path, repair: bool) -> anyhow::Result<Input> {
     Ok(input)
 }
 
-/// Refuses a program, which is easily taken for the trace of a run of it.
+/// Rejects an executable, which is easily mistaken for the trace of its run.
 fn refuse_program(path: &Path) -> anyhow::Result<()> {
-    // Anything but a file, such as a pipe, would lose what is read of it here.
+    // Reading from a pipe here would lose the bytes.
     if !path.is_file() {
         return Ok(());
     }
@@ -59,7 +59,7 @@ fn refuse_program(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `error`, or what to do with the file at `path` if it is the code of a program.
+/// `error`, or a better one if the file at `path` is source code.
 fn unless_source(path: &Path, error: ReadError) -> anyhow::Error {
     let end = path.extension().and_then(|end| end.to_str()).unwrap_or("");
     let program = path.file_stem().unwrap_or_default().display().to_string();
@@ -78,12 +78,12 @@ fn unless_source(path: &Path, error: ReadError) -> anyhow::Error {
         return error.into();
     }
     anyhow::anyhow!(
-        "{}: this is source code, not a trace; build it and record a run of it: {advice}",
+        "{}: this is source code, not a trace; build it and record a run: {advice}",
         path.display()
     )
 }
 
-/// What `read` makes of the file at `path`, with progress.
+/// Runs `read` on the file at `path`, with progress.
 fn watched<T>(
     path: &Path,
     repair: bool,
@@ -98,7 +98,7 @@ fn watched<T>(
     reading
 }
 
-/// Says what was noticed of the trace at `path`.
+/// Prints the warnings on the trace at `path`.
 fn say_notes(path: &Path, reading: &Reading) {
     for note in reading.notes.iter().take(NOTES_MAX) {
         say(&format!("{}: {note}", name(path)));
@@ -108,9 +108,9 @@ fn say_notes(path: &Path, reading: &Reading) {
     }
 }
 
-/// Where the code of the program behind `trace`, read from `path`, is looked for: in `folders`, here,
-/// and beside the trace.
-pub(crate) fn sources(path: &str, trace: &Trace, folders: &[PathBuf]) -> Sources {
+/// Where to look for the source code of the program of `trace`, read from `path`: in `folders`, in the
+/// current folder, and beside the trace.
+pub fn sources(path: &str, trace: &Trace, folders: &[PathBuf]) -> Sources {
     let mut roots = folders.to_vec();
     roots.push(PathBuf::from("."));
     let file = Path::new(path);
@@ -119,20 +119,20 @@ pub(crate) fn sources(path: &str, trace: &Trace, folders: &[PathBuf]) -> Sources
             file.parent().filter(|folder| !folder.as_os_str().is_empty()).map(Path::to_owned),
         );
     }
-    // Only of a recorded run does the file tell when it was.
+    // Only for a recorded run is the time of the file the time of the run.
     let facts = trace.origins().and_then(|_| std::fs::metadata(file).ok());
     Sources::new(roots, facts.and_then(|facts| facts.modified().ok()))
 }
 
-/// Refuses `paths` that name standard input more than once.
-pub(crate) fn check_names(paths: &[PathBuf]) -> anyhow::Result<()> {
+/// Rejects `paths` that name standard input more than once.
+pub fn check_names(paths: &[PathBuf]) -> anyhow::Result<()> {
     let count = paths.iter().filter(|&path| path == Path::new(STANDARD)).count();
-    anyhow::ensure!(count <= 1, "standard input can be given once");
+    anyhow::ensure!(count <= 1, "standard input (`-`) can be given only once");
     Ok(())
 }
 
-/// What messages call the trace at `path`.
-pub(crate) fn name(path: &Path) -> String {
+/// The name of the input `path` in messages.
+pub fn name(path: &Path) -> String {
     if path == Path::new(STANDARD) {
         "standard input".to_owned()
     } else {
@@ -140,8 +140,8 @@ pub(crate) fn name(path: &Path) -> String {
     }
 }
 
-/// What messages call the output at `path`.
-pub(crate) fn output_name(path: &Path) -> String {
+/// The name of the output `path` in messages.
+pub fn output_name(path: &Path) -> String {
     if path == Path::new(STANDARD) {
         "standard output".to_owned()
     } else {
@@ -151,23 +151,23 @@ pub(crate) fn output_name(path: &Path) -> String {
 
 /// A format as the command line spells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum FormatName {
-    /// RAPID text, an event a line
+pub enum FormatName {
+    /// RAPID text, one event per line
     Std,
-    /// ours, binary
+    /// binary, the format of reweave
     Rwt,
-    /// a column per thread
+    /// one column per thread
     Columns,
-    /// JSON lines, an object an event
+    /// JSON lines, one object per event
     Jsonl,
-    /// for timeline viewers such as ui.perfetto.dev; written only
+    /// for timeline viewers such as ui.perfetto.dev; output only
     Chrome,
-    /// a table for data tools, in builds with the feature `parquet`; written only
+    /// a table for data tools; output only, in builds with the feature `parquet`
     Parquet,
 }
 
 impl FormatName {
-    pub(crate) const fn format(self) -> Format {
+    pub const fn format(self) -> Format {
         match self {
             Self::Std => Format::Std,
             Self::Rwt => Format::Rwt,
@@ -180,7 +180,7 @@ impl FormatName {
 }
 
 /// How the command line and reports spell `format`.
-pub(crate) const fn format_word(format: Format) -> &'static str {
+pub const fn format_word(format: Format) -> &'static str {
     match format {
         Format::Std => "std",
         Format::Rwt => "rwt",
@@ -192,16 +192,16 @@ pub(crate) const fn format_word(format: Format) -> &'static str {
 }
 
 /// How reports spell `compression`.
-pub(crate) const fn compression_word(compression: Compression) -> &'static str {
+pub const fn compression_word(compression: Compression) -> &'static str {
     match compression {
         Compression::Gzip => "gzip",
         Compression::Zstd => "zstd",
     }
 }
 
-/// The format and compression of output to `path`: `to` if it is given, or what the file's name
-/// says; standard output is RAPID text unless something else is asked for.
-pub(crate) fn format_of_output(
+/// The format and compression of output to `path`: `to`, or by the extension; standard output is RAPID
+/// text by default.
+pub fn format_of_output(
     path: &Path,
     to: Option<FormatName>,
 ) -> anyhow::Result<(Format, Option<Compression>)> {
@@ -213,8 +213,8 @@ pub(crate) fn format_of_output(
         }
         Some(format) => Ok((format, compression)),
         None => anyhow::bail!(
-            "{}: its name does not say which format to write: expected .std, .rwt, .trace, .jsonl \
-             or .parquet, perhaps with .gz or .zst; or use `--to`",
+            "{}: unknown extension: expected .std, .rwt, .trace, .jsonl or .parquet, optionally \
+             followed by .gz or .zst; or choose the format with `--to`",
             path.display()
         ),
     }

@@ -2,31 +2,34 @@
 //!
 //! Findings go to standard output, everything else to standard error. Exit codes: 0 nothing found,
 //! or done; 66 something found; 3 nothing found but the search was cut short; 2 bad input or
-//! usage; 70 a fault of our own; 130 interrupted before there was anything to tell.
+//! usage; 70 an internal error; 130 interrupted before there was anything to report.
+//!
+//! A binary has no public interface: `pub` marks what its modules share.
+#![allow(unreachable_pub)]
 
 mod commands;
 mod config;
 mod destination;
 mod exit;
-mod gate;
-mod hint;
 mod input;
 mod interrupt;
-mod overwriting;
+mod policy;
 mod program;
-mod step_summary;
+mod verbose;
 mod watch;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use config::Configured;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Predicts what other runs of a concurrent program could do wrong, from one recorded run.
+/// Predict concurrency bugs in other runs of a program, from one recorded run.
 #[derive(Debug, Parser)]
 #[command(
     name = "reweave",
@@ -42,10 +45,10 @@ struct Arguments {
 enum Command {
     Demo(commands::demo::Args),
     Check(commands::check::Args),
-    Races(commands::races::Args),
-    Deadlocks(commands::deadlocks::Args),
-    Atomicity(commands::atomicity::Args),
-    Determinism(commands::determinism::Args),
+    Races(commands::check::RacesArgs),
+    Deadlocks(commands::check::DeadlocksArgs),
+    Atomicity(commands::check::AtomicityArgs),
+    Determinism(commands::check::DeterminismArgs),
     States(commands::states::Args),
     Run(commands::run::Args),
     Ndseq(commands::ndseq::Args),
@@ -66,17 +69,17 @@ enum Command {
     Step(commands::cc::StepArgs),
     #[command(name = reweave_record::toolchain::RUNNER, hide = true)]
     Program(commands::cc::StepArgs),
-    List(commands::list::Args),
-    Completions(commands::completions::Args),
-    Man(commands::man::Args),
-    Schema(commands::schema::Args),
+    List(commands::about::ListArgs),
+    Completions(commands::about::CompletionsArgs),
+    Man(commands::about::ManArgs),
+    Schema(commands::about::SchemaArgs),
 }
 
-/// Commands that tell what there is, and need no settings for it.
-const TELLING: [&str; 2] = ["list", "schema"];
+/// Commands that describe what is supported, whatever the configuration.
+const DESCRIBING: [&str; 2] = ["list", "schema"];
 
 impl Command {
-    /// Whether the process becomes another program, which listens for Ctrl-C in its own way.
+    /// Whether the process becomes another program, which handles Ctrl-C in its own way.
     const fn becomes_another(&self) -> bool {
         matches!(
             self,
@@ -85,9 +88,9 @@ impl Command {
     }
 }
 
-/// Every command that people are to know of.
+/// The command without its hidden subcommands.
 fn visible() -> clap::Command {
-    let all = config::with_own_options(Arguments::command());
+    let all = config::with_common_options(Arguments::command());
     let mut visible = clap::Command::new("reweave").args(all.get_arguments().cloned());
     visible = visible.version(env!("CARGO_PKG_VERSION"));
     visible = visible.about(all.get_about().cloned().unwrap_or_default());
@@ -96,43 +99,66 @@ fn visible() -> clap::Command {
     visible.subcommands(commands.cloned()).subcommand_required(true)
 }
 
-/// The words of the command line, as far as they are text.
-fn spelled(words: &[OsString]) -> Vec<String> {
-    words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
-}
-
-/// What the command line asks for; ends the process if that is nothing we know.
+/// Parses the command line; ends the process if it is invalid or asks for help.
 fn arguments() -> anyhow::Result<Arguments> {
     let words: Vec<OsString> = std::env::args_os().collect();
-    let plain = config::with_own_options(Arguments::command());
-    let configured = config::configured(plain.clone(), words.get(1..).unwrap_or_default());
-    let (configured, faulty) = match configured {
+    let plain = config::with_common_options(Arguments::command());
+    let loaded = Configured::load(plain.clone(), words.get(1..).unwrap_or_default());
+    let (configured, invalid) = match loaded {
         Ok(configured) => (configured, None),
-        Err(error) => (config::Configured::from(plain), Some(error)),
+        Err(error) => (Configured::new(plain), Some(error)),
     };
     let matches = configured.command.clone().try_get_matches_from(&words);
-    if let Some(error) = faulty {
-        // Who asks what there is must be told, whatever a file in some folder says.
-        let is_told = match &matches {
-            Ok(matches) => matches.subcommand_name().is_some_and(|name| TELLING.contains(&name)),
+    if let Some(error) = invalid {
+        // An invalid file in some folder must not keep anyone from reading the help.
+        let is_harmless = match &matches {
+            Ok(matches) => matches.subcommand_name().is_some_and(|it| DESCRIBING.contains(&it)),
             Err(error) => error.exit_code() == 0,
         };
-        anyhow::ensure!(is_told, error);
+        anyhow::ensure!(is_harmless, error);
         exit::say(&format!("reweave: {error:#}"));
     }
     if let Ok(matches) = &matches {
-        overwriting::refuse(matches)?;
-        configured.tell(matches);
+        verbose::start(verbosity(matches));
+        destination::check_overwriting(matches)?;
+        configured.report_policy(matches);
     }
     let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
     Ok(arguments.unwrap_or_else(|error| {
-        let is_unknown = error.kind() == ErrorKind::InvalidSubcommand;
-        let asked = words.get(1).filter(|_| is_unknown).and_then(|word| word.to_str());
-        match asked.and_then(hint::of_command) {
-            Some(hint) => exit::refuse(&hint),
-            None => hint::with_tip(error, &spelled(&words)).exit(),
-        }
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        with_tip(error, &words).exit()
     }))
+}
+
+/// How often `--verbose` was given, before and after the subcommand.
+fn verbosity(matches: &ArgMatches) -> u8 {
+    let own = matches.try_get_one::<u8>("verbose").ok().flatten().copied().unwrap_or(0);
+    own + matches.subcommand().map_or(0, |(_, inner)| verbosity(inner))
+}
+
+/// `error`, which the command line `words` led to, with a tip if the program has no `--` before it, or
+/// the finding is missing.
+fn with_tip<W: AsRef<str>>(mut error: clap::Error, words: &[W]) -> clap::Error {
+    let command = words.get(1).map_or("", AsRef::as_ref);
+    let tip = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(missing)))
+            if ["explain", "confirm"].contains(&command)
+                && missing.iter().any(|it| it == "<ID>") =>
+        {
+            "`reweave check TRACE` lists the findings with their ids, such as R1".to_owned()
+        }
+        // What starts like an option is one that we do not have.
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(found)))
+            if ["record", "confirm"].contains(&command)
+                && !found.starts_with('-')
+                && !words.iter().any(|word| word.as_ref() == "--") =>
+        {
+            format!("the program comes after `--`: -- {found}")
+        }
+        _ => return error,
+    };
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    error
 }
 
 fn main() -> ExitCode {
@@ -144,10 +170,10 @@ fn main() -> ExitCode {
         match arguments.command {
             Command::Demo(args) => commands::demo::run(&args),
             Command::Check(args) => commands::check::run(&args),
-            Command::Races(args) => commands::races::run(&args),
-            Command::Deadlocks(args) => commands::deadlocks::run(&args),
-            Command::Atomicity(args) => commands::atomicity::run(&args),
-            Command::Determinism(args) => commands::determinism::run(&args),
+            Command::Races(args) => commands::check::run_races(&args),
+            Command::Deadlocks(args) => commands::check::run_deadlocks(&args),
+            Command::Atomicity(args) => commands::check::run_atomicity(&args),
+            Command::Determinism(args) => commands::check::run_determinism(&args),
             Command::States(args) => commands::states::run(&args),
             Command::Ndseq(args) => commands::ndseq::run(&args),
             Command::Intervals(args) => commands::intervals::run(&args),
@@ -164,10 +190,31 @@ fn main() -> ExitCode {
             Command::Cargo(args) => commands::cargo::run(&args),
             Command::Step(args) => commands::cc::run_step(&args),
             Command::Program(args) => commands::cargo::run_program(&args),
-            Command::List(args) => commands::list::run(&args),
-            Command::Completions(args) => commands::completions::run(&args),
-            Command::Man(args) => commands::man::run(&args),
-            Command::Schema(args) => commands::schema::run(&args),
+            Command::List(args) => commands::about::list(&args),
+            Command::Completions(args) => commands::about::completions(&args),
+            Command::Man(args) => commands::about::man(&args),
+            Command::Schema(_) => commands::about::schema(),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Arg;
+
+    #[track_caller]
+    fn has_tip(line: &str) -> bool {
+        let words: Vec<&str> = line.split(' ').collect();
+        let record = clap::Command::new("record").arg(Arg::new("cmd").last(true).num_args(1..));
+        let command = clap::Command::new("reweave").subcommand(record);
+        let error = command.try_get_matches_from(&words).unwrap_err();
+        with_tip(error, &words).to_string().contains("the program comes after `--`")
+    }
+
+    #[test]
+    fn a_program_without_dashes_before_it_gets_a_tip() {
+        assert!(has_tip("reweave record ./bank"));
+        assert!(!has_tip("reweave record --no-such"));
+    }
 }

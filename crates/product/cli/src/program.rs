@@ -1,4 +1,4 @@
-//! Programs of the language as input: read, checked, their faults drawn.
+//! Programs of the language as input: read, checked, their errors shown.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -10,14 +10,14 @@ use reweave_lang::{Diagnostic, Program, Severity, Source, Style};
 use crate::input;
 
 /// A program that can be run.
-pub(crate) struct Loaded {
-    pub(crate) source: Source,
-    pub(crate) program: Program,
-    pub(crate) code: Code,
+pub struct Loaded {
+    pub source: Source,
+    pub program: Program,
+    pub code: Code,
 }
 
 /// Reads the text at `path`; `-` is standard input.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Source> {
+pub fn read(path: &Path) -> anyhow::Result<Source> {
     let name = input::name(path);
     let limit = Source::BYTES_MAX as u64 + 1;
     let mut bytes = Vec::new();
@@ -29,20 +29,23 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Source> {
     };
     outcome.with_context(|| name.clone())?;
     if bytes.len() > Source::BYTES_MAX {
-        anyhow::bail!("{name}: larger than {} MiB: not a program", Source::BYTES_MAX >> 20);
+        anyhow::bail!(
+            "{name}: too large for a program (the maximum is {} MiB)",
+            Source::BYTES_MAX >> 20
+        );
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
             .iter()
             .filter(|&&byte| byte == b'\n')
             .count();
-        anyhow::anyhow!("{name}: line {line}: not UTF-8; a program is text")
+        anyhow::anyhow!("{name}: line {line}: not UTF-8 text")
     })?;
     Ok(Source::new(name, text))
 }
 
-/// Reads and checks the program at `path`, and draws what is wrong with it on standard error.
-pub(crate) fn load(path: &Path) -> anyhow::Result<Loaded> {
+/// Reads and checks the program at `path`, and shows its errors on standard error.
+pub fn load(path: &Path) -> anyhow::Result<Loaded> {
     let source = read(path)?;
     let checked = reweave_lang::check(&source);
     draw(&source, &checked.diagnostics);
@@ -50,23 +53,23 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Loaded> {
         let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
         let count = checked.diagnostics.iter().filter(is_error).count();
         let faults = if count == 1 { "1 error".to_owned() } else { format!("{count} errors") };
-        anyhow::bail!("{}: {faults}; nothing was run", source.name());
+        anyhow::bail!("{}: {faults}; the program was not run", source.name());
     };
     let code = Code::new(&program, &source);
     Ok(Loaded { source, program, code })
 }
 
-/// Draws `diagnostics` on standard error, in colour on a terminal.
-pub(crate) fn draw(source: &Source, diagnostics: &[Diagnostic]) {
+/// Shows `diagnostics` on standard error, in colour on a terminal.
+pub fn draw(source: &Source, diagnostics: &[Diagnostic]) {
     let mut out = anstream::stderr().lock();
     for diagnostic in diagnostics {
-        // If even that fails there is nobody to tell.
+        // If that fails, there is nowhere to report it.
         _ = writeln!(out, "{}\n", diagnostic.render(source, Style::Colour));
     }
 }
 
-/// A fault of a run, as a picture of the place.
-pub(crate) fn picture(source: &Source, fault: &Fault) -> String {
+/// A fault of a run, with an excerpt of the source code.
+pub fn picture(source: &Source, fault: &Fault) -> String {
     let thread = format!("in thread `{}`", fault.thread);
     Diagnostic::error(fault.span, fault.kind.to_string(), thread).render(source, Style::Colour)
 }

@@ -1,10 +1,10 @@
-//! Baselines: which findings are known?
+//! Baselines: which findings are known already?
 //!
-//! A baseline is a report in JSON, of one trace or of several, or a list of fingerprints, one a
-//! line, with comments after `#`. Findings are matched by their fingerprints alone, which do not
-//! depend on the run; so it does not matter which trace a report was on.
+//! A baseline is a JSON report on one or several traces, or a list of fingerprints, one per line,
+//! with comments after `#`. Findings match by fingerprint alone. Fingerprints do not depend on the
+//! run, so it does not matter which trace the report was on.
 //!
-//! Linear in the file; of a report only the names of its findings are kept.
+//! Linear in the file. Of a report, only fingerprints and kinds are kept.
 
 use reweave_analysis::{Fingerprint, Kind};
 use reweave_base::FxHashMap;
@@ -12,46 +12,41 @@ use serde::Deserialize;
 
 use crate::error::{ReadError, ReadErrorKind, at, clipped, lines, text};
 
-/// What the reports that can be read say they are.
+/// The schema of the reports that can be read.
 const SCHEMA: &str = "reweave/1";
 
-/// Findings that are known.
+/// Findings that are known already.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline {
-    entries: Vec<Entry>,
-    places: FxHashMap<Fingerprint, usize>,
+    /// In the order of the file, each with whether it was found.
+    entries: Vec<(KnownFinding, bool)>,
+    positions: FxHashMap<Fingerprint, usize>,
 }
 
-#[derive(Clone, Debug)]
-struct Entry {
-    known: Known,
-    is_found: bool,
-}
-
-/// A finding that a baseline has.
+/// A finding in a baseline.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownFinding {
     /// Its name in every report.
     pub fingerprint: Fingerprint,
-    /// What kind of fault it is, where the baseline tells.
+    /// Its kind; unknown in a list of fingerprints.
     pub kind: Option<Kind>,
 }
 
-/// What a report says, as far as it matters here.
+/// The part of a report that matters here.
 #[derive(Debug, Deserialize)]
-struct Document {
+struct Report {
     schema: Option<String>,
-    findings: Option<Vec<Named>>,
+    findings: Option<Vec<ReportFinding>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Named {
+struct ReportFinding {
     fingerprint: String,
     kind: Option<String>,
 }
 
 impl Baseline {
-    /// The baseline in `bytes`, the content of `file`.
+    /// Parses `bytes`, the content of `file`.
     ///
     /// # Errors
     /// If it is neither a report nor a list of fingerprints.
@@ -59,39 +54,39 @@ impl Baseline {
         let start = bytes.trim_ascii_start();
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
         match start.first() {
-            Some(b'{') => Self::of_reports(file, &[json(file, start, bytes)?]),
-            Some(b'[') => Self::of_reports(file, &json::<Vec<Document>>(file, start, bytes)?),
-            _ => Self::of_list(file, bytes),
+            Some(b'{') => Self::from_reports(file, &[json(file, start, bytes)?]),
+            Some(b'[') => Self::from_reports(file, &json::<Vec<Report>>(file, start, bytes)?),
+            _ => Self::from_list(file, bytes),
         }
     }
 
-    fn of_reports(file: &str, documents: &[Document]) -> Result<Self, ReadError> {
+    fn from_reports(file: &str, reports: &[Report]) -> Result<Self, ReadError> {
         let wrong = |kind| ReadError { file: file.to_owned(), line: 1, column: 1, kind };
         let mut baseline = Self::default();
-        for document in documents {
-            if document.schema.as_deref() != Some(SCHEMA) {
-                let found = document.schema.as_deref().map(|it| format!("`{}`", clipped(it)));
+        for report in reports {
+            if report.schema.as_deref() != Some(SCHEMA) {
+                let found = report.schema.as_deref().map(|it| format!("`{}`", clipped(it)));
                 let found = found.unwrap_or_else(|| "another kind of JSON".to_owned());
                 return Err(wrong(ReadErrorKind::OtherSchema { expected: SCHEMA, found }));
             }
-            let Some(findings) = &document.findings else {
+            let Some(findings) = &report.findings else {
                 let reason = "it has no list `findings`".to_owned();
-                return Err(wrong(ReadErrorKind::NoReport(reason)));
+                return Err(wrong(ReadErrorKind::NotAReport(reason)));
             };
             for finding in findings {
                 let Some(fingerprint) = Fingerprint::parse(&finding.fingerprint) else {
                     let found = clipped(&finding.fingerprint);
-                    return Err(wrong(ReadErrorKind::NoFingerprint(found)));
+                    return Err(wrong(ReadErrorKind::NotAFingerprint(found)));
                 };
                 let word = finding.kind.as_deref();
                 let kind = Kind::ALL.into_iter().find(|kind| Some(kind.as_str()) == word);
-                baseline.add(Known { fingerprint, kind });
+                baseline.add(KnownFinding { fingerprint, kind });
             }
         }
         Ok(baseline)
     }
 
-    fn of_list(file: &str, bytes: &[u8]) -> Result<Self, ReadError> {
+    fn from_list(file: &str, bytes: &[u8]) -> Result<Self, ReadError> {
         let mut baseline = Self::default();
         for (line, bytes) in lines(bytes) {
             let whole = text(file, line, bytes)?;
@@ -100,60 +95,56 @@ impl Baseline {
                 continue;
             }
             let Some(fingerprint) = Fingerprint::parse(word) else {
-                let kind = ReadErrorKind::NoFingerprint(clipped(word));
+                let kind = ReadErrorKind::NotAFingerprint(clipped(word));
                 return Err(at(file, line, whole, word, kind));
             };
-            baseline.add(Known { fingerprint, kind: None });
+            baseline.add(KnownFinding { fingerprint, kind: None });
         }
         Ok(baseline)
     }
 
-    fn add(&mut self, known: Known) {
-        let place = self.places.entry(known.fingerprint).or_insert(self.entries.len());
-        if *place == self.entries.len() {
-            self.entries.push(Entry { known, is_found: false });
+    fn add(&mut self, known: KnownFinding) {
+        let position = self.positions.entry(known.fingerprint).or_insert(self.entries.len());
+        if *position == self.entries.len() {
+            self.entries.push((known, false));
         }
     }
 
-    /// How many findings it has.
+    /// The number of findings.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether it has none.
+    /// Whether it has no findings.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Whether it has the finding called `fingerprint`, which was found now.
-    pub fn meet(&mut self, fingerprint: Fingerprint) -> bool {
-        let place = self.places.get(&fingerprint);
-        let Some(entry) = place.and_then(|&place| self.entries.get_mut(place)) else {
-            return false;
-        };
-        entry.is_found = true;
+    /// Whether it has the finding `fingerprint`; if so, that one counts as found from now on.
+    pub fn mark_found(&mut self, fingerprint: Fingerprint) -> bool {
+        let Some(&position) = self.positions.get(&fingerprint) else { return false };
+        self.entries[position].1 = true;
         true
     }
 
-    /// Those that were not found, of `kinds` and of no kind that is told, in its own order.
-    pub fn unmet(&self, kinds: &[Kind]) -> impl Iterator<Item = &Known> {
-        let is_asked = |known: &Known| known.kind.is_none_or(|kind| kinds.contains(&kind));
-        let unmet = self.entries.iter().filter(|entry| !entry.is_found).map(|entry| &entry.known);
-        unmet.filter(move |known| is_asked(known))
+    /// Findings that were not found, of `kinds` or of unknown kind, in the order of the file.
+    pub fn not_found(&self, kinds: &[Kind]) -> impl Iterator<Item = &KnownFinding> {
+        let missing = self.entries.iter().filter(|(_, is_found)| !is_found).map(|(known, _)| known);
+        missing.filter(|known| known.kind.is_none_or(|kind| kinds.contains(&kind)))
     }
 }
 
-/// What `text`, which `bytes` of `file` end with, is in JSON.
+/// Parses `text`, with which `bytes` of `file` end, as JSON.
 fn json<'t, T: Deserialize<'t>>(file: &str, text: &'t [u8], bytes: &[u8]) -> Result<T, ReadError> {
     serde_json::from_slice(text).map_err(|error| {
         let skipped = &bytes[..bytes.len() - text.len()];
         let line = skipped.iter().filter(|&&byte| byte == b'\n').count() + error.line().max(1);
-        // The place is told already.
+        // The position stands before the message already.
         let whole = error.to_string();
         let reason = whole.rsplit_once(" at line ").map_or(whole.as_str(), |(reason, _)| reason);
-        let kind = ReadErrorKind::NoReport(clipped(reason));
+        let kind = ReadErrorKind::NotAReport(clipped(reason));
         ReadError { file: file.to_owned(), line, column: error.column().max(1), kind }
     })
 }
@@ -173,21 +164,21 @@ mod tests {
         )
     }
 
-    fn unmet(text: &str, kinds: &[Kind]) -> usize {
+    fn not_found(text: &str, kinds: &[Kind]) -> usize {
         let mut baseline = Baseline::parse("base", text.as_bytes()).unwrap();
-        assert!(baseline.meet(Fingerprint::parse(ONE).unwrap()), "{text}");
-        assert!(!baseline.meet(Fingerprint::parse("00000000000000cc").unwrap()));
-        baseline.unmet(kinds).count()
+        assert!(baseline.mark_found(Fingerprint::parse(ONE).unwrap()), "{text}");
+        assert!(!baseline.mark_found(Fingerprint::parse("00000000000000cc").unwrap()));
+        baseline.not_found(kinds).count()
     }
 
     #[test]
     fn a_report_a_list_of_reports_and_a_list_of_fingerprints_are_baselines() {
-        assert_eq!(unmet(&report(ONE), &Kind::ALL), 0);
+        assert_eq!(not_found(&report(ONE), &Kind::ALL), 0);
         let reports = format!(" \n[{}, {}]", report(ONE), report(TWO));
-        assert_eq!(unmet(&reports, &Kind::ALL), 1);
-        assert_eq!(unmet(&reports, &[Kind::Deadlock]), 0);
+        assert_eq!(not_found(&reports, &Kind::ALL), 1);
+        assert_eq!(not_found(&reports, &[Kind::Deadlock]), 0);
         let list = format!("\u{feff}# known\r\n\n{ONE} # the counter\r\n  {TWO}\n{ONE}");
-        assert_eq!(unmet(&list, &[Kind::Deadlock]), 1);
+        assert_eq!(not_found(&list, &[Kind::Deadlock]), 1);
         assert!(Baseline::parse("base", b"").unwrap().is_empty());
     }
 
@@ -201,7 +192,7 @@ mod tests {
         check(
             "00000000000000aa\n  what",
             expect![
-                "base:2:3: expected a JSON report or a fingerprint of 16 hexadecimal digits a \
+                "base:2:3: expected a JSON report, or one fingerprint of 16 hexadecimal digits per \
                  line, found `what`"
             ],
         );
@@ -220,17 +211,17 @@ mod tests {
         check(
             "{\"version\": \"2.1.0\"}",
             expect![
-                "base:1:1: expected a report of schema `reweave/1`, found another kind of JSON"
+                "base:1:1: expected a report with schema `reweave/1`, found another kind of JSON"
             ],
         );
         check(
             "[{\"schema\": \"reweave/9\"}]",
-            expect!["base:1:1: expected a report of schema `reweave/1`, found `reweave/9`"],
+            expect!["base:1:1: expected a report with schema `reweave/1`, found `reweave/9`"],
         );
         check(
             report("aa"),
             expect![
-                "base:1:1: expected a JSON report or a fingerprint of 16 hexadecimal digits a \
+                "base:1:1: expected a JSON report, or one fingerprint of 16 hexadecimal digits per \
                  line, found `aa`"
             ],
         );

@@ -1,14 +1,14 @@
-//! A file that is no baseline or holds no suppressions, and where.
+//! Errors in baselines and suppression files, with their positions.
 
-/// A file that could not be understood, and where.
+/// A baseline or suppression file that could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {kind}")]
 pub struct ReadError {
-    /// What the file is called.
+    /// The name of the file.
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,
-    /// The letter in the line, counted from 1.
+    /// The character in the line, counted from 1.
     pub column: usize,
     /// What is wrong there.
     pub kind: ReadErrorKind,
@@ -18,55 +18,64 @@ pub struct ReadError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadErrorKind {
-    /// The bytes are no text.
+    /// The bytes are not UTF-8.
     #[error("expected text in UTF-8")]
     NotText,
     /// There is no colon.
     #[error("expected `kind:pattern`, such as `race:bank.c`, found `{0}`")]
-    NoKind(String),
-    /// The kind is not known.
-    #[error("no kind of suppression is called `{found}`: {}", meant(.nearest, .known))]
+    MissingKind(String),
+    /// The kind is unknown.
+    #[error("unknown kind of suppression `{found}`{}", suggestion(.nearest, .known))]
     UnknownKind {
         /// What was found.
         found: String,
-        /// The kind that it is most like, if it is like one.
+        /// The most similar kind, if one is similar.
         nearest: Option<&'static str>,
-        /// What there is.
+        /// All kinds.
         known: String,
     },
-    /// Nothing stands after the colon.
-    #[error("expected a pattern after `{0}:`; `*` stands for everything")]
-    NoPattern(String),
-    /// What should be a fingerprint, or the start of one, is not.
-    #[error("expected a fingerprint, 8 to 16 hexadecimal digits, found `{0}`")]
-    NoFingerprintStart(String),
-    /// A line of a list is no fingerprint.
-    #[error("expected a JSON report or a fingerprint of 16 hexadecimal digits a line, found `{0}`")]
-    NoFingerprint(String),
-    /// The JSON is none, or not that of a report.
+    /// There is nothing after the colon.
+    #[error("expected a pattern after `{0}:`; `*` matches everything")]
+    MissingPattern(String),
+    /// The pattern of a `fingerprint` suppression is not the start of one.
+    #[error("expected a fingerprint of 8 to 16 hexadecimal digits, found `{0}`")]
+    NotAFingerprintPrefix(String),
+    /// A line of a list is not a fingerprint.
+    #[error(
+        "expected a JSON report, or one fingerprint of 16 hexadecimal digits per line, found `{0}`"
+    )]
+    NotAFingerprint(String),
+    /// Not JSON, or not a report.
     #[error("expected a JSON report with findings: {0}")]
-    NoReport(String),
-    /// The JSON is that of another tool or version.
-    #[error("expected a report of schema `{expected}`, found {found}")]
+    NotAReport(String),
+    /// JSON of another tool or version.
+    #[error("expected a report with schema `{expected}`, found {found}")]
     OtherSchema {
-        /// What can be read.
+        /// The schema that can be read.
         expected: &'static str,
         /// What was found.
         found: String,
     },
 }
 
-fn meant(nearest: &Option<&'static str>, known: &str) -> String {
+fn suggestion(nearest: &Option<&'static str>, known: &str) -> String {
     match nearest {
-        Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => format!("there is {known}"),
+        Some(nearest) => format!("; did you mean `{nearest}`?"),
+        None => format!("; expected one of {known}"),
     }
 }
 
-/// How many letters of what was found a message shows.
+/// The name among `known` that is most similar to `name`, if one is similar enough to be a slip.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let distances = known.into_iter().map(|other| (strsim::osa_distance(name, other), other));
+    let (distance, nearest) = distances.min_by_key(|&(distance, _)| distance)?;
+    (distance <= name.chars().count().max(3) / 3).then_some(nearest)
+}
+
+/// How many characters of the text found a message shows.
 const FOUND_MAX: usize = 60;
 
-/// The start of `text`, as far as a message has room.
+/// The start of `text`, short enough for a message.
 pub(crate) fn clipped(text: &str) -> String {
     match text.char_indices().nth(FOUND_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -74,8 +83,7 @@ pub(crate) fn clipped(text: &str) -> String {
     }
 }
 
-/// The lines of `bytes` with their numbers, without what is white at their ends; a byte order mark
-/// at the start is no part of the first.
+/// The lines of `bytes` with their numbers, without trailing white space and byte order mark.
 pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     bytes.split(|&byte| byte == b'\n').enumerate().map(|(at, line)| (at + 1, line.trim_ascii_end()))
@@ -104,4 +112,26 @@ pub(crate) fn at(
     let offset = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
     let column = text.get(..offset).map_or(1, |before| before.chars().count() + 1);
     ReadError { file: file.to_owned(), line, column, kind }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_has_a_suggestion_and_another_word_has_none() {
+        let known = ["race", "race_top", "deadlock", "format"];
+        for (name, meant) in [
+            ("rase", Some("race")),
+            ("dedlock", Some("deadlock")),
+            ("formats", Some("format")),
+            ("arce", Some("race")),
+            ("fromat", Some("format")),
+            ("leak", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(name, known), meant, "{name}");
+        }
+        assert_eq!(nearest(&"race".repeat(100), known), None);
+    }
 }

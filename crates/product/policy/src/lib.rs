@@ -1,11 +1,10 @@
-//! Which findings count: those that are neither known nor tolerated.
+//! Which findings count: those that are neither in a baseline nor suppressed.
 //!
-//! A [`Baseline`] is an older report: what it has is known, and only what is new is to be acted on.
-//! [`Suppressions`] say in ThreadSanitizer's words which faults are tolerated. A [`Gate`] holds
-//! findings against both, and remembers what was used: entries that match nothing any more are
-//! told, so that they do not stay for ever.
+//! A [`Baseline`] is an older report: its findings are known, and only new ones matter.
+//! [`Suppressions`] list tolerated faults in ThreadSanitizer's syntax. A [`Policy`] filters findings
+//! by both and remembers which entries matched, so that stale ones can be reported and removed.
 //!
-//! Nothing is renumbered: what remains keeps the ids that it has in the report on everything.
+//! Findings are never renumbered: those that remain keep the ids of the unfiltered report.
 //!
 //! ```
 //! use reweave_policy::Pattern;
@@ -15,14 +14,83 @@
 
 mod baseline;
 mod error;
-mod nearest;
 mod pattern;
-mod sift;
 mod suppress;
 
-pub use baseline::{Baseline, Known};
-pub use error::{ReadError, ReadErrorKind};
-pub use nearest::nearest;
+pub use baseline::{Baseline, KnownFinding};
+pub use error::{ReadError, ReadErrorKind, nearest};
 pub use pattern::Pattern;
-pub use sift::{Aside, Gate};
-pub use suppress::{Suppressions, Unused};
+pub use suppress::{Suppression, Suppressions};
+
+use reweave_analysis::{Kind, Outcome, Truncation};
+use reweave_trace::Trace;
+
+/// What decides which findings count.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    /// Findings that are known already.
+    pub baseline: Option<Baseline>,
+    /// Findings that are tolerated, file by file.
+    pub suppressions: Vec<Suppressions>,
+}
+
+/// How many findings a policy removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Suppressed {
+    /// In the baseline, and not suppressed.
+    pub known: u64,
+    /// Matched by a suppression, whether or not the baseline has them.
+    pub suppressed: u64,
+}
+
+impl Policy {
+    /// Whether every finding counts.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.baseline.is_none() && self.suppressions.is_empty()
+    }
+
+    /// Removes from `outcome`, made of `trace`, the findings that do not count, then those beyond
+    /// `limit`: a limit counts what is shown.
+    pub fn filter(
+        &mut self,
+        trace: &Trace,
+        outcome: &mut Outcome,
+        limit: Option<usize>,
+    ) -> Suppressed {
+        let mut is_suppressed = vec![false; outcome.findings.len()];
+        for suppressions in &mut self.suppressions {
+            let matched = suppressions.matching(trace, &outcome.findings);
+            is_suppressed.iter_mut().zip(matched).for_each(|(one, other)| *one |= other);
+        }
+        let mut removed = Suppressed::default();
+        let mut flags = is_suppressed.into_iter();
+        outcome.findings.retain(|reported| {
+            let baseline = self.baseline.as_mut();
+            // Asked even of suppressed findings: an entry that was found is not stale.
+            let is_known = baseline.is_some_and(|it| it.mark_found(reported.fingerprint));
+            let is_suppressed = flags.next() == Some(true);
+            removed.suppressed += u64::from(is_suppressed);
+            removed.known += u64::from(is_known && !is_suppressed);
+            !is_known && !is_suppressed
+        });
+        let limit = limit.unwrap_or(usize::MAX).min(outcome.findings.len());
+        for cut in outcome.findings.split_off(limit) {
+            let analysis = cut.finding.analysis;
+            for entry in outcome.coverage.iter_mut().filter(|entry| entry.analysis == analysis) {
+                entry.truncated.get_or_insert(Truncation::Limit);
+            }
+        }
+        removed
+    }
+
+    /// Findings of the baseline that were not found, though `kinds` were searched.
+    pub fn not_found(&self, kinds: &[Kind]) -> impl Iterator<Item = &KnownFinding> {
+        self.baseline.iter().flat_map(move |baseline| baseline.not_found(kinds))
+    }
+
+    /// Suppressions that matched nothing, though `kinds` were searched.
+    pub fn unused(&self, kinds: &[Kind]) -> impl Iterator<Item = Suppression<'_>> {
+        self.suppressions.iter().flat_map(move |suppressions| suppressions.unused(kinds))
+    }
+}

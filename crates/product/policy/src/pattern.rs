@@ -1,59 +1,53 @@
 //! Patterns of suppressions: does a name match?
 //!
-//! As ThreadSanitizer has them: `*` stands for any letters, `^` at the start for the start of the
-//! name, `$` at the end for its end, and everything else for itself. Without `^` and `$` a pattern
-//! may be found anywhere in the name. No pattern matches a name that is empty. There is one
-//! difference: ThreadSanitizer tries only the leftmost place for what comes before `$`, so its `ab$`
-//! misses `abab`; ours does not.
+//! As in ThreadSanitizer: `*` matches any characters, `^` at the start anchors to the start of the
+//! name, `$` at the end to its end, and anything else matches itself. Without anchors a pattern
+//! matches anywhere in the name. No pattern matches an empty name. One difference: ThreadSanitizer
+//! tries only the leftmost match of what stands before `$`, so its `ab$` misses `abab`; ours does not.
 //!
-//! Pieces between stars hold no wildcards, so each is best taken as far left as possible, but for
-//! one that must be at the end. Nothing is tried twice: linear in the pattern and the name.
+//! Pieces between stars hold no wildcards, so each is matched as far left as possible, except one
+//! that is anchored to the end. No backtracking: linear in the pattern and the name.
 
-/// What a name may look like.
+/// A pattern for names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// What stands between the stars; at least one.
+    /// The pieces between the stars; at least one.
     pieces: Vec<Box<str>>,
     is_at_start: bool,
     is_at_end: bool,
 }
 
 impl Pattern {
-    /// The pattern that `text` spells; any text spells one.
+    /// Parses `text`; every text is a pattern.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        let (is_at_start, text) = match text.strip_prefix('^') {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
-        let (is_at_end, text) = match text.strip_suffix('$') {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
+        let (is_at_start, text) = text.strip_prefix('^').map_or((false, text), |it| (true, it));
+        let (is_at_end, text) = text.strip_suffix('$').map_or((false, text), |it| (true, it));
         Self { pieces: text.split('*').map(Box::from).collect(), is_at_start, is_at_end }
     }
 
-    /// Whether `name` looks so.
+    /// Whether `name` matches.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         let Some((last, others)) = self.pieces.split_last() else { return false };
         let mut rest = name;
         for (at, piece) in others.iter().enumerate() {
-            let found = match at == 0 && self.is_at_start {
-                true => rest.strip_prefix(&**piece),
-                false => rest.split_once(&**piece).map(|(_, after)| after),
+            let found = if at == 0 && self.is_at_start {
+                rest.strip_prefix(&**piece)
+            } else {
+                rest.split_once(&**piece).map(|(_, after)| after)
             };
             let Some(after) = found else { return false };
             rest = after;
         }
         let is_whole = others.is_empty() && self.is_at_start;
-        let is_there = match (is_whole, self.is_at_end) {
+        let is_last_there = match (is_whole, self.is_at_end) {
             (true, true) => rest == &**last,
             (true, false) => rest.starts_with(&**last),
             (false, true) => rest.ends_with(&**last),
             (false, false) => rest.contains(&**last),
         };
-        is_there && !name.is_empty()
+        is_last_there && !name.is_empty()
     }
 }
 

@@ -1,60 +1,56 @@
 //! Suppressions: which findings are tolerated?
 //!
-//! The syntax is ThreadSanitizer's, so a file that a project has already serves as it is: a line is
-//! `kind:pattern`, and blank lines and those that start with `#` are skipped. A pattern is matched
-//! against the functions of the calls at each event at fault, their source files, the variables and
-//! locks, and the file of code that the event is in; see [`Pattern`] for what it may be. `race_top`
-//! looks at the function and the source file of the innermost call alone, and `called_from_lib` at the file of code. `thread`, `signal`
-//! and `mutex` name what only ThreadSanitizer looks for: they are read and match nothing.
+//! The syntax is ThreadSanitizer's, so existing files work as they are: a line is `kind:pattern`;
+//! blank lines and lines that start with `#` are skipped. A [`Pattern`] is matched against the
+//! functions and source files of the call stack at each event of the finding, the variables and
+//! locks, and the module (the executable or shared library) that the event is in. `race_top` looks
+//! only at the innermost call, `called_from_lib` only at the module. `thread`, `signal` and `mutex`
+//! name faults that only ThreadSanitizer reports; they are accepted and match nothing.
 //!
-//! Ours are `atomicity`, `assertion`, `predicate` and `nondeterminism`, and `fingerprint`, which
-//! names one finding by the start of its fingerprint.
+//! Our own kinds are `atomicity`, `assertion`, `predicate` and `nondeterminism`, and `fingerprint`,
+//! which names one finding by the start of its fingerprint.
 //!
-//! Each name is held against the patterns once, however many findings have it.
+//! Each distinct name is matched against the patterns once, however many findings have it.
 
 use reweave_analysis::{Kind, Reported};
 use reweave_base::FxHashMap;
 use reweave_trace::{Calls, EventId, Frame, Place, Trace};
 
-use crate::error::{ReadError, ReadErrorKind, at, clipped, lines, text};
-use crate::nearest::nearest;
+use crate::error::{ReadError, ReadErrorKind, at, clipped, lines, nearest, text};
 use crate::pattern::Pattern;
 
-/// A fingerprint is named by so many digits at least.
-const DIGITS_MIN: usize = 8;
+/// How many digits of a fingerprint are needed, and how many it has.
+const FINGERPRINT_DIGITS: std::ops::RangeInclusive<usize> = 8..=16;
 
-/// How many digits a fingerprint has.
-const DIGITS_MAX: usize = 16;
-
-/// What a suppression may speak of.
+/// What a suppression applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
+enum Target {
     /// Findings of a kind.
     Of(Kind),
     /// Races whose innermost call matches.
     RaceTop,
-    /// What happens in a file of code.
+    /// Findings with an event in a module that matches.
     CalledFromLib,
     /// One finding.
     Fingerprint,
-    /// What is never found here.
-    Foreign,
+    /// Faults that only ThreadSanitizer reports.
+    Unsupported,
 }
 
-/// How suppressions spell what they speak of.
-const WORDS: [(&str, Word); 12] = [
-    ("race", Word::Of(Kind::Race)),
-    ("race_top", Word::RaceTop),
-    ("deadlock", Word::Of(Kind::Deadlock)),
-    ("called_from_lib", Word::CalledFromLib),
-    ("mutex", Word::Foreign),
-    ("thread", Word::Foreign),
-    ("signal", Word::Foreign),
-    ("atomicity", Word::Of(Kind::Atomicity)),
-    ("assertion", Word::Of(Kind::Assertion)),
-    ("predicate", Word::Of(Kind::Predicate)),
-    ("nondeterminism", Word::Of(Kind::Nondeterminism)),
-    ("fingerprint", Word::Fingerprint),
+/// The kinds of suppressions.
+const TARGETS: [(&str, Target); 12] = [
+    ("race", Target::Of(Kind::Race)),
+    ("race_top", Target::RaceTop),
+    ("deadlock", Target::Of(Kind::Deadlock)),
+    ("called_from_lib", Target::CalledFromLib),
+    ("mutex", Target::Unsupported),
+    ("thread", Target::Unsupported),
+    ("signal", Target::Unsupported),
+    ("atomicity", Target::Of(Kind::Atomicity)),
+    ("assertion", Target::Of(Kind::Assertion)),
+    ("predicate", Target::Of(Kind::Predicate)),
+    ("nondeterminism", Target::Of(Kind::Nondeterminism)),
+    ("fingerprint", Target::Fingerprint),
 ];
 
 /// The suppressions of one file.
@@ -68,27 +64,27 @@ pub struct Suppressions {
 struct Entry {
     line: usize,
     text: String,
-    word: Word,
+    target: Target,
     pattern: Pattern,
     is_used: bool,
 }
 
-/// A suppression that matched nothing.
+/// A line of a suppression file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unused<'s> {
-    /// The file that it is in.
+pub struct Suppression<'s> {
+    /// The name of the file.
     pub file: &'s str,
     /// The line, counted from 1.
     pub line: usize,
-    /// The line as it was written.
+    /// The text of the line.
     pub text: &'s str,
 }
 
 impl Suppressions {
-    /// The suppressions in `bytes`, the content of `file`.
+    /// Parses `bytes`, the content of `file`.
     ///
     /// # Errors
-    /// If a line is none.
+    /// If a line is not a suppression.
     pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, ReadError> {
         let mut entries = Vec::new();
         for (line, bytes) in lines(bytes) {
@@ -99,178 +95,169 @@ impl Suppressions {
             }
             let wrong = |part: &str, kind| at(file, line, whole, part, kind);
             let Some((name, rest)) = written.split_once(':') else {
-                return Err(wrong(written, ReadErrorKind::NoKind(clipped(written))));
+                return Err(wrong(written, ReadErrorKind::MissingKind(clipped(written))));
             };
-            let Some(&(_, word)) = WORDS.iter().find(|&&(known, _)| known == name) else {
-                return Err(wrong(written, unknown(name)));
+            let Some(&(_, target)) = TARGETS.iter().find(|&&(known, _)| known == name) else {
+                return Err(wrong(written, unknown_kind(name)));
             };
-            // A blank after the colon is no part of what is meant.
+            // A space after the colon is not part of the pattern.
             let rest = rest.trim_start();
             if rest.is_empty() {
-                return Err(wrong(rest, ReadErrorKind::NoPattern(name.to_owned())));
+                return Err(wrong(rest, ReadErrorKind::MissingPattern(name.to_owned())));
             }
-            let is_start = (DIGITS_MIN..=DIGITS_MAX).contains(&rest.len())
-                && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
-            let pattern = match word {
-                Word::Fingerprint if !is_start => {
-                    return Err(wrong(rest, ReadErrorKind::NoFingerprintStart(clipped(rest))));
+            let pattern = if target == Target::Fingerprint {
+                let is_prefix = FINGERPRINT_DIGITS.contains(&rest.len())
+                    && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
+                if !is_prefix {
+                    return Err(wrong(rest, ReadErrorKind::NotAFingerprintPrefix(clipped(rest))));
                 }
-                Word::Fingerprint => Pattern::new(&format!("^{}", rest.to_ascii_lowercase())),
-                _ => Pattern::new(rest),
+                Pattern::new(&format!("^{}", rest.to_ascii_lowercase()))
+            } else {
+                Pattern::new(rest)
             };
-            entries.push(Entry { line, text: written.to_owned(), word, pattern, is_used: false });
+            entries.push(Entry { line, text: written.to_owned(), target, pattern, is_used: false });
         }
         Ok(Self { file: file.to_owned(), entries })
     }
 
-    /// Whether there is none.
+    /// Whether there are no suppressions.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Which of `findings`, made of `trace`, are tolerated. All entries that match are used.
-    pub fn tolerated(&mut self, trace: &Trace, findings: &[Reported]) -> Vec<bool> {
-        let mut seen = Seen::default();
-        let tolerated = |reported| {
-            let matched = seen.matching(&self.entries, trace, reported);
+    /// For each of `findings`, made of `trace`, whether a suppression matches it. Every entry that
+    /// matches counts as used from now on.
+    pub fn matching(&mut self, trace: &Trace, findings: &[Reported]) -> Vec<bool> {
+        let mut cache = MatchCache::default();
+        let is_matched = |reported| {
+            let matched = matching_entries(&self.entries, &mut cache, trace, reported);
             for &at in &matched {
                 self.entries[at as usize].is_used = true;
             }
             !matched.is_empty()
         };
-        findings.iter().map(tolerated).collect()
+        findings.iter().map(is_matched).collect()
     }
 
-    /// Those that matched nothing, though `kinds` of faults were looked for.
-    pub fn unused(&self, kinds: &[Kind]) -> impl Iterator<Item = Unused<'_>> {
-        let is_asked = |word: Word| match word {
-            Word::Of(kind) => kinds.contains(&kind),
-            Word::RaceTop => kinds.contains(&Kind::Race),
-            Word::CalledFromLib | Word::Fingerprint => true,
-            Word::Foreign => false,
+    /// Suppressions that matched nothing, though `kinds` of faults were searched.
+    pub fn unused(&self, kinds: &[Kind]) -> impl Iterator<Item = Suppression<'_>> {
+        let is_searched = |target: Target| match target {
+            Target::Of(kind) => kinds.contains(&kind),
+            Target::RaceTop => kinds.contains(&Kind::Race),
+            Target::CalledFromLib | Target::Fingerprint => true,
+            Target::Unsupported => false,
         };
         let unused = self.entries.iter().filter(|entry| !entry.is_used);
-        unused.filter(move |entry| is_asked(entry.word)).map(|Entry { line, text, .. }| Unused {
-            file: &self.file,
-            line: *line,
-            text,
-        })
+        unused.filter(move |entry| is_searched(entry.target)).map(|entry| self.line_of(entry))
     }
 
-    /// The first that names what is never found here, and how many there are.
-    #[must_use]
-    pub fn foreign(&self) -> Option<(Unused<'_>, usize)> {
-        let mut foreign = self.entries.iter().filter(|entry| entry.word == Word::Foreign);
-        let Entry { line, text, .. } = foreign.next()?;
-        Some((Unused { file: &self.file, line: *line, text }, 1 + foreign.count()))
+    /// Suppressions of faults that only ThreadSanitizer reports.
+    pub fn unsupported(&self) -> impl Iterator<Item = Suppression<'_>> {
+        let unsupported = self.entries.iter().filter(|it| it.target == Target::Unsupported);
+        unsupported.map(|entry| self.line_of(entry))
+    }
+
+    fn line_of<'s>(&'s self, entry: &'s Entry) -> Suppression<'s> {
+        Suppression { file: &self.file, line: entry.line, text: &entry.text }
     }
 }
 
-fn unknown(name: &str) -> ReadErrorKind {
-    let names = || WORDS.iter().map(|&(name, _)| name);
-    let nearest = nearest(name, names());
-    let known = names().collect::<Vec<_>>().join(", ");
-    ReadErrorKind::UnknownKind { found: clipped(name), nearest, known }
+fn unknown_kind(name: &str) -> ReadErrorKind {
+    let names = TARGETS.map(|(name, _)| name);
+    let nearest = nearest(name, names);
+    ReadErrorKind::UnknownKind { found: clipped(name), nearest, known: names.join(", ") }
 }
 
-/// Which entries match the names that were seen, by their places.
-#[derive(Default)]
-struct Seen {
-    matching: FxHashMap<Box<str>, Vec<u32>>,
-}
+/// For each name seen so far, the positions of the entries whose patterns match it.
+type MatchCache = FxHashMap<Box<str>, Vec<u32>>;
 
-impl Seen {
-    /// The entries whose patterns match `name`.
-    fn of(&mut self, entries: &[Entry], name: &str) -> &[u32] {
-        if !self.matching.contains_key(name) {
-            let places = (0..).zip(entries);
-            let places = places.filter(|(_, entry)| entry.pattern.matches(name));
-            let places = places.map(|(at, _)| at).collect();
-            self.matching.insert(Box::from(name), places);
+/// The positions of the entries that suppress `reported`.
+fn matching_entries(
+    entries: &[Entry],
+    cache: &mut MatchCache,
+    trace: &Trace,
+    reported: &Reported,
+) -> Vec<u32> {
+    let kind = reported.finding.kind;
+    let mut matched = Vec::new();
+    let mut visit = |name: &str, role: Role| {
+        if !cache.contains_key(name) {
+            let all = (0..).zip(entries).filter(|(_, entry)| entry.pattern.matches(name));
+            cache.insert(Box::from(name), all.map(|(at, _)| at).collect());
         }
-        self.matching.get(name).map_or(&[], Vec::as_slice)
+        let positions = cache[name].iter().copied();
+        matched.extend(positions.filter(|&at| role.applies(entries[at as usize].target, kind)));
+    };
+    visit(&reported.fingerprint.to_string(), Role::Fingerprint);
+    if let Some(state) = reported.finding.detail.state() {
+        visit(&state.predicate, Role::Object);
     }
-
-    /// The entries that speak of `reported`.
-    fn matching(&mut self, entries: &[Entry], trace: &Trace, reported: &Reported) -> Vec<u32> {
-        let kind = reported.finding.kind;
-        let mut matched = Vec::new();
-        let mut look = |name: &str, role: Role| {
-            let places = self.of(entries, name).iter().copied();
-            matched.extend(places.filter(|&at| role.is_for(entries[at as usize].word, kind)));
-        };
-        look(&reported.fingerprint.to_string(), Role::Fingerprint);
-        if let Some(state) = reported.finding.detail.state() {
-            look(&state.predicate, Role::Thing);
-        }
-        for &event in &reported.finding.events {
-            each_name(trace, event, &mut look);
-        }
-        matched.sort_unstable();
-        matched.dedup();
-        matched
+    for &event in &reported.finding.events {
+        each_name(trace, event, &mut visit);
     }
+    matched.sort_unstable();
+    matched.dedup();
+    matched
 }
 
-/// What a name that is held against patterns is the name of.
+/// What a name that patterns are matched against is the name of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// The innermost call.
     Top,
-    /// A call further out.
+    /// An outer call.
     Caller,
     /// A variable, a lock, a predicate.
-    Thing,
-    /// The file of code that an event is in.
+    Object,
+    /// The executable or shared library that an event is in.
     Module,
     /// The finding itself.
     Fingerprint,
 }
 
 impl Role {
-    /// Whether a suppression that speaks of `word` looks at such names in findings of `kind`.
-    fn is_for(self, word: Word, kind: Kind) -> bool {
-        match word {
-            Word::Of(of) => of == kind && self != Self::Fingerprint,
-            Word::RaceTop => kind == Kind::Race && self == Self::Top,
-            Word::CalledFromLib => self == Self::Module,
-            Word::Fingerprint => self == Self::Fingerprint,
-            Word::Foreign => false,
+    /// Whether a suppression of `target` looks at such names in findings of `kind`.
+    fn applies(self, target: Target, kind: Kind) -> bool {
+        match target {
+            Target::Of(of) => of == kind && self != Self::Fingerprint,
+            Target::RaceTop => kind == Kind::Race && self == Self::Top,
+            Target::CalledFromLib => self == Self::Module,
+            Target::Fingerprint => self == Self::Fingerprint,
+            Target::Unsupported => false,
         }
     }
 }
 
-/// Hands every name that `event` goes by to `look`.
-fn each_name(trace: &Trace, id: EventId, look: &mut dyn FnMut(&str, Role)) {
+/// Passes every name that belongs to the event `id` to `visit`.
+fn each_name(trace: &Trace, id: EventId, visit: &mut dyn FnMut(&str, Role)) {
     let (event, names) = (trace.event(id), trace.names());
-    each_location(names.location(event.site).trim(), Role::Top, look);
+    each_location(names.location(event.site).trim(), Role::Top, visit);
     let Calls { own, callers } = Calls::new(names, event.site);
     if let Some(own) = own {
-        look(own.function, Role::Top);
+        visit(own.function, Role::Top);
     }
     for Frame { function, location } in callers {
-        look(function, Role::Caller);
+        visit(function, Role::Caller);
         if let Some(location) = location {
-            each_location(location, Role::Caller, look);
+            each_location(location, Role::Caller, visit);
         }
     }
     let (code, index) = event.op.encode();
-    look(names.name(code.kind().operand(), index), Role::Thing);
-    let origins = trace.origins();
-    let module = origins.and_then(|origins| {
-        let origin = origins.get(id)?;
-        origins.modules().get(origins.codes().get(origin.code)?.module)
+    visit(names.name(code.kind().operand(), index), Role::Object);
+    let module = trace.origins().and_then(|origins| {
+        let code = origins.codes().get(origins.get(id)?.code)?;
+        origins.modules().get(code.module)
     });
     if let Some(module) = module {
-        look(&module.path, Role::Module);
+        visit(&module.path, Role::Module);
     }
 }
 
-/// Hands `location` to `look`, and the file that it names if that is not all of it.
-fn each_location(location: &str, role: Role, look: &mut dyn FnMut(&str, Role)) {
-    look(location, role);
+/// Passes `location` to `visit`, and its file if it also names a line.
+fn each_location(location: &str, role: Role, visit: &mut dyn FnMut(&str, Role)) {
+    visit(location, role);
     if let Some(Place { file, .. }) = Place::new(location) {
-        look(file, role);
+        visit(file, role);
     }
 }

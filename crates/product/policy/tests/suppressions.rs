@@ -1,9 +1,9 @@
-//! Which findings suppressions speak of.
+//! Which findings a policy removes.
 
 use expect_test::{Expect, expect};
 use reweave_analysis::{Detail, Evidence, Finding, Fingerprint, Kind, Outcome, Reported};
 use reweave_base::Id as _;
-use reweave_policy::{Aside, Baseline, Gate, Suppressions};
+use reweave_policy::{Baseline, Policy, Suppressed, Suppressions};
 use reweave_trace::{AccessOp, Code, EventId, LockOp, Module, Op, Origin, Trace, TraceBuilder};
 
 /// A race on `hits` and a deadlock over `books` and `cash`, with calls and files of code.
@@ -69,8 +69,8 @@ fn check(text: &str, expected: Expect) {
     let mut told = String::new();
     for line in text.lines() {
         let mut suppressions = Suppressions::parse("s", line.as_bytes()).expect("it is one");
-        let tolerated = suppressions.tolerated(&trace, &findings);
-        let out = findings.iter().zip(tolerated).filter(|(_, is_out)| *is_out);
+        let matched = suppressions.matching(&trace, &findings);
+        let out = findings.iter().zip(matched).filter(|(_, is_out)| *is_out);
         let ids: Vec<&str> = out.map(|(reported, _)| reported.id.as_str()).collect();
         assert_eq!(ids.is_empty(), suppressions.unused(&Kind::ALL).count() == 1, "{line}");
         let out = if ids.is_empty() { "nothing".to_owned() } else { ids.join(" ") };
@@ -128,7 +128,7 @@ fn a_fingerprint_names_one_finding() {
     for text in [fingerprint.clone(), fingerprint.to_uppercase(), fingerprint[..8].to_owned()] {
         let line = format!("fingerprint:{text}");
         let mut suppressions = Suppressions::parse("s", line.as_bytes()).unwrap();
-        assert_eq!(suppressions.tolerated(&trace, &findings), [false, true], "{line}");
+        assert_eq!(suppressions.matching(&trace, &findings), [false, true], "{line}");
     }
 }
 
@@ -137,17 +137,20 @@ fn what_is_left_keeps_its_name_and_all_that_match_are_used() {
     let (trace, findings) = bank();
     let known = findings[0].fingerprint.to_string();
     let parse = |text: &str| Suppressions::parse("s", text.as_bytes()).unwrap();
-    let mut gate = Gate {
+    let mut policy = Policy {
         baseline: Some(Baseline::parse("base", known.as_bytes()).unwrap()),
         suppressions: vec![parse("mutex:x\nrace:hits\nrace:count"), parse("deadlock:cash\nrace:x")],
     };
     let mut outcome = Outcome { findings: findings.clone(), ..Outcome::default() };
-    let aside = gate.sift(&trace, &mut outcome, None);
-    assert_eq!(aside, Aside { known: 0, suppressed: 2 });
-    let unused: Vec<usize> = gate.unused(&Kind::ALL).map(|unused| unused.line).collect();
-    assert_eq!((unused, gate.unmet(&Kind::ALL).count()), (vec![2], 0));
-    gate.suppressions.clear();
+    let removed = policy.filter(&trace, &mut outcome, None);
+    assert_eq!(removed, Suppressed { known: 0, suppressed: 2 });
+    let unused: Vec<usize> = policy.unused(&Kind::ALL).map(|unused| unused.line).collect();
+    assert_eq!((unused, policy.not_found(&Kind::ALL).count()), (vec![2], 0));
+    policy.suppressions.clear();
     let mut outcome = Outcome { findings, ..Outcome::default() };
-    assert_eq!(gate.sift(&trace, &mut outcome, Some(5)), Aside { known: 1, suppressed: 0 });
+    assert_eq!(
+        policy.filter(&trace, &mut outcome, Some(5)),
+        Suppressed { known: 1, suppressed: 0 }
+    );
     assert_eq!(outcome.findings[0].id, "R1");
 }

@@ -48,6 +48,12 @@ pub fn write_trace(
     keeps_all: bool,
     out: &mut dyn Write,
 ) -> io::Result<Summary> {
+    let stage = tracing::info_span!(
+        "convert recording",
+        recorded = recording.events,
+        events = tracing::field::Empty,
+    );
+    let stage = stage.entered();
     let mut symbols = Symbols::new(base);
     for (number, text) in (0..).zip(&recording.maps) {
         symbols.add_map(number, text);
@@ -61,5 +67,6 @@ pub fn write_trace(
     let mut sink = FileSink::new(BufWriter::new(out))?;
     let summary = convert(open, keeps_all, &mut Rc::clone(&symbols), &mut sink)?;
     sink.finish()?.flush()?;
+    stage.record("events", summary.events);
     Ok(summary)
 }

@@ -1,4 +1,4 @@
-//! `cc`, `c++`: a compiler that builds programs to be recorded, and the steps of gcc.
+//! `cc`, `c++`: a compiler that builds programs for recording, and the steps of gcc.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -6,48 +6,50 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use reweave_record::toolchain::{self, CompilerRequest, Invocation, Language, Linkage};
 
-/// Compile and link C as gcc or clang would, so that the program can be recorded.
+/// Compile and link a C program for recording, as gcc or clang would.
 ///
-/// Takes any arguments of the compiler, for compiling, linking or both: `CC="reweave cc" make`. The
-/// compiler is the first argument if that names one, else $REWEAVE_CC, else `cc`. Files compiled
-/// with -fno-sanitize=thread are not watched. <reweave.h> is found.
+/// Takes any arguments of the compiler, for compiling, linking or both: `CC="reweave cc" make`. The compiler is the
+/// first argument if that names one, else $REWEAVE_CC, else `cc`. Files compiled with -fno-sanitize=thread are not
+/// instrumented. <reweave.h> is in the include path.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
     after_help = "Example:\n  reweave cc -O1 -pthread bank.c -o bank\n  reweave cc clang -c bank.c\n  \
                   CC=\"reweave cc\" make"
 )]
-pub(crate) struct CArgs {
+pub struct CArgs {
     #[command(flatten)]
     call: CallArgs,
 }
 
-/// Compile and link C++ as g++ or clang++ would, so that the program can be recorded.
+/// Compile and link a C++ program for recording, as g++ or clang++ would.
 ///
-/// Takes any arguments of the compiler, for compiling, linking or both: `CXX="reweave c++" make`.
-/// The compiler is the first argument if that names one, else $REWEAVE_CXX, else `c++`. Files
-/// compiled with -fno-sanitize=thread are not watched. <reweave.h> is found.
+/// Takes any arguments of the compiler, for compiling, linking or both: `CXX="reweave c++" make`. The compiler is the
+/// first argument if that names one, else $REWEAVE_CXX, else `c++`. Files compiled with -fno-sanitize=thread are not
+/// instrumented. <reweave.h> is in the include path.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
     after_help = "Example:\n  reweave c++ -O1 -pthread bank.cpp -o bank\n  \
                   reweave c++ clang++ -c bank.cpp\n  CXX=\"reweave c++\" make"
 )]
-pub(crate) struct CPlusPlusArgs {
+pub struct CPlusPlusArgs {
     #[command(flatten)]
     call: CallArgs,
 }
 
 #[derive(Debug, clap::Args)]
 struct CallArgs {
-    /// How the runtime gets into dynamic executables: as a shared library in the cache (`dynamic`,
-    /// the default), or inside (`static`). $REWEAVE_RUNTIME says the same
+    /// How to link the recorder: `dynamic` or `static` [default: dynamic]
+    ///
+    /// `dynamic` is a shared library in the cache, `static` puts it into the executable. The variable REWEAVE_RUNTIME
+    /// sets it too.
     #[arg(long, value_name = "HOW")]
     runtime: Option<OsString>,
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
-    /// The compiler, if it is not the usual one, and its arguments
+    /// Arguments of the compiler, optionally after its name
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }
@@ -55,31 +57,31 @@ struct CallArgs {
 /// A step that gcc runs through us.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
-pub(crate) struct StepArgs {
+pub struct StepArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }
 
 impl StepArgs {
     /// The arguments.
-    pub(super) fn arguments(&self) -> &[OsString] {
+    pub fn arguments(&self) -> &[OsString] {
         &self.arguments
     }
 }
 
-/// Runs `cc`. Does not return unless the compiler does not start.
-pub(crate) fn run_c(args: &CArgs) -> anyhow::Result<ExitCode> {
+/// Runs `cc`. Returns only if the compiler cannot be started.
+pub fn run_c(args: &CArgs) -> anyhow::Result<ExitCode> {
     run(&args.call, Language::C, "REWEAVE_CC")
 }
 
-/// Runs `c++`. Does not return unless the compiler does not start.
-pub(crate) fn run_cplusplus(args: &CPlusPlusArgs) -> anyhow::Result<ExitCode> {
+/// Runs `c++`. Returns only if the compiler cannot be started.
+pub fn run_cplusplus(args: &CPlusPlusArgs) -> anyhow::Result<ExitCode> {
     run(&args.call, Language::CPlusPlus, "REWEAVE_CXX")
 }
 
 /// Runs a step of gcc.
-pub(crate) fn run_step(args: &StepArgs) -> anyhow::Result<ExitCode> {
-    become_it(&toolchain::wrap(&args.arguments)?)
+pub fn run_step(args: &StepArgs) -> anyhow::Result<ExitCode> {
+    exec(&toolchain::wrap(&args.arguments)?)
 }
 
 fn run(args: &CallArgs, language: Language, variable: &str) -> anyhow::Result<ExitCode> {
@@ -90,7 +92,7 @@ fn run(args: &CallArgs, language: Language, variable: &str) -> anyhow::Result<Ex
         arguments: args.arguments.clone(),
         own: own_path()?,
     };
-    become_it(&toolchain::compile(&request)?)
+    exec(&toolchain::compile(&request)?)
 }
 
 fn linkage(args: &CallArgs) -> anyhow::Result<Linkage> {
@@ -99,25 +101,26 @@ fn linkage(args: &CallArgs) -> anyhow::Result<Linkage> {
         .clone()
         .or_else(|| std::env::var_os("REWEAVE_RUNTIME").filter(|value| !value.is_empty()));
     let Some(asked) = asked else { return Ok(Linkage::default()) };
-    Linkage::from_name(&asked)
-        .with_context(|| format!("the runtime is `static` or `dynamic`, not `{}`", asked.display()))
+    Linkage::from_name(&asked).with_context(|| {
+        format!("expected `static` or `dynamic` for the runtime, found `{}`", asked.display())
+    })
 }
 
 /// The path of this command.
-pub(super) fn own_path() -> anyhow::Result<std::path::PathBuf> {
-    std::env::current_exe().context("the path of this command is unknown")
+pub fn own_path() -> anyhow::Result<std::path::PathBuf> {
+    std::env::current_exe().context("cannot find the path of this executable")
 }
 
 /// Makes this process the program, so that its end, its signals and its output are the program's.
 #[cfg(unix)]
-pub(super) fn become_it(invocation: &Invocation) -> anyhow::Result<ExitCode> {
+pub fn exec(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let error = std::os::unix::process::CommandExt::exec(&mut invocation.command());
     Err(error).with_context(|| format!("cannot run `{}`", invocation.program.display()))
 }
 
 /// Runs the program and ends as it does.
 #[cfg(not(unix))]
-pub(super) fn become_it(invocation: &Invocation) -> anyhow::Result<ExitCode> {
+pub fn exec(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let status = invocation.command().status();
     let status =
         status.with_context(|| format!("cannot run `{}`", invocation.program.display()))?;

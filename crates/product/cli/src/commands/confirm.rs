@@ -1,4 +1,4 @@
-//! `confirm`: a finding made to happen in the program that it was found in.
+//! `confirm`: replay a finding in the real program.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd as _;
@@ -21,50 +21,49 @@ use crate::{exit, input, interrupt};
 
 /// Replay a finding in the real program until it happens.
 ///
-/// Runs CMD, whose run the trace was recorded from, and holds its threads back so that they follow
-/// the schedule of the finding. Says `confirmed` if it was seen to happen, and else `not confirmed`
-/// with the reason, which does not mean that it cannot happen. Exits with 66 if it is confirmed, and 0
-/// if not. The same options as for `check` give the same findings, and these their ids.
+/// Runs CMD, the program that was recorded, and pauses its threads so that they follow the schedule of the finding.
+/// Reports `confirmed` if it happened, and otherwise `not confirmed` with the reason; that does not mean that it cannot
+/// happen. Exits with 66 if it is confirmed, and 0 if not. Use the same options as for `check` to get the same findings
+/// with the same ids.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave confirm bank.rwt R1 -- ./bank 10")]
-pub(crate) struct Args {
+pub struct Args {
     #[command(flatten)]
     wanted: Wanted,
     #[command(flatten)]
     replaying: Replaying,
     #[command(flatten)]
     printing: Printing,
-    /// The program, built as it was when the trace was recorded, and its arguments
+    /// The recorded program, from the same build, and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
 /// How hard to try.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(crate) struct Replaying {
-    /// How often to replay a finding; as long as it has not happened up to three times
+pub struct Replaying {
+    /// Replay each finding this often, or up to 3 times until it happens
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     attempts: u32,
-    /// How many seconds one replay may take
+    /// Maximum duration of one replay, in seconds
     #[arg(long, value_name = "SECS", default_value_t = 60,
           value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
-    /// Whether what the program prints is nobody's business
+    /// Whether to drop what the program prints
     #[arg(skip)]
     is_quiet: bool,
 }
 
 impl Replaying {
-    /// As long as it has not happened up to three times, each for `time` at most; what the program
-    /// prints is dropped.
-    pub(crate) const fn quiet(time: Duration) -> Self {
+    /// The default number of attempts, each of at most `time`, without the output of the program.
+    pub const fn quiet(time: Duration) -> Self {
         Self { attempts: 1, timeout: time.as_secs(), is_quiet: true }
     }
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.printing.output.as_deref())?;
     let Found { path, trace, outcome, reported } = args.wanted.find()?;
     let confirmation = one(&trace, &reported, args.replaying, &args.command)?;
@@ -73,7 +72,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let sources = input::sources(&path, &trace, &args.printing.sources);
     let examined = Examined::new(&path, &trace, &outcome);
     let examined = Examined { confirmations: &confirmations, sources: &sources, ..examined };
-    // The other formats are of reports: here of one with this finding alone.
+    // The other formats are those of reports: this one has a single finding.
     let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
     let alone = Examined { outcome: &only, ..examined };
     let format = args.printing.format();
@@ -86,8 +85,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if is_confirmed { exit::found() } else { ExitCode::SUCCESS })
 }
 
-/// Replays every finding of `outcome` that is witnessed, as long as nobody interrupts.
-pub(crate) fn all(
+/// Replays every witnessed finding of `outcome`, until interrupted.
+pub fn all(
     trace: &Trace,
     outcome: &Outcome,
     replaying: Replaying,
@@ -107,7 +106,11 @@ fn one(
     command: &[OsString],
 ) -> anyhow::Result<Confirmation> {
     let time = Duration::from_secs(replaying.timeout);
-    let mut attempt = |plan: &Plan, _: u32| replay(command, plan, time, replaying.is_quiet);
+    let mut attempt = |plan: &Plan, number: u32| {
+        let (finding, attempt) = (reported.id.as_str(), number + 1);
+        let _stage = tracing::info_span!("replay", finding, attempt).entered();
+        replay(command, plan, time, replaying.is_quiet)
+    };
     let verdict = confirm(trace, &reported.finding, replaying.attempts, &mut attempt)?;
     let replayed = match verdict.is_confirmed() {
         true => Replayed::Confirmed {
@@ -116,16 +119,16 @@ fn one(
             details: verdict.details.unwrap_or_default(),
         },
         false => {
-            let other = another(trace, command);
-            let reasons = [Some(verdict.reason()), other].into_iter().flatten();
+            let mismatch = build_mismatch(trace, command);
+            let reasons = [Some(verdict.reason()), mismatch].into_iter().flatten();
             Replayed::NotConfirmed { reason: reasons.collect::<Vec<_>>().join(". ") }
         }
     };
     Ok(Confirmation { id: reported.id.clone(), replayed })
 }
 
-/// What to say if `words` start another program than `trace` is of, or one that was built anew.
-fn another(trace: &Trace, words: &[OsString]) -> Option<String> {
+/// A warning if `words` start another program or another build than `trace` was recorded from.
+fn build_mismatch(trace: &Trace, words: &[OsString]) -> Option<String> {
     let found = located(words.first()?)?;
     let modules = trace.origins()?.modules();
     let is_program = |module: &&Module| module.path.starts_with('/') && !is_library(&module.path);
@@ -143,24 +146,24 @@ fn another(trace: &Trace, words: &[OsString]) -> Option<String> {
     let (found, path) = (found.display(), &recorded.path);
     Some(match same {
         Some(_) => format!(
-            "`{found}` was built anew since the trace was recorded: it has {now}, and had {then}. \
-             Record it again"
+            "`{found}` was rebuilt since the trace was recorded ({now}, before {then}). Record it \
+             again"
         ),
         None => format!(
-            "The trace is of `{path}` ({then}), and `{found}` ({now}) is another program, unless it \
-             starts that one"
+            "The trace was recorded from `{path}` ({then}); `{found}` ({now}) is another program, \
+             unless it starts that one"
         ),
     })
 }
 
-/// Whether the file at `path` is called as shared libraries are.
+/// Whether the file at `path` is named like a shared library.
 fn is_library(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.ends_with(".so") || name.contains(".so.")
 }
 
 /// The file that `program` runs, as a shell finds it.
-pub(crate) fn located(program: &OsStr) -> Option<PathBuf> {
+pub fn located(program: &OsStr) -> Option<PathBuf> {
     let path = Path::new(program);
     let found = match path.components().count() > 1 {
         true => Some(path.to_owned()),
@@ -173,8 +176,8 @@ pub(crate) fn located(program: &OsStr) -> Option<PathBuf> {
     found?.canonicalize().ok()
 }
 
-/// Runs `words` once under `plan`, for `time` at most. What the program prints goes to standard
-/// error, since standard output is for the report, or nowhere if it is to be quiet.
+/// Runs `words` once under `plan`, for `time` at most. The output of the program goes to standard
+/// error, since standard output is for the report, or nowhere if `is_quiet`.
 ///
 /// # Errors
 /// If the program cannot be started or followed.

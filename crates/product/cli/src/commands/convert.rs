@@ -10,47 +10,49 @@ use crate::destination::Destination;
 use crate::exit::say;
 use crate::input::{self, FormatName};
 
-/// Change the format of a trace. The output's name says which: .std, .rwt, .trace (columns),
-/// .jsonl or .parquet, with .gz or .zst if it is to be compressed; or `--to` does.
+/// Convert a trace to another format.
+///
+/// The extension of the output selects the format: .std, .rwt, .trace (columns), .jsonl or .parquet, followed by .gz
+/// or .zst to compress it; or use `--to`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave convert run.std.gz run.rwt\n  \
                         reweave convert --to jsonl run.rwt - | head\n  \
                         reweave convert --to chrome run.rwt run.json  # for ui.perfetto.dev")]
-pub(crate) struct Args {
+pub struct Args {
     /// The trace to read; `-` is standard input
     #[arg(value_name = "IN")]
     input: PathBuf,
     /// The file to write; `-` is standard output
     #[arg(value_name = "OUT")]
     output: PathBuf,
-    /// The format to write, whatever the name says
+    /// Output format [default: by the extension of OUT]
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<FormatName>,
-    /// Mend a trace whose events cannot have happened, and say what was changed
+    /// Repair a trace whose events cannot have happened, and list the changes
     #[arg(long)]
     repair: bool,
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (format, compression) = input::format_of_output(&args.output, args.to)?;
     let destination = Destination::prepare(Some(&args.output))?;
     let reading = input::read(&args.input, args.repair)?;
     destination.write_trace(&reading.trace, format, compression)?;
     for what in left_out(&reading.trace, format) {
         let (output, word) = (input::output_name(&args.output), input::format_word(format));
-        say(&format!("{output}: {what} left out, which {word} does not carry"));
+        say(&format!("{output}: {what} dropped: the format {word} cannot store them"));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `trace` holds and `format` does not carry.
+/// What `trace` holds and `format` cannot store.
 fn left_out(trace: &Trace, format: Format) -> Vec<&'static str> {
     let names = trace.names();
     let is_plain = match format {
         Format::Std | Format::Columns => true,
         Format::Rwt | Format::JsonLines => false,
-        // These are pictures and tables of a trace, which nobody takes for the trace itself.
+        // These are views of a trace, which nobody takes for the trace itself.
         Format::Chrome | Format::Parquet => return Vec::new(),
     };
     let has_stacks = || names.sites.entries().any(|(site, _)| names.stack(site).next().is_some());
@@ -59,11 +61,11 @@ fn left_out(trace: &Trace, format: Format) -> Vec<&'static str> {
         declared.starts.iter().any(Option::is_some) || declared.parties.iter().any(Option::is_some);
     let candidates = [
         ("call stacks", is_plain && has_stacks()),
-        ("the starts of semaphores and the parties of barriers", is_plain && has_declared),
-        ("the flow layer", trace.flow().is_some()),
-        ("the program layer", trace.program().is_some()),
+        ("initial values of semaphores and sizes of barriers", is_plain && has_declared),
+        ("data and control flow", trace.flow().is_some()),
+        ("the program's transitions", trace.program().is_some()),
         (
-            "the origins of events (without them `reweave confirm` cannot replay anything)",
+            "machine code addresses (which `reweave confirm` needs)",
             format != Format::Rwt && trace.origins().is_some(),
         ),
     ];
@@ -76,7 +78,7 @@ mod tests {
     use reweave_trace::{AccessOp, Code, Flow, Module, Op, Origin, SemaphoreOp, TraceBuilder};
 
     #[test]
-    fn what_a_format_does_not_carry_is_known() {
+    fn what_a_format_cannot_store_is_known() {
         let mut builder = TraceBuilder::new();
         let (thread, semaphore) = (builder.thread("T1"), builder.semaphore("s"));
         let site = builder.names().site("a.c:1", ["main.c:9"]);
@@ -92,15 +94,15 @@ mod tests {
     }
 
     #[test]
-    fn no_format_carries_the_flow_layer() {
+    fn no_format_stores_the_flow_layer() {
         let mut builder = TraceBuilder::new();
         builder.set_flow(Flow::default());
         let trace = builder.finish().unwrap();
-        assert_eq!(left_out(&trace, Format::JsonLines), ["the flow layer"]);
+        assert_eq!(left_out(&trace, Format::JsonLines), ["data and control flow"]);
     }
 
     #[test]
-    fn only_our_own_format_carries_the_origins_that_confirming_needs() {
+    fn only_our_own_format_stores_the_origins_that_confirming_needs() {
         let mut builder = TraceBuilder::new();
         let (thread, var, site) = (builder.thread("T1"), builder.var("x"), builder.site("a.c:1"));
         builder.push(thread, Op::Access(AccessOp::Write, var), site);

@@ -1,7 +1,7 @@
-//! `demo`: a run without a visible fault, and what other runs of it can do.
+//! `demo`: a run without a visible fault, and what other runs can do.
 //!
-//! With a compiler at hand the run is one of a real program, and what is predicted is made to happen
-//! in it. Else, or if anything on the way fails, it is a bundled one.
+//! With a C compiler the run is one of a real program, in which the predicted race is then replayed.
+//! Without one, or if any step fails, the run is a bundled trace.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -30,25 +30,25 @@ const BUNDLED: &str = include_str!("../../data/hidden.std");
 const PROGRAM: &str = include_str!("../../../../../examples/hidden_race.c");
 const PROGRAM_NAME: &str = "hidden_race";
 
-/// What detectors in wide use go by.
+/// The relation that widely used detectors use.
 const USUAL: &str = "races.hb";
 
 /// How long to wait for a compiler, or for the run to be recorded.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Predict a race that one run of a small program hides, make it happen, and write a report.
+/// Predict a race in a small program, make it happen, write a report.
 ///
-/// Where no C compiler is at hand, a bundled run is looked at instead.
+/// Without a C compiler a bundled trace is used instead.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave demo -o demo.html")]
-pub(crate) struct Args {
-    /// Where to write the HTML report; with `-` it is all that goes to standard output
+pub struct Args {
+    /// Write the HTML report to this file; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "reweave-demo.html")]
     output: PathBuf,
 }
 
 /// A run, and what was found in it.
-struct Story {
+struct DemoRun {
     /// The name of the trace.
     name: &'static str,
     trace: Trace,
@@ -58,35 +58,35 @@ struct Story {
     found: Outcome,
     confirmations: Vec<Confirmation>,
     sources: Sources,
-    /// Where the program was built, kept as long as its code is shown.
+    /// Where the program was built; kept while its source code is shown.
     _folder: Option<TempDir>,
     /// What a recorded program printed; none for the bundled run.
     printed: Option<String>,
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let story = match recorded() {
-        Ok(story) => story,
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let demo = match recorded() {
+        Ok(demo) => demo,
         Err(error) => {
-            say(&format!("No program is recorded here, so this is a bundled run: {error:#}"));
+            say(&format!("Using a bundled trace, since no program could be recorded: {error:#}"));
             bundled()?
         }
     };
-    let examined = Examined::new(story.name, &story.trace, &story.found);
-    let (confirmations, sources) = (&story.confirmations[..], &story.sources);
+    let examined = Examined::new(demo.name, &demo.trace, &demo.found);
+    let (confirmations, sources) = (&demo.confirmations[..], &demo.sources);
     // There is no trace that another command could read.
     let examined = Examined { confirmations, sources, is_kept: false, ..examined };
     let page = |out: &mut dyn Write| reweave_report::html(out, &[examined]);
     if args.output == Path::new("-") {
-        // Standard output is the page, so the story goes where the notes go.
-        story.tell(&mut anstream::stderr().lock(), &examined)?;
+        // Standard output is the page, so the text goes to standard error.
+        demo.write(&mut anstream::stderr().lock(), &examined)?;
         Destination::StandardOutput.write(page)?;
     } else {
-        Destination::StandardOutput.write(|out| story.tell(out, &examined))?;
+        Destination::StandardOutput.write(|out| demo.write(out, &examined))?;
         write_page(&args.output, page);
     }
-    Ok(exit::of_search([&story.found].into_iter()))
+    Ok(exit::of_search([&demo.found].into_iter()))
 }
 
 /// What the analyses whose names start with `only` find, or the default ones.
@@ -95,36 +95,37 @@ fn check(trace: &Trace, only: &str) -> anyhow::Result<Outcome> {
     Ok(reweave_catalog::run(trace, &analyses, &Settings::default(), &Quiet))
 }
 
-fn bundled() -> anyhow::Result<Story> {
+fn bundled() -> anyhow::Result<DemoRun> {
     let name = "hidden.std";
     let trace = reweave_format::read_from(BUNDLED.as_bytes(), name, &ReadOptions::default())?.trace;
     let (usual, found) = (check(&trace, USUAL)?, check(&trace, "")?);
     let (confirmations, sources) = (Vec::new(), Sources::none());
-    Ok(Story { name, trace, usual, found, confirmations, sources, _folder: None, printed: None })
+    Ok(DemoRun { name, trace, usual, found, confirmations, sources, _folder: None, printed: None })
 }
 
 /// Builds the program, runs it once, looks at the run and replays what is found.
-fn recorded() -> anyhow::Result<Story> {
-    let folder = tempfile::tempdir().context("there is no place to build it")?;
+fn recorded() -> anyhow::Result<DemoRun> {
+    let folder = tempfile::tempdir().context("cannot create a folder to build it in")?;
     let source = format!("{PROGRAM_NAME}.c");
-    fs::write(folder.path().join(&source), PROGRAM).context("there is no place to build it")?;
+    fs::write(folder.path().join(&source), PROGRAM)
+        .context("cannot create a folder to build it in")?;
     let building = ["cc", "-g", "-O1", "-pthread", &source, "-o", PROGRAM_NAME];
-    own_command(folder.path(), &building).context("it cannot be built")?;
+    own_command(folder.path(), &building).context("cannot build it")?;
     let program = folder.path().join(PROGRAM_NAME);
     let trace = format!("{PROGRAM_NAME}.rwt");
     let recording = ["record", "-o", &trace, "--", &format!("./{PROGRAM_NAME}")];
-    let printed = own_command(folder.path(), &recording).context("it cannot be recorded")?;
+    let printed = own_command(folder.path(), &recording).context("cannot record it")?;
     let trace = reweave_format::read(&folder.path().join(trace), &ReadOptions::default())?.trace;
     let (usual, found) = (check(&trace, USUAL)?, check(&trace, "")?);
     // On a busy computer the audit may come first; then there is nothing hidden to show.
     let is_hidden = usual.findings.is_empty() && !found.findings.is_empty();
-    anyhow::ensure!(is_hidden, "its run went another way than it mostly does");
+    anyhow::ensure!(is_hidden, "the race was not hidden in this run");
     let words = [OsString::from(program)];
     let confirmations = confirm::all(&trace, &found, Replaying::quiet(PATIENCE), &words)?;
     let (name, printed) = ("hidden_race.rwt", Some(printed));
     let sources = Sources::new(vec![folder.path().to_owned()], None);
     let _folder = Some(folder);
-    Ok(Story { name, trace, usual, found, confirmations, sources, _folder, printed })
+    Ok(DemoRun { name, trace, usual, found, confirmations, sources, _folder, printed })
 }
 
 /// Runs this command with `arguments` in `folder`, and gives what it prints.
@@ -156,35 +157,32 @@ fn own_command(folder: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     };
     if !status.success() {
         let said = fs::read_to_string(&err).unwrap_or_default();
-        let line = said.lines().next().unwrap_or("it does not say why");
+        let line = said.lines().next().unwrap_or("no reason given");
         anyhow::bail!("{}", line.strip_prefix("reweave: ").unwrap_or(line));
     }
     Ok(fs::read_to_string(&out)?)
 }
 
-impl Story {
-    fn tell(&self, out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
+impl DemoRun {
+    fn write(&self, out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
         match &self.printed {
-            Some(printed) => tell_program(out, printed)?,
-            None => tell_bundled(out)?,
+            Some(printed) => write_program(out, printed)?,
+            None => write_bundled(out)?,
         }
         let lock = if self.printed.is_some() { "lock" } else { "book" };
         writeln!(
             out,
-            "\nA race detector that goes by happens-before, as ThreadSanitizer does, says of this \
-             run:\n{}. The lock `{lock}` was handed from one thread to the other, so it takes the \
-             two\nwrites of `balance` as ordered. What other runs can do:\n",
+            "\nA detector that uses happens-before, as ThreadSanitizer does, reports for this run:\n\
+             {}. One thread released the lock `{lock}` before the other acquired it, which orders\n\
+             the two writes of `balance` in this run. What can happen in other runs:\n",
             reweave_report::summary(&self.usual)
         )?;
         reweave_report::text(out, &[*examined])
     }
 }
 
-fn tell_bundled(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "A program moves money in one thread and audits in another. This is one run of it:\n"
-    )?;
+fn write_bundled(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "A program moves money in one thread and audits in another. One run of it:\n")?;
     for line in BUNDLED.lines().filter(|line| !line.starts_with('#')) {
         writeln!(out, "    {line}")?;
     }
@@ -192,22 +190,22 @@ fn tell_bundled(out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The functions of the program that the threads run, and what it printed.
-fn tell_program(out: &mut dyn Write, printed: &str) -> io::Result<()> {
-    writeln!(out, "This program takes a deposit in one thread and audits in another:\n")?;
+fn write_program(out: &mut dyn Write, printed: &str) -> io::Result<()> {
+    writeln!(out, "This program makes a deposit in one thread and audits in another:\n")?;
     let lines = PROGRAM.lines().enumerate();
     let shown = lines.skip_while(|(_, line)| !line.contains("*deposit("));
     for (at, line) in shown.take_while(|(_, line)| !line.contains("main(")) {
         writeln!(out, "{}", format!("{:>6}  {line}", at + 1).trim_end())?;
     }
     let printed = printed.trim_end();
-    writeln!(out, "It was built, and recorded while it ran once. It printed: {printed}")
+    writeln!(out, "It was built and recorded once. It printed: {printed}")
 }
 
-/// Writes the page if the place allows it; the demo goes on without.
+/// Writes the page if possible; the demo goes on without it.
 fn write_page(path: &Path, page: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
     let written = Destination::prepare(Some(path)).and_then(|destination| destination.write(page));
     match written {
-        Ok(()) => say(&format!("The report is in {}", path.display())),
+        Ok(()) => say(&format!("Report written to {}", path.display())),
         Err(error) => say(&format!("No report was written: {error:#}")),
     }
 }

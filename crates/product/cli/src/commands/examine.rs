@@ -1,7 +1,8 @@
-//! What `check`, the commands of the families and `explain` share: run analyses on traces and print
+//! What `check`, the commands of the families and `explain` share: run analyses on traces and report
 //! what they find.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -12,99 +13,108 @@ use reweave_trace::Trace;
 
 use crate::destination::Destination;
 use crate::exit::{self, say};
-use crate::gate::GateArgs;
+use crate::policy::PolicyArgs;
 use crate::watch::Bar;
-use crate::{input, interrupt, step_summary};
+use crate::{input, interrupt};
 
-/// What to examine, how hard, and how to print what is found.
+/// What to analyse, how hard to search, and how to report.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Options {
+pub struct Options {
     /// Traces to read; `-` is standard input
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
     #[command(flatten)]
     search: Search,
     #[command(flatten)]
-    gate: GateArgs,
+    policy: PolicyArgs,
     #[command(flatten)]
     printing: Printing,
 }
 
 /// Which analyses to run.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Selection {
+pub struct Selection {
     /// Run only the analyses whose names start with this, such as `races`
     #[arg(long, value_name = "PREFIX", default_value = "", hide_default_value = true)]
     only: String,
-    /// Also run this family, or the analyses whose names start so
+    /// Also run the analyses whose names start with this, such as `determinism`
+    ///
+    /// May be given several times.
     #[arg(long, value_name = "NAME")]
     with: Vec<String>,
 }
 
 impl Selection {
     /// The analyses that are asked for.
-    pub(crate) fn analyses(&self) -> anyhow::Result<Vec<&'static dyn Analysis>> {
+    pub fn analyses(&self) -> anyhow::Result<Vec<&'static dyn Analysis>> {
         Ok(reweave_catalog::select(&self.only, &self.with)?)
     }
 }
 
-/// How hard to look.
+/// How hard to search.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Search {
-    /// List every instance, ungrouped, and what no schedule proves, labelled as such
+pub struct Search {
+    /// List every instance, ungrouped, and findings without a schedule
+    ///
+    /// Findings that no schedule proves are labelled as such.
     #[arg(long)]
     all: bool,
     /// Stop after this many findings
     #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     limit: Option<usize>,
-    /// How much work to spend on looking for schedules, in clock entries gone through; on states,
-    /// in choices of a number of events
+    /// Maximum work per search for schedules
+    ///
+    /// Counted in steps of the search, not in time, so that results can be repeated: in entries of
+    /// vector clocks read, and for `states find` in choices of a number of events.
     #[arg(long, value_name = "N", default_value_t = Settings::default().budget,
           value_parser = whole::<u64>)]
     budget: u64,
-    /// Mend traces whose events cannot have happened, and say what was changed
+    /// Repair traces whose events cannot have happened, and list the changes
     #[arg(long)]
-    pub(crate) repair: bool,
-    /// How many threads may work; all cores unless said. The findings do not depend on it
+    pub repair: bool,
+    /// Number of worker threads [default: all cores]
+    ///
+    /// The findings do not depend on it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 }
 
-/// How to print what is found, and where to.
+/// How to report, and where to.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Printing {
-    /// How to print the report; unless said, as the name of the output ends (.html, .json, .sarif,
-    /// .xml for junit), and else as text
+pub struct Printing {
+    /// Output format [default: by the extension of the output, or text]
+    ///
+    /// The extensions are .html, .json, .sarif and .xml (for junit).
     #[arg(long, value_enum)]
     format: Option<ReportFormat>,
     /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Look for the program's code in this folder too; may be given several times
+    pub output: Option<PathBuf>,
+    /// Also look for the program's source code in this folder
+    ///
+    /// May be given several times.
     #[arg(long = "source", value_name = "DIR")]
-    pub(crate) sources: Vec<PathBuf>,
+    pub sources: Vec<PathBuf>,
 }
 
 /// The number that `text` is.
 fn whole<N: FromStr>(text: &str) -> Result<N, String> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().map_err(|_| match is_number {
-        true => "expected a smaller number".to_owned(),
-        false => "expected a whole number, such as 100".to_owned(),
-    })
+    let reason = if is_number { "a smaller number" } else { "a whole number, such as 100" };
+    text.parse().map_err(|_| format!("expected {reason}"))
 }
 
 impl Printing {
-    /// How to print: as is said, or as the name of the output says.
-    pub(crate) fn format(&self) -> ReportFormat {
+    /// The format: by the option, or by the name of the output.
+    pub fn format(&self) -> ReportFormat {
         let named = || self.output.as_deref().and_then(ReportFormat::of_name);
         self.format.or_else(named).unwrap_or_default()
     }
 }
 
 impl Search {
-    /// What all analyses are told.
-    pub(crate) fn settings(&self) -> Settings {
+    /// The settings of the analyses.
+    pub fn settings(&self) -> Settings {
         Settings {
             all: self.all,
             limit: self.limit,
@@ -115,28 +125,28 @@ impl Search {
     }
 }
 
-/// How a report is printed.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ReportFormat {
+pub enum ReportFormat {
     /// for people
     #[default]
     Text,
     /// for programs
     Json,
-    /// a page that stands alone
+    /// a self-contained page
     Html,
     /// for code scanners: SARIF 2.1.0
     Sarif,
-    /// for test runners: a failed test a finding
+    /// for test runners: one failed test per finding
     Junit,
     /// annotations that a GitHub workflow shows beside the code
     Github,
-    /// the schedules for timeline viewers such as ui.perfetto.dev
+    /// the schedules, for timeline viewers such as ui.perfetto.dev
     Chrome,
 }
 
 impl ReportFormat {
-    /// The format of reports that are called so.
+    /// The format of a report called `path`.
     fn of_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let ends = [
@@ -150,8 +160,8 @@ impl ReportFormat {
         ends.into_iter().find(|(end, _)| name.ends_with(end)).map(|(_, format)| format)
     }
 
-    /// Writes the report on `examined`, for programs as a list if `is_list`.
-    pub(crate) fn write(
+    /// Writes the report on `examined`; in JSON as a list if `is_list`.
+    pub fn write(
         self,
         out: &mut dyn Write,
         examined: &[Examined<'_>],
@@ -170,32 +180,28 @@ impl ReportFormat {
     }
 }
 
-/// Runs `analyses` on the traces of `options`, with what `adjust` adds to the settings.
-pub(crate) fn run(
+/// Runs `analyses` on the traces of `options`, with settings changed by `adjust`.
+pub fn run(
     options: &Options,
     analyses: &[&'static dyn Analysis],
     adjust: impl FnOnce(&mut Settings),
 ) -> anyhow::Result<ExitCode> {
-    let boxed = |&analysis: &&'static dyn Analysis| -> Box<dyn Analysis> { Box::new(analysis) };
-    run_chosen(options, |_| Ok(analyses.iter().map(boxed).collect()), adjust)
+    run_chosen(options, |_| Ok(boxed(analyses)), adjust)
 }
 
-/// The same on the one trace of `options`, with what `confirm` says of what was found.
-pub(crate) fn run_confirmed(
+/// Runs `analyses` on the one trace of `options`, and has `confirm` replay what is found.
+pub fn run_confirmed(
     options: &Options,
     analyses: &[&'static dyn Analysis],
     confirm: impl Fn(&Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>,
 ) -> anyhow::Result<ExitCode> {
     let count = options.traces.len();
-    anyhow::ensure!(count == 1, "`--confirm` takes the trace of one program, found {count}");
-    let boxed = |&analysis: &&'static dyn Analysis| -> Box<dyn Analysis> { Box::new(analysis) };
-    let choose = |_: &Trace| Ok(analyses.iter().map(boxed).collect());
-    run_all(options, &choose, |_| {}, &confirm)
+    anyhow::ensure!(count == 1, "`--confirm` takes one trace, found {count}");
+    run_all(options, &|_| Ok(boxed(analyses)), |_| {}, &confirm)
 }
 
-/// Runs on each trace of `options` the analyses that `choose` chooses for it, with what `adjust`
-/// adds to the settings.
-pub(crate) fn run_chosen(
+/// Runs on each trace of `options` the analyses that `choose` chooses for it.
+pub fn run_chosen(
     options: &Options,
     choose: impl Fn(&Trace) -> anyhow::Result<Vec<Box<dyn Analysis>>>,
     adjust: impl FnOnce(&mut Settings),
@@ -203,14 +209,18 @@ pub(crate) fn run_chosen(
     run_all(options, &choose, adjust, &|_, _| Ok(Vec::new()))
 }
 
-/// Which analyses to run on a trace.
+fn boxed(analyses: &[&'static dyn Analysis]) -> Vec<Box<dyn Analysis>> {
+    analyses.iter().map(|&analysis| Box::new(analysis) as Box<dyn Analysis>).collect()
+}
+
+/// Chooses the analyses for a trace.
 type Choose<'a> = &'a dyn Fn(&Trace) -> anyhow::Result<Vec<Box<dyn Analysis>>>;
 
-/// What came of replaying what was found in a trace.
+/// Replays what was found in a trace.
 type Confirm<'a> = &'a dyn Fn(&Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>;
 
-/// A trace, what was found in it, and what came of replaying that.
-struct Done {
+/// A trace that was analysed.
+struct Analysed {
     path: String,
     trace: Trace,
     outcome: Outcome,
@@ -228,27 +238,27 @@ fn run_all(
     input::check_names(&options.traces)?;
     let output = options.printing.output.as_deref();
     let destination = Destination::prepare(output)?;
-    let mut checkpoint = options.gate.open(output)?;
+    let mut policy = options.policy.open(output)?;
     let mut settings = options.search.settings();
     adjust(&mut settings);
-    settings.limit = checkpoint.widened(settings.limit);
-    let mut examined: Vec<Done> = Vec::new();
+    settings.limit = policy.search_limit(settings.limit);
+    let mut analysed: Vec<Analysed> = Vec::new();
     let mut failures = Vec::new();
     for path in &options.traces {
-        let not_examined = || say(&format!("{}: not examined: interrupted", input::name(path)));
-        if interrupt::is_asked() && !examined.is_empty() {
-            not_examined();
+        // What was found before an interruption is still reported.
+        let is_cut_short = || interrupt::is_asked() && !analysed.is_empty();
+        let reading = if is_cut_short() {
+            Err(exit::Interrupted.into())
+        } else {
+            input::read(path, options.search.repair)
+        };
+        if is_cut_short() {
+            say(&format!("{}: not analysed (interrupted)", input::name(path)));
             continue;
         }
-        let trace = match input::read(path, options.search.repair) {
+        let trace = match reading {
             Ok(reading) => reading.trace,
-            Err(error) if interrupt::is_asked() => match examined.is_empty() {
-                true => return Err(error),
-                false => {
-                    not_examined();
-                    continue;
-                }
-            },
+            Err(error) if interrupt::is_asked() => return Err(error),
             Err(error) => {
                 failures.push(error);
                 continue;
@@ -261,27 +271,27 @@ fn run_all(
                 continue;
             }
         };
-        let mut outcome = analysed(&trace, &analyses, &settings);
+        let mut outcome = analyse(&trace, &analyses, &settings);
         let kinds = analyses.iter().map(|analysis| analysis.info().kind);
-        let set_aside = checkpoint.sift(&trace, &mut outcome, kinds);
-        // What cannot be replayed is reported all the same.
+        let set_aside = policy.filter(&trace, &mut outcome, kinds);
+        // Findings that cannot be replayed are reported all the same.
         let confirmations = confirm(&trace, &outcome).unwrap_or_else(|error| {
             failures.push(error);
             Vec::new()
         });
         let path = path.display().to_string();
         let sources = input::sources(&path, &trace, &options.printing.sources);
-        examined.push(Done { path, trace, outcome, confirmations, sources, set_aside });
+        analysed.push(Analysed { path, trace, outcome, confirmations, sources, set_aside });
     }
-    write_report(options, destination, &examined)?;
-    if examined.len() == options.traces.len() {
-        checkpoint.tell();
+    write_report(options, destination, &analysed)?;
+    if analysed.len() == options.traces.len() {
+        policy.report_stale();
     }
-    let code = checkpoint.code(examined.iter().map(|done| &done.outcome));
+    let code = policy.exit_code(analysed.iter().map(|it| &it.outcome));
     Ok(exit::after(&failures, code))
 }
 
-fn analysed(trace: &Trace, analyses: &[Box<dyn Analysis>], settings: &Settings) -> Outcome {
+fn analyse(trace: &Trace, analyses: &[Box<dyn Analysis>], settings: &Settings) -> Outcome {
     let analyses: Vec<&dyn Analysis> = analyses.iter().map(Box::as_ref).collect();
     interrupt::keep();
     let bar = Bar::new("analysing", Some(trace.len() as u64));
@@ -291,30 +301,48 @@ fn analysed(trace: &Trace, analyses: &[Box<dyn Analysis>], settings: &Settings) 
 fn write_report(
     options: &Options,
     destination: Destination,
-    examined: &[Done],
+    analysed: &[Analysed],
 ) -> anyhow::Result<()> {
-    let fails_on = options.gate.fails_on();
-    let views = examined.iter().map(|done| Examined {
-        confirmations: &done.confirmations,
-        sources: &done.sources,
-        set_aside: done.set_aside,
-        fails_on: &fails_on,
-        ..Examined::new(&done.path, &done.trace, &done.outcome)
-    });
-    let views: Vec<Examined<'_>> = views.collect();
-    // Where nothing could be read there is no report, and an old one stays as it is.
-    if examined.is_empty() {
+    // Without a trace there is no report, and an old one stays as it is.
+    if analysed.is_empty() {
         return Ok(());
     }
+    let fails_on = options.policy.fails_on();
+    let views = analysed.iter().map(|it| Examined {
+        confirmations: &it.confirmations,
+        sources: &it.sources,
+        set_aside: it.set_aside,
+        fails_on: &fails_on,
+        ..Examined::new(&it.path, &it.trace, &it.outcome)
+    });
+    let views: Vec<Examined<'_>> = views.collect();
     let (format, is_list) = (options.printing.format(), options.traces.len() > 1);
+    let _stage = tracing::info_span!("write report", format = super::check::name(format)).entered();
     destination.write(|out| format.write(out, &views, is_list))?;
     if format == ReportFormat::Github {
-        step_summary::append(&views);
+        append_step_summary(&views);
     }
     Ok(())
 }
 
-/// How many threads may work unless said.
-pub(crate) fn available_threads() -> usize {
+/// Appends the findings to the summary that GitHub shows on the page of a workflow's run, if a
+/// workflow runs us. A failure is only a warning, since the report is written already.
+fn append_step_summary(examined: &[Examined<'_>]) {
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|it| !it.is_empty()) else {
+        return;
+    };
+    let file = File::options().append(true).create(true).open(&path);
+    let written = file.and_then(|file| {
+        let mut out = BufWriter::new(file);
+        reweave_report::github_summary(&mut out, examined)?;
+        out.flush()
+    });
+    if let Err(error) = written {
+        say(&format!("cannot write the step summary to {}: {error}", path.display()));
+    }
+}
+
+/// The default number of worker threads.
+pub fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

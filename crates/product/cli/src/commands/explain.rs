@@ -1,4 +1,4 @@
-//! `explain`: one finding at length.
+//! `explain`: one finding in detail.
 
 use std::process::ExitCode;
 
@@ -10,13 +10,13 @@ use super::lookup::{Found, Wanted};
 use crate::destination::Destination;
 use crate::input;
 
-/// Explain one finding: what it is, why it is a fault, and how it comes about.
+/// Explain one finding: what it is, why it is a bug, how it happens.
 ///
-/// Shows its schedule with a column per thread, and the observed and the other order side by side.
-/// The same options as for `check` give the same findings, and these their ids.
+/// Shows its schedule with one column per thread, and the observed order beside the predicted one. Use the
+/// same options as for `check` to get the same findings with the same ids.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave explain run.std R1")]
-pub(crate) struct Args {
+pub struct Args {
     #[command(flatten)]
     wanted: Wanted,
     #[command(flatten)]
@@ -24,12 +24,12 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.printing.output.as_deref())?;
     let Found { path, trace, outcome, reported } = args.wanted.find()?;
     let sources = input::sources(&path, &trace, &args.printing.sources);
     let examined = Examined { sources: &sources, ..Examined::new(&path, &trace, &outcome) };
-    // The other formats are of reports: here of one with this finding alone.
+    // The other formats are those of reports: this one has a single finding.
     let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
     let alone = Examined { outcome: &only, ..examined };
     let format = args.printing.format();

@@ -1,4 +1,4 @@
-//! `fmt`: programs of the language in the one layout.
+//! `fmt`: formats programs of the language.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,32 +10,34 @@ use reweave_lang::Source;
 
 use crate::{exit, input, program};
 
-/// The exit code of `--check` where something differs, as formatters have it.
+/// The exit code of `--check` if something differs, as for other formatters.
 const DIFFERS: u8 = 1;
 
-/// Lay out programs of the language in the one way: four spaces a block, one statement a line,
-/// comments kept. Files are replaced whole, and only if they change.
+/// Format programs of the reweave language.
+///
+/// Four spaces per block, one statement per line; comments stay. A file is replaced as a whole, and only if it
+/// changes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave fmt bank.rw\n  reweave fmt --check *.rw")]
-pub(crate) struct Args {
-    /// The programs; `-` is standard input, laid out on standard output
+pub struct Args {
+    /// Programs to format; `-` is standard input to standard output
     #[arg(value_name = "PROGRAM", required = true)]
     programs: Vec<PathBuf>,
-    /// Change nothing: print the names of the programs that differ, and exit with 1 if there are
-    /// any
+    /// Change nothing; list unformatted programs and exit with 1 if any
     #[arg(long)]
     check: bool,
 }
 
-/// Runs the command. What cannot be laid out does not keep the others from it.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+/// Runs the command. A program that cannot be formatted does not stop the others.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     input::check_names(&args.programs)?;
     let (mut failures, mut differing) = (Vec::new(), Vec::new());
     for path in &args.programs {
-        match lay_out(path, args.check) {
+        match format(path, args.check) {
             Ok(true) => {}
             Ok(false) => differing.push(input::name(path)),
-            Err(error) if is_of_output(&error) => return Err(error),
+            // Without standard output there is no use in going on.
+            Err(error) if error.is::<OutputFailed>() => return Err(error),
             Err(error) => failures.push(error),
         }
     }
@@ -49,11 +51,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(exit::after(&failures, code))
 }
 
-/// Whether standard output is what failed: then there is no use in going on.
-fn is_of_output(error: &anyhow::Error) -> bool {
-    error.is::<OutputFailed>()
-}
-
 /// Standard output cannot be written to.
 #[derive(Debug)]
 struct OutputFailed;
@@ -64,12 +61,12 @@ impl std::fmt::Display for OutputFailed {
     }
 }
 
-/// Lays out the program at `path`, in place unless only asked. Whether it was laid out so before.
-fn lay_out(path: &Path, is_check: bool) -> anyhow::Result<bool> {
+/// Formats the program at `path`, in place unless `is_check`. Whether it was formatted before.
+fn format(path: &Path, is_check: bool) -> anyhow::Result<bool> {
     let source = program::read(path)?;
     let text = reweave_lang::format(&source).map_err(|faults| {
         program::draw(&source, &faults);
-        anyhow::anyhow!("{}: left as it is", source.name())
+        anyhow::anyhow!("{}: not formatted", source.name())
     })?;
     let is_same = text == source.text();
     if is_check {
@@ -84,7 +81,7 @@ fn lay_out(path: &Path, is_check: bool) -> anyhow::Result<bool> {
     Ok(is_same)
 }
 
-/// Replaces the file at `path`, or what a link there points to: whole, or not at all.
+/// Replaces the file at `path`, or the target of a link there: as a whole, or not at all.
 fn replace(path: &Path, source: &Source, text: &str) -> anyhow::Result<()> {
     let replaced = || -> io::Result<()> {
         let target = fs::canonicalize(path)?;

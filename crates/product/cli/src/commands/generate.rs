@@ -10,56 +10,56 @@ use crate::exit::Interrupted;
 use crate::input::{self, FormatName};
 use crate::watch::Bar;
 
-/// Make a synthetic trace. The same numbers give the same trace.
+/// Generate a synthetic trace; the same options give the same trace.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave generate --events 100000 --seed 7 -o made.rwt")]
-pub(crate) struct Args {
-    /// How many events
+pub struct Args {
+    /// Number of events
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     events: u32,
-    /// How many threads
+    /// Number of threads
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     threads: u32,
-    /// How many locks
+    /// Number of locks
     #[arg(long, value_name = "N", default_value_t = 16,
           value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
     locks: u32,
-    /// How many variables
+    /// Number of variables
     #[arg(long, value_name = "N", default_value_t = 1_000,
           value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     vars: u32,
-    /// Which of the many traces with these numbers
+    /// Seed of the random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// What the threads do
     #[arg(long, value_enum, default_value_t)]
     shape: ShapeName,
-    /// The file to write; standard output if there is none
+    /// Write the trace to this file [default: standard output]
     #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
     output: PathBuf,
-    /// The format to write, whatever the name says
+    /// Output format [default: by the extension of the output]
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<FormatName>,
 }
 
 /// A shape as the command line spells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ShapeName {
-    /// variables of one thread, or guarded by a lock that is now and then forgotten
+pub enum ShapeName {
+    /// variables local to a thread or guarded by a lock, with an occasional omission
     #[default]
     Guarded,
-    /// accesses inside and outside of critical sections, to whatever variable
+    /// accesses to any variable inside and outside of critical sections
     Mixed,
-    /// little but critical sections, nested
+    /// mostly nested critical sections
     LockHeavy,
     /// threads fork threads, work, and join them
     ForkJoin,
-    /// items go through queues counted by semaphores
+    /// items pass through queues counted by semaphores
     ProducerConsumer,
-    /// threads wait on conditions until notified
+    /// threads wait on condition variables until notified
     WaitNotify,
-    /// threads work in rounds
+    /// threads work in phases separated by barriers
     Barrier,
 }
 
@@ -78,7 +78,7 @@ impl ShapeName {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (format, compression) = input::format_of_output(&args.output, args.to)?;
     let destination = Destination::prepare(Some(&args.output))?;
     let config = Config {

@@ -27,12 +27,11 @@ use report::Described;
 
 /// Find the range of every variable over all interleavings of a run.
 ///
-/// Runs the program, forgets the order between its threads, and bounds what each statement can read
-/// and write in any order: assertions that hold in all of them, lines that none reaches, what
-/// variables can hold at the end. If the recorded ways are the only ones, that is proved for every
-/// run of the program. An assertion that ranges leave open is searched for a schedule that breaks it,
-/// and the schedule is run. Exits with 0 when every assertion that runs came to holds, 66 when one
-/// fails or a run does, and 3 when that is left open.
+/// Runs the program, drops the order between its threads, and bounds what each statement can read and write in any
+/// order: assertions that always hold, unreachable lines, final values. If every branch outcome was covered, the result
+/// holds for every run of the program. For an assertion that the ranges leave open, a schedule that violates it is
+/// searched and run. Exits with 0 if every reached assertion holds, 66 if one fails or a run does, and 3 if that is
+/// left open.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave intervals bank.rw\n  \
                         reweave intervals bank.rw --runs 20 --reach 12 --format json\n  \
@@ -41,43 +40,46 @@ pub(crate) struct Args {
     /// Programs of the language; `-` is standard input
     #[arg(value_name = "PROGRAM.rw", required = true)]
     programs: Vec<PathBuf>,
-    /// How many runs; where they take different ways, all of these are looked at
+    /// Number of runs; their different branches are combined
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: u32,
-    /// Who goes on at each step of a run
+    /// How the thread of each step is chosen
     #[arg(long, value_enum, default_value_t = RunSchedulerName::Random)]
     scheduler: RunSchedulerName,
     #[command(flatten)]
     choosing: Choosing,
-    /// Which switches between threads are left out because of locks
+    /// Which context switches locks exclude
     #[arg(long, value_enum, default_value_t)]
     edges: EdgesName,
-    /// Which switches are needed: enough for a proof, or those of the paper, which can be too few
-    /// with three threads or more
+    /// Which context switches are considered
+    ///
+    /// Those of the paper can be too few for a proof with three threads or more.
     #[arg(long, value_enum, default_value_t)]
     mode: ModeName,
-    /// How many transactions are run one after the other before ranges are joined: sharper, slower
+    /// Transactions per step before ranges are joined; more is sharper
     #[arg(long, value_name = "B", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     lookahead: u32,
-    /// What a thread knows of its own variables when it goes on
+    /// What is known of local variables after a context switch
     #[arg(long, value_enum, default_value_t)]
     locals: LocalsName,
-    /// How sets of numbers are described
+    /// Abstract domain
     #[arg(long, value_enum, default_value_t)]
     domain: DomainName,
-    /// On which graphs
+    /// Graphs to analyse
     #[arg(long, value_enum, default_value_t)]
     graph: GraphName,
-    /// Also say whether this line can be reached, and how; may be given several times
+    /// Also report whether and how this line can be reached
+    ///
+    /// May be given several times.
     #[arg(long, value_name = "LINE")]
     reach: Vec<u32>,
-    /// How many conflicts the search for a schedule may meet; 0 searches for none
+    /// Maximum solver conflicts per search for a schedule; 0 for no search
     #[arg(long, value_name = "N", default_value_t = symbolic::Settings::default().conflicts_max)]
     search: u64,
-    /// How to print what was found
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: FormatName,
-    /// Write it to this file
+    /// Write the output to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -98,7 +100,7 @@ enum FormatName {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum EdgesName {
-    /// those that no run can take
+    /// those that no run can make
     #[default]
     Lattice,
     /// those between points that hold a common lock
@@ -107,7 +109,7 @@ enum EdgesName {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum ModeName {
-    /// every interleaving is looked at, also those that end early
+    /// all interleavings, also those that end early
     #[default]
     Sound,
     /// as in the paper
@@ -116,36 +118,36 @@ enum ModeName {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum LocalsName {
-    /// what both of the others leave possible
+    /// the intersection of the other two
     #[default]
     Both,
-    /// what the switch carried
+    /// their values before the switch
     Copy,
-    /// what they ever were at that point
+    /// all their values at that point
     Own,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum DomainName {
-    /// by the least and the greatest
+    /// minimum and maximum
     #[default]
     Intervals,
-    /// by a remainder
+    /// a remainder and a modulus
     Congruences,
-    /// by both
+    /// both
     Both,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum GraphName {
-    /// all three; answers are those of the last
+    /// all three; the result is that of the last
     #[default]
     All,
-    /// every access on its own
+    /// every access is a transaction
     Ccfg,
     /// mutually atomic transactions
     Tsg,
-    /// those that locks leave possible
+    /// mutually atomic transactions that locks permit
     TsgReduced,
 }
 

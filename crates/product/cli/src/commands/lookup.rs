@@ -1,4 +1,5 @@
-//! One finding found again: by its name in a report, with the options that the report was made with.
+//! One finding, looked up by its id or fingerprint: the search is repeated, with the options of the
+//! command line or of a report.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +17,13 @@ use crate::exit::say;
 use crate::watch::Bar;
 use crate::{input, interrupt};
 
-/// How many names an error lists.
+/// How many ids an error lists.
 const NAMES_MAX: usize = 20;
 
-/// How many letters of a fingerprint are enough, if they are unique.
+/// How many digits of a fingerprint are enough, if they are unique.
 const PREFIX_MIN: usize = 4;
 
-/// Options that a report tells of.
+/// Options that a report records.
 const RECORDED: [&str; 10] = [
     "only",
     "with",
@@ -38,26 +39,28 @@ const RECORDED: [&str; 10] = [
 
 /// Which finding of which trace, and how it was found.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Wanted {
-    /// The trace that it was found in; `-` is standard input
+pub struct Wanted {
+    /// The trace of the finding; `-` is standard input
     trace: PathBuf,
-    /// What `check` calls it: its id, such as `R1`, or its fingerprint or the start of it
+    /// Its id, such as R1, or the start of its fingerprint
     id: String,
-    /// Look the finding up in this JSON report, and run the analysis that made it as it ran then
+    /// Take the finding and the options of its search from this JSON report
     #[arg(long, value_name = "REPORT", conflicts_with_all = RECORDED)]
     from: Option<PathBuf>,
     #[command(flatten)]
     selection: Selection,
-    /// With `--only races.cp`: look only at accesses less than this many events apart
+    /// With `--only races.cp`: maximum distance of accesses, in events
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     window: Option<u32>,
-    /// Of nondeterminism: let go of writes that would give the read the same value
+    /// Nondeterminism: ignore writes of the same value
     #[arg(long)]
     values: bool,
-    /// Of nondeterminism: take every variable to be read once more when the run ends
+    /// Nondeterminism: treat every variable as read when the run ends
     #[arg(long)]
     final_reads: bool,
-    /// Of global states: what `states find` was asked for; may be given several times
+    /// Global states: the predicate of `states find`
+    ///
+    /// May be given several times.
     #[arg(
         long = "predicate",
         value_name = "EXPR",
@@ -65,7 +68,7 @@ pub(crate) struct Wanted {
         conflicts_with_all = ["only", "with"]
     )]
     predicates: Vec<String>,
-    /// Of global states: which order they are of, as for `states find`
+    /// Global states: the order of events, as for `states find`
     #[arg(long, value_enum, requires = "predicates")]
     order: Option<OrderName>,
     #[command(flatten)]
@@ -74,24 +77,24 @@ pub(crate) struct Wanted {
 
 /// A finding, and what it was found in.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub struct Found {
     /// Where the trace came from.
-    pub(crate) path: String,
+    pub path: String,
     /// The trace.
-    pub(crate) trace: Trace,
+    pub trace: Trace,
     /// All that was found.
-    pub(crate) outcome: Outcome,
+    pub outcome: Outcome,
     /// The finding.
-    pub(crate) reported: Reported,
+    pub reported: Reported,
 }
 
 impl Wanted {
-    /// Reads the trace, looks again as was looked before, and picks the finding.
-    pub(crate) fn find(&self) -> anyhow::Result<Found> {
+    /// Reads the trace, repeats the search and picks the finding.
+    pub fn find(&self) -> anyhow::Result<Found> {
         let is_swapped = Path::new(&self.id).is_file() && !self.trace.exists();
         anyhow::ensure!(
             !is_swapped || self.trace == Path::new("-"),
-            "the trace comes first and the id after it: {} {}",
+            "expected the trace before the id: {} {}",
             quoted(&self.id),
             quoted(&self.trace.display().to_string())
         );
@@ -127,7 +130,7 @@ impl Wanted {
         Ok(Found { path: self.trace.display().to_string(), trace, outcome, reported })
     }
 
-    /// How hard was looked: as the report says, or as is asked for.
+    /// The settings of the search: those of the report, or those of the command line.
     fn settings(&self, recorded: Option<&Recorded>) -> Settings {
         let asked = self.search.settings();
         match recorded {
@@ -151,23 +154,22 @@ fn named(outcome: &Outcome, id: &str) -> anyhow::Result<Reported> {
     match position(&names, id) {
         Ok(at) => Ok(outcome.findings[at].clone()),
         Err(error) => {
-            let hint = match id.starts_with(['P', 'p']) {
-                true => {
-                    "; states are explained with the `--predicate` that found them, or `--from` a report"
-                }
-                false => "",
+            let hint = if id.starts_with(['P', 'p']) {
+                "; for a global state, give its `--predicate`, or `--from` a report"
+            } else {
+                ""
             };
             anyhow::bail!("{error}{}{hint}", unsearched(outcome))
         }
     }
 }
 
-/// What to add to the news that a finding is not there.
+/// A hint that the finding may be in the part that was not searched.
 fn unsearched(outcome: &Outcome) -> &'static str {
-    if outcome.is_complete() { "" } else { "; not everything was searched" }
+    if outcome.is_complete() { "" } else { "; the search was incomplete" }
 }
 
-/// What a finding is called.
+/// The names of a finding.
 struct Name {
     id: String,
     fingerprint: String,
@@ -184,13 +186,13 @@ fn position(names: &[Name], wanted: &str) -> anyhow::Result<usize> {
     match meant[..] {
         [at] => Ok(at),
         [] if names.is_empty() => {
-            anyhow::bail!("no finding is called `{wanted}`: nothing was found")
+            anyhow::bail!("no finding `{wanted}`: nothing was found")
         }
-        [] => anyhow::bail!("no finding is called `{wanted}`: there is {}", listed(names.iter())),
+        [] => anyhow::bail!("no finding `{wanted}`; found {}", listed(names.iter())),
         _ => {
             let meant = meant.iter().map(|&at| &names[at]);
             anyhow::bail!(
-                "`{wanted}` is the start of several fingerprints: those of {}",
+                "`{wanted}` is ambiguous: the fingerprints of {} start with it",
                 listed(meant)
             )
         }
@@ -207,7 +209,7 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a Name>) -> String {
     }
 }
 
-/// A finding as a report tells of it.
+/// A finding as a report has it.
 struct Recorded {
     id: String,
     fingerprint: String,
@@ -223,15 +225,14 @@ impl Recorded {
     /// The finding of the report in the file `report` that `args` asks for.
     fn find(report: &Path, args: &Wanted) -> anyhow::Result<Self> {
         let wrong = |reason: String| anyhow::anyhow!("{}: {reason}", report.display());
-        let text =
-            std::fs::read(report).map_err(|error| wrong(format!("cannot read it: {error}")))?;
+        let text = std::fs::read(report).map_err(|error| wrong(format!("cannot read: {error}")))?;
         let parsed: Value = serde_json::from_slice(&text)
-            .map_err(|error| wrong(format!("expected a report in JSON: {error}")))?;
+            .map_err(|error| wrong(format!("expected a JSON report: {error}")))?;
         let document = document(&parsed, &args.trace).map_err(wrong)?;
         let settings = reweave_report::recorded_settings(document)
-            .map_err(|error| wrong(format!("expected `settings` of a search: {error}")))?;
+            .map_err(|error| wrong(format!("invalid `settings`: {error}")))?;
         let Some(findings) = document["findings"].as_array() else {
-            return Err(wrong("expected `findings`, a list".to_owned()));
+            return Err(wrong("expected a list `findings`".to_owned()));
         };
         let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or("").to_owned();
         let name = |it: &Value| Name { id: text(it, "id"), fingerprint: text(it, "fingerprint") };
@@ -259,7 +260,7 @@ impl Recorded {
         }
         let known = OrderName::from_str(order, false);
         let Ok(order) = known else {
-            anyhow::bail!("the report names `{order}`, an order that is not known");
+            anyhow::bail!("the report has an unknown order, `{order}`");
         };
         Ok(Some(Question { predicates: vec![predicate.clone()], order, online: false }))
     }
@@ -268,9 +269,7 @@ impl Recorded {
     fn analysis(&self) -> anyhow::Result<&'static dyn Analysis> {
         let name = &self.analysis;
         let found = reweave_catalog::analyses().find(|it| it.info().name == name.as_str());
-        found.ok_or_else(|| {
-            anyhow::anyhow!("the report names `{name}`, an analysis that is not known")
-        })
+        found.ok_or_else(|| anyhow::anyhow!("the report has an unknown analysis, `{name}`"))
     }
 
     /// The finding of `outcome` that has the same fingerprint, if possible of the same events.
@@ -285,7 +284,7 @@ impl Recorded {
         let exactly = same().find(|reported| numbers(reported) == self.events);
         let Some(found) = exactly.or_else(|| same().next()) else {
             anyhow::bail!(
-                "{}: {} does not find {} ({}) any more{}",
+                "{}: {} no longer finds {} ({}){}",
                 input::name(&args.trace),
                 self.analysis,
                 self.id,
@@ -295,7 +294,7 @@ impl Recorded {
         };
         if exactly.is_none() {
             say(&format!(
-                "{}: this is another instance at the code locations of {} in the report",
+                "{}: this is another instance of {}, at the same code locations",
                 input::name(&args.trace),
                 self.id
             ));
@@ -313,11 +312,13 @@ fn document<'a>(parsed: &'a Value, trace: &Path) -> Result<&'a Value, String> {
         Some(several) => several
             .iter()
             .find(|document| document["trace"]["path"] == path.as_str())
-            .ok_or_else(|| format!("it has no report on `{path}`"))?,
+            .ok_or_else(|| format!("no report on `{path}`"))?,
     };
     match document["schema"].as_str() {
         Some(SCHEMA) => Ok(document),
-        Some(other) => Err(format!("expected a report of schema `{SCHEMA}`, found `{other}`")),
-        None => Err(format!("expected a report of schema `{SCHEMA}`, found another kind of JSON")),
+        Some(other) => Err(format!("expected a report with schema `{SCHEMA}`, found `{other}`")),
+        None => {
+            Err(format!("expected a report with schema `{SCHEMA}`, found another kind of JSON"))
+        }
     }
 }

@@ -16,8 +16,9 @@ use serde_json::Value;
 use super::run::Choosing;
 use crate::exit;
 
-/// Nondeterministic sequential specifications: where `if (*)` must stand for a parallel program to
-/// equal a sequential one, or proof that it cannot.
+/// Infer and check nondeterministic sequential specifications.
+///
+/// They say which statements must be optional, `if (*)`, for a parallel program to equal a sequential one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave ndseq infer reduce.rw --validate")]
 pub(crate) struct Args {
@@ -67,10 +68,10 @@ fn code_without_result(error: &anyhow::Error) -> Option<ExitCode> {
 /// Which runs of a program are looked at.
 #[derive(Debug, clap::Args)]
 struct Running {
-    /// How many runs
+    /// Number of runs
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: u32,
-    /// Who goes on at each step of a run
+    /// How the thread of each step is chosen
     #[arg(long, value_enum, default_value_t)]
     scheduler: RunSchedulerName,
     #[command(flatten)]
@@ -80,13 +81,13 @@ struct Running {
 /// A scheduler of single runs as the command line spells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum RunSchedulerName {
-    /// any thread, at every step
+    /// a random thread at every step
     Random,
-    /// by priorities that change at a few random moments
+    /// random priorities that change at a few random steps
     Pct,
     /// each thread in turn
     Roundrobin,
-    /// holds threads back where they access the same variable
+    /// pauses threads before conflicting accesses
     #[default]
     RaceDirected,
 }

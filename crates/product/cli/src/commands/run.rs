@@ -27,85 +27,89 @@ use report::{Made, Report, Watched};
 
 /// Run a program of the reweave language, and record what it does.
 ///
-/// Prints how each run ended: what the shared variables hold, failed assertions and other faults
-/// with their lines, deadlocks with who waits for what. The same program, scheduler and seed give
-/// the same run. `--scheduler exhaustive` goes through every outcome that any schedule can have, and
-/// `sequential` through those of the program read as a sequential one.
+/// Prints how each run ended: the values of shared variables, failed assertions and other faults with their lines,
+/// deadlocks with what each thread waits for. The same program, scheduler and seed give the same run. `--scheduler
+/// exhaustive` enumerates the outcomes of all schedules, `sequential` those of the sequential program.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave run bank.rw -o bank.rwt && reweave check bank.rwt\n  \
                         reweave run bank.rw --scheduler exhaustive")]
-pub(crate) struct Args {
-    /// The program; `-` is standard input
+pub struct Args {
+    /// The program to run; `-` is standard input
     #[arg(value_name = "PROGRAM.rw")]
     program: PathBuf,
-    /// The file to write the trace to; of several runs, one file each: name-1.rwt, name-2.rwt, …
+    /// Write the trace to this file; several runs to name-1.rwt, …
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
-    /// The format of the trace, whatever the name says
+    /// Format of the trace [default: by the extension of the output]
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<FormatName>,
-    /// Who goes on at each step
+    /// How the thread of each step is chosen
     #[arg(long, value_enum, default_value_t)]
     scheduler: SchedulerName,
     #[command(flatten)]
     choosing: Choosing,
-    /// How many runs, each with the next seed
+    /// Number of runs, each with the next seed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// How many states `exhaustive` and `sequential` may go through
+    /// Maximum number of states for `exhaustive` and `sequential`
     #[arg(long, value_name = "N", default_value_t = Limits::default().states_max)]
     states: u64,
-    /// Which outcome of `exhaustive` to write with `-o`; the first at fault, or the first, unless said
+    /// Outcome of `exhaustive` to write with `-o` [default: first faulty]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     outcome: Option<u32>,
-    /// Look for global states of each run that meet this predicate, or break one that should hold;
-    /// may be given several times. Exits with 66 when there are some
+    /// Find global states of each run that meet this predicate
+    ///
+    /// A predicate inside `always` or `never` is reported when a state violates it. May be given several times. Exits
+    /// with 66 if a state is found.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     watch: Vec<String>,
-    /// How to print what happened
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: StatsFormat,
 }
 
 /// Which of the schedules that a scheduler can choose, and how far it goes.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Choosing {
-    /// Which of the many runs; of several, the first: the next has the next
+pub struct Choosing {
+    /// Seed of the random choices; of several runs, the first seed
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// For `pct`: how many ordering constraints a fault may need
+    pub seed: u64,
+    /// With `pct`: depth of the bugs to find (ordering constraints)
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) depth: u32,
-    /// How many steps a run may take
+    pub depth: u32,
+    /// Maximum number of steps per run
     #[arg(long, value_name = "N", default_value_t = Settings::default().steps_max)]
-    pub(crate) steps: u64,
+    pub steps: u64,
 }
 
 /// A scheduler as the command line spells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum SchedulerName {
-    /// any thread, at every step
+    /// a random thread at every step
     #[default]
     Random,
-    /// by priorities that change at a few random moments
+    /// random priorities that change at a few random steps
     Pct,
     /// each thread in turn
     Roundrobin,
-    /// holds threads back where they access the same variable
+    /// pauses threads before conflicting accesses
     RaceDirected,
     /// every outcome of every schedule
     Exhaustive,
-    /// every outcome of the sequential meaning: threads one after the other, `if (*)` left out or not
+    /// every outcome of the sequential program: threads one after another, each `if (*)` taken or not
     Sequential,
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(output) = &args.output {
         input::format_of_output(output, args.to)?;
     }
     let is_standard = args.output.as_deref() == Some(Path::new("-"));
-    anyhow::ensure!(!is_standard || args.runs == 1, "several runs do not go to standard output");
+    anyhow::ensure!(
+        !is_standard || args.runs == 1,
+        "cannot write several traces to standard output"
+    );
     let loaded = program::load(&args.program)?;
     interrupt::keep();
     let settings =
@@ -117,7 +121,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             repeat(args, &loaded, &plan)?
         }
         None if args.scheduler == SchedulerName::Sequential => {
-            anyhow::ensure!(args.output.is_none(), "a sequential run has no trace");
+            anyhow::ensure!(
+                args.output.is_none(),
+                "`--output` needs another scheduler: a sequential run has no trace"
+            );
             sequential(args, &loaded)?
         }
         None => all(args, &loaded, &settings)?,
@@ -132,7 +139,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-/// Looks for states of `run` that meet what is watched for.
+/// Finds states of `run` that meet the predicates.
 fn watch(args: &Args, loaded: &Loaded, seed: Option<u64>, run: Run) -> anyhow::Result<Watched> {
     let parse = |text: &String| Predicate::parse(text, &run.trace);
     let predicates = args.watch.iter().map(parse).collect::<Result<_, _>>();
@@ -170,8 +177,8 @@ fn repeat(args: &Args, loaded: &Loaded, plan: &Plan) -> anyhow::Result<Made> {
     }
 }
 
-/// Goes through every outcome; the trace is of the one asked for, or of the first that is at fault,
-/// or of the first.
+/// Enumerates the outcomes of all schedules; the trace is of the outcome asked for, or of the first
+/// faulty one, or of the first.
 fn all(args: &Args, loaded: &Loaded, settings: &Settings) -> anyhow::Result<Made> {
     let exploration = explore_while(&loaded.code, &args.limits(), &|| !interrupt::is_asked());
     let mut made = Made::new(&exploration);
@@ -187,7 +194,7 @@ fn all(args: &Args, loaded: &Loaded, settings: &Settings) -> anyhow::Result<Made
         None => outcomes.iter().position(|(outcome, _)| is_fault(outcome)).or(Some(0)),
     };
     let Some((_, schedule)) = asked.and_then(|place| outcomes.get(place)) else {
-        anyhow::ensure!(args.outcome.is_none(), "there are {} outcomes", outcomes.len());
+        anyhow::ensure!(args.outcome.is_none(), "there are only {} outcomes", outcomes.len());
         return Ok(made);
     };
     if args.output.is_some() || !args.watch.is_empty() {
@@ -195,7 +202,7 @@ fn all(args: &Args, loaded: &Loaded, settings: &Settings) -> anyhow::Result<Made
         let run = reweave_exec::run(&loaded.code, &mut Replay::new(schedule), &settings);
         if let Some(path) = write_trace(args, None, &run)? {
             let number = asked.map_or(0, |place| place + 1);
-            say(&format!("{}: the trace of outcome {number}", input::output_name(&path)));
+            say(&format!("{}: trace of outcome {number}", input::output_name(&path)));
         }
         if !args.watch.is_empty() {
             made.watched.push(watch(args, loaded, None, run)?);
@@ -204,7 +211,7 @@ fn all(args: &Args, loaded: &Loaded, settings: &Settings) -> anyhow::Result<Made
     Ok(made)
 }
 
-/// Goes through every outcome of the sequential meaning.
+/// Enumerates the outcomes of the sequential program.
 fn sequential(args: &Args, loaded: &Loaded) -> anyhow::Result<Made> {
     if let Some(line) = loaded.code.has_fork() {
         return Err(InferenceError::Fork(line)).context(loaded.source.name().to_owned());
@@ -214,13 +221,13 @@ fn sequential(args: &Args, loaded: &Loaded) -> anyhow::Result<Made> {
     let mut made = Made::new(&exploration);
     for (outcome, choices) in &exploration.outcomes {
         made.add_outcome(&loaded.code, outcome, None);
-        made.tell_choices(choices);
+        made.add_choices(choices);
     }
     Ok(made)
 }
 
 impl Args {
-    /// The scheduler; none for what goes through all schedules.
+    /// The scheduler of single runs, if it is one.
     const fn kind(&self) -> Option<SchedulerKind> {
         Some(match self.scheduler {
             SchedulerName::Random => SchedulerKind::Random,

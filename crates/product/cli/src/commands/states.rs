@@ -13,11 +13,11 @@ use clap::Subcommand;
 pub(crate) use find::Question;
 pub(crate) use space::OrderName;
 
-/// Count, list, draw and search the global states of a run.
+/// Count, list, sample and search the global states of a run.
 ///
-/// A global state says how many events each thread has done, such that with an event all that
-/// happens before it is done. INPUT is a trace, or a poset: a JSON object with `n`, the number of
-/// threads, and `events`, a list of `[thread, clock]`.
+/// A global state (consistent cut) says how many events of each thread have happened; it has, with an event, all that
+/// happen before it. INPUT is a trace, or a poset: a JSON object with `n`, the number of threads, and `events`, a list
+/// of `[thread, clock]`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave states count run.std")]
 pub(crate) struct Args {

@@ -1,4 +1,4 @@
-//! `stats`: what traces hold.
+//! `stats`: numbers on traces.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,24 +12,24 @@ use crate::{exit, input, interrupt};
 /// Count what a trace holds: events, threads, locks, variables, operations.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave stats --format json run.std.gz")]
-pub(crate) struct Args {
+pub struct Args {
     /// Traces to read; `-` is standard input
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
-    /// Mend traces whose events cannot have happened, and say what was changed
+    /// Repair traces whose events cannot have happened, and list the changes
     #[arg(long)]
     repair: bool,
-    /// How to print the numbers
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: StatsFormat,
-    /// Write them to this file
+    /// Write the output to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// How what is no report on findings is printed.
+/// The format of output other than findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum StatsFormat {
+pub enum StatsFormat {
     /// for people
     #[default]
     Text,
@@ -37,20 +37,20 @@ pub(crate) enum StatsFormat {
     Json,
 }
 
-/// The same where there is something to draw.
+/// The same, with a page for what can be drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum DrawnFormat {
+pub enum DrawnFormat {
     /// for people
     #[default]
     Text,
     /// for programs
     Json,
-    /// a page that stands alone, with a picture
+    /// a self-contained page with a drawing
     Html,
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     input::check_names(&args.traces)?;
     let destination = Destination::prepare(args.output.as_deref())?;
     let mut readings: Vec<(String, Reading)> = Vec::new();

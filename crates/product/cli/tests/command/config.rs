@@ -99,21 +99,24 @@ fn a_value_that_some_commands_do_not_know_is_for_the_others() {
 fn what_a_file_gets_wrong_is_pointed_at() {
     let folder = Folder::with("race.std", RACE);
     for (text, said) in [
-        ("\nfromat = \"json\"", "2:1: no option is called `fromat`: did you mean `format`?"),
-        ("[chekc]\n", "1:2: no command is called `chekc`: did you mean `check`?"),
-        ("[cc]\nruntime = \"static\"", "1:2: no command is called `cc` here: there is"),
-        ("[check]\nlimt = 3", "2:1: no option is called `limt`: did you mean `limit`?"),
-        ("limit = true", "1:9: expected a text or a number, found a truth value"),
-        ("[check]\nall = 1", "2:7: expected `true` or `false`, found a number"),
-        ("threads = [1, 2]", "1:11: expected a text or a number, found a list"),
-        ("suppress = [1.5]", "1:13: expected a list of texts, found a number with a point"),
+        ("\nfromat = \"json\"", "2:1: unknown option `fromat`; did you mean `format`?"),
+        ("[chekc]\n", "1:2: unknown command `chekc`; did you mean `check`?"),
+        ("[cc]\nruntime = \"static\"", "1:2: unknown command `cc`; expected one of"),
+        ("[check]\nlimt = 3", "2:1: unknown option `limt`; did you mean `limit`?"),
+        ("limit = true", "1:9: expected a string or a number, found type `boolean`"),
+        ("[check]\nall = 1", "2:7: expected `true` or `false`, found type `integer`"),
+        ("threads = [1, 2]", "1:11: expected a string or a number, found type `array`"),
+        ("suppress = [1.5]", "1:13: expected a list of strings, found type `float`"),
         (
             "limit = \"many\"",
             "1:9: invalid value 'many' for '--limit <value>': expected a whole number",
         ),
         ("format = \"xml\"", "1:10: invalid value 'xml' for '--format <value>' [possible values:"),
-        ("sections = true", "1:1: `sections` is an option of single commands: expected it in a"),
-        ("[check]\noutput = \"x\"", "2:1: no option is called `output` here: there is all,"),
+        (
+            "sections = true",
+            "1:1: `sections` is not an option of all commands; put it in a section such as",
+        ),
+        ("[check]\noutput = \"x\"", "2:1: unknown option `output`; expected one of all,"),
     ] {
         folder.put("reweave.toml", text);
         let said = format!("reweave: reweave.toml:{said}");
@@ -136,7 +139,7 @@ fn a_variable_that_no_option_can_be_worth_is_named() {
     let folder = Folder::with("race.std", RACE);
     let mut command = folder.command(&["check", "race.std"]);
     let ran = Ran(command.env("REWEAVE_LIMIT", "many").output().unwrap()).expect(2);
-    let said = "reweave: the variable REWEAVE_LIMIT of the environment: invalid value 'many'";
+    let said = "reweave: environment variable REWEAVE_LIMIT: invalid value 'many'";
     assert!(ran.err().starts_with(said), "{}", ran.err());
 }
 
@@ -170,9 +173,9 @@ fn the_file_that_decides_what_counts_is_always_named() {
     folder.put("reweave.toml", "limit = 7\n");
     assert_eq!(check(&folder, &[]).expect(66).err(), "");
     folder.put("reweave.toml", "baseline = \"known\"\n[check]\nfail-on = \"none\"\n");
-    let said = "reweave: `baseline`, `fail-on` as reweave.toml says\n";
+    let said = "reweave: `baseline`, `fail-on` set by reweave.toml\n";
     assert_eq!(check(&folder, &[]).expect(0).err(), said);
-    let said = "reweave: `baseline` as reweave.toml says\n";
+    let said = "reweave: `baseline` set by reweave.toml\n";
     assert_eq!(check(&folder, &["--fail-on", "any"]).expect(66).err(), said);
     let mut command = folder.command(&["check", "race.std"]);
     let ran = Ran(command.env("REWEAVE_FAIL_ON", "race").output().unwrap()).expect(66);

@@ -126,5 +126,5 @@ fn there_is_a_page_for_every_command() {
     }
     folder.read("pages/man1/cargo-reweave.1");
     let plain = folder.run(&["man", "-o", "pages/man1/reweave.1"]).expect(2);
-    assert!(plain.err().starts_with("reweave: cannot make"), "{}", plain.err());
+    assert!(plain.err().starts_with("reweave: cannot create"), "{}", plain.err());
 }

@@ -16,7 +16,7 @@ fn refused(line: &str) {
     let before: Vec<Vec<u8>> = names.iter().map(|name| folder.read(name)).collect();
     let words: Vec<&str> = line.split(' ').collect();
     let said = folder.run(&words).expect(2).err();
-    assert!(said.contains("would be lost") && said.lines().count() == 1, "{line}: {said}");
+    assert!(said.contains("would destroy it") && said.lines().count() == 1, "{line}: {said}");
     assert_eq!(folder.names(), names, "{line}");
     let after: Vec<Vec<u8>> = names.iter().map(|name| folder.read(name)).collect();
     assert_eq!(before, after, "{line}");

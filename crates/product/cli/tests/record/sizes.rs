@@ -61,7 +61,7 @@ fn a_recording_ends_at_its_limit() {
         let recorded = folder.record_all(&["--mode", mode, "--limit", "20000"], &["endless"]);
         let expected = Behaviour { code: Some(0), printed: "running\n".into() };
         assert_eq!(recorded.behaviour, expected, "{}", recorded.said);
-        assert!(recorded.said.contains("ended after 20000 events, as asked"), "{}", recorded.said);
+        assert!(recorded.said.contains("stopped after 20000 events"), "{}", recorded.said);
         assert!((15_000..=20_000).contains(&recorded.trace.len()), "{}", recorded.trace.len());
     }
 }
@@ -89,7 +89,7 @@ fn a_recording_that_is_interrupted_keeps_what_there_is() {
         let output = ended_by(child, signal);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(143), "{said}");
-        assert!(said.contains("ending with what there is"), "{said}");
+        assert!(said.contains("saving the results so far"), "{said}");
         assert!(folder.reweave(&["stats", "run.rwt"]).status.success(), "{said}");
         std::fs::remove_file(folder.path("run.rwt")).unwrap();
     }

@@ -21,9 +21,8 @@ use crate::program::{self, Loaded};
 
 /// Check runs of a program against its own `if (*)`.
 ///
-/// Runs the program a few times and says whether every run has the result of a sequential one, in
-/// which the threads run one after the other and the bodies of `if (*)` may be left out. Exits with 0
-/// when they do, and 66 when one does not or fails by itself.
+/// Runs the program a few times and reports whether every run has the result of a sequential one, in which threads run
+/// one after another and the bodies of `if (*)` may be skipped. Exits with 0 if all do, and 66 if one does not or fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave ndseq check reduce_spec.rw --runs 20")]
 pub(crate) struct Args {
@@ -32,10 +31,10 @@ pub(crate) struct Args {
     programs: Vec<PathBuf>,
     #[command(flatten)]
     running: Running,
-    /// How to print the verdict
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: DrawnFormat,
-    /// Write it to this file
+    /// Write the output to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -16,13 +16,12 @@ use crate::exit::{self, say};
 use crate::interrupt;
 use crate::program::{self, Loaded};
 
-/// Infer where `if (*)` must stand for a program to equal a nondeterministic sequential one.
+/// Infer a nondeterministic sequential specification of a program.
 ///
-/// Runs the program a few times, and finds the fewest statements that must be optional for every
-/// run to have the result of a sequential one, in which the threads run one after the other. Prints
-/// the program with `if (*)` in place, or the cycle of conflicts that proves that no placement
-/// does. Exits with 0 when there is a specification, 66 when there is none or a run fails by itself, and
-/// 3 when the search was cut short.
+/// Runs the program a few times, and finds the fewest statements that must be optional for every run to have the result
+/// of a sequential one, in which threads run one after another. Prints the program with `if (*)` in place, or the cycle
+/// of conflicts that proves that there is no placement. Exits with 0 if there is a specification, 66 if there is none
+/// or a run fails, and 3 if the search was cut short.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave ndseq infer reduce.rw --runs 5 --validate\n  \
                         reweave ndseq infer reduce.rw --reject 5-10 --format json")]
@@ -32,21 +31,21 @@ pub(crate) struct Args {
     programs: Vec<PathBuf>,
     #[command(flatten)]
     running: Running,
-    /// Leave out specifications with all of these placements, by their lines: `5-10,20-25`; may be
-    /// given several times
+    /// Reject specifications with all of these placements: `5-10,20-25`
+    ///
+    /// Placements are given by their lines. May be given several times.
     #[arg(long, value_name = "LINES")]
     reject: Vec<String>,
-    /// Go through all runs of the program and of the specification, and infer the next best where
-    /// they disagree
+    /// Check all runs against the specification; on mismatch, infer another
     #[arg(long)]
     validate: bool,
-    /// How many states `--validate` may go through
+    /// Maximum number of states for `--validate`
     #[arg(long, value_name = "N", default_value_t = Limits::default().states_max)]
     states: u64,
-    /// How to print what was inferred
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: DrawnFormat,
-    /// Write it to this file
+    /// Write the output to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What is told of a program while it is recorded.
+//! What is reported while a program is recorded.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -18,47 +18,49 @@ use crate::interrupt;
 
 /// What is wanted while the program runs.
 #[derive(Debug, clap::Args)]
-pub(super) struct Following {
-    /// While the program runs, look for global states that meet this predicate, or break one that
-    /// should hold, and say so at once; may be given several times
+pub struct Following {
+    /// Report global states that meet this predicate while the program runs
+    ///
+    /// A predicate inside `always` or `never` is reported when a state violates it. May be given several times.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     watch: Vec<String>,
-    /// End a program whose threads wait for each other's locks when nothing has happened for so many
-    /// seconds; else it goes on until it is interrupted
+    /// Stop a deadlocked program after this many seconds without an event
+    ///
+    /// By default it is only reported, and the program runs until it is interrupted.
     #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..))]
     stall_timeout: Option<u64>,
 }
 
 /// What came of following a program.
-pub(super) struct Followed {
+pub struct Followed {
     /// How it ran.
-    pub(super) run: Run,
+    pub run: Run,
     /// Whether it was ended because its threads waited for each other.
-    pub(super) was_stalled: bool,
+    pub was_stalled: bool,
     verdicts: Vec<Verdict>,
 }
 
 impl Following {
     /// What to watch for, if it can be in a recording that is `exact`: with the order and the values
     /// of all accesses.
-    pub(super) fn questions(&self, exact: bool) -> anyhow::Result<Vec<Running>> {
+    pub fn questions(&self, exact: bool) -> anyhow::Result<Vec<Running>> {
         anyhow::ensure!(
             exact || self.watch.is_empty(),
-            "--watch needs the order and the values of accesses as they were: leave out `--mode \
-             free` and `--no-values`"
+            "`--watch` needs exact order and values of accesses: remove `--mode free` and \
+             `--no-values`"
         );
         let questions = self.watch.iter().map(|text| Running::parse(text));
         questions.collect::<Result<_, _>>().context("in the predicate to watch for")
     }
 
-    /// Runs `command` and tells what there is to tell on standard error, as it happens.
-    pub(super) fn run(
+    /// Runs `command` and reports on standard error what happens.
+    pub fn run(
         &self,
         command: &mut Command,
         collector: Collector,
         questions: Vec<Running>,
     ) -> anyhow::Result<Followed> {
-        let base = std::env::current_dir().context("the current folder is unknown")?;
+        let base = std::env::current_dir().context("cannot find the current folder")?;
         let limit = self.stall_timeout.map(Duration::from_secs);
         let watchdog = RefCell::new(Watchdog::new(limit.unwrap_or(PATIENCE).min(PATIENCE)));
         let watching = match questions.is_empty() {
@@ -74,7 +76,7 @@ impl Following {
             let mut watchdog = watchdog.borrow_mut();
             if let Some(stall) = watchdog.look(collector, &base) {
                 let seconds = watchdog.idle().as_secs();
-                say(&format!("reweave: nothing has happened for {seconds} s: {stall}"));
+                say(&format!("reweave: no events for {seconds} s: {stall}"));
             }
             let is_due = limit.is_some_and(|limit| watchdog.idle() >= limit);
             was_stalled |= watchdog.is_stalled() && is_due;
@@ -86,8 +88,11 @@ impl Following {
                 watching.step(thread, event);
             }
         };
+        let program = command.get_program().display().to_string();
+        let stage = tracing::info_span!("run program", program).entered();
         let run = run::run(command, collector, &mut tap, &mut wish)
             .with_context(|| format!("cannot record `{}`", command.get_program().display()))?;
+        drop(stage);
         let verdicts = watching.into_inner().map_or_else(Vec::new, Watching::finish);
         Ok(Followed { run, was_stalled, verdicts })
     }
@@ -99,23 +104,23 @@ fn watch(questions: Vec<Running>, directory: &Path, base: &Path) -> anyhow::Resu
 }
 
 impl Followed {
-    /// Says of each predicate that was watched for why nothing was said of it.
-    pub(super) fn tell(&self) {
+    /// Reports for each predicate that no state met why not.
+    pub fn report(&self) {
         for Verdict { text, found, is_cut_short, missing } in &self.verdicts {
             if found.is_some() {
                 continue;
             }
             for name in missing {
-                say(&format!("reweave: the program has no global `{name}` to watch"));
+                say(&format!("reweave: the program has no global variable `{name}`"));
             }
             let rest = match is_cut_short {
-                true => ", but not all of them were looked at; ask `reweave states find`",
+                true => ", but not all were searched; use `reweave states find`",
                 false => "",
             };
-            say(&format!("reweave: no state was found for {text}{rest}"));
+            say(&format!("reweave: no state found for {text}{rest}"));
         }
         if self.was_stalled {
-            say("reweave: the program was ended, since its threads wait for each other");
+            say("reweave: stopped the program: its threads are deadlocked");
         }
     }
 }

@@ -13,28 +13,28 @@ use crate::program::{self, Loaded};
 
 /// What the runs of a program did.
 #[derive(Default)]
-pub(super) struct Made {
-    pub(super) runs: Vec<OneRun>,
-    /// How many states were gone through, if all schedules were.
-    pub(super) states_count: Option<u64>,
-    pub(super) is_complete: bool,
+pub struct Made {
+    pub runs: Vec<OneRun>,
+    /// The number of states, if all schedules were enumerated.
+    pub states_count: Option<u64>,
+    pub is_complete: bool,
     /// Whether some schedule never ends.
-    pub(super) is_endless: bool,
+    pub is_endless: bool,
     /// Faults of schedules that do not end.
-    pub(super) other_faults: Vec<Fault>,
+    pub other_faults: Vec<Fault>,
     /// What was watched for, run by run.
-    pub(super) watched: Vec<Watched>,
+    pub watched: Vec<Watched>,
 }
 
 /// What was found in one run that was watched.
-pub(super) struct Watched {
-    pub(super) name: String,
-    pub(super) trace: Trace,
-    pub(super) outcome: reweave_analysis::Outcome,
+pub struct Watched {
+    pub name: String,
+    pub trace: Trace,
+    pub outcome: reweave_analysis::Outcome,
 }
 
-/// What is told of one run, or of one outcome.
-pub(super) struct OneRun {
+/// One run, or one outcome of many.
+pub struct OneRun {
     seed: Option<u64>,
     steps_count: Option<usize>,
     events_count: Option<usize>,
@@ -48,8 +48,8 @@ pub(super) struct OneRun {
 }
 
 impl Made {
-    /// What was gone through, its outcomes to be added.
-    pub(super) fn new<W>(exploration: &Exploration<W>) -> Self {
+    /// An exploration, its outcomes to be added.
+    pub fn new<W>(exploration: &Exploration<W>) -> Self {
         let is_told = |fault: &Fault| {
             exploration.outcomes.iter().any(|(outcome, _)| outcome.faults.contains(fault))
         };
@@ -64,7 +64,7 @@ impl Made {
     }
 
     /// Adds an outcome, and how long a schedule that shows it is.
-    pub(super) fn add_outcome(&mut self, code: &Code, outcome: &Outcome, steps: Option<usize>) {
+    pub fn add_outcome(&mut self, code: &Code, outcome: &Outcome, steps: Option<usize>) {
         self.runs.push(OneRun {
             seed: None,
             steps_count: steps,
@@ -77,12 +77,12 @@ impl Made {
         });
     }
 
-    /// Says by which choices the last outcome comes about.
-    pub(super) fn tell_choices(&mut self, choices: &[Choice]) {
+    /// Adds the choices that lead to the last outcome.
+    pub fn add_choices(&mut self, choices: &[Choice]) {
         let told = choices.iter().take(CHOICES_MAX).map(|choice| match choice {
             Choice::Thread(name) => name.to_string(),
             Choice::Taken(line) => format!("line {line} taken"),
-            Choice::Skipped(line) => format!("line {line} left out"),
+            Choice::Skipped(line) => format!("line {line} skipped"),
         });
         let mut told: Vec<String> = told.collect();
         if choices.len() > CHOICES_MAX {
@@ -93,13 +93,7 @@ impl Made {
         }
     }
 
-    pub(super) fn add(
-        &mut self,
-        code: &Code,
-        seed: Option<u64>,
-        run: &Run,
-        trace: Option<PathBuf>,
-    ) {
+    pub fn add(&mut self, code: &Code, seed: Option<u64>, run: &Run, trace: Option<PathBuf>) {
         self.runs.push(OneRun {
             seed,
             steps_count: Some(run.schedule.0.len()),
@@ -114,10 +108,10 @@ impl Made {
 }
 
 /// What is printed of the runs of one program.
-pub(super) struct Report<'a> {
-    pub(super) loaded: &'a Loaded,
-    pub(super) scheduler: SchedulerName,
-    pub(super) made: &'a Made,
+pub struct Report<'a> {
+    pub loaded: &'a Loaded,
+    pub scheduler: SchedulerName,
+    pub made: &'a Made,
 }
 
 /// How many choices of a sequential run are shown.
@@ -127,7 +121,7 @@ const CHOICES_MAX: usize = 24;
 const SHOWN_MAX: usize = 32;
 
 impl Report<'_> {
-    pub(super) fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let name = self.loaded.source.name();
         if let Some(states_count) = self.made.states_count {
             let outcomes = counted(self.made.runs.len() as u64, "outcome");
@@ -136,8 +130,8 @@ impl Report<'_> {
                 SchedulerName::Sequential => "the sequential program",
                 _ => "all schedules",
             };
-            let cut = if self.made.is_complete { "" } else { "; the search was cut short" };
-            writeln!(out, "{name}: {outcomes} of {of}, {states}{cut}")?;
+            let cut = if self.made.is_complete { "" } else { ", incomplete" };
+            writeln!(out, "{name}: {outcomes} of {of} ({states}{cut})")?;
         }
         for (place, run) in self.made.runs.iter().enumerate() {
             match run.seed {
@@ -163,13 +157,10 @@ impl Report<'_> {
     /// What no outcome tells: schedules that do not end.
     fn endless(&self, out: &mut dyn Write) -> io::Result<()> {
         if self.made.is_endless {
-            writeln!(
-                out,
-                "Some schedules never end, if only because they are unfair to a thread."
-            )?;
+            writeln!(out, "Some schedules never end, perhaps only unfair ones.")?;
         }
         for fault in &self.made.other_faults {
-            writeln!(out, "In schedules that do not end:")?;
+            writeln!(out, "In schedules that never end:")?;
             writeln!(out, "{}", program::picture(&self.loaded.source, fault))?;
         }
         Ok(())
@@ -183,13 +174,13 @@ impl Report<'_> {
             Ending::Finished => writeln!(out, "finished{after}")?,
             Ending::Deadlock(_) => writeln!(out, "deadlock{after}")?,
             Ending::Assumption(line) => {
-                writeln!(out, "ended{after} by the assumption at line {line}")?;
+                writeln!(out, "stopped{after}: the assumption at line {line} is false")?;
             }
             Ending::Steps => {
-                writeln!(out, "cut off{after}; `--steps` sets how many it may take")?;
+                writeln!(out, "stopped{after}: the maximum of `--steps`")?;
             }
-            Ending::Threads => writeln!(out, "cut off{after}: too many threads")?,
-            Ending::Stopped => writeln!(out, "stopped{after}")?,
+            Ending::Threads => writeln!(out, "stopped{after}: too many threads")?,
+            Ending::Stopped => writeln!(out, "interrupted{after}")?,
         }
         if let Some(choices) = run.choices.as_ref().filter(|choices| !choices.is_empty()) {
             writeln!(out, "  by {choices}")?;
@@ -212,7 +203,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    pub(super) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn json(&self, out: &mut dyn Write) -> io::Result<()> {
         let runs: Vec<Value> = self.made.runs.iter().map(one_json).collect();
         let scheduler = clap::ValueEnum::to_possible_value(&self.scheduler);
         let scheduler = scheduler.map(|value| value.get_name().to_owned());

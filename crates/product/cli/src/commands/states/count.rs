@@ -18,31 +18,34 @@ use crate::destination::Destination;
 use crate::watch::Bar;
 use crate::{exit, interrupt};
 
-/// Count the global states, exactly, however many there are.
+/// Count the global states exactly.
 ///
-/// Exits with 0, or with 3 when the count was cut short and is a lower bound.
+/// Exits with 0, or with 3 if the count was cut short and is a lower bound.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave states count --per-event --format json run.std")]
 pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
-    /// How to count
+    /// Algorithm
     #[arg(long, value_enum, default_value_t)]
     algorithm: AlgorithmName,
-    /// Also count, for each event, the states that have it as the last one observed
+    /// Also count the states per event that is their latest
     #[arg(long)]
     per_event: bool,
-    /// How many threads may work; all cores unless said. The count does not depend on it
+    /// Number of worker threads [default: all cores]
+    ///
+    /// The count does not depend on it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// How many states to visit at most; for the diagram, how many choices of a number of events
-    /// to go through
+    /// Maximum number of states to visit
+    ///
+    /// For the decision diagram: of its edges.
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
-    /// How to print the count
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: DrawnFormat,
-    /// Write it to this file
+    /// Write the output to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -50,20 +53,20 @@ pub(crate) struct Args {
 /// A way of counting as the command line spells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum AlgorithmName {
-    /// the diagram
+    /// diagram
     #[default]
     Auto,
-    /// equal windows merged, without going through the states; in batches where that does not fit
+    /// decision diagram, without visiting the states; in batches if memory is short
     Diagram,
-    /// windows, thread by thread, on all cores
+    /// enumeration of frontiers, thread by thread, on all cores
     Walk,
-    /// one by one in lexical order
+    /// one by one in lexicographic order
     Lexical,
     /// one by one, breadth first
     Bfs,
-    /// one interval an event, on all cores, each in lexical order
+    /// one interval per event, on all cores, each in lexicographic order
     Paramount,
-    /// one interval an event, on all cores, each breadth first
+    /// one interval per event, on all cores, each breadth first
     ParamountBfs,
 }
 

@@ -10,13 +10,12 @@ use reweave_trace::Trace;
 use super::space::OrderName;
 use crate::commands::examine::{self, Options};
 
-/// Find global states that meet a predicate, or break one that should hold.
+/// Find global states that meet a predicate, or violate one.
 ///
-/// A predicate speaks of values (`x + y > 3`), of places (`at(T1, "a.c:12")`), of locks
-/// (`holds(T1, m)`) and of threads (`count(t: holds(t, m)) >= 2`), and may be inside `possibly`,
-/// `definitely`, `always` or `never`; `possibly` is meant when nothing is said. Shows the least state
-/// that meets it, and a run that reaches it. Exits with 0 when nothing is found, 66 when something
-/// is, and 3 when nothing is but the search was cut short.
+/// A predicate is about values (`x + y > 3`), locations (`at(T1, "a.c:12")`), locks (`holds(T1, m)`) and threads
+/// (`count(t: holds(t, m)) >= 2`), and may be inside `possibly` (the default), `definitely`, `always` or `never`. Shows
+/// the least state that meets it, and a run that reaches it. Exits with 0 if nothing is found, 66 if something is, and
+/// 3 if nothing is found but the search was cut short.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave states find run.std --predicate 'never(x > limit)'")]
 pub(crate) struct Args {
@@ -29,13 +28,15 @@ pub(crate) struct Args {
 /// Which states are looked for.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Question {
-    /// What a state must meet; may be given several times
+    /// Predicate on global states
+    ///
+    /// May be given several times.
     #[arg(long = "predicate", value_name = "EXPR", required = true, allow_hyphen_values = true)]
     pub(crate) predicates: Vec<String>,
-    /// Which order the states are of; kept unless said
+    /// Order of the events [default: kept]
     #[arg(long, value_enum, default_value_t = OrderName::Kept, hide_default_value = true)]
     pub(crate) order: OrderName,
-    /// Feed the events through the online detector, as if they happened now
+    /// Use the online detector, as for a live run
     #[arg(long)]
     pub(crate) online: bool,
 }

@@ -13,7 +13,7 @@ use crate::destination::Destination;
 use crate::exit::{self, say};
 use crate::interrupt;
 
-/// List the global states in lexical order, the first thread most significant.
+/// List the global states in lexicographic order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave states list --limit 20 run.std")]
 pub(crate) struct Args {
@@ -22,10 +22,10 @@ pub(crate) struct Args {
     /// Stop after this many states
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     limit: u64,
-    /// How to print the states
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: StatsFormat,
-    /// Write them to this file
+    /// Write the output to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -14,22 +14,22 @@ use crate::destination::Destination;
 use crate::exit::{self, Interrupted, say};
 use crate::watch::Bar;
 
-/// Draw global states by chance, each as likely as any other. The same seed draws the same states.
+/// Sample global states uniformly at random; a seed repeats a sample.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave states sample --number 5 --seed 7 run.std")]
 pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
-    /// How many states to draw
+    /// Number of states to sample
     #[arg(long, value_name = "N", default_value_t = 10)]
     number: u64,
-    /// Which of the many draws
+    /// Seed of the random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How to print the states
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: StatsFormat,
-    /// Write them to this file
+    /// Write the output to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

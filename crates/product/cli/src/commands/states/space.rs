@@ -18,13 +18,13 @@ pub(crate) struct Source {
     /// The trace or poset to read; `-` is standard input
     #[arg(value_name = "INPUT")]
     input: PathBuf,
-    /// What counts as an event of a trace; collections unless said
+    /// What counts as one event of a trace [default: collections]
     #[arg(long, value_enum)]
     events: Option<EventsName>,
-    /// Which order the events of a trace have; hb unless said
+    /// Order of the events of a trace [default: hb]
     #[arg(long, value_enum)]
     order: Option<OrderName>,
-    /// Mend a trace whose events cannot have happened, and say what was changed
+    /// Repair a trace whose events cannot have happened, list the changes
     #[arg(long)]
     repair: bool,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Source {
 /// What counts as an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum EventsName {
-    /// accesses of a thread with nothing between them that synchronises are one
+    /// consecutive accesses of a thread without synchronisation are one event
     #[default]
     Collections,
     /// every event of the trace
@@ -51,10 +51,10 @@ impl EventsName {
 /// Which order events have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OrderName {
-    /// happens-before: past a read that races, a state may be one that no run reaches
+    /// happens-before: after a racy read, some states may be unreachable
     #[default]
     Hb,
-    /// what every cut of the run keeps: each state is one that a run reaches
+    /// trace-order-preserving: every state is reachable
     Kept,
 }
 

@@ -43,7 +43,7 @@ fn a_newcomer_gets_to_an_explained_and_confirmed_race_in_five_minutes() {
     }
     let told = [
         "balance 149 after 1 audit",
-        "kept in hidden_race.rwt",
+        "→ hidden_race.rwt",
         "R1 race  witnessed",
         "[exit 66]",
         "Why it is a fault",

@@ -90,15 +90,15 @@ fn common(shown: &[&str], printed: &[&str]) -> Vec<(usize, usize)> {
 const FOREIGN: [&str; 6] = ["start_thread", "/usr/", ".so", "core::ops::", "std::", "__rust_"];
 
 /// The line as a page can show it: without addresses, without frames of libraries, and without the
-/// number of events that were recorded and not kept.
+/// number of thread-local events.
 fn redacted(line: &str) -> String {
     let is_frame = line.trim_start().starts_with("from ");
     if is_frame && FOREIGN.iter().any(|part| line.contains(part)) {
         return ANY_LINES.to_owned();
     }
-    if let Some((kept, rest)) = line.split_once(" of ").filter(|_| line.contains(" kept in ")) {
-        let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-        return format!("{kept} of {ANY_TEXT}{rest}");
+    if let Some((start, end)) = line.split_once(" thread-local ones dropped") {
+        let start = start.trim_end_matches(|c: char| c.is_ascii_digit());
+        return format!("{start}{ANY_TEXT} thread-local ones dropped{end}");
     }
     let mut pieces = line.trim_end().split("0x");
     let mut text = pieces.next().unwrap_or_default().to_owned();
@@ -132,7 +132,8 @@ fn what_is_still_right_stays_as_it_is_written() {
         updated(&[], &["x", "  from start_thread (a.c:1)", "  from a.so+0x1"]),
         ["x", "..."]
     );
-    let kept = "reweave: 7 of 81 events of 2 threads kept in a.rwt";
-    let expected = ["reweave: 7 of [..] events of 2 threads kept in a.rwt"];
+    let kept = "reweave: recorded 7 events from 2 threads (81 thread-local ones dropped) → a.rwt";
+    let expected =
+        ["reweave: recorded 7 events from 2 threads ([..] thread-local ones dropped) → a.rwt"];
     assert_eq!(updated(&[], &[kept]), expected);
 }
