@@ -213,6 +213,18 @@ mod tests {
     }
 
     #[test]
+    fn first_lines_of_help_are_short() {
+        fn check(command: &clap::Command) {
+            let helps = command.get_arguments().filter_map(Arg::get_help);
+            for text in command.get_about().into_iter().chain(helps).map(ToString::to_string) {
+                assert!(text.chars().count() <= 70, "{}: {text}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&visible());
+    }
+
+    #[test]
     fn a_program_without_dashes_before_it_gets_a_tip() {
         assert!(has_tip("reweave record ./bank"));
         assert!(!has_tip("reweave record --no-such"));

@@ -20,6 +20,24 @@ fn every_command_has_help_with_an_example() {
 }
 
 #[test]
+fn verbose_shows_stages_and_given_twice_their_details() {
+    let folder = Folder::with("race.std", super::RACE);
+    let plain = folder.run(&["check", "race.std"]).expect(66);
+    assert_eq!(plain.err(), "");
+    let stages = folder.run(&["-v", "check", "race.std"]).expect(66);
+    for stage in ["read file=race.std ", "analyse analysis=races.exact (", "write report "] {
+        assert!(stages.err().contains(&format!("reweave: {stage}")), "{}", stages.err());
+    }
+    assert!(stages.err().lines().all(|line| line.ends_with(" ms)") || line.ends_with(" s)")));
+    assert_eq!(stages.out(), plain.out());
+    let details = folder.run(&["check", "-vv", "race.std"]).expect(66);
+    for detail in ["check schedule steps=", "accepted=true (", "races.exact: pairs 1"] {
+        assert!(details.err().contains(detail), "{}", details.err());
+        assert!(!stages.err().contains(detail), "{}", stages.err());
+    }
+}
+
+#[test]
 fn bad_usage_exits_with_2() {
     let folder = Folder::new();
     let wrong: [&[&str]; 6] = [
