@@ -12,7 +12,6 @@ pub mod explain;
 pub mod fmt;
 pub mod generate;
 pub mod intervals;
-mod lookup;
 pub mod ndseq;
 pub mod record;
 pub mod run;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use reweave_format::{Compression, Format, Input, ReadError, ReadErrorKind, ReadOptions, Reading};
 use reweave_report::{Sources, quoted};
 use reweave_trace::Trace;
@@ -149,50 +150,37 @@ pub fn output_name(path: &Path) -> String {
     }
 }
 
-/// A format as the command line spells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum FormatName {
-    /// RAPID text, one event per line
-    Std,
-    /// binary, the format of reweave
-    Rwt,
-    /// one column per thread
-    Columns,
-    /// JSON lines, one object per event
-    Jsonl,
-    /// for timeline viewers such as ui.perfetto.dev; output only
-    Chrome,
-    /// a table for data tools; output only, in builds with the feature `parquet`
-    Parquet,
+/// Values of an option, their names on the command line, and their descriptions.
+pub type NamedValues<T> = [(T, &'static str, &'static str)];
+
+/// Parses the name of a value.
+pub fn named<T: Copy + Send + Sync>(
+    values: &'static NamedValues<T>,
+) -> impl TypedValueParser<Value = T> {
+    let possible = values.iter().map(|&(_, name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(possible).map(|name| {
+        let named = values.iter().find(|(_, known, _)| *known == name);
+        named.expect("only names of values are possible").0
+    })
 }
 
-impl FormatName {
-    pub const fn format(self) -> Format {
-        match self {
-            Self::Std => Format::Std,
-            Self::Rwt => Format::Rwt,
-            Self::Columns => Format::Columns,
-            Self::Jsonl => Format::JsonLines,
-            Self::Chrome => Format::Chrome,
-            Self::Parquet => Format::Parquet,
-        }
-    }
-}
+/// The formats, as the command line and reports spell them.
+pub static FORMATS: &NamedValues<Format> = &[
+    (Format::Std, "std", "RAPID text, one event per line"),
+    (Format::Rwt, "rwt", "binary, the format of reweave"),
+    (Format::Columns, "columns", "one column per thread"),
+    (Format::JsonLines, "jsonl", "JSON lines, one object per event"),
+    (Format::Chrome, "chrome", "for timeline viewers such as ui.perfetto.dev; output only"),
+    (Format::Parquet, "parquet", "a table for data tools; output only, with the feature `parquet`"),
+];
 
-/// How the command line and reports spell `format`.
-pub const fn format_word(format: Format) -> &'static str {
-    match format {
-        Format::Std => "std",
-        Format::Rwt => "rwt",
-        Format::Columns => "columns",
-        Format::JsonLines => "jsonl",
-        Format::Chrome => "chrome",
-        Format::Parquet => "parquet",
-    }
+/// The name of `format` on the command line and in reports.
+pub fn format_name(format: Format) -> &'static str {
+    FORMATS.iter().find(|(known, ..)| *known == format).map_or("", |&(_, name, _)| name)
 }
 
 /// How reports spell `compression`.
-pub const fn compression_word(compression: Compression) -> &'static str {
+pub const fn compression_name(compression: Compression) -> &'static str {
     match compression {
         Compression::Gzip => "gzip",
         Compression::Zstd => "zstd",
@@ -203,11 +191,11 @@ pub const fn compression_word(compression: Compression) -> &'static str {
 /// text by default.
 pub fn format_of_output(
     path: &Path,
-    to: Option<FormatName>,
+    to: Option<Format>,
 ) -> anyhow::Result<(Format, Option<Compression>)> {
     let (named, compression) = Format::from_name(&path.to_string_lossy());
     let standard = (path == Path::new(STANDARD)).then_some(Format::Std);
-    match to.map(FormatName::format).or(named).or(standard) {
+    match to.or(named).or(standard) {
         Some(Format::Parquet) if !reweave_format::parquet::IS_THERE => {
             anyhow::bail!("{}: {}", path.display(), reweave_format::parquet::MISSING)
         }

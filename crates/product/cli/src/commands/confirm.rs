@@ -15,7 +15,7 @@ use reweave_trace::{Module, Trace};
 use reweave_workflows::confirm::confirm;
 
 use super::examine::{Printing, ReportFormat};
-use super::lookup::{Found, Wanted};
+use super::explain::{Found, Wanted};
 use crate::destination::Destination;
 use crate::{exit, input, interrupt};
 

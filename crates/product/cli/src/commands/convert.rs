@@ -8,7 +8,7 @@ use reweave_trace::Trace;
 
 use crate::destination::Destination;
 use crate::exit::say;
-use crate::input::{self, FormatName};
+use crate::input;
 
 /// Convert a trace to another format.
 ///
@@ -26,8 +26,8 @@ pub struct Args {
     #[arg(value_name = "OUT")]
     output: PathBuf,
     /// Output format [default: by the extension of OUT]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    to: Option<FormatName>,
+    #[arg(long, value_name = "FORMAT", value_parser = input::named(input::FORMATS))]
+    to: Option<Format>,
     /// Repair a trace whose events cannot have happened, and list the changes
     #[arg(long)]
     repair: bool,
@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let reading = input::read(&args.input, args.repair)?;
     destination.write_trace(&reading.trace, format, compression)?;
     for what in left_out(&reading.trace, format) {
-        let (output, word) = (input::output_name(&args.output), input::format_word(format));
+        let (output, word) = (input::output_name(&args.output), input::format_name(format));
         say(&format!("{output}: {what} dropped: the format {word} cannot store them"));
     }
     Ok(ExitCode::SUCCESS)

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use reweave_format::Format;
 use reweave_workload::{Config, Shape, generate_while};
 
 use crate::destination::Destination;
 use crate::exit::Interrupted;
-use crate::input::{self, FormatName};
+use crate::input::{self, NamedValues};
 use crate::watch::Bar;
 
 /// Generate a synthetic trace; the same options give the same trace.
@@ -33,49 +34,33 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// What the threads do
-    #[arg(long, value_enum, default_value_t)]
-    shape: ShapeName,
+    #[arg(long, default_value = "guarded", value_parser = input::named(SHAPES))]
+    shape: Shape,
     /// Write the trace to this file [default: standard output]
     #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
     output: PathBuf,
     /// Output format [default: by the extension of the output]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    to: Option<FormatName>,
+    #[arg(long, value_name = "FORMAT", value_parser = input::named(input::FORMATS))]
+    to: Option<Format>,
 }
 
-/// A shape as the command line spells it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum ShapeName {
-    /// variables local to a thread or guarded by a lock, with an occasional omission
-    #[default]
-    Guarded,
-    /// accesses to any variable inside and outside of critical sections
-    Mixed,
-    /// mostly nested critical sections
-    LockHeavy,
-    /// threads fork threads, work, and join them
-    ForkJoin,
-    /// items pass through queues counted by semaphores
-    ProducerConsumer,
-    /// threads wait on condition variables until notified
-    WaitNotify,
-    /// threads work in phases separated by barriers
-    Barrier,
-}
-
-impl ShapeName {
-    const fn shape(self) -> Shape {
-        match self {
-            Self::Guarded => Shape::Guarded,
-            Self::Mixed => Shape::Mixed,
-            Self::LockHeavy => Shape::LockHeavy,
-            Self::ForkJoin => Shape::ForkJoin,
-            Self::ProducerConsumer => Shape::ProducerConsumer,
-            Self::WaitNotify => Shape::WaitNotify,
-            Self::Barrier => Shape::Barrier,
-        }
-    }
-}
+static SHAPES: &NamedValues<Shape> = &[
+    (
+        Shape::Guarded,
+        "guarded",
+        "variables local to a thread or guarded by a lock, with an occasional omission",
+    ),
+    (Shape::Mixed, "mixed", "accesses to any variable inside and outside of critical sections"),
+    (Shape::LockHeavy, "lock-heavy", "mostly nested critical sections"),
+    (Shape::ForkJoin, "fork-join", "threads fork threads, work, and join them"),
+    (
+        Shape::ProducerConsumer,
+        "producer-consumer",
+        "items pass through queues counted by semaphores",
+    ),
+    (Shape::WaitNotify, "wait-notify", "threads wait on condition variables until notified"),
+    (Shape::Barrier, "barrier", "threads work in phases separated by barriers"),
+];
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -87,7 +72,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         locks: args.locks as usize,
         vars: args.vars as usize,
         seed: args.seed,
-        shape: args.shape.shape(),
+        shape: args.shape,
     };
     let bar = Bar::new("generating", Some(u64::from(args.events)));
     let made = generate_while(&config, &|events| bar.go_on(events as u64));

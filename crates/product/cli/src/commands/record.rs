@@ -1,24 +1,27 @@
 //! `record`: run a program once and record it.
 
-mod following;
-
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use reweave_record::attach::{Attachment, attach};
 use reweave_record::collect::{Collector, Recording};
 use reweave_record::convert::Summary;
 use reweave_record::gather::write_trace;
-use reweave_record::run::{Options, Run};
+use reweave_record::live::stall::{PATIENCE, Watchdog};
+use reweave_record::run::{self, Options, Run, Wish};
 use reweave_record::shared::Mode;
 use reweave_record::unpack::unpack;
+use reweave_record::wire::Event;
 use reweave_report::{counted, quoted};
+use reweave_states::predicate::running::Running;
+use reweave_workflows::watch::{Verdict, Watching};
 
-use self::following::{Followed, Following};
 use super::confirm::located;
 use crate::destination::Destination;
 use crate::exit::say;
@@ -88,7 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let questions = args.following.questions(options.mode == Mode::Serial && options.values)?;
     let spools = spools(&path)?;
-    let settings = options.settings(false, std::time::Duration::ZERO);
+    let settings = options.settings(false, Duration::ZERO);
     let collector = Collector::new(&settings, None, spools.path(), options.limit)
         .context("cannot set up a recording")?;
     let followed = args.following.run(&mut command, collector, questions)?;
@@ -260,4 +263,115 @@ fn status(followed: &Followed) -> ExitCode {
 fn code(status: ExitStatus) -> u8 {
     let signal = || status.signal().map(|signal| 128 + signal);
     status.code().or_else(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// What is wanted while the program runs.
+#[derive(Debug, clap::Args)]
+struct Following {
+    /// Report global states that meet this predicate while the program runs
+    ///
+    /// A predicate inside `always` or `never` is reported when a state violates it. May be given several times.
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    watch: Vec<String>,
+    /// Stop a deadlocked program after this many seconds without an event
+    ///
+    /// By default it is only reported, and the program runs until it is interrupted.
+    #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..))]
+    stall_timeout: Option<u64>,
+}
+
+/// What came of following a program.
+struct Followed {
+    /// How it ran.
+    run: Run,
+    /// Whether it was ended because its threads waited for each other.
+    was_stalled: bool,
+    verdicts: Vec<Verdict>,
+}
+
+impl Following {
+    /// What to watch for, if it can be in a recording that is `exact`: with the order and the values
+    /// of all accesses.
+    fn questions(&self, exact: bool) -> anyhow::Result<Vec<Running>> {
+        anyhow::ensure!(
+            exact || self.watch.is_empty(),
+            "`--watch` needs exact order and values of accesses: remove `--mode free` and \
+             `--no-values`"
+        );
+        let questions = self.watch.iter().map(|text| Running::parse(text));
+        questions.collect::<Result<_, _>>().context("in the predicate to watch for")
+    }
+
+    /// Runs `command` and reports on standard error what happens.
+    fn run(
+        &self,
+        command: &mut Command,
+        collector: Collector,
+        questions: Vec<Running>,
+    ) -> anyhow::Result<Followed> {
+        let base = std::env::current_dir().context("cannot find the current folder")?;
+        let limit = self.stall_timeout.map(Duration::from_secs);
+        let watchdog = RefCell::new(Watchdog::new(limit.unwrap_or(PATIENCE).min(PATIENCE)));
+        let watching = if questions.is_empty() {
+            None
+        } else {
+            Some(watch(questions, collector.directory(), &base)?)
+        };
+        let watching = RefCell::new(watching);
+        let mut was_stalled = false;
+        let mut wish = |collector: &Collector| {
+            if let Some(watching) = watching.borrow_mut().as_mut() {
+                watching.flush();
+            }
+            let mut watchdog = watchdog.borrow_mut();
+            if let Some(stall) = watchdog.look(collector, &base) {
+                let seconds = watchdog.idle().as_secs();
+                say(&format!("reweave: no events for {seconds} s: {stall}"));
+            }
+            let is_due = limit.is_some_and(|limit| watchdog.idle() >= limit);
+            was_stalled |= watchdog.is_stalled() && is_due;
+            if interrupt::is_asked() || was_stalled { Wish::End } else { Wish::GoOn }
+        };
+        let mut tap = |thread: u32, event: &Event| {
+            watchdog.borrow_mut().step(thread, event);
+            if let Some(watching) = watching.borrow_mut().as_mut() {
+                watching.step(thread, event);
+            }
+        };
+        let program = command.get_program().display().to_string();
+        let stage = tracing::info_span!("run program", program).entered();
+        let run = run::run(command, collector, &mut tap, &mut wish)
+            .with_context(|| format!("cannot record `{}`", command.get_program().display()))?;
+        drop(stage);
+        let verdicts = watching.into_inner().map_or_else(Vec::new, Watching::finish);
+        Ok(Followed { run, was_stalled, verdicts })
+    }
+}
+
+fn watch(questions: Vec<Running>, directory: &Path, base: &Path) -> anyhow::Result<Watching> {
+    let tell = |found: &str| say(&format!("reweave: {found}"));
+    Watching::start(questions, directory, base, tell).context("cannot watch the program")
+}
+
+impl Followed {
+    /// Reports for each predicate that no state met why not.
+    fn report(&self) {
+        for Verdict { text, found, is_cut_short, missing } in &self.verdicts {
+            if found.is_some() {
+                continue;
+            }
+            for name in missing {
+                say(&format!("reweave: the program has no global variable `{name}`"));
+            }
+            let rest = if *is_cut_short {
+                ", but not all were searched; use `reweave states find`"
+            } else {
+                ""
+            };
+            say(&format!("reweave: no state found for {text}{rest}"));
+        }
+        if self.was_stalled {
+            say("reweave: stopped the program: its threads are deadlocked");
+        }
+    }
 }

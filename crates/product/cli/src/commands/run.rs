@@ -1,29 +1,32 @@
 //! `run`: run a program of the language, and record it.
 
-mod report;
-
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use reweave_exec::scheduler::Replay;
 use reweave_exec::{
-    Ending, Layers, Limits, Outcome, Run, Settings, explore_sequential_while, explore_while,
+    Blocked, Choice, Code, Ending, Exploration, Fault, FaultKind, Layers, Limits, Outcome, Run,
+    Settings, explore_sequential_while, explore_while,
 };
+use reweave_format::Format;
 use reweave_order::poset::Relation;
+use reweave_report::{Examined, counted};
 use reweave_states::analyses::Find;
 use reweave_states::predicate::Predicate;
+use reweave_trace::Trace;
 use reweave_workflows::inference::InferenceError;
 use reweave_workflows::runs::{self, Plan, SchedulerKind};
+use serde_json::{Value, json};
 
 use crate::commands::stats::StatsFormat;
 use crate::destination::Destination;
 use crate::exit::{self, say};
-use crate::input::{self, FormatName};
+use crate::input;
 use crate::interrupt;
 use crate::program::{self, Loaded};
 use crate::watch::Bar;
-use report::{Made, Report, Watched};
 
 /// Run a program of the reweave language, and record what it does.
 ///
@@ -41,8 +44,8 @@ pub struct Args {
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
     /// Format of the trace [default: by the extension of the output]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    to: Option<FormatName>,
+    #[arg(long, value_name = "FORMAT", value_parser = input::named(input::FORMATS))]
+    to: Option<Format>,
     /// How the thread of each step is chosen
     #[arg(long, value_enum, default_value_t)]
     scheduler: SchedulerName,
@@ -261,4 +264,284 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
         _ => (name.as_str(), ""),
     };
     path.with_file_name(format!("{stem}-{number}{rest}"))
+}
+
+/// What the runs of a program did.
+#[derive(Default)]
+struct Made {
+    runs: Vec<OneRun>,
+    /// The number of states, if all schedules were enumerated.
+    states_count: Option<u64>,
+    is_complete: bool,
+    /// Whether some schedule never ends.
+    is_endless: bool,
+    /// Faults of schedules that do not end.
+    other_faults: Vec<Fault>,
+    /// What was watched for, run by run.
+    watched: Vec<Watched>,
+}
+
+/// What was found in one run that was watched.
+struct Watched {
+    name: String,
+    trace: Trace,
+    outcome: reweave_analysis::Outcome,
+}
+
+/// One run, or one outcome of many.
+struct OneRun {
+    seed: Option<u64>,
+    steps_count: Option<usize>,
+    events_count: Option<usize>,
+    /// The choices of a sequential run.
+    choices: Option<String>,
+    ending: Ending,
+    faults: Vec<Fault>,
+    /// The program's result, by name.
+    result: Vec<(String, i64)>,
+    trace: Option<PathBuf>,
+}
+
+impl Made {
+    /// An exploration, its outcomes to be added.
+    fn new<W>(exploration: &Exploration<W>) -> Self {
+        let is_told = |fault: &Fault| {
+            exploration.outcomes.iter().any(|(outcome, _)| outcome.faults.contains(fault))
+        };
+        let faults = exploration.faults.iter().map(|(fault, _)| fault);
+        Self {
+            states_count: Some(exploration.states_count),
+            is_complete: exploration.complete,
+            is_endless: exploration.is_endless,
+            other_faults: faults.filter(|fault| !is_told(fault)).cloned().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds an outcome, and how long a schedule that shows it is.
+    fn add_outcome(&mut self, code: &Code, outcome: &Outcome, steps: Option<usize>) {
+        self.runs.push(OneRun {
+            seed: None,
+            steps_count: steps,
+            events_count: None,
+            choices: None,
+            ending: outcome.ending.clone(),
+            faults: outcome.faults.clone(),
+            result: code.result_names().into_iter().zip(outcome.result.iter().copied()).collect(),
+            trace: None,
+        });
+    }
+
+    /// Adds the choices that lead to the last outcome.
+    fn add_choices(&mut self, choices: &[Choice]) {
+        let told = choices.iter().take(CHOICES_MAX).map(|choice| match choice {
+            Choice::Thread(name) => name.to_string(),
+            Choice::Taken(line) => format!("line {line} taken"),
+            Choice::Skipped(line) => format!("line {line} skipped"),
+        });
+        let mut told: Vec<String> = told.collect();
+        if choices.len() > CHOICES_MAX {
+            told.push(format!("… {} more", choices.len() - CHOICES_MAX));
+        }
+        if let Some(last) = self.runs.last_mut() {
+            last.choices = Some(told.join(", "));
+        }
+    }
+
+    fn add(&mut self, code: &Code, seed: Option<u64>, run: &Run, trace: Option<PathBuf>) {
+        self.runs.push(OneRun {
+            seed,
+            steps_count: Some(run.schedule.0.len()),
+            events_count: Some(run.trace.len()),
+            choices: None,
+            ending: run.ending.clone(),
+            faults: run.faults.clone(),
+            result: code.result_names().into_iter().zip(run.result(code)).collect(),
+            trace,
+        });
+    }
+}
+
+/// What is printed of the runs of one program.
+struct Report<'a> {
+    loaded: &'a Loaded,
+    scheduler: SchedulerName,
+    made: &'a Made,
+}
+
+/// How many choices of a sequential run are shown.
+const CHOICES_MAX: usize = 24;
+
+/// How many elements of a result are shown to people.
+const SHOWN_MAX: usize = 32;
+
+impl Report<'_> {
+    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let name = self.loaded.source.name();
+        if let Some(states_count) = self.made.states_count {
+            let outcomes = counted(self.made.runs.len() as u64, "outcome");
+            let states = counted(states_count, "state");
+            let of = match self.scheduler {
+                SchedulerName::Sequential => "the sequential program",
+                _ => "all schedules",
+            };
+            let cut = if self.made.is_complete { "" } else { ", incomplete" };
+            writeln!(out, "{name}: {outcomes} of {of} ({states}{cut})")?;
+        }
+        for (place, run) in self.made.runs.iter().enumerate() {
+            match run.seed {
+                Some(seed) => write!(out, "{name}, seed {seed}: ")?,
+                None => write!(out, "{}. ", place + 1)?,
+            }
+            self.one(out, run)?;
+        }
+        self.endless(out)?;
+        if self.made.watched.is_empty() {
+            return Ok(());
+        }
+        reweave_report::text(out, &self.examined())
+    }
+
+    fn examined(&self) -> Vec<Examined<'_>> {
+        let watched = self.made.watched.iter();
+        watched
+            .map(|Watched { name, trace, outcome }| Examined::new(name, trace, outcome))
+            .collect()
+    }
+
+    /// What no outcome tells: schedules that do not end.
+    fn endless(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.made.is_endless {
+            writeln!(out, "Some schedules never end, perhaps only unfair ones.")?;
+        }
+        for fault in &self.made.other_faults {
+            writeln!(out, "In schedules that never end:")?;
+            writeln!(out, "{}", program::picture(&self.loaded.source, fault))?;
+        }
+        Ok(())
+    }
+
+    fn one(&self, out: &mut dyn Write, run: &OneRun) -> io::Result<()> {
+        let after = run
+            .steps_count
+            .map_or(String::new(), |count| format!(" after {}", counted(count as u64, "step")));
+        match &run.ending {
+            Ending::Finished => writeln!(out, "finished{after}")?,
+            Ending::Deadlock(_) => writeln!(out, "deadlock{after}")?,
+            Ending::Assumption(line) => {
+                writeln!(out, "stopped{after}: the assumption at line {line} is false")?;
+            }
+            Ending::Steps => {
+                writeln!(out, "stopped{after}: the maximum of `--steps`")?;
+            }
+            Ending::Threads => writeln!(out, "stopped{after}: too many threads")?,
+            Ending::Stopped => writeln!(out, "interrupted{after}")?,
+        }
+        if let Some(choices) = run.choices.as_ref().filter(|choices| !choices.is_empty()) {
+            writeln!(out, "  by {choices}")?;
+        }
+        if let Ending::Deadlock(blocked) = &run.ending {
+            for Blocked { thread, awaited, line } in blocked {
+                writeln!(out, "  {thread} waits at line {line} for {awaited}")?;
+            }
+        }
+        let shown = run.result.iter().take(SHOWN_MAX);
+        let result: Vec<String> = shown.map(|(name, value)| format!("{name} = {value}")).collect();
+        if !result.is_empty() {
+            let rest = run.result.len().saturating_sub(SHOWN_MAX);
+            let more = if rest > 0 { format!(", … {rest} more") } else { String::new() };
+            writeln!(out, "  {}{more}", result.join(", "))?;
+        }
+        for fault in &run.faults {
+            writeln!(out, "{}", program::picture(&self.loaded.source, fault))?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let runs: Vec<Value> = self.made.runs.iter().map(one_json).collect();
+        let scheduler = super::check::name(self.scheduler);
+        let is_all = self.made.states_count.is_some();
+        let others: Vec<Value> = self.made.other_faults.iter().map(fault_json).collect();
+        let mut document = json!({
+            "schema": "reweave/1",
+            "program": self.loaded.source.name(),
+            "scheduler": scheduler,
+            "runs": runs,
+            "states": self.made.states_count,
+            "complete": is_all.then_some(self.made.is_complete),
+            "endless": is_all.then_some(self.made.is_endless),
+            "other_faults": is_all.then_some(others),
+        });
+        drop_nulls(&mut document);
+        if !self.made.watched.is_empty() {
+            let mut reports = Vec::new();
+            reweave_report::json_list(&mut reports, &self.examined())?;
+            document["watched"] = serde_json::from_slice(&reports)?;
+        }
+        serde_json::to_writer_pretty(&mut *out, &document)?;
+        writeln!(out)
+    }
+}
+
+fn one_json(run: &OneRun) -> Value {
+    let faults: Vec<Value> = run.faults.iter().map(fault_json).collect();
+    let result = run.result.iter().map(|(name, value)| (name.clone(), json!(value)));
+    let blocked = match &run.ending {
+        Ending::Deadlock(blocked) => {
+            let entry = |it: &Blocked| json!({ "thread": it.thread, "line": it.line, "awaits": it.awaited.to_string() });
+            Some(blocked.iter().map(entry).collect::<Vec<_>>())
+        }
+        _ => None,
+    };
+    let mut value = json!({
+        "ending": ending_name(&run.ending),
+        "faults": faults,
+        "result": result.collect::<serde_json::Map<_, _>>(),
+        "steps": run.steps_count,
+        "events": run.events_count,
+        "choices": run.choices,
+        "seed": run.seed,
+        "trace": run.trace.as_ref().map(|path| path.display().to_string()),
+        "blocked": blocked,
+    });
+    drop_nulls(&mut value);
+    value
+}
+
+/// Removes the fields that do not apply.
+fn drop_nulls(value: &mut Value) {
+    if let Some(object) = value.as_object_mut() {
+        object.retain(|_, value| !value.is_null());
+    }
+}
+
+fn fault_json(fault: &Fault) -> Value {
+    json!({
+        "thread": fault.thread,
+        "line": fault.line,
+        "kind": fault_name(&fault.kind),
+        "message": fault.kind.to_string(),
+    })
+}
+
+const fn fault_name(kind: &FaultKind) -> &'static str {
+    match kind {
+        FaultKind::Assertion => "assertion",
+        FaultKind::DivisionByZero => "division",
+        FaultKind::OutOfBounds { .. } => "index",
+        FaultKind::NotHeld(_) | FaultKind::HeldTwice(_) => "lock",
+        FaultKind::TooLong => "time",
+    }
+}
+
+const fn ending_name(ending: &Ending) -> &'static str {
+    match ending {
+        Ending::Finished => "finished",
+        Ending::Deadlock(_) => "deadlock",
+        Ending::Assumption(_) => "assumption",
+        Ending::Steps => "steps",
+        Ending::Threads => "threads",
+        Ending::Stopped => "stopped",
+    }
 }

@@ -69,8 +69,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .iter()
         .map(|(path, reading)| Source {
             path,
-            format: input::format_word(reading.format),
-            compression: reading.compression.map(input::compression_word),
+            format: input::format_name(reading.format),
+            compression: reading.compression.map(input::compression_name),
             trace: &reading.trace,
         })
         .collect();

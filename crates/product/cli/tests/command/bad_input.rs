@@ -168,7 +168,7 @@ fn a_bad_file_among_good_ones_is_named_and_hides_nothing() {
 fn standard_input_can_be_given_once() {
     for command in ["check", "stats"] {
         let ran = Folder::new().run_with(RACE.as_bytes(), &[command, "-", "-"]).expect(2);
-        assert_eq!(ran.err(), "reweave: standard input can be given once\n");
+        assert_eq!(ran.err(), "reweave: standard input (`-`) can be given only once\n");
     }
 }
 

@@ -1,4 +1,4 @@
-//! `fmt`: programs in the one layout.
+//! `fmt`: formats programs.
 
 use super::Folder;
 
@@ -30,7 +30,7 @@ fn standard_input_goes_to_standard_output() {
     let folder = Folder::new();
     assert_eq!(folder.run_with(ROUGH.as_bytes(), &["fmt", "-"]).expect(0).out(), SMOOTH);
     let twice = folder.run_with(ROUGH.as_bytes(), &["fmt", "-", "-"]).expect(2);
-    assert!(twice.err().contains("standard input can be given once"));
+    assert!(twice.err().contains("can be given only once"));
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_program_with_faults_is_left_as_it_is_and_the_others_are_laid_out() {
     let ran = folder.run(&["fmt", "bad.rw", "missing.rw", "rough.rw"]).expect(2);
     assert!(ran.out().is_empty());
     assert!(ran.err().contains("error: expected a value, found `;`\n --> bad.rw:1:12\n"));
-    assert!(ran.err().contains("reweave: bad.rw: left as it is"));
+    assert!(ran.err().contains("reweave: bad.rw: not formatted"));
     assert!(ran.err().contains("missing.rw"));
     assert_eq!(folder.read("bad.rw"), b"main { x = ; }");
     assert_eq!(folder.read("rough.rw"), SMOOTH.as_bytes());
