@@ -198,7 +198,7 @@ fn a_report_that_is_none_is_refused() {
     assert!(said("empty.json").contains("found another kind of JSON"));
     assert!(said("lists.json").contains("no report on `run.std`"));
     assert!(said("bare.json").contains("expected a list `findings`"));
-    assert!(said("asked.json").contains("asked.json: expected `settings` of a search"));
+    assert!(said("asked.json").contains("asked.json: invalid `settings`"));
     folder.run(&["explain", "--from", "bare.json", "--only", "races", "run.std", "R1"]).expect(2);
 }
 
