@@ -176,12 +176,12 @@ impl Configured {
     fn apply_variable(&mut self, option: &'static str) -> anyhow::Result<()> {
         let name = format!("REWEAVE_{}", option.to_ascii_uppercase().replace('-', "_"));
         let Some(value) = variable(&name) else { return Ok(()) };
-        let values: Vec<OsString> = match option {
+        let words: Vec<OsString> = match option {
             "source" | "suppress" => std::env::split_paths(&value).map(OsString::from).collect(),
             _ => vec![value],
         };
         for path in SEARCHING {
-            let set = self.set(path, option, Path::new(""), 0, |_| Ok(values.clone()));
+            let set = self.set(path, option, Path::new(""), 0, &words);
             set.map_err(|fault| anyhow::anyhow!("environment variable {name}: {}", fault.what))?;
         }
         // It takes the place of what the file says.
@@ -248,8 +248,9 @@ impl Configured {
             };
             return Err(Fault { at: key.span().start, what });
         }
+        let words = words(value)?;
         for path in SEARCHING {
-            self.set(path, &option, folder, value.span().start, |arg| texts(arg, value))?;
+            self.set(path, &option, folder, value.span().start, &words)?;
         }
         Ok(())
     }
@@ -277,13 +278,12 @@ impl Configured {
                 self.apply_section(&path, key, inner, folder)?;
                 continue;
             }
-            let (option, at) = (option_name(key), value.span().start);
-            let values = |arg: &Arg| texts(arg, value);
-            let mut is_known = self.set(&path, &option, folder, at, values)?;
+            let (option, at, words) = (option_name(key), value.span().start, words(value)?);
+            let mut is_known = self.set(&path, &option, folder, at, &words)?;
             // In the section of a group, such as `[states]`, it is for all commands of the group.
             for name in &inner {
                 is_known |=
-                    self.set(&[&path[..], &[name]].concat(), &option, folder, at, values)?;
+                    self.set(&[&path[..], &[name]].concat(), &option, folder, at, &words)?;
             }
             if !is_known {
                 let command = self::at(&self.command, &path);
@@ -291,13 +291,13 @@ impl Configured {
                 return Err(Fault { at: key.span().start, what });
             }
             for other in LIKE_CHECK.iter().filter(|_| path == ["check"]) {
-                self.set(&[*other], &option, folder, at, values)?;
+                self.set(&[*other], &option, folder, at, &words)?;
             }
         }
         Ok(())
     }
 
-    /// Makes `values` the default of `option` of the command at `path`, with paths relative to
+    /// Makes `words` the default of `option` of the command at `path`, with paths relative to
     /// `folder`. Whether the command has that option.
     fn set(
         &mut self,
@@ -305,22 +305,23 @@ impl Configured {
         option: &str,
         folder: &Path,
         at: usize,
-        values: impl Fn(&Arg) -> Result<Vec<OsString>, Fault>,
+        words: &[OsString],
     ) -> Result<bool, Fault> {
         let root = &mut self.command;
         let command = path.iter().try_fold(root, |it, name| it.find_subcommand_mut(name));
         let Some(command) = command else { return Ok(false) };
         let Some(arg) = find(command, option) else { return Ok(false) };
-        let mut values = values(arg)?;
-        if let Some(delimiter) = arg.get_value_delimiter() {
-            let split = values.iter().flat_map(|value| {
-                let text = value.to_string_lossy();
-                text.split(delimiter).map(|it| it.trim().into()).collect::<Vec<OsString>>()
-            });
-            values = split.collect();
-        }
-        if arg.get_value_parser().type_id() == TypeId::of::<PathBuf>() {
-            values = values.iter().map(|value| folder.join(value).into_os_string()).collect();
+        let is_path = arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+        let mut values: Vec<OsString> = Vec::new();
+        for word in words {
+            match arg.get_value_delimiter() {
+                Some(delimiter) => {
+                    let text = word.to_string_lossy();
+                    values.extend(text.split(delimiter).map(|it| it.trim().into()));
+                }
+                None if is_path => values.push(folder.join(word).into()),
+                None => values.push(word.clone()),
+            }
         }
         check_values(arg, option, &values).map_err(|what| Fault { at, what })?;
         let id = arg.get_id().clone();
@@ -455,36 +456,28 @@ fn check_values(arg: &Arg, option: &str, values: &[OsString]) -> Result<(), Stri
     Err(lines.join(" ").trim_start_matches("error: ").to_owned())
 }
 
-/// The words that `value` stands for on the command line, as `arg` takes them.
-fn texts(arg: &Arg, value: &Value<'_>) -> Result<Vec<OsString>, Fault> {
-    let is_list = matches!(arg.get_action(), ArgAction::Append);
-    match (value.get_ref(), arg.get_action()) {
-        (DeValue::Boolean(flag), ArgAction::SetTrue) => Ok(vec![flag.to_string().into()]),
-        (_, ArgAction::SetTrue) => Err(mismatch(value, "`true` or `false`")),
-        (DeValue::Array(items), _) if is_list => {
-            items.iter().map(|item| text(item, "a list of strings")).collect()
-        }
-        _ if is_list => Ok(vec![text(value, "a string or a list of strings")?]),
-        _ => Ok(vec![text(value, "a string or a number")?]),
-    }
-}
-
-fn text(value: &Value<'_>, expected: &str) -> Result<OsString, Fault> {
-    match value.get_ref() {
-        DeValue::String(text) => Ok(text.to_string().into()),
+/// The words that `value` stands for on the command line; clap decides whether an option takes them.
+fn words(value: &Value<'_>) -> Result<Vec<OsString>, Fault> {
+    let word = match value.get_ref() {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Boolean(flag) => flag.to_string(),
         DeValue::Integer(number) => {
             let digits = number.as_str().replace('_', "");
             // A number that is too large stays as it is written, and clap rejects it.
             let parsed = i64::from_str_radix(&digits, number.radix());
-            Ok(parsed.map_or(digits, |number| number.to_string()).into())
+            parsed.map_or(digits, |number| number.to_string())
         }
-        _ => Err(mismatch(value, expected)),
-    }
-}
-
-fn mismatch(value: &Value<'_>, expected: &str) -> Fault {
-    let found = value.get_ref().type_str();
-    Fault { at: value.span().start, what: format!("expected {expected}, found type `{found}`") }
+        DeValue::Array(items) => {
+            let words: Result<Vec<_>, _> = items.iter().map(words).collect();
+            return words.map(|words| words.concat());
+        }
+        other => {
+            let found = other.type_str();
+            let what = format!("expected a string, a number or a boolean, found type `{found}`");
+            return Err(Fault { at: value.span().start, what });
+        }
+    };
+    Ok(vec![word.into()])
 }
 
 #[cfg(test)]

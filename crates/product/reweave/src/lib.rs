@@ -86,14 +86,14 @@ pub use reweave_analysis::{
 pub use reweave_catalog::{Quiet, UnknownName, Watch, analyses, run, select};
 #[doc(inline)]
 pub use reweave_format::{
-    Compression, Format, ReadError, ReadErrorKind, ReadOptions, Reading, WriteError, read, read_from,
-    write, write_to,
+    Compression, Format, ReadError, ReadErrorKind, ReadOptions, Reading, WriteError, read,
+    read_from, write, write_to,
 };
 #[doc(inline)]
 pub use reweave_trace::{
-    AccessOp, BarrierOp, BlockOp, ConditionOp, Event, EventId, Goal, IllFormed, LockId,
-    LockOp, Op, Refusal, Reordering, SemaphoreOp, SiteId, ThreadId, ThreadOp, Trace, TraceBuilder,
-    VarId, certify,
+    AccessOp, BarrierOp, BlockOp, ConditionOp, Event, EventId, Goal, IllFormed, LockId, LockOp, Op,
+    Refusal, Reordering, SemaphoreOp, SiteId, ThreadId, ThreadOp, Trace, TraceBuilder, VarId,
+    certify,
 };
 
 /// Which findings count: baselines and suppressions.

@@ -62,10 +62,13 @@ fn breach(own: Layer, other: &str, layer: Layer) -> Option<String> {
     }
 }
 
+/// Packages that are named like their folders: the project's own commands, and the library for others.
+const PLAIN_NAMES: [&str; 2] = ["reweave", "xtask"];
+
 /// A package is named after its folder.
 pub(super) fn own_names(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
-    for (name, path, text) in tree.manifests().filter(|&(name, ..)| name != "xtask") {
+    for (name, path, text) in tree.manifests().filter(|(name, ..)| !PLAIN_NAMES.contains(name)) {
         let expected = format!("{PREFIX}{name}");
         let manifest = text.parse::<Table>().unwrap_or_default();
         let package = manifest.get("package").and_then(|package| package.get("name"));

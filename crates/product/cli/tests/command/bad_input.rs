@@ -239,7 +239,7 @@ fn slips_of_the_command_line_are_told_how_to_go_on() {
     for (line, told) in [
         ("record -- jobs", "did you mean `./jobs`?"),
         ("explain run.std", "`reweave check TRACE` lists the findings"),
-        ("explain R1 run.std", "the trace comes first and the id after it: run.std R1"),
+        ("explain R1 run.std", "expected the trace before the id: run.std R1"),
         ("check run.std --limit abc", "expected a whole number"),
     ] {
         let words: Vec<&str> = line.split(' ').collect();

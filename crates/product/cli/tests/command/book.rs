@@ -145,7 +145,7 @@ fn the_reference_names_every_option_of_every_command() {
         let arguments = [&command[..], &["--help"]].concat();
         let help = Folder::new().run(&arguments).expect(0).out();
         for word in help.split_whitespace().filter(|word| word.starts_with("--")) {
-            let option = word.trim_end_matches(',');
+            let option = word.trim_end_matches([',', '.']);
             assert!(option == "--help" || reference.contains(option), "{command:?} {option}");
         }
     }

@@ -147,7 +147,7 @@ fn a_place_that_cannot_be_written_to_is_known_before_the_work_starts() {
     let folder = Folder::new();
     let ran = folder.run(&["check", "-o", "no/such/folder/out.txt", "no-such-trace"]).expect(2);
     let told =
-        "reweave: cannot write no/such/folder/out.txt: there is no folder `no/such/folder`\n";
+        "reweave: cannot write no/such/folder/out.txt: no such folder: `no/such/folder`\n";
     assert_eq!(ran.err(), told);
     let ran = folder.run(&["check", "-o", ".", "no-such-trace"]).expect(2);
     assert!(ran.err().contains("directory"), "{}", ran.err());
@@ -181,7 +181,7 @@ fn what_cannot_be_replayed_is_reported_as_not_confirmed_with_the_reason() {
 fn findings_are_confirmed_in_the_program_of_one_trace() {
     let folder = Folder::with("race.std", RACE);
     let two = folder.run(&["check", "race.std", "race.std", "--confirm", "--", "./race"]).expect(2);
-    assert!(two.err().contains("one program"), "{}", two.err());
+    assert!(two.err().contains("takes one trace"), "{}", two.err());
     folder.run(&["check", "race.std", "--confirm"]).expect(2);
     folder.run(&["check", "race.std", "--", "./race"]).expect(2);
 }

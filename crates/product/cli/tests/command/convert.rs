@@ -29,8 +29,8 @@ fn what_the_new_format_does_not_carry_is_said() {
     let folder = Folder::with("run.jsonl", text);
     for output in ["run.std", "run.trace"] {
         let said = folder.run(&["convert", "run.jsonl", output]).expect(0).err();
-        assert!(said.contains(&format!("{output}: call stacks left out")), "{said}");
-        assert!(said.contains("starts of semaphores"), "{said}");
+        assert!(said.contains(&format!("{output}: call stacks dropped")), "{said}");
+        assert!(said.contains("initial values of semaphores"), "{said}");
     }
     assert_eq!(folder.run(&["convert", "run.jsonl", "run.rwt"]).expect(0).err(), "");
     assert_eq!(folder.run(&["convert", "run.std", "again.trace"]).expect(0).err(), "");

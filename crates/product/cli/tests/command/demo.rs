@@ -18,13 +18,13 @@ fn without_a_compiler_a_bundled_run_is_looked_at() {
     let folder = Folder::new();
     let ran = demo(&folder, MISSING, &[]).expect(66);
     let out = ran.out();
-    assert!(out.contains("says of this run:\nnothing found."), "{out}");
+    assert!(out.contains("reports for this run:\nnothing found."), "{out}");
     assert!(out.contains("D1 deadlock  witnessed"), "{out}");
     assert!(out.contains("R1 race  witnessed"), "{out}");
     let said = ran.err();
-    assert!(said.contains("a bundled run") && said.contains("no-such-compiler"), "{said}");
+    assert!(said.contains("a bundled trace") && said.contains("no-such-compiler"), "{said}");
     assert_eq!(said.lines().count(), 2, "{said}");
-    assert!(said.ends_with("The report is in reweave-demo.html\n"), "{said}");
+    assert!(said.ends_with("Report written to reweave-demo.html\n"), "{said}");
     let page = String::from_utf8(folder.read("reweave-demo.html")).unwrap();
     assert_eq!(page.matches("<article").count(), 2);
 }
@@ -34,16 +34,16 @@ fn with_a_compiler_a_real_program_is_recorded_and_the_race_happens() {
     let folder = Folder::new();
     let ran = demo(&folder, None, &[]).expect(66);
     let (out, said) = (ran.out(), ran.err());
-    assert!(out.contains("says of this run:\nnothing found."), "{out}");
+    assert!(out.contains("reports for this run:\nnothing found."), "{out}");
     assert!(out.contains("R1 race  witnessed"), "{out}");
-    if said.contains("a bundled run") {
+    if said.contains("a bundled trace") {
         skip(&said);
         return;
     }
     assert!(out.contains("It printed: balance 149 after 1 audit"), "{out}");
     assert!(out.contains("`w(balance)` at hidden_race.c:19"), "{out}");
     assert!(out.contains("confirmed: "), "{out}");
-    assert_eq!(said, "The report is in reweave-demo.html\n");
+    assert_eq!(said, "Report written to reweave-demo.html\n");
     let page = String::from_utf8(folder.read("reweave-demo.html")).unwrap();
     assert_eq!(page.matches("<article").count(), 1);
     assert!(page.contains("confirmed"));

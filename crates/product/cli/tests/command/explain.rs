@@ -75,7 +75,7 @@ fn an_id_that_is_not_there_is_refused_with_those_that_are() {
     let folder = Folder::with("run.std", RACE);
     folder.put("clean.std", CLEAN);
     let said = |arguments: &[&str]| folder.run(&[&["explain"], arguments].concat()).expect(2).err();
-    let known = "reweave: no finding is called `R2`: there is R1\n";
+    let known = "reweave: no finding `R2`; found R1\n";
     assert_eq!(said(&["run.std", "R2"]), known);
     // Too short a start would be taken for one by chance.
     assert!(said(&["run.std", "a"]).contains("no finding is called `a`"));
@@ -94,7 +94,7 @@ fn a_start_that_fits_several_is_refused_with_their_ids() {
     assert_eq!(found.len(), 2);
     let fingerprint = found[0]["fingerprint"].as_str().unwrap();
     let said = folder.run(&[&all[..], &[fingerprint]].concat()).expect(2).err();
-    assert!(said.contains("is the start of several fingerprints: those of R1, R2"), "{said}");
+    assert!(said.contains("is ambiguous: the fingerprints of R1, R2 start with it"), "{said}");
     folder.run(&[&all[..], &["R2"]].concat()).expect(0);
 }
 
@@ -123,7 +123,7 @@ fn a_finding_is_looked_up_in_a_report_and_found_again() {
     let again = folder.run(&["explain", "--from", "report.json", "again.std", "R1"]).expect(0);
     assert!(again.out().contains("event 1, T3: w(x) at location 10"), "{}", again.out());
     assert!(
-        again.err().contains("another instance at the code locations of R1"),
+        again.err().contains("another instance of R1, at the same code locations"),
         "{}",
         again.err()
     );
@@ -192,13 +192,13 @@ fn a_report_that_is_none_is_refused() {
         let ran = folder.run(&["explain", "--from", report, "run.std", "R1"]);
         ran.expect(2).err()
     };
-    assert!(said("missing.json").contains("missing.json: cannot read it"));
-    assert!(said("text.json").contains("text.json: expected a report in JSON"));
-    assert!(said("other.json").contains("expected a report of schema `reweave/1`, found `sarif`"));
+    assert!(said("missing.json").contains("missing.json: cannot read:"));
+    assert!(said("text.json").contains("text.json: expected a JSON report"));
+    assert!(said("other.json").contains("expected a report with schema `reweave/1`, found `sarif`"));
     assert!(said("empty.json").contains("found another kind of JSON"));
-    assert!(said("lists.json").contains("it has no report on `run.std`"));
-    assert!(said("bare.json").contains("expected `findings`, a list"));
-    assert!(said("asked.json").contains("asked.json: expected `settings` of a search"));
+    assert!(said("lists.json").contains("no report on `run.std`"));
+    assert!(said("bare.json").contains("expected a list `findings`"));
+    assert!(said("asked.json").contains("asked.json: invalid `settings`"));
     folder.run(&["explain", "--from", "bare.json", "--only", "races", "run.std", "R1"]).expect(2);
 }
 

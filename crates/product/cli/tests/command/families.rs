@@ -73,7 +73,7 @@ fn a_window_goes_with_cp_alone() {
     for relation in [&["--relation", "hb"][..], &[]] {
         let arguments = [&["races", "--window", "3", "run.std"][..], relation].concat();
         let said = folder.run(&arguments).expect(2).err();
-        assert_eq!(said, "reweave: `--window` goes with `--relation cp` only\n");
+        assert_eq!(said, "reweave: `--window` requires `--relation cp`\n");
     }
     // The two writes are four events apart.
     report(HANDED, &["races", "--relation", "cp", "--window", "5"], 66);
@@ -127,6 +127,6 @@ fn the_families_keep_the_manners_of_check() {
         let said = folder.run(&[command, "bad.std"]).expect(2).err();
         assert!(said.contains("bad.std: line 1"), "{command}: {said}");
         folder.run(&[command, "--only", "races", "run.std"]).expect(2);
-        assert!(folder.run(&[command, "-", "-"]).expect(2).err().contains("given once"));
+        assert!(folder.run(&[command, "-", "-"]).expect(2).err().contains("given only once"));
     }
 }

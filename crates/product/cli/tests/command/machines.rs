@@ -73,7 +73,7 @@ fn a_step_summary_is_appended_and_never_stops_the_report() {
     assert!(summary.starts_with("before\n### reweave") && summary.contains("| R1 | race |"));
     let ran = check("nowhere/summary.md", "github").expect(66);
     assert!(ran.out().contains("::error "), "{}", ran.out());
-    assert!(ran.err().contains("cannot write the summary of the step"), "{}", ran.err());
+    assert!(ran.err().contains("cannot write the step summary"), "{}", ran.err());
 }
 
 #[test]
