@@ -46,7 +46,6 @@ enum FailOn {
     Atomicity,
     Nondeterminism,
     Predicate,
-    Assertion,
 }
 
 impl FailOn {
@@ -59,7 +58,6 @@ impl FailOn {
             Self::Atomicity => kind == Kind::Atomicity,
             Self::Nondeterminism => kind == Kind::Nondeterminism,
             Self::Predicate => kind == Kind::Predicate,
-            Self::Assertion => kind == Kind::Assertion,
         }
     }
 }

@@ -7,8 +7,8 @@
 //! looks at the function and the source file of the innermost call alone, and `called_from_lib` at the file of code. `thread`, `signal`
 //! and `mutex` name what only ThreadSanitizer looks for: they are read and match nothing.
 //!
-//! Ours are `atomicity`, `assertion`, `predicate` and `nondeterminism`, and `fingerprint`, which
-//! names one finding by the start of its fingerprint.
+//! Every kind of fault is a word, and so is `fingerprint`, which names one finding by the start of
+//! its fingerprint.
 //!
 //! Each name is held against the patterns once, however many findings have it.
 
@@ -41,21 +41,20 @@ enum Word {
     Foreign,
 }
 
-/// How suppressions spell what they speak of.
-const WORDS: [(&str, Word); 12] = [
-    ("race", Word::Of(Kind::Race)),
+/// How suppressions spell what they speak of, besides the names of kinds.
+const WORDS: [(&str, Word); 6] = [
     ("race_top", Word::RaceTop),
-    ("deadlock", Word::Of(Kind::Deadlock)),
     ("called_from_lib", Word::CalledFromLib),
     ("mutex", Word::Foreign),
     ("thread", Word::Foreign),
     ("signal", Word::Foreign),
-    ("atomicity", Word::Of(Kind::Atomicity)),
-    ("assertion", Word::Of(Kind::Assertion)),
-    ("predicate", Word::Of(Kind::Predicate)),
-    ("nondeterminism", Word::Of(Kind::Nondeterminism)),
     ("fingerprint", Word::Fingerprint),
 ];
+
+/// Every word that a suppression may start with.
+fn words() -> impl Iterator<Item = (&'static str, Word)> {
+    Kind::ALL.into_iter().map(|kind| (kind.as_str(), Word::Of(kind))).chain(WORDS)
+}
 
 /// The suppressions of one file.
 #[derive(Clone, Debug, Default)]
@@ -101,7 +100,7 @@ impl Suppressions {
             let Some((name, rest)) = written.split_once(':') else {
                 return Err(wrong(written, ReadErrorKind::NoKind(clipped(written))));
             };
-            let Some(&(_, word)) = WORDS.iter().find(|&&(known, _)| known == name) else {
+            let Some((_, word)) = words().find(|&(known, _)| known == name) else {
                 return Err(wrong(written, unknown(name)));
             };
             // A blank after the colon is no part of what is meant.
@@ -168,7 +167,7 @@ impl Suppressions {
 }
 
 fn unknown(name: &str) -> ReadErrorKind {
-    let names = || WORDS.iter().map(|&(name, _)| name);
+    let names = || words().map(|(name, _)| name);
     let nearest = nearest(name, names());
     let known = names().collect::<Vec<_>>().join(", ");
     ReadErrorKind::UnknownKind { found: clipped(name), nearest, known }

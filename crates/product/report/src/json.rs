@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use reweave_analysis::{
-    Alternative, Coverage, Detail, Finding, GlobalState, Nondeterminism, Proof, Reported,
+    Alternative, Counter, Coverage, Detail, Finding, GlobalState, Nondeterminism, Proof, Reported,
     WitnessList, WitnessVerdict,
 };
 use reweave_trace::{EventId, Trace};
@@ -260,13 +260,13 @@ struct CoverageEntry<'a> {
     counters: Counters<'a>,
 }
 
-struct Counters<'a>(&'a [(&'static str, u64)]);
+struct Counters<'a>(&'a [(Counter, u64)]);
 
 impl Serialize for Counters<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, count) in self.0 {
-            map.serialize_entry(name, count)?;
+        for (counter, count) in self.0 {
+            map.serialize_entry(counter.as_str(), count)?;
         }
         map.end()
     }

@@ -39,7 +39,7 @@ pub(super) struct List {
     /// How many findings a chunk holds.
     pub(super) chunk: usize,
     /// Kinds, the worst first.
-    pub(super) kinds: [&'static str; 6],
+    pub(super) kinds: [&'static str; Kind::ALL.len()],
     /// Guarantees, the strongest first, and what they mean.
     pub(super) guarantees: [(&'static str, &'static str); 3],
     pub(super) traces: Vec<TraceEntry>,

@@ -76,7 +76,7 @@ pub(super) struct Configuration {
 
 #[derive(Serialize)]
 pub(super) struct RuleProperties {
-    pub(super) tags: Vec<&'static str>,
+    pub(super) tags: Vec<String>,
     pub(super) precision: &'static str,
 }
 
