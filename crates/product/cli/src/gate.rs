@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use anyhow::Context as _;
+use clap::builder::PossibleValue;
 use reweave_analysis::{Kind, Outcome};
 use reweave_policy::{Baseline, Gate, Suppressions};
 use reweave_report::{SetAside, counted, quoted};
@@ -37,28 +39,33 @@ pub(crate) struct GateArgs {
 }
 
 /// Which kinds of faults are a reason to fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FailOn {
     Any,
     None,
-    Race,
-    Deadlock,
-    Atomicity,
-    Nondeterminism,
-    Predicate,
+    Of(Kind),
+}
+
+impl clap::ValueEnum for FailOn {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<FailOn>> = LazyLock::new(|| {
+            [FailOn::Any, FailOn::None].into_iter().chain(Kind::ALL.map(FailOn::Of)).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(match self {
+            Self::Any => "any",
+            Self::None => "none",
+            Self::Of(kind) => kind.as_str(),
+        }))
+    }
 }
 
 impl FailOn {
     fn has(self, kind: Kind) -> bool {
-        match self {
-            Self::Any => true,
-            Self::None => false,
-            Self::Race => kind == Kind::Race,
-            Self::Deadlock => kind == Kind::Deadlock,
-            Self::Atomicity => kind == Kind::Atomicity,
-            Self::Nondeterminism => kind == Kind::Nondeterminism,
-            Self::Predicate => kind == Kind::Predicate,
-        }
+        self == Self::Any || self == Self::Of(kind)
     }
 }
 

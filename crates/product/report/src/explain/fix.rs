@@ -29,7 +29,7 @@ pub(crate) fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
              read."
                 .to_owned(),
         ],
-        Kind::Predicate => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
             Some(state) => state::paragraphs(state, finding.guarantee() == Guarantee::Witnessed),
             None => usual(finding.kind),
         },
-        Kind::Deadlock | Kind::Atomicity => usual(finding.kind),
+        _ => usual(finding.kind),
     };
     if finding.guarantee() != Guarantee::Witnessed {
         paragraphs.push(finding.guarantee().meaning().to_owned());

@@ -1,7 +1,7 @@
-//! The driver: runs analyses, groups what they find by code location and puts the worst first.
+//! Runs analyses, joins what they find at the same code locations and puts the worst first.
 //!
-//! What is called witnessed holds a proof, and a proof is made by the checker alone, so the driver
-//! takes findings as they come.
+//! What is called witnessed holds a proof, and a proof is made by the checker alone, so findings
+//! are taken as they come.
 
 use std::ops::ControlFlow;
 
