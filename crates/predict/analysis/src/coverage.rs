@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use crate::counter::{Counter, Counters};
 use crate::info::Layer;
 
 /// How hard an analysis looks. Budgets count work, not seconds, so a truncated answer repeats.
@@ -11,7 +12,7 @@ pub struct Settings {
     pub all: bool,
     /// Stop after this many findings.
     pub limit: Option<usize>,
-    /// How many steps of work may be spent on what is not linear in the trace, such as replaying
+    /// How many steps of work may be done on what is not linear in the trace, such as replaying
     /// candidate schedules.
     pub budget: u64,
     /// Look only at events less than this many apart, where an analysis knows how to.
@@ -49,7 +50,7 @@ pub enum Truncation {
     Cancelled,
     /// It was not run, since the trace does not hold what it needs.
     Lacks(Layer),
-    /// It could not be answered, since the trace does not tell values that it turns on.
+    /// It could not be answered, since the trace does not hold values that it turns on.
     MissingValues,
     /// It could not be answered: of the recorded program only threads and locks were seen.
     NotInstrumented,
@@ -94,7 +95,7 @@ pub struct Coverage {
     /// Why it stopped early; none if it went through everything.
     pub truncated: Option<Truncation>,
     /// What it counted, in a fixed order.
-    pub counters: Vec<(&'static str, u64)>,
+    pub counters: Counters,
 }
 
 impl Coverage {
@@ -104,9 +105,9 @@ impl Coverage {
         self.truncated.is_none()
     }
 
-    /// The counter called `name`, if there is one.
+    /// What `counter` came to, if it was counted.
     #[must_use]
-    pub fn counter(&self, name: &str) -> Option<u64> {
-        self.counters.iter().find(|(counter, _)| *counter == name).map(|&(_, count)| count)
+    pub fn counter(&self, counter: Counter) -> Option<u64> {
+        self.counters.iter().find(|(other, _)| *other == counter).map(|&(_, count)| count)
     }
 }

@@ -55,15 +55,15 @@ pub struct GlobalState {
     /// How many events of each thread have happened.
     pub cut: IndexVec<ThreadId, u32>,
     /// What the predicate speaks of, as it spells it, and what that is in the state; none if the
-    /// trace does not tell.
+    /// trace does not say.
     pub values: Vec<(String, Option<String>)>,
 }
 
 /// A read that can see another write than it saw, and the other writes that its code can see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nondeterminism {
-    /// How the schedule breaks the couple of the read and what it saw: 1, the read comes between
-    /// the challenger and the writer; 2, the challenger comes between the writer and the read; 3,
+    /// How the schedule breaks the reads-from edge: 1, the read comes between the interfering write
+    /// and the writer; 2, the interfering write comes between the writer and the read; 3,
     /// the writer does not happen.
     pub witness_kind: u8,
     /// Which reorderings count: `order`, `prefix` or `strict`.
@@ -74,11 +74,11 @@ pub struct Nondeterminism {
     pub read: Option<EventId>,
     /// The other write of the schedule; none is the initial value.
     pub interfering: Option<EventId>,
-    /// How many instances at the code locations of the read and the challenger it stands for.
+    /// How many instances at the code locations of the read and the interfering write it stands for.
     pub count: u64,
     /// Whether a race detector is silent about it; none if that is not known.
     pub is_race_free: Option<bool>,
-    /// Whether the challenger would have given the read another value, where the trace tells.
+    /// Whether the interfering write would have given the read another value, where the trace says.
     pub changes_value: Option<bool>,
     /// The other writes that the code of the read can see, at most one for each code location.
     pub others: Vec<Alternative>,
@@ -95,7 +95,7 @@ pub struct Alternative {
     pub count: u64,
     /// Whether a race detector is silent about it; none if that is not known.
     pub is_race_free: Option<bool>,
-    /// Whether it would have given the read another value, where the trace tells.
+    /// Whether it would have given the read another value, where the trace says.
     pub changes_value: Option<bool>,
 }
 
@@ -117,7 +117,7 @@ impl Nondeterminism {
     }
 
     /// What puts it before others of its kind, the worst first: that a value changes, that no race
-    /// detector tells of it, and that there is much to choose from.
+    /// detector reports it, and that there is much to choose from.
     #[must_use]
     pub fn severity(&self) -> Severity {
         let worst = self.alternatives().map(|write| write.rank()).min();
@@ -188,8 +188,8 @@ pub struct Severity {
     count: Reverse<usize>,
 }
 
-/// One entry of the list of all witnesses: three events, how their order breaks the couple of a
-/// read and what it saw, and whether some reordering shows it.
+/// One entry of the list of all witnesses: three events, how their order breaks a reads-from
+/// edge, and whether some reordering shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WitnessVerdict {
     /// As in [`Nondeterminism`].

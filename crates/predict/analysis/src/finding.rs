@@ -3,7 +3,8 @@
 use reweave_trace::{EventId, Trace};
 
 use crate::detail::Detail;
-use crate::info::{Guarantee, Kind};
+use crate::info::Guarantee;
+use crate::kind::Kind;
 use crate::proof::Proof;
 
 /// A fault that a trace shows to be possible.

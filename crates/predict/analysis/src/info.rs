@@ -4,6 +4,8 @@ use std::fmt::{self, Display, Formatter};
 
 use reweave_trace::Trace;
 
+use crate::kind::Kind;
+
 /// What an analysis is called and promises, for lists and for choosing among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
@@ -64,67 +66,6 @@ impl Display for Layer {
     }
 }
 
-/// The kinds of fault, the worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// Threads that wait for each other for ever.
-    Deadlock,
-    /// Two conflicting accesses at once.
-    Race,
-    /// A block whose result another thread can spoil.
-    Atomicity,
-    /// An assertion that can fail.
-    Assertion,
-    /// A global state that meets a predicate.
-    Predicate,
-    /// A result that depends on the schedule.
-    Nondeterminism,
-}
-
-impl Kind {
-    /// Every kind, the worst first.
-    pub const ALL: [Self; 6] = [
-        Self::Deadlock,
-        Self::Race,
-        Self::Atomicity,
-        Self::Assertion,
-        Self::Predicate,
-        Self::Nondeterminism,
-    ];
-
-    /// How reports spell it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Race => "race",
-            Self::Deadlock => "deadlock",
-            Self::Nondeterminism => "nondeterminism",
-            Self::Atomicity => "atomicity",
-            Self::Predicate => "predicate",
-            Self::Assertion => "assertion",
-        }
-    }
-
-    /// The letter that the ids of its findings start with, as in `R1`.
-    #[must_use]
-    pub const fn letter(self) -> char {
-        match self {
-            Self::Race => 'R',
-            Self::Deadlock => 'D',
-            Self::Nondeterminism => 'N',
-            Self::Atomicity => 'A',
-            Self::Predicate => 'P',
-            Self::Assertion => 'X',
-        }
-    }
-}
-
-impl Display for Kind {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
 /// How much a finding can be relied on, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Guarantee {
@@ -165,18 +106,5 @@ impl Guarantee {
 impl Display for Guarantee {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_are_listed_worst_first_and_their_letters_differ() {
-        assert!(Kind::ALL.is_sorted());
-        let mut letters = Kind::ALL.map(Kind::letter);
-        letters.sort_unstable();
-        assert!(letters.windows(2).all(|pair| pair[0] != pair[1]));
     }
 }

@@ -26,24 +26,28 @@
 //! # Ok::<(), reweave_trace::IllFormed>(())
 //! ```
 
+mod counter;
 mod coverage;
 mod detail;
 mod finding;
 mod fingerprint;
 mod info;
+mod kind;
 mod modality;
 mod outcome;
 mod proof;
 mod spelled;
 mod subject;
 
+pub use counter::{Counter, Counters};
 pub use coverage::{Coverage, Settings, Truncation};
 pub use detail::{
     Alternative, Detail, GlobalState, Nondeterminism, Severity, WitnessList, WitnessVerdict,
 };
 pub use finding::{Evidence, Finding};
 pub use fingerprint::Fingerprint;
-pub use info::{Guarantee, Info, Kind, Layer};
+pub use info::{Guarantee, Info, Layer};
+pub use kind::{Kind, KindInfo};
 pub use modality::Modality;
 pub use outcome::{Outcome, Reported, Unshown};
 pub use proof::Proof;

@@ -16,11 +16,11 @@ pub struct Reported {
     pub finding: Finding,
 }
 
-/// What one analysis told of that is not shown, since no schedule proves it.
+/// What one analysis reported that is not shown, since no schedule proves it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unshown {
     /// Groups with a schedule that rests on reads whose writer was not observed.
-    pub loose: u64,
+    pub unknown_writer: u64,
     /// Groups without a schedule.
     pub unproven: u64,
     /// Groups that were only counted.
@@ -31,7 +31,7 @@ impl Unshown {
     /// All of them.
     #[must_use]
     pub const fn count(&self) -> u64 {
-        self.loose + self.unproven + self.unlisted
+        self.unknown_writer + self.unproven + self.unlisted
     }
 }
 
@@ -44,7 +44,7 @@ pub struct Outcome {
     pub findings: Vec<Reported>,
     /// How far each analysis went, in the order they ran.
     pub coverage: Vec<Coverage>,
-    /// What each of them told of that is not shown, in the same order.
+    /// What each of them reported that is not shown, in the same order.
     pub unshown: Vec<Unshown>,
     /// Every witness of nondeterminism with its verdict, by analysis, where one lists them.
     pub witnesses: Vec<WitnessList>,

@@ -1,4 +1,4 @@
-//! What an analysis is given: the trace, and someone to tell.
+//! What an analysis is given: the trace, and where to report.
 
 use std::ops::ControlFlow;
 use std::sync::OnceLock;

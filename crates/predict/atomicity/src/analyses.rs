@@ -4,28 +4,35 @@
 //! how many blocks show it; the evidence is the run itself up to there. Then what other runs can
 //! show, at other sets of code locations, each proven by a schedule; the count is that of the
 //! patterns that nothing simple rules out, of which one is proven. Patterns on two variables are
-//! looked for in blocks of which nothing is told yet. Last come blocks of which still nothing is
-//! told, each once, and which the observed run breaks by other events than accesses: most often
+//! looked for in blocks of which nothing is reported yet. Last come blocks of which still nothing is
+//! reported, each once, and which the observed run breaks by other events than accesses: most often
 //! another thread took a lock that the block gave up on its way.
 //!
-//! Every set of locations is tried once before any is tried again, so that a budget lasts for as many
-//! as it can; where it does not last, or where not all patterns of a set that is not proven were
-//! tried, the coverage says so.
-//!
-//! The budget pays for tries. What the observed run shows is looked for in any case.
+//! The driver tries every set of locations once before any is tried again; where the budget does not
+//! last, or where not all patterns of a set that is not proven were tried, the coverage says so. What
+//! the observed run shows is looked for whatever the budget is.
 
-mod message;
-mod report;
-
+use std::hash::Hash;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Coverage, Guarantee, Info, Kind, Layer, Settings, Sink, Subject, Truncation,
+    Analysis, Counter, Counters, Coverage, Detail, Evidence, Finding, Guarantee, Info, Kind, Layer,
+    Proof, Settings, Sink, Subject, Truncation, spelled,
 };
-use reweave_trace::Trace;
+use reweave_base::{FxHashMap, FxHashSet, IndexVec};
+use reweave_driver::{Driver, Evaluated, Evaluator, Group, Open, Predictor, Tried};
+use reweave_reorder::{Budget, Query};
+use reweave_trace::{After, EventId, Goal, Reordering, ThreadId, Trace};
 
-use crate::blocks::{self, Blocks};
-use report::Report;
+use crate::blocks::{self, Block, BlockName, BlockRunId, Blocks};
+use crate::observed::{self, Violation};
+use crate::predicted::{self, Candidates, Extent, Pattern, Width};
+
+/// How many blocks are gone through between two looks at whether to stop.
+const STRIDE: usize = 1 << 10;
+
+/// Which part of the budget the search for patterns may take.
+const SEARCH_SHARE: u64 = 64;
 
 /// An analysis of certain blocks.
 #[derive(Clone, Copy, Debug)]
@@ -70,19 +77,410 @@ impl Analysis for Atomicity {
     }
 
     fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage {
-        let analysis = self.info.name;
-        if sink.is_cancelled() {
-            let truncated = Some(Truncation::Cancelled);
-            return Coverage { analysis, truncated, counters: Vec::new() };
+        let mut driver = Driver::new(subject, settings, sink);
+        if driver.check_cancelled().is_break() {
+            return driver.coverage(self.info, Vec::new());
         }
-        let blocks = (self.blocks)(subject.trace());
-        let mut report = Report::new(analysis, subject, settings, &blocks, sink);
-        // A break means that no more findings are wanted.
-        if let ControlFlow::Continue(otherwise) = report.report_observed()
-            && report.report_predicted().is_continue()
+        let trace = subject.trace();
+        let blocks = (self.blocks)(trace);
+        let mut report = Report {
+            info: self.info,
+            trace,
+            all: settings.all,
+            blocks: &blocks,
+            reported: FxHashSet::default(),
+            reported_chains: FxHashSet::default(),
+            broken: FxHashSet::default(),
+            counts: Counts::default(),
+        };
+        // A break means that it was stopped, or that no more findings are wanted.
+        if let ControlFlow::Continue(otherwise) = report.report_observed(&mut driver)
+            && report.report_predicted(&mut driver).is_continue()
         {
-            _ = report.report_otherwise(otherwise);
+            _ = report.report_otherwise(&mut driver, otherwise);
         }
-        report.coverage()
+        let counters = report.counters();
+        driver.coverage(self.info, counters)
     }
+}
+
+/// What was reported so far, and what there is to say of it.
+struct Report<'a, 't> {
+    info: &'static Info,
+    trace: &'t Trace,
+    /// Whether every instance is a finding of its own.
+    all: bool,
+    blocks: &'a Blocks,
+    /// The locations of what was reported as observed, or, where every instance is, its events.
+    reported: FxHashSet<Vec<&'t str>>,
+    reported_chains: FxHashSet<Vec<EventId>>,
+    /// Blocks, by name and code location, whose accesses something was reported of.
+    broken: FxHashSet<(BlockName, &'t str)>,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    violations: u64,
+    patterns: u64,
+    location_sets: u64,
+    proven: u64,
+    untried: u64,
+    unknown: u64,
+    refused: u64,
+}
+
+impl<'t> Report<'_, 't> {
+    fn counters(&self) -> Counters {
+        let Counts { violations, patterns, location_sets, proven, untried, unknown, refused } =
+            self.counts;
+        let mut counters = vec![
+            (Counter::Blocks, self.blocks.len() as u64),
+            (Counter::Violations, violations),
+            (Counter::Patterns, patterns),
+            (Counter::LocationSets, location_sets),
+            (Counter::Proven, proven),
+        ];
+        let rest =
+            [(Counter::Untried, untried), (Counter::Unknown, unknown), (Counter::Refused, refused)];
+        counters.extend(rest.into_iter().filter(|&(_, count)| count > 0));
+        counters
+    }
+
+    fn locations(&self, chain: &[EventId]) -> Vec<&'t str> {
+        let trace = self.trace;
+        let location = |&event: &EventId| trace.names().location(trace.event(event).site);
+        let mut locations: Vec<&str> = chain.iter().map(location).collect();
+        locations.sort_unstable();
+        locations
+    }
+
+    /// What `block` is a run of.
+    fn code(&self, block: BlockRunId) -> (BlockName, &'t str) {
+        let block = &self.blocks[block];
+        (block.name, self.trace.names().location(self.trace.event(block.begin).site))
+    }
+
+    /// Makes a finding of each set of locations at which the observed run breaks a block by
+    /// accesses; gives what it breaks otherwise.
+    fn report_observed(&mut self, driver: &mut Driver<'_, 't>) -> ControlFlow<(), Vec<Violation>> {
+        let trace = self.trace;
+        // Not paid from the budget, so that what it finds does not depend on that.
+        let steps = 64 * trace.len() as u64 + 1_000_000;
+        let violations = observed::violations(trace, self.blocks, steps);
+        self.counts.violations = violations.all.len() as u64;
+        if violations.untried > 0 {
+            self.counts.untried += violations.untried;
+            driver.truncate(Truncation::Budget);
+        }
+        let is_access = |&event: &EventId| trace.event(event).op.var().is_some();
+        let (by_accesses, otherwise): (Vec<Violation>, Vec<Violation>) =
+            violations.all.into_iter().partition(|one| one.chain.iter().all(is_access));
+        for violation in &by_accesses {
+            self.broken.insert(self.code(violation.block));
+        }
+        let locations = |report: &Self, one: &Violation| report.locations(&one.chain);
+        self.report_violations(driver, by_accesses, locations)?;
+        ControlFlow::Continue(otherwise)
+    }
+
+    /// Makes a finding of each block of which nothing is reported yet and that the observed run breaks
+    /// by other events than accesses.
+    fn report_otherwise(
+        &mut self,
+        driver: &mut Driver<'_, 't>,
+        violations: Vec<Violation>,
+    ) -> ControlFlow<()> {
+        // Else it is not known whether there is something better to report.
+        if driver.truncated().is_some() {
+            return ControlFlow::Continue(());
+        }
+        let is_new = |one: &Violation| !self.broken.contains(&self.code(one.block));
+        let violations: Vec<Violation> =
+            violations.into_iter().filter(|one| self.all || is_new(one)).collect();
+        self.report_violations(driver, violations, |report, one| report.code(one.block))
+    }
+
+    /// Makes a finding of the first of all violations that have the same key, or of each if every
+    /// instance is to be one.
+    fn report_violations<K: Hash + Eq>(
+        &mut self,
+        driver: &mut Driver<'_, 't>,
+        violations: Vec<Violation>,
+        key: impl Fn(&Self, &Violation) -> K,
+    ) -> ControlFlow<()> {
+        let mut group_of: FxHashMap<K, usize> = FxHashMap::default();
+        let mut groups: Vec<Group<Violation>> = Vec::new();
+        for violation in violations {
+            let at = match self.all {
+                true => groups.len(),
+                false => *group_of.entry(key(self, &violation)).or_insert(groups.len()),
+            };
+            if let Some(group) = groups.get_mut(at) {
+                group.count += 1;
+            } else {
+                self.reported.insert(self.locations(&violation.chain));
+                self.reported_chains.insert(violation.chain.clone());
+                groups.push(Group::new(vec![violation], 1));
+            }
+        }
+        driver.prove(&mut ObservedViolations(self), groups)
+    }
+
+    /// Makes a finding of each further set of locations that another run shows to break a block.
+    fn report_predicted(&mut self, driver: &mut Driver<'_, 't>) -> ControlFlow<()> {
+        if self.blocks.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let needs = driver.subject().engine().mhb();
+        let extent = if self.all { Extent::All } else { Extent::Some };
+        let steps = driver.settings().budget / SEARCH_SHARE;
+        let mut candidates = Candidates::new(needs, self.trace, self.blocks, extent, steps);
+        for width in [Width::One, Width::Two] {
+            let steps_left = candidates.steps_left();
+            let groups = self.candidates(driver, &mut candidates, width)?;
+            driver.charge(steps_left - candidates.steps_left());
+            self.counts.location_sets += groups.len() as u64;
+            self.counts.patterns += groups.iter().map(|group| group.count).sum::<u64>();
+            let groups = self.to_prove(driver, groups);
+            driver.prove(&mut PredictedPatterns(self), groups)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn candidates(
+        &self,
+        driver: &mut Driver<'_, 't>,
+        candidates: &mut Candidates<'_, 't>,
+        width: Width,
+    ) -> ControlFlow<(), Vec<predicted::Group>> {
+        let mut looks = 0;
+        let (groups, is_whole) = candidates.find(width, |block| {
+            looks += 1;
+            if looks % STRIDE == 0 && driver.progress(looks, self.blocks.len()).is_break() {
+                return None;
+            }
+            // Two variables matter where each by itself is in order.
+            let is_known = width == Width::Two && self.broken.contains(&self.code(block));
+            Some(self.all || !is_known)
+        });
+        if !is_whole {
+            driver.check_cancelled()?;
+            driver.truncate(Truncation::Budget);
+        }
+        ControlFlow::Continue(groups)
+    }
+
+    /// What is left of `groups` to be proven.
+    fn to_prove(
+        &mut self,
+        driver: &mut Driver<'_, 't>,
+        groups: Vec<predicted::Group>,
+    ) -> Vec<Group<Pattern>> {
+        if self.all {
+            if groups.iter().any(predicted::Group::is_cut) {
+                driver.truncate(Truncation::Budget);
+            }
+            let patterns = groups.into_iter().flat_map(|group| group.kept);
+            let is_new = |pattern: &Pattern| !self.reported_chains.contains(&pattern.chain());
+            return patterns.filter(is_new).map(|it| Group::new(vec![it], 1)).collect();
+        }
+        let (kept, empty): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|group| !group.kept.is_empty());
+        // There was no room for a pattern of these.
+        if !empty.is_empty() {
+            self.counts.untried += empty.len() as u64;
+            driver.truncate(Truncation::Budget);
+        }
+        let is_new = |group: &predicted::Group| {
+            !self.reported.contains(&self.locations(&group.kept[0].chain()))
+        };
+        let to_prove = |group: predicted::Group| Group {
+            is_cut: group.is_cut(),
+            candidates: group.kept,
+            count: group.count,
+        };
+        kept.into_iter().filter(is_new).map(to_prove).collect()
+    }
+
+    fn finding(
+        &self,
+        events: Vec<EventId>,
+        message: String,
+        count: u64,
+        proof: Option<Proof>,
+    ) -> Finding {
+        Finding {
+            analysis: self.info.name,
+            kind: self.info.kind,
+            events,
+            message,
+            count,
+            evidence: proof.map_or(Evidence::Unordered, Evidence::Schedule),
+            detail: Detail::None,
+        }
+    }
+}
+
+/// Violations that the observed run shows: the run itself is the proof.
+struct ObservedViolations<'r, 'a, 't>(&'r mut Report<'a, 't>);
+
+impl Predictor for ObservedViolations<'_, '_, '_> {
+    type Candidate = Violation;
+
+    fn questions(&self, violation: &Violation) -> Vec<(Query, Goal)> {
+        vec![(Query::order(&violation.chain), in_order(&violation.chain, Vec::new()))]
+    }
+
+    fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, violation: &Violation) -> Tried {
+        let chain = &violation.chain;
+        let Some(whole) = up_to(evaluator.trace(), chain) else { return Tried::Refused };
+        let goal = in_order(chain, Vec::new());
+        let Some(proof) = evaluator.prove(whole, goal.clone()) else { return Tried::Refused };
+        if proof.unknown_reads_count() == 0 {
+            return Tried::Proven(proof);
+        }
+        // Most reads of unknown writers have nothing to do with it.
+        let least = evaluator.solver().sync_preserving(&Query::order(chain));
+        let least = least.and_then(|least| evaluator.prove(least, goal));
+        Tried::Proven(least.unwrap_or(proof))
+    }
+
+    fn report(&mut self, group: Evaluated<Violation>) -> Option<Finding> {
+        let report = &mut *self.0;
+        if group.open == Some(Open::Untried) {
+            report.counts.untried += 1;
+        }
+        let Violation { block, kind, chain } = group.candidate;
+        let block = &report.blocks[block];
+        let message = match kind {
+            observed::Kind::Spoiled => {
+                between_message(report.trace, block, &chain, Certainty::Observed)
+            }
+            observed::Kind::Overlap => overlap_message(report.trace, block, &chain),
+        };
+        Some(report.finding(chain, message, group.count, group.proof))
+    }
+}
+
+/// The observed run up to the end of `chain`.
+fn up_to(trace: &Trace, chain: &[EventId]) -> Option<Reordering> {
+    let last = *chain.last()?;
+    let count = |thread: ThreadId| {
+        trace.thread_events(thread).partition_point(|&event| event <= last) as u32
+    };
+    let base: IndexVec<ThreadId, u32> =
+        trace.names().threads.entries().map(|(thread, _)| count(thread)).collect();
+    Some(Reordering { base, schedule: Vec::new() })
+}
+
+/// That the events of `chain` come in this order, whatever the reads in `free` see.
+fn in_order(chain: &[EventId], free: Vec<EventId>) -> Goal {
+    Goal::Order { chain: chain.to_vec(), absent: Vec::new(), free, after: After::Stops }
+}
+
+/// Patterns that another run may show.
+struct PredictedPatterns<'r, 'a, 't>(&'r mut Report<'a, 't>);
+
+impl Predictor for PredictedPatterns<'_, '_, '_> {
+    type Candidate = Pattern;
+
+    // There are many patterns, and most are easy: it does not pay to search long for one.
+    fn query_budget(&self, usual: Budget) -> Budget {
+        let work = usual.work.min(100_000_000);
+        Budget { decisions: 64, completions: 32, work, states: 50_000 }
+    }
+
+    fn questions(&self, pattern: &Pattern) -> Vec<(Query, Goal)> {
+        predicted::questions(self.0.trace, pattern)
+    }
+
+    fn report(&mut self, group: Evaluated<Pattern>) -> Option<Finding> {
+        let report = &mut *self.0;
+        report.counts.refused += group.refused;
+        match group.open {
+            Some(Open::Untried) => report.counts.untried += 1,
+            Some(Open::Unknown) => report.counts.unknown += 1,
+            // Refuted.
+            None if group.proof.is_none() => return None,
+            None => {}
+        }
+        let pattern = group.candidate;
+        if group.is_witnessed() {
+            report.counts.proven += 1;
+            report.broken.insert(report.code(pattern.block));
+        }
+        let chain = pattern.chain();
+        let certainty = if group.proof.is_some() { Certainty::Possible } else { Certainty::Open };
+        let block = &report.blocks[pattern.block];
+        let message = between_message(report.trace, block, &chain, certainty);
+        Some(report.finding(chain, message, group.count, group.proof))
+    }
+}
+
+/// Whether something was observed or is possible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Certainty {
+    Observed,
+    Possible,
+    /// Not known to be possible.
+    Open,
+}
+
+/// That the events within `chain` come between its first and last, of `block`.
+fn between_message(
+    trace: &Trace,
+    block: &Block,
+    chain: &[EventId],
+    certainty: Certainty,
+) -> String {
+    let [first, others @ .., last] = chain else { return not_atomic(trace, block) };
+    let verb = match certainty {
+        Certainty::Observed => "came",
+        Certainty::Possible => "can come",
+        Certainty::Open => "may come",
+    };
+    let others = listed(trace, others);
+    let (first, last) = (spelled(trace, *first), spelled(trace, *last));
+    let start = not_atomic(trace, block);
+    format!("{start}: {others} {verb} between {first} and {last}")
+}
+
+/// That the events of `chain` leave no order for `block` and others.
+fn overlap_message(trace: &Trace, block: &Block, chain: &[EventId]) -> String {
+    let start = not_atomic(trace, block);
+    let events = listed(trace, chain);
+    format!("{start}, nor are those it overlaps with: {events} came in this order")
+}
+
+fn not_atomic(trace: &Trace, block: &Block) -> String {
+    let names = trace.names();
+    let thread = names.threads.name(block.thread);
+    match block.name {
+        BlockName::Marked(name) => {
+            format!("block `{}` of {thread} is not atomic", names.blocks.name(name))
+        }
+        BlockName::Section(lock) => {
+            format!("the section of {thread} on `{}` is not atomic", names.locks.name(lock))
+        }
+    }
+}
+
+/// The events as a list, each with its thread where that is another than the one before it.
+fn listed(trace: &Trace, events: &[EventId]) -> String {
+    let mut thread: Option<ThreadId> = None;
+    let mut text = String::new();
+    for (at, &event) in events.iter().enumerate() {
+        if at > 0 {
+            text.push_str(if at + 1 == events.len() { " and " } else { ", " });
+        }
+        let own = trace.event(event).thread;
+        if thread != Some(own) {
+            text.push_str(trace.names().threads.name(own));
+            text.push_str("'s ");
+        }
+        thread = Some(own);
+        text.push_str(&spelled(trace, event));
+    }
+    text
 }

@@ -28,19 +28,17 @@
 //! whole trace at hand its graph is linear too, without the factor of threads, and says which blocks
 //! are at fault.
 
-mod cycles;
-mod edges;
-
 use std::collections::VecDeque;
 
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_trace::views::RoundId;
-use reweave_trace::{EventId, ThreadId, Trace};
+use reweave_trace::{
+    AccessOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectId, ObjectOp, Op, SemaphoreOp,
+    ThreadId, ThreadOp, Trace, VarId,
+};
 
 use crate::blocks::{Block, BlockRunId, Blocks};
 use crate::conflict;
-use cycles::{Graph, Transaction};
-use edges::Edges;
 
 /// A block that the observed run did not, in effect, run at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -315,4 +313,397 @@ fn follow(
     events.sort_unstable();
     events.dedup();
     events
+}
+
+// Which events had to come before an event for the run to be what it was?
+//
+// For each event those of other threads that it follows by a rule of its own: conflicting accesses,
+// releases of its lock, its thread's fork, the end of a joined thread, the notify that woke it, the
+// waits that it woke, the post that it took, its object's birth. Whatever follows from these and
+// from program order is left out, so that there are about as many as events: a write follows the
+// reads since the write before it, and of one thread's reads in a row the last.
+//
+// The arrivals that a barrier's round waited for are not listed but named by the round, since all
+// that wait for it follow the same many events.
+
+/// For each event the events of other threads that it follows.
+#[derive(Debug)]
+struct Edges<'t> {
+    trace: &'t Trace,
+    /// Where the sources of each event end.
+    ends: Vec<usize>,
+    sources: Vec<EventId>,
+}
+
+#[derive(Debug, Default)]
+struct Variable {
+    last_write: Option<EventId>,
+    /// Since the last write.
+    reads: Vec<EventId>,
+}
+
+#[derive(Debug, Default)]
+struct Lock {
+    /// The last release by a thread that held it alone.
+    alone: Option<EventId>,
+    /// The shared releases since.
+    shared: Vec<EventId>,
+}
+
+/// What later events may have to follow.
+#[derive(Debug, Default)]
+struct Past {
+    vars: IndexVec<VarId, Variable>,
+    locks: IndexVec<LockId, Lock>,
+    births: IndexVec<ObjectId, Option<EventId>>,
+}
+
+impl<'t> Edges<'t> {
+    fn new(trace: &'t Trace) -> Self {
+        let mut past = Past::default();
+        let mut edges = Self { trace, ends: Vec::with_capacity(trace.len()), sources: Vec::new() };
+        for (id, event) in trace.events() {
+            let from = edges.sources.len();
+            if let Some(fork) = trace.lifetime(event.thread).fork
+                && trace.position(id) == 0
+            {
+                edges.sources.push(fork);
+            }
+            past.step(trace, id, event, &mut edges.sources);
+            edges.keep_others(from, event);
+            edges.ends.push(edges.sources.len());
+        }
+        edges
+    }
+
+    /// Drops the sources from the index `from` on that are of the thread of `event`.
+    fn keep_others(&mut self, from: usize, event: Event) {
+        let mut kept = from;
+        for at in from..self.sources.len() {
+            let source = self.sources[at];
+            if self.trace.event(source).thread != event.thread {
+                self.sources[kept] = source;
+                kept += 1;
+            }
+        }
+        self.sources.truncate(kept);
+    }
+
+    const fn trace(&self) -> &'t Trace {
+        self.trace
+    }
+
+    /// The events that `event` follows, but for the arrivals of [`Self::round`].
+    fn sources(&self, event: EventId) -> &[EventId] {
+        let at = event.index();
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.sources[start..self.ends[at]]
+    }
+
+    /// The round all of whose arrivals `event` follows.
+    fn round(&self, event: EventId) -> Option<RoundId> {
+        match self.trace.event(event).op {
+            Op::Barrier(..) => self.trace.signals().needed_round(event),
+            _ => None,
+        }
+    }
+}
+
+impl Past {
+    /// Adds to `sources` what `id` follows, and keeps what may follow it.
+    fn step(&mut self, trace: &Trace, id: EventId, event: Event, sources: &mut Vec<EventId>) {
+        let signals = trace.signals();
+        match event.op {
+            Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), var) => {
+                let variable = self.vars.get_or_default(var);
+                sources.extend(variable.last_write);
+                let same = |last: &&mut EventId| trace.event(**last).thread == event.thread;
+                match variable.reads.last_mut().filter(same) {
+                    Some(last) => *last = id,
+                    None => variable.reads.push(id),
+                }
+            }
+            Op::Access(
+                AccessOp::Write | AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_),
+                var,
+            ) => {
+                let variable = self.vars.get_or_default(var);
+                sources.append(&mut variable.reads);
+                sources.extend(variable.last_write.replace(id));
+            }
+            Op::Lock(LockOp::Acquire, lock) => {
+                let lock = self.locks.get_or_default(lock);
+                sources.extend(lock.alone);
+                sources.extend_from_slice(&lock.shared);
+            }
+            Op::Lock(LockOp::AcquireShared, lock) => {
+                sources.extend(self.locks.get_or_default(lock).alone)
+            }
+            Op::Lock(LockOp::Release, lock) => {
+                let lock = self.locks.get_or_default(lock);
+                lock.alone = Some(id);
+                lock.shared.clear();
+            }
+            Op::Lock(LockOp::ReleaseShared, lock) => {
+                self.locks.get_or_default(lock).shared.push(id)
+            }
+            Op::Thread(ThreadOp::Join, child) => {
+                let lifetime = trace.lifetime(child);
+                sources.extend(lifetime.last.or(lifetime.fork));
+            }
+            Op::Condition(ConditionOp::Wake, _) => {
+                sources.extend(signals.stay(id).and_then(|stay| stay.notify))
+            }
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
+                let woken = signals.woken(id).iter().filter_map(|&wait| signals.stay(wait));
+                sources.extend(woken.map(|stay| stay.begin));
+            }
+            Op::Semaphore(SemaphoreOp::Take, _) => sources.extend(signals.post(id)),
+            Op::Object(ObjectOp::Alloc, object) => *self.births.get_or_default(object) = Some(id),
+            Op::Object(ObjectOp::Free, object) => {
+                sources.extend(*self.births.get_or_default(object))
+            }
+            // A fork is looked up by the first event of its thread, arrivals by their round.
+            Op::Thread(ThreadOp::Fork, _)
+            | Op::Barrier(..)
+            | Op::Semaphore(SemaphoreOp::Post, _)
+            | Op::Fence(_)
+            | Op::Lock(LockOp::Request, _)
+            | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
+            | Op::Block(..)
+            | Op::Branch
+            | Op::Let(_) => {}
+        }
+    }
+}
+
+// Which blocks lie on a cycle of the transaction graph?
+//
+// The strongly connected components of the graph, by Tarjan's algorithm with a stack of its own,
+// walked against its edges from the blocks: every cycle passes through a block, since edges between
+// events follow the observed order. A barrier's round is a node between its arrivals and what
+// waits for them. It is no transaction, so a component is a cycle if it holds two others.
+
+/// What an event is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Transaction {
+    Block(BlockRunId),
+    /// An event outside all blocks.
+    Lone(EventId),
+}
+
+/// The transactions of a run and what each follows.
+#[derive(Debug)]
+struct Graph<'a, 't> {
+    edges: &'a Edges<'t>,
+    blocks: &'a Blocks,
+    block_of: IndexVec<EventId, Option<BlockRunId>>,
+}
+
+impl<'a, 't> Graph<'a, 't> {
+    /// The graph in which the blocks that are `whole` are one transaction each.
+    fn new(edges: &'a Edges<'t>, blocks: &'a Blocks, whole: &IndexVec<BlockRunId, bool>) -> Self {
+        let trace = edges.trace();
+        let mut block_of = IndexVec::from_elem(None, trace.len());
+        for (id, block) in blocks.entries().filter(|&(id, _)| whole[id]) {
+            for &event in block.events(trace) {
+                block_of[event] = Some(id);
+            }
+        }
+        Self { edges, blocks, block_of }
+    }
+
+    fn trace(&self) -> &'t Trace {
+        self.edges.trace()
+    }
+
+    /// What `event` is part of.
+    fn transaction(&self, event: EventId) -> Transaction {
+        self.block_of[event].map_or(Transaction::Lone(event), Transaction::Block)
+    }
+
+    /// The events of `transaction`, in program order.
+    fn events(&self, transaction: Transaction) -> &'t [EventId] {
+        let trace = self.trace();
+        match transaction {
+            Transaction::Block(block) => self.blocks[block].events(trace),
+            Transaction::Lone(event) => {
+                let at = trace.position(event) as usize;
+                &trace.thread_events(trace.event(event).thread)[at..=at]
+            }
+        }
+    }
+
+    /// The event before `event` in its thread.
+    fn previous(&self, event: EventId) -> Option<EventId> {
+        let trace = self.trace();
+        let position = trace.position(event).checked_sub(1)? as usize;
+        Some(trace.thread_events(trace.event(event).thread)[position])
+    }
+
+    /// The blocks among those that are one transaction each that lie on a cycle.
+    fn on_cycle(&self) -> IndexVec<BlockRunId, bool> {
+        let mut walk = Walk::new(self);
+        for (id, block) in self.blocks.entries() {
+            if self.block_of[block.begin] == Some(id) {
+                walk.explore(id.index());
+            }
+        }
+        walk.on_cycle
+    }
+}
+
+/// Not visited yet.
+const UNSEEN: u32 = 0;
+
+/// In a component that is complete.
+const DONE: u32 = u32::MAX;
+
+/// Nodes are numbered: first the blocks, then the events, then the rounds.
+struct Walk<'a, 't> {
+    graph: &'a Graph<'a, 't>,
+    /// When each node was visited first, or [`UNSEEN`] or [`DONE`].
+    visited: Vec<u32>,
+    /// The earliest node, by its visit, known to be in the same component.
+    low: Vec<u32>,
+    time: u32,
+    /// Nodes whose component is not complete.
+    open: Vec<usize>,
+    frames: Vec<Frame>,
+    on_cycle: IndexVec<BlockRunId, bool>,
+}
+
+/// A node whose predecessors are being visited.
+struct Frame {
+    node: usize,
+    /// Which of its events is next, and which of what that follows.
+    event: usize,
+    source: usize,
+}
+
+impl<'a, 't> Walk<'a, 't> {
+    fn new(graph: &'a Graph<'a, 't>) -> Self {
+        let (blocks, events) = (graph.blocks.len(), graph.trace().len());
+        // A round has arrivals, so there are no more of them than events.
+        let nodes = blocks + events;
+        Self {
+            graph,
+            visited: vec![UNSEEN; nodes],
+            low: vec![0; nodes],
+            time: UNSEEN,
+            open: Vec::new(),
+            frames: Vec::new(),
+            on_cycle: IndexVec::from_elem(false, blocks),
+        }
+    }
+
+    fn node(&self, event: EventId) -> usize {
+        match self.graph.transaction(event) {
+            Transaction::Block(block) => block.index(),
+            Transaction::Lone(event) => self.graph.blocks.len() + event.index(),
+        }
+    }
+
+    fn round_node(&mut self, round: RoundId) -> usize {
+        let node = self.graph.blocks.len() + self.graph.trace().len() + round.index();
+        if node >= self.visited.len() {
+            self.visited.resize(node + 1, UNSEEN);
+            self.low.resize(node + 1, 0);
+        }
+        node
+    }
+
+    fn is_round(&self, node: usize) -> bool {
+        node >= self.graph.blocks.len() + self.graph.trace().len()
+    }
+
+    /// The next node that the one of `frame` follows; none when there are no more.
+    fn predecessor(&mut self, frame: &mut Frame) -> Option<usize> {
+        let (graph, trace) = (self.graph, self.graph.trace());
+        let blocks = graph.blocks.len();
+        if self.is_round(frame.node) {
+            let round = RoundId::from_index(frame.node - blocks - trace.len());
+            let arrival = trace.signals().round(round).arrivals.get(frame.source).copied();
+            frame.source += 1;
+            return arrival.map(|arrival| self.node(arrival));
+        }
+        let transaction = match frame.node.checked_sub(blocks) {
+            Some(event) => Transaction::Lone(EventId::from_index(event)),
+            None => Transaction::Block(BlockRunId::from_index(frame.node)),
+        };
+        let events = graph.events(transaction);
+        while let Some(&event) = events.get(frame.event) {
+            let sources = graph.edges.sources(event);
+            let at = frame.source;
+            frame.source += 1;
+            if let Some(&source) = sources.get(at) {
+                return Some(self.node(source));
+            }
+            if at == sources.len()
+                && let Some(round) = graph.edges.round(event)
+            {
+                return Some(self.round_node(round));
+            }
+            if at <= sources.len() + 1
+                && frame.event == 0
+                && let Some(previous) = graph.previous(event)
+            {
+                frame.source = sources.len() + 2;
+                return Some(self.node(previous));
+            }
+            frame.event += 1;
+            frame.source = 0;
+        }
+        None
+    }
+
+    fn enter(&mut self, node: usize) {
+        self.time += 1;
+        self.visited[node] = self.time;
+        self.low[node] = self.time;
+        self.open.push(node);
+        self.frames.push(Frame { node, event: 0, source: 0 });
+    }
+
+    /// Finds the components of `root` and of all that it follows.
+    fn explore(&mut self, root: usize) {
+        if self.visited[root] != UNSEEN {
+            return;
+        }
+        self.enter(root);
+        while let Some(mut frame) = self.frames.pop() {
+            let node = frame.node;
+            match self.predecessor(&mut frame) {
+                Some(other) => {
+                    self.frames.push(frame);
+                    match self.visited[other] {
+                        UNSEEN => self.enter(other),
+                        DONE => {}
+                        time => self.low[node] = self.low[node].min(time),
+                    }
+                }
+                None => {
+                    if self.low[node] == self.visited[node] {
+                        self.complete(node);
+                    }
+                    if let Some(parent) = self.frames.last() {
+                        let parent = parent.node;
+                        self.low[parent] = self.low[parent].min(self.low[node]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the component that was entered at `root`.
+    fn complete(&mut self, root: usize) {
+        let from = self.open.iter().rposition(|&node| node == root).unwrap_or(0);
+        let transactions = self.open[from..].iter().filter(|&&node| !self.is_round(node)).count();
+        for node in self.open.split_off(from) {
+            self.visited[node] = DONE;
+            if transactions > 1 && node < self.on_cycle.len() {
+                self.on_cycle[BlockRunId::from_index(node)] = true;
+            }
+        }
+    }
 }

@@ -22,7 +22,6 @@
 //! The patterns are those of Lu et al., "AVIO" (ASPLOS 2006), on one variable, and of Hammer et al.,
 //! "Dynamic detection of atomic-set-serializability violations" (ICSE 2008), on two.
 
-mod accesses;
 mod candidates;
 
 use reweave_reorder::{Answer, Query, Solver, View};
@@ -69,11 +68,9 @@ pub enum Decision {
 /// Whether a run shows `pattern`.
 pub fn decide(solver: &mut Solver<'_, '_>, trace: &Trace, pattern: &Pattern) -> Decision {
     let mut is_unknown = false;
-    for query in queries(trace, pattern) {
+    for (query, goal) in questions(trace, pattern) {
         match solver.solve(&query) {
-            Answer::Feasible(reordering) => {
-                return Decision::Shown(reordering, goal(pattern, &query));
-            }
+            Answer::Feasible(reordering) => return Decision::Shown(reordering, goal),
             Answer::Infeasible(_) => {}
             Answer::Unknown => is_unknown = true,
         }
@@ -81,12 +78,24 @@ pub fn decide(solver: &mut Solver<'_, '_>, trace: &Trace, pattern: &Pattern) -> 
     if is_unknown { Decision::Unknown } else { Decision::Refuted }
 }
 
-/// The questions each of which, answered, shows `pattern`; the cheapest first.
+/// The questions each of which, answered, shows `pattern`, the cheapest first; each with what a run
+/// that answers it shows.
+pub(crate) fn questions(trace: &Trace, pattern: &Pattern) -> Vec<(Query, Goal)> {
+    let goal = |query: &Query| Goal::Order {
+        chain: pattern.chain(),
+        absent: Vec::new(),
+        free: query.views.iter().map(|&(read, _)| read).collect(),
+        after: After::Stops,
+    };
+    queries(trace, pattern).into_iter().map(|query| (query.clone(), goal(&query))).collect()
+}
+
+/// The questions alone.
 fn queries(trace: &Trace, pattern: &Pattern) -> Vec<Query> {
     let chain = pattern.chain();
     let reads = |event: EventId| {
         let op = trace.event(event).op;
-        // A loose read may see anything as it is.
+        // A read of an unknown writer may see anything as it is.
         op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _))
     };
     let mut queries = Vec::new();
@@ -103,10 +112,4 @@ fn queries(trace: &Trace, pattern: &Pattern) -> Vec<Query> {
         queries.push(free);
     }
     queries
-}
-
-/// What a run that answers `query` shows.
-fn goal(pattern: &Pattern, query: &Query) -> Goal {
-    let free = query.views.iter().map(|&(read, _)| read).collect();
-    Goal::Order { chain: pattern.chain(), absent: Vec::new(), free, after: After::Stops }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use reweave_analysis::{
-    Analysis, Coverage, Finding, Guarantee, Settings, Sink, Subject, Truncation,
+    Analysis, Counter, Coverage, Finding, Guarantee, Settings, Sink, Subject, Truncation,
 };
 use reweave_atomicity::analyses::{Atomicity, MARKED, SECTIONS};
 use reweave_testkit::{Shape, draw, soak, std, trace, traces};
@@ -50,7 +50,8 @@ fn check(trace: &Trace, analysis: &Atomicity, expected: &Expect) {
         let (count, guarantee) = (finding.count, finding.guarantee());
         lines += &format!("{} {numbers:?} {count} {guarantee}\n", finding.message);
     }
-    lines += &format!("{:?} {:?}\n", coverage.truncated, coverage.counters);
+    let counters = coverage.counters.iter().map(|&(counter, count)| (counter.as_str(), count));
+    lines += &format!("{:?} {:?}\n", coverage.truncated, counters.collect::<Vec<_>>());
     expected.assert_eq(&lines);
 }
 
@@ -297,7 +298,7 @@ fn fault(trace: &Trace, analysis: &Atomicity) -> Option<String> {
         if again != (findings.clone(), coverage.clone()) {
             return Some(format!("another answer on more threads\n{}", draw(trace)));
         }
-        let is_refused = coverage.counter("refused").is_some();
+        let is_refused = coverage.counter(Counter::Refused).is_some();
         if is_refused || !coverage.is_complete() {
             return Some(format!("{coverage:?}\n{}", draw(trace)));
         }

@@ -1,6 +1,6 @@
-//! Every analysis, and the driver that selects, runs, limits and groups.
+//! Every analysis, which of them to run, and what becomes of their findings.
 //!
-//! [`analyses`] lists what the families offer; [`select()`] picks by name; [`run`] runs the picked
+//! [`analyses`] lists what the families offer; [`select()`] picks by name; [`run()`] runs the picked
 //! ones on a trace.
 //!
 //! ```
@@ -22,8 +22,8 @@
 //! # Ok::<(), reweave_catalog::UnknownName>(())
 //! ```
 
-mod driver;
+mod run;
 mod select;
 
-pub use driver::{Quiet, Watch, run};
+pub use run::{Quiet, Watch, run};
 pub use select::{UnknownName, analyses, select};

@@ -1,4 +1,4 @@
 //! All tests of this package from outside, as one program: fewer programs link faster.
 
 mod conformance;
-mod driver;
+mod run;

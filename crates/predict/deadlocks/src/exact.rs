@@ -8,10 +8,14 @@
 //! What a thread holds at an acquire is the same in every reordering, so candidates follow from the
 //! trace alone:
 //!
-//! 1. the acquires made while holding other locks, alike ones taken together (`dependencies`);
-//! 2. cycles of these, of different threads and with no lock to guard them (`patterns`);
-//! 3. for each cycle, the choices of one acquire a thread that the engine can make blocked at once
-//!    (`trial`), first by reorderings that keep the order of critical sections, then by any.
+//! 1. the acquires made while holding other locks, alike ones taken together, and cycles of these, of
+//!    different threads and with no lock to guard them (`patterns`);
+//! 2. for each cycle, the choices of one acquire per thread that the engine can make blocked at once
+//!    (`choices`), first by reorderings that keep the order of critical sections, then by any.
+//!    Patterns take turns, so that a budget lasts for all of them.
+//!
+//! Deadlocks at the same code locations are one finding unless all are asked for, shown by the
+//! earliest that rests on no read of an unknown writer.
 //!
 //! Sound: each finding is a schedule that the checker accepted. Complete but for budgets: a set of
 //! acquires that is not found cannot be blocked in a cycle by any correct reordering, unless the
@@ -25,23 +29,26 @@
 //! dynamic deadlock prediction in linear time" (PLDI 2023), with locks in shared mode, every
 //! reordering instead of those that keep the order of sections, and all instances of a cycle.
 
-mod components;
-mod dependencies;
+mod choices;
 mod patterns;
-mod report;
-mod trial;
-mod workers;
 
+use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Coverage, Guarantee, Info, Kind, Layer, Settings, Sink, Subject, Truncation,
+    Analysis, Counter, Counters, Coverage, Detail, Evidence, Finding, Gathered, Guarantee, Info,
+    Kind, Layer, Settings, Sink, Subject, Truncation,
 };
-use reweave_reorder::{Budget, Engine, Solver};
-use reweave_trace::{EventId, Reordering, Trace};
+use reweave_base::FxHashMap;
+use reweave_driver::{Driver, Evaluated, Evaluator, Group, Predictor, Tried};
+use reweave_reorder::Query;
+use reweave_trace::views::Mode;
+use reweave_trace::{EventId, Goal, LockId, LockOp, Op, Reordering, Trace};
 
-use dependencies::Dependencies;
-use trial::{Court, Trial};
+use choices::{PatternState, QueryContext};
+use patterns::{Dependencies, excludes};
+
+pub use reweave_driver::Reorderings;
 
 /// How many patterns are tried between two looks at the budget.
 const BATCH: usize = 64;
@@ -49,14 +56,11 @@ const BATCH: usize = 64;
 /// How many queries a pattern may ask before the others have their turn.
 const QUERIES_PER_TURN: u64 = 32;
 
-/// Which reorderings are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// All correct reorderings.
-    Every,
-    /// Those that keep the observed order of the sections of each lock.
-    Preserving,
-}
+/// How many deadlocks at the same code locations are put before the checker.
+const TRIES_MAX: usize = 8;
+
+/// Which part of the budget the search for patterns may take: candidates alone are worth nothing.
+const PATTERNS_SHARE: u64 = 16;
 
 /// Threads that wait for each other, and how that comes about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,15 +117,14 @@ pub struct Counts {
     pub partial: u64,
 }
 
-/// Finds the deadlocks of the trace of `engine` that reorderings within `reach` show.
+/// Finds the deadlocks of `subject` that `reorderings` show.
 ///
 /// With [`Settings::all`] every set of blocked acquires comes, otherwise the first of each pattern,
 /// with how many there are. The order does not depend on [`Settings::threads`].
 ///
 /// ```
-/// use reweave_analysis::Settings;
-/// use reweave_deadlocks::exact::{Reach, deadlocks};
-/// use reweave_reorder::Engine;
+/// use reweave_analysis::{Settings, Subject};
+/// use reweave_deadlocks::exact::{Reorderings, deadlocks};
 ///
 /// // Both ways are guarded by a third lock, so there is none.
 /// let trace = reweave_testkit::trace("
@@ -136,181 +139,135 @@ pub struct Counts {
 ///         acq(b)
 ///         acq(a)
 /// ");
-/// let engine = Engine::new(&trace);
-/// assert!(deadlocks(&engine, Reach::Every, &Settings::default()).found.is_empty());
+/// let found = deadlocks(&Subject::new(&trace), Reorderings::All, &Settings::default()).found;
+/// assert!(found.is_empty());
 /// ```
 #[must_use]
-pub fn deadlocks(engine: &Engine<'_>, reach: Reach, settings: &Settings) -> Deadlocks {
-    let mut list = List { found: Vec::new(), limit: settings.limit, is_full: false };
-    let (counts, mut truncated) = examine(engine.trace(), || engine, reach, settings, &mut list);
-    if list.is_full {
-        truncated = truncated.or(Some(Truncation::Limit));
-    }
-    Deadlocks { found: list.found, counts, truncated }
-}
-
-/// Whom the search tells of what it finds.
-trait Follow {
-    /// Takes `deadlock`; a break says that no more are wanted.
-    fn found(&mut self, deadlock: Deadlock) -> ControlFlow<()>;
-
-    /// Takes note that `done` of `total` patterns are done; a break says to stop.
-    fn progress(&mut self, done: usize, total: usize) -> ControlFlow<()>;
-}
-
-struct List {
-    found: Vec<Deadlock>,
-    limit: Option<usize>,
-    is_full: bool,
-}
-
-impl Follow for List {
-    fn found(&mut self, deadlock: Deadlock) -> ControlFlow<()> {
-        self.is_full = self.limit.is_some_and(|limit| self.found.len() >= limit);
-        if self.is_full {
+pub fn deadlocks(
+    subject: &Subject<'_>,
+    reorderings: Reorderings,
+    settings: &Settings,
+) -> Deadlocks {
+    let (mut sink, mut found) = (Gathered::default(), Vec::new());
+    let mut driver = Driver::new(subject, settings, &mut sink);
+    let counts = examine(&mut driver, reorderings, |driver, deadlock| {
+        if settings.limit.is_some_and(|limit| found.len() >= limit) {
+            driver.truncate(Truncation::Limit);
             return ControlFlow::Break(());
         }
-        self.found.push(deadlock);
+        found.push(deadlock);
         ControlFlow::Continue(())
-    }
-
-    fn progress(&mut self, _: usize, _: usize) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
+    });
+    let truncated = driver.truncated();
+    Deadlocks { found, counts, truncated }
 }
 
-/// Finds the deadlocks of `trace`; `engine` is asked for only if there is a pattern.
-fn examine<'e, 't: 'e>(
-    trace: &'t Trace,
-    engine: impl FnOnce() -> &'e Engine<'t>,
-    reach: Reach,
-    settings: &Settings,
-    follow: &mut dyn Follow,
-) -> (Counts, Option<Truncation>) {
+/// Finds deadlocks and hands each to `found`, which says by a break that no more are wanted. The
+/// engine is made only if there is a pattern.
+fn examine<'t>(
+    driver: &mut Driver<'_, 't>,
+    reorderings: Reorderings,
+    mut found: impl FnMut(&mut Driver<'_, 't>, Deadlock) -> ControlFlow<()>,
+) -> Counts {
     let mut counts = Counts::default();
-    if follow.progress(0, 1).is_break() {
-        return (counts, Some(Truncation::Cancelled));
+    if driver.progress(0, 1).is_break() {
+        return counts;
     }
-    let dependencies = Dependencies::new(trace);
-    // Candidates alone are worth nothing, so most of the budget is for deciding them.
-    let patterns = patterns::patterns(&dependencies, settings.budget / 16);
-    let mut truncated = (!patterns.is_whole).then_some(Truncation::Budget);
+    let (settings, dependencies) = (driver.settings(), Dependencies::new(driver.trace()));
+    let patterns = patterns::patterns(&dependencies, settings.budget / PATTERNS_SHARE);
+    driver.charge(patterns.steps);
+    if !patterns.is_whole {
+        driver.truncate(Truncation::Budget);
+    }
     counts.patterns = patterns.all.len() as u64;
     if patterns.all.is_empty() {
-        return (counts, truncated);
+        return counts;
     }
-    let court =
-        Court { engine: engine(), reach, all: settings.all, budget: query_budget(settings) };
-    let mut trials: Vec<Trial<'_>> =
-        patterns.all.iter().map(|pattern| Trial::new(&dependencies, pattern)).collect();
-    let work_left = settings.budget - patterns.steps;
-    let ended = try_all(&mut trials, &court, settings, work_left, follow);
-    for trial in &trials {
-        counts.add(trial);
+    let mut states: Vec<PatternState<'_>> =
+        patterns.all.iter().map(|pattern| PatternState::new(&dependencies, pattern)).collect();
+    let ended = take_turns(driver, reorderings, &mut states, &mut found);
+    for state in &states {
+        counts.add(state);
     }
-    match ended {
-        Ended::Unwanted => return (counts, truncated),
-        Ended::Cancelled => return (counts, Some(Truncation::Cancelled)),
-        Ended::Over | Ended::OutOfWork => {}
+    if ended.is_break() {
+        return counts;
     }
     // One deadlock of a pattern is enough, unless all are asked for.
-    let is_open = |trial: &Trial<'_>| {
-        let is_wanted = settings.all || trial.tally.proven == 0;
-        is_wanted && (trial.is_partial || trial.tally.unknown > 0)
+    let is_open = |state: &PatternState<'_>| {
+        let is_wanted = settings.all || state.proven == 0;
+        is_wanted && (state.is_partial || state.unknown > 0)
     };
-    if trials.iter().any(is_open) {
-        truncated = Some(Truncation::Budget);
+    if states.iter().any(is_open) {
+        driver.truncate(Truncation::Budget);
     }
-    for trial in trials {
-        // Those that were asked for one by one were told of as they were found.
-        let Some(mut first) = trial.found.into_iter().next() else { continue };
-        first.count = trial.tally.proven;
-        if follow.found(first).is_break() {
+    for state in states {
+        // If all are asked for, they were handed on as they were found.
+        let Some(mut first) = state.found.into_iter().next() else { continue };
+        first.count = state.proven;
+        if found(driver, first).is_break() {
             break;
         }
     }
-    (counts, truncated)
+    counts
 }
 
-/// How much one query may take: a good part of everything, but not all.
-fn query_budget(settings: &Settings) -> Budget {
-    let usual = Budget::default();
-    Budget { work: usual.work.min(settings.budget / 8), ..usual }
-}
-
-/// Why the trials came to an end.
-enum Ended {
-    /// There is nothing more to try.
-    Over,
-    /// The work that may be done is done.
-    OutOfWork,
-    /// No more deadlocks are wanted.
-    Unwanted,
-    /// Someone asked to stop.
-    Cancelled,
-}
-
-/// Lets the trials take turns until all are over or the work is used up. If every deadlock is
-/// asked for, `follow` is told as they are found.
-fn try_all(
-    trials: &mut [Trial<'_>],
-    court: &Court<'_, '_>,
-    settings: &Settings,
-    mut work_left: u64,
-    follow: &mut dyn Follow,
-) -> Ended {
-    let turn = QUERIES_PER_TURN * court.engine.trace().len() as u64;
-    let total = trials.len();
-    let mut open: Vec<(&mut Trial<'_>, u64)> = trials.iter_mut().map(|trial| (trial, 0)).collect();
+/// Lets the patterns take turns until all are over, the budget is used up or someone asked to stop. If
+/// every deadlock is asked for, `found` takes them as they are found; a break is its own.
+fn take_turns<'t>(
+    driver: &mut Driver<'_, 't>,
+    reorderings: Reorderings,
+    states: &mut [PatternState<'_>],
+    found: &mut impl FnMut(&mut Driver<'_, 't>, Deadlock) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let all = driver.settings().all;
+    let context = QueryContext { engine: driver.subject().engine(), reorderings, all };
+    let workers = driver.evaluators(driver.query_budget());
+    let turn = QUERIES_PER_TURN * driver.trace().len() as u64;
+    let total = states.len();
+    let mut open: Vec<&mut PatternState<'_>> = states.iter_mut().collect();
     while !open.is_empty() {
-        let done = total - open.len();
-        for batch in open.chunks_mut(BATCH) {
-            if follow.progress(done, total).is_break() {
-                return Ended::Cancelled;
-            }
-            if work_left == 0 {
-                return Ended::OutOfWork;
-            }
-            let work = turn.min(work_left / batch.len() as u64 + 1);
-            let solver = || Solver::new(court.engine, court.budget);
-            workers::for_each(batch, settings.threads, solver, |solver, (trial, spent)| {
-                *spent = trial.advance(court, solver, work);
-            });
-            let spent: u64 = batch.iter().map(|(_, spent)| spent).sum();
-            work_left = work_left.saturating_sub(spent);
-            if settings.all {
-                let found = batch.iter_mut().flat_map(|(trial, _)| trial.found.drain(..));
-                for deadlock in found {
-                    if follow.found(deadlock).is_break() {
-                        return Ended::Unwanted;
-                    }
-                }
-            }
+        if driver.progress(total - open.len(), total).is_break() {
+            break;
         }
-        open.retain(|(trial, _)| !trial.is_over);
+        let done = driver.batches(
+            &workers,
+            &mut open,
+            BATCH,
+            |evaluator, state, left| {
+                let work = turn.min(left / BATCH as u64 + 1);
+                ((), state.advance(&context, evaluator, work))
+            },
+            |driver, state, ()| {
+                let found_now = if all { std::mem::take(&mut state.found) } else { Vec::new() };
+                found_now.into_iter().try_for_each(|deadlock| found(driver, deadlock))
+            },
+        )?;
+        if done < open.len() {
+            break;
+        }
+        open.retain(|state| !state.is_over);
     }
-    Ended::Over
+    ControlFlow::Continue(())
 }
 
 impl Counts {
-    fn add(&mut self, trial: &Trial<'_>) {
-        let tally = trial.tally;
-        self.deadlocks += tally.proven;
-        self.refuted += tally.refuted;
-        self.unknown += tally.unknown;
-        self.candidates += tally.proven + tally.refuted + tally.unknown;
-        self.partial += u64::from(trial.is_partial);
+    fn add(&mut self, state: &PatternState<'_>) {
+        self.deadlocks += state.proven;
+        self.refuted += state.refuted;
+        self.unknown += state.unknown;
+        self.candidates += state.proven + state.refuted + state.unknown;
+        self.partial += u64::from(state.is_partial);
     }
 
-    fn counters(self) -> Vec<(&'static str, u64)> {
+    fn counters(self) -> Counters {
         let mut counters = vec![
-            ("deadlocks", self.deadlocks),
-            ("patterns", self.patterns),
-            ("candidates", self.candidates),
-            ("refuted", self.refuted),
-            ("unknown", self.unknown),
+            (Counter::Deadlocks, self.deadlocks),
+            (Counter::Patterns, self.patterns),
+            (Counter::Candidates, self.candidates),
+            (Counter::Refuted, self.refuted),
+            (Counter::Unknown, self.unknown),
         ];
-        counters.extend((self.partial > 0).then_some(("partial", self.partial)));
+        counters.extend((self.partial > 0).then_some((Counter::Partial, self.partial)));
         counters
     }
 }
@@ -336,12 +293,154 @@ impl Analysis for ExactDeadlocks {
     }
 
     fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage {
-        let mut report = report::Report::new(subject, settings, sink);
-        let trace = subject.trace();
-        let (counts, truncated) =
-            examine(trace, || subject.engine(), Reach::Every, settings, &mut report);
+        let mut driver = Driver::new(subject, settings, sink);
+        let mut predictor =
+            DeadlockPredictor { trace: subject.trace(), refused: 0, unknown_writer: 0 };
+        let mut groups = LocationGroups::default();
+        let counts = examine(&mut driver, Reorderings::All, |driver, deadlock| {
+            if settings.all {
+                return driver.prove(&mut predictor, [Group::new(vec![deadlock], 1)]);
+            }
+            groups.add(subject.trace(), deadlock);
+            ControlFlow::Continue(())
+        });
+        _ = driver.prove(&mut predictor, groups.in_order());
         let mut counters = counts.counters();
-        let truncated = report.finish(truncated, &mut counters);
-        Coverage { analysis: INFO.name, truncated, counters }
+        let more = [
+            (Counter::Refused, predictor.refused),
+            (Counter::UnknownWriter, predictor.unknown_writer),
+        ];
+        counters.extend(more.into_iter().filter(|&(_, count)| count > 0));
+        driver.coverage(&INFO, counters)
     }
+}
+
+/// Deadlocks by their code locations.
+#[derive(Debug, Default)]
+struct LocationGroups<'t> {
+    groups: Vec<Vec<Deadlock>>,
+    at: FxHashMap<Vec<&'t str>, usize>,
+}
+
+impl<'t> LocationGroups<'t> {
+    fn add(&mut self, trace: &'t Trace, deadlock: Deadlock) {
+        let location = |&event: &EventId| trace.names().location(trace.event(event).site);
+        let mut locations: Vec<&str> = deadlock.cycle.iter().map(location).collect();
+        locations.sort_unstable();
+        let at = *self.at.entry(locations).or_insert(self.groups.len());
+        if at == self.groups.len() {
+            self.groups.push(Vec::new());
+        }
+        self.groups[at].push(deadlock);
+    }
+
+    /// The groups, the earliest first.
+    fn in_order(mut self) -> impl Iterator<Item = Group<Deadlock>> {
+        for group in &mut self.groups {
+            group.sort_by_cached_key(Deadlock::order);
+        }
+        self.groups.sort_by_cached_key(|group| group.first().map(Deadlock::order));
+        self.groups.into_iter().map(|mut group| {
+            let count = group.iter().map(|deadlock| deadlock.count).sum();
+            group.truncate(TRIES_MAX);
+            Group::new(group, count)
+        })
+    }
+}
+
+/// Puts deadlocks that the engine found before the checker, and makes findings of them.
+struct DeadlockPredictor<'t> {
+    trace: &'t Trace,
+    /// Schedules that the checker refused, which is a fault of the engine.
+    refused: u64,
+    /// Findings that rest on reads of unknown writers.
+    unknown_writer: u64,
+}
+
+impl Predictor for DeadlockPredictor<'_> {
+    type Candidate = Deadlock;
+
+    fn is_decided(&self) -> bool {
+        true
+    }
+
+    fn questions(&self, deadlock: &Deadlock) -> Vec<(Query, Goal)> {
+        vec![(Query::enabled(&deadlock.cycle), Goal::Deadlock(deadlock.cycle.clone()))]
+    }
+
+    // The schedule is there already.
+    fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, deadlock: &Deadlock) -> Tried {
+        let goal = Goal::Deadlock(deadlock.cycle.clone());
+        evaluator.prove(deadlock.reordering.clone(), goal).map_or(Tried::Refused, Tried::Proven)
+    }
+
+    fn report(&mut self, group: Evaluated<Deadlock>) -> Option<Finding> {
+        self.refused += group.refused;
+        self.unknown_writer += u64::from(group.proof.is_some() && !group.is_witnessed());
+        let proof = group.proof?;
+        let events = proof.then();
+        Some(Finding {
+            analysis: INFO.name,
+            kind: INFO.kind,
+            message: message(self.trace, &events),
+            events,
+            count: group.count,
+            evidence: Evidence::Schedule(proof),
+            detail: Detail::None,
+        })
+    }
+}
+
+/// Says who holds what and waits for what, as in "T1 holds `a` and waits for `b` at f.c:3, T2 …".
+fn message(trace: &Trace, cycle: &[EventId]) -> String {
+    let names = trace.names();
+    let mut message = String::new();
+    for (at, &event) in cycle.iter().enumerate() {
+        let before = cycle[(at + cycle.len() - 1) % cycle.len()];
+        let blocked = trace.event(event);
+        let thread = names.threads.name(blocked.thread);
+        let separator = if at == 0 { "" } else { ", " };
+        let (held, mode) = held_for(trace, event, before);
+        let holds = if mode == Mode::Exclusive { "holds" } else { "shares" };
+        let wanted = wanted(blocked.op).map_or("", |(lock, _)| names.locks.name(lock));
+        let waits = match blocked.op {
+            Op::Lock(LockOp::Acquire, _) if wanted == held => "waits to hold it alone".to_owned(),
+            Op::Lock(LockOp::AcquireShared, _) => format!("waits to share `{wanted}`"),
+            _ => format!("waits for `{wanted}`"),
+        };
+        let place = place(names.location(blocked.site).trim());
+        write!(message, "{separator}{thread} {holds} `{held}` and {waits}{place}")
+            .expect("text takes all that is written");
+    }
+    message
+}
+
+/// How a sentence goes on to say where.
+fn place(location: &str) -> String {
+    match location {
+        "" => String::new(),
+        // A bare number would read as part of the sentence.
+        _ if location.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!(" at location {location}")
+        }
+        _ => format!(" at {location}"),
+    }
+}
+
+/// The lock that `op` asks for, and in which mode; a request is for either.
+fn wanted(op: Op) -> Option<(LockId, Mode)> {
+    match op {
+        Op::Lock(LockOp::Acquire, lock) => Some((lock, Mode::Exclusive)),
+        Op::Lock(LockOp::AcquireShared | LockOp::Request, lock) => Some((lock, Mode::Shared)),
+        _ => None,
+    }
+}
+
+/// The lock by which the thread of `event` keeps `blocked` waiting, and how it holds it.
+fn held_for(trace: &Trace, event: EventId, blocked: EventId) -> (&str, Mode) {
+    let Some((lock, mode)) = wanted(trace.event(blocked).op) else { return ("", Mode::Exclusive) };
+    let held = trace.sections().held(trace.event(event).thread, event);
+    let mut blocking = held.filter(|held| held.lock == lock && excludes(held.mode, mode));
+    let mode = blocking.next().map_or(Mode::Exclusive, |section| section.mode);
+    (trace.names().locks.name(lock), mode)
 }

@@ -1,9 +1,8 @@
 //! Deadlocks: threads that wait for each other for ever.
 //!
 //! ```
-//! use reweave_analysis::Settings;
-//! use reweave_deadlocks::exact::{Reach, deadlocks};
-//! use reweave_reorder::Engine;
+//! use reweave_analysis::{Settings, Subject};
+//! use reweave_deadlocks::exact::{Reorderings, deadlocks};
 //!
 //! let trace = reweave_testkit::trace("
 //! T1      T2
@@ -16,7 +15,7 @@
 //!         rel(a)
 //!         rel(b)
 //! ");
-//! let found = deadlocks(&Engine::new(&trace), Reach::Every, &Settings::default()).found;
+//! let found = deadlocks(&Subject::new(&trace), Reorderings::All, &Settings::default()).found;
 //! let blocked: Vec<u32> = found[0].blocked().iter().map(|event| event.number()).collect();
 //! assert_eq!(blocked, [2, 6]);
 //! ```

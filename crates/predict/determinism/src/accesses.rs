@@ -17,7 +17,7 @@ pub struct ReadsFrom {
     pub writer: Option<EventId>,
 }
 
-/// A read whose witnesses are told of: that of a couple, or the implicit one at the end of the run.
+/// A read whose witnesses are reported: one of the trace, or the implicit one at the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reader {
     pub(crate) var: VarId,
@@ -27,34 +27,34 @@ pub(crate) struct Reader {
 }
 
 impl From<&ReadsFrom> for Reader {
-    fn from(couple: &ReadsFrom) -> Self {
-        Self { var: couple.var, read: Some(couple.read), writer: couple.writer }
+    fn from(edge: &ReadsFrom) -> Self {
+        Self { var: edge.var, read: Some(edge.read), writer: edge.writer }
     }
 }
 
-/// The couples of a trace, and the writes of each variable.
+/// The reads-from edges of a trace, and the writes of each variable.
 #[derive(Debug)]
 pub struct Accesses<'t> {
     trace: &'t Trace,
     writes: &'t Writes,
     /// Variable by variable, in observed order.
-    couples: Vec<ReadsFrom>,
+    edges: Vec<ReadsFrom>,
 }
 
 impl<'t> Accesses<'t> {
-    /// The accesses of `trace`. Reads whose writer is not known are in no couple.
+    /// The accesses of `trace`. Reads whose writer is not known are in no reads-from edge.
     #[must_use]
     pub fn new(trace: &'t Trace) -> Self {
-        let mut couples = Vec::new();
+        let mut edges = Vec::new();
         for (var, _) in trace.names().vars.entries() {
             for &read in trace.accesses(var) {
                 let op = trace.event(read).op;
                 if op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _)) {
-                    couples.push(ReadsFrom { var, read, writer: trace.writer(read) });
+                    edges.push(ReadsFrom { var, read, writer: trace.writer(read) });
                 }
             }
         }
-        Self { trace, writes: trace.writes(), couples }
+        Self { trace, writes: trace.writes(), edges }
     }
 
     /// The trace.
@@ -65,8 +65,8 @@ impl<'t> Accesses<'t> {
 
     /// Every read and what it saw, variable by variable, in observed order.
     #[must_use]
-    pub fn couples(&self) -> &[ReadsFrom] {
-        &self.couples
+    pub fn edges(&self) -> &[ReadsFrom] {
+        &self.edges
     }
 
     /// The threads that write `var`, each with its writes.
@@ -87,14 +87,14 @@ impl<'t> Accesses<'t> {
         self.lines(var).iter().map(|line| u64::from(line.count())).sum()
     }
 
-    /// How many challengers the writer of `couple` has, an initial value included: all other writes
+    /// How many interfering writes the writer of `edge` has, an initial value included: all other writes
     /// but the read itself, should that write too.
     #[must_use]
-    pub fn challengers_count(&self, couple: &ReadsFrom) -> u64 {
-        self.challengers_of(&couple.into())
+    pub fn interfering_count(&self, edge: &ReadsFrom) -> u64 {
+        self.interfering_count_of(&edge.into())
     }
 
-    pub(crate) fn challengers_of(&self, reader: &Reader) -> u64 {
+    pub(crate) fn interfering_count_of(&self, reader: &Reader) -> u64 {
         let is_write = reader.read.is_some_and(|read| self.trace.event(read).op.is_write());
         self.writes_count(reader.var) - u64::from(is_write)
     }

@@ -3,7 +3,7 @@
 //! Reads are decided in batches, each within a share of what is left of the budget when its batch
 //! starts, so that a batch cannot spend more than an eighth of it. Those for which that is too little
 //! get a larger share once more. A quarter of the budget is kept for proving the groups; when that is
-//! spent, each still gets a try at a schedule. With [`Settings::all`] every witness is listed with its
+//! used up, each still gets a try at a schedule. With [`Settings::all`] every witness is listed with its
 //! verdict, up to [`WITNESSES_MAX`], and each read that can see another write is a finding.
 //!
 //! Besides what deciding takes, memory is linear in the accesses, the groups and the list: witnesses
@@ -12,16 +12,15 @@
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Coverage, Guarantee, Info, Kind, Layer, Settings, Sink, Subject, Truncation,
-    WitnessVerdict,
+    Analysis, Counter, Counters, Coverage, Guarantee, Info, Kind, Layer, Settings, Sink, Subject,
+    Truncation, WitnessVerdict,
 };
-use reweave_reorder::{Budget, Solver};
+use reweave_driver::{Driver, Workers};
 
 use crate::accesses::{Accesses, Reader};
-use crate::decide::{Decided, Decider, expand};
-use crate::groups::Groups;
+use crate::decide::{Decided, ReadDecider, expand};
+use crate::groups::{GroupEvaluator, Groups};
 use crate::order::OrderGraph;
-use crate::proofs::Proofs;
 use crate::values::Values;
 use crate::verdicts::Phases;
 use crate::witness::{Mode, WitnessKind};
@@ -112,18 +111,17 @@ struct Totals {
     phases: Phases,
     listed: u64,
     unlisted: u64,
-    /// Groups that there was no time to tell of.
-    untold: u64,
+    /// Groups that there was no time to report.
+    unreported: u64,
 }
 
 impl Totals {
-    fn add(&mut self, decider: &Decider<'_, '_>, reader: &Reader, decided: &Decided) {
-        let interfering_writes = decider.accesses.challengers_of(reader);
+    fn add(&mut self, interfering_writes: u64, is_too_large: bool, decided: &Decided) {
         self.witnesses += 3 * interfering_writes;
         let (feasible, undecided) = decided.verdicts.counts();
         self.feasible += feasible;
         let absent = decided.verdicts.of(WitnessKind::WriterAbsent);
-        let declined = if decider.is_too_large() { undecided - absent.unknown.count() } else { 0 };
+        let declined = if is_too_large { undecided - absent.unknown.count() } else { 0 };
         self.declined += declined;
         self.undecided += undecided - declined;
         self.phases.add(&decided.phases);
@@ -135,88 +133,73 @@ impl Totals {
 
     /// Adds the witnesses of `reader`, of which none was decided.
     fn leave(&mut self, accesses: &Accesses<'_>, reader: &Reader) {
-        let count = 3 * accesses.challengers_of(reader);
+        let count = 3 * accesses.interfering_count_of(reader);
         self.witnesses += count;
         self.undecided += count;
     }
 }
 
 /// One run of an analysis.
-struct Pass<'a, 's, 't> {
-    subject: &'a Subject<'t>,
-    settings: &'s Settings,
-    decider: &'a Decider<'a, 't>,
-    values: &'a Values<'t>,
+struct Pass<'a, 't> {
+    accesses: &'a Accesses<'t>,
     groups: Groups<'a, 't>,
     totals: Totals,
-    work_left: u64,
-    truncated: Option<Truncation>,
+    /// Whether mode `order` decides nothing of kinds 1 and 2, the trace being too large for it.
+    is_too_large: bool,
 }
 
-impl<'a, 't> Pass<'a, '_, 't> {
+impl<'t> Pass<'_, 't> {
     /// Decides all reads and counts; a break if nobody wants more.
-    fn decide(&mut self, readers: &[Reader], sink: &mut dyn Sink) -> ControlFlow<()> {
+    fn decide(
+        &mut self,
+        driver: &mut Driver<'_, 't>,
+        workers: &Workers<'_, ReadDecider<'_, 't>>,
+        readers: &mut [Reader],
+    ) -> ControlFlow<()> {
         // That there is a list says that it was asked for, even if nothing is on it.
-        if self.settings.all {
-            sink.listed(&[])?;
+        let all = driver.settings().all;
+        if all {
+            driver.listed(&[])?;
         }
-        for (at, batch) in readers.chunks(BATCH).enumerate() {
-            sink.progress((at * BATCH) as u64, readers.len() as u64);
-            let reason = match (self.work_left, sink.is_cancelled()) {
-                (_, true) => Some(Truncation::Cancelled),
-                (0, false) => Some(Truncation::Budget),
-                _ => None,
-            };
-            if let Some(reason) = reason {
-                self.truncated = Some(reason);
-                for reader in &readers[at * BATCH..] {
-                    self.totals.leave(self.decider.accesses, reader);
+        let total = readers.len();
+        for start in (0..total).step_by(BATCH) {
+            let is_stopped = driver.progress(start, total).is_break();
+            if is_stopped || driver.work_left() == 0 {
+                driver.truncate(Truncation::Budget);
+                for reader in &readers[start..] {
+                    self.totals.leave(self.accesses, reader);
                 }
                 return ControlFlow::Continue(());
             }
-            for (reader, decided) in batch.iter().zip(&self.decide_batch(batch)) {
-                self.totals.add(self.decider, reader, decided);
+            let batch = &mut readers[start..total.min(start + BATCH)];
+            let all_decided = decide_batch(driver, workers, batch);
+            for (reader, decided) in batch.iter().zip(&all_decided) {
+                let interfering_writes = self.accesses.interfering_count_of(reader);
+                self.totals.add(interfering_writes, self.is_too_large, decided);
                 self.groups.add(reader, &decided.verdicts);
-                self.list(reader, decided, sink)?;
+                if all {
+                    self.list(driver, reader, decided)?;
+                }
             }
         }
         ControlFlow::Continue(())
     }
 
-    /// Decides `batch`, those that take too much once more.
-    fn decide_batch(&mut self, batch: &[Reader]) -> Vec<Decided> {
-        let share = |left: u64, count: usize| (left / SHARE / count as u64).max(1);
-        let mut all = self.decider.decide(batch, share(self.work_left, BATCH));
-        self.work_left = all.iter().fold(self.work_left, |left, it| left.saturating_sub(it.work));
-        let is_open = |&at: &usize| all[at].verdicts.counts().1 > 0;
-        let open: Vec<usize> = (0..batch.len()).filter(is_open).collect();
-        for again in open.chunks(AGAIN_BATCH) {
-            if self.work_left == 0 {
-                break;
-            }
-            let readers: Vec<Reader> = again.iter().map(|&at| batch[at]).collect();
-            let decided = self.decider.decide(&readers, share(self.work_left, AGAIN_BATCH));
-            for (&at, decided) in again.iter().zip(decided) {
-                self.work_left = self.work_left.saturating_sub(decided.work);
-                all[at] = decided;
-            }
-        }
-        all
-    }
-
-    /// Lists the witnesses of `reader`, if that was asked for.
-    fn list(&mut self, reader: &Reader, decided: &Decided, sink: &mut dyn Sink) -> ControlFlow<()> {
-        let count = 3 * self.decider.accesses.challengers_of(reader);
-        if !self.settings.all {
-            return ControlFlow::Continue(());
-        }
+    /// Lists the witnesses of `reader`.
+    fn list(
+        &mut self,
+        driver: &mut Driver<'_, 't>,
+        reader: &Reader,
+        decided: &Decided,
+    ) -> ControlFlow<()> {
+        let count = 3 * self.accesses.interfering_count_of(reader);
         if self.totals.unlisted > 0 || self.totals.listed + count > WITNESSES_MAX {
             self.totals.unlisted += count;
             return ControlFlow::Continue(());
         }
         self.totals.listed += count;
         let mut list = Vec::with_capacity(count as usize);
-        expand(self.decider.accesses, reader, &decided.verdicts, |witness, is_feasible| {
+        expand(self.accesses, reader, &decided.verdicts, |witness, is_feasible| {
             list.push(WitnessVerdict {
                 witness_kind: witness.kind.number(),
                 is_feasible,
@@ -225,74 +208,92 @@ impl<'a, 't> Pass<'a, '_, 't> {
                 interfering: witness.interfering,
             });
         });
-        sink.listed(&list)
+        driver.listed(&list)
     }
 
     /// Makes a finding of each group.
-    fn tell(&mut self, info: &'static Info, mode: Mode, sink: &mut dyn Sink) {
-        let groups = &self.groups.groups;
-        let mut work_left = self.work_left.saturating_add(self.settings.budget / PROOFS_SHARE);
-        for (at, batch) in groups.chunks(PROOFS_BATCH).enumerate() {
-            sink.progress((at * PROOFS_BATCH) as u64, groups.len() as u64);
+    fn report(
+        &mut self,
+        driver: &mut Driver<'_, 't>,
+        workers: &Workers<'_, GroupEvaluator<'_, 't>>,
+    ) -> ControlFlow<()> {
+        let groups = &mut self.groups.groups;
+        let total = groups.len();
+        for (at, batch) in groups.chunks_mut(PROOFS_BATCH).enumerate() {
             // Who asks to stop still wants what was found: as much as can be proven at once.
-            if at > 0 && sink.is_cancelled() {
-                self.truncated = Some(Truncation::Cancelled);
-                self.totals.untold = (groups.len() - at * PROOFS_BATCH) as u64;
-                return;
+            if driver.progress(at * PROOFS_BATCH, total).is_break() && at > 0 {
+                self.totals.unreported = (total - at * PROOFS_BATCH) as u64;
+                return ControlFlow::Break(());
             }
-            let share = work_left / SHARE / PROOFS_BATCH as u64;
-            let budget = Budget { work: share.max(LAST_WORK), ..Budget::default() };
-            let worker = || Proofs {
-                analysis: info.name,
-                mode: mode.as_str(),
-                subject: self.subject,
-                accesses: self.decider.accesses,
-                solver: Solver::new(self.subject.engine(), budget),
-                values: self.values,
-                differing_values: self.settings.differing_values,
-                is_hurried: work_left == 0,
-            };
-            let told = self.decider.map(batch, worker, |proofs, group| proofs.tell(group));
-            for told in told {
-                work_left = work_left.saturating_sub(told.work);
-                if told.finding.is_some_and(|finding| sink.found(finding).is_break()) {
-                    return;
-                }
-            }
+            let share = driver.work_left() / SHARE / PROOFS_BATCH as u64;
+            let is_best_effort = driver.work_left() == 0;
+            let findings = driver.map(workers, batch, |evaluator, group| {
+                evaluator.evaluate(group, share.max(LAST_WORK), is_best_effort)
+            });
+            findings.into_iter().flatten().try_for_each(|finding| driver.found(finding))?;
         }
+        ControlFlow::Continue(())
     }
 
-    fn coverage(&self, analysis: &'static str, mode: Mode) -> Coverage {
+    fn counters(&self, mode: Mode) -> Counters {
         let Totals { phases, .. } = self.totals;
         let mut counters = vec![
-            ("witnesses", self.totals.witnesses),
-            ("feasible", self.totals.feasible),
-            ("reads", self.groups.reads_count),
+            (Counter::Witnesses, self.totals.witnesses),
+            (Counter::Feasible, self.totals.feasible),
+            (Counter::Reads, self.groups.reads_count),
         ];
         if mode == Mode::Order {
             counters.extend([
-                ("infeasible_phase1", phases.infeasible),
-                ("feasible_phase1", phases.feasible),
-                ("with_choices", phases.with_choices),
-                ("choice_graphs", phases.explored_graphs),
-                ("possible_choice_graphs", phases.possible_graphs),
+                (Counter::InfeasiblePhase1, phases.infeasible),
+                (Counter::FeasiblePhase1, phases.feasible),
+                (Counter::WithChoices, phases.with_choices),
+                (Counter::ChoiceGraphs, phases.explored_graphs),
+                (Counter::PossibleChoiceGraphs, phases.possible_graphs),
             ]);
         }
         let more = [
-            ("undecided", self.totals.undecided),
-            ("declined", self.totals.declined),
-            ("unlisted_witnesses", self.totals.unlisted),
-            ("untried", self.totals.untold),
-            ("unlisted", self.groups.unlisted),
-            ("same_value", self.groups.same_value),
+            (Counter::Undecided, self.totals.undecided),
+            (Counter::Declined, self.totals.declined),
+            (Counter::UnlistedWitnesses, self.totals.unlisted),
+            (Counter::Untried, self.totals.unreported),
+            (Counter::Unlisted, self.groups.unlisted),
+            (Counter::SameValue, self.groups.same_value),
         ];
         counters.extend(more.into_iter().filter(|&(_, count)| count > 0));
-        let Totals { undecided, declined, .. } = self.totals;
-        let is_short = undecided + declined + self.groups.unlisted > 0;
-        let truncated = self.truncated.or(is_short.then_some(Truncation::Budget));
-        let truncated = truncated.or((self.totals.unlisted > 0).then_some(Truncation::Limit));
-        Coverage { analysis, truncated, counters }
+        counters
     }
+}
+
+/// Decides `batch`, those that take too much once more.
+fn decide_batch<'t>(
+    driver: &mut Driver<'_, 't>,
+    workers: &Workers<'_, ReadDecider<'_, 't>>,
+    batch: &mut [Reader],
+) -> Vec<Decided> {
+    let mut decide = |readers: &mut [Reader], count: usize| {
+        let share = (driver.work_left() / SHARE / count as u64).max(1);
+        let decided = driver.map(workers, readers, |decider, reader| {
+            let decided = decider.decide(reader, share);
+            let work = decided.work;
+            (decided, work)
+        });
+        (decided, driver.work_left())
+    };
+    let (mut all, mut work_left) = decide(batch, BATCH);
+    let is_open = |&at: &usize| all[at].verdicts.counts().1 > 0;
+    let open: Vec<usize> = (0..batch.len()).filter(is_open).collect();
+    for again in open.chunks(AGAIN_BATCH) {
+        if work_left == 0 {
+            break;
+        }
+        let mut readers: Vec<Reader> = again.iter().map(|&at| batch[at]).collect();
+        let decided;
+        (decided, work_left) = decide(&mut readers, AGAIN_BATCH);
+        for (&at, decided) in again.iter().zip(decided) {
+            all[at] = decided;
+        }
+    }
+    all
 }
 
 impl Analysis for Determinism {
@@ -301,37 +302,44 @@ impl Analysis for Determinism {
     }
 
     fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage {
-        let analysis = self.info.name;
-        if sink.is_cancelled() {
-            let truncated = Some(Truncation::Cancelled);
-            return Coverage { analysis, truncated, counters: Vec::new() };
+        let mut driver = Driver::new(subject, settings, sink);
+        if driver.check_cancelled().is_break() {
+            return driver.coverage(self.info, Vec::new());
         }
+        let Self { info, mode } = *self;
         let accesses = Accesses::new(subject.trace());
-        let graph = (self.mode == Mode::Order).then(|| OrderGraph::new(&accesses));
+        let graph = (mode == Mode::Order).then(|| OrderGraph::new(&accesses));
         let (engine, graph) = (subject.engine(), graph.as_ref());
-        let decider = Decider::new(&accesses, engine, graph, self.mode, settings.threads);
         let values = Values::new(subject.trace());
-        let mut readers: Vec<Reader> = accesses.couples().iter().map(Reader::from).collect();
+        let differing_values = settings.differing_values;
+        let mut readers: Vec<Reader> = accesses.edges().iter().map(Reader::from).collect();
         if settings.final_reads {
             readers.extend(accesses.final_readers());
         }
         let mut pass = Pass {
-            subject,
-            settings,
-            decider: &decider,
-            values: &values,
-            groups: Groups::new(
-                &accesses,
-                !settings.all,
-                settings.differing_values.then_some(&values),
-            ),
+            accesses: &accesses,
+            groups: Groups::new(&accesses, !settings.all, differing_values.then_some(&values)),
             totals: Totals::default(),
-            work_left: settings.budget - settings.budget / PROOFS_SHARE,
-            truncated: None,
+            is_too_large: graph.is_some_and(OrderGraph::is_too_large),
         };
-        if pass.decide(&readers, sink).is_continue() {
-            pass.tell(self.info, self.mode, sink);
+        let kept_for_proofs = settings.budget / PROOFS_SHARE;
+        driver.reserve(kept_for_proofs);
+        let deciders = Workers::new(|| ReadDecider::new(&accesses, engine, graph, mode));
+        if pass.decide(&mut driver, &deciders, &mut readers).is_continue() {
+            driver.release(kept_for_proofs);
+            let evaluators = Workers::new(|| {
+                GroupEvaluator::new(info, mode, subject, &accesses, &values, differing_values)
+            });
+            _ = pass.report(&mut driver, &evaluators);
         }
-        pass.coverage(analysis, self.mode)
+        let Totals { undecided, declined, unlisted, .. } = pass.totals;
+        if undecided + declined + pass.groups.unlisted > 0 {
+            driver.truncate(Truncation::Budget);
+        }
+        if unlisted > 0 {
+            driver.truncate(Truncation::Limit);
+        }
+        let counters = pass.counters(mode);
+        driver.coverage(info, counters)
     }
 }

@@ -1,18 +1,12 @@
-//! Deciding witnesses: read by read, on as many threads as there may be.
-//!
-//! Every read is decided on its own, within a budget of its own, so neither verdicts nor their
-//! order depend on the threads.
+//! Deciding witnesses: read by read, each on its own and within a budget of its own.
 
-use std::sync::Mutex;
-
-use rayon::prelude::*;
 use reweave_reorder::{Budget, Engine, Solver};
 use reweave_trace::{EventId, Trace};
 
 use crate::accesses::{Accesses, Reader, ReadsFrom};
 use crate::order::{OrderGraph, OrderSolver};
 use crate::runs::Runs;
-use crate::verdicts::{Challengers, Phases, ReadVerdicts};
+use crate::verdicts::{Phases, ReadVerdicts, WriteRanges};
 use crate::witness::{Mode, Witness, WitnessKind};
 
 /// What came of the witnesses of one read.
@@ -24,123 +18,49 @@ pub(crate) struct Decided {
     pub(crate) work: u64,
 }
 
-/// What to decide reads with.
+/// Decides one read after the other.
 #[derive(Debug)]
-pub(crate) struct Decider<'a, 't> {
-    pub(crate) accesses: &'a Accesses<'t>,
-    engine: &'a Engine<'t>,
-    mode: Mode,
-    /// In mode `order`.
-    graph: Option<&'a OrderGraph<'t>>,
-    pool: Option<rayon::ThreadPool>,
-    /// Workers that have nothing to do. What they did before changes no answer.
-    idle: Mutex<Vec<Worker<'a, 't>>>,
-}
-
-/// What a worker has of its own.
-#[derive(Debug)]
-struct Worker<'a, 't> {
+pub(crate) struct ReadDecider<'a, 't> {
     runs: Runs<'a, 't>,
+    /// In mode `order`.
     order: Option<OrderSolver<'a, 't>>,
 }
 
-impl<'a, 't> Decider<'a, 't> {
+impl<'a, 't> ReadDecider<'a, 't> {
+    /// `graph` is there in mode `order`.
     pub(crate) fn new(
         accesses: &'a Accesses<'t>,
         engine: &'a Engine<'t>,
         graph: Option<&'a OrderGraph<'t>>,
         mode: Mode,
-        threads: usize,
     ) -> Self {
-        let pool = (threads > 1)
-            .then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok());
-        let idle = Mutex::new(Vec::new());
-        Self { accesses, engine, mode, graph, pool: pool.flatten(), idle }
+        let solver = Solver::new(engine, Budget::default());
+        Self { runs: Runs::new(accesses, solver, mode), order: graph.map(OrderSolver::new) }
     }
 
-    /// Whether mode `order` decides nothing of kinds 1 and 2, the trace being too large for it.
-    pub(crate) fn is_too_large(&self) -> bool {
-        self.graph.is_some_and(OrderGraph::is_too_large)
-    }
-
-    /// Decides the witnesses of each of `readers`, each within about `work` steps.
-    pub(crate) fn decide(&self, readers: &[Reader], work: u64) -> Vec<Decided> {
-        self.map(readers, || self.worker(), |hired, reader| hired.decide(reader, work))
-    }
-
-    /// A worker that goes back to the idle ones when it is let go.
-    fn worker(&self) -> Hired<'_, 'a, 't> {
-        let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
-        let worker = idle.unwrap_or_else(|| Worker {
-            runs: Runs::new(self.accesses, Solver::new(self.engine, Budget::default()), self.mode),
-            order: self.graph.map(OrderSolver::new),
-        });
-        Hired { worker: Some(worker), decider: self }
-    }
-
-    /// What `work` gives for each of `items`.
-    pub(crate) fn map<T: Sync, W, R: Send>(
-        &self,
-        items: &[T],
-        worker: impl Fn() -> W + Sync + Send,
-        work: impl Fn(&mut W, &T) -> R + Sync + Send,
-    ) -> Vec<R> {
-        match &self.pool {
-            None => {
-                let mut worker = worker();
-                items.iter().map(|item| work(&mut worker, item)).collect()
-            }
-            Some(pool) => pool.install(|| {
-                items.par_iter().map_init(worker, |worker, item| work(worker, item)).collect()
-            }),
-        }
-    }
-}
-
-/// A worker at work.
-struct Hired<'d, 'a, 't> {
-    /// There until it is let go.
-    worker: Option<Worker<'a, 't>>,
-    decider: &'d Decider<'a, 't>,
-}
-
-impl Hired<'_, '_, '_> {
-    fn decide(&mut self, reader: &Reader, work: u64) -> Decided {
-        self.worker.as_mut().expect("it was not let go").decide(reader, work)
-    }
-}
-
-impl Drop for Hired<'_, '_, '_> {
-    fn drop(&mut self) {
-        if let Ok(mut idle) = self.decider.idle.lock() {
-            idle.extend(self.worker.take());
-        }
-    }
-}
-
-impl Worker<'_, '_> {
-    fn decide(&mut self, reader: &Reader, work: u64) -> Decided {
+    /// Decides the witnesses of `reader` within about `work` steps.
+    pub(crate) fn decide(&mut self, reader: &Reader, work: u64) -> Decided {
         let mut decided = Decided::default();
-        let Decided { verdicts, phases, work: spent } = &mut decided;
+        let Decided { verdicts, phases, work: done } = &mut decided;
         let Reader { var, read, writer } = *reader;
         match (read, writer, &mut self.order) {
             (Some(read), _, order) => {
-                let couple = ReadsFrom { var, read, writer };
-                *spent = self.runs.decide(&couple, work, verdicts);
+                let edge = ReadsFrom { var, read, writer };
+                *done = self.runs.decide(&edge, work, verdicts);
                 if let Some(order) = order {
-                    let mut left = work.saturating_sub(*spent);
+                    let mut left = work.saturating_sub(*done);
                     let before = left;
-                    *phases = order.decide(&couple, verdicts, &mut left);
-                    *spent += before - left;
+                    *phases = order.decide(&edge, verdicts, &mut left);
+                    *done += before - left;
                 }
             }
             (None, Some(writer), Some(order)) => {
                 let mut left = work;
                 *phases = order.decide_final(var, writer, verdicts, &mut left);
-                *spent = work - left;
+                *done = work - left;
             }
             (None, Some(writer), None) => {
-                *spent = self.runs.decide_final(var, writer, work, verdicts);
+                *done = self.runs.decide_final(var, writer, work, verdicts);
             }
             // A variable that is never written is read as it was.
             (None, None, _) => {}
@@ -150,7 +70,7 @@ impl Worker<'_, '_> {
 }
 
 /// Every witness of every read of `trace` and whether it is feasible, none where a budget ended:
-/// variable by variable, read by read, challenger by challenger, the initial value first.
+/// variable by variable, read by read, interfering write by interfering write, the initial value first.
 ///
 /// ```
 /// use reweave_determinism::{Mode, decide};
@@ -173,7 +93,7 @@ pub fn verdicts(trace: &Trace, mode: Mode) -> Vec<(Witness, Option<bool>)> {
 #[must_use]
 pub fn verdicts_within(trace: &Trace, mode: Mode, work: u64) -> Vec<(Witness, Option<bool>)> {
     let accesses = Accesses::new(trace);
-    let readers: Vec<Reader> = accesses.couples().iter().map(Reader::from).collect();
+    let readers: Vec<Reader> = accesses.edges().iter().map(Reader::from).collect();
     of_readers(&accesses, mode, &readers, work)
 }
 
@@ -192,10 +112,10 @@ fn of_readers(
 ) -> Vec<(Witness, Option<bool>)> {
     let engine = Engine::new(accesses.trace());
     let graph = (mode == Mode::Order).then(|| OrderGraph::new(accesses));
-    let decider = Decider::new(accesses, &engine, graph.as_ref(), mode, 1);
-    let decided = decider.decide(readers, work);
+    let mut decider = ReadDecider::new(accesses, &engine, graph.as_ref(), mode);
     let mut all = Vec::new();
-    for (reader, decided) in readers.iter().zip(decided) {
+    for reader in readers {
+        let decided = decider.decide(reader, work);
         expand(accesses, reader, &decided.verdicts, |witness, verdict| {
             all.push((witness, verdict));
         });
@@ -203,7 +123,7 @@ fn of_readers(
     all
 }
 
-/// Tells `visit` of every witness of `reader`, challenger by challenger, the initial value first.
+/// Hands `visit` every witness of `reader`, interfering write by interfering write, the initial value first.
 pub(crate) fn expand(
     accesses: &Accesses<'_>,
     reader: &Reader,
@@ -224,7 +144,7 @@ pub(crate) fn expand(
     for (interfering, line, at) in interfering_writes {
         for kind in WitnessKind::ALL {
             let known = verdicts.of(kind);
-            let is_in = |of: &Challengers| match interfering {
+            let is_in = |of: &WriteRanges| match interfering {
                 None => of.initial,
                 Some(_) => of.contains(line, at),
             };

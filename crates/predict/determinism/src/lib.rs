@@ -7,9 +7,9 @@
 //!
 //! Which reorderings count is the [`Mode`]. `strict` and `prefix` ask the engine of
 //! [`reweave_reorder`] for correct reorderings (`runs`); `order` is the paper's algorithm, made
-//! precise ([`mod@order`]). Verdicts are kept as ranges of challengers ([`ReadVerdicts`]), reads are
-//! decided in parallel ([`mod@decide`]), and what is told of is grouped by the code location of the
-//! read and proven (`groups`, `proofs`). `oracle::nondeterminism` is what the modes mean, by a search
+//! precise ([`mod@order`]). Verdicts are kept as ranges of interfering writes ([`ReadVerdicts`]), reads
+//! are decided in parallel ([`mod@decide`]), grouped by the code location of the read and proven
+//! (`groups`). `oracle::nondeterminism` is what the modes mean, by a search
 //! through all states.
 //!
 //! Sound: every finding that is called witnessed holds a schedule that the checker accepted.
@@ -36,8 +36,8 @@
 //! // No two accesses race, but the read can see the other write, or none.
 //! let verdicts = decide::verdicts(&trace, Mode::Strict);
 //! let feasible: Vec<_> = verdicts.iter().filter(|(_, verdict)| *verdict == Some(true)).collect();
-//! assert!(feasible.iter().any(|(witness, _)| witness.challenger == trace.numbered(2)));
-//! assert!(feasible.iter().any(|(witness, _)| witness.challenger.is_none()));
+//! assert!(feasible.iter().any(|(witness, _)| witness.interfering == trace.numbered(2)));
+//! assert!(feasible.iter().any(|(witness, _)| witness.interfering.is_none()));
 //! ```
 
 mod accesses;
@@ -45,7 +45,6 @@ mod analyses;
 pub mod decide;
 mod groups;
 pub mod order;
-mod proofs;
 mod runs;
 mod values;
 mod verdicts;
@@ -55,7 +54,7 @@ use reweave_analysis::Analysis;
 
 pub use accesses::{Accesses, ReadsFrom};
 pub use analyses::{Determinism, ORDER, PREFIX, STRICT, WITNESSES_MAX};
-pub use verdicts::{Challengers, Phases, ReadVerdicts, Verdicts};
+pub use verdicts::{Phases, ReadVerdicts, Verdicts, WriteRanges};
 pub use witness::{Mode, Witness, WitnessKind};
 
 /// Every analysis of this family.

@@ -1,7 +1,7 @@
 //! Values: would another write have given the read another value?
 //!
-//! Only where the trace tells. What an update recorded may be what it read or what it wrote, so it
-//! tells nothing; the initial value is what a read saw that saw no write.
+//! Only where the trace says. What an update recorded may be what it read or what it wrote, so it
+//! says nothing; the initial value is what a read saw that saw no write.
 
 use reweave_base::IndexVec;
 use reweave_trace::{AccessOp, EventId, Op, Trace, VarId};

@@ -1,4 +1,4 @@
-//! What is known of all witnesses of one read, as ranges of challengers.
+//! What is known of all witnesses of one read, as ranges of interfering writes.
 //!
 //! A read has three witnesses for every other write of its variable, which may be a hundred
 //! thousand. Along the writes of one thread verdicts seldom change, so a few ranges say it all.
@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use crate::witness::WitnessKind;
 
-/// Some challengers of a read: ranges of the lines of its variable, and the initial value or not.
+/// Some interfering writes of a read: ranges of the lines of its variable, and the initial value or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Challengers {
+pub struct WriteRanges {
     /// Whether the initial value is one.
     pub initial: bool,
     /// Ranges of the writes of a line, by its index; in order, apart, none empty. They hold neither
@@ -17,7 +17,7 @@ pub struct Challengers {
     pub ranges: Vec<(u32, Range<u32>)>,
 }
 
-impl Challengers {
+impl WriteRanges {
     /// How many they are.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -48,7 +48,7 @@ impl Challengers {
     }
 }
 
-impl Challengers {
+impl WriteRanges {
     /// Those of either.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
@@ -67,13 +67,13 @@ impl Challengers {
     }
 }
 
-/// The verdicts on one kind of witness of a read: the challengers in neither are infeasible.
+/// The verdicts on one kind of witness of a read: the interfering writes in neither are infeasible.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdicts {
     /// Those of feasible witnesses.
-    pub feasible: Challengers,
+    pub feasible: WriteRanges,
     /// Those of witnesses on which a budget ended.
-    pub unknown: Challengers,
+    pub unknown: WriteRanges,
 }
 
 /// The verdicts on all witnesses of a read.
@@ -90,9 +90,9 @@ impl ReadVerdicts {
         &self.kinds[kind as usize]
     }
 
-    /// The challengers of all feasible witnesses.
+    /// The interfering writes of all feasible witnesses.
     #[must_use]
-    pub fn feasible(&self) -> Challengers {
+    pub fn feasible(&self) -> WriteRanges {
         let [after, between, absent] = &self.kinds;
         after.feasible.union(&between.feasible).union(&absent.feasible)
     }
@@ -100,7 +100,7 @@ impl ReadVerdicts {
     /// How many witnesses are feasible, and on how many a budget ended.
     #[must_use]
     pub fn counts(&self) -> (u64, u64) {
-        let count = |of: fn(&Verdicts) -> &Challengers| {
+        let count = |of: fn(&Verdicts) -> &WriteRanges| {
             self.kinds.iter().map(|kind| of(kind).count()).sum()
         };
         (count(|kind| &kind.feasible), count(|kind| &kind.unknown))

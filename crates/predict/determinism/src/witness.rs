@@ -4,16 +4,16 @@ use std::fmt::{self, Display, Formatter};
 
 use reweave_trace::EventId;
 
-/// The three orders that break the couple of a write and the read that saw it.
+/// The three orders that break the reads-from edge of a write and the read that saw it.
 ///
-/// They order events; they do not ask that the read sees the challenger and no other.
+/// They order events; they do not ask that the read sees the interfering write and no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WitnessKind {
-    /// The challenger, the read, then the writer.
+    /// The interfering write, the read, then the writer.
     WriterAfter,
-    /// The writer, the challenger, then the read.
+    /// The writer, the interfering write, then the read.
     Between,
-    /// The challenger, then the read; the writer does not happen.
+    /// The interfering write, then the read; the writer does not happen.
     WriterAbsent,
 }
 
@@ -45,7 +45,7 @@ impl WitnessKind {
 /// A read that saw `writer`, and another write of the variable that it might see instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Witness {
-    /// How the couple is broken.
+    /// How the reads-from edge is broken.
     pub kind: WitnessKind,
     /// What the read saw; none is the initial value.
     pub writer: Option<EventId>,

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 use reweave_analysis::{
-    Analysis, Coverage, Finding, Gathered, Guarantee, Nondeterminism, Settings, Sink, Subject,
-    Truncation, WitnessVerdict,
+    Analysis, Counter, Coverage, Finding, Gathered, Guarantee, Nondeterminism, Settings, Sink,
+    Subject, Truncation, WitnessVerdict,
 };
 use reweave_determinism::{Determinism, ORDER, PREFIX, STRICT};
 use reweave_trace::{EventId, Trace};
@@ -244,9 +244,9 @@ fn every_witness_is_listed_if_all_are_asked_for_and_none_otherwise() {
         let mut sink = Listed::default();
         let settings = Settings { all: true, ..Settings::default() };
         let coverage = analysis.run(&Subject::new(&trace), &settings, &mut sink);
-        assert_eq!(sink.witnesses.len() as u64, coverage.counter("witnesses").unwrap());
+        assert_eq!(sink.witnesses.len() as u64, coverage.counter(Counter::Witnesses).unwrap());
         let feasible = sink.witnesses.iter().filter(|it| it.is_feasible == Some(true)).count();
-        assert_eq!(Some(feasible as u64), coverage.counter("feasible"));
+        assert_eq!(Some(feasible as u64), coverage.counter(Counter::Feasible));
         let mut sink = Listed::default();
         analysis.run(&Subject::new(&trace), &Settings::default(), &mut sink);
         assert_eq!((sink.lists, sink.findings), (0, 1));
@@ -261,7 +261,7 @@ fn a_budget_that_ends_leaves_the_rest_undecided_and_says_so() {
         let (findings, coverage) = run(analysis, &trace, &settings);
         assert!(findings.is_empty());
         assert_eq!(coverage.truncated, Some(Truncation::Budget));
-        assert_eq!(coverage.counter("undecided"), coverage.counter("witnesses"));
+        assert_eq!(coverage.counter(Counter::Undecided), coverage.counter(Counter::Witnesses));
     }
 }
 
@@ -294,7 +294,7 @@ fn an_interrupt_says_how_many_groups_it_left_untold() {
     let mut sink = Impatient::default();
     let coverage = STRICT.run(&Subject::new(&trace), &Settings::default(), &mut sink);
     assert_eq!(coverage.truncated, Some(Truncation::Cancelled));
-    assert_eq!(coverage.counter("untried"), Some(100 - sink.findings));
+    assert_eq!(coverage.counter(Counter::Untried), Some(100 - sink.findings));
     assert!(sink.findings < 100);
 }
 
@@ -307,7 +307,7 @@ fn what_is_too_large_for_the_closure_of_all_orders_is_said_to_be_declined() {
     let trace = reweave_testkit::std(&text);
     let settings = Settings { budget: 1_000_000, ..Settings::default() };
     let (_, coverage) = run(&ORDER, &trace, &settings);
-    assert!(coverage.counter("declined") > Some(0));
+    assert!(coverage.counter(Counter::Declined) > Some(0));
     assert_eq!(coverage.truncated, Some(Truncation::Budget));
 }
 
@@ -323,7 +323,7 @@ fn a_variable_that_is_written_a_hundred_thousand_times_takes_no_memory_for_its_w
     let trace = reweave_testkit::std(&text);
     for analysis in [&STRICT, &PREFIX] {
         let (findings, coverage) = run(analysis, &trace, &Settings::default());
-        assert_eq!(coverage.counter("witnesses"), Some(3 * 10 * 100_000));
+        assert_eq!(coverage.counter(Counter::Witnesses), Some(3 * 10 * 100_000));
         assert_eq!((findings.len(), coverage.truncated), (1, None));
     }
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use reweave_base::{FxHashMap, Id, Rng};
 use reweave_determinism::order::{OrderGraph, OrderSolver};
 use reweave_determinism::{
-    Accesses, Challengers, Mode, Phases, ReadVerdicts, ReadsFrom, Witness, WitnessKind,
+    Accesses, Mode, Phases, ReadVerdicts, ReadsFrom, Witness, WitnessKind, WriteRanges,
 };
 use reweave_oracle::choice_graphs::Outcome;
 use reweave_testkit::{Scope, Shape, draw, generate, soak, trace, traces};
@@ -34,7 +34,7 @@ fn interfering_writes(
 fn has(
     accesses: &Accesses<'_>,
     var: VarId,
-    known: &Challengers,
+    known: &WriteRanges,
     interfering: Option<EventId>,
 ) -> bool {
     let Some(interfering) = interfering else { return known.initial };
@@ -162,7 +162,7 @@ fn check(trace: &Trace) -> Seen {
     let accesses = Accesses::new(trace);
     let graph = OrderGraph::new(&accesses);
     let mut solver = OrderSolver::new(&graph);
-    for couple in accesses.couples() {
+    for couple in accesses.edges() {
         let read = (couple.var, couple.writer, Some(couple.read));
         check_read(&accesses, &mut solver, read, &mut seen);
     }
@@ -258,7 +258,7 @@ fn all_choice_graphs_of_the_sixth_figure_have_a_cycle() {
     let accesses = Accesses::new(&trace);
     let graph = OrderGraph::new(&accesses);
     let mut verdicts = ReadVerdicts::default();
-    let couple = accesses.couples().iter().find(|couple| couple.writer.is_none()).unwrap();
+    let couple = accesses.edges().iter().find(|couple| couple.writer.is_none()).unwrap();
     let phases = OrderSolver::new(&graph).decide(couple, &mut verdicts, &mut 100_000);
     expect![[r#"
         Phases {
@@ -284,7 +284,7 @@ fn choices_too_many_to_count_are_counted_as_the_most() {
         let accesses = Accesses::new(&trace);
         let graph = OrderGraph::new(&accesses);
         let mut solver = OrderSolver::new(&graph);
-        for couple in accesses.couples().iter().step_by(3) {
+        for couple in accesses.edges().iter().step_by(3) {
             let read = (couple.var, couple.writer, Some(couple.read));
             check_read(&accesses, &mut solver, read, &mut Seen::default());
             let phases = solver.decide(couple, &mut ReadVerdicts::default(), &mut u64::MAX.clone());
@@ -463,18 +463,18 @@ fn check_budget(trace: &Trace, budget: u64) -> Result<(), TestCaseError> {
     let accesses = Accesses::new(trace);
     let graph = OrderGraph::new(&accesses);
     let (mut solver, mut fresh) = (OrderSolver::new(&graph), OrderSolver::new(&graph));
-    for couple in accesses.couples() {
+    for couple in accesses.edges() {
         let [mut some, mut all] = [ReadVerdicts::default(), ReadVerdicts::default()];
         let phases = solver.decide(couple, &mut some, &mut budget.clone());
         fresh.decide(couple, &mut all, &mut u64::MAX.clone());
         let unknown: u64 = some.kinds.iter().map(|kind| kind.unknown.count()).sum();
         let known = phases.infeasible + phases.feasible + phases.with_choices;
-        prop_assert_eq!(known + unknown, 2 * accesses.challengers_count(couple));
+        prop_assert_eq!(known + unknown, 2 * accesses.interfering_count(couple));
         for interfering in
             interfering_writes(&accesses, couple.var, couple.writer, Some(couple.read))
         {
             for kind in KINDS {
-                let is_in = |known: &Challengers| has(&accesses, couple.var, known, interfering);
+                let is_in = |known: &WriteRanges| has(&accesses, couple.var, known, interfering);
                 let is_feasible = is_in(&some.of(kind).feasible);
                 let is_unknown = is_in(&some.of(kind).unknown);
                 prop_assert!(!is_feasible || !is_unknown);
@@ -497,8 +497,8 @@ fn verdicts_do_not_depend_on_what_was_decided_before() {
         (verdicts, phases, budget)
     };
     let mut in_order: Vec<_> =
-        accesses.couples().iter().map(|couple| decide(&mut solver, couple)).collect();
-    for couple in accesses.couples().iter().rev() {
+        accesses.edges().iter().map(|couple| decide(&mut solver, couple)).collect();
+    for couple in accesses.edges().iter().rev() {
         let alone = decide(&mut OrderSolver::new(&graph), couple);
         assert_eq!(Some(&alone), in_order.last());
         assert_eq!(Some(decide(&mut solver, couple)), in_order.pop());
@@ -521,7 +521,7 @@ fn too_many_threads_leave_all_but_what_is_so_by_definition_unknown() {
     assert!(graph.is_too_large());
     let mut solver = OrderSolver::new(&graph);
     let mut unknown = Vec::new();
-    for couple in [accesses.couples()[0], accesses.couples()[500]] {
+    for couple in [accesses.edges()[0], accesses.edges()[500]] {
         let mut verdicts = ReadVerdicts::default();
         let phases = solver.decide(&couple, &mut verdicts, &mut u64::MAX.clone());
         let counts = verdicts.kinds.map(|kind| kind.unknown.count());
@@ -545,7 +545,7 @@ fn phases_add_up_to_millions_of_witnesses() {
         let graph = OrderGraph::new(&accesses);
         let mut solver = OrderSolver::new(&graph);
         let (mut phases, mut verdicts) = (Phases::default(), ReadVerdicts::default());
-        for couple in accesses.couples() {
+        for couple in accesses.edges() {
             phases.add(&solver.decide(couple, &mut verdicts, &mut 10_000_000));
         }
         println!("{}: {:?}", shape.as_str(), begin.elapsed());

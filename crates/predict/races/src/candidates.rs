@@ -1,4 +1,4 @@
-//! Candidates: the pairs of accesses that might race, as far as a cheap look can tell.
+//! Candidates: the pairs of accesses that might race, as far as a cheap look can say.
 //!
 //! Two conflicting accesses of different threads of which neither needs the other
 //! ([`reweave_order::mhb`]) and which no common lock keeps apart. Every predictable race is among
@@ -8,7 +8,7 @@
 //! One pass keeps what each thread did to each variable: reads and writes apart, and in runs at one
 //! site with the same locks held. Most variables are guarded by one lock, so accesses with the
 //! lock that is held most often lie apart from those without it: who holds it looks only at the
-//! others. Which lock that is, a vote in a pass before tells; it decides the cost, not the answer.
+//! others. Which lock that is, a vote in a pass before says; it decides the cost, not the answer.
 //!
 //! Costs a look at every run that is neither needed nor under the variable's most common lock.
 
@@ -19,7 +19,7 @@ use reweave_trace::{EventId, LockId, SiteId, ThreadId, Trace, VarId};
 
 use crate::Race;
 use crate::locksets::{LocksetId, Locksets};
-use crate::unordered::{Access, Unordered};
+use crate::pairs::{Access, Unordered};
 
 /// The pass over the trace.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl<'a, 't> Candidates<'a, 't> {
         Self { trace, needs, locksets, guards, vars, work: 0 }
     }
 
-    /// Takes the next event and tells `found` of the accesses that it might race with.
+    /// Takes the next event and hands `found` the accesses that it might race with.
     pub(crate) fn step(&mut self, second: EventId, mut found: impl FnMut(Unordered<'_>)) {
         let event = self.trace.event(second);
         let Some(var) = event.op.var() else {
@@ -134,7 +134,7 @@ impl Lines {
 }
 
 impl Line {
-    /// Tells `visit` of each run with those of its accesses that come after `seen`, of which there
+    /// Hands `visit` each run with those of its accesses that come after `seen`, of which there
     /// are some; gives how many runs.
     fn each_since(&self, seen: u32, mut visit: impl FnMut(Run, &[Access])) -> u64 {
         let from = self.accesses.partition_point(|access| access.time <= seen);

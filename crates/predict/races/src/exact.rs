@@ -21,16 +21,16 @@
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Coverage, Gathered, Guarantee, Info, Kind, Layer, Settings, Sink, Subject, Truncation,
+    Analysis, Counter, Coverage, Gathered, Guarantee, Info, Kind, Layer, Settings, Sink, Subject,
+    Truncation,
 };
 use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec};
+use reweave_driver::{Driver, Evaluator, Reorderings, Workers};
+use reweave_reorder::Answer;
 use reweave_trace::{EventId, SiteId, Trace, VarId};
 
 use crate::candidates::Candidates;
-use crate::decide::{Decider, Effort, Scope, Verdict};
-use crate::finding::Proofs;
-use crate::tally::{GROUPS_MAX, TRIES_MAX};
-use crate::{Counts, Race};
+use crate::pairs::{Counts, GROUPS_MAX, Group, Race, RacePredictor, TRIES_MAX, to_prove};
 
 /// How many instances of one location pair are proven at most.
 pub const PROVEN_MAX: u64 = 1_000;
@@ -42,7 +42,7 @@ const BATCH: usize = 1 << 14;
 const HARD_BATCH: usize = 64;
 
 /// After how much work location pairs with a proven instance get no more than a quick look.
-const THRIFTY: u64 = 20_000_000;
+const BEST_EFFORT_AFTER: u64 = 20_000_000;
 
 /// How many runs of accesses the pass over the candidates looks at, at most.
 const LOOKS_MAX: u64 = 4_000_000_000;
@@ -77,15 +77,24 @@ pub struct Decided {
     pub pairs: Vec<Race>,
 }
 
-/// The proven pairs between two code locations.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
-    /// A site at each of the two locations.
-    pub sites: (SiteId, SiteId),
-    /// How many pairs were proven.
-    pub count: u64,
-    /// The earliest of them.
-    pub earliest: Vec<Race>,
+/// How hard to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effort {
+    /// As hard as the budget allows.
+    Full,
+    /// What takes no saturation.
+    Quick,
+}
+
+/// What came of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// The two can come together.
+    Race,
+    /// They cannot.
+    Refuted,
+    /// The budget ended first.
+    Unknown,
 }
 
 /// Every race of `trace` that a correct reordering shows.
@@ -102,7 +111,7 @@ pub struct Group {
 /// ```
 #[must_use]
 pub fn races(trace: &Trace) -> Decided {
-    decided(trace, Scope::All)
+    decided(trace, Reorderings::All)
 }
 
 /// Every race of `trace` that a reordering shows which keeps the observed order of the sections
@@ -123,25 +132,23 @@ pub fn races(trace: &Trace) -> Decided {
 /// ```
 #[must_use]
 pub fn preserving_races(trace: &Trace) -> Decided {
-    decided(trace, Scope::Preserving)
+    decided(trace, Reorderings::SyncPreserving)
 }
 
-fn decided(trace: &Trace, scope: Scope) -> Decided {
-    let subject = Subject::new(trace);
+fn decided(trace: &Trace, reorderings: Reorderings) -> Decided {
+    let (subject, mut sink) = (Subject::new(trace), Gathered::default());
     let settings = Settings { all: true, ..Settings::default() };
-    let mut pass = Pass::new(&subject, &settings, scope);
-    pass.run(&mut Gathered::default());
-    pass.finish()
+    let mut driver = Driver::new(&subject, &settings, &mut sink);
+    Pass::new(&mut driver, reorderings).run()
 }
 
 /// The pass over the candidates.
-struct Pass<'a, 't> {
+struct Pass<'d, 'a, 't> {
     trace: &'t Trace,
-    subject: &'a Subject<'t>,
-    decider: Decider<'a, 't>,
+    driver: &'d mut Driver<'a, 't>,
+    workers: Workers<'a, Evaluator<'a, 't>>,
+    reorderings: Reorderings,
     keeps_pairs: bool,
-    work: u64,
-    work_left: u64,
     locations: IndexVec<SiteId, SiteId>,
     group_of: FxHashMap<(SiteId, SiteId), usize>,
     racy: FxHashSet<VarId>,
@@ -153,16 +160,16 @@ struct Pass<'a, 't> {
     decided: Decided,
 }
 
-impl<'a, 't> Pass<'a, 't> {
-    fn new(subject: &'a Subject<'t>, settings: &Settings, scope: Scope) -> Self {
+impl<'d, 'a, 't> Pass<'d, 'a, 't> {
+    fn new(driver: &'d mut Driver<'a, 't>, reorderings: Reorderings) -> Self {
+        let trace = driver.trace();
         Self {
-            trace: subject.trace(),
-            subject,
-            decider: Decider::new(subject, settings, scope),
-            keeps_pairs: settings.all,
-            work: 0,
-            work_left: settings.budget,
-            locations: subject.trace().names().first_sites(),
+            trace,
+            workers: driver.evaluators(driver.query_budget()),
+            reorderings,
+            keeps_pairs: driver.settings().all,
+            driver,
+            locations: trace.names().first_sites(),
             group_of: FxHashMap::default(),
             racy: FxHashSet::default(),
             unlisted: FxHashSet::default(),
@@ -172,21 +179,30 @@ impl<'a, 't> Pass<'a, 't> {
         }
     }
 
-    fn run(&mut self, sink: &mut dyn Sink) {
-        let mut candidates = Candidates::new(self.trace, self.subject.engine().mhb());
+    fn run(mut self) -> Decided {
+        // Cut short or not, what was decided counts.
+        _ = self.go();
+        self.decided.counts.location_pairs = self.decided.groups.len() as u64;
+        self.decided.unlisted = self.unlisted.len() as u64;
+        if self.decided.unlisted + self.decided.unknown > 0 {
+            self.driver.truncate(Truncation::Budget);
+        }
+        self.decided.truncated = self.driver.truncated();
+        self.decided
+    }
+
+    fn go(&mut self) -> ControlFlow<()> {
+        let needs = self.driver.subject().engine().mhb();
+        let mut candidates = Candidates::new(self.trace, needs);
         for (second, event) in self.trace.events() {
             if second.index().is_multiple_of(STRIDE) {
-                sink.progress(second.index() as u64, self.trace.len() as u64);
-                if sink.is_cancelled() {
-                    self.decided.truncated = Some(Truncation::Cancelled);
-                    return;
-                }
+                self.driver.progress(second.index(), self.trace.len())?;
             }
             let from = self.batch.len();
             candidates.step(second, |unordered| {
                 let sites = self.sites(unordered.site, event.site);
                 let group = self.group_of.get(&sites).map(|&at| &self.decided.groups[at]);
-                if self.is_thrifty() && group.is_some_and(|group| group.count >= PROVEN_MAX) {
+                if self.is_best_effort() && group.is_some_and(|group| group.count >= PROVEN_MAX) {
                     self.decided.skipped += unordered.len() as u64;
                     return;
                 }
@@ -198,21 +214,21 @@ impl<'a, 't> Pass<'a, 't> {
                     return;
                 }
                 // No more of one run than could ever be shown.
-                let most = if self.is_thrifty() { PROVEN_MAX as usize } else { PAIRS_MAX };
+                let most = if self.is_best_effort() { PROVEN_MAX as usize } else { PAIRS_MAX };
                 self.decided.skipped += unordered.len().saturating_sub(most) as u64;
                 let firsts = unordered.firsts().take(most);
                 self.batch.extend(firsts.map(|first| Race { first, second }));
             });
             self.batch[from..].sort_unstable_by_key(Race::order);
-            if self.batch.len() >= BATCH && self.flush(sink).is_break() {
-                return;
+            if self.batch.len() >= BATCH {
+                self.flush()?;
             }
             if candidates.work > LOOKS_MAX {
-                self.decided.truncated = Some(Truncation::Budget);
+                self.driver.truncate(Truncation::Budget);
                 break;
             }
         }
-        _ = self.flush(sink);
+        self.flush()
     }
 
     /// Whether there are as many location pairs as findings are made of.
@@ -226,33 +242,27 @@ impl<'a, 't> Pass<'a, 't> {
     }
 
     /// Decides the candidates that were gathered; a break if it should stop.
-    fn flush(&mut self, sink: &mut dyn Sink) -> ControlFlow<()> {
+    fn flush(&mut self) -> ControlFlow<()> {
         let batch = std::mem::take(&mut self.batch);
-        if self.work_left == 0 && !batch.is_empty() {
-            self.decided.truncated = Some(Truncation::Budget);
-            return ControlFlow::Break(());
-        }
-        if sink.is_cancelled() {
-            self.decided.truncated = Some(Truncation::Cancelled);
+        self.driver.check_cancelled()?;
+        if self.driver.work_left() == 0 && !batch.is_empty() {
+            self.driver.truncate(Truncation::Budget);
             return ControlFlow::Break(());
         }
         let mut verdicts = vec![None; batch.len()];
         let all: Vec<usize> = (0..batch.len()).collect();
-        self.decide(&batch, &all, Effort::Quick, &mut verdicts, sink);
+        self.decide(&batch, &all, Effort::Quick, &mut verdicts);
         let open: Vec<usize> = all.into_iter().filter(|&at| verdicts[at].is_none()).collect();
-        if self.is_thrifty() {
-            self.decide_one_a_group(&batch, open, &mut verdicts, sink);
+        if self.is_best_effort() {
+            self.decide_one_per_group(&batch, open, &mut verdicts);
         } else {
-            self.decide(&batch, &open, Effort::Full, &mut verdicts, sink);
+            self.decide(&batch, &open, Effort::Full, &mut verdicts);
         }
         for (race, verdict) in batch.into_iter().zip(verdicts) {
             match verdict {
                 Some(Verdict::Race) => self.add(race),
-                Some(Verdict::None) => self.decided.refuted += 1,
-                Some(Verdict::Unknown) => {
-                    self.decided.unknown += 1;
-                    self.decided.truncated = self.decided.truncated.or(Some(Truncation::Budget));
-                }
+                Some(Verdict::Refuted) => self.decided.refuted += 1,
+                Some(Verdict::Unknown) => self.decided.unknown += 1,
                 None => self.decided.skipped += 1,
             }
         }
@@ -261,8 +271,8 @@ impl<'a, 't> Pass<'a, 't> {
 
     /// Whether so much work was done that location pairs with a proven instance get no more than a
     /// quick look.
-    fn is_thrifty(&self) -> bool {
-        !self.keeps_pairs && self.work > THRIFTY
+    fn is_best_effort(&self) -> bool {
+        !self.keeps_pairs && self.driver.work() > BEST_EFFORT_AFTER
     }
 
     /// Decides those of `batch` that `chosen` lists.
@@ -272,36 +282,46 @@ impl<'a, 't> Pass<'a, 't> {
         chosen: &[usize],
         effort: Effort,
         verdicts: &mut [Option<Verdict>],
-        sink: &dyn Sink,
     ) {
+        let reorderings = self.reorderings;
+        let evaluate = |evaluator: &mut Evaluator<'_, '_>, race: &mut Race, _: u64| {
+            let answer = match (effort, reorderings) {
+                (Effort::Quick, Reorderings::All) => {
+                    evaluator.solver().solve_quickly(&race.query())
+                }
+                _ => Some(evaluator.answer(&race.query(), reorderings)),
+            };
+            let verdict = answer.map(|answer| match answer {
+                Answer::Feasible(_) => Verdict::Race,
+                Answer::Infeasible(_) => Verdict::Refuted,
+                Answer::Unknown => Verdict::Unknown,
+            });
+            (verdict, evaluator.take_work())
+        };
         // What is hard may take long: there is a look at whether to stop every now and then.
-        let stride = if effort == Effort::Full { HARD_BATCH } else { BATCH };
-        for chosen in chosen.chunks(stride) {
-            if effort == Effort::Full && (self.work_left == 0 || sink.is_cancelled()) {
-                let reason =
-                    if self.work_left == 0 { Truncation::Budget } else { Truncation::Cancelled };
-                self.decided.truncated = self.decided.truncated.or(Some(reason));
-                chosen.iter().for_each(|&at| verdicts[at] = Some(Verdict::Unknown));
-                continue;
-            }
-            let races: Vec<Race> = chosen.iter().map(|&at| batch[at]).collect();
-            let (decided, work) = self.decider.decide(&races, effort);
-            self.work += work;
-            self.work_left = self.work_left.saturating_sub(work);
-            for (&at, verdict) in chosen.iter().zip(decided) {
+        let size = if effort == Effort::Full { HARD_BATCH } else { BATCH };
+        let mut races: Vec<Race> = chosen.iter().map(|&at| batch[at]).collect();
+        let mut places = chosen.iter();
+        let take = |_: &mut Driver<'_, '_>, _: &mut Race, verdict| {
+            if let Some(&at) = places.next() {
                 verdicts[at] = verdict;
             }
+            ControlFlow::Continue(())
+        };
+        _ = self.driver.batches(&self.workers, &mut races, size, evaluate, take);
+        // Those for which the budget or the patience of whoever waits did not last.
+        if effort == Effort::Full {
+            places.for_each(|&at| verdicts[at] = Some(Verdict::Unknown));
         }
     }
 
     /// Decides of those that are `open` one instance of each location pair at a time, until one is
     /// proven.
-    fn decide_one_a_group(
+    fn decide_one_per_group(
         &mut self,
         batch: &[Race],
         mut open: Vec<usize>,
         verdicts: &mut [Option<Verdict>],
-        sink: &dyn Sink,
     ) {
         let sites_of = |pass: &Self, race: &Race| {
             let [left, right] =
@@ -327,7 +347,7 @@ impl<'a, 't> Pass<'a, 't> {
             if now.is_empty() {
                 return;
             }
-            self.decide(batch, &now, Effort::Full, verdicts, sink);
+            self.decide(batch, &now, Effort::Full, verdicts);
             open = later;
         }
     }
@@ -355,18 +375,9 @@ impl<'a, 't> Pass<'a, 't> {
             if self.decided.pairs.len() < PAIRS_MAX {
                 self.decided.pairs.push(race);
             } else {
-                self.decided.truncated = Some(Truncation::Budget);
+                self.driver.truncate(Truncation::Budget);
             }
         }
-    }
-
-    fn finish(mut self) -> Decided {
-        self.decided.counts.location_pairs = self.decided.groups.len() as u64;
-        self.decided.unlisted = self.unlisted.len() as u64;
-        if self.decided.unlisted > 0 {
-            self.decided.truncated = self.decided.truncated.or(Some(Truncation::Budget));
-        }
-        self.decided
     }
 }
 
@@ -374,7 +385,7 @@ impl<'a, 't> Pass<'a, 't> {
 #[derive(Clone, Copy, Debug)]
 pub struct ExactRaces {
     info: &'static Info,
-    scope: Scope,
+    reorderings: Reorderings,
 }
 
 /// All races that can be proven.
@@ -389,7 +400,7 @@ pub const EXACT: ExactRaces = ExactRaces {
         summary: "every race that some correct reordering shows",
         paper: "our own, after Smaragdakis et al., POPL 2012, Definition 4",
     },
-    scope: Scope::All,
+    reorderings: Reorderings::All,
 };
 
 /// Those that keep the observed order of sections.
@@ -404,7 +415,7 @@ pub const SYNC_PRESERVING: ExactRaces = ExactRaces {
         summary: "races of reorderings that keep the order of critical sections",
         paper: "Mathur, Pavlogiannis and Viswanathan, POPL 2021",
     },
-    scope: Scope::Preserving,
+    reorderings: Reorderings::SyncPreserving,
 };
 
 impl Analysis for ExactRaces {
@@ -413,38 +424,26 @@ impl Analysis for ExactRaces {
     }
 
     fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage {
-        let mut pass = Pass::new(subject, settings, self.scope);
-        pass.run(sink);
-        let mut decided = pass.finish();
-        // What was decided is proven whatever it takes: it is no more than what was spent on it.
-        let unbounded = Settings { budget: u64::MAX, ..*settings };
-        let mut proofs = Proofs::new(self.info, subject, &unbounded, self.scope);
-        let told = match settings.all {
-            true => proofs.report_pairs(&decided.pairs, sink),
-            false => {
-                let groups = decided.groups.iter();
-                proofs.report_groups(groups.map(|group| (&group.earliest[..], group.count)), sink)
-            }
-        };
-        if let ControlFlow::Break(Some(reason)) = told {
-            decided.truncated = decided.truncated.or(Some(reason));
-        }
-        // A schedule that the checker refuses proves nothing, whatever the engine says.
-        let undecided = decided.unknown + proofs.undecided + proofs.untried;
-        if undecided > 0 {
-            decided.truncated = decided.truncated.or(Some(Truncation::Budget));
-        }
+        let mut driver = Driver::new(subject, settings, sink);
+        let decided = Pass::new(&mut driver, self.reorderings).run();
+        let mut predictor = RacePredictor::new(self.info, subject.trace(), self.reorderings);
+        // What was decided is proven whatever it takes: that takes no more work than deciding it did.
+        predictor.is_decided = true;
+        _ = driver.prove(&mut predictor, to_prove(decided.groups, decided.pairs, settings.all));
         let mut counters = decided.counts.counters();
-        counters.push(("refuted", decided.refuted));
+        counters.push((Counter::Refuted, decided.refuted));
+        counters.extend((decided.skipped > 0).then_some((Counter::PairsExact, 0)));
+        counters.extend((decided.unlisted > 0).then_some((Counter::LocationPairsExact, 0)));
+        // A schedule that the checker refuses proves nothing, whatever the engine says.
+        let undecided = decided.unknown + predictor.undecided + predictor.untried;
+        let unknown_writer = if settings.all { 0 } else { predictor.unknown_writer };
         let more = [
-            ("pairs_exact", 0, decided.skipped > 0),
-            ("location_pairs_exact", 0, decided.unlisted > 0),
-            ("untried", decided.unlisted, decided.unlisted > 0),
-            ("unlisted", decided.unlisted, decided.unlisted > 0),
-            ("undecided", undecided, undecided > 0),
-            ("loose", proofs.loose, proofs.loose > 0),
+            (Counter::Untried, decided.unlisted),
+            (Counter::Unlisted, decided.unlisted),
+            (Counter::Undecided, undecided),
+            (Counter::UnknownWriter, unknown_writer),
         ];
-        counters.extend(more.iter().filter(|more| more.2).map(|&(name, count, _)| (name, count)));
-        Coverage { analysis: self.info.name, truncated: decided.truncated, counters }
+        counters.extend(more.into_iter().filter(|&(_, count)| count > 0));
+        driver.coverage(self.info, counters)
     }
 }

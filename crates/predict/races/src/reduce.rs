@@ -1,4 +1,4 @@
-//! Reducing: which events need happens-before, CP and WCP not look at to tell the racy variables?
+//! Reducing: which events can happens-before, CP and WCP do without to find the racy variables?
 //!
 //! Plain accesses of variables that one thread alone uses, or that nobody writes, conflict with
 //! nothing. And of the accesses that a thread makes to a variable between two synchronisation

@@ -26,26 +26,29 @@
 //! latest; Mathur, Kini and Viswanathan (OOPSLA 2018) for `shb`; Kini, Mathur and Viswanathan (PLDI
 //! 2017) for `wcp`; Smaragdakis et al. (POPL 2012) for `cp`.
 
+use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Coverage, Gathered, Guarantee, Info, Kind, Layer, Settings, Sink, Subject, Truncation,
+    Analysis, Counter, Coverage, Gathered, Guarantee, Info, Kind, Layer, Settings, Sink, Subject,
+    Truncation,
 };
-use reweave_base::Id;
+use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec, id};
+use reweave_driver::{Driver, Reorderings};
 use reweave_order::Clocks;
+use reweave_order::access::{CLASSES, CONFLICTS, class};
 use reweave_order::cp::CausallyPrecedes;
 use reweave_order::hb::HappensBefore;
 use reweave_order::shb::SchedulableHappensBefore;
 use reweave_order::wcp::WeakCausallyPrecedes;
-use reweave_trace::{AccessOp, EventId, LockOp, Op, Trace};
+use reweave_trace::{AccessOp, EventId, LockOp, Op, SiteId, ThreadId, Trace, VarId};
 
-use crate::Race;
-use crate::decide::Scope;
-use crate::finding::Proofs;
-use crate::scan::Scan;
-#[cfg(doc)]
-use crate::tally::TRIES_MAX;
-use crate::tally::{Races, Tally};
+use crate::pairs::{
+    Access, Counts, GROUPS_MAX, Group, Race, RacePredictor, TRIES_MAX, Unordered, to_prove,
+};
+
+/// How many location pairs are told apart at most; beyond that their number is a lower bound.
+const LOCATION_PAIRS_MAX: usize = 20_000_000;
 
 /// How many pairs are listed one by one at most.
 const PAIRS_MAX: usize = 10_000_000;
@@ -87,9 +90,7 @@ impl Relation {
 /// ```
 #[must_use]
 pub fn races(trace: &Trace, relation: Relation) -> Races {
-    let mut pass = Pass::new(trace, None, false);
-    pass.run(relation, &mut Gathered::default());
-    pass.tally.finish()
+    passed(trace, relation, None, false).0
 }
 
 /// Lists every race of `relation` in `trace`, in the order their second accesses were observed;
@@ -113,9 +114,20 @@ pub fn races(trace: &Trace, relation: Relation) -> Races {
 /// ```
 #[must_use]
 pub fn pairs(trace: &Trace, relation: Relation, window: Option<u32>) -> Vec<Race> {
-    let mut pass = Pass::new(trace, window, true);
-    pass.run(relation, &mut Gathered::default());
-    pass.pairs
+    passed(trace, relation, window, true).1
+}
+
+fn passed(
+    trace: &Trace,
+    relation: Relation,
+    window: Option<u32>,
+    keeps_pairs: bool,
+) -> (Races, Vec<Race>) {
+    let (subject, settings, mut sink) =
+        (Subject::new(trace), Settings::default(), Gathered::default());
+    let mut pass = Pass::new(trace, window, keeps_pairs);
+    _ = pass.run(relation, &mut Driver::new(&subject, &settings, &mut sink));
+    (pass.groups.finish(), pass.pairs)
 }
 
 /// The pass over a trace.
@@ -123,10 +135,9 @@ struct Pass<'t> {
     trace: &'t Trace,
     window: Option<u32>,
     keeps_pairs: bool,
-    scan: Scan,
-    tally: Tally,
+    history: AccessHistory,
+    groups: Groups,
     pairs: Vec<Race>,
-    truncated: Option<Truncation>,
 }
 
 impl<'t> Pass<'t> {
@@ -135,46 +146,41 @@ impl<'t> Pass<'t> {
             trace,
             window,
             keeps_pairs,
-            scan: Scan::default(),
-            tally: Tally::new(trace),
+            history: AccessHistory::default(),
+            groups: Groups::new(trace),
             pairs: Vec::new(),
-            truncated: None,
         }
     }
 
-    fn run(&mut self, relation: Relation, sink: &mut dyn Sink) {
+    fn run(&mut self, relation: Relation, driver: &mut Driver<'_, '_>) -> ControlFlow<()> {
         match (relation, self.window) {
-            (Relation::HappensBefore, _) => self.go(&mut HappensBefore::new(), sink),
-            (Relation::Schedulable, _) => self.go(&mut SchedulableHappensBefore::new(), sink),
+            (Relation::HappensBefore, _) => self.go(&mut HappensBefore::new(), driver),
+            (Relation::Schedulable, _) => self.go(&mut SchedulableHappensBefore::new(), driver),
             (Relation::WeakCausal, _) => {
-                self.go(&mut WeakCausallyPrecedes::new(self.trace), sink);
+                self.go(&mut WeakCausallyPrecedes::new(self.trace), driver)
             }
             (Relation::Causal, None) => {
-                self.go(&mut CausallyPrecedes::new(self.trace).clocks(), sink);
+                self.go(&mut CausallyPrecedes::new(self.trace).clocks(), driver)
             }
             (Relation::Causal, Some(window)) => {
                 let order = CausallyPrecedes::within(self.trace, window as usize);
-                self.go(&mut order.clocks(), sink);
+                self.go(&mut order.clocks(), driver)
             }
         }
     }
 
-    fn go(&mut self, clocks: &mut impl Clocks, sink: &mut dyn Sink) {
+    fn go(&mut self, clocks: &mut impl Clocks, driver: &mut Driver<'_, '_>) -> ControlFlow<()> {
         let trace = self.trace;
         for (second, _) in trace.events() {
             if second.index().is_multiple_of(STRIDE) {
-                sink.progress(second.index() as u64, trace.len() as u64);
-                if sink.is_cancelled() {
-                    self.truncated = Some(Truncation::Cancelled);
-                    return;
-                }
+                driver.progress(second.index(), trace.len())?;
             }
             let clock = clocks.advance(trace, second);
             let earliest = self.window.map(|window| {
                 EventId::from_index((second.index() + 1).saturating_sub(window as usize))
             });
             let from = self.pairs.len();
-            self.scan.step(
+            self.history.step(
                 trace,
                 second,
                 |thread| clock.get(thread),
@@ -184,7 +190,7 @@ impl<'t> Pass<'t> {
                     else {
                         return;
                     };
-                    self.tally.add(trace, &unordered);
+                    self.groups.add(trace, &unordered);
                     if self.keeps_pairs && self.pairs.len() < PAIRS_MAX {
                         self.pairs.extend(unordered.firsts().map(|first| Race { first, second }));
                     }
@@ -192,6 +198,7 @@ impl<'t> Pass<'t> {
             );
             self.pairs[from..].sort_unstable_by_key(Race::order);
         }
+        ControlFlow::Continue(())
     }
 }
 
@@ -262,44 +269,35 @@ impl Analysis for RelationRaces {
 
     fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage {
         let trace = subject.trace();
+        let mut driver = Driver::new(subject, settings, sink);
         let mut pass = Pass::new(trace, settings.window, settings.all);
-        pass.run(self.relation, sink);
-        let Pass { tally, pairs, mut truncated, .. } = pass;
-        let races = tally.finish();
+        // What was found before someone asked to stop is still reported.
+        _ = pass.run(self.relation, &mut driver);
+        let (mut races, pairs) = (pass.groups.finish(), pass.pairs);
         let is_cut = match settings.all {
             true => (pairs.len() as u64) < races.counts.pairs,
             false => races.unlisted() > 0,
         };
         if is_cut || races.is_lower_bound {
-            truncated = truncated.or(Some(Truncation::Budget));
+            driver.truncate(Truncation::Budget);
         }
-        let mut proofs = Proofs::new(self.info, subject, settings, Scope::All);
-        proofs.first = first(trace, &races, self.relation);
-        let told = match settings.all {
-            true => proofs.report_pairs(&pairs, sink),
-            false => {
-                let groups = races.groups.iter();
-                proofs.report_groups(groups.map(|group| (&group.earliest[..], group.count)), sink)
-            }
-        };
-        if let ControlFlow::Break(Some(reason)) = told {
-            truncated = truncated.or(Some(reason));
-        }
-        if proofs.untried + proofs.undecided > 0 {
-            truncated = truncated.or(Some(Truncation::Budget));
-        }
-        let mut counters = races.counts.counters();
+        let mut predictor = RacePredictor::new(self.info, trace, Reorderings::All);
+        predictor.first = first(trace, &races, self.relation);
         let unlisted = if settings.all { 0 } else { races.unlisted() };
-        let untried = unlisted + if settings.all { 0 } else { proofs.untried };
+        let groups = std::mem::take(&mut races.groups);
+        _ = driver.prove(&mut predictor, to_prove(groups, pairs, settings.all));
+        let is_grouped = u64::from(!settings.all);
+        let untried = unlisted + is_grouped * predictor.untried;
+        let mut counters = races.counts.counters();
+        counters.extend(races.is_lower_bound.then_some((Counter::LocationPairsExact, 0)));
         let more = [
-            ("location_pairs_exact", 0, races.is_lower_bound),
-            ("untried", untried, untried > 0),
-            ("unlisted", unlisted, unlisted > 0),
-            ("undecided", proofs.undecided, proofs.undecided > 0),
-            ("loose", proofs.loose, proofs.loose > 0),
+            (Counter::Untried, untried),
+            (Counter::Unlisted, unlisted),
+            (Counter::Undecided, predictor.undecided),
+            (Counter::UnknownWriter, is_grouped * predictor.unknown_writer),
         ];
-        counters.extend(more.iter().filter(|more| more.2).map(|&(name, count, _)| (name, count)));
-        Coverage { analysis: self.info.name, truncated, counters }
+        counters.extend(more.into_iter().filter(|&(_, count)| count > 0));
+        driver.coverage(self.info, counters)
     }
 }
 
@@ -333,4 +331,313 @@ fn is_well_nested(trace: &Trace) -> bool {
             let outer = section.outer.and_then(|outer| sections.get(outer).release);
             outer.is_none_or(|outer| section.release.is_some_and(|release| release < outer))
         })
+}
+
+/// What a whole trace holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Races {
+    /// How many there are.
+    pub counts: Counts,
+    /// The pairs by location pair, in the order of their earliest instances; of the location pairs
+    /// that showed first, at most [`GROUPS_MAX`].
+    pub groups: Vec<Group>,
+    /// Whether there were too many location pairs to count: then their number is a lower bound.
+    pub is_lower_bound: bool,
+    /// The first pair: the second access as early, then the first as late as can be.
+    pub first: Option<Race>,
+}
+
+impl Races {
+    /// How many location pairs are in no group.
+    #[must_use]
+    pub const fn unlisted(&self) -> u64 {
+        self.counts.location_pairs - self.groups.len() as u64
+    }
+}
+
+/// Counts and groups what the scan finds.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    counts: Counts,
+    last_second: Option<EventId>,
+    racy: IndexVec<VarId, bool>,
+    /// For each site the first one with the same location.
+    locations: IndexVec<SiteId, SiteId>,
+    group_of: FxHashMap<(SiteId, SiteId), usize>,
+    groups: Vec<Group>,
+    /// The location pairs beyond those that have a group. There may be millions, so they are only
+    /// told apart.
+    unlisted: FxHashSet<(SiteId, SiteId)>,
+    is_lower_bound: bool,
+    first: Option<Race>,
+    maxima: Maxima,
+}
+
+/// How many location pairs are kept, and in what way.
+#[derive(Clone, Copy, Debug)]
+struct Maxima {
+    groups: usize,
+    location_pairs: usize,
+}
+
+impl Groups {
+    fn new(trace: &Trace) -> Self {
+        Self::bounded(trace, Maxima { groups: GROUPS_MAX, location_pairs: LOCATION_PAIRS_MAX })
+    }
+
+    fn bounded(trace: &Trace, maxima: Maxima) -> Self {
+        let names = trace.names();
+        Self {
+            counts: Counts::default(),
+            last_second: None,
+            racy: IndexVec::from_elem(false, names.vars.len()),
+            locations: trace.names().first_sites(),
+            group_of: FxHashMap::default(),
+            groups: Vec::new(),
+            unlisted: FxHashSet::default(),
+            is_lower_bound: false,
+            first: None,
+            maxima,
+        }
+    }
+
+    fn add(&mut self, trace: &Trace, unordered: &Unordered<'_>) {
+        let second = unordered.second;
+        let event = trace.event(second);
+        let count = unordered.len() as u64;
+        self.counts.pairs += count;
+        if let Some(first) = unordered.firsts().next_back() {
+            let race = Race { first, second };
+            let is_first =
+                self.first.is_none_or(|known| known.second == second && known.first < first);
+            self.first = if is_first { Some(race) } else { self.first };
+        }
+        self.counts.second_events += u64::from(self.last_second != Some(second));
+        self.last_second = Some(second);
+        if let Some(var) = event.op.var() {
+            self.counts.vars += u64::from(!self.racy[var]);
+            self.racy[var] = true;
+        }
+        let (left, right) = (self.locations[unordered.site], self.locations[event.site]);
+        let sites = (left.min(right), left.max(right));
+        let Some(group) = self.group(sites) else { return };
+        group.count += count;
+        for first in unordered.firsts().take(TRIES_MAX) {
+            let race = Race { first, second };
+            if !insert(&mut group.earliest, race) {
+                break;
+            }
+        }
+    }
+
+    /// The group of the location pair `sites`, if it is among the first ones; it is counted anyway.
+    fn group(&mut self, sites: (SiteId, SiteId)) -> Option<&mut Group> {
+        if self.groups.len() < self.maxima.groups {
+            let at = *self.group_of.entry(sites).or_insert(self.groups.len());
+            if at == self.groups.len() {
+                self.groups.push(Group { sites, count: 0, earliest: Vec::new() });
+            }
+            return Some(&mut self.groups[at]);
+        }
+        if let Some(&at) = self.group_of.get(&sites) {
+            return Some(&mut self.groups[at]);
+        }
+        if self.groups.len() + self.unlisted.len() < self.maxima.location_pairs {
+            self.unlisted.insert(sites);
+        } else if !self.unlisted.contains(&sites) {
+            self.is_lower_bound = true;
+        }
+        None
+    }
+
+    fn finish(mut self) -> Races {
+        self.counts.location_pairs = (self.groups.len() + self.unlisted.len()) as u64;
+        self.groups.sort_by_key(|group| group.earliest.first().map(Race::order));
+        let Self { counts, groups, is_lower_bound, first, .. } = self;
+        Races { counts, groups, is_lower_bound, first }
+    }
+}
+
+/// Adds `race` if it is among the earliest.
+fn insert(earliest: &mut Vec<Race>, race: Race) -> bool {
+    let at = earliest.partition_point(|other| other.order() < race.order());
+    if at == TRIES_MAX {
+        return false;
+    }
+    earliest.truncate(TRIES_MAX - 1);
+    earliest.insert(at, race);
+    true
+}
+
+// The accesses so far: what one thread did to one variable is kept by class and code location. The
+// places of a class are linked from the one accessed last back to the one accessed first, so a later
+// access goes from the newest place until it meets one that it has seen, and recording takes constant
+// time. What is seen is the caller's to say: each relation has its own clocks.
+
+id! {
+    /// What one thread did to one variable.
+    struct HistoryId;
+    /// The accesses of one class in one history at one site.
+    struct PlaceId;
+}
+
+/// The state after the events so far.
+#[derive(Debug, Default)]
+struct AccessHistory {
+    vars: IndexVec<VarId, Vec<History>>,
+    histories_count: usize,
+    places: Places,
+}
+
+/// What one thread did to one variable.
+#[derive(Debug)]
+struct History {
+    id: HistoryId,
+    thread: ThreadId,
+    /// The place of the last access, by [`class`].
+    newest: [Option<PlaceId>; CLASSES],
+}
+
+#[derive(Debug, Default)]
+struct Places {
+    all: IndexVec<PlaceId, Place>,
+    /// Where each place is; but not those that are their class's only one.
+    at: FxHashMap<(HistoryId, usize, SiteId), PlaceId>,
+}
+
+/// The accesses of one class at one site, oldest first, linked with the other places of the class
+/// in the order of their last accesses.
+#[derive(Debug)]
+struct Place {
+    site: SiteId,
+    older: Option<PlaceId>,
+    newer: Option<PlaceId>,
+    accesses: Vec<Access>,
+}
+
+impl Place {
+    fn new(site: SiteId) -> Self {
+        // Many a place is accessed once.
+        Self { site, older: None, newer: None, accesses: Vec::with_capacity(1) }
+    }
+
+    fn last_time(&self) -> u32 {
+        self.accesses.last().map_or(0, |access| access.time)
+    }
+}
+
+impl AccessHistory {
+    /// Takes the next event and hands `unordered` the conflicting accesses, never none at a time,
+    /// that it is unordered with: those of other threads beyond what it has `seen`.
+    fn step(
+        &mut self,
+        trace: &Trace,
+        second: EventId,
+        seen: impl Fn(ThreadId) -> u32,
+        mut unordered: impl FnMut(Unordered<'_>),
+    ) {
+        let event = trace.event(second);
+        let Some(var) = event.op.var() else { return };
+        let histories = self.vars.get_or_default(var);
+        for history in histories.iter().filter(|history| history.thread != event.thread) {
+            let seen = seen(history.thread);
+            for &other in CONFLICTS[class(event.op)] {
+                for place in self.places.back_from(history.newest[other]) {
+                    if place.last_time() <= seen {
+                        break;
+                    }
+                    let from = place.accesses.partition_point(|access| access.time <= seen);
+                    let accesses = &place.accesses[from..];
+                    unordered(Unordered { site: place.site, accesses, second });
+                }
+            }
+        }
+        let access = Access { time: trace.position(second) + 1, event: second };
+        let at = histories.iter().position(|history| history.thread == event.thread);
+        let at = at.unwrap_or_else(|| {
+            let id = HistoryId::from_index(self.histories_count);
+            self.histories_count += 1;
+            histories.push(History { id, thread: event.thread, newest: [None; CLASSES] });
+            histories.len() - 1
+        });
+        self.places.record(&mut histories[at], class(event.op), event.site, access);
+    }
+}
+
+impl Places {
+    /// The places linked from `newest` on, the one accessed last first.
+    fn back_from(&self, newest: Option<PlaceId>) -> impl Iterator<Item = &Place> {
+        std::iter::successors(newest.map(|id| &self.all[id]), |place| {
+            place.older.map(|id| &self.all[id])
+        })
+    }
+
+    /// Adds `access` to its place in `history` and makes that the newest.
+    fn record(&mut self, history: &mut History, class: usize, site: SiteId, access: Access) {
+        let newest = history.newest[class];
+        if let Some(newest) = newest {
+            let place = &mut self.all[newest];
+            if place.site == site {
+                place.accesses.push(access);
+                return;
+            }
+            if place.older.is_none() {
+                self.at.insert((history.id, class, place.site), newest);
+            }
+        }
+        let id = match newest {
+            None => self.all.push(Place::new(site)),
+            Some(_) => match self.at.entry((history.id, class, site)) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(unknown) => *unknown.insert(self.all.push(Place::new(site))),
+            },
+        };
+        self.unlink(id);
+        self.all[id].accesses.push(access);
+        self.all[id].older = newest;
+        if let Some(newest) = newest {
+            self.all[newest].newer = Some(id);
+        }
+        history.newest[class] = Some(id);
+    }
+
+    /// Links the neighbours of `id` with each other.
+    fn unlink(&mut self, id: PlaceId) {
+        let (older, newer) = (self.all[id].older.take(), self.all[id].newer.take());
+        if let Some(older) = older {
+            self.all[older].newer = newer;
+        }
+        if let Some(newer) = newer {
+            self.all[newer].older = older;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grouped(trace: &Trace, groups: usize, location_pairs: usize) -> Races {
+        let mut history = AccessHistory::default();
+        let mut groups_ = Groups::bounded(trace, Maxima { groups, location_pairs });
+        for (second, _) in trace.events() {
+            history.step(trace, second, |_| 0, |unordered| groups_.add(trace, &unordered));
+        }
+        groups_.finish()
+    }
+
+    #[test]
+    fn location_pairs_beyond_the_first_are_counted_and_have_no_group() {
+        let lines = (0..6).map(|at| format!("T1|w(x)|a{at}\nT2|w(x)|b{at}\n"));
+        let trace = reweave_testkit::std(&lines.collect::<String>());
+        let whole = grouped(&trace, 100, 100);
+        assert_eq!((whole.groups.len(), whole.counts.location_pairs), (36, 36));
+        let few = grouped(&trace, 5, 100);
+        assert_eq!((few.groups.len(), few.unlisted()), (5, 31));
+        assert_eq!((few.counts, few.is_lower_bound), (whole.counts, false));
+        assert_eq!(few.groups[..1], whole.groups[..1]);
+        let bound = grouped(&trace, 5, 20);
+        assert_eq!((bound.counts.location_pairs, bound.is_lower_bound), (20, true));
+        assert!(!grouped(&trace, 5, 36).is_lower_bound);
+    }
 }

@@ -3,7 +3,7 @@
 use crate::common;
 
 use proptest::prelude::*;
-use reweave_analysis::{Guarantee, Settings, Subject};
+use reweave_analysis::{Counter, Guarantee, Settings, Subject};
 use reweave_oracle::reachable;
 use reweave_races::exact::{self, Decided, EXACT};
 use reweave_races::relation::{self, Relation};
@@ -110,7 +110,12 @@ fn findings_are_one_a_location_pair_and_each_is_certified() {
         locations.sort_unstable();
         locations.dedup();
         assert_eq!(locations.len(), found.len(), "{}", case.name);
-        assert_eq!(Some(found.len() as u64), coverage.counter("location_pairs"), "{}", case.name);
+        assert_eq!(
+            Some(found.len() as u64),
+            coverage.counter(Counter::LocationPairs),
+            "{}",
+            case.name
+        );
         for finding in &found {
             assert_eq!(finding.guarantee(), Guarantee::Witnessed, "{}", case.name);
             let proof = finding.evidence.proof().unwrap();
@@ -166,7 +171,7 @@ fn a_thousand_instances_of_a_location_pair_are_enough() {
     let (found, coverage) = findings(&EXACT, &trace, false);
     assert_eq!(found.len(), 1);
     assert!(found[0].count >= exact::PROVEN_MAX);
-    assert_eq!(coverage.counter("pairs_exact"), Some(0));
+    assert_eq!(coverage.counter(Counter::PairsExact), Some(0));
     assert!(coverage.is_complete());
 }
 
@@ -175,7 +180,7 @@ fn location_pairs_beyond_a_hundred_thousand_are_only_counted() {
     let lines = (0..400).map(|at| format!("T1|w(x)|a{at}\nT2|w(x)|b{at}\n"));
     let trace = reweave_testkit::std(&lines.collect::<String>());
     let (found, coverage) = findings(&EXACT, &trace, false);
-    let unlisted = coverage.counter("unlisted").unwrap_or(0);
+    let unlisted = coverage.counter(Counter::Unlisted).unwrap_or(0);
     assert!(found.len() >= 100_000 && unlisted > 0, "{} and {unlisted}", found.len());
     assert_eq!(found.len() as u64 + unlisted, 160_000);
     assert!(!coverage.is_complete());

@@ -4,12 +4,11 @@ use crate::common;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use reweave_analysis::{Evidence, Guarantee, Proof, Settings, Truncation};
+use reweave_analysis::{Counter, Evidence, Guarantee, Proof, Settings, Truncation};
 use reweave_base::Id as _;
 use reweave_oracle::{races, reachable};
 use reweave_races::relation::{self, CP, HB, Relation, RelationRaces, SHB, WCP};
-use reweave_races::tally::TRIES_MAX;
-use reweave_races::{Counts, Race};
+use reweave_races::{Counts, Race, TRIES_MAX};
 use reweave_testkit::{Scope, Shape, corpus, soak, traces};
 use reweave_trace::{Trace, TraceBuilder, certify};
 
@@ -146,7 +145,7 @@ fn an_empty_budget_tries_nothing_and_says_so() {
     let (found, coverage) = run(&HB, &trace, &settings);
     let witnessed = found.iter().filter(|f| f.guarantee() == Guarantee::Witnessed).count();
     assert_eq!((found.len(), witnessed), (2, 0));
-    assert_eq!(coverage.counter("untried"), Some(2));
+    assert_eq!(coverage.counter(Counter::Untried), Some(2));
     assert_eq!(coverage.truncated, Some(Truncation::Budget));
 }
 

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Coverage, Detail, Evidence, Finding, GlobalState, Guarantee, Info, Kind, Layer,
-    Settings, Sink, Subject, Truncation,
+    Analysis, Counter, Coverage, Detail, Evidence, Finding, GlobalState, Guarantee, Info, Kind,
+    Layer, Settings, Sink, Subject, Truncation,
 };
 use reweave_base::IndexVec;
 use reweave_order::poset::{Relation, least_cut};
@@ -115,11 +115,11 @@ struct Tally {
 impl Tally {
     fn coverage(self, analysis: &'static str) -> Coverage {
         let counters = vec![
-            ("predicates", self.predicates),
-            ("met", self.met),
-            ("undecided", self.undecided),
-            ("untold", self.missing_values),
-            ("events", self.events),
+            (Counter::Predicates, self.predicates),
+            (Counter::Met, self.met),
+            (Counter::Undecided, self.undecided),
+            (Counter::MissingValues, self.missing_values),
+            (Counter::Events, self.events),
         ];
         Coverage { analysis, truncated: self.truncated, counters }
     }
@@ -246,7 +246,7 @@ impl Analysis for Race {
                 break;
             }
         }
-        Coverage { analysis: RACE.name, truncated, counters: vec![("variables", total)] }
+        Coverage { analysis: RACE.name, truncated, counters: vec![(Counter::Variables, total)] }
     }
 }
 

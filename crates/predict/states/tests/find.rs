@@ -2,7 +2,9 @@
 //! path; and what it finds is a run that the checker accepts.
 
 use proptest::prelude::*;
-use reweave_analysis::{Analysis, Detail, Evidence, Gathered, Guarantee, Settings, Subject};
+use reweave_analysis::{
+    Analysis, Counter, Detail, Evidence, Gathered, Guarantee, Settings, Subject,
+};
 use reweave_base::{Id, IndexVec, Rng};
 use reweave_oracle::predicate;
 use reweave_order::poset::{Poset, Relation, TracePoset, raw};
@@ -168,7 +170,7 @@ proptest! {
         let find = Find { predicates, relation: Relation::TraceOrderPreserving, is_online: false };
         let mut gathered = Gathered::default();
         let coverage = find.run(&Subject::new(trace), &Settings::default(), &mut gathered);
-        prop_assert_eq!(coverage.counter("met"), Some(gathered.findings.len() as u64));
+        prop_assert_eq!(coverage.counter(Counter::Met), Some(gathered.findings.len() as u64));
         for finding in gathered.findings {
             prop_assert!(matches!(finding.evidence, Evidence::Schedule(_)), "{}", text);
         }
@@ -241,7 +243,7 @@ fn a_race_is_told_with_its_state_and_by_variable() {
     let trace = std("T1|w(x)|a\nT1|w(y)|b\nT2|r(y)|c\nT2|w(x)|d\nT1|w(z)|e\nT2|w(z)|f\n");
     let mut gathered = Gathered::default();
     let coverage = Race.run(&Subject::new(&trace), &Settings::default(), &mut gathered);
-    assert_eq!(coverage.counter("variables"), Some(3));
+    assert_eq!(coverage.counter(Counter::Variables), Some(3));
     let told: Vec<(String, Guarantee)> = gathered
         .findings
         .iter()

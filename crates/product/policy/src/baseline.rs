@@ -79,7 +79,7 @@ impl Baseline {
                     return Err(wrong(ReadErrorKind::NotAFingerprint(found)));
                 };
                 let word = finding.kind.as_deref();
-                let kind = Kind::ALL.into_iter().find(|kind| Some(kind.as_str()) == word);
+                let kind = word.and_then(Kind::named);
                 baseline.add(KnownFinding { fingerprint, kind });
             }
         }

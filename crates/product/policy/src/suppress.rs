@@ -7,7 +7,7 @@
 //! only at the innermost call, `called_from_lib` only at the module. `thread`, `signal` and `mutex`
 //! name faults that only ThreadSanitizer reports; they are accepted and match nothing.
 //!
-//! Our own kinds are `atomicity`, `assertion`, `predicate` and `nondeterminism`, and `fingerprint`,
+//! Our own kinds are `atomicity`, `predicate` and `nondeterminism`, and `fingerprint`,
 //! which names one finding by the start of its fingerprint.
 //!
 //! Each distinct name is matched against the patterns once, however many findings have it.
@@ -37,21 +37,20 @@ enum Target {
     Unsupported,
 }
 
-/// The kinds of suppressions.
-const TARGETS: [(&str, Target); 12] = [
-    ("race", Target::Of(Kind::Race)),
+/// The kinds of suppressions besides those named after the kind of finding.
+const TARGETS: [(&str, Target); 6] = [
     ("race_top", Target::RaceTop),
-    ("deadlock", Target::Of(Kind::Deadlock)),
     ("called_from_lib", Target::CalledFromLib),
     ("mutex", Target::Unsupported),
     ("thread", Target::Unsupported),
     ("signal", Target::Unsupported),
-    ("atomicity", Target::Of(Kind::Atomicity)),
-    ("assertion", Target::Of(Kind::Assertion)),
-    ("predicate", Target::Of(Kind::Predicate)),
-    ("nondeterminism", Target::Of(Kind::Nondeterminism)),
     ("fingerprint", Target::Fingerprint),
 ];
+
+/// Every kind that a suppression may start with.
+fn targets() -> impl Iterator<Item = (&'static str, Target)> {
+    Kind::ALL.into_iter().map(|kind| (kind.as_str(), Target::Of(kind))).chain(TARGETS)
+}
 
 /// The suppressions of one file.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +96,7 @@ impl Suppressions {
             let Some((name, rest)) = written.split_once(':') else {
                 return Err(wrong(written, ReadErrorKind::MissingKind(clipped(written))));
             };
-            let Some(&(_, target)) = TARGETS.iter().find(|&&(known, _)| known == name) else {
+            let Some((_, target)) = targets().find(|&(known, _)| known == name) else {
                 return Err(wrong(written, unknown_kind(name)));
             };
             // A space after the colon is not part of the pattern.
@@ -164,8 +163,8 @@ impl Suppressions {
 }
 
 fn unknown_kind(name: &str) -> ReadErrorKind {
-    let names = TARGETS.map(|(name, _)| name);
-    let nearest = nearest(name, names);
+    let names: Vec<&str> = targets().map(|(name, _)| name).collect();
+    let nearest = nearest(name, names.iter().copied());
     ReadErrorKind::UnknownKind { found: clipped(name), nearest, known: names.join(", ") }
 }
 

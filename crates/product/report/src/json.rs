@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use std::num::NonZeroU32;
 
 use reweave_analysis::{
-    Alternative, Coverage, Detail, Finding, GlobalState, Nondeterminism, Proof, Reported, Settings,
-    WitnessList, WitnessVerdict,
+    Alternative, Counter, Coverage, Detail, Finding, GlobalState, Nondeterminism, Proof, Reported,
+    Settings, WitnessList, WitnessVerdict,
 };
 use reweave_trace::views::Mode;
 use reweave_trace::{EventId, Trace};
@@ -262,11 +262,11 @@ struct CoverageEntry<'a> {
     counters: Counters<'a>,
 }
 
-struct Counters<'a>(&'a [(&'static str, u64)]);
+struct Counters<'a>(&'a [(Counter, u64)]);
 
 impl Serialize for Counters<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().copied())
+        serializer.collect_map(self.0.iter().map(|(counter, count)| (counter.as_str(), count)))
     }
 }
 

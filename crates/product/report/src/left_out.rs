@@ -1,25 +1,25 @@
 //! What a report leaves out, and why: in sentences for people, and as a number for programs.
 
-use reweave_analysis::{Coverage, Outcome, Truncation, Unshown};
+use reweave_analysis::{Counter, Coverage, Outcome, Truncation, Unshown};
 
 use crate::counted;
 
 /// Counters that say why something was left out; they are reported in sentences.
-const REASONS: [&str; 9] = [
-    "untried",
-    "unlisted",
-    "unlisted_witnesses",
-    "loose",
-    "undecided",
-    "unknown",
-    "declined",
-    "same_value",
-    "untold",
+const REASONS: [Counter; 9] = [
+    Counter::Untried,
+    Counter::Unlisted,
+    Counter::UnlistedWitnesses,
+    Counter::UnknownWriter,
+    Counter::Undecided,
+    Counter::Unknown,
+    Counter::Declined,
+    Counter::SameValue,
+    Counter::MissingValues,
 ];
 
 /// How many groups were not tried.
 pub fn untried(outcome: &Outcome) -> u64 {
-    outcome.coverage.iter().filter_map(|coverage| coverage.counter("untried")).sum()
+    outcome.coverage.iter().filter_map(|coverage| coverage.counter(Counter::Untried)).sum()
 }
 
 /// Each analysis with what it left out.
@@ -33,7 +33,7 @@ pub fn accounts(outcome: &Outcome) -> impl Iterator<Item = (&Coverage, Vec<Strin
 /// What `coverage` says was left out, and what is not shown, a line for each reason: how many of
 /// which thing, and why. The reasons are worded so that they follow one thing and many alike.
 fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
-    let counter = |name: &str| coverage.counter(name).unwrap_or(0);
+    let counter = |counter: Counter| coverage.counter(counter).unwrap_or(0);
     let family = family(coverage.analysis);
     // What findings are grouped by, and what an analysis tries to make findings of.
     let (thing, candidate) = match family {
@@ -43,9 +43,9 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
         "states" => ("predicate", "predicate"),
         _ => ("place", "candidate"),
     };
-    let Unshown { loose, unproven, unlisted } = unshown;
-    let untried = counter("untried").saturating_sub(unlisted);
-    let undecided = counter("undecided") + counter("unknown");
+    let Unshown { unknown_writer, unproven, unlisted } = unshown;
+    let untried = counter(Counter::Untried).saturating_sub(unlisted);
+    let undecided = counter(Counter::Undecided) + counter(Counter::Unknown);
     // What is not decided of nondeterminism are witnesses, of which no finding was made; nor is one
     // of a predicate that is not decided.
     let (undecided_findings, undecided_thing) = match (family, unproven) {
@@ -68,15 +68,15 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
     };
     let reasons = [
         (unproven, thing, unproven_why),
-        (loose, thing, "depending on reads whose writer was not recorded (see --all)"),
+        (unknown_writer, thing, "depending on reads whose writer was not recorded (see --all)"),
         (undecided, undecided_thing, undecided_why),
-        (counter("declined"), "witness", "undecided: too many threads and events for that"),
+        (counter(Counter::Declined), "witness", "undecided: too many threads and events for that"),
         (untried, thing, untried_why),
         (unlisted, thing, "counted only: too many to try each"),
-        (counter("unlisted_witnesses"), "witness", "missing from the list, which was cut short"),
-        (counter("same_value"), "write", "ignored: the read would see the same value (--values)"),
+        (counter(Counter::UnlistedWitnesses), "witness", "missing from the list, which was cut short"),
+        (counter(Counter::SameValue), "write", "ignored: the read would see the same value (--values)"),
         (
-            counter("untold"),
+            counter(Counter::MissingValues),
             "predicate",
             "undefined in some states for lack of values, which count as neither met nor broken",
         ),
@@ -94,17 +94,15 @@ fn family(analysis: &str) -> &str {
 /// What an analysis counted, in a line: `races.hb: pairs 2, second events 2`. Its first counter is
 /// there in any case, the others where they are not 0.
 pub fn counters(coverage: &Coverage) -> String {
-    let is_shown = |at: usize, name: &str, count: u64| {
-        !REASONS.contains(&name) && !name.ends_with("_exact") && (at == 0 || count > 0)
+    let is_shown = |at: usize, counter: Counter, count: u64| {
+        !REASONS.contains(&counter) && !counter.is_exactness() && (at == 0 || count > 0)
     };
     let counters = coverage.counters.iter().enumerate();
-    let counters = counters.filter(|&(at, &(name, count))| is_shown(at, name, count));
-    let counter = |(_, &(name, count)): (usize, &(&str, u64))| {
-        // Where not all pairs were visited, what is counted along with them is a bound too.
-        let of = if matches!(name, "second_events" | "vars") { "pairs" } else { name };
-        let is_bound = coverage.counter(&format!("{of}_exact")) == Some(0);
+    let counters = counters.filter(|&(at, &(counter, count))| is_shown(at, counter, count));
+    let counter = |(_, &(counter, count)): (usize, &(Counter, u64))| {
+        let is_bound = counter.exactness().is_some_and(|it| coverage.counter(it) == Some(0));
         let bound = if is_bound { "at least " } else { "" };
-        format!("{} {bound}{count}", name.replace('_', " "))
+        format!("{} {bound}{count}", counter.as_str().replace('_', " "))
     };
     let counters: Vec<String> = counters.map(counter).collect();
     let separator = if counters.is_empty() { "" } else { ": " };
@@ -115,7 +113,7 @@ pub fn counters(coverage: &Coverage) -> String {
 mod tests {
     use super::*;
 
-    fn coverage(analysis: &'static str, counters: &[(&'static str, u64)]) -> Coverage {
+    fn coverage(analysis: &'static str, counters: &[(Counter, u64)]) -> Coverage {
         Coverage { analysis, truncated: None, counters: counters.to_vec() }
     }
 
@@ -124,17 +122,17 @@ mod tests {
         let coverage = coverage(
             "races.hb",
             &[
-                ("pairs", 30),
-                ("location_pairs", 20),
-                ("location_pairs_exact", 0),
-                ("untried", 9),
-                ("unlisted", 5),
-                ("loose", 1),
-                ("undecided", 3),
+                (Counter::Pairs, 30),
+                (Counter::LocationPairs, 20),
+                (Counter::LocationPairsExact, 0),
+                (Counter::Untried, 9),
+                (Counter::Unlisted, 5),
+                (Counter::UnknownWriter, 1),
+                (Counter::Undecided, 3),
             ],
         );
         assert_eq!(counters(&coverage), "races.hb: pairs 30, location pairs at least 20");
-        let unshown = Unshown { loose: 1, unproven: 9, unlisted: 5 };
+        let unshown = Unshown { unknown_writer: 1, unproven: 9, unlisted: 5 };
         assert_eq!(
             left_out(&coverage, unshown),
             [
@@ -150,18 +148,23 @@ mod tests {
 
     #[test]
     fn what_is_counted_along_with_pairs_is_as_exact_as_they_are() {
-        let counted =
-            [("pairs", 9), ("second_events", 3), ("location_pairs", 2), ("pairs_exact", 0)];
+        let counted = [
+            (Counter::Pairs, 9),
+            (Counter::SecondEvents, 3),
+            (Counter::LocationPairs, 2),
+            (Counter::PairsExact, 0),
+        ];
         let line = "races.exact: pairs at least 9, second events at least 3, location pairs 2";
         assert_eq!(counters(&coverage("races.exact", &counted)), line);
     }
 
     #[test]
     fn what_never_came_as_a_finding_is_called_what_it_was() {
-        let exact = coverage("races.exact", &[("pairs", 0), ("undecided", 1)]);
+        let exact = coverage("races.exact", &[(Counter::Pairs, 0), (Counter::Undecided, 1)]);
         let given_up = "undecided: the search for a schedule gave up; try a larger --budget";
         assert_eq!(left_out(&exact, Unshown::default()), [format!("1 pair {given_up}")]);
-        let deadlocks = coverage("deadlocks.exact", &[("deadlocks", 0), ("unknown", 1)]);
+        let deadlocks =
+            coverage("deadlocks.exact", &[(Counter::Deadlocks, 0), (Counter::Unknown, 1)]);
         assert_eq!(left_out(&deadlocks, Unshown::default()), [format!("1 candidate {given_up}")]);
         assert_eq!(counters(&deadlocks), "deadlocks.exact: deadlocks 0");
     }
@@ -170,11 +173,16 @@ mod tests {
     fn what_was_left_out_of_nondeterminism_is_called_what_it_is() {
         let order = coverage(
             "determinism.order",
-            &[("witnesses", 90), ("undecided", 30), ("unlisted_witnesses", 2), ("same_value", 1)],
+            &[
+                (Counter::Witnesses, 90),
+                (Counter::Undecided, 30),
+                (Counter::UnlistedWitnesses, 2),
+                (Counter::SameValue, 1),
+            ],
         );
         assert_eq!(counters(&order), "determinism.order: witnesses 90");
         // How many witnesses are not decided says nothing about the reads that nothing proves.
-        let unshown = Unshown { loose: 0, unproven: 3, unlisted: 0 };
+        let unshown = Unshown { unknown_writer: 0, unproven: 3, unlisted: 0 };
         assert_eq!(
             left_out(&order, unshown),
             [
@@ -188,11 +196,16 @@ mod tests {
 
     #[test]
     fn what_was_left_out_of_states_are_predicates() {
-        let counted = [("states", 1_000), ("predicates", 4), ("met", 2), ("undecided", 1)];
+        let counted = [
+            (Counter::States, 1_000),
+            (Counter::Predicates, 4),
+            (Counter::Met, 2),
+            (Counter::Undecided, 1),
+        ];
         let find = coverage("states.find", &counted);
         assert_eq!(counters(&find), "states.find: states 1000, predicates 4, met 2");
         // A predicate that is not decided is none of those that no run is known for.
-        let unshown = Unshown { loose: 0, unproven: 1, unlisted: 0 };
+        let unshown = Unshown { unknown_writer: 0, unproven: 1, unlisted: 0 };
         assert_eq!(
             left_out(&find, unshown),
             [
@@ -205,7 +218,12 @@ mod tests {
 
     #[test]
     fn an_interrupt_is_not_blamed_on_the_budget_nor_is_a_size_that_is_declined() {
-        let counted = [("witnesses", 90), ("undecided", 30), ("declined", 2), ("untried", 1)];
+        let counted = [
+            (Counter::Witnesses, 90),
+            (Counter::Undecided, 30),
+            (Counter::Declined, 2),
+            (Counter::Untried, 1),
+        ];
         let stopped = Coverage {
             truncated: Some(Truncation::Cancelled),
             ..coverage("determinism.order", &counted)
@@ -222,7 +240,7 @@ mod tests {
 
     #[test]
     fn an_analysis_that_left_nothing_out_has_nothing_to_account_for() {
-        let clean = coverage("atomicity.blocks", &[("blocks", 0), ("violations", 0)]);
+        let clean = coverage("atomicity.blocks", &[(Counter::Blocks, 0), (Counter::Violations, 0)]);
         assert_eq!(left_out(&clean, Unshown::default()), [""; 0]);
         assert_eq!(counters(&clean), "atomicity.blocks: blocks 0");
         let outcome = Outcome { coverage: vec![clean], ..Outcome::default() };

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use expect_test::{Expect, expect};
 use reweave_analysis::{
-    Coverage, Detail, Evidence, Finding, Fingerprint, GlobalState, Guarantee, Kind, Modality,
-    Outcome, Reported, Subject,
+    Counter, Coverage, Detail, Evidence, Finding, Fingerprint, GlobalState, Guarantee, Kind,
+    Modality, Outcome, Reported, Subject,
 };
 use reweave_order::poset::Relation;
 use reweave_report::Examined;
@@ -90,7 +90,12 @@ fn finding(trace: &Trace, state: GlobalState) -> Finding {
 }
 
 fn outcome(trace: &Trace, findings: Vec<Finding>) -> Outcome {
-    let counters = vec![("states", 12), ("predicates", 1), ("met", 1), ("undecided", 0)];
+    let counters = vec![
+        (Counter::States, 12),
+        (Counter::Predicates, 1),
+        (Counter::Met, 1),
+        (Counter::Undecided, 0),
+    ];
     let reported = |(at, finding)| Reported {
         id: format!("P{}", at + 1),
         fingerprint: Fingerprint::new(trace, &finding),

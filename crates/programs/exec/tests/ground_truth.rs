@@ -9,7 +9,7 @@ use crate::common;
 use common::code;
 use common::generate::{Shape, programs};
 use proptest::prelude::*;
-use reweave_deadlocks::exact::{Reach, deadlocks};
+use reweave_deadlocks::exact::{Reorderings, deadlocks};
 use reweave_exec::scheduler::{Random, View};
 use reweave_exec::{
     Awaited, Blocked, Code, Ending, FaultKind, Layers, Limits, Run, Scheduler, Settings,
@@ -152,9 +152,8 @@ proptest! {
     ) {
         let code = code(&text);
         let run = run(&code, &mut Random::new(seed), &SHORT);
-        let engine = Engine::new(&run.trace);
         let settings = reweave_analysis::Settings { all: true, ..Default::default() };
-        let predicted = deadlocks(&engine, Reach::Every, &settings).found;
+        let predicted = deadlocks(&reweave_analysis::Subject::new(&run.trace), Reorderings::All, &settings).found;
         if predicted.is_empty() {
             return Ok(());
         }
@@ -201,7 +200,11 @@ fn a_deadlock_that_was_missed_is_predicted_and_is_an_ending() {
         .map(|seed| run(&code, &mut Random::new(seed), &SHORT))
         .find(|run| run.ending == Ending::Finished)
         .expect("a run that ends");
-    let engine = Engine::new(&finished.trace);
-    let found = deadlocks(&engine, Reach::Every, &reweave_analysis::Settings::default()).found;
+    let found = deadlocks(
+        &reweave_analysis::Subject::new(&finished.trace),
+        Reorderings::All,
+        &reweave_analysis::Settings::default(),
+    )
+    .found;
     assert_eq!(found.len(), 1);
 }

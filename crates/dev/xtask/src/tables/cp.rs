@@ -10,14 +10,13 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::Context;
-use reweave_analysis::Settings;
+use reweave_analysis::{Settings, Subject};
 use reweave_base::FxHashSet;
-use reweave_deadlocks::exact::{Reach, deadlocks};
+use reweave_deadlocks::exact::{Reorderings, deadlocks};
 use reweave_format::{ReadOptions, read_from};
 use reweave_races::reduce::Reduced;
 use reweave_races::relation::{self, Relation};
 use reweave_races::{Counts, Race, exact};
-use reweave_reorder::Engine;
 use reweave_trace::{Trace, VarId};
 
 use super::{Shown, best_of, machine};
@@ -203,7 +202,6 @@ impl Row {
         let proven: FxHashSet<Race> = exact.pairs.iter().copied().collect();
         let cp_proven = cp_pairs.iter().filter(|race| proven.contains(race)).count();
         let undecided = exact.unknown + exact.skipped;
-        let engine = Engine::new(trace);
         Self {
             name: name.to_owned(),
             events: trace.len(),
@@ -217,7 +215,9 @@ impl Row {
             cp_proven,
             cp_refuted: (cp_pairs.len() - cp_proven).saturating_sub(undecided as usize),
             undecided,
-            deadlocks: deadlocks(&engine, Reach::Every, &Settings::default()).found.len(),
+            deadlocks: deadlocks(&Subject::new(trace), Reorderings::All, &Settings::default())
+                .found
+                .len(),
         }
     }
 

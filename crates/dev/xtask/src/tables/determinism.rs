@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::Context;
-use reweave_analysis::{Analysis, Coverage, Settings};
+use reweave_analysis::{Analysis, Counter, Coverage, Settings};
 use reweave_catalog::{Quiet, run};
 use reweave_determinism::{ORDER, PREFIX, STRICT};
 use reweave_format::{ReadOptions, read_from};
@@ -270,7 +270,7 @@ fn seeds(published: &Published, row: &Row) -> String {
     let runs = SEEDS.map(|seed| {
         let trace = program.run(seed);
         let verdict = Verdict::new(&ORDER, &trace, false);
-        (trace.len() as u64, verdict.count("witnesses"), verdict.count("feasible"))
+        (trace.len() as u64, verdict.count(Counter::Witnesses), verdict.count(Counter::Feasible))
     });
     let runs: Vec<(u64, u64, u64)> = runs.collect();
     let counts = program.published();
@@ -290,7 +290,7 @@ fn seeds(published: &Published, row: &Row) -> String {
         counts.witnesses,
         range(runs.iter().map(|&(_, witnesses, _)| witnesses)),
         percent(published.corrected(), counts.witnesses),
-        percent(row.order.count("feasible"), row.order.count("witnesses")),
+        percent(row.order.count(Counter::Feasible), row.order.count(Counter::Witnesses)),
         share(by_share.first()),
         share(by_share.last()),
     )
@@ -339,14 +339,14 @@ impl Verdict {
         Self { coverage, time: with_times.then_some(time) }
     }
 
-    fn count(&self, name: &str) -> u64 {
-        self.coverage.counter(name).unwrap_or(0)
+    fn count(&self, counter: Counter) -> u64 {
+        self.coverage.counter(counter).unwrap_or(0)
     }
 
     /// The feasible ones, and those that were not decided.
     fn feasible(&self) -> String {
-        let feasible = self.count("feasible");
-        match self.count("undecided") {
+        let feasible = self.count(Counter::Feasible);
+        match self.count(Counter::Undecided) {
             0 => feasible.to_string(),
             undecided => format!("{feasible} ({undecided} undecided)"),
         }
@@ -383,16 +383,17 @@ impl Row {
 
     /// Infeasible in phase 1, feasible without choices, with choices.
     fn phase_counts(&self) -> [u64; 3] {
-        ["infeasible_phase1", "feasible_phase1", "with_choices"].map(|name| self.order.count(name))
+        [Counter::InfeasiblePhase1, Counter::FeasiblePhase1, Counter::WithChoices]
+            .map(|counter| self.order.count(counter))
     }
 
     fn phases(&self) -> String {
-        let witnesses = self.order.count("witnesses");
+        let witnesses = self.order.count(Counter::Witnesses);
         let [cyclic, plain, chosen] = self.phase_counts();
-        let explored = self.order.count("choice_graphs");
-        let possible = self.order.count("possible_choice_graphs");
-        let undecided = self.order.count("undecided");
-        let infeasible = witnesses - self.order.count("feasible") - undecided;
+        let explored = self.order.count(Counter::ChoiceGraphs);
+        let possible = self.order.count(Counter::PossibleChoiceGraphs);
+        let undecided = self.order.count(Counter::Undecided);
+        let infeasible = witnesses - self.order.count(Counter::Feasible) - undecided;
         format!(
             "| {} | {witnesses} | {cyclic} | {plain} | {chosen} | {} | {} | {} | {infeasible} \
              | {} | {} |\n",
@@ -492,7 +493,7 @@ mod tests {
         for program in [Program::Conpool, Program::Account1, Program::Philo] {
             let row = Row::measure(program.as_str(), &program.run(SEED), false);
             for verdict in [&row.order, &row.prefix, &row.strict] {
-                assert_eq!(verdict.count("witnesses"), row.counts.witnesses, "{program:?}");
+                assert_eq!(verdict.count(Counter::Witnesses), row.counts.witnesses, "{program:?}");
             }
         }
     }

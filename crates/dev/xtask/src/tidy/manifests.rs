@@ -12,7 +12,7 @@ use crate::tree::Tree;
 const PREFIX: &str = "reweave-";
 
 /// The layer of the families of analyses.
-const FAMILIES: Layer = Layer::Number(7);
+const FAMILIES: Layer = Layer::Number(8);
 
 /// What families must not know: an analysis knows traces, not where they come from.
 const PRODUCERS: [&str; 4] = ["format", "lang", "exec", "record"];
@@ -132,7 +132,7 @@ mod tests {
 | 0 | `base` | there | |
 | 2 | `format` | there | |
 | 2 | `order` | there | |
-| 7 | `races` | there | |
+| 8 | `races` | there | |
 | dev | `testkit` | there | |
 ";
 
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_higher_layer_may_not_be_known_on_any_platform_or_under_another_name() {
         let what = "`base` depends on `races`: layer 0 may know only layers below it, \
-                    and that is layer 7";
+                    and that is layer 8";
         check("base", "[target.'cfg(unix)'.dependencies]\nreweave-races = {}", &[what]);
         check("base", "[build-dependencies]\nr = { package = \"reweave-races\" }", &[what]);
     }

@@ -19,11 +19,10 @@ use std::mem;
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_order::mhb::MustHappenBefore;
-use reweave_trace::views::CriticalSection;
-use reweave_trace::{EventId, SiteId, ThreadId, Trace, VarId};
+use reweave_trace::views::{CriticalSection, Mode};
+use reweave_trace::{EventId, LockId, NameKind, SiteId, ThreadId, Trace, VarId};
 
 use super::Pattern;
-use super::accesses::{Accesses, Alike, LocksId};
 use crate::blocks::{BlockRunId, Blocks};
 
 /// How many patterns of one set of code locations are kept.
@@ -83,14 +82,14 @@ pub struct Candidates<'a, 't> {
     blocks: &'a Blocks,
     needs: &'a MustHappenBefore<'t>,
     accesses: Accesses,
-    tally: Tally,
+    groups: Groups,
     /// Whether what an event needs is needed in every reordering.
     are_needs_exact: bool,
 }
 
 /// The groups so far.
 #[derive(Debug)]
-struct Tally {
+struct Groups {
     extent: Extent,
     groups: Vec<Group>,
     group_of: FxHashMap<Key, usize>,
@@ -131,7 +130,7 @@ impl<'a, 't> Candidates<'a, 't> {
             blocks,
             needs,
             accesses: Accesses::new(trace, |var| shared[var]),
-            tally: Tally {
+            groups: Groups {
                 extent,
                 groups: Vec::new(),
                 group_of: FxHashMap::default(),
@@ -162,8 +161,14 @@ impl<'a, 't> Candidates<'a, 't> {
                 break;
             }
         }
-        self.tally.group_of.clear();
-        (mem::take(&mut self.tally.groups), is_whole)
+        self.groups.group_of.clear();
+        (mem::take(&mut self.groups.groups), is_whole)
+    }
+
+    /// How many steps are left.
+    #[must_use]
+    pub const fn steps_left(&self) -> u64 {
+        self.groups.steps_left
     }
 
     /// The accesses of `block` by variable, in the order of their first accesses.
@@ -203,7 +208,7 @@ impl<'a, 't> Candidates<'a, 't> {
                 };
                 for &(left, right) in kinds {
                     let pairs = closest(early.conflicting(left), late.conflicting(right));
-                    self.tally.spend(1 + pairs.len() as u64)?;
+                    self.groups.spend(1 + pairs.len() as u64)?;
                     for ends in pairs {
                         let pair = self.pair(block, ends);
                         match width {
@@ -233,17 +238,17 @@ impl<'a, 't> Candidates<'a, 't> {
         let location = |event: EventId| accesses.locations[trace.event(event).site];
         let variable = accesses.of_var(var);
         for peers in &variable.peers {
-            self.tally.spend(1)?;
+            self.groups.spend(1)?;
             if peers.writes != writes || pair.excludes(accesses, peers.locks) {
                 continue;
             }
             for alike in peers.alike.iter().map(|&at| &variable.alike[at]) {
-                self.tally.spend(1)?;
+                self.groups.spend(1)?;
                 if alike.thread != pair.thread {
                     let range = pair.range(alike);
-                    let kept = self.tally.nearest(pair, range).iter().map(|&one| [one, one]);
+                    let kept = self.groups.nearest(pair, range).iter().map(|&one| [one, one]);
                     let patterns = kept.map(|between| pair.pattern(between)).collect();
-                    self.tally.add(range.len() as u64, patterns, location)?;
+                    self.groups.add(range.len() as u64, patterns, location)?;
                 }
             }
         }
@@ -267,23 +272,23 @@ impl<'a, 't> Candidates<'a, 't> {
             if is_early { (early, late) } else { (late, early) };
         let variable = accesses.of_var(var);
         for peers in &variable.peers {
-            self.tally.spend(1)?;
+            self.groups.spend(1)?;
             if peers.writes != writes || pair.excludes(accesses, peers.locks) {
                 continue;
             }
             for one in peers.alike.iter().map(|&at| &variable.alike[at]) {
-                self.tally.spend(1)?;
+                self.groups.spend(1)?;
                 if one.thread == pair.thread {
                     continue;
                 }
                 for partner in accesses.of_thread(other, one.thread) {
-                    self.tally.spend(1)?;
+                    self.groups.spend(1)?;
                     if partner.writes != other_writes || pair.excludes(accesses, partner.locks) {
                         continue;
                     }
                     let (early, late) = if is_early { (one, partner) } else { (partner, one) };
                     let between = closest(pair.range(early), pair.range(late));
-                    self.tally.add_closest(pair, &between, location)?;
+                    self.groups.add_closest(pair, &between, location)?;
                 }
             }
         }
@@ -291,7 +296,7 @@ impl<'a, 't> Candidates<'a, 't> {
     }
 }
 
-impl Tally {
+impl Groups {
     /// Pays for `count` steps; none if they are used up.
     fn spend(&mut self, count: u64) -> Option<()> {
         self.steps_left = self.steps_left.checked_sub(count)?;
@@ -432,6 +437,138 @@ fn shared(trace: &Trace, blocks: &Blocks) -> IndexVec<VarId, bool> {
             && accesses().any(|event| event.op.is_write());
     }
     shared
+}
+
+// The accesses of each variable, those that are alike together. Two accesses of one thread to one
+// variable are alike if they have the same code location, both write or neither does, and the same
+// locks are held at both: then what rules out one rules out the other, but for what happened before
+// it.
+
+reweave_base::id! {
+    /// A set of locks that are held together.
+    struct LocksId;
+}
+
+/// Accesses that are alike, in program order.
+#[derive(Debug)]
+struct Alike {
+    thread: ThreadId,
+    writes: bool,
+    locks: LocksId,
+    events: Vec<EventId>,
+}
+
+/// Those accesses to a variable that hold the same locks and all write, or none of which does.
+#[derive(Debug)]
+struct Peers {
+    writes: bool,
+    locks: LocksId,
+    /// As indexes.
+    alike: Vec<usize>,
+}
+
+/// The accesses to one variable.
+#[derive(Debug, Default)]
+struct Variable {
+    alike: Vec<Alike>,
+    peers: Vec<Peers>,
+}
+
+/// The accesses to variables that some block accesses and more than one thread does.
+#[derive(Debug)]
+struct Accesses {
+    vars: IndexVec<VarId, Variable>,
+    by_thread: FxHashMap<(VarId, ThreadId), Vec<usize>>,
+    locks: IndexVec<LocksId, Vec<(LockId, Mode)>>,
+    /// For each site the first with the same location.
+    locations: IndexVec<SiteId, SiteId>,
+}
+
+impl Variable {
+    fn add(&mut self, alike: Alike) -> usize {
+        let at = self.alike.len();
+        let (writes, locks) = (alike.writes, alike.locks);
+        let is_peer = |peers: &&mut Peers| peers.writes == writes && peers.locks == locks;
+        match self.peers.iter_mut().find(is_peer) {
+            Some(peers) => peers.alike.push(at),
+            None => self.peers.push(Peers { writes, locks, alike: vec![at] }),
+        }
+        self.alike.push(alike);
+        at
+    }
+}
+
+impl Accesses {
+    /// Those of `trace` to variables for which `is_wanted`.
+    fn new(trace: &Trace, is_wanted: impl Fn(VarId) -> bool) -> Self {
+        let names = trace.names();
+        let mut first: FxHashMap<&str, SiteId> = FxHashMap::default();
+        let locations =
+            names.sites.entries().map(|(id, _)| *first.entry(names.location(id)).or_insert(id));
+        let mut accesses = Self {
+            vars: (0..names.vars.len()).map(|_| Variable::default()).collect(),
+            by_thread: FxHashMap::default(),
+            locks: IndexVec::new(),
+            locations: locations.collect(),
+        };
+        let mut known: FxHashMap<Vec<(LockId, Mode)>, LocksId> = FxHashMap::default();
+        let mut alike: FxHashMap<(VarId, ThreadId, bool, SiteId, LocksId), usize> =
+            FxHashMap::default();
+        // What each thread holds, until it takes or gives back a lock.
+        let mut held: IndexVec<ThreadId, Option<LocksId>> =
+            IndexVec::from_elem(None, names.threads.len());
+        for (id, event) in trace.events() {
+            let Some(var) = event.op.var() else {
+                if event.op.kind().operand() == NameKind::Lock {
+                    held[event.thread] = None;
+                }
+                continue;
+            };
+            if !is_wanted(var) {
+                continue;
+            }
+            let locks = *held[event.thread].get_or_insert_with(|| {
+                let mut list: Vec<(LockId, Mode)> = trace
+                    .sections()
+                    .held(event.thread, id)
+                    .map(|section| (section.lock, section.mode))
+                    .collect();
+                list.sort_unstable_by_key(|&(lock, mode)| (lock, mode == Mode::Shared));
+                *known.entry(list).or_insert_with_key(|list| accesses.locks.push(list.clone()))
+            });
+            let (writes, location) = (event.op.is_write(), accesses.locations[event.site]);
+            let variable = &mut accesses.vars[var];
+            let at = alike.entry((var, event.thread, writes, location, locks));
+            let at = *at.or_insert_with(|| {
+                let at = variable.alike.len();
+                accesses.by_thread.entry((var, event.thread)).or_default().push(at);
+                variable.add(Alike { thread: event.thread, writes, locks, events: Vec::new() })
+            });
+            variable.alike[at].events.push(id);
+        }
+        accesses
+    }
+
+    /// The accesses to `var`.
+    fn of_var(&self, var: VarId) -> &Variable {
+        &self.vars[var]
+    }
+
+    /// The accesses of `thread` to `var`.
+    fn of_thread(&self, var: VarId, thread: ThreadId) -> impl Iterator<Item = &Alike> {
+        let own = self.by_thread.get(&(var, thread)).map_or(&[][..], Vec::as_slice);
+        own.iter().map(move |&at| &self.vars[var].alike[at])
+    }
+
+    /// Whether what holds `locks` cannot come while another thread is in one of `sections`.
+    fn are_excluded(&self, locks: LocksId, sections: &[CriticalSection]) -> bool {
+        self.locks[locks].iter().any(|&(lock, mode)| {
+            sections.iter().any(|section| {
+                let is_alone = mode == Mode::Exclusive || section.mode == Mode::Exclusive;
+                section.lock == lock && is_alone
+            })
+        })
+    }
 }
 
 #[cfg(test)]

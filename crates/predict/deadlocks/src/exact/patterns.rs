@@ -1,6 +1,13 @@
 //! Patterns: which dependencies of different threads could block each other in a cycle?
 //!
-//! A pattern is a cycle of two or more dependencies of different threads. Each asks for a lock
+//! A *dependency* is a thread, the locks it holds, the lock it asks for and the code location; all
+//! acquires that agree in these are its instances. Only the outermost acquire of a lock in a mode
+//! can block, and a thread's last event if it requests a lock that the thread never got. In a trace
+//! that says where in the program events come from, an acquire that was not requested is one that
+//! would not have waited. Locks that one thread alone uses can neither block nor guard anybody and
+//! are left out. Dependencies cost the nesting depth for each nested section.
+//!
+//! A *pattern* is a cycle of two or more dependencies of different threads. Each asks for a lock
 //! that the next one holds in a mode that keeps it waiting, and no two hold a lock in modes that
 //! exclude each other, for then they could not stand there at once. These are the cycles of the
 //! lock-order graph, guards taken into account.
@@ -12,12 +19,215 @@
 //! where the way home is too long. The number of cycles may be exponential, so it takes a limit
 //! and says whether it was reached.
 
-use reweave_base::{CsrTable, FxHashSet, Id, IndexVec};
+use reweave_base::{CsrTable, FxHashMap, FxHashSet, Id, IndexVec};
 use reweave_trace::views::Mode;
-use reweave_trace::{LockId, ThreadId};
+use reweave_trace::{ConditionOp, EventId, LockId, LockOp, Op, SiteId, ThreadId, Trace};
 
-use super::components::{NodeId, components};
-use super::dependencies::{Dependencies, Dependency, DependencyId, Holding, HoldingId, excludes};
+reweave_base::id! {
+    /// A thread with some locks held.
+    struct HoldingId;
+    /// A dependency.
+    pub(super) struct DependencyId;
+}
+
+/// How many holds are kept in all; nesting thousands deep would take memory without end.
+const HOLDS_MAX: usize = 8_000_000;
+
+/// A lock, and how it is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Hold {
+    lock: LockId,
+    mode: Mode,
+}
+
+/// A thread with some locks held.
+#[derive(Debug)]
+struct Holding {
+    thread: ThreadId,
+    /// Each lock once, in the order of their ids; one held in both modes counts as exclusive.
+    holds: Box<[Hold]>,
+}
+
+/// A thread that holds some locks and asks for another.
+#[derive(Debug)]
+pub(super) struct Dependency {
+    holding: HoldingId,
+    lock: LockId,
+    mode: Mode,
+    /// The acquires, in observed order.
+    pub(super) instances: Vec<EventId>,
+}
+
+/// All dependencies of a trace.
+#[derive(Debug)]
+pub(super) struct Dependencies {
+    holdings: IndexVec<HoldingId, Holding>,
+    pub(super) all: IndexVec<DependencyId, Dependency>,
+    locks_count: usize,
+    /// Whether none was left out for want of room.
+    is_whole: bool,
+}
+
+/// Whether a lock held in the mode `held` keeps one that asks for it in the mode `wanted` waiting.
+pub(super) fn excludes(held: Mode, wanted: Mode) -> bool {
+    held == Mode::Exclusive || wanted == Mode::Exclusive
+}
+
+impl Holding {
+    /// How it holds `lock`, if it does.
+    fn mode_of(&self, lock: LockId) -> Option<Mode> {
+        let at = self.holds.binary_search_by_key(&lock, |hold| hold.lock).ok()?;
+        Some(self.holds[at].mode)
+    }
+}
+
+impl Dependencies {
+    /// The dependencies of `trace`.
+    pub(super) fn new(trace: &Trace) -> Self {
+        let names = trace.names();
+        let mut builder = Builder {
+            trace,
+            is_contended: contended(trace),
+            holdings: IndexVec::new(),
+            by_holds: IndexVec::from_elem(FxHashMap::default(), names.threads.len()),
+            all: IndexVec::new(),
+            by_key: FxHashMap::default(),
+            sites: FxHashMap::default(),
+            holds: Vec::new(),
+            holds_count: 0,
+            is_whole: true,
+        };
+        for (_, section) in trace.sections().entries() {
+            if section.outer.is_some() && may_wait(trace, section.acquire) {
+                builder.add(section.acquire, section.thread, section.lock, section.mode);
+            }
+        }
+        for (event, thread, lock) in last_requests(trace) {
+            // In which mode it asks is not known; an exclusive holder blocks both.
+            builder.add(event, thread, lock, Mode::Shared);
+        }
+        let Builder { holdings, all, is_whole, .. } = builder;
+        Self { holdings, all, locks_count: names.locks.len(), is_whole }
+    }
+
+    /// The thread of `dependency`.
+    fn thread(&self, dependency: DependencyId) -> ThreadId {
+        self.holding(dependency).thread
+    }
+
+    /// What the thread of `dependency` holds.
+    fn holding(&self, dependency: DependencyId) -> &Holding {
+        &self.holdings[self.all[dependency].holding]
+    }
+}
+
+/// Whether the thread would have waited at `acquire` for the lock: a recorder of programs, which
+/// knows the origins of events, says so by a request. Who wakes takes its lock again and waits for it.
+fn may_wait(trace: &Trace, acquire: EventId) -> bool {
+    let before = trace.position(acquire).checked_sub(1);
+    let events = trace.thread_events(trace.event(acquire).thread);
+    let before = before.map(|place| trace.event(events[place as usize]).op);
+    trace.origins().is_none()
+        || matches!(
+            before,
+            Some(
+                Op::Lock(LockOp::Request, _)
+                    | Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _)
+            )
+        )
+}
+
+/// The requests that are the last event of their thread.
+fn last_requests(trace: &Trace) -> impl Iterator<Item = (EventId, ThreadId, LockId)> {
+    let threads = trace.names().threads.entries();
+    let last = threads.filter_map(|(thread, _)| trace.thread_events(thread).last().copied());
+    last.filter_map(|id| {
+        let event = trace.event(id);
+        if let Op::Lock(LockOp::Request, lock) = event.op {
+            Some((id, event.thread, lock))
+        } else {
+            None
+        }
+    })
+}
+
+/// Which locks more than one thread asks for.
+fn contended(trace: &Trace) -> IndexVec<LockId, bool> {
+    let locks_count = trace.names().locks.len();
+    let mut first: IndexVec<LockId, Option<ThreadId>> = IndexVec::from_elem(None, locks_count);
+    let mut contended = IndexVec::from_elem(false, locks_count);
+    let sections = trace.sections().entries().map(|(_, section)| (section.thread, section.lock));
+    let requests = last_requests(trace).map(|(_, thread, lock)| (thread, lock));
+    for (thread, lock) in sections.chain(requests) {
+        contended[lock] |= *first[lock].get_or_insert(thread) != thread;
+    }
+    contended
+}
+
+/// What makes two acquires instances of one dependency.
+type Key = (HoldingId, LockId, Mode, SiteId);
+
+struct Builder<'t> {
+    trace: &'t Trace,
+    is_contended: IndexVec<LockId, bool>,
+    holdings: IndexVec<HoldingId, Holding>,
+    by_holds: IndexVec<ThreadId, FxHashMap<Box<[Hold]>, HoldingId>>,
+    all: IndexVec<DependencyId, Dependency>,
+    by_key: FxHashMap<Key, DependencyId>,
+    /// One site for each code location.
+    sites: FxHashMap<&'t str, SiteId>,
+    /// Room for what is held at one acquire.
+    holds: Vec<Hold>,
+    holds_count: usize,
+    is_whole: bool,
+}
+
+impl Builder<'_> {
+    fn add(&mut self, event: EventId, thread: ThreadId, lock: LockId, mode: Mode) {
+        if !self.is_contended[lock] {
+            return;
+        }
+        self.gather_holds(event, thread);
+        if self.holds.is_empty() {
+            return;
+        }
+        let Some(holding) = self.holding(thread) else {
+            self.is_whole = false;
+            return;
+        };
+        let site = self.trace.event(event).site;
+        let site = *self.sites.entry(self.trace.names().location(site)).or_insert(site);
+        let dependency = *self.by_key.entry((holding, lock, mode, site)).or_insert_with(|| {
+            self.all.push(Dependency { holding, lock, mode, instances: Vec::new() })
+        });
+        self.all[dependency].instances.push(event);
+    }
+
+    /// Puts what `thread` holds at `event` into `holds`.
+    fn gather_holds(&mut self, event: EventId, thread: ThreadId) {
+        let held = self.trace.sections().held(thread, event);
+        let held = held.map(|section| Hold { lock: section.lock, mode: section.mode });
+        self.holds.clear();
+        self.holds.extend(held.filter(|hold| self.is_contended[hold.lock]));
+        self.holds.sort_unstable_by_key(|hold| (hold.lock, hold.mode == Mode::Shared));
+        self.holds.dedup_by_key(|hold| hold.lock);
+    }
+
+    /// `thread` with `holds`; none if there is no room for more.
+    fn holding(&mut self, thread: ThreadId) -> Option<HoldingId> {
+        if let Some(&known) = self.by_holds[thread].get(self.holds.as_slice()) {
+            return Some(known);
+        }
+        if self.holds_count + self.holds.len() > HOLDS_MAX {
+            return None;
+        }
+        self.holds_count += self.holds.len();
+        let holds: Box<[Hold]> = self.holds.as_slice().into();
+        let id = self.holdings.push(Holding { thread, holds: holds.clone() });
+        self.by_holds[thread].insert(holds, id);
+        Some(id)
+    }
+}
 
 /// How many patterns are kept at most.
 const PATTERNS_MAX: usize = 100_000;
@@ -330,4 +540,145 @@ fn on_cycles(dependencies: &Dependencies) -> IndexVec<DependencyId, bool> {
     let ends =
         |ask: &Dependency| components[holding_node(ask.holding)] == components[lock_node(ask.lock)];
     dependencies.all.iter().map(ends).collect()
+}
+
+// Strongly connected components by Tarjan's algorithm, with its calls on a stack of its own.
+
+reweave_base::id! {
+    /// A node of a graph.
+    struct NodeId;
+}
+
+/// For each node of `graph`, a list of successors a node, the number of its component.
+fn components(graph: &CsrTable<NodeId, NodeId>) -> IndexVec<NodeId, u32> {
+    let mut walk = Walk {
+        visited_count: 0,
+        visits: IndexVec::from_elem(UNSEEN, graph.len()),
+        lows: IndexVec::from_elem(UNSEEN, graph.len()),
+        open: Vec::new(),
+        components_count: 0,
+        components: IndexVec::from_elem(UNSEEN, graph.len()),
+    };
+    for root in (0..graph.len()).map(NodeId::from_index) {
+        if walk.visits[root] == UNSEEN {
+            walk.run(graph, root);
+        }
+    }
+    walk.components
+}
+
+/// Stands for a number that is not known yet.
+const UNSEEN: u32 = u32::MAX;
+
+struct Walk {
+    visited_count: u32,
+    /// When each node was visited.
+    visits: IndexVec<NodeId, u32>,
+    /// The earliest visit of an open node that each node is known to reach.
+    lows: IndexVec<NodeId, u32>,
+    /// The visited nodes whose component is not known yet.
+    open: Vec<NodeId>,
+    components_count: u32,
+    components: IndexVec<NodeId, u32>,
+}
+
+impl Walk {
+    fn run(&mut self, graph: &CsrTable<NodeId, NodeId>, root: NodeId) {
+        // The nodes on the way from the root, each with how many successors were looked at.
+        let mut way = vec![(root, 0)];
+        self.enter(root);
+        while let Some((node, looked_at)) = way.last_mut() {
+            let node = *node;
+            if let Some(&next) = graph.row(node).get(*looked_at) {
+                *looked_at += 1;
+                if self.visits[next] == UNSEEN {
+                    self.enter(next);
+                    way.push((next, 0));
+                } else if self.components[next] == UNSEEN {
+                    self.lows[node] = self.lows[node].min(self.visits[next]);
+                }
+                continue;
+            }
+            way.pop();
+            if let Some(&(before, _)) = way.last() {
+                self.lows[before] = self.lows[before].min(self.lows[node]);
+            }
+            if self.lows[node] == self.visits[node] {
+                self.close(node);
+            }
+        }
+    }
+
+    fn enter(&mut self, node: NodeId) {
+        self.visits[node] = self.visited_count;
+        self.lows[node] = self.visited_count;
+        self.visited_count += 1;
+        self.open.push(node);
+    }
+
+    /// Makes a component of the open nodes from `first` on.
+    fn close(&mut self, first: NodeId) {
+        while let Some(node) = self.open.pop() {
+            self.components[node] = self.components_count;
+            if node == first {
+                break;
+            }
+        }
+        self.components_count += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reweave_base::Rng;
+
+    fn graph(nodes_count: usize, edges: &[(usize, usize)]) -> CsrTable<NodeId, NodeId> {
+        let edges = || edges.iter().copied();
+        CsrTable::group(nodes_count, NodeId::from_index(0), || {
+            edges().map(|(from, to)| (NodeId::from_index(from), NodeId::from_index(to)))
+        })
+    }
+
+    /// For each pair of nodes whether the second can be reached from the first.
+    fn reached(nodes_count: usize, edges: &[(usize, usize)]) -> Vec<Vec<bool>> {
+        let mut reached = vec![vec![false; nodes_count]; nodes_count];
+        for (node, row) in reached.iter_mut().enumerate() {
+            row[node] = true;
+        }
+        for _ in 0..nodes_count {
+            for &(from, to) in edges {
+                for row in &mut reached {
+                    row[to] |= row[from];
+                }
+            }
+        }
+        reached
+    }
+
+    #[test]
+    fn nodes_are_in_one_component_exactly_if_each_reaches_the_other() {
+        let mut rng = Rng::new(1);
+        for _ in 0..500 {
+            let nodes_count = 1 + rng.below(9);
+            let edges: Vec<(usize, usize)> = (0..rng.below(16))
+                .map(|_| (rng.below(nodes_count), rng.below(nodes_count)))
+                .collect();
+            let found = components(&graph(nodes_count, &edges));
+            let reached = reached(nodes_count, &edges);
+            for (left, row) in reached.iter().enumerate() {
+                for (right, &is_reached) in row.iter().enumerate() {
+                    let [one, other] = [left, right].map(|node| found[NodeId::from_index(node)]);
+                    assert_eq!(one == other, is_reached && reached[right][left], "{edges:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_chain_needs_no_deep_stack() {
+        let edges: Vec<(usize, usize)> = (1..200_000).map(|node| (node - 1, node)).collect();
+        let found = components(&graph(200_000, &edges));
+        assert_eq!(found.iter().max(), Some(&199_999));
+    }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use expect_test::{Expect, expect};
 use reweave_analysis::{Analysis, Coverage, Finding, Settings, Sink, Subject, Truncation};
-use reweave_deadlocks::exact::{ExactDeadlocks, Reach};
+use reweave_deadlocks::exact::{ExactDeadlocks, Reorderings};
 use reweave_testkit::corpus;
 use reweave_trace::{LockOp, Op, Trace, TraceBuilder};
 
@@ -203,10 +203,10 @@ rel(l)
 ";
     let tried = reweave_testkit::trace(figure);
     // Where nothing is known of the program, an acquire without a request may be one that waits.
-    assert_eq!(sets(&tried, Reach::Every), [[3, 9]]);
-    assert!(sets(&with_origins(&tried), Reach::Every).is_empty());
+    assert_eq!(sets(&tried, Reorderings::All), [[3, 9]]);
+    assert!(sets(&with_origins(&tried), Reorderings::All).is_empty());
     let asked = reweave_testkit::trace(&figure.replace("\nacq(m)\n", "\nreq(m)\nacq(m)\n"));
-    assert_eq!(sets(&with_origins(&asked), Reach::Every), [[4, 10]]);
+    assert_eq!(sets(&with_origins(&asked), Reorderings::All), [[4, 10]]);
 }
 
 #[test]
@@ -277,11 +277,11 @@ fn abba(first_count: usize, second_count: usize) -> Trace {
 
 #[test]
 fn many_instances_are_not_all_tried_when_one_is_enough() {
-    let one = examine(&abba(1000, 1000), Reach::Every, &grouped());
+    let one = examine(&abba(1000, 1000), Reorderings::All, &grouped());
     assert_eq!((one.found.len(), one.truncated), (1, None));
     assert_eq!((one.counts.candidates, one.counts.partial), (257, 1));
     let hurried = Settings { budget: 8_000_000, ..ungrouped() };
-    let all = examine(&abba(1000, 1000), Reach::Every, &hurried);
+    let all = examine(&abba(1000, 1000), Reorderings::All, &hurried);
     assert_eq!((all.truncated, all.counts.partial), (Some(Truncation::Budget), 1));
     assert_eq!(all.found.len() as u64, all.counts.deadlocks);
 }
@@ -308,14 +308,14 @@ fn nested(threads_count: usize, locks_count: usize) -> Trace {
 
 #[test]
 fn a_hundred_nested_locks_deadlock_wherever_two_threads_meet() {
-    let all = examine(&nested(2, 100), Reach::Every, &ungrouped());
+    let all = examine(&nested(2, 100), Reorderings::All, &ungrouped());
     assert_eq!((all.found.len(), all.counts.patterns, all.truncated), (99, 99, None));
 }
 
 #[test]
 fn locks_in_one_order_cost_nothing() {
     let trace = nested(1, 3000);
-    assert_eq!(examine(&trace, Reach::Every, &ungrouped()).truncated, None);
+    assert_eq!(examine(&trace, Reorderings::All, &ungrouped()).truncated, None);
     let mut builder = TraceBuilder::new();
     let site = builder.site("order.c:1");
     for at in 0..40 {
@@ -331,7 +331,7 @@ fn locks_in_one_order_cost_nothing() {
     }
     let trace = builder.finish().expect("the events are well formed");
     let small = Settings { budget: 0, ..ungrouped() };
-    assert_eq!(examine(&trace, Reach::Every, &small).truncated, None);
+    assert_eq!(examine(&trace, Reorderings::All, &small).truncated, None);
 }
 
 /// Each thread takes each pair of locks in both orders.
@@ -357,12 +357,15 @@ fn every_order(threads_count: usize, locks_count: usize) -> Trace {
 fn short_cycles_come_first_and_what_is_cut_is_said_to_be() {
     let trace = every_order(8, 8);
     let pairs = 8 * 7 / 2 * (8 * 7);
-    let few = examine(&trace, Reach::Every, &Settings { budget: 20_000_000, ..grouped() });
+    let few = examine(&trace, Reorderings::All, &Settings { budget: 20_000_000, ..grouped() });
     assert_eq!(few.truncated, Some(Truncation::Budget));
     let short = few.found.iter().filter(|deadlock| deadlock.cycle.len() == 2).count();
     assert_eq!(short, pairs);
-    let threads =
-        examine(&trace, Reach::Every, &Settings { budget: 20_000_000, threads: 3, ..grouped() });
+    let threads = examine(
+        &trace,
+        Reorderings::All,
+        &Settings { budget: 20_000_000, threads: 3, ..grouped() },
+    );
     assert_eq!(few, threads);
 }
 
@@ -421,7 +424,7 @@ fn it_stops_when_told_and_when_no_more_is_wanted() {
     assert_eq!((count, coverage.truncated), (3, None));
     assert!(asked > 0);
     let limited =
-        examine(&nested(2, 20), Reach::Every, &Settings { limit: Some(5), ..ungrouped() });
+        examine(&nested(2, 20), Reorderings::All, &Settings { limit: Some(5), ..ungrouped() });
     assert_eq!((limited.found.len(), limited.truncated), (5, Some(Truncation::Limit)));
 }
 
@@ -442,6 +445,6 @@ fn sections_may_have_to_change_places() {
                 acq(a)
         ",
     );
-    assert_eq!(sets(&trace, Reach::Every), [[3, 10]]);
-    assert!(sets(&trace, Reach::Preserving).is_empty());
+    assert_eq!(sets(&trace, Reorderings::All), [[3, 10]]);
+    assert!(sets(&trace, Reorderings::SyncPreserving).is_empty());
 }

@@ -11,7 +11,7 @@ use programs::Style;
 use proptest::prelude::*;
 use reweave_analysis::{Analysis, Coverage, Finding, Gathered, Guarantee, Settings, Subject};
 use reweave_base::Id;
-use reweave_deadlocks::exact::{Deadlock, Deadlocks, ExactDeadlocks, Reach, deadlocks};
+use reweave_deadlocks::exact::{Deadlock, Deadlocks, ExactDeadlocks, Reorderings, deadlocks};
 use reweave_oracle as oracle;
 use reweave_reorder::{Budget, Engine, Query, Solver};
 use reweave_testkit::{Scope, Shape, corpus, draw, soak, traces};
@@ -33,17 +33,17 @@ fn ungrouped() -> Settings {
     Settings { all: true, ..Settings::default() }
 }
 
-fn examine(trace: &Trace, reach: Reach, settings: &Settings) -> Deadlocks {
-    deadlocks(&Engine::new(trace), reach, settings)
+fn examine(trace: &Trace, reorderings: Reorderings, settings: &Settings) -> Deadlocks {
+    deadlocks(&Subject::new(trace), reorderings, settings)
 }
 
 fn numbers(events: &[EventId]) -> Vec<u32> {
     events.iter().map(|event| event.number()).collect()
 }
 
-/// The sets of blocked acquires within `reach`, by number.
-fn sets(trace: &Trace, reach: Reach) -> Vec<Vec<u32>> {
-    let all = examine(trace, reach, &ungrouped());
+/// The sets of blocked acquires by `reorderings`, by number.
+fn sets(trace: &Trace, reorderings: Reorderings) -> Vec<Vec<u32>> {
+    let all = examine(trace, reorderings, &ungrouped());
     assert_eq!(all.truncated, None);
     let mut sets: Vec<Vec<u32>> = all.found.iter().map(|found| numbers(&found.blocked())).collect();
     sets.sort_unstable();
@@ -102,7 +102,7 @@ fn refusal(trace: &Trace, found: &[Deadlock]) -> Option<String> {
 
 /// How what is found in `trace` differs from what all reorderings show.
 fn fault(trace: &Trace) -> Option<String> {
-    let every = examine(trace, Reach::Every, &ungrouped());
+    let every = examine(trace, Reorderings::All, &ungrouped());
     if let Some(refused) = refusal(trace, &every.found) {
         return Some(refused);
     }
@@ -126,8 +126,9 @@ fn fault(trace: &Trace) -> Option<String> {
 
 /// How the answers about `trace` fail to agree with each other.
 fn disagreement(trace: &Trace) -> Option<String> {
-    for reach in [Reach::Every, Reach::Preserving] {
-        let (all, one) = (examine(trace, reach, &ungrouped()), examine(trace, reach, &grouped()));
+    for reorderings in [Reorderings::All, Reorderings::SyncPreserving] {
+        let (all, one) =
+            (examine(trace, reorderings, &ungrouped()), examine(trace, reorderings, &grouped()));
         if let Some(refused) = refusal(trace, &one.found) {
             return Some(refused);
         }
@@ -138,18 +139,17 @@ fn disagreement(trace: &Trace) -> Option<String> {
         if sum != all.found.len() as u64 {
             return Some(format!("{sum} counted, {} listed", all.found.len()));
         }
-        if all != examine(trace, reach, &Settings { threads: 3, ..ungrouped() }) {
+        if all != examine(trace, reorderings, &Settings { threads: 3, ..ungrouped() }) {
             return Some("threads matter".to_owned());
         }
     }
     // What keeps the observed order is found whether it is looked for alone or among all.
     let engine = Engine::new(trace);
     let mut solver = Solver::new(&engine, Budget::default());
-    let every = examine(trace, Reach::Every, &ungrouped()).found;
-    let keeps_order =
-        |found: &&Deadlock| solver.sync_preserving(&Query::enabled(&found.cycle)).is_some();
+    let every = examine(trace, Reorderings::All, &ungrouped()).found;
+    let keeps_order = |found: &&Deadlock| solver.sync_preserving(&Query::enabled(&found.cycle)).is_some();
     let expected = every.iter().filter(keeps_order).map(Deadlock::blocked).collect();
-    let alone = examine(trace, Reach::Preserving, &ungrouped()).found;
+    let alone = examine(trace, Reorderings::SyncPreserving, &ungrouped()).found;
     let found: BTreeSet<Vec<EventId>> = alone.iter().map(Deadlock::blocked).collect();
     (found != expected).then(|| format!("{found:?} keep the order, not {expected:?}"))
 }
@@ -165,13 +165,13 @@ fn litmus_cases_have_exactly_the_deadlocks_of_all_reorderings() {
     for case in corpus::litmus() {
         let trace = case.trace();
         assert_eq!(
-            sets(&trace, Reach::Every),
+            sets(&trace, Reorderings::All),
             case.numbers("predictable_deadlocks"),
             "{}",
             case.name
         );
         assert_eq!(
-            sets(&trace, Reach::Preserving),
+            sets(&trace, Reorderings::SyncPreserving),
             case.numbers("syncp_deadlocks"),
             "{}",
             case.name
@@ -185,7 +185,7 @@ fn recorded_traces_have_the_expected_deadlocks() {
     let mut compared = 0;
     for case in corpus::traces() {
         let trace = case.trace();
-        let all = examine(&trace, Reach::Every, &ungrouped());
+        let all = examine(&trace, Reorderings::All, &ungrouped());
         assert_eq!((all.truncated, all.counts.unknown), (None, 0), "{}", case.name);
         assert_eq!(refusal(&trace, &all.found), None, "{}", case.name);
         let exhaustive = &case.expected["exhaustive"];
@@ -193,13 +193,13 @@ fn recorded_traces_have_the_expected_deadlocks() {
             compared += 1;
             let expected = |key: &str| corpus::numbers(&exhaustive[key]);
             assert_eq!(
-                sets(&trace, Reach::Every),
+                sets(&trace, Reorderings::All),
                 expected("predictable_deadlocks"),
                 "{}",
                 case.name
             );
             assert_eq!(
-                sets(&trace, Reach::Preserving),
+                sets(&trace, Reorderings::SyncPreserving),
                 expected("syncp_deadlocks"),
                 "{}",
                 case.name
@@ -241,7 +241,7 @@ fn recorded_traces_are_decided() {
 fn a_race_by_causality_may_be_only_a_deadlock() {
     let cases = corpus::litmus();
     let figure = cases.iter().find(|case| case.name == "cp_fig9").unwrap();
-    assert_eq!(sets(&figure.trace(), Reach::Every), [[2, 7]]);
+    assert_eq!(sets(&figure.trace(), Reorderings::All), [[2, 7]]);
     assert!(!figure.numbers("cp_races").is_empty());
     assert!(oracle::reachable::predictable_races(&figure.trace()).is_empty());
 }
@@ -269,7 +269,7 @@ fn every_small_trace_has_exactly_the_deadlocks_of_all_reorderings() {
 /// How what is found differs from the definition where the trace says which acquires would wait.
 fn fault_of_attempts(trace: &Trace) -> String {
     let recorded = with_origins(trace);
-    let every = examine(&recorded, Reach::Every, &ungrouped());
+    let every = examine(&recorded, Reorderings::All, &ungrouped());
     let found: BTreeSet<Vec<EventId>> = every.found.iter().map(Deadlock::blocked).collect();
     let wrong = refusal(&recorded, &every.found).or_else(|| {
         let expected = oracle::deadlocks::deadlocks(&recorded, STATES_MAX)?;
@@ -283,8 +283,8 @@ fn every_small_trace_with_attempts_has_exactly_the_deadlocks_of_the_definition()
     const KINDS: [OpKind; 3] = [OpKind::Acquire, OpKind::Release, OpKind::Request];
     let (mut all, mut without_attempts) = (0, 0);
     Scope::new(&KINDS).things(2).events(6).for_each(|trace| {
-        all += sets(trace, Reach::Every).len();
-        without_attempts += sets(&with_origins(trace), Reach::Every).len();
+        all += sets(trace, Reorderings::All).len();
+        without_attempts += sets(&with_origins(trace), Reorderings::All).len();
         assert_eq!(fault_of_attempts(trace), "");
     });
     assert!(0 < without_attempts && without_attempts < all, "{without_attempts} of {all}");
@@ -385,14 +385,14 @@ fn runs_of_programs_have_deadlocks_of_every_kind() {
     let mut note = |kind: String| *kinds.entry(kind).or_default() += 1;
     for (seed, style) in (0..300).flat_map(|seed| STYLES.map(|style| (seed, style))) {
         let trace = at_one_location(&programs::random(style, seed));
-        let found = examine(&trace, Reach::Every, &ungrouped());
+        let found = examine(&trace, Reorderings::All, &ungrouped());
         for deadlock in &found.found {
             for &event in &deadlock.cycle {
                 note(format!("{:?}", trace.event(event).op.kind()));
             }
             note(format!("cycles of {}", deadlock.cycle.len()));
         }
-        let keeping = examine(&trace, Reach::Preserving, &ungrouped());
+        let keeping = examine(&trace, Reorderings::SyncPreserving, &ungrouped());
         (found.found.len() > keeping.found.len()).then(|| note("beyond preserving".to_owned()));
         (found.counts.refuted > 0).then(|| note("refuted".to_owned()));
         (found.counts.deadlocks > found.counts.patterns).then(|| note("instances".to_owned()));

@@ -96,12 +96,12 @@ impl<'a> Tally<'a> {
         Self { verdicts, phases: Phases::default() }
     }
 
-    /// How the phases decided all of `challengers_count`: what is not known otherwise is infeasible
+    /// How the phases decided all of `interfering_count`: what is not known otherwise is infeasible
     /// in the first.
-    pub(super) fn finish(mut self, challengers_count: u64) -> Phases {
+    pub(super) fn finish(mut self, interfering_count: u64) -> Phases {
         let Phases { feasible, with_choices, .. } = self.phases;
         let unknown = self.verdicts.unknown.count();
-        self.phases.infeasible = challengers_count - feasible - with_choices - unknown;
+        self.phases.infeasible = interfering_count - feasible - with_choices - unknown;
         self.phases
     }
 

@@ -28,7 +28,7 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
              read."
                 .to_owned(),
         ],
-        Kind::Predicate | Kind::Assertion => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

@@ -14,27 +14,25 @@ use crate::state;
 pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
     let mut paragraphs = match finding.kind {
         Kind::Race => race(trace, finding),
-        Kind::Deadlock => deadlock(),
-        Kind::Atomicity => atomicity(),
         Kind::Nondeterminism => match finding.detail.nondeterminism() {
             Some(detail) => nondeterminism(trace, finding, detail),
-            None => vec!["The result depends on the schedule.".to_owned()],
+            None => usual(finding.kind),
         },
-        Kind::Assertion => vec![
-            "The program says that this always holds. In the schedule below it does not."
-                .to_owned(),
-        ],
         Kind::Predicate => match finding.detail.state() {
             Some(state) => state::paragraphs(state, finding.guarantee() == Guarantee::Witnessed),
-            None => {
-                vec!["The schedule below leads to a state that meets the predicate.".to_owned()]
-            }
+            None => usual(finding.kind),
         },
+        _ => usual(finding.kind),
     };
     if finding.guarantee() != Guarantee::Witnessed {
         paragraphs.push(finding.guarantee().meaning().to_owned());
     }
     paragraphs
+}
+
+/// What is said of every proven finding of `kind`.
+fn usual(kind: Kind) -> Vec<String> {
+    kind.info().why.iter().map(|&paragraph| paragraph.to_owned()).collect()
 }
 
 fn race(trace: &Trace, finding: &Finding) -> Vec<String> {
@@ -45,12 +43,7 @@ fn race(trace: &Trace, finding: &Finding) -> Vec<String> {
                 .to_owned(),
         ];
     }
-    let mut paragraphs = vec![
-        "Two threads access the same variable, at least one of them writes, and nothing makes one \
-         wait for the other. One write can undo the other, and a read can come too early or see \
-         half of a write; C, C++ and Rust do not say what a program with a race does."
-            .to_owned(),
-    ];
+    let mut paragraphs = usual(Kind::Race);
     let [first, second] = finding.events[..] else { return paragraphs };
     paragraphs.push(locks(trace, first, second));
     paragraphs
@@ -69,29 +62,6 @@ fn locks(trace: &Trace, first: EventId, second: EventId) -> String {
         None => format!("{holds}: there is no lock that both hold."),
         Some((name, _)) => format!("{holds}: `{name}` is held shared, which keeps neither out."),
     }
-}
-
-fn deadlock() -> Vec<String> {
-    vec![
-        "Each of these threads waits for a lock that another of them holds, in a circle. None can go \
-         on, so none ever gives back what it holds, and whoever needs one of these locks later \
-         waits as well."
-            .to_owned(),
-        "In the schedule below each takes the lock that it holds before any of them gets the next."
-            .to_owned(),
-    ]
-}
-
-fn atomicity() -> Vec<String> {
-    vec![
-        "The block is to take effect as if nothing came in between. Here an access of another thread \
-         comes between two of its own, and no order of whole blocks gives the same: what the \
-         block has read or written is out of date before it ends."
-            .to_owned(),
-        "There need not be a race: each access may be guarded by a lock, if the lock is given back \
-         in between."
-            .to_owned(),
-    ]
 }
 
 fn nondeterminism(trace: &Trace, finding: &Finding, detail: &Nondeterminism) -> Vec<String> {

@@ -1,13 +1,14 @@
-//! The driver: runs analyses, groups what they find by code location and puts the worst first.
+//! Runs analyses, joins what they find at the same code locations and puts the worst first.
 //!
-//! What is called witnessed holds a proof, and a proof is made by the checker alone, so the driver
-//! takes findings as they come.
+//! What is called witnessed holds a proof, and a proof is made by the checker alone, so findings
+//! are taken as they come.
 
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Coverage, Detail, Finding, Fingerprint, Guarantee, Info, Kind, Nondeterminism,
-    Outcome, Reported, Settings, Sink, Subject, Truncation, Unshown, WitnessList, WitnessVerdict,
+    Analysis, Counter, Coverage, Detail, Finding, Fingerprint, Guarantee, Info, Kind,
+    Nondeterminism, Outcome, Reported, Settings, Sink, Subject, Truncation, Unshown, WitnessList,
+    WitnessVerdict,
 };
 use reweave_base::FxHashMap;
 use reweave_trace::{Calls, Trace};
@@ -92,11 +93,11 @@ pub fn run(
         if collector.limited {
             coverage.truncated = coverage.truncated.or(Some(Truncation::Limit));
         }
-        if is_unwatched && needs_accesses(info.kind) {
+        if is_unwatched && info.kind.info().needs_accesses {
             coverage.truncated = coverage.truncated.or(Some(Truncation::NotInstrumented));
         }
         // Groups that an analysis only counts never come as findings.
-        let unlisted = coverage.counter("unlisted").unwrap_or(0);
+        let unlisted = coverage.counter(Counter::Unlisted).unwrap_or(0);
         outcome.unshown.push(Unshown { unlisted, ..collector.unshown });
         let listed = collector.witnesses.into_iter();
         let analysis = info.name;
@@ -150,14 +151,6 @@ fn is_start(function: &str) -> bool {
         })
 }
 
-/// Whether faults of `kind` show in accesses alone.
-const fn needs_accesses(kind: Kind) -> bool {
-    match kind {
-        Kind::Race | Kind::Nondeterminism => true,
-        Kind::Deadlock | Kind::Atomicity | Kind::Assertion | Kind::Predicate => false,
-    }
-}
-
 fn mark_limited(coverage: &mut [Coverage], analysis: &str) {
     for entry in coverage.iter_mut().filter(|entry| entry.analysis == analysis) {
         entry.truncated = entry.truncated.or(Some(Truncation::Limit));
@@ -205,7 +198,7 @@ impl Sink for Collector<'_, '_> {
         }
         if finding.guarantee() != Guarantee::Witnessed {
             let unshown = match finding.evidence.proof() {
-                Some(_) => &mut self.unshown.loose,
+                Some(_) => &mut self.unshown.unknown_writer,
                 None => &mut self.unshown.unproven,
             };
             *unshown += 1;

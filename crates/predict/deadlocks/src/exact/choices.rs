@@ -1,5 +1,4 @@
-//! One pattern put to the test: which choices of one acquire for each of its dependencies can be
-//! blocked together?
+//! One pattern: which choices of one acquire for each of its dependencies can be blocked together?
 //!
 //! *The walk* asks for reorderings that keep the observed order of the sections they run. What
 //! such a reordering must run only grows from an instance to a later one of the same thread. So
@@ -12,11 +11,12 @@
 //! semaphore are counted, needs ask too much and nothing is left out.
 
 use reweave_base::IndexVec;
-use reweave_reorder::{Answer, Budget, Engine, Query, Refuted, Solver};
+use reweave_driver::{Evaluator, Reorderings};
+use reweave_reorder::{Answer, Engine, Query};
 use reweave_trace::{EventId, Reordering, ThreadId, Trace};
 
-use super::dependencies::{Dependencies, DependencyId};
-use super::{Deadlock, Reach};
+use super::Deadlock;
+use super::patterns::{Dependencies, DependencyId};
 
 /// How many more choices are tried for the count once a pattern is proven and one is enough.
 const COUNTED_MAX: u64 = 256;
@@ -24,28 +24,18 @@ const COUNTED_MAX: u64 = 256;
 /// How many steps a walk may take.
 const WALK_MAX: u64 = 100_000;
 
-/// What all trials share.
+/// What all patterns share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Court<'e, 't> {
+pub(super) struct QueryContext<'e, 't> {
     pub(super) engine: &'e Engine<'t>,
-    pub(super) reach: Reach,
+    pub(super) reorderings: Reorderings,
     /// Whether every choice is to be found, not only one.
     pub(super) all: bool,
-    /// How much one query may take.
-    pub(super) budget: Budget,
-}
-
-/// How the choices of a pattern fared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    pub(super) proven: u64,
-    pub(super) refuted: u64,
-    pub(super) unknown: u64,
 }
 
 /// A pattern, and what is known of it so far.
 #[derive(Debug)]
-pub(super) struct Trial<'d> {
+pub(super) struct PatternState<'d> {
     /// For each dependency its acquires.
     lists: Vec<&'d [EventId]>,
     is_walked: bool,
@@ -56,14 +46,17 @@ pub(super) struct Trial<'d> {
     counted: u64,
     /// What was found; only the first if one is enough.
     pub(super) found: Vec<Deadlock>,
-    pub(super) tally: Tally,
+    /// How many choices were proven, refuted, and given up.
+    pub(super) proven: u64,
+    pub(super) refuted: u64,
+    pub(super) unknown: u64,
     /// Whether there is nothing more to try.
     pub(super) is_over: bool,
     /// Whether some choices were not tried.
     pub(super) is_partial: bool,
 }
 
-impl<'d> Trial<'d> {
+impl<'d> PatternState<'d> {
     pub(super) fn new(dependencies: &'d Dependencies, pattern: &[DependencyId]) -> Self {
         let instances = |&id: &DependencyId| dependencies.all[id].instances.as_slice();
         Self {
@@ -73,7 +66,9 @@ impl<'d> Trial<'d> {
             walked: None,
             counted: 0,
             found: Vec::new(),
-            tally: Tally::default(),
+            proven: 0,
+            refuted: 0,
+            unknown: 0,
             is_over: false,
             is_partial: true,
         }
@@ -82,67 +77,59 @@ impl<'d> Trial<'d> {
     /// Goes on for about `work` steps; gives how many it took.
     pub(super) fn advance(
         &mut self,
-        court: &Court<'_, '_>,
-        solver: &mut Solver<'_, '_>,
+        context: &QueryContext<'_, '_>,
+        evaluator: &mut Evaluator<'_, '_>,
         work: u64,
     ) -> u64 {
-        let trace = court.engine.trace();
-        let mut spent = 0;
+        let trace = context.engine.trace();
+        let mut done = 0;
         if !self.is_walked {
             self.is_walked = true;
-            spent += self.walk(trace, solver) * trace.names().threads.len() as u64;
+            done += self.walk(trace, evaluator) * trace.names().threads.len() as u64;
         }
-        while !self.is_over && spent < work {
-            spent += 1 + self.lists.len() as u64;
-            match self.choices.step(court, &self.lists) {
+        while !self.is_over && done < work {
+            done += 1 + self.lists.len() as u64;
+            match self.choices.step(context, &self.lists) {
                 Step::Moved => {}
                 Step::Ended => (self.is_over, self.is_partial) = (true, false),
                 Step::Choice => {
                     let choice = self.choices.acquires(&self.lists);
                     if self.walked.as_ref() != Some(&choice) {
-                        spent += self.decide(court, solver, choice);
+                        done += self.decide(context, evaluator, choice);
                     }
-                    self.counted += u64::from(self.tally.proven > 0);
-                    self.is_over = !court.all && self.counted > COUNTED_MAX;
+                    self.counted += u64::from(self.proven > 0);
+                    self.is_over = !context.all && self.counted > COUNTED_MAX;
                 }
             }
         }
-        spent
+        done
     }
 
     /// Puts `cycle` to the engine; gives what that costs.
     fn decide(
         &mut self,
-        court: &Court<'_, '_>,
-        solver: &mut Solver<'_, '_>,
+        context: &QueryContext<'_, '_>,
+        evaluator: &mut Evaluator<'_, '_>,
         cycle: Vec<EventId>,
     ) -> u64 {
-        let query = Query::enabled(&cycle);
-        let answer = match court.reach {
-            Reach::Every => solver.solve(&query),
-            Reach::Preserving => match solver.sync_preserving(&query) {
-                Some(reordering) => Answer::Feasible(reordering),
-                None => Answer::Infeasible(Refuted::Exhausted),
-            },
-        };
-        match answer {
-            Answer::Feasible(reordering) => self.prove(cycle, reordering, court.all),
-            Answer::Infeasible(_) => self.tally.refuted += 1,
-            Answer::Unknown => self.tally.unknown += 1,
+        match evaluator.answer(&Query::enabled(&cycle), context.reorderings) {
+            Answer::Feasible(reordering) => self.prove(cycle, reordering, context.all),
+            Answer::Infeasible(_) => self.refuted += 1,
+            Answer::Unknown => self.unknown += 1,
         }
-        solver.take_work()
+        evaluator.take_work()
     }
 
     fn prove(&mut self, cycle: Vec<EventId>, reordering: Reordering, all: bool) {
-        self.tally.proven += 1;
-        if all || self.tally.proven == 1 {
+        self.proven += 1;
+        if all || self.proven == 1 {
             self.found.push(Deadlock { cycle, reordering, count: 1 });
         }
     }
 
     /// Looks for the earliest choice that a reordering in the observed order of sections blocks;
     /// gives the number of steps.
-    fn walk(&mut self, trace: &Trace, solver: &mut Solver<'_, '_>) -> u64 {
+    fn walk(&mut self, trace: &Trace, evaluator: &mut Evaluator<'_, '_>) -> u64 {
         let mut at = vec![0; self.lists.len()];
         let mut must: Vec<EventId> = Vec::new();
         for steps in 1..=WALK_MAX {
@@ -150,7 +137,7 @@ impl<'d> Trial<'d> {
             let cycle: Vec<EventId> = chosen.map(|(list, &at)| list[at]).collect();
             must.extend(cycle.iter().filter_map(|&acquire| before(trace, acquire)));
             let query = Query { must, ..Query::default() };
-            let Some(reordering) = solver.sync_preserving(&query) else { return steps };
+            let Some(reordering) = evaluator.solver().sync_preserving(&query) else { return steps };
             let ran = &reordering.base;
             let is_past =
                 |&acquire: &EventId| trace.position(acquire) < ran[trace.event(acquire).thread];
@@ -204,14 +191,14 @@ enum Step {
 }
 
 impl Choices {
-    fn step(&mut self, court: &Court<'_, '_>, lists: &[&[EventId]]) -> Step {
+    fn step(&mut self, context: &QueryContext<'_, '_>, lists: &[&[EventId]]) -> Step {
         if self.is_started && self.chosen.is_empty() {
             return Step::Ended;
         }
         let has_range = self.chosen.last().is_none_or(|&(at, end)| at < end);
         if has_range && self.chosen.len() < lists.len() {
             self.is_started = true;
-            let range = self.range(court, lists);
+            let range = self.range(context, lists);
             self.chosen.push(range);
         } else {
             if !has_range {
@@ -228,11 +215,11 @@ impl Choices {
     }
 
     /// Which acquires of the next list neither need one that was chosen nor are needed by one.
-    fn range(&self, court: &Court<'_, '_>, lists: &[&[EventId]]) -> (usize, usize) {
+    fn range(&self, context: &QueryContext<'_, '_>, lists: &[&[EventId]]) -> (usize, usize) {
         let list = lists[self.chosen.len()];
         let (mut start, mut end) = (0, list.len());
         let Some(&first) = list.first() else { return (start, end) };
-        let (trace, needs) = (court.engine.trace(), court.engine.mhb());
+        let (trace, needs) = (context.engine.trace(), context.engine.mhb());
         let thread = trace.event(first).thread;
         for (&(at, _), other) in self.chosen.iter().zip(lists) {
             let other = other[at];

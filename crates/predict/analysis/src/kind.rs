@@ -1,0 +1,178 @@
+//! The kinds of fault: one table, from which reports, policies and options take what they say.
+//!
+//! A new kind is one entry of [`kinds!`].
+
+use std::fmt::{self, Display, Formatter};
+
+/// What is said of a kind of fault, whichever finding it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KindInfo {
+    /// How reports, suppressions and options spell it.
+    pub name: &'static str,
+    /// The letter that the ids of its findings start with, as in `R1`.
+    pub letter: char,
+    /// What code scanners call it.
+    pub rule: &'static str,
+    /// The weaknesses that it is an instance of, by their numbers in the common enumeration (CWE).
+    pub weaknesses: &'static [u16],
+    /// What happens, in a sentence.
+    pub summary: &'static str,
+    /// The same at length, and what is attached.
+    pub description: &'static str,
+    /// Why a proven one is a fault, in paragraphs.
+    pub why: &'static [&'static str],
+    /// The usual fix, in Markdown that reads well as plain text too.
+    pub fix: &'static str,
+    /// Whether it shows in accesses to memory alone.
+    pub needs_accesses: bool,
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident: $info:expr;)+) => {
+        /// The kinds of fault, the worst first.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind { $($(#[$doc])* $kind,)+ }
+
+        impl Kind {
+            /// Every kind, the worst first.
+            pub const ALL: [Self; [$(Self::$kind),+].len()] = [$(Self::$kind),+];
+
+            /// What is said of it.
+            #[must_use]
+            pub const fn info(self) -> &'static KindInfo {
+                match self { $(Self::$kind => &$info,)+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Threads that wait for each other for ever.
+    Deadlock: KindInfo {
+        name: "deadlock",
+        letter: 'D',
+        rule: "Deadlock",
+        weaknesses: &[833],
+        summary: "Threads can wait for each other for ever.",
+        description: "Each of some threads can come to wait for a lock that the next of them holds. \
+                      As a rule a schedule that leads there is attached as a code flow; the message \
+                      says how far to rely on the result.",
+        why: &[
+            "Each of these threads waits for a lock that another of them holds, in a circle. None can \
+             go on, so none ever gives back what it holds, and whoever needs one of these locks \
+             later waits as well.",
+            "In the schedule below each takes the lock that it holds before any of them gets the next.",
+        ],
+        fix: "Take the locks in the same order everywhere, or take one lock around both, or give up \
+              what is held when the next lock cannot be had (try-lock).",
+        needs_accesses: false,
+    };
+    /// Two conflicting accesses at once.
+    Race: KindInfo {
+        name: "race",
+        letter: 'R',
+        rule: "DataRace",
+        weaknesses: &[362, 366],
+        summary: "Two threads can access the same memory at the same time.",
+        description: "Two threads can be about to access the same memory, at least one of them to \
+                      write it, and nothing orders the two. As a rule a schedule that leads there \
+                      is attached as a code flow; the message says how far to rely on the result.",
+        why: &[
+            "Two threads access the same variable, at least one of them writes, and nothing makes one \
+             wait for the other. One write can undo the other, and a read can come too early or see \
+             half of a write; C, C++ and Rust do not say what a program with a race does.",
+        ],
+        fix: "Hold the same lock around both accesses, or make the variable atomic, or let \
+              one thread wait for the other before it goes on.",
+        needs_accesses: true,
+    };
+    /// A block whose result another thread can spoil.
+    Atomicity: KindInfo {
+        name: "atomicity",
+        letter: 'A',
+        rule: "AtomicityViolation",
+        weaknesses: &[362, 367, 662],
+        summary: "Another thread can come in between the steps of a block.",
+        description: "A block that is expected to be atomic can be spoiled: another thread's access \
+                      can come between two of its steps, with a result that no undisturbed run of \
+                      the block has.",
+        why: &[
+            "The block is to take effect as if nothing came in between. Here an access of another \
+             thread comes between two of its own, and no order of whole blocks gives the same: what \
+             the block has read or written is out of date before it ends.",
+            "There need not be a race: each access may be guarded by a lock, if the lock is given \
+             back in between.",
+        ],
+        fix: "Hold one lock over the whole block, not one for each step, or check again what \
+              was checked before.",
+        needs_accesses: false,
+    };
+    /// A global state that meets a predicate.
+    Predicate: KindInfo {
+        name: "predicate",
+        letter: 'P',
+        rule: "GlobalState",
+        weaknesses: &[],
+        summary: "A global state meets a predicate, or breaks one that should hold.",
+        description: "Some order of the observed events passes a state in which the given predicate \
+                      holds, or in which one that should always hold does not.",
+        why: &["The schedule below leads to a state that meets the predicate."],
+        fix: "Look at the state and at the run that reaches it. If it is not wanted, add what \
+              keeps the threads from being there together.",
+        needs_accesses: false,
+    };
+    /// A result that depends on the schedule.
+    Nondeterminism: KindInfo {
+        name: "nondeterminism",
+        letter: 'N',
+        rule: "ScheduleDependentRead",
+        weaknesses: &[662],
+        summary: "What a read sees depends on the schedule.",
+        description: "A read can see another write than the one it saw, so that a result can differ \
+                      from run to run, whether or not there is a data race.",
+        why: &["The result depends on the schedule."],
+        fix: "If the result should not depend on the schedule, let the reader wait for the \
+              writer (join, a condition, a barrier), or combine the results in a fixed order.",
+        needs_accesses: true,
+    };
+}
+
+impl Kind {
+    /// How reports spell it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.info().name
+    }
+
+    /// The letter that the ids of its findings start with, as in `R1`.
+    #[must_use]
+    pub const fn letter(self) -> char {
+        self.info().letter
+    }
+
+    /// The kind that is spelled `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+impl Display for Kind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_listed_worst_first_and_their_letters_differ() {
+        assert!(Kind::ALL.is_sorted());
+        let mut letters = Kind::ALL.map(Kind::letter);
+        letters.sort_unstable();
+        assert!(letters.windows(2).all(|pair| pair[0] != pair[1]));
+        assert!(Kind::ALL.into_iter().all(|kind| Kind::named(kind.as_str()) == Some(kind)));
+    }
+}

@@ -1,0 +1,209 @@
+//! Pairs of accesses: what they are counted by, grouped by, and how a verdict on them reads.
+
+use reweave_analysis::{Counter, Counters, Detail, Evidence, Finding, Guarantee, Info, spelled};
+use reweave_driver::{Evaluated, Open, Predictor, Reorderings};
+use reweave_reorder::Query;
+use reweave_trace::{EventId, Goal, SiteId, Trace};
+
+/// How many instances of a location pair are kept.
+pub const TRIES_MAX: usize = 8;
+
+/// Of how many location pairs instances are kept.
+pub const GROUPS_MAX: usize = 100_000;
+
+/// Two conflicting accesses of different threads; `first` was observed first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Race {
+    /// The access observed first.
+    pub first: EventId,
+    /// The other.
+    pub second: EventId,
+}
+
+impl Race {
+    /// Races are listed in the order in which they showed: by the second access, then the first.
+    pub(crate) const fn order(&self) -> (EventId, EventId) {
+        (self.second, self.first)
+    }
+
+    /// Whether a reordering brings the two together.
+    pub(crate) fn query(&self) -> Query {
+        Query::enabled(&[self.first, self.second])
+    }
+}
+
+/// How many races a trace holds, counted four ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Pairs of accesses.
+    pub pairs: u64,
+    /// Events that are the second of a pair.
+    pub second_events: u64,
+    /// Variables with a pair.
+    pub vars: u64,
+    /// Pairs of code locations with a pair of accesses.
+    pub location_pairs: u64,
+}
+
+impl Counts {
+    pub(crate) fn counters(self) -> Counters {
+        vec![
+            (Counter::Pairs, self.pairs),
+            (Counter::SecondEvents, self.second_events),
+            (Counter::Vars, self.vars),
+            (Counter::LocationPairs, self.location_pairs),
+        ]
+    }
+}
+
+/// The pairs between two code locations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// A site at each of the two locations.
+    pub sites: (SiteId, SiteId),
+    /// How many pairs there are.
+    pub count: u64,
+    /// The earliest of them, at most [`TRIES_MAX`].
+    pub earliest: Vec<Race>,
+}
+
+/// The groups that findings are made of: those of location pairs, or each pair by itself.
+pub(crate) fn to_prove(
+    groups: Vec<Group>,
+    pairs: Vec<Race>,
+    all: bool,
+) -> impl Iterator<Item = reweave_driver::Group<Race>> {
+    let groups = if all { Vec::new() } else { groups };
+    let pairs = if all { pairs } else { Vec::new() };
+    let grouped = groups.into_iter().map(|it| reweave_driver::Group::new(it.earliest, it.count));
+    grouped.chain(pairs.into_iter().map(|race| reweave_driver::Group::new(vec![race], 1)))
+}
+
+/// One access of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    /// Its number in its thread, counted from 1.
+    pub(crate) time: u32,
+    pub(crate) event: EventId,
+}
+
+/// Accesses of one thread at one site, oldest first, that a later access is unordered with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unordered<'a> {
+    pub(crate) site: SiteId,
+    pub(crate) accesses: &'a [Access],
+    pub(crate) second: EventId,
+}
+
+impl Unordered<'_> {
+    /// The earlier accesses, oldest first.
+    pub(crate) fn firsts(&self) -> impl ExactSizeIterator<Item = EventId> + DoubleEndedIterator {
+        self.accesses.iter().map(|access| access.event)
+    }
+
+    /// How many there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.accesses.len()
+    }
+
+    /// Those from `earliest` on, if there are any.
+    pub(crate) fn since(self, earliest: EventId) -> Option<Self> {
+        let from = self.accesses.partition_point(|access| access.event < earliest);
+        let accesses = &self.accesses[from..];
+        (!accesses.is_empty()).then_some(Self { accesses, ..self })
+    }
+}
+
+/// Says which question a pair asks, and makes findings of pairs.
+pub(crate) struct RacePredictor<'t> {
+    pub(crate) info: &'static Info,
+    pub(crate) trace: &'t Trace,
+    pub(crate) reorderings: Reorderings,
+    /// Whether the engine has found all of them to be feasible already.
+    pub(crate) is_decided: bool,
+    /// The pair that is the first one a relation finds, if that says something.
+    pub(crate) first: Option<Race>,
+    /// Groups with no schedule but one that rests on reads of unknown writers.
+    pub(crate) unknown_writer: u64,
+    /// Groups that were reported without a try, the budget being used up.
+    pub(crate) untried: u64,
+    /// Groups that were tried and neither proven nor refuted.
+    pub(crate) undecided: u64,
+}
+
+impl<'t> RacePredictor<'t> {
+    pub(crate) const fn new(
+        info: &'static Info,
+        trace: &'t Trace,
+        reorderings: Reorderings,
+    ) -> Self {
+        let (unknown_writer, untried, undecided) = (0, 0, 0);
+        Self {
+            info,
+            trace,
+            reorderings,
+            is_decided: false,
+            first: None,
+            unknown_writer,
+            untried,
+            undecided,
+        }
+    }
+}
+
+impl Predictor for RacePredictor<'_> {
+    type Candidate = Race;
+
+    const BATCH: usize = 1024;
+
+    fn reorderings(&self) -> Reorderings {
+        self.reorderings
+    }
+
+    fn is_decided(&self) -> bool {
+        self.is_decided
+    }
+
+    fn questions(&self, race: &Race) -> Vec<(Query, Goal)> {
+        vec![(race.query(), Goal::Race(race.first, race.second))]
+    }
+
+    fn report(&mut self, group: Evaluated<Race>) -> Option<Finding> {
+        let race = group.candidate;
+        let why = match (&group.proof, group.open, group.tried) {
+            (Some(_), ..) => {
+                self.unknown_writer += u64::from(!group.is_witnessed());
+                "are reached only by way of reads whose writer was not observed"
+            }
+            (None, None, _) => "are left unordered, but no correct reordering brings them together",
+            (None, Some(Open::Untried), 0) => {
+                self.untried += 1;
+                "are left unordered; no schedule was looked for"
+            }
+            (None, Some(_), _) => {
+                self.undecided += 1;
+                "are left unordered; the search for a schedule was given up"
+            }
+        };
+        let evidence = match group.proof {
+            Some(proof) => Evidence::Schedule(proof),
+            None if self.first == Some(race) => Evidence::First,
+            None => Evidence::Unordered,
+        };
+        let [first, second] = [race.first, race.second].map(|access| spelled(self.trace, access));
+        let verdict = match evidence.guarantee() {
+            Guarantee::Witnessed => "can happen at the same time",
+            Guarantee::First => "are a race, or threads can deadlock before",
+            Guarantee::Unordered => why,
+        };
+        Some(Finding {
+            analysis: self.info.name,
+            kind: self.info.kind,
+            events: vec![race.first, race.second],
+            message: format!("{first} and {second} {verdict}"),
+            count: group.count,
+            evidence,
+            detail: Detail::None,
+        })
+    }
+}
