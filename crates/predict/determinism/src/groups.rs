@@ -372,7 +372,7 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
             last.is_some_and(|&last| {
                 interfering.is_none_or(|interfering| {
                     let thread = trace.event(interfering).thread;
-                    needs.of_event(last).get(thread) > trace.position(interfering)
+                    needs.past(last).get(thread) > trace.position(interfering)
                 })
             })
         })

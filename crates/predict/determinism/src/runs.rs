@@ -371,7 +371,7 @@ impl Runs<'_, '_> {
             .iter()
             .map(|line| {
                 let writes = self.accesses.writes(line);
-                let needed = edge.writer.map(|writer| self.needs.of_event(writer));
+                let needed = edge.writer.map(|writer| self.needs.past(writer));
                 let needed = needed.map_or(0, |needed| needed.get(line.thread));
                 let from = writes.partition_point(|&write| trace.position(write) < needed);
                 let to = self.count_without(writes, edge.read);

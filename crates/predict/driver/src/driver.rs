@@ -277,7 +277,7 @@ impl<'a, 't> Evaluator<'a, 't> {
             Reorderings::All => self.solver.solve(query),
             Reorderings::SyncPreserving => self
                 .solver
-                .preserve(query)
+                .sync_preserving(query)
                 .map_or(Answer::Infeasible(Refuted::Exhausted), Answer::Feasible),
         }
     }
