@@ -30,7 +30,7 @@
 
 use std::collections::VecDeque;
 
-use reweave_base::{FxHashMap, Id, IndexVec};
+use reweave_base::{ComponentId, FxHashMap, Id, IndexVec, strong_components};
 use reweave_trace::views::RoundId;
 use reweave_trace::{
     AccessOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectId, ObjectOp, Op, SemaphoreOp,
@@ -479,10 +479,14 @@ impl Past {
 
 // Which blocks lie on a cycle of the transaction graph?
 //
-// The strongly connected components of the graph, by Tarjan's algorithm with a stack of its own,
-// walked against its edges from the blocks: every cycle passes through a block, since edges between
-// events follow the observed order. A barrier's round is a node between its arrivals and what
+// The strongly connected components of the graph, walked against its edges from the blocks: every
+// cycle passes through a block, since edges between events follow the observed order. A barrier's round is a node between its arrivals and what
 // waits for them. It is no transaction, so a component is a cycle if it holds two others.
+
+reweave_base::id! {
+    /// A node of the graph: first the blocks, then the events, then the rounds of barriers.
+    struct NodeId;
+}
 
 /// What an event is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -543,167 +547,56 @@ impl<'a, 't> Graph<'a, 't> {
 
     /// The blocks among those that are one transaction each that lie on a cycle.
     fn on_cycle(&self) -> IndexVec<BlockRunId, bool> {
-        let mut walk = Walk::new(self);
-        for (id, block) in self.blocks.entries() {
-            if self.block_of[block.begin] == Some(id) {
-                walk.explore(id.index());
-            }
+        let trace = self.trace();
+        let rounds = trace.events().filter_map(|(event, _)| self.edges.round(event));
+        let rounds_count = rounds.map(|round| round.index() + 1).max().unwrap_or(0);
+        let firsts = self.blocks.entries().map(|(_, block)| block.begin);
+        let roots = firsts.filter(|&first| self.block_of[first].is_some());
+        let components = strong_components(
+            self.round_node(rounds_count).index(),
+            roots.map(|first| self.node(first)),
+            |node| self.predecessors(node),
+        );
+        let mut transactions: IndexVec<ComponentId, u32> = IndexVec::new();
+        for component in components.iter().take(self.round_node(0).index()).flatten() {
+            *transactions.get_or_default(*component) += 1;
         }
-        walk.on_cycle
-    }
-}
-
-/// Not visited yet.
-const UNSEEN: u32 = 0;
-
-/// In a component that is complete.
-const DONE: u32 = u32::MAX;
-
-/// Nodes are numbered: first the blocks, then the events, then the rounds.
-struct Walk<'a, 't> {
-    graph: &'a Graph<'a, 't>,
-    /// When each node was visited first, or [`UNSEEN`] or [`DONE`].
-    visited: Vec<u32>,
-    /// The earliest node, by its visit, known to be in the same component.
-    low: Vec<u32>,
-    time: u32,
-    /// Nodes whose component is not complete.
-    open: Vec<usize>,
-    frames: Vec<Frame>,
-    on_cycle: IndexVec<BlockRunId, bool>,
-}
-
-/// A node whose predecessors are being visited.
-struct Frame {
-    node: usize,
-    /// Which of its events is next, and which of what that follows.
-    event: usize,
-    source: usize,
-}
-
-impl<'a, 't> Walk<'a, 't> {
-    fn new(graph: &'a Graph<'a, 't>) -> Self {
-        let (blocks, events) = (graph.blocks.len(), graph.trace().len());
-        // A round has arrivals, so there are no more of them than events.
-        let nodes = blocks + events;
-        Self {
-            graph,
-            visited: vec![UNSEEN; nodes],
-            low: vec![0; nodes],
-            time: UNSEEN,
-            open: Vec::new(),
-            frames: Vec::new(),
-            on_cycle: IndexVec::from_elem(false, blocks),
-        }
-    }
-
-    fn node(&self, event: EventId) -> usize {
-        match self.graph.transaction(event) {
-            Transaction::Block(block) => block.index(),
-            Transaction::Lone(event) => self.graph.blocks.len() + event.index(),
-        }
-    }
-
-    fn round_node(&mut self, round: RoundId) -> usize {
-        let node = self.graph.blocks.len() + self.graph.trace().len() + round.index();
-        if node >= self.visited.len() {
-            self.visited.resize(node + 1, UNSEEN);
-            self.low.resize(node + 1, 0);
-        }
-        node
-    }
-
-    fn is_round(&self, node: usize) -> bool {
-        node >= self.graph.blocks.len() + self.graph.trace().len()
-    }
-
-    /// The next node that the one of `frame` follows; none when there are no more.
-    fn predecessor(&mut self, frame: &mut Frame) -> Option<usize> {
-        let (graph, trace) = (self.graph, self.graph.trace());
-        let blocks = graph.blocks.len();
-        if self.is_round(frame.node) {
-            let round = RoundId::from_index(frame.node - blocks - trace.len());
-            let arrival = trace.signals().round(round).arrivals.get(frame.source).copied();
-            frame.source += 1;
-            return arrival.map(|arrival| self.node(arrival));
-        }
-        let transaction = match frame.node.checked_sub(blocks) {
-            Some(event) => Transaction::Lone(EventId::from_index(event)),
-            None => Transaction::Block(BlockRunId::from_index(frame.node)),
+        let is_on_cycle = |&component: &Option<ComponentId>| {
+            component.is_some_and(|component| transactions[component] > 1)
         };
-        let events = graph.events(transaction);
-        while let Some(&event) = events.get(frame.event) {
-            let sources = graph.edges.sources(event);
-            let at = frame.source;
-            frame.source += 1;
-            if let Some(&source) = sources.get(at) {
-                return Some(self.node(source));
-            }
-            if at == sources.len()
-                && let Some(round) = graph.edges.round(event)
-            {
-                return Some(self.round_node(round));
-            }
-            if at <= sources.len() + 1
-                && frame.event == 0
-                && let Some(previous) = graph.previous(event)
-            {
-                frame.source = sources.len() + 2;
-                return Some(self.node(previous));
-            }
-            frame.event += 1;
-            frame.source = 0;
-        }
-        None
+        components.iter().take(self.blocks.len()).map(is_on_cycle).collect()
     }
 
-    fn enter(&mut self, node: usize) {
-        self.time += 1;
-        self.visited[node] = self.time;
-        self.low[node] = self.time;
-        self.open.push(node);
-        self.frames.push(Frame { node, event: 0, source: 0 });
+    fn node(&self, event: EventId) -> NodeId {
+        NodeId::from_index(match self.transaction(event) {
+            Transaction::Block(block) => block.index(),
+            Transaction::Lone(event) => self.blocks.len() + event.index(),
+        })
     }
 
-    /// Finds the components of `root` and of all that it follows.
-    fn explore(&mut self, root: usize) {
-        if self.visited[root] != UNSEEN {
-            return;
-        }
-        self.enter(root);
-        while let Some(mut frame) = self.frames.pop() {
-            let node = frame.node;
-            match self.predecessor(&mut frame) {
-                Some(other) => {
-                    self.frames.push(frame);
-                    match self.visited[other] {
-                        UNSEEN => self.enter(other),
-                        DONE => {}
-                        time => self.low[node] = self.low[node].min(time),
-                    }
-                }
-                None => {
-                    if self.low[node] == self.visited[node] {
-                        self.complete(node);
-                    }
-                    if let Some(parent) = self.frames.last() {
-                        let parent = parent.node;
-                        self.low[parent] = self.low[parent].min(self.low[node]);
-                    }
-                }
-            }
-        }
+    fn round_node(&self, round: usize) -> NodeId {
+        NodeId::from_index(self.blocks.len() + self.trace().len() + round)
     }
 
-    /// Ends the component that was entered at `root`.
-    fn complete(&mut self, root: usize) {
-        let from = self.open.iter().rposition(|&node| node == root).unwrap_or(0);
-        let transactions = self.open[from..].iter().filter(|&&node| !self.is_round(node)).count();
-        for node in self.open.split_off(from) {
-            self.visited[node] = DONE;
-            if transactions > 1 && node < self.on_cycle.len() {
-                self.on_cycle[BlockRunId::from_index(node)] = true;
+    /// What `node` follows.
+    fn predecessors(&self, node: NodeId) -> impl Iterator<Item = NodeId> {
+        let (blocks, trace) = (self.blocks.len(), self.trace());
+        let (events, arrivals): (&[EventId], &[EventId]) = match node.index().checked_sub(blocks) {
+            None => (self.events(Transaction::Block(BlockRunId::from_index(node.index()))), &[]),
+            Some(event) if event < trace.len() => {
+                (self.events(Transaction::Lone(EventId::from_index(event))), &[])
             }
-        }
+            Some(round) => {
+                let round = RoundId::from_index(round - trace.len());
+                (&[], &trace.signals().round(round).arrivals)
+            }
+        };
+        let previous = events.first().and_then(|&first| self.previous(first));
+        let followed = events.iter().flat_map(|&event| {
+            let round = self.edges.round(event).map(|round| self.round_node(round.index()));
+            self.edges.sources(event).iter().map(|&source| self.node(source)).chain(round)
+        });
+        let others = arrivals.iter().copied().chain(previous);
+        followed.chain(others.map(|event| self.node(event)))
     }
 }
