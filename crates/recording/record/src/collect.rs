@@ -313,7 +313,7 @@ impl Collector {
                 if self.is_stopped {
                     session.stop();
                 }
-                let event_log = self.logs.join(format!("{}.spool", self.processes.len()));
+                let event_log = self.logs.join(format!("{}.log", self.processes.len()));
                 self.processes.push(Process::new(session, path.with_extension(""), event_log)?);
                 self.seen.insert(path);
             }
@@ -419,7 +419,7 @@ impl Process {
         Ok(total)
     }
 
-    /// Takes the events of one thread, up to a number whose turn has not come.
+    /// Takes the events of one thread, up to a number that is not next.
     fn drain_thread(
         &mut self,
         thread: usize,

@@ -112,7 +112,7 @@ pub fn convert<S: Stream>(
     run(open()?, first_pass, unknown_writers, symbols, sink)
 }
 
-// The last pass: every event of the recording in turn.
+// The last pass: every event of the recording, one after the other.
 
 /// What is known of a thread.
 #[derive(Default)]

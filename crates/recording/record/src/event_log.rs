@@ -24,7 +24,7 @@
 
 mod model;
 
-use model::{KNOWN, Model, NEW, OTHER, Shape, fold, miss, unfold};
+use model::{KNOWN, Model, NEW, OTHER, Shape, Slot, Trend, fold, miss, unfold};
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind};
 use std::io::{self, Read, Write};
@@ -385,14 +385,11 @@ impl<R: Read> Reader<R> {
             self.go_to_slot()?;
         }
         let slot = self.model.thread().slot();
-        let (code, shape) = (slot.code, slot.shape);
-        let kind = shape.kind().ok_or("an event of no kind")?;
-        let mut event = Event::new(kind, 0, code);
-        (event.size, event.order, event.flags) = (shape.size(), shape.order(), shape.flags());
-        let address = self.numbers(missed, shape, &mut event)?;
-        event.address = address;
-        if kind.is_one_word() {
-            (event.address, event.code) = (code, address);
+        let code = slot.code;
+        let mut event = slot.shape.event(code).ok_or("an event of no kind")?;
+        event.address = self.numbers(missed, &mut event)?;
+        if event.kind.is_one_word() {
+            (event.address, event.code) = (code, event.address);
         }
         Ok((thread, event))
     }
@@ -404,7 +401,7 @@ impl<R: Read> Reader<R> {
             NEW => {
                 let shape = self.payload.number(&self.unpacked)?;
                 let shape = Shape(u32::try_from(shape).map_err(|_| "an event of no kind")?);
-                shape.kind().ok_or("an event of no kind")?;
+                shape.event(0).ok_or("an event of no kind")?;
                 let difference = unfold(self.payload.number(&self.unpacked)?);
                 let code = self.model.last_new_code().wrapping_add(difference);
                 self.model.add(code, shape);
@@ -415,49 +412,47 @@ impl<R: Read> Reader<R> {
         self.model.thread().go_to(place).ok_or("an event like none before")
     }
 
-    /// Reads the numbers of an event and gives its address.
+    /// The next number that follows `trend` of the current slot, as guessed or by its difference.
     #[inline]
-    fn numbers(
+    fn trend(
         &mut self,
         missed: u8,
-        shape: Shape,
-        event: &mut Event,
+        bit: u8,
+        trend: fn(&mut Slot) -> &mut Trend,
     ) -> Result<u64, &'static str> {
-        let difference = self.difference(missed, miss::ADDRESS)?;
-        let trend = &mut self.model.thread().slot().address;
-        let address = difference.map_or(trend.guess(), |by| trend.last.wrapping_add(by));
-        trend.learn(address);
+        let difference = self.difference(missed, bit)?;
+        let trend = trend(self.model.thread().slot());
+        let number = difference.map_or(trend.guess(), |by| trend.last.wrapping_add(by));
+        trend.learn(number);
+        Ok(number)
+    }
+
+    /// Reads the numbers of `event`, as far as it has them, and gives its address.
+    #[inline]
+    fn numbers(&mut self, missed: u8, event: &mut Event) -> Result<u64, &'static str> {
+        let address = self.trend(missed, miss::ADDRESS, |slot| &mut slot.address)?;
         let place = Model::place_of(address, event.size);
         let held = self.model.held(place);
-        if shape.has_number() {
+        if let Some(number) = &mut event.number {
             let expected = self.model.sequence.wrapping_add(1);
             let by = self.difference(missed, miss::NUMBER)?.unwrap_or(0);
             self.model.sequence = expected.wrapping_add(by);
-            event.number = Some(self.model.sequence);
+            *number = self.model.sequence;
         }
-        if shape.has_stored() {
-            let difference = self.difference(missed, miss::STORED)?;
-            let trend = &mut self.model.thread().slot().stored;
-            let stored = difference.map_or(trend.guess(), |by| trend.last.wrapping_add(by));
-            trend.learn(stored);
-            event.stored = Some(stored);
+        if let Some(stored) = &mut event.stored {
+            *stored = self.trend(missed, miss::STORED, |slot| &mut slot.stored)?;
         }
-        if shape.has_extra() {
-            let difference = self.difference(missed, miss::EXTRA)?;
-            let trend = &mut self.model.thread().slot().extra;
-            let extra = difference.map_or(trend.guess(), |by| trend.last.wrapping_add(by));
-            trend.learn(extra);
-            event.extra = Some(extra);
+        if let Some(extra) = &mut event.extra {
+            *extra = self.trend(missed, miss::EXTRA, |slot| &mut slot.extra)?;
         }
-        if shape.has_value() {
+        if let Some(value) = &mut event.value {
             let difference = self.difference(missed, miss::VALUE)?;
             let slot = self.model.thread().slot();
-            let value = match difference {
+            *value = match difference {
                 Some(by) => slot.last_value().wrapping_add(by),
                 None => slot.guess_value(held),
             };
-            slot.learn_value(value, held);
-            event.value = Some(value);
+            slot.learn_value(*value, held);
         }
         if let Some(stored) = event.stored {
             self.model.learn_stored(stored);
@@ -539,6 +534,15 @@ impl Record {
         self.numbers[self.count] = number;
         self.count += 1;
     }
+
+    /// Adds `number` if `trend` did not guess it, and learns it.
+    #[inline]
+    fn trend(&mut self, bit: u8, trend: &mut Trend, number: u64) {
+        if trend.guess() != number {
+            self.add(bit, fold(number.wrapping_sub(trend.last)));
+        }
+        trend.learn(number);
+    }
 }
 
 impl<W: Write> Writer<W> {
@@ -579,9 +583,10 @@ impl<W: Write> Writer<W> {
             return Ok(());
         }
         // A single word has no code address; where it was called from takes its place.
-        let (code, address) = match event.kind.is_one_word() {
-            true => (event.address, event.code),
-            false => (event.code, event.address),
+        let (code, address) = if event.kind.is_one_word() {
+            (event.address, event.code)
+        } else {
+            (event.code, event.address)
         };
         if self.model.goes_on(thread, event, (code, address)) {
             self.run += 1;
@@ -625,10 +630,7 @@ impl<W: Write> Writer<W> {
         let held = self.model.held(place);
         let sequence = self.model.sequence.wrapping_add(1);
         let slot = self.model.thread().slot();
-        if slot.address.guess() != address {
-            record.add(miss::ADDRESS, fold(address.wrapping_sub(slot.address.last)));
-        }
-        slot.address.learn(address);
+        record.trend(miss::ADDRESS, &mut slot.address, address);
         if let Some(number) = event.number {
             if number != sequence {
                 record.add(miss::NUMBER, fold(number.wrapping_sub(sequence)));
@@ -637,16 +639,10 @@ impl<W: Write> Writer<W> {
         }
         let slot = self.model.thread().slot();
         if let Some(stored) = event.stored {
-            if slot.stored.guess() != stored {
-                record.add(miss::STORED, fold(stored.wrapping_sub(slot.stored.last)));
-            }
-            slot.stored.learn(stored);
+            record.trend(miss::STORED, &mut slot.stored, stored);
         }
         if let Some(extra) = event.extra {
-            if slot.extra.guess() != extra {
-                record.add(miss::EXTRA, fold(extra.wrapping_sub(slot.extra.last)));
-            }
-            slot.extra.learn(extra);
+            record.trend(miss::EXTRA, &mut slot.extra, extra);
         }
         if let Some(value) = event.value {
             if slot.guess_value(held) != value {

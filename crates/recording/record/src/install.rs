@@ -4,7 +4,7 @@
 //! contents, so that versions live side by side and a program goes on finding the runtime that it
 //! was linked with. Every file is written under another name and then renamed, and every process
 //! compares all of them before it uses any: many may start at once, and what was cut short or
-//! damaged is mended.
+//! damaged is repaired.
 //!
 //! The folder is `$REWEAVE_CACHE`, else `$XDG_CACHE_HOME/reweave`, else `$HOME/.cache/reweave`. If
 //! the last two cannot be written to, it is one in the temporary folder that only the user may

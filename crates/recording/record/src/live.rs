@@ -9,7 +9,7 @@
 //! recording reports, unless [`Follower::is_cut_short`] says otherwise. Memory is bounded: by the memory
 //! that the program touches, up to a limit, and by what it has alive, never by the number of events.
 //!
-//! An event costs what telling it again ([`crate::decode`]) and lifting it ([`crate::locks`]) cost,
+//! An event costs what decoding it ([`crate::decode`]) and recognizing locks ([`crate::locks`]) cost,
 //! and a look into a table.
 
 mod order;
@@ -40,6 +40,14 @@ pub enum Subject {
         /// The name of the lock.
         lock: String,
     },
+}
+
+impl Subject {
+    fn name(&self) -> &str {
+        match self {
+            Self::Variable { name } | Self::Holds { lock: name, .. } => name,
+        }
+    }
 }
 
 /// A change of what is asked about.
@@ -362,22 +370,29 @@ impl Followed {
     fn resolve(&mut self, mut address_of: impl FnMut(&str) -> Option<u64>) {
         for question in 0..self.questions.len() {
             for place in 0..self.questions[question].subjects.len() {
-                let key = (question, place);
-                match &self.questions[question].subjects[place].subject {
-                    Subject::Variable { name } => {
-                        let is_known = self.cells.iter().any(|cell| cell.subjects.contains(&key));
-                        if let Some(address) = (!is_known).then(|| address_of(name)).flatten() {
-                            self.add_cell(address, key);
-                        }
-                    }
-                    Subject::Holds { thread, lock } => {
-                        let asked = (question, place, *thread);
-                        let is_known = self.locks.values().any(|all| all.contains(&asked));
-                        if let Some(address) = (!is_known).then(|| address_of(lock)).flatten() {
-                            self.locks.entry(address).or_default().push(asked);
-                        }
+                let subject = &self.questions[question].subjects[place].subject;
+                if self.is_resolved(question, place) {
+                    continue;
+                }
+                let Some(address) = address_of(subject.name()) else { continue };
+                match *subject {
+                    Subject::Variable { .. } => self.add_cell(address, (question, place)),
+                    Subject::Holds { thread, .. } => {
+                        self.locks.entry(address).or_default().push((question, place, thread));
                     }
                 }
+            }
+        }
+    }
+
+    /// Whether it is known where the subject at `place` of `question` is.
+    fn is_resolved(&self, question: usize, place: usize) -> bool {
+        match self.questions[question].subjects[place].subject {
+            Subject::Variable { .. } => {
+                self.cells.iter().any(|cell| cell.subjects.contains(&(question, place)))
+            }
+            Subject::Holds { thread, .. } => {
+                self.locks.values().any(|all| all.contains(&(question, place, thread)))
             }
         }
     }
@@ -385,19 +400,8 @@ impl Followed {
     /// The names that were not found.
     fn missing(&self, question: usize) -> Vec<String> {
         let subjects = self.questions[question].subjects.iter().enumerate();
-        let missing = subjects.filter_map(|(place, known)| match &known.subject {
-            Subject::Variable { name } => {
-                let is_known =
-                    self.cells.iter().any(|cell| cell.subjects.contains(&(question, place)));
-                (!is_known).then(|| name.clone())
-            }
-            Subject::Holds { thread, lock } => {
-                let asked = (question, place, *thread);
-                let is_known = self.locks.values().any(|all| all.contains(&asked));
-                (!is_known).then(|| lock.clone())
-            }
-        });
-        missing.collect()
+        let missing = subjects.filter(|(place, _)| !self.is_resolved(question, *place));
+        missing.map(|(_, known)| known.subject.name().to_owned()).collect()
     }
 
     fn add_cell(&mut self, start: u64, subject: (usize, usize)) {

@@ -5,14 +5,14 @@
 //! locks, and what happens in the code that is not seen?
 //!
 //! The idea: fast paths are inlined or instantiated in the program, and the chain of functions at
-//! the access names them (`roles`). A successful update there takes or gives the lock at its
+//! the access names them ([`Role`]). A successful update there acquires or releases the lock at its
 //! address; a failed one, a load and a book-keeping update mean nothing. Slow paths are wrapped when
 //! the program is linked ([`std_wrappers`]) and log what they did. What is neither (parking, scopes, `Once`,
 //! barriers) is reported as atomic accesses that order exactly what the originals order.
 //!
-//! Promised: exclusive sections of a lifted lock overlap with no other section on it, whatever part
+//! Promised: exclusive sections of a recognized lock overlap with no other section on it, whatever part
 //! of the standard library was not seen (`holders`). With a standard library that is instrumented
-//! itself (`--build-std`) there are no wrappers, the slow paths are lifted too, and the rest is seen as
+//! itself (`--build-std`) there are no wrappers, the slow paths are recognized too, and the rest is seen as
 //! the atomic accesses that it is.
 //!
 //! An event that comes to mean nothing is still there, as [`Kind::Nothing`] with its code address and
@@ -44,10 +44,10 @@ pub use reweave_runtime::std_events::VIRTUAL;
 
 /// Memory orders as compilers number them.
 mod order {
-    pub(super) const RELAXED: u8 = 0;
-    pub(super) const ACQUIRE: u8 = 2;
-    pub(super) const RELEASE: u8 = 3;
-    pub(super) const BOTH: u8 = 4;
+    pub const RELAXED: u8 = 0;
+    pub const ACQUIRE: u8 = 2;
+    pub const RELEASE: u8 = 3;
+    pub const BOTH: u8 = 4;
 }
 
 /// Where locks count their holders; above are the marks of those who wait.
@@ -451,7 +451,7 @@ pub struct WithLocks<S> {
 }
 
 impl<S: Stream> WithLocks<S> {
-    /// Lifts the events of `inner`. The map that holds is selected in `symbols` as events tell it.
+    /// Recognizes the locks in `inner`. The map that holds is selected in `symbols` as events say.
     #[must_use]
     pub fn new(inner: S, symbols: Rc<RefCell<Symbols>>) -> Self {
         Self { inner, symbols, recognizer: LockRecognizer::new(), ready: VecDeque::new() }
@@ -573,10 +573,8 @@ impl Attempts {
     /// Puts `event`, which says that `thread` asks for or took the lock at its address slowly, where
     /// the lock was first tried.
     fn place(&mut self, thread: u32, event: &mut Event, is_taken: bool) {
-        let last = match is_taken {
-            true => self.last.remove(&thread),
-            false => self.last.get(&thread).copied(),
-        };
+        let last =
+            if is_taken { self.last.remove(&thread) } else { self.last.get(&thread).copied() };
         let Some(attempt) = last.filter(|last| last.lock == event.address) else { return };
         let trial = attempt.look.and_then(|look| self.trials.get(&look));
         let (code, count) = match (attempt.trial, trial) {
@@ -592,7 +590,7 @@ impl Attempts {
     }
 }
 
-// Who holds which lifted lock, so that what is written is well-formed whatever was missed.
+// Who holds which recognized lock, so that what is written is well-formed whatever was missed.
 //
 // A guard may be made in the part of the standard library that is not seen and end in code that
 // is: `io::stdin().lock()`. Its release alone would be a release of a lock that nobody holds, so it
@@ -614,7 +612,7 @@ struct Released {
     is_shared: bool,
 }
 
-/// The holders of all lifted locks, by address.
+/// The holders of all recognized locks, by address.
 #[derive(Default)]
 struct Locks {
     holders: FxHashMap<u64, Holders>,
@@ -814,7 +812,7 @@ enum Role {
     ReleaseShared,
     /// Turns the exclusive mode into the shared one.
     Downgrade,
-    /// Book-keeping of a lock that takes and gives nothing.
+    /// Book-keeping of a lock that acquires and releases nothing.
     Inner,
     /// Looks whether a `Once` is done.
     OnceCheck,

@@ -374,8 +374,8 @@ fn threads(trace: &Trace) -> (Vec<Thread>, IndexVec<ThreadId, Option<u32>>) {
 
 // Events that the program logs as one are brought together.
 //
-// A wide access is an event for each of its cells, a wait on a condition gives its lock back, a wake
-// takes it again: all events of a thread with the same origin happen at once. Where a schedule runs
+// A wide access is an event for each of its cells, a wait on a condition releases its lock, a wake
+// acquires it again: all events of a thread with the same origin happen at once. Where a schedule runs
 // others between them, the later ones are moved up or the earlier ones down, past events with which
 // they commute; each move gives a schedule that does the same. Where a schedule ends in between, the
 // rest is done too, or none of it, if nobody would notice; a rest that may have to wait for others is

@@ -87,7 +87,7 @@ fn told(plan: &Plan, what: u64, words: &[u64]) -> Outcome {
             word(1)
         )),
         outcome::STALLED if word(3) != 0 => not_confirmed(format!(
-            "on the way to {}, its thread waited for a lock that no thread gave back",
+            "on the way to {}, its thread waited for a lock that no thread released",
             step()
         )),
         outcome::STALLED if word(2) == 0 => {
@@ -105,11 +105,13 @@ fn seen(plan: &Plan, words: &[u64]) -> String {
     match plan.goal_kind {
         GoalKind::Together => {
             let address = words.first().copied().unwrap_or(0);
-            format!("the threads stood before their accesses to {address:#x} at the same time")
+            format!(
+                "both threads were stopped right before their accesses to {address:#x} at the same time"
+            )
         }
         GoalKind::Blocked => {
             let count = words.len() / 3;
-            format!("{count} threads waited for each other's locks, in a circle")
+            format!("{count} threads waited for each other's locks, in a cycle")
         }
         GoalKind::Passed => "the program went through the whole schedule".to_owned(),
     }

@@ -57,9 +57,10 @@ impl Access {
             Kind::AtomicStore | Kind::AtomicUpdate => (true, true, false),
             _ => return None,
         };
-        let length = match is_range {
-            true => event.extra.unwrap_or(0).min(ACCESS_BYTES_MAX),
-            false => 1 << event.size.min(3),
+        let length = if is_range {
+            event.extra.unwrap_or(0).min(ACCESS_BYTES_MAX)
+        } else {
+            1 << event.size.min(3)
         };
         let start = event.address;
         let end = start.saturating_add(length);
@@ -181,6 +182,13 @@ impl ShadowCells {
             *first = if follows { next } else { NONE };
         }
         None
+    }
+}
+
+/// Drops the things whose addresses are from `start` up to `end`.
+pub fn drop_within<T>(things: &mut BTreeMap<u64, T>, start: u64, end: u64) {
+    while let Some((&address, _)) = things.range(start..end).next() {
+        things.remove(&address);
     }
 }
 

@@ -18,6 +18,7 @@ use addr2line::Loader;
 use object::read::{ReadCache, ReadRef};
 use object::{Object, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind, elf};
 use reweave_base::{FxHashMap, FxHashSet, IndexVec};
+use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
@@ -422,34 +423,14 @@ const PAGE: u64 = 4096;
 /// How far back overlapping globals are looked for.
 const OVERLAP_MAX: usize = 16;
 
-/// A part of a module that has been looked for, or has not.
-#[derive(Default)]
-enum Lazily<T> {
-    #[default]
-    Unasked,
-    Known(Option<T>),
-}
-
-impl<T> Lazily<T> {
-    fn get(&mut self, make: impl FnOnce() -> Option<T>) -> Option<&T> {
-        if matches!(self, Self::Unasked) {
-            *self = Self::Known(make());
-        }
-        match self {
-            Self::Known(value) => value.as_ref(),
-            Self::Unasked => None,
-        }
-    }
-}
-
 /// A file, or a thing such as `[vdso]`, that was mapped.
 struct Module {
     path: String,
     /// Whether the file at `path` is the one that was mapped, as far as the map reports.
     is_file: bool,
-    layout: Lazily<Layout>,
-    code: Lazily<Loader>,
-    globals: Lazily<Globals>,
+    layout: OnceCell<Option<Layout>>,
+    code: OnceCell<Option<Loader>>,
+    globals: OnceCell<Option<Globals>>,
 }
 
 /// A frame as the debug information has it.
@@ -466,9 +447,9 @@ impl Module {
         Self {
             path: kept.unwrap_or(path).to_owned(),
             is_file: kept.is_none() && path.starts_with('/'),
-            layout: Lazily::Unasked,
-            code: Lazily::Unasked,
-            globals: Lazily::Unasked,
+            layout: OnceCell::new(),
+            code: OnceCell::new(),
+            globals: OnceCell::new(),
         }
     }
 
@@ -486,32 +467,34 @@ impl Module {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    fn layout(&mut self) -> Option<&Layout> {
-        let path = self.is_file.then_some(self.path.as_str());
-        self.layout.get(|| Layout::read(Path::new(path?)))
+    fn layout(&self) -> Option<&Layout> {
+        self.layout.get_or_init(|| Layout::read(self.file()?)).as_ref()
     }
 
     /// What is added to the addresses in the file where `segment` shows it.
-    fn bias(&mut self, segment: &Segment) -> Option<u64> {
+    fn bias(&self, segment: &Segment) -> Option<u64> {
         self.layout()?.bias(segment)
     }
 
     /// The build id, in hexadecimal digits.
-    fn build_id(&mut self) -> Option<&str> {
+    fn build_id(&self) -> Option<&str> {
         self.layout()?.build_id.as_deref()
     }
 
-    fn code(&mut self) -> Option<&Loader> {
-        if matches!(self.code, Lazily::Unasked) {
+    fn code(&self) -> Option<&Loader> {
+        let open = || {
             let separate = self.layout().and_then(Layout::separate_debug_file);
-            let path = separate.or_else(|| self.file().map(Path::to_owned));
-            self.code = Lazily::Known(path.and_then(|path| Loader::new(path).ok()));
-        }
-        self.code.get(|| None)
+            Loader::new(separate.or_else(|| self.file().map(Path::to_owned))?).ok()
+        };
+        self.code.get_or_init(open).as_ref()
+    }
+
+    fn globals(&self) -> Option<&Globals> {
+        self.globals.get_or_init(|| Globals::read(self.file()?)).as_ref()
     }
 
     /// The chain of functions inlined at the address `probe` of the file, innermost first.
-    fn frames(&mut self, probe: u64) -> Vec<RawFrame> {
+    fn frames(&self, probe: u64) -> Vec<RawFrame> {
         let mut found = Vec::new();
         let Some(loader) = self.code() else { return found };
         let Ok(mut frames) = loader.find_frames(probe) else { return found };
@@ -528,22 +511,20 @@ impl Module {
     }
 
     /// The function whose symbol has the address `probe` of the file, and how far into it.
-    fn function(&mut self, probe: u64) -> Option<(String, u64)> {
+    fn function(&self, probe: u64) -> Option<(String, u64)> {
         let symbol = self.code()?.find_symbol_info(probe)?;
         let offset = probe.checked_sub(symbol.address())?;
         (!symbol.name().is_empty()).then(|| (demangle(symbol.name()), offset))
     }
 
     /// The global that has the address `probe` of the file, and how far into it.
-    fn global(&mut self, probe: u64) -> Option<(&str, u64)> {
-        let path = self.is_file.then_some(self.path.as_str());
-        self.globals.get(|| Globals::read(Path::new(path?)))?.find(probe)
+    fn global(&self, probe: u64) -> Option<(&str, u64)> {
+        self.globals()?.find(probe)
     }
 
     /// The address, in the file, of the global whose name without blanks is `name`.
-    fn address_of(&mut self, name: &str) -> Option<u64> {
-        let path = self.is_file.then_some(self.path.as_str());
-        let globals = self.globals.get(|| Globals::read(Path::new(path?)))?;
+    fn address_of(&self, name: &str) -> Option<u64> {
+        let globals = self.globals()?;
         let is_it = |own: &str| own == name || own.replace(char::is_whitespace, "_") == name;
         globals.entries.iter().find(|(_, _, own)| is_it(own)).map(|(address, ..)| *address)
     }

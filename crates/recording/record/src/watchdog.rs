@@ -8,7 +8,7 @@
 //! holder has ended, nobody in the program can end it. Only that is called a stall.
 //!
 //! Promised: what is named held when the last event was drained. A lock that code took which was not
-//! seen is not known to be held; a stall without a circle of locks, such as a signal that was lost, is
+//! seen is not known to be held; a stall without a cycle of locks, such as a signal that was lost, is
 //! not named.
 //!
 //! An event costs nothing unless it is about a lock or a thread waits.
@@ -143,7 +143,7 @@ impl Process {
                     return Some(waits);
                 }
                 if waits.len() > self.asked.len() {
-                    // A circle, but not through the first.
+                    // A cycle, but not through the first.
                     return None;
                 }
                 thread = wait.holder;
@@ -262,14 +262,12 @@ pub fn describe(waits: &[Wait], symbols: &mut Symbols) -> String {
             0 => String::new(),
             code => format!(" ({})", symbols.location(code)),
         };
-        let holds = match wait.is_abandoned {
-            true => "held when it ended",
-            false if wait.holder == wait.thread => "holds itself",
-            false => "holds",
-        };
-        let holder = match wait.holder == wait.thread {
-            true => "it".to_owned(),
-            false => name(wait.holder),
+        let is_own = wait.holder == wait.thread;
+        let holder = if is_own { "it".to_owned() } else { name(wait.holder) };
+        let holds = match (wait.is_abandoned, is_own) {
+            (true, _) => "held when it ended",
+            (false, true) => "holds itself",
+            (false, false) => "holds",
         };
         parts.push(format!(
             "{} waits for lock {lock}{place}, which {holder} {holds}",

@@ -1,5 +1,5 @@
 //! Hooks: what compilers call before every access to memory and instead of every atomic one, and
-//! what programs call to tell of synchronization that compilers do not see.
+//! what programs call to announce synchronization that compilers do not see.
 
 /// Defines a hook, which is exported as `$symbol`: it notes where it was called from and goes on to
 /// its body.

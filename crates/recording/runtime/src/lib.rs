@@ -5,7 +5,7 @@
 //! What happens is written to rings in memory that the recorder shares ([`shared`], [`wire`]) and
 //! drains while the program runs; nothing is lost when the program dies, since the pages are not
 //! its own. By default one thread runs at a time and passes the token on at random moments
-//! (`turn`); a plan can decide instead who runs until when (`replay`).
+//! (`scheduler`); a plan can decide instead who runs until when (`replay`).
 //!
 //! The crate is built twice. As an ordinary library, with no symbol exported, it gives the recorder
 //! [`wire`], [`plan`] and [`link`]. With `--cfg reweave_export` it is what goes into programs: no
@@ -47,7 +47,7 @@ mod sys;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod thread;
 
-/// There is nothing to unwind to and nobody to tell: the program ends.
+/// There is nothing to unwind to and nobody to report to: the program ends.
 #[cfg(reweave_export)]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

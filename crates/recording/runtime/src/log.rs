@@ -85,6 +85,7 @@ impl Buffer {
     #[inline(always)]
     unsafe fn publish(&mut self, count: u64) {
         self.head += count;
+        // Release: whoever sees the new head sees the words below it, stored relaxed before.
         (*self.ring).head.store(self.head, Ordering::Release);
         (*self.ring).run.store(self.head << 32, Ordering::Relaxed);
     }
@@ -127,6 +128,8 @@ impl Buffer {
             if process::should_stop() {
                 return false;
             }
+            // Store, then load: the reader stores its tail and then loads `sleeping`. Sequential
+            // consistency on both sides means that not both can miss the other.
             ring.sleeping.store(1, Ordering::SeqCst);
             if ring.tail.load(Ordering::SeqCst) + size >= self.head + EVENT_WORDS {
                 ring.sleeping.store(0, Ordering::Relaxed);
@@ -169,8 +172,8 @@ impl Operands {
     }
 }
 
-/// How much of the token an event of synchronization takes, in accesses.
-const SYNCHRONISATION_COST: i64 = 32;
+/// How much of a quantum an event of synchronization takes, in accesses.
+const SYNCHRONIZATION_COST: i64 = 32;
 
 /// Enters the runtime from code at `code`; nothing if the runtime was entered already or the thread
 /// is not recorded.
@@ -184,8 +187,10 @@ pub unsafe fn enter(code: u64) -> Option<Entry> {
         return None;
     }
     (*thread).depth = 1;
+    // A signal handler on this thread must see the depth before anything else is done; other threads
+    // need no fence here, see `scheduler::evict`.
     compiler_fence(Ordering::SeqCst);
-    (*thread).quantum -= SYNCHRONISATION_COST;
+    (*thread).quantum -= SYNCHRONIZATION_COST;
     let is_due = (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
     if is_due && !scheduler::safepoint(thread) {
         return None;

@@ -5,7 +5,7 @@
 //! the step is done, and the token is passed on when the thread next comes by, so that what it logged
 //! has happened by then. After the last step the goal's threads run one by one until each stands
 //! right before its event, or waits for a lock. What became of it is written where the recorder
-//! sees it; from then on, turns are drawn at random again.
+//! sees it; from then on the scheduler draws at random again.
 //!
 //! A plan that does not move for a while is given up for good. A thread that arrives later finds
 //! nothing to wait for: nothing is ever confirmed by accident.
@@ -298,11 +298,11 @@ pub unsafe fn blocked(thread: *mut Thread) {
     }
 }
 
-/// Whether the threads of a circle, three words each, are those of the goal.
-fn is_predicted(plan: &Plan<'_>, circle: &[u64]) -> bool {
+/// Whether the threads of a cycle, three words each, are those of the goal.
+fn is_predicted(plan: &Plan<'_>, cycle: &[u64]) -> bool {
     let goals = || (0..plan.goals_count()).filter_map(|place| plan.goal(place));
-    let mut waiting = circle.iter().step_by(3);
-    circle.len() / 3 == plan.goals_count()
+    let mut waiting = cycle.iter().step_by(3);
+    cycle.len() / 3 == plan.goals_count()
         && waiting.all(|&entry| goals().any(|goal| u64::from(goal.thread) == entry))
 }
 

@@ -1,27 +1,28 @@
-//! Who has the token, when one thread runs at a time.
+//! The serialized scheduler: one thread runs at a time, the one that has the *token*.
 //!
-//! The thread that has the token runs until its quantum of accesses is used up, or it is about to
-//! wait in the C library or the kernel; then another takes over, drawn at random from those that
-//! want to run. Quanta are random too: with a fixed rhythm, a switch might never fall between the
-//! read and the write of an increment. They are short in short runs and grow with the run, so
-//! that small programs are woven finely and long ones run fast.
+//! It runs until its quantum of accesses is used up, or it is about to block in the C library or the
+//! kernel; then another takes over, drawn at random from those in the queue. Quanta are random too:
+//! with a fixed rhythm, a switch might never fall between the read and the write of an increment.
+//! They are short in short runs and grow with the run, so that small programs are interleaved finely
+//! and long ones run fast.
 //!
-//! A thread can sleep in a call that we do not know. Those that wait for the token look at the clock:
-//! when nothing was logged for a while and the thread with the token is not in the runtime, the
-//! turn is taken from it; it queues up again when it next comes by. Whether it is in the runtime is
-//! read after a barrier on all cores, so that hooks need none. A thread that neither sleeps nor has
-//! run since keeps the token: it may have been stopped, or have lost its core, between a hook and the
-//! access that the hook announced.
+//! A thread can sleep in a call that is not intercepted. Those in the queue look at the clock: when
+//! nothing was logged for a while and the thread with the token is not in the runtime, the token is
+//! taken from it (*eviction*); it queues up again at its next hook. Whether it is in the runtime is
+//! read after a memory barrier on all cores, so that hooks need none. A thread that neither sleeps
+//! nor has run since keeps the token: it may have been stopped, or have lost its core, between a hook
+//! and the access that the hook announced.
 //!
-//! A thread that waits, for the token or in a call that we know, has no turn. A signal handler
-//! that comes meanwhile takes one as its guest, and keeps it until the wait is over; if the kernel
-//! goes on with the wait instead, the token is taken back as soon as somebody sees that the thread
-//! sleeps. A handler that interrupts a hook at work is not recorded.
+//! A blocked thread, in the queue or in a call that is intercepted, has no token. A signal handler
+//! that runs on it meanwhile acquires the token, and keeps it until the wait is over; if the kernel
+//! resumes the wait instead, the token is revoked as soon as somebody sees that the thread sleeps. A
+//! handler that interrupts a hook at work is not recorded.
 //!
-//! No signal comes while the lock is held, and what is logged is reported before it is noted as reported, so
-//! a handler that jumps away finds everything in order, or half done in a way that [`reacquire`] mends.
+//! Signals are blocked while the lock is held, and an event is written before it is noted as
+//! written, so a handler that jumps away finds everything in order, or half done in a way that
+//! [`reacquire`] repairs.
 //!
-//! In `free` recordings all of this is passed over.
+//! Where threads run freely none of this happens.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
@@ -32,7 +33,7 @@ use crate::{log, process, replay, sys};
 /// How long nothing may be logged before the token is taken away.
 const IDLE_NS: u64 = 100_000_000;
 
-/// How long a guest may be silent before it is seen whether its thread sleeps.
+/// How long a signal handler may be silent before it is checked whether its thread sleeps again.
 const HANDLER_NS: u64 = 1_000_000;
 
 /// How long the thread of a step may stay away before others go on.
@@ -44,13 +45,13 @@ const CHECK_MS: u64 = 50;
 /// The same while a plan is followed: its threads wait for each other all the time.
 const CHECK_REPLAY_MS: u64 = 5;
 
-/// The same while a guest has the token.
+/// The same while a signal handler has the token.
 const CHECK_HANDLER_MS: u64 = 1;
 
-/// The longest turn at the start of a run, in accesses.
+/// The longest quantum at the start of a run, in accesses.
 const QUANTUM_FIRST: u64 = 32;
 
-/// The binary logarithm of how many times longer a run is than the longest turn in it.
+/// The binary logarithm of how many times longer a run is than the longest quantum in it.
 const QUANTUM_GROWTH: u32 = 9;
 
 static LOCK: Spin = Spin::new();
@@ -67,11 +68,11 @@ static PROGRESS: AtomicU64 = AtomicU64::new(0);
 static PROGRESS_AT: AtomicU64 = AtomicU64::new(0);
 /// How long the thread with the token had run by then.
 static RUN_TIME: AtomicU64 = AtomicU64::new(0);
-/// How many accesses all turns so far were worth.
+/// How many accesses all quanta so far were worth.
 static USED: AtomicU64 = AtomicU64::new(0);
 static SWITCHES: AtomicU64 = AtomicU64::new(0);
 
-/// Starts taking turns, none of which is taken yet.
+/// Starts anew: nobody has the token.
 pub fn start(is_serial: bool, seed: u64, quantum_max: u64) {
     LOCK.reset();
     IS_SERIAL.store(is_serial, Ordering::Release);
@@ -252,7 +253,7 @@ unsafe fn return_after_eviction(thread: *mut Thread) {
 
 /// Hands the token to another thread, if one wants it, and waits to get it back.
 pub unsafe fn pass_token(thread: *mut Thread) {
-    // Only a hint: who comes to wait meanwhile waits for the next turn.
+    // Only a hint: who comes to wait meanwhile waits for the next switch.
     if WAITING.load(Ordering::Relaxed) == 0 && replay::may_run(thread) {
         draw_quantum(thread);
         return;
@@ -438,7 +439,7 @@ unsafe fn enqueue(thread: *mut Thread) {
     WAITING.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Gives a free turn to one of those that want it; call it with the lock held.
+/// Hands a free token to a thread in the queue; call it with the lock held.
 unsafe fn dispatch() {
     if !HOLDER.load(Ordering::Relaxed).is_null() {
         return;
@@ -563,6 +564,9 @@ unsafe fn is_granted(holder: *mut Thread) -> bool {
 unsafe fn evict(holder: *mut Thread) {
     (*holder).evicted.store(1, Ordering::SeqCst);
     (*holder).needs_safepoint.store(1, Ordering::SeqCst);
+    // A hook stores `depth` and then loads `needs_safepoint`, with a compiler fence alone in between.
+    // The barrier on all cores makes that enough: after it, either the hook sees the request or we
+    // see its depth (Dekker's argument, paid by the rare side).
     let is_certain = sys::membarrier();
     let depth = ptr::read_volatile(&raw const (*holder).depth);
     let is_in_library = ptr::read_volatile(&raw const (*holder).in_library);
@@ -575,18 +579,18 @@ unsafe fn evict(holder: *mut Thread) {
     }
 }
 
-/// Takes the token back that `guest` has for a signal handler, if it sleeps in its call again.
-unsafe fn revoke_from_handler(guest: *mut Thread) {
+/// Takes the token back that `thread` has for a signal handler, if it sleeps in its call again.
+unsafe fn revoke_from_handler(thread: *mut Thread) {
     // What the handler does next sees that it is away, and queues up for the lock.
     let is_certain = sys::membarrier();
-    let depth = ptr::read_volatile(&raw const (*guest).depth);
-    if !is_certain || depth != 0 || !is_in_handler(guest) || is_granted(guest) {
+    let depth = ptr::read_volatile(&raw const (*thread).depth);
+    if !is_certain || depth != 0 || !is_in_handler(thread) || is_granted(thread) {
         return;
     }
     // Its events are still those that are logged.
-    let pending = ((*guest).pending, 1 << (*guest).pending_size);
+    let pending = ((*thread).pending, 1 << (*thread).pending_size);
     if pending.0 != 0 && sys::is_readable(pending.0, pending.1) {
-        log::flush(guest);
+        log::flush(thread);
     }
     HOLDER.store(ptr::null_mut(), Ordering::Relaxed);
     dispatch();

@@ -42,7 +42,7 @@ pub struct Settings {
     pub values: bool,
     /// The seed of the moments at which the token is passed on.
     pub seed: u64,
-    /// The longest turn, counted in accesses.
+    /// The longest quantum, counted in accesses.
     pub quantum_max: u64,
     /// The words of each ring, a power of two.
     pub ring_words: u64,
@@ -128,7 +128,7 @@ pub mod outcome {
     pub const TAKEN: u64 = 6;
 }
 
-/// How many words tell what happened to a plan.
+/// How many words say what happened to a plan.
 pub const OUTCOME_WORDS: usize = 64;
 
 /// The state of a recorded process.

@@ -1,7 +1,7 @@
 //! What Rust's standard library does where no compiler looks, as numbers.
 //!
-//! Shims around functions of the standard library tell the runtime such a number, and the runtime
-//! logs what [`logged`] says. The numbers stand in the assembly of the shims, so they are the same
+//! Wrappers around functions of the standard library report such a number to the runtime, and the runtime
+//! logs what [`logged`] says. The numbers stand in the assembly of the wrappers, so they are the same
 //! for who writes it and who is called by it.
 
 use crate::wire::{Kind, flag};

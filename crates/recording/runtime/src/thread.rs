@@ -69,12 +69,12 @@ pub struct Thread {
     pub granted: AtomicU32,
     /// Whether the token was taken from the thread while it ran unseen.
     pub evicted: AtomicU32,
-    /// Whether it waits without the token. Signal handlers that come meanwhile run as its guests:
-    /// they take the token, which is taken back when the thread sleeps again.
+    /// Whether it waits without the token. Signal handlers that run on it
+    /// meanwhile acquire the token, which is revoked when the thread sleeps again.
     pub is_blocking: AtomicBool,
     /// Whether it is in a call of the C library from which the token can be taken.
     pub in_library: bool,
-    /// Whether such a guest has had the token.
+    /// Whether such a handler has had the token.
     pub handler_ran: bool,
     /// Whether it is in the queue for the token.
     pub is_queued: bool,

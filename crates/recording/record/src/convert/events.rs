@@ -15,7 +15,7 @@ use super::names::{Things, at_offset, fresh, legal};
 use super::scan::{Ahead, key};
 use super::{Current, Pass};
 use crate::event_log::Stream;
-use crate::shadow::{Access, Blocks, WORD_BYTES};
+use crate::shadow::{Access, Blocks, WORD_BYTES, drop_within};
 
 /// What is known of memory.
 pub struct Memory {
@@ -253,12 +253,8 @@ impl Objects {
         self.conditions.end_within(start, end);
         self.barriers.end_within(start, end);
         self.semaphores.end_within(start, end);
-        while let Some((&address, _)) = self.once.range(start..end).next() {
-            self.once.remove(&address);
-        }
-        while let Some((&address, _)) = self.channels.range(start..end).next() {
-            self.channels.remove(&address);
-        }
+        drop_within(&mut self.once, start, end);
+        drop_within(&mut self.channels, start, end);
     }
 }
 

@@ -2,6 +2,8 @@
 
 use reweave_base::{FxHashMap, Id, Interner};
 use reweave_trace::FRAME_SEPARATOR;
+
+use crate::shadow::drop_within;
 use std::collections::BTreeMap;
 
 /// What the code and data of a recorded program are called.
@@ -123,9 +125,7 @@ impl<I: Id> Things<I> {
 
     /// The memory from `start` to `end` is another now.
     pub fn end_within(&mut self, start: u64, end: u64) {
-        while let Some((&address, _)) = self.live.range(start..end).next() {
-            self.live.remove(&address);
-        }
+        drop_within(&mut self.live, start, end);
     }
 
     /// What lives at `address`, and its number if it was set up and is used for the first time.

@@ -56,45 +56,20 @@ impl Shape {
         )
     }
 
-    /// The kind, if there is such a one.
+    /// An event of this shape at `code`, with zeros for its numbers; none if there is no such kind.
     #[inline]
-    pub fn kind(self) -> Option<Kind> {
-        Kind::from_number(self.0 as u8 & 0x3f)
-    }
-
-    #[inline]
-    pub fn size(self) -> u8 {
-        (self.0 >> 6) as u8 & 7
-    }
-
-    #[inline]
-    pub fn order(self) -> u8 {
-        (self.0 >> 9) as u8 & 7
-    }
-
-    #[inline]
-    pub fn flags(self) -> u16 {
-        (self.0 >> 12) as u16
-    }
-
-    #[inline]
-    pub fn has_value(self) -> bool {
-        self.0 & Self::VALUE != 0
-    }
-
-    #[inline]
-    pub fn has_extra(self) -> bool {
-        self.0 & Self::EXTRA != 0
-    }
-
-    #[inline]
-    pub fn has_number(self) -> bool {
-        self.0 & Self::NUMBER != 0
-    }
-
-    #[inline]
-    pub fn has_stored(self) -> bool {
-        self.0 & Self::STORED != 0
+    pub fn event(self, code: u64) -> Option<Event> {
+        let number = |bit: u32| (self.0 & bit != 0).then_some(0);
+        Some(Event {
+            size: (self.0 >> 6) as u8 & 7,
+            order: (self.0 >> 9) as u8 & 7,
+            flags: (self.0 >> 12) as u16,
+            value: number(Self::VALUE),
+            extra: number(Self::EXTRA),
+            number: number(Self::NUMBER),
+            stored: number(Self::STORED),
+            ..Event::new(Kind::from_number(self.0 as u8 & 0x3f)?, 0, code)
+        })
     }
 }
 

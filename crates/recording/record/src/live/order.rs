@@ -7,9 +7,10 @@
 //! [`crate::convert`]. Promised: of followed events, one comes before another exactly if it does in
 //! the trace that the recording becomes, unless the recording holds what cannot have happened.
 
-use crate::shadow::{Access, Blocks, WORD_BYTES};
+use crate::shadow::{Access, Blocks, WORD_BYTES, drop_within};
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind, flag};
+use reweave_trace::views::Mode;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
@@ -25,13 +26,6 @@ pub trait Ticks {
     fn lock(&mut self, thread: u32, event: &Event, address: u64, takes: bool, clock: &mut Clock);
 }
 
-/// How a thread holds a lock.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Hold {
-    Exclusive,
-    Shared,
-}
-
 /// What the releases of a lock hand on, and who holds it.
 #[derive(Default)]
 struct Lock {
@@ -43,37 +37,37 @@ struct Lock {
 }
 
 impl Lock {
-    fn hold(&self, thread: u32) -> Option<Hold> {
+    fn hold(&self, thread: u32) -> Option<Mode> {
         if self.owner == Some(thread) {
-            return Some(Hold::Exclusive);
+            return Some(Mode::Exclusive);
         }
-        self.readers.contains(&thread).then_some(Hold::Shared)
+        self.readers.contains(&thread).then_some(Mode::Shared)
     }
 
     /// Whether `thread` can take it so.
-    fn take(&mut self, thread: u32, hold: Hold) -> bool {
+    fn take(&mut self, thread: u32, hold: Mode) -> bool {
         let is_owned = self.owner.is_some_and(|owner| owner != thread);
         match hold {
             _ if is_owned => return false,
-            Hold::Exclusive if self.readers.iter().any(|&reader| reader != thread) => return false,
-            Hold::Exclusive => {
+            Mode::Exclusive if self.readers.iter().any(|&reader| reader != thread) => return false,
+            Mode::Exclusive => {
                 self.owner = Some(thread);
                 self.depth += 1;
             }
-            Hold::Shared => self.readers.push(thread),
+            Mode::Shared => self.readers.push(thread),
         }
         true
     }
 
-    fn give(&mut self, thread: u32, hold: Hold) {
+    fn give(&mut self, thread: u32, hold: Mode) {
         match hold {
-            Hold::Exclusive => {
+            Mode::Exclusive => {
                 self.depth = self.depth.saturating_sub(1);
                 if self.depth == 0 {
                     self.owner = None;
                 }
             }
-            Hold::Shared => {
+            Mode::Shared => {
                 if let Some(place) = self.readers.iter().position(|&reader| reader == thread) {
                     self.readers.swap_remove(place);
                 }
@@ -95,7 +89,7 @@ struct Channel {
 /// A thread that waits on a condition, and the lock that it released for it.
 struct Waiting {
     condition: u64,
-    released: Option<(u64, Hold)>,
+    released: Option<(u64, Mode)>,
 }
 
 /// The clocks of a running program.
@@ -134,7 +128,7 @@ impl Order {
         match event.kind {
             Kind::Lock => {
                 let is_shared = event.flags & flag::SHARED != 0;
-                let hold = if is_shared { Hold::Shared } else { Hold::Exclusive };
+                let hold = if is_shared { Mode::Shared } else { Mode::Exclusive };
                 self.take(thread, event, address, hold, ticks);
             }
             Kind::Unlock => {
@@ -212,7 +206,7 @@ impl Order {
         thread: u32,
         event: &Event,
         address: u64,
-        hold: Hold,
+        hold: Mode,
         ticks: &mut impl Ticks,
     ) {
         let lock = self.locks.entry(address).or_default();
@@ -221,7 +215,7 @@ impl Order {
         }
         let clock = self.threads.entry(thread).or_default();
         clock.join(&lock.exclusive);
-        if hold == Hold::Exclusive {
+        if hold == Mode::Exclusive {
             clock.join(&lock.shared);
         }
         ticks.lock(thread, event, address, true, clock);
@@ -232,7 +226,7 @@ impl Order {
         thread: u32,
         event: &Event,
         address: u64,
-        hold: Hold,
+        hold: Mode,
         ticks: &mut impl Ticks,
     ) {
         let lock = self.locks.entry(address).or_default();
@@ -240,11 +234,11 @@ impl Order {
         let clock = self.threads.entry(thread).or_default();
         ticks.lock(thread, event, address, false, clock);
         match hold {
-            Hold::Exclusive => {
+            Mode::Exclusive => {
                 lock.exclusive.clone_from(clock);
                 lock.shared = Clock::default();
             }
-            Hold::Shared => lock.shared.join(clock),
+            Mode::Shared => lock.shared.join(clock),
         }
     }
 
@@ -275,7 +269,7 @@ impl Order {
         let released = waiting.and_then(|waiting| waiting.released);
         let (address, hold) = match (released, event.extra) {
             (Some(released), _) => released,
-            (None, Some(address)) => (address, Hold::Exclusive),
+            (None, Some(address)) => (address, Mode::Exclusive),
             (None, None) => return,
         };
         let holds = self.locks.get(&address).is_some_and(|lock| lock.hold(thread).is_some());
@@ -316,11 +310,6 @@ impl Order {
     /// Forgets what was in the memory from `start` to `end`; says whether several threads shared
     /// some of it.
     fn end(&mut self, start: u64, end: u64) -> bool {
-        fn drop_within<T>(things: &mut BTreeMap<u64, T>, start: u64, end: u64) {
-            while let Some((&address, _)) = things.range(start..end).next() {
-                things.remove(&address);
-            }
-        }
         drop_within(&mut self.locks, start, end);
         drop_within(&mut self.conditions, start, end);
         drop_within(&mut self.barriers, start, end);

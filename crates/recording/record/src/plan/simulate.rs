@@ -30,7 +30,7 @@ struct Simulation<'a> {
 }
 
 /// Replays `plan`, which was made of `schedule`, and says what is wrong with what comes of it.
-pub(super) fn replay(trace: &Trace, plan: &Plan, schedule: &[EventId]) -> Result<(), String> {
+pub fn replay(trace: &Trace, plan: &Plan, schedule: &[EventId]) -> Result<(), String> {
     let words = plan.words();
     let view = View::new(&words).map_err(|invalid| format!("{invalid:?}"))?;
     let mut simulation = Simulation::new(trace, view);

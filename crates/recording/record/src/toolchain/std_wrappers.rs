@@ -423,8 +423,8 @@ pub fn for_toolchain(sysroot: &Path, target: &str) -> StdWrappers {
     for_symbols(symbols.iter().map(String::as_str))
 }
 
-/// What to tell the user of what `std_wrappers` could not be made for.
-pub(super) fn warning(std_wrappers: &StdWrappers) -> Option<String> {
+/// What the user should know of functions that could not be wrapped.
+pub fn warning(std_wrappers: &StdWrappers) -> Option<String> {
     let names: Vec<&str> = std_wrappers.missing.iter().map(|name| short(name)).collect();
     (!names.is_empty()).then(|| {
         format!(
@@ -444,7 +444,7 @@ fn short(name: &str) -> &str {
 ///
 /// # Errors
 /// If there is no C compiler.
-pub(super) fn check_driver() -> Result<(), ToolchainError> {
+pub fn check_driver() -> Result<(), ToolchainError> {
     let mut command = Command::new(DRIVER);
     command.arg("--version");
     answer(command).map(|_| ()).map_err(|_| {
@@ -455,7 +455,7 @@ pub(super) fn check_driver() -> Result<(), ToolchainError> {
 }
 
 /// The linker driver's arguments that put `std_wrappers` into a program; none for no wrappers.
-pub(super) fn link_arguments(std_wrappers: &StdWrappers) -> Result<Vec<OsString>, ToolchainError> {
+pub fn link_arguments(std_wrappers: &StdWrappers) -> Result<Vec<OsString>, ToolchainError> {
     if std_wrappers.wraps.is_empty() {
         return Ok(Vec::new());
     }
@@ -466,7 +466,7 @@ pub(super) fn link_arguments(std_wrappers: &StdWrappers) -> Result<Vec<OsString>
 
 /// The wrappers as an object in the cache, whose name says what it was made of.
 fn assembled(assembly: &str) -> Result<PathBuf, ToolchainError> {
-    let name = format!("shims-{:016x}", xxh3_64(assembly.as_bytes()));
+    let name = format!("std-wrappers-{:016x}", xxh3_64(assembly.as_bytes()));
     let source = in_cache(|cache| {
         let source = cache.join(&name).with_extension("s");
         write(&source, assembly.as_bytes()).map(|()| source)

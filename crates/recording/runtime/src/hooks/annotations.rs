@@ -1,4 +1,4 @@
-//! What programs tell a race detector themselves: the public interface of thread sanitizers.
+//! What programs annotate for a race detector: the public interface of thread sanitizers.
 //!
 //! An order that the program declares (`__tsan_release`, `AnnotateHappensBefore` and what comes
 //! after it) is a channel at the address that it names, apart from the memory there: who acquires
@@ -22,8 +22,14 @@ use crate::wire::{Kind, channel, flag};
 
 /// Defines hooks that note where they were called from and go on to their bodies.
 macro_rules! annotations {
-    ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $body:block)*) => {
-        $(hook!(stringify!($name), ($($argument: $type),*) $(-> $result)?, $body);)*
+    ($($names:tt $arguments:tt $(-> $result:ty)? $body:block)*) => {
+        $(annotations! { @ $names $arguments [$(-> $result)?] $body })*
+    };
+    (@ [$($name:ident)+] $arguments:tt $result:tt $body:block) => {
+        $(annotations! { @ $name $arguments $result $body })+
+    };
+    (@ $name:ident $arguments:tt [$(-> $result:ty)?] $body:block) => {
+        hook!(stringify!($name), $arguments $(-> $result)?, $body);
     };
 }
 
@@ -82,44 +88,23 @@ const fn lock_flags(flags: c_uint) -> u16 {
 }
 
 annotations! {
-    __tsan_acquire(address: u64) {
-        acquire(address);
-    }
-
-    __tsan_release(address: u64) {
+    __tsan_acquire(address: u64) { acquire(address); }
+    __tsan_release(address: u64) { release(address); }
+    [AnnotateHappensBefore WTFAnnotateHappensBefore](_file: *const c_char, _line: c_int, address: u64) {
         release(address);
     }
-
-    AnnotateHappensBefore(_file: *const c_char, _line: c_int, address: u64) {
-        release(address);
-    }
-
-    AnnotateHappensAfter(_file: *const c_char, _line: c_int, address: u64) {
+    [AnnotateHappensAfter WTFAnnotateHappensAfter](_file: *const c_char, _line: c_int, address: u64) {
         acquire(address);
     }
-
-    WTFAnnotateHappensBefore(_file: *const c_char, _line: c_int, address: u64) {
-        release(address);
-    }
-
-    WTFAnnotateHappensAfter(_file: *const c_char, _line: c_int, address: u64) {
-        acquire(address);
-    }
-
     __tsan_mutex_create(address: usize, flags: c_uint) {
         log_lock(Kind::LockInit, address, lock_flags(flags) & flag::RECURSIVE);
     }
-
-    __tsan_mutex_destroy(address: usize, _flags: c_uint) {
-        log_lock(Kind::LockDestroy, address, 0);
-    }
-
+    __tsan_mutex_destroy(address: usize, _flags: c_uint) { log_lock(Kind::LockDestroy, address, 0); }
     __tsan_mutex_pre_lock(address: usize, flags: c_uint) {
         if flags & mutex::TRY_LOCK == 0 {
             log_lock(Kind::LockRequest, address, lock_flags(flags));
         }
     }
-
     __tsan_mutex_post_lock(address: usize, flags: c_uint, recursion: c_int) {
         // Taken as often as it was released at once.
         let count = if flags & mutex::RECURSIVE_LOCK != 0 { recursion.max(1) } else { 1 };
@@ -130,7 +115,6 @@ annotations! {
             }
         }
     }
-
     __tsan_mutex_pre_unlock(address: usize, flags: c_uint) -> c_int {
         let count = nesting::take(address, flags);
         for _ in 0..count {
@@ -138,45 +122,28 @@ annotations! {
         }
         count
     }
-
-    AnnotateRWLockCreate(_file: *const c_char, _line: c_int, lock: usize) {
+    [AnnotateRWLockCreate AnnotateRWLockCreateStatic](_file: *const c_char, _line: c_int, lock: usize) {
         log_lock(Kind::LockInit, lock, 0);
     }
-
-    AnnotateRWLockCreateStatic(_file: *const c_char, _line: c_int, lock: usize) {
-        log_lock(Kind::LockInit, lock, 0);
-    }
-
     AnnotateRWLockDestroy(_file: *const c_char, _line: c_int, lock: usize) {
         log_lock(Kind::LockDestroy, lock, 0);
     }
-
     AnnotateRWLockAcquired(_file: *const c_char, _line: c_int, lock: usize, writes: c_long) {
         log_lock(Kind::Lock, lock, if writes == 0 { flag::SHARED } else { 0 });
     }
-
     AnnotateRWLockReleased(_file: *const c_char, _line: c_int, lock: usize, _writes: c_long) {
         log_lock(Kind::Unlock, lock, 0);
     }
-
     // Objects whose accesses are calls: of their first bytes.
-    __tsan_external_read(address: u64, code: u64, _tag: usize) {
-        log::access(Kind::Read, 0, address, code);
-    }
-
+    __tsan_external_read(address: u64, code: u64, _tag: usize) { log::access(Kind::Read, 0, address, code); }
     __tsan_external_write(address: u64, code: u64, _tag: usize) {
         log::access(Kind::Write, 0, address, code);
     }
-
-    __tsan_get_current_fiber() -> u64 {
-        current_fiber()
-    }
-
+    __tsan_get_current_fiber() -> u64 { current_fiber() }
     __tsan_create_fiber(_flags: c_uint) -> u64 {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         channel::address(channel::id(FIBER, COUNT.fetch_add(1, Ordering::Relaxed) | CREATED))
     }
-
     __tsan_switch_to_fiber(fiber: u64, _flags: c_uint) {
         release(current_fiber());
         set_fiber(fiber);

@@ -1,6 +1,6 @@
 //! Atomic accesses, executed here so that the order of the log is the order of modifications.
 //!
-//! With turns, nothing comes between an operation and its record. Without, one of 64 locks, chosen
+//! Where one thread runs at a time, nothing comes between an operation and its record. Else one of 64 locks, chosen
 //! by the address, holds them together. All run sequentially consistent; the order that was asked
 //! for is recorded. Accesses of 128 bits are logged as two of 64.
 

@@ -2,7 +2,7 @@
 //!
 //! What it writes is logged as the program's own write, where it was called: a value that nobody was
 //! seen to write would seem to be there from the start, and what the program does because of it could
-//! be moved before it. Functions that take any number of arguments are reached by a shim that makes
+//! be moved before it. Functions that take any number of arguments are reached by a trampoline that makes
 //! a list of them, as a compiler would, and calls the form that takes a list.
 
 use core::ffi::{c_int, c_long};

@@ -174,7 +174,7 @@ pub unsafe extern "C" fn run_c11(start: *mut Start) -> c_int {
 }
 
 /// The threads with the handle `handle` of which it was not reported that they were joined: the oldest,
-/// and the newest, which has the handle now. The others were joined, by who had no turn yet to tell.
+/// and the newest, which has the handle now. The others were joined, by a thread that has not logged it yet.
 unsafe fn find(handle: u64) -> Option<(*mut Thread, *mut Thread)> {
     let mut found: Option<(*mut Thread, *mut Thread)> = None;
     thread::each(|thread| {

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::interceptors::program::{LoadedObject, dl_iterate_phdr};
 use crate::plan::Plan;
-use crate::sys;
+use crate::{process, sys};
 
 /// For each slot of a hash table a code address and 1 + its number in the plan.
 static TABLE: AtomicPtr<[u64; 2]> = AtomicPtr::new(core::ptr::null_mut());
@@ -60,18 +60,8 @@ fn file<'a>(name: &'a CStr, buffer: &'a mut [u8; 512]) -> &'a [u8] {
     // SAFETY: the name ends with a zero.
     let descriptor = unsafe { sys::call(OPEN, arguments) };
     let Ok(descriptor) = usize::try_from(descriptor) else { return name.to_bytes() };
-    let mut path = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
-    let mut digits = 1;
-    while descriptor >= 10_usize.pow(digits) {
-        digits += 1;
-    }
-    let mut rest = descriptor;
-    for place in (0..digits as usize).rev() {
-        path[14 + place] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    let path = CStr::from_bytes_until_nul(&path).unwrap_or(c"");
-    let found = link(path, buffer);
+    let path = process::Path::from(b"/proc/self/fd/").number(descriptor as u32);
+    let found = link(CStr::from_bytes_until_nul(path.bytes()).unwrap_or(c""), buffer);
     // SAFETY: the descriptor is ours.
     unsafe { sys::call(CLOSE, [descriptor, 0, 0, 0, 0, 0]) };
     if found.is_empty() { name.to_bytes() } else { found }

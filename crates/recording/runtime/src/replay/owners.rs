@@ -1,4 +1,4 @@
-//! Who holds which lock, so that a circle of waiting threads is seen when it closes.
+//! Who holds which lock, so that a cycle of waiting threads is seen when it closes.
 
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -116,7 +116,7 @@ unsafe fn note_internal(thread: *mut Thread, word: u64) {
     }
 }
 
-/// The circle of threads that wait for each other, if `thread` closes one: for each its number, the
+/// The cycle of threads that wait for each other, if `thread` closes one: for each its number, the
 /// code address where it waits, and the lock.
 pub unsafe fn cycle(thread: *mut Thread, words: &mut [u64]) -> Option<usize> {
     let mut waiting = thread;
