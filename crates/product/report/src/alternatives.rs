@@ -41,6 +41,7 @@ impl Choices {
         let mut listed: Vec<Choice> =
             all.take(LISTED_MAX).map(|write| choice(trace, detail, &write)).collect();
         let unlisted_count = (1 + detail.others.len()).saturating_sub(LISTED_MAX);
+        // One reason for all is said once; with some unlisted it might not hold for them.
         let silence = match (&mut listed[..], unlisted_count) {
             ([first, rest @ ..], 0) if !rest.is_empty() => common_silence(first, rest),
             _ => None,
@@ -136,11 +137,7 @@ pub fn variable<'t>(trace: &'t Trace, detail: &Nondeterminism) -> Option<&'t str
 fn choice(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) -> Choice {
     let mut write = match alternative.write {
         None => "the initial value".to_owned(),
-        Some(write) => {
-            let site = Site::new(trace, write);
-            let at = if site.place().is_empty() { "" } else { " at " };
-            format!("event {}, {}: {}{at}{}", site.number, site.thread, site.op, site.place())
-        }
+        Some(write) => Site::new(trace, write).line(),
     };
     let saw = value(trace, alternative.read, writer(trace, detail, alternative));
     let gives = alternative.write.and_then(|write| known_value(trace, write));
@@ -165,6 +162,7 @@ fn silence(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) ->
     match common_locks(trace, &pairs)[..] {
         [lock] => format!("lock `{lock}` keeps the accesses apart, but either can come first"),
         [_, ..] => "locks keep the accesses apart, but either can come first".to_owned(),
+        // Atomic accesses never race, so no lock is needed to keep a detector silent.
         [] if pairs.iter().flatten().all(|&event| is_atomic(event)) => {
             "the accesses are atomic, and either can come first".to_owned()
         }
@@ -200,6 +198,7 @@ fn common_locks<'t>(trace: &'t Trace, pairs: &[[EventId; 2]]) -> Vec<&'t str> {
         }
         common.extend(names);
     }
+    // A report must not depend on which pair came first.
     common.sort_unstable();
     common.dedup();
     common

@@ -51,6 +51,7 @@ pub fn github(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> 
                 annotation(out, one, reported)?;
             }
         }
+        // Right after the errors, so that the limit of annotations does not cut it off.
         if level == Level::Error {
             examined.iter().try_for_each(|one| unsearched(out, one))?;
         }
@@ -127,6 +128,7 @@ fn others(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> 
     let Some(first) = sites.first() else { return Ok(()) };
     for site in &sites[1..] {
         let place = Place::new(site.location);
+        // A second notice at the same line would only repeat the first.
         if place.is_none() || place == Place::new(first.location) {
             continue;
         }
@@ -139,9 +141,7 @@ fn others(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> 
 
 /// Who does what at `site`, and where.
 fn line(site: &Site<'_>) -> String {
-    let at = if site.place().is_empty() { "" } else { " at " };
-    let (number, thread, op) = (site.number, site.thread, &site.op);
-    format!("event {number}, {thread}: {op}{at}{}, {}", site.place(), site.holding())
+    format!("{}, {}", site.line(), site.holding())
 }
 
 fn properties(place: Option<Place<'_>>, title: &str) -> String {

@@ -8,12 +8,10 @@
 //! Scanners accept a limited number of results: of many findings, the later ones have shorter code
 //! flows, or only the events at fault, and a notification says what is left out.
 
-mod rules;
-
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use reweave_analysis::{Finding, Proof, Reported};
+use reweave_analysis::{Finding, Kind, Proof, Reported};
 use reweave_base::FxHashSet;
 use reweave_trace::{
     BlockOp, EventId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadId, ThreadOp, Trace,
@@ -96,7 +94,7 @@ pub fn sarif(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
             "name": "reweave",
             "semanticVersion": env!("CARGO_PKG_VERSION"),
             "informationUri": env!("CARGO_PKG_REPOSITORY"),
-            "rules": rules::all(),
+            "rules": rules(),
         } },
         "invocations": [compact(json!({
             "executionSuccessful": true,
@@ -114,8 +112,34 @@ pub fn sarif(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     write_json(out, &Log { schema: SCHEMA, version: "2.1.0", runs }, depth_max)
 }
 
+/// The rules, in the order of [`Kind::ALL`].
+fn rules() -> Vec<Value> {
+    Kind::ALL.iter().map(|&kind| rule(kind)).collect()
+}
+
+/// Which of [`rules`] is that of `kind`.
+fn rule_index(kind: Kind) -> usize {
+    Kind::ALL.iter().position(|&other| other == kind).unwrap_or(0)
+}
+
+fn rule(kind: Kind) -> Value {
+    let info = kind.info();
+    let weaknesses = info.weaknesses.iter().map(|number| format!("external/cwe/cwe-{number}"));
+    let tags = ["concurrency", "correctness"].map(str::to_owned).into_iter().chain(weaknesses);
+    json!({
+        "id": info.name,
+        "name": info.rule,
+        "shortDescription": text(info.summary),
+        "fullDescription": text(info.description),
+        "help": { "text": info.fix, "markdown": info.fix },
+        "defaultConfiguration": { "level": "error" },
+        "properties": { "tags": tags.collect::<Vec<_>>(), "precision": "high" },
+    })
+}
+
 /// The message `text`, in which nothing is to be taken for a link.
 fn text(text: &str) -> Value {
+    // SARIF takes `[text](id)` in messages for a link to a related location.
     if text.contains("](") {
         let text = text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
         return json!({ "text": text });
@@ -207,6 +231,7 @@ fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) 
     };
     let mut locations: Vec<Value> =
         sites.iter().map(|site| location(site, Some(path), Some(&said(site)))).collect();
+    // Scanners show a result at one line; the others are its related locations.
     let mut related = locations.split_off(locations.len().min(1));
     for (id, location) in (1..).zip(&mut related) {
         location["id"] = json!(id);
@@ -220,7 +245,7 @@ fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) 
     let confirmed = examined.replayed(id).map(|it| matches!(it, Replayed::Confirmed { .. }));
     compact(json!({
         "ruleId": finding.kind.as_str(),
-        "ruleIndex": rules::index(finding.kind),
+        "ruleIndex": rule_index(finding.kind),
         "level": level,
         "message": text(&message(finding)),
         "locations": locations,
@@ -252,6 +277,7 @@ fn message(finding: &Finding) -> String {
 /// The file that is called `name`.
 fn artifact(name: &str) -> Value {
     let uri = uri(name);
+    // Only relative names are relative to something.
     let root = (!uri.starts_with("file:")).then_some(ROOT);
     compact(json!({ "uri": uri, "uriBaseId": root }))
 }

@@ -80,6 +80,12 @@ impl<'t> Site<'t> {
         }
     }
 
+    /// Who does what, and where: `event 6, T1: w(x) at a.c:19`.
+    pub fn line(&self) -> String {
+        let at = if self.place().is_empty() { "" } else { " at " };
+        format!("event {}, {}: {}{at}{}", self.number, self.thread, self.op, self.place())
+    }
+
     /// Where it is, for people; empty if that is not known.
     pub fn place(&self) -> Cow<'t, str> {
         place(self.location)
@@ -218,6 +224,7 @@ fn is_plumbing(line: &str) -> bool {
         || function.contains("core::ops::function::FnOnce");
     let is_address = LIBRARIES.iter().any(|name| function.starts_with(name));
     let file = Place::new(location.unwrap_or("")).map_or("", |place| place.file);
+    // Templates that call a functor have names of the program's own types in them.
     let is_calling = file.starts_with("/usr/include/c++/")
         && CALLING_HEADERS.iter().any(|header| file.ends_with(header));
     is_calling
