@@ -1,12 +1,12 @@
 //! How many states are there? By any of the algorithms.
 //!
 //! The default is the decision diagram, which does not enumerate the states; where it would not fit
-//! its limits, the rest is counted in batches, and the result says so. The other algorithms enumerate
-//! the states one by one, or run by run, and are there to compare.
+//! its limits, the rest is counted in batches, and the result says so. The other algorithms
+//! enumerate the states one by one, or run by run, and are there to compare.
 //!
-//! A count is exact, or it is cut short and a lower bound, with the reason. The same poset, algorithm
-//! and budget give the same answer for any number of threads; only after an interrupt does the bound
-//! depend on timing.
+//! A count is exact, or it is cut short and a lower bound, with the reason. The same poset,
+//! algorithm and budget give the same answer for any number of threads; only after an interrupt
+//! does the bound depend on timing.
 //!
 //! Costs what the algorithm costs; see its module. Adds a few numbers per thread, and with
 //! [`count_intervals`] one per event.
@@ -72,7 +72,8 @@ impl Algorithm {
 pub struct Effort<'a> {
     /// How many threads may work, where an algorithm can use more than one.
     pub threads: usize,
-    /// How many states may be visited or, for the diagram, arcs followed; no limit if there is none.
+    /// How many states may be visited or, for the diagram, arcs followed; no limit if there is
+    /// none.
     pub budget: Option<u64>,
     /// Asked from time to time whether to stop.
     pub stop: &'a (dyn Fn() -> bool + Sync),
@@ -201,7 +202,8 @@ pub fn count_intervals(poset: &Poset, algorithm: Algorithm, effort: &Effort<'_>)
     counted
 }
 
-/// At most so many threads are started: each has tables of its own, and few machines have more cores.
+/// At most so many threads are started: each has tables of its own, and few machines have more
+/// cores.
 const THREADS_MAX: usize = 64;
 
 /// Runs `work` on a pool of so many threads, or on the current one if the system has no more.
@@ -287,8 +289,8 @@ impl<'a> Meter<'a> {
     fn counted(&self, algorithm: Algorithm, states: u128, stopped: Option<Stopped>) -> Counted {
         let budget = self.effort.budget.map(u128::from);
         let cut_short = match stopped {
-            // Visitors notice late that the budget is exhausted, some later than others. That there are
-            // more states than the budget is certain whenever one does, and no other number is.
+            // Visitors notice late that the budget is exhausted, some later than others. That there
+            // are more states than the budget is certain whenever one does, and no other number is.
             _ if budget.is_some_and(|budget| states > budget) => Some(CutShort::Budget),
             None => None,
             Some(Stopped::Memory) => Some(CutShort::Memory),

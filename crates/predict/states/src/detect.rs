@@ -11,10 +11,10 @@
 //! n is the number of chains. A *path* leads from the empty state to the state with all events, one
 //! event at a time.
 //!
-//! Follows Garg and Waldecker, "Detection of weak unstable predicates in distributed programs" (1994)
-//! and "Detection of strong unstable predicates in distributed programs" (1996); Chase and Garg,
-//! "Detection of global predicates: techniques and their limitations" (1998); Cooper and Marzullo,
-//! "Consistent detection of global predicates" (1991).
+//! Follows Garg and Waldecker, "Detection of weak unstable predicates in distributed programs"
+//! (1994) and "Detection of strong unstable predicates in distributed programs" (1996); Chase and
+//! Garg, "Detection of global predicates: techniques and their limitations" (1998); Cooper and
+//! Marzullo, "Consistent detection of global predicates" (1991).
 
 use reweave_base::Id;
 use reweave_order::poset::{ChainId, Poset};

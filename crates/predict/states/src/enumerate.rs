@@ -168,8 +168,8 @@ impl Enumerate for Lexical {
 /// The next state follows from the current one alone: some chain, as far to the right as possible,
 /// takes one more event, and the chains to its right go back to the least that the chains to its
 /// left allow. Bounded as Algorithm 2 of Chang and Garg, whose printed form is corrected: the chain
-/// that takes an event is below its bound, and what it needs of each chain is read from that chain's
-/// clock.
+/// that takes an event is below its bound, and what it needs of each chain is read from that
+/// chain's clock.
 ///
 /// # Errors
 /// If the visitor ended it.
@@ -214,8 +214,8 @@ fn advance(poset: &Poset, bounds: &Bounds, state: &mut [u32]) -> bool {
 }
 
 /// States by [`intervals`], which are disjoint and so can be enumerated in parallel, each by
-/// `within`. What visitors gather is joined in the order of the events, so it does not depend on the
-/// number of threads.
+/// `within`. What visitors gather is joined in the order of the events, so it does not depend on
+/// the number of threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ParaMount<E> {
     /// How each interval is enumerated.

@@ -1,27 +1,27 @@
 //! Fast enumeration of states, chain by chain.
 //!
 //! The chains get their numbers of events one after the other, in a fixed order. While some of them
-//! have one, each other chain has a *range*: the numbers that are consistent with all of those, from
-//! the greatest of their low entries to the least of their high entries. Every number in a range is
-//! one that some state has, so there are no dead ends, no tests and no backtracking: a node of the
-//! enumeration is a maximum and a minimum of two rows.
+//! have one, each other chain has a *range*: the numbers that are consistent with all of those,
+//! from the greatest of their low entries to the least of their high entries. Every number in a
+//! range is one that some state has, so there are no dead ends, no tests and no backtracking: a
+//! node of the enumeration is a maximum and a minimum of two rows.
 //!
-//! The last chain is not stepped through: its range is a [run](Visitor::run) of states that differ in
-//! one number. For the last two chains, a [`Pair`], only four numbers of the rows matter, and the
-//! number of states of a pair is known in closed form. The chains with the widest ranges come last,
-//! so most states are in few runs.
+//! The last chain is not stepped through: its range is a [run](Visitor::run) of states that differ
+//! in one number. For the last two chains, a [`Pair`], only four numbers of the rows matter, and
+//! the number of states of a pair is known in closed form. The chains with the widest ranges come
+//! last, so most states are in few runs.
 //!
 //! A [`Plan`] holds the tables of the states within bounds. Up to 16 chains that vary, each with up
-//! to 65 535 events within the bounds, have rows of 16-bit numbers, which fit into one vector register
-//! each; beyond that rows are as wide as need be.
+//! to 65 535 events within the bounds, have rows of 16-bit numbers, which fit into one vector
+//! register each; beyond that rows are as wide as need be.
 //!
 //! Each state within the bounds is visited once. The order is fixed, but not lexical. On several
 //! threads ([`Plan::gather`]) what visitors gather is joined in that order, so the result does not
 //! depend on the number of threads.
 //!
 //! Costs less than a step per state: one per run, if the visitor does no more. Memory is twice the
-//! clocks within the bounds and the square of the chains, whatever the number of states. Intervals of
-//! states are Chang and Garg's (2015); enumeration by ranges is our own.
+//! clocks within the bounds and the square of the chains, whatever the number of states. Intervals
+//! of states are Chang and Garg's (2015); enumeration by ranges is our own.
 
 mod plan;
 
@@ -170,9 +170,9 @@ const LANES: usize = 16;
 
 /// Whether a sum, of one value of each chain, is at least a threshold.
 ///
-/// Each state is evaluated, sixteen at once: along a run all values but the last chain's are the same,
-/// so what is missing in their sum is compared with sixteen values of the last chain, and hits are
-/// counted lane by lane.
+/// Each state is evaluated, sixteen at once: along a run all values but the last chain's are the
+/// same, so what is missing in their sum is compared with sixteen values of the last chain, and
+/// hits are counted lane by lane.
 #[derive(Clone, Debug)]
 pub struct Additive {
     /// For each chain, its value after 0, 1, … events.
@@ -371,7 +371,8 @@ impl<L: Lane> Visitor for Hits<'_, L> {
             while left > LANES as u32 {
                 add_block(&mut lanes, &last.values[start..], missing, LANES as u32);
                 start += LANES;
-                // Hidden from the compiler, which would vectorize across blocks: sixteen times as many loads.
+                // Hidden from the compiler, which would vectorize across blocks: sixteen times as
+                // many loads.
                 left = std::hint::black_box(left - LANES as u32);
             }
             add_block(&mut lanes, &last.values[start..], missing, left);

@@ -6,12 +6,12 @@
 //! decision diagram, whose nodes carry what is known of the predicate.
 //!
 //! The state found has the fewest of the events that can change the answer, and besides only what
-//! those need: no smaller state meets the predicate. A search that was cut short says so; it may have
-//! found one that is not the least.
+//! those need: no smaller state meets the predicate. A search that was cut short says so; it may
+//! have found one that is not the least.
 //!
 //! `definitely` is about paths instead: from the empty state to all events, one at a time, with the
-//! writes of the variables it speaks of in observed order. It is polynomial for one conjunction and for
-//! stable predicates; otherwise all states of one size that avoid the predicate are kept.
+//! writes of the variables it speaks of in observed order. It is polynomial for one conjunction and
+//! for stable predicates; otherwise all states of one size that avoid the predicate are kept.
 
 use std::cell::Cell;
 use std::panic::resume_unwind;
@@ -54,7 +54,7 @@ pub struct Answer {
     pub state: Option<IndexVec<ThreadId, u32>>,
     /// The two accesses that race, where that was the question.
     pub race: Option<(EventId, EventId)>,
-    /// Whether the search ended before all was looked at.
+    /// Whether the search was cut short.
     pub is_cut_short: bool,
     /// Which method decided it.
     pub method: &'static str,
@@ -107,8 +107,8 @@ pub fn find(
     })
 }
 
-/// The state of `poset` with the fewest events that meets `predicate`, which can be anything. At most
-/// `states_max` states are evaluated, and `stop` ends it early.
+/// The state of `poset` with the fewest events that meets `predicate`, which can be anything. At
+/// most `states_max` states are evaluated, and `stop` ends it early.
 ///
 /// States that are no smaller than one found before are skipped; of equally small ones the first
 /// found counts, which is always the same.
@@ -136,8 +136,8 @@ pub fn least(
 
 /// Searches as [`find`] does, but by the online detector: the events that matter are inserted as if
 /// they happened now, and the states that each adds are searched by so many `workers`, at most
-/// `states_max` for one event. `definitely`, which is about whole runs, and races, which take one pass
-/// in any case, are answered by [`find`].
+/// `states_max` for one event. `definitely`, which is about whole runs, and races, which take one
+/// pass in any case, are answered by [`find`].
 ///
 /// # Errors
 /// If the poset would take too much memory.

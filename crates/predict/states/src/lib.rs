@@ -11,10 +11,10 @@
 //! | without enumerating them, by a decision diagram | [`mdd`] |
 //! | while the program runs, as its events happen | [`online`] |
 //!
-//! [`mod@count`] counts by any of them. [`predicate`] is the language of predicates over states, and
-//! [`mod@find`] finds the least state that meets one, by [`detect`], [`pairwise`] or [`mdd`], as the
-//! predicate allows. A predicate of another making is a closure ([`predicate::StatePredicate`]) or,
-//! where it can be evaluated chain by chain, an [`mdd::Fold`]:
+//! [`mod@count`] counts by any of them. [`predicate`] is the language of predicates over states,
+//! and [`mod@find`] finds the least state that meets one, by [`detect`], [`pairwise`] or [`mdd`],
+//! as the predicate allows. A predicate of another making is a closure
+//! ([`predicate::StatePredicate`]) or, where it can be evaluated chain by chain, an [`mdd::Fold`]:
 //!
 //! ```
 //! use reweave_order::poset::PosetBuilder;

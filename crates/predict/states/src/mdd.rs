@@ -1,12 +1,12 @@
 //! The decision diagram (MDD) of the states: they are counted, sampled, added up and searched
 //! without being enumerated.
 //!
-//! Fix the chains one after the other, each to a number of its events. The chains fixed so far leave
-//! to each other chain a range of numbers; the ranges of all chains that are not fixed yet are the
-//! *frontier*, and what follows depends on nothing else. So prefixes with equal frontiers are merged
-//! into one node. Different frontiers have different states ahead of them, since each number in a
-//! range is that of some state. So, for the order in which the chains are fixed, the result is the
-//! reduced decision diagram of the set of states, and it has no dead ends.
+//! Fix the chains one after the other, each to a number of its events. The chains fixed so far
+//! leave to each other chain a range of numbers; the ranges of all chains that are not fixed yet
+//! are the *frontier*, and what follows depends on nothing else. So prefixes with equal frontiers
+//! are merged into one node. Different frontiers have different states ahead of them, since each
+//! number in a range is that of some state. So, for the order in which the chains are fixed, the
+//! result is the reduced decision diagram of the set of states, and it has no dead ends.
 //!
 //! | wanted | function |
 //! | --- | --- |
@@ -18,13 +18,14 @@
 //! All of it is exact, and the same for the same input and limits. The order of states by their
 //! number in a [`Diagram`] follows from the order of the chains.
 //!
-//! Costs the number of arcs: for each node the numbers that it leaves to the chain fixed next. In the
-//! worst case there are exponentially many nodes in the number of chains: [`Limits`] say how many
-//! there may be, and an [`Overflow`] that there were more. [`count`] and [`least`] continue then, in
-//! batches that fit.
+//! Costs the number of arcs: for each node the numbers that it leaves to the chain fixed next. In
+//! the worst case there are exponentially many nodes in the number of chains: [`Limits`] say how
+//! many there may be, and an [`Overflow`] that there were more. [`count`] and [`least`] continue
+//! then, in batches that fit.
 //!
 //! Merging equal nodes is as in Bryant, "Graph-based algorithms for Boolean function manipulation"
-//! (1986), with chains in place of bits, level by level as in frontier-based search (Knuth's Simpath).
+//! (1986), with chains in place of bits, level by level as in frontier-based search (Knuth's
+//! Simpath).
 
 mod count;
 mod diagram;
@@ -187,8 +188,9 @@ fn is_narrow(poset: &Poset) -> bool {
     poset.chains().all(|chain| poset.length(chain) <= u32::from(u16::MAX))
 }
 
-/// The tables of the chains of `poset` that vary within `bounds`. The fixed ones do not restrict the
-/// others further: both bounds are states, so the ranges between them are consistent with those.
+/// The tables of the chains of `poset` that vary within `bounds`. The fixed ones do not restrict
+/// the others further: both bounds are states, so the ranges between them are consistent with
+/// those.
 ///
 /// # Panics
 /// If the bounds are not states of `poset`, the one included in the other.
@@ -232,8 +234,8 @@ impl<'a, I: Lane> Space<'a, I> {
         Self { tables, least, greatest, free }
     }
 
-    /// For each place, the sizes of its ranges, summed over all numbers of the other chains. The widest
-    /// chain goes last: its numbers are a run.
+    /// For each place, the sizes of its ranges, summed over all numbers of the other chains. The
+    /// widest chain goes last: its numbers are a run.
     fn widths(&self) -> Vec<u64> {
         let mut widths = vec![0; self.tables.width()];
         for &place in &self.free {
@@ -288,8 +290,8 @@ impl<I: Lane> Level<I> {
     }
 }
 
-/// For each number of one chain's events the ranges that it leaves to the chains not fixed yet, laid
-/// out as frontiers are.
+/// For each number of one chain's events the ranges that it leaves to the chains not fixed yet,
+/// laid out as frontiers are.
 #[derive(Clone, Debug)]
 struct Choices<I> {
     /// Which of the chains not fixed before it is.
@@ -380,8 +382,8 @@ const ARC_BYTES: usize = size_of::<u32>();
 const ARCS_BYTES: usize = size_of::<u32>() + size_of::<usize>();
 
 /// Fixes one more chain: from `cursor` on, expands the live nodes of `level` by each number that
-/// `choices` leave, until all are expanded or the next level is full. At least one number is expanded
-/// if there is capacity for anything.
+/// `choices` leave, until all are expanded or the next level is full. At least one number is
+/// expanded if there is capacity for anything.
 ///
 /// # Errors
 /// If the meter ran out; the cursor has not moved then.
@@ -431,7 +433,8 @@ fn copy_without<I: Copy>(frontier: &[I], at: usize, to: &mut [I]) {
     }
 }
 
-/// A level that is being filled. Nodes are numbered as they are met, so no hash decides their order.
+/// A level that is being filled. Nodes are numbered as they are met, so no hash decides their
+/// order.
 struct NextLevel<I> {
     level: Level<I>,
     table: HashTable<u32>,
@@ -606,9 +609,9 @@ enum ChainOrder {
     Fewest,
 }
 
-/// Merges all levels of `space`. The order in which chains are fixed decides how many nodes there are:
-/// the given one is tried first, up to the soft limit on nodes; then, per level, the chain that leaves
-/// the fewest nodes; then both again up to the hard limit.
+/// Merges all levels of `space`. The order in which chains are fixed decides how many nodes there
+/// are: the given one is tried first, up to the soft limit on nodes; then, per level, the chain
+/// that leaves the fewest nodes; then both again up to the hard limit.
 fn merge<I: Lane, A: Algebra<I>>(
     space: &Space<'_, I>,
     make: impl Fn() -> A,
@@ -730,10 +733,10 @@ struct Unfinished<I, A: Algebra<I>> {
     reason: Reason,
 }
 
-/// Continues where a merge was cut short, depth first in batches: as many nodes of the next level as
-/// `capacity` allows, and from those on down, before the rest of the level is expanded. Exact as well;
-/// equal nodes of different batches are not merged, which costs time. With capacity for one node it
-/// enumerates all states, with capacity for all it is the merge.
+/// Continues where a merge was cut short, depth first in batches: as many nodes of the next level
+/// as `capacity` allows, and from those on down, before the rest of the level is expanded. Exact as
+/// well; equal nodes of different batches are not merged, which costs time. With capacity for one
+/// node it enumerates all states, with capacity for all it is the merge.
 fn batches<I: Lane, A: Algebra<I>>(
     space: &Space<'_, I>,
     cut: Cut<I, A>,

@@ -1,18 +1,18 @@
 //! Predicate detection while the program runs: events are inserted as they happen, from many
 //! threads, and the states that each one adds are searched at once.
 //!
-//! The states whose last event is e, in the order of insertion, are those between the clock of e and
-//! all that was inserted up to e. So they are known for good when e comes, whatever comes later.
-//! Each such interval is a piece of work, which the detector's workers search, or the inserting
-//! threads themselves when the workers do not keep up. All intervals together are all states, each
-//! once: the answer is the one that an offline search of the whole run finds.
+//! The states whose last event is e, in the order of insertion, are those between the clock of e
+//! and all that was inserted up to e. So they are known for good when e comes, whatever comes
+//! later. Each such interval is a piece of work, which the detector's workers search, or the
+//! inserting threads themselves when the workers do not keep up. All intervals together are all
+//! states, each once: the answer is the one that an offline search of the whole run finds.
 //!
 //! An inserting thread continues when [`OnlineDetector::insert`] returns. So what happens after its
 //! event is inserted after it: insertion respects the order of events (Property 1 of the paper).
 //!
-//! Memory is bounded. Events that no later interval can need are dropped (see [`log`]), the queue of
-//! intervals is bounded, and there are limits on the events kept and on the states searched in one
-//! interval. What a limit left out is counted in the [`Summary`].
+//! Memory is bounded. Events that no later interval can need are dropped (see [`log`]), the queue
+//! of intervals is bounded, and there are limits on the events kept and on the states searched in
+//! one interval. What a limit left out is counted in the [`Summary`].
 //!
 //! An insertion costs the number of threads; a state costs what its search costs. Follows section 4
 //! of Chang and Garg (2015), Algorithm 4 above all; dropping events and the limits are our own.
@@ -55,7 +55,7 @@ pub trait Search: Send + Sync + 'static {
 /// How the search of an interval ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// All states were looked at.
+    /// All states were searched.
     Whole,
     /// No state in it could change the answer.
     Skipped,
@@ -63,7 +63,7 @@ pub enum End {
     Short,
 }
 
-/// How many states of an interval may still be looked at.
+/// How many states of an interval may still be visited.
 #[derive(Debug)]
 pub struct Budget<'a> {
     left: u64,
@@ -75,7 +75,7 @@ impl Budget<'_> {
     /// The interrupt flag is read once in so many states.
     const STRIDE: u64 = 1024;
 
-    /// Whether one more state may be looked at.
+    /// Whether one more state may be visited.
     #[inline]
     pub fn spend(&mut self) -> bool {
         let is_due = self.spent.is_multiple_of(Self::STRIDE);
@@ -95,7 +95,7 @@ pub struct Options {
     pub workers: usize,
     /// How many intervals may wait to be searched. A thread that inserts one more searches first.
     pub queue_max: usize,
-    /// How many states of an interval are looked at.
+    /// The most states of an interval that are visited.
     pub states_max: u64,
     /// About how many events are kept for intervals to come. Intervals in the queue keep theirs.
     pub events_max: usize,
@@ -108,12 +108,12 @@ impl Default for Options {
     }
 }
 
-/// How much was looked at.
+/// How much was searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// How many intervals there were: one per event, and that of the empty state.
     pub intervals: u64,
-    /// How many states were looked at one by one.
+    /// How many states were visited.
     pub states: u64,
     /// How many intervals were skipped.
     pub skipped: u64,
@@ -124,7 +124,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Whether all states were looked at, or could not change the answer.
+    /// Whether all states were searched, or could not change the answer.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.short == 0 && self.late == 0
@@ -136,7 +136,7 @@ impl Summary {
 pub struct Outcome<A> {
     /// What its search says.
     pub answer: A,
-    /// How much was looked at.
+    /// How much was searched.
     pub summary: Summary,
 }
 
@@ -187,9 +187,9 @@ impl<S: Search> OnlineDetector<S> {
         Self { shared, workers }
     }
 
-    /// Takes the next event of `chain`: its clock, with an entry for each thread up to the last that
-    /// is not zero, and its label. The thread must not continue before this returns. If too many
-    /// intervals wait, searches some first.
+    /// Takes the next event of `chain`: its clock, with an entry for each thread up to the last
+    /// that is not zero, and its label. The thread must not continue before this returns. If too
+    /// many intervals wait, searches some first.
     ///
     /// # Errors
     /// If the clock is not that of a partial order; nothing is inserted then.
@@ -209,8 +209,8 @@ impl<S: Search> OnlineDetector<S> {
         Ok(())
     }
 
-    /// Announces a thread before its first event. An unannounced one may appear after events that it
-    /// did not see were dropped; the intervals that lack them count as late.
+    /// Announces a thread before its first event. An unannounced one may appear after events that
+    /// it did not see were dropped; the intervals that lack them count as late.
     ///
     /// # Errors
     /// If it has ended or there are too many threads.
@@ -324,8 +324,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Inserts the events of `poset` into `detector`, in their recorded order, until all are inserted or
-/// the detector is interrupted.
+/// Inserts the events of `poset` into `detector`, in their recorded order, until all are inserted
+/// or the detector is interrupted.
 ///
 /// # Errors
 /// If an event is refused, as by a detector that has seen others before.

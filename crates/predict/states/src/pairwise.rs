@@ -4,8 +4,8 @@
 //! States need not be enumerated for it. Two concurrent events are the last of their threads in
 //! some state, the one with them and all that happens before either; so there is such a state
 //! exactly if happens-before leaves two conflicting accesses unordered. For each variable the first
-//! such pair is found: of all that end first in observed order the one that begins first. No smaller
-//! state has one on the variable: its accesses would end before or begin before.
+//! such pair is found: of all that end first in observed order the one that begins first. No
+//! smaller state has one on the variable: its accesses would end before or begin before.
 //!
 //! Costs a binary search for each access and thread; keeps one number per access.
 //!

@@ -6,24 +6,24 @@
 //! observed order, in a state.
 //!
 //! **Unknown values.** Not every value is in a trace. Logic is Kleene's, with three values; a truth
-//! that is not known counts for 0 or 1; and a state *meets* a predicate only if it is certainly true
-//! there.
+//! that is not known counts for 0 or 1; and a state *meets* a predicate only if it is certainly
+//! true there.
 //!
-//! **Use.** [`Predicate::parse`], with errors that point at the place; [`Predicate::is_met`] at a cut of
-//! the trace; [`Predicate::is_relevant`]: the events that can change the answer. A poset of those alone
-//! gives all the answers, with far fewer states: [`Predicate::on`] translates the predicate to its
-//! chains, where [`PosetPredicate`] is evaluated state by state and [`PredicateFold`] chain by chain.
-//! [`Class`] says what can be decided without enumerating states.
+//! **Use.** [`Predicate::parse`], with errors that point at the place; [`Predicate::is_met`] at a
+//! cut of the trace; [`Predicate::is_relevant`]: the events that can change the answer. A poset of
+//! those alone gives all the answers, with far fewer states: [`Predicate::on`] translates the
+//! predicate to its chains, where [`PosetPredicate`] is evaluated state by state and
+//! [`PredicateFold`] chain by chain. [`Class`] says what can be decided without enumerating states.
 //!
-//! **Limits.** [`TEXT_MAX`] bytes, nested [`DEPTH_MAX`] deep, [`PARTS_MAX`] parts once quantifiers are
-//! expanded. Parsing costs, for each atom, the events of its thread.
+//! **Limits.** [`TEXT_MAX`] bytes, nested [`DEPTH_MAX`] deep, [`PARTS_MAX`] parts once quantifiers
+//! are expanded. Parsing costs, for each atom, the events of its thread.
 //!
-//! Other predicates implement [`StatePredicate`], as closures do, or [`mdd::Fold`](crate::mdd::Fold) if
-//! they can be evaluated chain by chain.
+//! Other predicates implement [`StatePredicate`], as closures do, or
+//! [`mdd::Fold`](crate::mdd::Fold) if they can be evaluated chain by chain.
 //!
-//! After Cooper and Marzullo, "Consistent detection of global predicates" (1991), for `possibly` and
-//! `definitely`; classes after Chase and Garg, "Detection of global predicates: techniques and their
-//! limitations" (1998).
+//! After Cooper and Marzullo, "Consistent detection of global predicates" (1991), for `possibly`
+//! and `definitely`; classes after Chase and Garg, "Detection of global predicates: techniques and
+//! their limitations" (1998).
 
 mod classify;
 mod error;
@@ -170,8 +170,8 @@ impl Predicate {
         self.modality
     }
 
-    /// The expression over the atoms of the trace. Unknown for `race`, which the clocks of two events
-    /// decide and not the numbers of events.
+    /// The expression over the atoms of the trace. Unknown for `race`, which the clocks of two
+    /// events decide and not the numbers of events.
     #[must_use]
     pub const fn expression(&self) -> &Expression {
         &self.expression
@@ -183,7 +183,8 @@ impl Predicate {
         &self.goal
     }
 
-    /// The class of the goal. For a search among the states of a poset see [`PosetPredicate::class`].
+    /// The class of the goal. For a search among the states of a poset see
+    /// [`PosetPredicate::class`].
     #[must_use]
     pub const fn class(&self) -> &Class<ThreadId> {
         &self.class
@@ -208,15 +209,15 @@ impl Predicate {
         &self.relevant
     }
 
-    /// Whether `event` can change whether a state meets the goal. Two states that differ in other events
-    /// alone are equivalent.
+    /// Whether `event` can change whether a state meets the goal. Two states that differ in other
+    /// events alone are equivalent.
     #[must_use]
     pub fn is_relevant(&self, event: EventId) -> bool {
         self.relevant.binary_search(&event).is_ok()
     }
 
-    /// Whether the expression is true at `cut`, the number of events that each thread has run; none if
-    /// that is not known.
+    /// Whether the expression is true at `cut`, the number of events that each thread has run; none
+    /// if that is not known.
     #[must_use]
     pub fn truth(&self, cut: &IndexVec<ThreadId, u32>) -> Option<bool> {
         self.expression.value(|thread| held(cut, thread)).map(|truth| truth == 1)
@@ -241,8 +242,8 @@ impl Predicate {
         })
     }
 
-    /// The atoms whose value the trace does not have at every cut. If there are any, that no state meets
-    /// the predicate does not mean that none would.
+    /// The atoms whose value the trace does not have at every cut. If there are any, that no state
+    /// meets the predicate does not mean that none would.
     pub fn unknowns(&self) -> impl Iterator<Item = &str> {
         let leaves = self.expression.leaves.iter().zip(self.spelled.iter());
         leaves.filter(|(leaf, _)| !leaf.is_known()).map(|(_, (text, _))| text.as_str())

@@ -3,9 +3,9 @@
 //! If chain i has run g events, chain j has run at least `low` of its own, those that happen before
 //! event g of i, and at most `high`, the last before an event that needs more than g of i. Two
 //! chains are consistent at (g, h) exactly if h is between the two, and a cut is a state exactly if
-//! its chains are pairwise consistent. Moreover any pairwise consistent numbers of *some* chains are
-//! those of a state (take all that happens before any of their events): there are no dead ends in
-//! choosing numbers chain by chain.
+//! its chains are pairwise consistent. Moreover any pairwise consistent numbers of *some* chains
+//! are those of a state (take all that happens before any of their events): there are no dead ends
+//! in choosing numbers chain by chain.
 
 use reweave_base::Id;
 use reweave_order::poset::{ChainId, Poset};
@@ -105,8 +105,8 @@ impl<I: Index> Tables<I> {
     }
 }
 
-/// Fills in how many events of `other`, at place `at`, each number of events of `chain` allows. What
-/// the events of `other` need of `chain` only grows, so one sweep over both is enough.
+/// Fills in how many events of `other`, at place `at`, each number of events of `chain` allows.
+/// What the events of `other` need of `chain` only grows, so one sweep over both is enough.
 fn fill_high<I: Index>(
     (poset, bounds): (&Poset, &Bounds),
     (chain, rows): (ChainId, &mut [I]),

@@ -9,10 +9,10 @@
 //! unless the verdict says that the search was cut short. States are those of the
 //! trace-order-preserving relation: some run reaches each.
 //!
-//! Memory is bounded, however long the program runs: so many events wait for the worker, and so many
-//! steps are kept for states to come. So is time: see [`Budgeted`]. When the worker does not keep up,
-//! the collector waits for it, its ring fills, and the program waits in turn: it is slowed to the speed
-//! of the search, and nothing is lost.
+//! Memory is bounded, however long the program runs: so many events wait for the worker, and so
+//! many steps are kept for states to come. So is time: see [`Budgeted`]. When the worker does not
+//! keep up, the collector waits for it, its ring fills, and the program waits in turn: it is slowed
+//! to the speed of the search, and nothing is lost.
 
 #[cfg(test)]
 mod tests;
@@ -86,8 +86,8 @@ pub struct Watching {
 
 impl Watching {
     /// Watches for what `questions` ask in the processes that announce themselves in `directory`.
-    /// `report` is called, on another thread, with what is found; source files below `base` are named
-    /// relative to it.
+    /// `report` is called, on another thread, with what is found; source files below `base` are
+    /// named relative to it.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -185,8 +185,8 @@ type IsMet = Box<dyn Fn(&State<'_, Label>) -> bool + Send + Sync>;
 /// A search that does not take more time than it may.
 ///
 /// Threads that do not synchronize have more states with every step, and a program that is watched
-/// waits for its watcher. So the search has a credit of states, earns a few with each step, and skips
-/// a step whose states may cost more than it has.
+/// waits for its watcher. So the search has a credit of states, earns a few with each step, and
+/// skips a step whose states may cost more than it has.
 struct Budgeted<S> {
     inner: S,
     credit: AtomicU64,

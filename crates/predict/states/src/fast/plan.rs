@@ -117,7 +117,8 @@ impl Plan {
         Some(chain)
     }
 
-    /// Enumerates all states on this thread; `acc` is what is known before any chain has its number.
+    /// Enumerates all states on this thread; `acc` is what is known before any chain has its
+    /// number.
     ///
     /// # Errors
     /// Why not all states were visited.
@@ -156,8 +157,8 @@ impl Plan {
     }
 }
 
-/// The least and the greatest state within `bounds`, if there is a state: the least cut with all that
-/// it needs, and of the greatest cut the events that have all they need.
+/// The least and the greatest state within `bounds`, if there is a state: the least cut with all
+/// that it needs, and of the greatest cut the events that have all they need.
 fn tightened(poset: &Poset, bounds: &Bounds) -> Option<Bounds> {
     let width = poset.chains_count();
     assert_eq!(bounds.least.len(), width, "the least state has one number per chain");
@@ -210,9 +211,9 @@ const GROUPS_MAX: u64 = 4096;
 /// An enumeration on several threads.
 ///
 /// The task groups depend on the plan alone. The threads take them in the order of the enumeration,
-/// by one counter. If a group ends early, no more are taken; since all before it were, what is joined
-/// is what one thread would have gathered, up to the same state. Only when told to stop from outside
-/// does the result depend on timing.
+/// by one counter. If a group ends early, no more are taken; since all before it were, what is
+/// joined is what one thread would have gathered, up to the same state. Only when told to stop from
+/// outside does the result depend on timing.
 struct Parallel<'a, R, V: Visitor> {
     layout: &'a Layout,
     rows: &'a R,
@@ -320,8 +321,8 @@ struct Driver<'a, R: RangeTable, V: Visitor> {
     visited: u64,
 }
 
-/// Where the enumeration is at a level: the next number of events, the last one, and what is known of
-/// the chains before.
+/// Where the enumeration is at a level: the next number of events, the last one, and what is known
+/// of the chains before.
 #[derive(Clone, Copy)]
 struct Frame<A> {
     next: u32,
@@ -452,9 +453,9 @@ impl<'a, R: RangeTable, V: Visitor> Driver<'a, R, V> {
         }
     }
 
-    /// Ends if told to stop. Else cuts `pair` to so many rows that the next check comes soon enough,
-    /// and renews the credit; with a limit on states there is no credit, and those of the pair are
-    /// counted instead.
+    /// Ends if told to stop. Else cuts `pair` to so many rows that the next check comes soon
+    /// enough, and renews the credit; with a limit on states there is no credit, and those of the
+    /// pair are counted instead.
     #[cold]
     #[inline(never)]
     fn check_limits(&mut self, pair: &mut Pair<'_>) -> ControlFlow<EarlyEnd> {
@@ -659,8 +660,8 @@ impl Pair<'_> {
         })
     }
 
-    /// How many states there are, in closed form. Both ends of a column's range grow with it. So the
-    /// low end of a run is that of the pair's own range up to some column and the column's from
+    /// How many states there are, in closed form. Both ends of a column's range grow with it. So
+    /// the low end of a run is that of the pair's own range up to some column and the column's from
     /// there on; and the high end is the column's first and the pair's own later.
     #[inline(always)]
     #[must_use]
@@ -681,9 +682,9 @@ impl Pair<'_> {
 /// How many chains have narrow rows.
 const LANES: usize = 16;
 
-/// For each chain and number of its events a row: the ranges that it leaves to all chains. Levels are
-/// chains, outermost first; numbers count from the least state. A stack has, for each level, the
-/// ranges once the chains before it have their numbers.
+/// For each chain and number of its events a row: the ranges that it leaves to all chains. Levels
+/// are chains, outermost first; numbers count from the least state. A stack has, for each level,
+/// the ranges once the chains before it have their numbers.
 trait RangeTable: Sync {
     /// The ranges of each level.
     type Stack;

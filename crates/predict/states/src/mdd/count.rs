@@ -1,7 +1,7 @@
 //! Counting states: each node carries the number of paths to it.
 //!
-//! The two chains fixed last are counted at once: for each number of the one, those of the other are
-//! a range, and the ends of these ranges have prefix sums.
+//! The two chains fixed last are counted at once: for each number of the one, those of the other
+//! are a range, and the ends of these ranges have prefix sums.
 //!
 //! Most counts fit 128 bits, in which additions cost next to nothing. So a count is first made with
 //! those, checked, and made again with numbers of any size if one did not fit.
@@ -139,8 +139,8 @@ fn count_space<I: Lane>(space: &Space<'_, I>, limits: &Limits, stop: Stop<'_>) -
     })
 }
 
-/// A batch has this many times fewer nodes than a level may have: one batch per level is kept, beside
-/// the whole level that the batches start from.
+/// A batch has this many times fewer nodes than a level may have: one batch per level is kept,
+/// beside the whole level that the batches start from.
 const BATCH_FRACTION: usize = 4;
 
 /// How large a batch may be.
@@ -308,8 +308,8 @@ impl<I: Lane> Pair<I> {
         Ok((first..=last).map(numbers).sum())
     }
 
-    /// Both ends of the other's range grow with the chain's number. So up to some number the node's own
-    /// low end counts, and from some number on its own high end does.
+    /// Both ends of the other's range grow with the chain's number. So up to some number the node's
+    /// own low end counts, and from some number on its own high end does.
     fn count_long(&self, (first, last): (u32, u32), (least, greatest): (u32, u32)) -> u64 {
         let end = last + 1;
         let low_from = partition(first, end, |index| self.range(index).0 <= least);

@@ -1,9 +1,9 @@
 //! The diagram itself: its nodes numbered, and where each number of a chain leads.
 //!
 //! With the number of states ahead of each node, a state is found by its number on one path through
-//! the diagram, and a uniform number gives a uniform state. A histogram is made from the end back: how
-//! many states ahead of each node have each sum. The last chain's arcs all lead to the end and are not
-//! kept.
+//! the diagram, and a uniform number gives a uniform state. A histogram is made from the end back:
+//! how many states ahead of each node have each sum. The last chain's arcs all lead to the end and
+//! are not kept.
 //!
 //! Keeps four bytes for each arc, and 16 or more for each node. A histogram costs as many steps per
 //! arc as there are sums ahead of it, and keeps those of two levels.
@@ -49,8 +49,8 @@ impl Layer {
         (self.arcs.firsts[node], self.arcs.starts[node + 1] - self.arcs.starts[node])
     }
 
-    /// To which nodes of the next layer those numbers lead; none in the last layer, where all lead to
-    /// the end.
+    /// To which nodes of the next layer those numbers lead; none in the last layer, where all lead
+    /// to the end.
     fn targets(&self, node: usize) -> Option<&[u32]> {
         let start = self.arcs.starts[node];
         self.arcs.targets.get(start..self.arcs.starts[node + 1]).filter(|run| !run.is_empty())

@@ -1,9 +1,9 @@
 //! The least state that meets a predicate of small memory.
 //!
-//! A [`Fold`] takes the chains of a state one by one and remembers little, say a partial sum or what
-//! remains to be known of a formula. Nodes carry what may be remembered at them, each with the least
-//! weight it comes with and where it came from; so the states themselves are not enumerated. A node
-//! at which nothing is left to remember is not expanded.
+//! A [`Fold`] takes the chains of a state one by one and remembers little, say a partial sum or
+//! what remains to be known of a formula. Nodes carry what may be remembered at them, each with the
+//! least weight it comes with and where it came from; so the states themselves are not enumerated.
+//! A node at which nothing is left to remember is not expanded.
 //!
 //! Costs as many steps per arc as there are memories at its node. The state found is one of least
 //! weight, and the same for the same input and limits.
@@ -21,8 +21,8 @@ use super::{
 };
 use crate::enumerate::Bounds;
 
-/// A predicate that is evaluated chain by chain, in any order: what it remembers in the end must not
-/// depend on that.
+/// A predicate that is evaluated chain by chain, in any order: what it remembers in the end must
+/// not depend on that.
 pub trait Fold {
     /// What it remembers.
     type Memory: Clone + Eq + Hash + Ord;
@@ -54,8 +54,8 @@ pub struct Least {
     pub overflow: Option<Overflow>,
 }
 
-/// The state of `poset` within `bounds` that meets `fold` and weighs least. The weight of a state is
-/// the sum over its chains of `weight`, which must not decrease along a chain.
+/// The state of `poset` within `bounds` that meets `fold` and weighs least. The weight of a state
+/// is the sum over its chains of `weight`, which must not decrease along a chain.
 ///
 /// # Panics
 /// If the bounds are not states of `poset`, the one included in the other.

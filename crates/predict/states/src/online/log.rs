@@ -3,11 +3,12 @@
 //! The clock of a thread's next event includes the clock of its last one. So take, for thread t,
 //! the minimum of the entries for t in the clocks of all running threads: no interval of a later
 //! event has a state in which t has run fewer events, and earlier events of t can be dropped. If a
-//! thread appears that nobody declared, or there were too many events to keep, some that an interval
-//! needs may be gone. The interval then starts at the least state whose events are all there, and
-//! [`Interval::is_whole`] says that it is not the whole one.
+//! thread appears that nobody declared, or there were too many events to keep, some that an
+//! interval needs may be gone. The interval then starts at the least state whose events are all
+//! there, and [`Interval::is_whole`] says that it is not the whole one.
 //!
-//! An insertion costs the number of threads. Dropping, once in [`CHUNK`] insertions, costs its square.
+//! An insertion costs the number of threads. Dropping, once in [`CHUNK`] insertions, costs its
+//! square.
 
 use std::sync::{Arc, OnceLock};
 
@@ -212,7 +213,8 @@ impl<L> Log<L> {
         Ok(())
     }
 
-    /// Checks that `clock`, which includes event `index` of thread `at`, includes its clock as well.
+    /// Checks that `clock`, which includes event `index` of thread `at`, includes its clock as
+    /// well.
     fn check_entry(&self, at: usize, index: u32, clock: &[u32]) -> Result<(), Refused> {
         let length = self.chains.as_slice().get(at).map_or(0, |its| its.length);
         let other = ChainId::from_index(at.min(CHAINS_MAX));
@@ -310,8 +312,8 @@ pub enum Refused {
 }
 
 /// The states whose last event, in the order of insertion, is a certain one: those between the
-/// event's clock and all that was inserted up to it. It has its events with it, so it can be searched
-/// at any time and on any thread, whatever was inserted since.
+/// event's clock and all that was inserted up to it. It has its events with it, so it can be
+/// searched at any time and on any thread, whatever was inserted since.
 #[derive(Debug)]
 pub struct Interval<L> {
     event: Option<(ChainId, u32)>,

@@ -58,8 +58,8 @@ fn trimmed(indices: &[u32]) -> &[u32] {
 }
 
 impl<L, F: Fn(&State<'_, L>) -> bool> Least<L, F> {
-    /// Looks for the least state of which `is_met` is true. A thread that is not in a state has done
-    /// nothing yet.
+    /// Looks for the least state of which `is_met` is true. A thread that is not in a state has
+    /// done nothing yet.
     pub fn new(is_met: F) -> Self {
         Self { is_met, best: Mutex::default(), label: PhantomData }
     }
@@ -150,8 +150,8 @@ impl Access {
     }
 }
 
-/// The accesses that stand for `operations` of a thread with one clock: of each variable a write, or
-/// else a read; of the atomic ones and of the others.
+/// The accesses that stand for `operations` of a thread with one clock: of each variable a write,
+/// or else a read; of the atomic ones and of the others.
 pub fn collected(operations: impl IntoIterator<Item = Op>) -> Box<[Access]> {
     let accesses = operations.into_iter().filter_map(|op| Some((op, Access::new(op)?)));
     let mut accesses: Vec<(Op, Access)> = accesses.collect();
@@ -188,7 +188,7 @@ pub struct Races {
 }
 
 impl Races {
-    /// Looks for races in this way.
+    /// Looks for races by states or by pairs.
     #[must_use]
     pub const fn new(form: Form) -> Self {
         Self { form, racy: Mutex::new(BTreeSet::new()) }

@@ -10,9 +10,9 @@
 //! | [`Class::Stable`] | met by every state after one that meets it | the last state decides |
 //! | [`Class::Fold`] | anything else | nodes carry what is known so far: [`PredicateFold`](super::PredicateFold) |
 //!
-//! Whatever its class, a goal can also be asked of each state. The class is found from the tables of
-//! *this* trace: `x == 3` is a truth of one thread if one thread writes x, and `x <= y` is linear if
-//! both only grow. A state meets what the class says exactly if it meets the goal.
+//! Whatever its class, a goal can also be asked of each state. The class is found from the tables
+//! of *this* trace: `x == 3` is a truth of one thread if one thread writes x, and `x <= y` is
+//! linear if both only grow. A state meets what the class says exactly if it meets the goal.
 //!
 //! The first that fits, in the order above, is taken; [`is_stable`] is asked of any class.
 
@@ -127,8 +127,8 @@ impl Conjunction<ChainId> {
         truths
     }
 
-    /// A chain that has to go on before this can hold, if it does not at `cut`; as far as it must,
-    /// or further than any chain if that is of no use.
+    /// A chain that has to advance before this can hold, if it does not at `cut`; as far as it
+    /// must, or further than any chain if that is of no use.
     #[must_use]
     pub fn forbidden(&self, cut: &[u32]) -> Option<Forbidden> {
         let must = |local: &Local<ChainId>, least: i64| {

@@ -72,7 +72,7 @@ pub enum PredicateErrorKind {
     /// Two comparisons in a row.
     #[error("a comparison has two sides")]
     Chained,
-    /// A number where a truth is expected, or the other way round.
+    /// A number where a truth is expected, or vice versa.
     #[error("expected {}", match expected {
         Type::Truth => "something true or false, found a number",
         Type::Number => "a number, found something true or false",

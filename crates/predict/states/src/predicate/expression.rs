@@ -1,11 +1,11 @@
 //! Expressions over what changes as threads run, and their values at a cut.
 //!
 //! A value is a number, or none if it is not known; a truth is 1 or 0. Logic is Kleene's: a
-//! conjunction with a false part is false, whatever is not known of the rest. A truth that is not known
-//! counts for 0 or 1 in a sum, which then lies in a [`Range`], and a comparison is true or false if it
-//! is so for all numbers in between. Otherwise arithmetic and comparisons need all their parts. A sum
-//! is exact, in whatever order its terms are, and is not known only if it does not fit as a whole; a
-//! product that does not fit, and a division by zero, are not known.
+//! conjunction with a false part is false, whatever is not known of the rest. A truth that is not
+//! known counts for 0 or 1 in a sum, which then lies in a [`Range`], and a comparison is true or
+//! false if it is so for all numbers in between. Otherwise arithmetic and comparisons need all
+//! their parts. A sum is exact, in whatever order its terms are, and is not known only if it does
+//! not fit as a whole; a product that does not fit, and a division by zero, are not known.
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::{EventId, ThreadId, VarId};
@@ -113,7 +113,7 @@ impl Node {
         Self::Constant(Some(truth as i64))
     }
 
-    /// What is known of it if each leaf is worth what `leaf` says.
+    /// What is known of it if each leaf has the value that `leaf` returns.
     pub(super) fn range(&self, leaf: &impl Fn(LeafId) -> Option<i64>) -> Option<Range> {
         match self {
             Self::Constant(value) => value.map(Range::exact),
@@ -144,7 +144,7 @@ impl Node {
         }
     }
 
-    /// What it is worth, if that is known exactly.
+    /// Its value, if that is known exactly.
     pub(super) fn value(&self, leaf: &impl Fn(LeafId) -> Option<i64>) -> Option<i64> {
         self.range(leaf).and_then(Range::value)
     }
@@ -334,7 +334,7 @@ pub enum Leaf<C> {
 }
 
 impl<C: Id> Leaf<C> {
-    /// What it is worth at a cut, which holds `at(c)` events of `c`.
+    /// Its value at a cut, which has `at(c)` events of `c`.
     pub fn value(&self, at: impl Fn(C) -> u32) -> Option<i64> {
         match self {
             Self::Local(Local { owner, steps }) => steps.value(at(*owner)),
@@ -378,7 +378,7 @@ impl<C: Id> Leaf<C> {
         local.into_iter().chain(writers.iter().map(|writer| writer.owner))
     }
 
-    /// For each of those the numbers of events from which on it may be worth something else.
+    /// For each of those the numbers of events at which its value may change.
     pub(super) fn changes(&self) -> Vec<(C, u32)> {
         match self {
             Self::Local(Local { owner, steps }) => {
@@ -402,7 +402,7 @@ pub struct Expression<C = ThreadId> {
 }
 
 impl<C: Id> Expression<C> {
-    /// What it is worth at a cut, which holds `at(c)` events of `c`.
+    /// Its value at a cut, which has `at(c)` events of `c`.
     pub fn value(&self, at: impl Fn(C) -> u32) -> Option<i64> {
         self.root.value(&|leaf| self.leaves[leaf].value(&at))
     }
@@ -416,8 +416,9 @@ impl<C: Id> Expression<C> {
         owners
     }
 
-    /// The same over chains: `place` gives the chain of a thread and, for each number of the chain's
-    /// events, how many the thread has run with them. A thread without a chain has run nothing.
+    /// The same over chains: `place` gives the chain of a thread and, for each number of the
+    /// chain's events, how many the thread has run with them. A thread without a chain has run
+    /// nothing.
     pub(super) fn placed<'p, D: Id>(
         &self,
         place: &impl Fn(C) -> Option<(D, &'p [u32])>,
@@ -597,10 +598,10 @@ pub(super) fn combined_steps(
 
 /// What is known of a number or a truth at a state: the least and the greatest that it can be.
 ///
-/// A truth that is not known is 0 or 1, so that a count of truths is known to lie between two numbers.
-/// A number that is not known may be anything, and so may what is computed from it. A range is that of
-/// all results, except that a quotient by a number that is not known exactly, and a remainder of or by
-/// one, may be anything.
+/// A truth that is not known is 0 or 1, so that a count of truths is known to lie between two
+/// numbers. A number that is not known may be anything, and so may what is computed from it. A
+/// range is that of all results, except that a quotient by a number that is not known exactly, and
+/// a remainder of or by one, may be anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Range {
     pub(super) low: i64,

@@ -1,7 +1,7 @@
 //! The goal of a predicate: what a search looks for, simplified.
 //!
-//! A state meets the goal if the predicate is certainly true there, or certainly false if that is what
-//! is looked for. The goal is partially evaluated:
+//! A state meets the goal if the predicate is certainly true there, or certainly false if that is
+//! what is looked for. The goal is partially evaluated:
 //!
 //! - negations are moved inwards, down to comparisons and leaves. Then an unknown part is as good as
 //!   a false one, since the whole must be certainly true;
@@ -11,11 +11,11 @@
 //! - of a count, some of whose truths may not be known, only the end that decides is kept: at least
 //!   two are true if at least two certainly are.
 //!
-//! A state meets the goal exactly if it meets the predicate. Only the events at which a leaf changes
-//! matter; they are often far fewer than those at which an atom of the predicate does.
+//! A state meets the goal exactly if it meets the predicate. Only the events at which a leaf
+//! changes matter; they are often far fewer than those at which an atom of the predicate does.
 //!
-//! Costs, for each table, the changes of its parts times their number. What would cost too much time or
-//! memory stays as it is, which is correct too but slower at each state.
+//! Costs, for each table, the changes of its parts times their number. What would cost too much
+//! time or memory stays as it is, which is correct too but slower at each state.
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::ThreadId;
@@ -180,8 +180,8 @@ impl Reducer<'_> {
         }
     }
 
-    /// A conjunction, or a disjunction, of goals: nested ones are flattened, constants are folded, and
-    /// leaves of one thread are combined.
+    /// A conjunction, or a disjunction, of goals: nested ones are flattened, constants are folded,
+    /// and leaves of one thread are combined.
     fn joined(&mut self, parts: Vec<Node>, is_all: bool) -> Node {
         let mut rest = Vec::new();
         let mut locals: Vec<(ThreadId, LeafId)> = Vec::new();
@@ -290,7 +290,8 @@ impl Reducer<'_> {
         Some(Node::Between(Box::new([low, high])))
     }
 
-    /// The owner and the leaves that are the least and the greatest of `node`, if one thread has it.
+    /// The owner and the leaves that are the least and the greatest of `node`, if one thread has
+    /// it.
     fn own_ends(&self, node: &Node) -> Option<(ThreadId, [LeafId; 2])> {
         let own = |id: LeafId| match &self.leaves[id] {
             Leaf::Local(local) => Some(local.owner),
@@ -398,7 +399,8 @@ impl Reducer<'_> {
         fits.then(|| self.local(group[0].0, steps))
     }
 
-    /// Two sides of a comparison, with only the end of each that decides whether it certainly holds.
+    /// Two sides of a comparison, with only the end of each that decides whether it certainly
+    /// holds.
     fn decisive_ends(&self, comparison: Comparison, left: Node, right: Node) -> (Node, Node) {
         let is_low = match comparison {
             Comparison::AtLeast | Comparison::More => true,
@@ -408,7 +410,8 @@ impl Reducer<'_> {
         (self.end(left, is_low), self.end(right, !is_low))
     }
 
-    /// `node` with no more than its least, or else its greatest, as far as that is known where it is.
+    /// `node` with no more than its least, or else its greatest, as far as that is known where it
+    /// is.
     fn end(&self, node: Node, is_low: bool) -> Node {
         match node {
             Node::Between(ends) => {
@@ -456,7 +459,8 @@ fn tables(
     ids.filter_map(table).collect()
 }
 
-/// Whether `tables` can be combined, for so many evaluations at each change; if so, the work is spent.
+/// Whether `tables` can be combined, for so many evaluations at each change; if so, the work is
+/// spent.
 fn can_afford(work_left: &mut u64, kept: usize, tables: &[&Steps], evaluations: usize) -> bool {
     let changes: usize = tables.iter().map(|steps| steps.changes().len() + 1).sum();
     let work = (changes as u64).saturating_mul(evaluations as u64);

@@ -131,12 +131,12 @@ reweave_base::id! {
 
 /// A predicate evaluated chain by chain: what is known of the goal once some chains are fixed.
 ///
-/// An accumulator has a cell for each part of the goal. A part is open, or has a value or a range of
-/// values; a sum whose terms are not all known has the sum so far, and a variable the latest write so
-/// far. Once a part has its value, the cells of its own parts no longer matter and are blanked; so is a
-/// term once it is added, and a part of a conjunction once it is true. Hence accumulators are equal
-/// whenever the same remains to be known, and the decision diagram keeps few of them: a count over all
-/// threads keeps one number.
+/// An accumulator has a cell for each part of the goal. A part is open, or has a value or a range
+/// of values; a sum whose terms are not all known has the sum so far, and a variable the latest
+/// write so far. Once a part has its value, the cells of its own parts no longer matter and are
+/// blanked; so is a term once it is added, and a part of a conjunction once it is true. Hence
+/// accumulators are equal whenever the same remains to be known, and the decision diagram keeps few
+/// of them: a count over all threads keeps one number.
 ///
 /// A step costs the number of parts of the goal.
 #[derive(Clone, Debug)]
@@ -176,7 +176,7 @@ enum Cell {
     Open,
     /// It no longer matters.
     Blank,
-    /// What it is worth, as far as that is known.
+    /// Its value, as far as that is known.
     Worth(Option<Range>),
     /// The least and the most that the terms so far are; of a conjunction or disjunction of which a
     /// part is not known, 0 and 1.
@@ -340,7 +340,7 @@ fn paired(
     }
 }
 
-/// What the goal is worth where it is met.
+/// The value of the goal where it is met.
 const TRUE: Cell = Cell::Worth(Some(Range::truth(true)));
 
 impl mdd::Fold for PredicateFold<'_> {

@@ -1,9 +1,9 @@
 //! The names of a predicate looked up in a trace, and what it speaks of tabulated.
 //!
-//! Numbers and truths are told apart, every name is looked up, and quantifiers are expanded over the
-//! threads. Each *atom*, such as `holds(T1, m)` or a variable, becomes a leaf: its value by how many
-//! events threads have run. All but shared variables depend on one thread's events alone; so does a
-//! variable that only one thread writes, and one that nobody writes never changes.
+//! Numbers and truths are told apart, every name is looked up, and quantifiers are expanded over
+//! the threads. Each *atom*, such as `holds(T1, m)` or a variable, becomes a leaf: its value by how
+//! many events threads have run. All but shared variables depend on one thread's events alone; so
+//! does a variable that only one thread writes, and one that nobody writes never changes.
 
 use std::ops::Range;
 
@@ -277,7 +277,7 @@ impl<'a> Resolver<'a, '_> {
 /// A thread's local, written with a dot.
 struct Dotted {
     atom: Atom,
-    /// Whether the thread's name stands for threads in turn.
+    /// Whether the thread's name is a quantified one.
     is_bound: bool,
     spelled: String,
 }
@@ -496,8 +496,8 @@ const fn held(op: Op) -> Option<(LockId, i64)> {
 }
 
 /// The initial value of `var`, which is what a read that saw no write recorded, and its writes, in
-/// observed order, with their values. What an update recorded may be what it read or what it wrote; of
-/// it, and of a write that recorded nothing, the value is what a read that saw it recorded.
+/// observed order, with their values. What an update recorded may be what it read or what it wrote;
+/// of it, and of a write that recorded nothing, the value is what a read that saw it recorded.
 fn written(trace: &Trace, var: VarId) -> (Option<i64>, Vec<(EventId, Option<i64>)>) {
     let mut initial = None;
     let mut writes: Vec<(EventId, Option<i64>)> = Vec::new();

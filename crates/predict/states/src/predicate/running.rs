@@ -1,10 +1,10 @@
 //! Predicates over a program that still runs, of which there is no trace yet.
 //!
 //! The part of the language that can be evaluated before the run is over: values of variables, and
-//! whether a named thread holds a named lock. The rest needs the rest of the run: what a thread does
-//! next, which is its last event, which threads there are in all, which of its events are in the
-//! trace. `definitely` and `race` are about whole runs. These are refused, with the place and the
-//! reason.
+//! whether a named thread holds a named lock. The rest needs the rest of the run: what a thread
+//! does next, which is its last event, which threads there are in all, which of its events are in
+//! the trace. `definitely` and `race` are about whole runs. These are refused, with the place and
+//! the reason.
 //!
 //! Names are not looked up: the caller finds what has them ([`Running::subjects`]) and provides the
 //! value of each in a state ([`Running::is_met`]).
@@ -98,9 +98,9 @@ impl Running {
         self.subjects.iter().map(|(subject, text)| (subject, text.as_str()))
     }
 
-    /// Whether a state in which each subject, by its place among [`Self::subjects`], has the value that
-    /// `value` returns is one that is looked for: it certainly meets the predicate, or under `always`
-    /// certainly does not. A truth is 1 or 0.
+    /// Whether a state in which each subject, by its place among [`Self::subjects`], has the value
+    /// that `value` returns is one that is looked for: it certainly meets the predicate, or under
+    /// `always` certainly does not. A truth is 1 or 0.
     pub fn is_met(&self, value: impl Fn(usize) -> Option<i64>) -> bool {
         let wanted = i64::from(self.modality != Modality::Always);
         self.root.value(&|leaf| value(leaf.index())) == Some(wanted)
@@ -126,7 +126,7 @@ fn name_all(text: &str, syntax: &Syntax, builder: &mut TraceBuilder) -> Result<(
                 builder.names().locks.intern(&lock.text);
                 Ok(())
             }
-            (Function::Local, _) => refuse("what a local is worth"),
+            (Function::Local, _) => refuse("which value a local has"),
             (Function::Next, _) => refuse("what a thread does next"),
             (Function::Done, _) => refuse("which event of a thread is its last"),
             _ => refuse("which events of a thread count"),

@@ -1,8 +1,9 @@
 //! The text of a predicate: its tokens and their structure.
 //!
-//! Operators bind as in C, from the loosest: `=>`, `||`, `&&`, `not`, comparisons, `+` and `-`, `*` and
-//! `/` and `%`, `!` and a sign. A row of `&&`, of `||`, or of `+` and `-` is one node with many parts,
-//! and everything else may be nested [`DEPTH_MAX`] deep; so recursion over the tree is bounded.
+//! Operators bind as in C, from the loosest: `=>`, `||`, `&&`, `not`, comparisons, `+` and `-`, `*`
+//! and `/` and `%`, `!` and a sign. A row of `&&`, of `||`, or of `+` and `-` is one node with many
+//! parts, and everything else may be nested [`DEPTH_MAX`] deep; so recursion over the tree is
+//! bounded.
 
 use std::ops::Range;
 
@@ -382,7 +383,8 @@ impl Parser<'_> {
         self.fault(span.clone(), PredicateErrorKind::Expected { expected, found, advice })
     }
 
-    /// Advice about an unexpected token: it, or the one before it, may be part of a variable's name.
+    /// Advice about an unexpected token: it, or the one before it, may be part of a variable's
+    /// name.
     fn advice(&self) -> Option<&'static str> {
         let is_word = |token: &Token| match &token.word {
             Word::Name(name) => matches!(name.as_str(), "and" | "or" | "not"),

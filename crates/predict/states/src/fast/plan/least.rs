@@ -3,8 +3,8 @@
 //! Branch and bound: once some chains have their numbers, no state weighs less than those and the
 //! others at the low ends of their ranges. What cannot be less than the least state found so far is
 //! skipped; since weights do not decrease along a chain, so is the rest of that range. Of states of
-//! the same weight the first one found counts; which one that is depends on the poset and the bounds
-//! alone.
+//! the same weight the first one found counts; which one that is depends on the poset and the
+//! bounds alone.
 //!
 //! Exponential in the number of chains at worst, as is any search with an opaque predicate. A node
 //! costs the number of chains. Branch and bound after Land and Doig (1960).
@@ -23,7 +23,7 @@ const NODES_BETWEEN: u32 = 1 << 10;
 /// What a search for the least state found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Least {
-    /// The least state that meets the predicate, and its weight; of those looked at, if the search
+    /// The least state that meets the predicate, and its weight; of those visited, if the search
     /// ended early.
     pub found: Option<(Vec<u32>, u64)>,
     /// How many states the predicate was asked about.
@@ -79,7 +79,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// The number of events to go on with.
+    /// The next number of events.
     fn advance(&mut self) -> Option<u32> {
         let index = self.next;
         self.next = index.saturating_add(1);

@@ -1,35 +1,34 @@
-//! A closed graph bent by a few more edges, without touching its rows.
+//! A closed graph with a few more edges on top, without touching its rows.
 //!
-//! Each edge that was added knows its cut *before*, all that comes before its tail, and its cut
-//! *after*, all that comes after its head, by way of other added edges too. One event comes before
-//! another if it does so in the graph below, or if some added edge has the one before it and the
-//! other after it. An edge closes a cycle if its head is before it.
+//! Each added edge has a cut *before*, all that comes before its tail, and a cut *after*, all that
+//! comes after its head, by way of other added edges too. One event comes before another if it does
+//! so in the closed graph, or if some added edge has the one before it and the other after it. An
+//! edge closes a cycle if its head is before it.
 //!
-//! A new edge can force scopes apart only where one of them is cut through: if a scope is wholly
-//! before the edge and another wholly after it, they are apart already. So only the scopes that are
-//! open at either cut are looked at, each with the nearest rival in every queue.
+//! A new edge can force an order of scopes only where it cuts through one of them: if a scope is
+//! entirely before the edge and another entirely after it, they are ordered already. So only the
+//! scopes that are open at either cut are considered, each with the nearest rival in every queue.
 //!
-//! Costs a cut for each edge there is, and a few searches for each open scope; nothing grows with
-//! the trace but the searches, by its logarithm.
+//! Costs a cut for each added edge, and a few searches for each open scope; only the searches grow
+//! with the trace, by its logarithm.
 
 use reweave_base::Id;
 use reweave_trace::ThreadId;
 
-use super::after::Successors;
-use super::ground::{Ground, NEVER, Point, Scope, SegmentId};
-use super::without::Patch;
+use super::closure::{Patch, Successors};
+use super::graph::{EventGraph, NEVER, Point, Scope, SegmentId};
 
 /// Why a closure is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Halt {
+pub(super) enum Incomplete {
     /// An event must come before itself.
     Cycle,
-    /// The budget ended.
-    Spent,
+    /// The budget is exhausted.
+    Budget,
 }
 
-/// How many entries of cuts may still be looked at: a search counts as one, a row that is gone through
-/// from end to end as [`Ground::row_cost`].
+/// How many entries of cuts may still be read: a search counts as one, the scan of a row as
+/// [`EventGraph::row_cost`].
 #[derive(Debug)]
 pub(super) struct Work<'a>(pub(super) &'a mut u64);
 
@@ -40,7 +39,7 @@ impl Work<'_> {
     }
 
     #[inline]
-    pub(super) fn spend(&mut self, entries: usize) -> Result<(), Halt> {
+    pub(super) fn spend(&mut self, entries: usize) -> Result<(), Incomplete> {
         match self.0.checked_sub(entries as u64).filter(|&left| left > 0) {
             Some(left) => {
                 *self.0 = left;
@@ -48,7 +47,7 @@ impl Work<'_> {
             }
             None => {
                 *self.0 = 0;
-                Err(Halt::Spent)
+                Err(Incomplete::Budget)
             }
         }
     }
@@ -56,19 +55,19 @@ impl Work<'_> {
 
 /// A closed graph.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Base<'a> {
-    pub(super) ground: &'a Ground<'a>,
+pub(super) struct ClosedGraph<'a> {
+    pub(super) graph: &'a EventGraph<'a>,
     /// What comes before each segment, row by row.
     pub(super) rows: &'a [u32],
     pub(super) successors: &'a Successors,
-    /// Where the graph has less than the rows say.
+    /// The rows that differ, if one reads-from edge is removed.
     pub(super) patch: Option<&'a Patch>,
 }
 
-impl<'a> Base<'a> {
+impl<'a> ClosedGraph<'a> {
     #[inline]
     pub(super) fn row(&self, segment: SegmentId) -> &'a [u32] {
-        let count = self.ground.threads_count;
+        let count = self.graph.threads_count;
         match self.patch.and_then(|patch| patch.row(segment)) {
             Some(row) => row,
             None => &self.rows[segment.index() * count..][..count],
@@ -81,50 +80,51 @@ impl<'a> Base<'a> {
         if early.thread == late.thread {
             return early.position <= late.position;
         }
-        self.row(self.ground.segment(late))[early.thread.index()] > early.position
+        self.row(self.graph.segment(late))[early.thread.index()] > early.position
     }
 
-    /// Makes `cut` all that comes before `point`, and that itself.
+    /// Sets `cut` to all that comes before `point`, and that itself.
     #[inline]
     pub(super) fn before(&self, point: Point, cut: &mut [u32]) {
-        cut.copy_from_slice(self.row(self.ground.segment(point)));
+        cut.copy_from_slice(self.row(self.graph.segment(point)));
         cut[point.thread.index()] = point.position + 1;
     }
 
     /// The first event of `thread`, which is another, that comes after `point`.
     pub(super) fn first_after(&self, point: Point, thread: ThreadId) -> u32 {
-        let row = self.successors.row(self.ground, point);
-        let first = row.map_or_else(|| self.ground.events_count(thread), |row| row[thread.index()]);
+        let row = self.successors.row(self.graph, point);
+        let first = row.map_or_else(|| self.graph.events_count(thread), |row| row[thread.index()]);
         if self.patch.is_some() { self.first_after_from(point, thread, first) } else { first }
     }
 
-    /// Makes `cut` all that comes after `point`, and that itself: for each thread its first event.
+    /// Sets `cut` to all that comes after `point`, and that itself: for each thread its first
+    /// event.
     #[inline]
     pub(super) fn after(&self, point: Point, cut: &mut [u32]) {
-        match self.successors.row(self.ground, point) {
+        match self.successors.row(self.graph, point) {
             Some(row) => cut.copy_from_slice(row),
-            None => self.ground.whole(cut),
+            None => self.graph.whole(cut),
         }
         cut[point.thread.index()] = point.position;
         if self.patch.is_some() {
-            for thread in self.ground.threads().filter(|&thread| thread != point.thread) {
+            for thread in self.graph.threads().filter(|&thread| thread != point.thread) {
                 let first = &mut cut[thread.index()];
                 *first = self.first_after_from(point, thread, *first);
             }
         }
     }
 
-    /// The first event of `thread` that comes after `point`, which none before `first` does: most
-    /// often `first`, or one a little further.
+    /// The first event of `thread` that comes after `point`, which none before `first` does. Mostly
+    /// it is `first` or soon after, so it is found by exponential search.
     fn first_after_from(&self, point: Point, thread: ThreadId, first: u32) -> u32 {
-        let ground = self.ground;
-        if first == ground.events_count(thread) {
+        let graph = self.graph;
+        if first == graph.events_count(thread) {
             return first;
         }
-        let end = ground.segments_of(thread).end;
+        let end = graph.segments_of(thread).end;
         let is_after =
             |at: usize| self.row(SegmentId::from_index(at))[point.thread.index()] > point.position;
-        let mut from = ground.segment(Point { thread, position: first }).index();
+        let mut from = graph.segment(Point { thread, position: first }).index();
         if is_after(from) {
             return first;
         }
@@ -142,16 +142,16 @@ impl<'a> Base<'a> {
                 from = middle + 1;
             }
         }
-        match ground.segments.as_slice().get(from).filter(|_| from < end) {
+        match graph.segments.as_slice().get(from).filter(|_| from < end) {
             Some(segment) => segment.start.position,
-            None => ground.events_count(thread),
+            None => graph.events_count(thread),
         }
     }
 }
 
 /// Edges that were added to a graph, and those that follow.
 #[derive(Debug, Default)]
-pub(super) struct Bend {
+pub(super) struct Overlay {
     edges: Vec<(Point, Point)>,
     /// For each edge its cuts, one after the other.
     before: Vec<u32>,
@@ -159,7 +159,7 @@ pub(super) struct Bend {
     pending: Vec<(Point, Point)>,
 }
 
-impl Clone for Bend {
+impl Clone for Overlay {
     fn clone(&self) -> Self {
         let mut copy = Self::default();
         copy.clone_from(self);
@@ -174,8 +174,8 @@ impl Clone for Bend {
     }
 }
 
-impl Bend {
-    /// Takes all edges away.
+impl Overlay {
+    /// Removes all edges.
     pub(super) fn clear(&mut self) {
         self.edges.clear();
         self.before.clear();
@@ -196,17 +196,17 @@ impl Bend {
     /// Adds the edge from `tail` to `head` and all that follows.
     pub(super) fn add(
         &mut self,
-        base: Base<'_>,
+        closed: ClosedGraph<'_>,
         tail: Point,
         head: Point,
         work: &mut Work<'_>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Incomplete> {
         self.pending.clear();
         self.pending.push((tail, head));
         while let Some((tail, head)) = self.pending.pop() {
-            if !self.is_before(base, tail, head) {
-                self.insert(base, tail, head, work)?;
-                self.force(base.ground, work)?;
+            if !self.is_before(closed, tail, head) {
+                self.insert(closed, tail, head, work)?;
+                self.force(closed.graph, work)?;
             }
         }
         Ok(())
@@ -214,18 +214,18 @@ impl Bend {
 
     /// Whether `early` comes before `late`, or is it.
     #[inline]
-    pub(super) fn is_before(&self, base: Base<'_>, early: Point, late: Point) -> bool {
-        base.is_before(early, late) || {
-            let count = base.ground.threads_count;
+    pub(super) fn is_before(&self, closed: ClosedGraph<'_>, early: Point, late: Point) -> bool {
+        closed.is_before(early, late) || {
+            let count = closed.graph.threads_count;
             let mut cuts = self.before.chunks_exact(count).zip(self.after.chunks_exact(count));
             cuts.any(|(before, after)| has(before, early) && !has(after, late))
         }
     }
 
-    /// Makes `cut` all that comes before `point`, and that itself.
+    /// Sets `cut` to all that comes before `point`, and that itself.
     #[inline]
-    pub(super) fn before(&self, base: Base<'_>, point: Point, cut: &mut [u32]) {
-        base.before(point, cut);
+    pub(super) fn before(&self, closed: ClosedGraph<'_>, point: Point, cut: &mut [u32]) {
+        closed.before(point, cut);
         for ((_, head), before) in self.edges.iter().zip(self.before.chunks_exact(cut.len())) {
             if has(cut, *head) {
                 raise(cut, before);
@@ -233,10 +233,11 @@ impl Bend {
         }
     }
 
-    /// Makes `cut` all that comes after `point`, and that itself: for each thread its first event.
+    /// Sets `cut` to all that comes after `point`, and that itself: for each thread its first
+    /// event.
     #[inline]
-    pub(super) fn after(&self, base: Base<'_>, point: Point, cut: &mut [u32]) {
-        base.after(point, cut);
+    pub(super) fn after(&self, closed: ClosedGraph<'_>, point: Point, cut: &mut [u32]) {
+        closed.after(point, cut);
         for ((tail, _), after) in self.edges.iter().zip(self.after.chunks_exact(cut.len())) {
             if !has(cut, *tail) {
                 lower(cut, after);
@@ -247,21 +248,21 @@ impl Bend {
     /// Adds an edge with its cuts, and joins them to those of the edges before and after it.
     fn insert(
         &mut self,
-        base: Base<'_>,
+        closed: ClosedGraph<'_>,
         tail: Point,
         head: Point,
         work: &mut Work<'_>,
-    ) -> Result<(), Halt> {
-        let count = base.ground.threads_count;
+    ) -> Result<(), Incomplete> {
+        let count = closed.graph.threads_count;
         let edges_count = self.edges.len();
-        work.spend(count + base.ground.row_cost() * edges_count)?;
-        let room = self.before.len();
-        self.before.resize(room + count, 0);
-        self.after.resize(room + count, 0);
-        let (befores, before) = self.before.split_at_mut(room);
-        let (afters, after) = self.after.split_at_mut(room);
-        base.before(tail, before);
-        base.after(head, after);
+        work.spend(count + closed.graph.row_cost() * edges_count)?;
+        let end = self.before.len();
+        self.before.resize(end + count, 0);
+        self.after.resize(end + count, 0);
+        let (befores, before) = self.before.split_at_mut(end);
+        let (afters, after) = self.after.split_at_mut(end);
+        closed.before(tail, before);
+        closed.after(head, after);
         for (at, &(their_tail, their_head)) in self.edges.iter().enumerate() {
             let cut = at * count..(at + 1) * count;
             if has(before, their_head) {
@@ -272,8 +273,9 @@ impl Bend {
             }
         }
         self.edges.push((tail, head));
+        // What comes before the tail includes the head: a cycle.
         if has(before, head) {
-            return Err(Halt::Cycle);
+            return Err(Incomplete::Cycle);
         }
         for (at, &(their_tail, their_head)) in self.edges[..edges_count].iter().enumerate() {
             let cut = at * count..(at + 1) * count;
@@ -287,26 +289,26 @@ impl Bend {
         Ok(())
     }
 
-    /// Notes the edges between scopes that the newest edge forces.
-    fn force(&mut self, ground: &Ground<'_>, work: &mut Work<'_>) -> Result<(), Halt> {
-        let room = self.before.len() - ground.threads_count;
-        let (before, after) = (&self.before[room..], &self.after[room..]);
-        for thread in ground.threads() {
-            for early in ground.open_at(thread, before[thread.index()]) {
-                for queue in ground.rivals(early).filter(|_| early.release != NEVER) {
+    /// Queues the edges between scopes that the newest edge forces.
+    fn force(&mut self, graph: &EventGraph<'_>, work: &mut Work<'_>) -> Result<(), Incomplete> {
+        let start = self.before.len() - graph.threads_count;
+        let (before, after) = (&self.before[start..], &self.after[start..]);
+        for thread in graph.threads() {
+            for early in graph.open_at(thread, before[thread.index()]) {
+                for queue in graph.rivals(early).filter(|_| early.release != NEVER) {
                     work.spend(1)?;
                     let from = after[queue.thread.index()];
-                    if let Some(late) = ground.first_ending_from(queue, from) {
+                    if let Some(late) = graph.first_ending_from(queue, from) {
                         self.pending.push((early.end(), late.start()));
                     }
                 }
             }
-            for late in ground.open_at(thread, after[thread.index()]) {
-                for queue in ground.rivals(late).filter(|_| late.release != NEVER) {
+            for late in graph.open_at(thread, after[thread.index()]) {
+                for queue in graph.rivals(late).filter(|_| late.release != NEVER) {
                     work.spend(1)?;
                     let seen = before[queue.thread.index()];
-                    match ground.last_before(queue, seen) {
-                        Some(Scope { release: NEVER, .. }) => return Err(Halt::Cycle),
+                    match graph.last_before(queue, seen) {
+                        Some(Scope { release: NEVER, .. }) => return Err(Incomplete::Cycle),
                         Some(early) => self.pending.push((early.end(), late.start())),
                         None => {}
                     }

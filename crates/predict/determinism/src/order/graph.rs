@@ -1,41 +1,45 @@
-//! What every graph of a trace stands on: its events as points, the scopes of its locks, and the
-//! edges between its threads.
+//! The event graph of a trace: its events by thread and position, the scopes of its locks, and the
+//! edges between its threads that every witness order graph has.
 //!
-//! A thread is cut into *segments*, each starting where an edge from another thread may come in, so
-//! that all events of a segment come after the same events of all other threads. Scopes are the
-//! sections of locks that threads contend for; those of a lock, a thread and a mode are a *queue*,
-//! in which both ends ascend. Overlapping sections of a thread, whatever their locks, are a *knot*:
-//! one vertex of the contracted graph.
+//! A thread is divided into *segments*, each starting where an edge from another thread may come
+//! in, so that all events of a segment come after the same events of all other threads. *Scopes*
+//! are the critical sections of locks that threads contend for; those of one lock, thread and mode
+//! are a *queue*, in which both ends ascend. Overlapping sections of a thread, whatever their
+//! locks, are one *contracted component*: one vertex of the contracted graph of the paper.
+//!
+//! Reads-from edges are among the edges. Of the reads of one write by one thread only the first
+//! needs an edge, and the second, in place of the first should that be broken. A reads-from edge is
+//! *breakable* if its writer does not come before its read by other edges, so that some reordering
+//! may break it. All arrivals of a barrier generation come before all that wait for it: they are
+//! stored as a *hub* between the ones and the others, not pair by pair.
 //!
 //! Linear in the events.
 
 use std::ops::Range;
 
-use reweave_base::{CsrTable, Id, IndexVec};
+use reweave_base::{CsrTable, FxHashMap, Id, IndexVec};
 use reweave_order::mhb::MustHappenBefore;
-use reweave_trace::views::{Mode, SectionId};
-use reweave_trace::{EventId, LockId, ThreadId, Trace};
-
-use super::edges::{Edges, Links};
+use reweave_trace::views::{Mode, RoundId, SectionId};
+use reweave_trace::{EventId, LockId, Op, ThreadId, Trace, VarId};
 
 reweave_base::id! {
     /// Events of a thread up to the next that an edge from another thread may come into.
     pub(super) struct SegmentId;
-    /// A section of a lock that threads contend for; thread by thread, by their acquires.
+    /// A scope; numbered thread by thread, by their acquires.
     pub(super) struct ScopeId;
 }
 
-/// A position behind all events: that of a release that is not in the trace.
+/// A position after all events: that of a release that is not in the trace.
 pub(super) const NEVER: u32 = u32::MAX;
 
-/// An event as a thread and how many events that has before it.
+/// An event as its thread and its position there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Point {
     pub(super) thread: ThreadId,
     pub(super) position: u32,
 }
 
-/// A section of a lock that threads contend for.
+/// A critical section of a lock that threads contend for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope {
     pub(super) thread: ThreadId,
@@ -46,8 +50,8 @@ pub(super) struct Scope {
     pub(super) release: u32,
     /// The newest scope that was open at the acquire.
     outer: Option<ScopeId>,
-    /// The last release of this scope, its outer one, that one's outer one, and so on.
-    reach: u32,
+    /// The last release of this scope and all that enclose it.
+    last_release: u32,
 }
 
 impl Scope {
@@ -75,9 +79,9 @@ pub(super) struct Segment {
     pub(super) event: EventId,
 }
 
-/// See the module.
+/// The event graph; see the module.
 #[derive(Debug)]
-pub(super) struct Ground<'t> {
+pub(super) struct EventGraph<'t> {
     pub(super) trace: &'t Trace,
     pub(super) threads_count: usize,
     /// How many events each thread has.
@@ -91,7 +95,8 @@ pub(super) struct Ground<'t> {
     pub(super) edges: Edges,
     pub(super) releases: CsrTable<SegmentId, ScopeId>,
     pub(super) scopes: IndexVec<ScopeId, Scope>,
-    /// For each slot the scopes, of all threads up to this one, that are acquired before it.
+    /// For each slot the number of scopes, of all threads up to this one, that are acquired before
+    /// it.
     acquired: Vec<u32>,
     /// The scopes thread by thread, by their releases; how many of them end before each slot.
     by_release: Vec<ScopeId>,
@@ -104,25 +109,25 @@ pub(super) struct Ground<'t> {
     acquires: Vec<u32>,
     ends: Vec<u32>,
     queued: Vec<ScopeId>,
-    /// For each slot its knot: the first position, and the first behind it.
-    knots: Vec<(u32, u32)>,
-    is_loose: IndexVec<EventId, bool>,
-    /// What comes before what by edges alone, whatever scopes ask for.
+    /// For each slot its contracted component: the first position, and the first after it.
+    contracted: Vec<(u32, u32)>,
+    is_breakable: IndexVec<EventId, bool>,
+    /// What comes before what by edges alone, without what follows for scopes.
     needs: MustHappenBefore<'t>,
 }
 
-impl<'t> Ground<'t> {
-    /// The ground of `trace`.
+impl<'t> EventGraph<'t> {
+    /// The graph of `trace`.
     pub(super) fn new(trace: &'t Trace) -> Self {
-        let mut ground = Self::without_edges(trace);
-        ground.find_scopes();
-        ground.find_queues();
-        ground.find_knots();
-        let mut links = Links::new(trace, &ground.needs);
-        ground.link_open_scopes(&mut links.pairs);
-        ground.find_segments(&links);
-        ground.is_loose = links.is_loose;
-        ground
+        let mut graph = Self::without_edges(trace);
+        graph.find_scopes();
+        graph.find_queues();
+        graph.find_contracted();
+        let mut links = Links::new(trace, &graph.needs);
+        graph.link_open_scopes(&mut links.pairs);
+        graph.find_segments(&links);
+        graph.is_breakable = links.is_breakable;
+        graph
     }
 
     fn without_edges(trace: &'t Trace) -> Self {
@@ -160,8 +165,8 @@ impl<'t> Ground<'t> {
             acquires: Vec::new(),
             ends: Vec::new(),
             queued: Vec::new(),
-            knots: vec![(0, 0); slots_count],
-            is_loose: IndexVec::new(),
+            contracted: vec![(0, 0); slots_count],
+            is_breakable: IndexVec::new(),
             needs: MustHappenBefore::new(trace),
         }
     }
@@ -179,19 +184,19 @@ impl<'t> Ground<'t> {
         self.trace.thread_events(point.thread)[point.position as usize]
     }
 
-    /// The couple of `read`, if it is of two threads and some reordering may break it.
-    pub(super) fn loose(&self, read: EventId) -> Option<(Point, Point)> {
-        let writer = self.trace.writer(read).filter(|_| self.is_loose[read])?;
+    /// The reads-from edge into `read`, if it is between two threads and breakable.
+    pub(super) fn breakable(&self, read: EventId) -> Option<(Point, Point)> {
+        let writer = self.trace.writer(read).filter(|_| self.is_breakable[read])?;
         Some((self.point(writer), self.point(read)))
     }
 
     /// How many events of `thread` come before `point`, or are it, by edges between threads alone,
-    /// whatever follows for scopes.
+    /// without what follows for scopes.
     pub(super) fn needed(&self, point: Point, thread: ThreadId) -> u32 {
         self.needs.past(self.event(point)).get(thread)
     }
 
-    /// What it costs to go through a row from end to end, which is faster than entry by entry.
+    /// The cost of scanning a row, which is less than that of its entries one by one.
     #[inline]
     pub(super) const fn row_cost(&self) -> usize {
         if self.threads_count < 8 { self.threads_count } else { 6 + self.threads_count / 4 }
@@ -203,7 +208,7 @@ impl<'t> Ground<'t> {
         self.lengths[thread.index()]
     }
 
-    /// Makes `cut` hold all events.
+    /// Sets `cut` to all events.
     #[inline]
     pub(super) fn whole(&self, cut: &mut [u32]) {
         cut.copy_from_slice(&self.lengths);
@@ -245,16 +250,17 @@ impl<'t> Ground<'t> {
         (previous >= self.segments_of(thread).start).then(|| SegmentId::from_index(previous))
     }
 
-    /// The first position of the knot at `position`, which may be the end of the thread.
+    /// The first position of the contracted component at `position`, which may be the end of the
+    /// thread.
     #[inline]
-    pub(super) fn knot_start(&self, thread: ThreadId, position: u32) -> u32 {
-        self.knots[self.slot(thread, position)].0
+    pub(super) fn contracted_start(&self, thread: ThreadId, position: u32) -> u32 {
+        self.contracted[self.slot(thread, position)].0
     }
 
-    /// The first position behind the knot at `position`.
+    /// The first position after the contracted component at `position`.
     #[inline]
-    pub(super) fn knot_end(&self, thread: ThreadId, position: u32) -> u32 {
-        self.knots[self.slot(thread, position)].1
+    pub(super) fn contracted_end(&self, thread: ThreadId, position: u32) -> u32 {
+        self.contracted[self.slot(thread, position)].1
     }
 
     /// The scopes of `thread` that are acquired in `positions`, in that order.
@@ -304,7 +310,7 @@ impl<'t> Ground<'t> {
         let newest = (count > self.scopes_of[thread].start)
             .then(|| ScopeId::from_index(count as usize - 1))
             .map(|id| &self.scopes[id]);
-        let is_within = move |scope: &&Scope| scope.reach >= position;
+        let is_within = move |scope: &&Scope| scope.last_release >= position;
         std::iter::successors(newest.filter(is_within), move |scope| {
             scope.outer.map(|outer| &self.scopes[outer]).filter(is_within)
         })
@@ -327,7 +333,7 @@ impl<'t> Ground<'t> {
     }
 
     /// The scopes of `queue` from the first that ends at `released_from` or later to the last that
-    /// starts before `acquired_before`, as a range for [`Ground::queued`]; its ends may cross.
+    /// starts before `acquired_before`, as a range for [`EventGraph::queued`]; its ends may cross.
     #[inline]
     pub(super) fn range(
         &self,
@@ -375,8 +381,8 @@ impl<'t> Ground<'t> {
     }
 }
 
-/// How the ground is made.
-impl Ground<'_> {
+/// Construction.
+impl EventGraph<'_> {
     fn find_scopes(&mut self) {
         let sections = self.trace.sections();
         let contended = contended_locks(self.trace);
@@ -394,9 +400,10 @@ impl Ground<'_> {
                 }
                 let acquire = self.points[section.acquire].position;
                 let release = section.release.map_or(NEVER, |end| self.points[end].position);
-                let reach = outer.map_or(release, |outer| self.scopes[outer].reach.max(release));
+                let last_release =
+                    outer.map_or(release, |outer| self.scopes[outer].last_release.max(release));
                 let (lock, mode) = (section.lock, section.mode);
-                let scope = Scope { thread, lock, mode, acquire, release, outer, reach };
+                let scope = Scope { thread, lock, mode, acquire, release, outer, last_release };
                 nearest[id] = Some(self.scopes.push(scope));
             }
             self.scopes_of.push(first..self.scopes.len() as u32);
@@ -453,31 +460,32 @@ impl Ground<'_> {
         });
     }
 
-    fn find_knots(&mut self) {
+    fn find_contracted(&mut self) {
         let sections = self.trace.sections();
         for thread in self.threads() {
             let count = self.events_count(thread);
-            let mut knots: Vec<(u32, u32)> = Vec::new();
+            let mut contracted: Vec<(u32, u32)> = Vec::new();
             for section in sections.of_thread(thread).iter().map(|&id| sections.get(id)) {
                 let start = self.points[section.acquire].position;
                 let end = section.release.map_or(count, |end| self.points[end].position + 1);
-                match knots.last_mut() {
+                match contracted.last_mut() {
                     Some((_, behind)) if start < *behind => *behind = end.max(*behind),
-                    _ => knots.push((start, end)),
+                    _ => contracted.push((start, end)),
                 }
             }
+            // An event outside of all sections is a component of its own.
             for position in 0..=count {
                 let slot = self.slot(thread, position);
-                self.knots[slot] = (position, position + 1);
+                self.contracted[slot] = (position, position + 1);
             }
-            for (start, end) in knots {
+            for (start, end) in contracted {
                 let slots = self.slot(thread, start)..self.slot(thread, end);
-                self.knots[slots].fill((start, end));
+                self.contracted[slots].fill((start, end));
             }
         }
     }
 
-    /// A scope that never ends comes after all that exclude it.
+    /// A scope that never ends comes after all that exclude it: nothing can acquire the lock later.
     fn link_open_scopes(&self, pairs: &mut Vec<(EventId, EventId)>) {
         for scope in self.scopes.iter().filter(|scope| scope.release == NEVER) {
             for queue in self.rivals(scope) {
@@ -537,4 +545,136 @@ fn contended_locks(trace: &Trace) -> IndexVec<LockId, bool> {
         contended[section.lock] |= other.is_some_and(|other| other != section.thread);
     }
     contended
+}
+
+reweave_base::id! {
+    /// A barrier generation that somebody waited for.
+    pub(super) struct HubId;
+}
+
+/// Edges as pairs of events.
+#[derive(Debug)]
+struct Links {
+    /// The tail of each edge and its head.
+    pairs: Vec<(EventId, EventId)>,
+    /// For each event whether it is a read with a breakable reads-from edge from another thread.
+    is_breakable: IndexVec<EventId, bool>,
+    /// Who arrived.
+    tails: Vec<(HubId, EventId)>,
+    /// Who waited for them.
+    heads: Vec<(HubId, EventId)>,
+    hubs_count: usize,
+}
+
+impl Links {
+    fn new(trace: &Trace, needs: &MustHappenBefore<'_>) -> Self {
+        let mut links = Self {
+            pairs: Vec::new(),
+            is_breakable: IndexVec::from_elem(false, trace.len()),
+            tails: Vec::new(),
+            heads: Vec::new(),
+            hubs_count: 0,
+        };
+        let mut hubs: FxHashMap<RoundId, HubId> = FxHashMap::default();
+        // For each thread and variable the write it saw last, and how often.
+        let mut seen: FxHashMap<(ThreadId, VarId), (EventId, u32)> = FxHashMap::default();
+        for (id, event) in trace.events() {
+            let is_other = |tail: EventId| trace.event(tail).thread != event.thread;
+            let pairs = &mut links.pairs;
+            let mut add = |tail: EventId| pairs.extend(is_other(tail).then_some((tail, id)));
+            if trace.position(id) == 0 {
+                trace.lifetime(event.thread).fork.into_iter().for_each(&mut add);
+            }
+            if matches!(event.op, Op::Barrier(..)) {
+                links.wait(trace, id, &mut hubs);
+                continue;
+            }
+            needs.for_each_signal(id, add);
+            let (Some(writer), Some(var)) = (trace.writer(id), event.op.var()) else { continue };
+            if !is_other(writer) {
+                continue;
+            }
+            let (last, count) = seen.entry((event.thread, var)).or_insert((writer, 0));
+            *count = if *last == writer { *count + 1 } else { 1 };
+            *last = writer;
+            // The second stands in for the first where that one's edge is broken.
+            if *count <= 2 {
+                links.pairs.push((writer, id));
+                let before = needs.before(id).get(trace.event(writer).thread);
+                links.is_breakable[id] = before <= trace.position(writer);
+            }
+        }
+        links
+    }
+
+    /// Adds the edges into `head`, which arrives or departs.
+    fn wait(&mut self, trace: &Trace, head: EventId, hubs: &mut FxHashMap<RoundId, HubId>) {
+        let signals = trace.signals();
+        let Some(round) = signals.needed_round(head) else { return };
+        let hub = *hubs.entry(round).or_insert_with(|| {
+            let hub = HubId::from_index(self.hubs_count);
+            self.hubs_count += 1;
+            self.tails.extend(signals.round(round).arrivals.iter().map(|&tail| (hub, tail)));
+            hub
+        });
+        self.heads.push((hub, head));
+    }
+}
+
+/// Edges by where they start and where they end.
+#[derive(Debug)]
+pub(super) struct Edges {
+    /// By the segment of their tail: its position, and the head.
+    pub(super) from: CsrTable<SegmentId, (u32, SegmentId)>,
+    /// By their head.
+    pub(super) into: CsrTable<SegmentId, Point>,
+    /// The hubs that a segment arrives at, and the position of the arrival.
+    pub(super) hubs_from: CsrTable<SegmentId, (u32, HubId)>,
+    /// The hubs that a segment waits for.
+    pub(super) hubs_into: CsrTable<SegmentId, HubId>,
+    pub(super) tails: CsrTable<HubId, Point>,
+    pub(super) heads: CsrTable<HubId, SegmentId>,
+}
+
+impl Edges {
+    /// None yet.
+    fn none() -> Self {
+        let segment = SegmentId::from_index(0);
+        let hub = HubId::from_index(0);
+        let point = Point { thread: ThreadId::from_index(0), position: 0 };
+        Self {
+            from: CsrTable::group(0, (0, segment), std::iter::empty),
+            into: CsrTable::group(0, point, std::iter::empty),
+            hubs_from: CsrTable::group(0, (0, hub), std::iter::empty),
+            hubs_into: CsrTable::group(0, hub, std::iter::empty),
+            tails: CsrTable::group(0, point, std::iter::empty),
+            heads: CsrTable::group(0, segment, std::iter::empty),
+        }
+    }
+
+    /// Those of `links`; `place` gives the point and the segment, of `count`, of an event.
+    fn new(links: &Links, count: usize, place: impl Fn(EventId) -> (Point, SegmentId)) -> Self {
+        let hubs_count = links.hubs_count;
+        let (segment, hub) = (SegmentId::from_index(0), HubId::from_index(0));
+        let point = Point { thread: ThreadId::from_index(0), position: 0 };
+        let pairs = || links.pairs.iter().map(|&(tail, head)| (place(tail), place(head)));
+        let tails = || links.tails.iter().map(|&(hub, tail)| (hub, place(tail)));
+        let heads = || links.heads.iter().map(|&(hub, head)| (hub, place(head).1));
+        Self {
+            from: CsrTable::group(count, (0, segment), || {
+                pairs().map(|((tail, from), (_, head))| (from, (tail.position, head)))
+            }),
+            into: CsrTable::group(count, point, || {
+                pairs().map(|((tail, _), (_, head))| (head, tail))
+            }),
+            hubs_from: CsrTable::group(count, (0, hub), || {
+                tails().map(|(hub, (tail, from))| (from, (tail.position, hub)))
+            }),
+            hubs_into: CsrTable::group(count, hub, || heads().map(|(hub, head)| (head, hub))),
+            tails: CsrTable::group(hubs_count, point, || {
+                tails().map(|(hub, (tail, _))| (hub, tail))
+            }),
+            heads: CsrTable::group(hubs_count, segment, heads),
+        }
+    }
 }
