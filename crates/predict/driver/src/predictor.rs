@@ -321,7 +321,7 @@ mod tests {
 
     /// What is reported of groups with these candidates, which stand for 1, 2, … instances.
     fn reported(budget: u64, is_cancelled: bool, groups: &[&[bool]]) -> Vec<String> {
-        let trace: Trace = reweave_testkit::trace("T1 T2\nw(x)\n    w(x)\n");
+        let trace: Trace = reweave_testkit::std("T1|w(x)|a\nT2|w(x)|b\n");
         let race = [1, 2].map(|number| trace.numbered(number).unwrap());
         let mut scripted = Scripted { race, reported: Vec::new() };
         let (subject, mut sink) = (Subject::new(&trace), Watcher { is_cancelled });
