@@ -1,4 +1,4 @@
-//! Events in any order, repaired: what comes out is well formed, and mending it again is idle.
+//! Events in any order, repaired: what comes out is well formed, and repairing it again changes nothing.
 #![no_main]
 
 use reweave_trace::{Op, OpCode, TraceBuilder};
@@ -19,7 +19,8 @@ fn build(bytes: &[u8]) -> TraceBuilder {
 }
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let repaired = build(bytes).finish_repaired().expect("events that name what exists can be repaired");
+    let repaired =
+        build(bytes).finish_repaired().expect("events that name what exists can be repaired");
     if build(bytes).finish().is_ok() {
         // Two spellings of a thread are merged although nothing is ill-formed.
         let merged = repaired.repairs().iter().all(|repair| repair.event.is_none());
