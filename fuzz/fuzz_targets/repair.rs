@@ -1,4 +1,4 @@
-//! Events in any order, mended: what comes out is well formed, and mending it again is idle.
+//! Events in any order, repaired: what comes out is well formed, and repairing it again changes nothing.
 #![no_main]
 
 use reweave_trace::{Op, OpCode, TraceBuilder};
@@ -19,11 +19,12 @@ fn build(bytes: &[u8]) -> TraceBuilder {
 }
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let mended = build(bytes).finish_mended().expect("events that name what exists can be mended");
+    let repaired =
+        build(bytes).finish_repaired().expect("events that name what exists can be repaired");
     if build(bytes).finish().is_ok() {
         // Two spellings of a thread are merged although nothing is ill-formed.
-        let merged = mended.repairs().iter().all(|repair| repair.event.is_none());
-        assert!(merged, "{:?}", mended.repairs());
+        let merged = repaired.repairs().iter().all(|repair| repair.event.is_none());
+        assert!(merged, "{:?}", repaired.repairs());
     }
-    reweave_fuzz::check_trace(&mended);
+    reweave_fuzz::check_trace(&repaired);
 });

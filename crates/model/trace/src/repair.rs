@@ -11,6 +11,11 @@
 //! What comes out is well formed; whether it is what happened, nobody can know, so every change
 //! is listed and reports say that the trace was repaired.
 
+use std::collections::VecDeque;
+use std::fmt::{self, Display, Formatter};
+
+use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec, Interner};
+
 use crate::builder::TraceBuilder;
 use crate::columns::{Columns, Values};
 use crate::monitor::{Monitor, Violation};
@@ -21,9 +26,6 @@ use crate::op::{
 };
 use crate::signals;
 use crate::views::Mode;
-use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec, Interner};
-use std::collections::VecDeque;
-use std::fmt::{self, Display, Formatter};
 
 /// One change that was made to let events happen.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! A program that was built with `reweave cc` brings it. One that was built with `-fsanitize=thread`
 //! and finds the sanitizer's own library when it is loaded is given ours under that name. Any other
-//! is reported to load ours first: its accesses to memory are not seen then, its locks and threads are.
+//! is made to load ours first: its accesses to memory are not seen then, its locks and threads are.
 //! So is a script, or whatever else starts the program in the end: each of these ways does no harm
 //! where another one applies.
 

@@ -2,7 +2,7 @@
 //!
 //! The collector owns the directory in which processes announce themselves. It looks for new ones,
 //! reads what they wrote, puts the events of free-running threads in an order that synchronization
-//! allows, and appends them to a event log, one for each process. What a process wrote is in memory
+//! allows, and appends them to an event log, one for each process. What a process wrote is in memory
 //! that outlives it, so it is read to the last event however the process ended. That memory also
 //! outlives a collector that is killed: the next one releases it. A collector keeps its settings
 //! locked as long as it lives, so which are left behind is certain.
@@ -150,7 +150,7 @@ impl Output {
 
 impl Collector {
     /// A directory for processes to announce themselves in, with `settings` for them and, where
-    /// there is one, the words of a plan; event logs go to the directory `event logs`.
+    /// there is one, the words of a plan; event logs go to the directory `logs`.
     ///
     /// # Errors
     /// If the directory or its files cannot be made.
@@ -194,7 +194,7 @@ impl Collector {
         })
     }
 
-    /// The directory, which the program is reported by an environment variable.
+    /// The directory, which an environment variable names to the program.
     #[must_use]
     pub fn directory(&self) -> &Path {
         self.directory.path()
@@ -215,7 +215,7 @@ impl Collector {
     /// Looks for new processes and reads what all have written; says how many events that were.
     ///
     /// # Errors
-    /// If a event log cannot be written.
+    /// If an event log cannot be written.
     pub fn poll(&mut self, observer: &mut Observer<'_>) -> io::Result<u64> {
         if self.processes.is_empty() || self.looked.elapsed() >= LOOK_EVERY {
             self.look_for_processes()?;
@@ -280,7 +280,7 @@ impl Collector {
     /// processes wanted to be recorded and had no room for it.
     ///
     /// # Errors
-    /// If a event log cannot be written.
+    /// If an event log cannot be written.
     pub fn finish(mut self, observer: &mut Observer<'_>) -> io::Result<(Vec<Recording>, u32)> {
         self.look_for_processes()?;
         let unopened = self.unopened()?;

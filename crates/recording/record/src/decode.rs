@@ -3,7 +3,7 @@
 //! The runtime does not write accesses that are as it expects; see [`reweave_runtime::predict`]. The
 //! same tables, fed with the same events, say here what they were.
 //!
-//! Nor does it write that a lock was asked for which was free; that is reported again too.
+//! Nor does it write that a lock was asked for which was free; that is decoded too.
 //!
 //! Promised: the stream is as if the runtime had written every event, and no [`Kind::Run`] is left
 //! in it. A damaged recording gives other accesses, and never more than its runs say.
@@ -71,7 +71,7 @@ pub struct Decoder {
     threads: FxHashMap<u32, Thread>,
     memories: Box<[Memory]>,
     run: Option<(u32, u64)>,
-    /// A lock that was taken, after what was reported last.
+    /// A lock that was taken, after what was decoded last.
     taken: Option<(u32, Event)>,
 }
 

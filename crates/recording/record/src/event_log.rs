@@ -24,12 +24,14 @@
 
 mod model;
 
-use model::{KNOWN, Model, NEW, OTHER, Shape, Slot, Trend, fold, miss, unfold};
+use std::io::{self, Read, Write};
+
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind};
-use std::io::{self, Read, Write};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 use zstd::bulk::{Compressor, Decompressor};
+
+use model::{KNOWN, Model, NEW, OTHER, Shape, Slot, Trend, fold, miss, unfold};
 
 /// Events of a recording, in observed order, each with the number of its thread.
 ///

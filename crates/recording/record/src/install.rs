@@ -132,7 +132,7 @@ pub fn install() -> Result<Runtime, InstallError> {
 }
 
 /// The path of `program`, through a link in the cache if it contains a character for which
-/// `is_taken`: some tools split what they are reported to run and know no quotes.
+/// `is_taken`: some tools split what they are given to run and know no quotes.
 ///
 /// # Errors
 /// If no folder can be written to or all have such characters too.

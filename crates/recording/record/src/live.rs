@@ -1,12 +1,12 @@
-//! What can be reported of a program while it runs.
+//! Following a program while it runs.
 //!
 //! The collector shows every event as it is drained. [`Follower`] makes of them what a search of
 //! global states needs: the writes of the variables, and the sections of the locks, that somebody
 //! asked about, each with its value and a clock that says what comes before it, in observed order.
-//! [`watchdog::WaitGraph`] notices threads that wait for each other for ever.
+//! [`crate::watchdog::WaitGraph`] notices threads that wait for each other for ever.
 //!
-//! Promised: what is reported of a program from its start to its end is what the trace of the same
-//! recording reports, unless [`Follower::is_cut_short`] says otherwise. Memory is bounded: by the memory
+//! Promised: the steps of a program from its start to its end are those that the trace of the same
+//! recording has, unless [`Follower::is_cut_short`] says otherwise. Memory is bounded: by the memory
 //! that the program touches, up to a limit, and by what it has alive, never by the number of events.
 //!
 //! An event costs what decoding it ([`crate::decode`]) and recognizing locks ([`crate::locks`]) cost,
@@ -14,16 +14,18 @@
 
 mod order;
 
+use std::collections::VecDeque;
+use std::path::Path;
+
+use reweave_base::FxHashMap;
+use reweave_runtime::wire::{Event, Kind};
+
 use crate::convert::part;
 use crate::decode::Decoder;
 use crate::locks::LockRecognizer;
 use crate::shadow::{Access, WORD_BYTES};
 use crate::symbols::Symbols;
 use order::{Clock, Order, Ticks};
-use reweave_base::FxHashMap;
-use reweave_runtime::wire::{Event, Kind};
-use std::collections::VecDeque;
-use std::path::Path;
 
 /// Something of a program that somebody asks about.
 #[derive(Clone, Debug, PartialEq, Eq)]

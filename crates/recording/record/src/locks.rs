@@ -1,44 +1,46 @@
-//! Locks of Rust's standard library, reported from the atomic accesses that make them.
+//! Locks of Rust's standard library, recognized in the atomic accesses that make them.
 //!
 //! The question: a program built with the prebuilt standard library shows a lock as a
 //! compare-and-swap in its own code, or not at all when the lock is contended. Which accesses are
 //! locks, and what happens in the code that is not seen?
 //!
 //! The idea: fast paths are inlined or instantiated in the program, and the chain of functions at
-//! the access names them ([`Role`]). A successful update there acquires or releases the lock at its
+//! the access names them (`Role`). A successful update there acquires or releases the lock at its
 //! address; a failed one, a load and a book-keeping update mean nothing. Slow paths are wrapped when
-//! the program is linked ([`std_wrappers`]) and log what they did. What is neither (parking, scopes, `Once`,
-//! barriers) is reported as atomic accesses that order exactly what the originals order.
+//! the program is linked ([`crate::toolchain::std_wrappers`]) and log what they did. What is neither
+//! (parking, scopes, `Once`, barriers) becomes atomic accesses that order exactly what the originals order.
 //!
 //! Promised: exclusive sections of a recognized lock overlap with no other section on it, whatever part
-//! of the standard library was not seen (`holders`). With a standard library that is instrumented
+//! of the standard library was not seen. With a standard library that is instrumented
 //! itself (`--build-std`) there are no wrappers, the slow paths are recognized too, and the rest is seen as
 //! the atomic accesses that it is.
 //!
 //! An event that comes to mean nothing is still there, as [`Kind::Nothing`] with its code address and
 //! what the last plain write stored; an event that is added has the code address 0, and so have those
 //! of slow paths. So the events of a code address keep the count that they have in a run in which no
-//! lock is waited for (`attempts`).
+//! lock is waited for.
 //!
-//! What the C library accesses on behalf of the prebuilt standard library is left out (`prebuilt`):
-//! the locks around it are not seen.
+//! What the C library accesses on behalf of the prebuilt standard library is left out: the
+//! locks around it are not seen.
 //!
 //! The cost: one to five look-ups for an atomic access, one for an access to a range, none for
 //! another event.
 
-use crate::event_log::{Ending, Stream};
-use crate::symbols::Symbols;
-use addr2line::gimli::{self, AttributeValue, EndianSlice, LittleEndian};
-use object::{Object, ObjectSection};
-use reweave_base::FxHashMap;
-use reweave_runtime::std_events::INTERNAL_LOCK_BYTES;
-use reweave_runtime::wire::{Event, Kind, flag};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 use std::{fs, io};
+
+use addr2line::gimli::{self, AttributeValue, EndianSlice, LittleEndian};
+use object::{Object, ObjectSection};
+use reweave_base::FxHashMap;
+use reweave_runtime::std_events::INTERNAL_LOCK_BYTES;
+use reweave_runtime::wire::{Event, Kind, flag};
+
+use crate::event_log::{Ending, Stream};
+use crate::symbols::Symbols;
 
 pub use reweave_runtime::std_events::VIRTUAL;
 
@@ -233,7 +235,7 @@ impl LockRecognizer {
         out(thread, event);
     }
 
-    /// A scope waits for its threads: it is reported where they reported their end.
+    /// A scope waits for its threads: it looks where they announced their end.
     fn scope_check(&self, event: Event) -> Event {
         if event.kind != Kind::AtomicLoad {
             return event;
@@ -313,7 +315,7 @@ impl LockRecognizer {
             .find(|internal| address.wrapping_sub(*internal) < INTERNAL_LOCK_BYTES)
     }
 
-    /// That `event`, an update of a word, releases the lock there: one that is reported by where it
+    /// That `event`, an update of a word, releases the lock there: one that is known by where it
     /// starts if `thread` has it, else the word itself.
     fn unlock(&self, thread: u32, event: &Event) -> Event {
         let internal = self.internal_lock_at(event.address);
@@ -488,7 +490,7 @@ impl<S: Stream> Stream for WithLocks<S> {
 // Where a thread first tried to take the lock that it then waited for.
 //
 // A replay runs another schedule, in which a lock that was waited for may be free. So what is
-// logged where a lock is taken slowly is reported as if it had been taken where it was first tried: the
+// logged where a lock is taken slowly is put as if it had been taken where it was first tried: the
 // trace counts the events of a code address as a run does in which no lock is ever waited for.
 
 /// How an event counts among those of its thread at its code address.

@@ -14,13 +14,14 @@
 //! Linear in the events that the schedule runs, but for switches in the middle of what is logged as
 //! one, each of which costs as many events as lie between.
 
+use std::ops::RangeInclusive;
+
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_runtime::plan::Parts;
 use reweave_trace::{
     AccessOp, BarrierOp, CodeId, ConditionId, ConditionOp, EventId, Goal, LockId, LockOp, ModuleId,
     Op, Origin, Origins, Reordering, SemaphoreOp, ThreadId, ThreadOp, Trace, VarId,
 };
-use std::ops::RangeInclusive;
 
 pub use reweave_runtime::plan::{Code, GoalKind, Pair, Thread, Waypoint};
 

@@ -29,7 +29,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What the runtime is reported; `replay` says that there is a plan.
+    /// What the runtime is asked for; `replay` says that there is a plan.
     #[must_use]
     pub fn settings(&self, replay: bool, timeout: Duration) -> Settings {
         let ring_words = match self.mode {
@@ -78,7 +78,7 @@ pub struct Run {
 /// Runs `command` and reads what it records, until it ends, is full, or `control` says so.
 ///
 /// # Errors
-/// If the program cannot be started or a event log cannot be written.
+/// If the program cannot be started or an event log cannot be written.
 pub fn run(
     command: &mut Command,
     mut collector: Collector,

@@ -1,26 +1,27 @@
 //! Which memory do threads share, and into what must it be cut so that no access covers a part?
 //!
 //! A trace speaks of variables, a program of overlapping accesses to bytes. Memory is looked at in
-//! *words*, aligned words of eight bytes, each from one allocation or release of some of it to the
+//! *shadow words* of eight aligned bytes, each from one allocation or release of some of it to the
 //! next: a *lifetime*. Within a lifetime the cells of a word are the coarsest pieces whose borders
 //! include the borders of every access. A lifetime is *kept* when two threads contend for the word:
 //! two of their accesses, of which one writes, are not ordered by forks, joins and the order within
 //! threads. What is only handed over so, from those who initialise to those who work to those who
 //! gather, is accessed in the same order by every run, and no analysis can tell whether it is there.
 //!
-//! [`SharingAnalysis`] finds this in one pass over a recording; [`ShadowCells`] is its answer. A lifetime is reported
-//! by when it was, counted in allocations and releases, so whoever asks needs to count these and
-//! nothing more.
+//! [`SharingAnalysis`] finds this in one pass over a recording; [`ShadowCells`] is its answer. A
+//! lifetime is named by when it was, counted in allocations and releases, so whoever asks needs to
+//! count these and nothing more.
 //!
 //! Sixteen bytes per word that the program touched, where pages were not always touched as a
 //! whole in the same way, and 32 per kept lifetime. An access costs one look into a table, a long one
 //! a look for every page.
 
-use reweave_base::FxHashMap;
-use reweave_runtime::wire::{Event, Kind};
 use std::collections::BTreeMap;
 
-/// The bytes of a word.
+use reweave_base::FxHashMap;
+use reweave_runtime::wire::{Event, Kind};
+
+/// The bytes of a shadow word.
 pub const WORD_BYTES: u64 = 8;
 
 const PAGE_WORDS: usize = 512;
@@ -252,7 +253,7 @@ struct Cut {
 }
 
 impl Blocks {
-    /// How many allocations and releases came so far: the time by which lifetimes are reported.
+    /// How many allocations and releases came so far: the time by which lifetimes are named.
     #[inline]
     #[must_use]
     pub const fn time(&self) -> u64 {

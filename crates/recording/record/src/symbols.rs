@@ -14,15 +14,16 @@
 //! The cost: each module is opened when it is first asked for, its debug information is mapped
 //! rather than read, and every code address is resolved once for each map.
 
-use addr2line::Loader;
-use object::read::{ReadCache, ReadRef};
-use object::{Object, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind, elf};
-use reweave_base::{FxHashMap, FxHashSet, IndexVec};
 use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
+
+use addr2line::Loader;
+use object::read::{ReadCache, ReadRef};
+use object::{Object, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind, elf};
+use reweave_base::{FxHashMap, FxHashSet, IndexVec};
 
 /// The readable form of the mangled name `symbol`; itself if it is not mangled.
 #[must_use]

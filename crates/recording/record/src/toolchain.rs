@@ -16,11 +16,12 @@
 mod cargo;
 pub mod std_wrappers;
 
-use crate::install::{InstallError, Runtime, install, plain_path};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
+
+use crate::install::{InstallError, Runtime, install, plain_path};
 
 pub use cargo::{CargoRequest, cargo, runner};
 
@@ -540,7 +541,7 @@ fn is_linker(program: &Path) -> bool {
 
 // One step of gcc: the compiler proper, the assembler or the linker, which gcc runs through us.
 
-/// What the wrapper is reported before the step: whether to instrument, and how to link.
+/// What the wrapper is given before the step: whether to instrument, and how to link.
 fn settings(instruments: bool, linkage: Linkage) -> [&'static str; 2] {
     [if instruments { "on" } else { "off" }, linkage.name()]
 }
@@ -624,7 +625,7 @@ fn linked(arguments: &[OsString], linkage: Linkage, runtime: &Runtime) -> Vec<Os
     step
 }
 
-// What the linker is reported: the runtime, before everything else.
+// What the linker is given: the runtime, before everything else.
 //
 // The loader looks for a symbol in the libraries in the order in which they were linked, so the
 // runtime must come before the C library: otherwise accesses would be recorded but no thread and

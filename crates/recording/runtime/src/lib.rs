@@ -1,14 +1,15 @@
 //! What is linked into a recorded program.
 //!
 //! The compiler's thread-sanitizer interface calls us before every access to memory (`hooks`),
-//! and we stand in front of the C library threads, locks, memory and blocking calls (`interceptors`).
+//! and we stand in front of the C library's threads, locks, memory and blocking calls
+//! (`interceptors`).
 //! What happens is written to rings in memory that the recorder shares ([`shared`], [`wire`]) and
 //! drains while the program runs; nothing is lost when the program dies, since the pages are not
 //! its own. By default one thread runs at a time and passes the token on at random moments
 //! (`scheduler`); a plan can decide instead who runs until when (`replay`).
 //!
 //! The crate is built twice. As an ordinary library, with no symbol exported, it gives the recorder
-//! [`wire`], [`plan`] and [`link`]. With `--cfg reweave_export` it is what goes into programs: no
+//! [`wire`], [`plan`] and [`session`]. With `--cfg reweave_export` it is what goes into programs: no
 //! standard library, no allocation, no call to the C library that is not made on the program's
 //! behalf. With `--cfg reweave_static` besides, the interceptors are named `__wrap_NAME` for linkers that
 //! redirect calls, since a static program has no second definition to look up at run time.

@@ -133,7 +133,7 @@ fn is_at_goal(plan: &Plan<'_>) -> bool {
     STEP.load(Ordering::Relaxed) as usize >= plan.steps_count()
 }
 
-/// Whether it can be the token of `thread`.
+/// Whether `thread` may have the token.
 pub unsafe fn may_run(thread: *mut Thread) -> bool {
     match plan() {
         Some(plan) => current(plan).is_some_and(|waypoint| waypoint.thread == (*thread).entry),

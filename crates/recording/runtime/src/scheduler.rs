@@ -221,7 +221,7 @@ pub fn may_log(thread: *mut Thread) -> bool {
     !is_serial() || HOLDER.load(Ordering::Relaxed) == thread
 }
 
-/// Makes sure that `thread` has the token, wherever it was when it was reported to end or jumped away:
+/// Makes sure that `thread` has the token, wherever it was when it was cancelled or jumped away:
 /// it may have the token, wait for it, or have given it up.
 pub unsafe fn reacquire(thread: *mut Thread) {
     if !is_serial() {
@@ -292,7 +292,7 @@ pub unsafe fn release(thread: *mut Thread) {
 /// Leaves the runtime for a call that may wait, after the token was given up; says whether the thread
 /// was away already.
 pub unsafe fn begin_blocking(thread: *mut Thread) -> bool {
-    // In a static program the C library cannot be reported from the handlers of the program.
+    // In a static program the C library cannot be distinguished from the handlers of the program.
     if cfg!(reweave_static) {
         return false;
     }

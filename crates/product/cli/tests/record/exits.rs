@@ -113,7 +113,7 @@ fn a_call_that_waits_without_our_knowledge_is_overcome() {
 }
 
 /// Stops and continues a recorded program, with breaks longer than those after which a thread is
-/// taken to sleep: none sleeps, so none may lose its turn.
+/// taken to sleep: none sleeps, so none may lose the token.
 #[test]
 fn a_program_that_is_stopped_for_a_while_loses_no_turn() {
     let Some(folder) = Workshop::built("racy.c") else { return };

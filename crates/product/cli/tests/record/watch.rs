@@ -1,4 +1,4 @@
-//! What is told while a program is recorded: states that meet a predicate, and stalls.
+//! What is reported while a program is recorded: states that meet a predicate, and stalls.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,10 +1,11 @@
 //! Names: from addresses to what people read, legal in every text format.
 
+use std::collections::BTreeMap;
+
 use reweave_base::{FxHashMap, Id, Interner};
 use reweave_trace::FRAME_SEPARATOR;
 
 use crate::shadow::drop_within;
-use std::collections::BTreeMap;
 
 /// What the code and data of a recorded program are called.
 pub trait Symbols {

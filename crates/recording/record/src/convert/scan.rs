@@ -1,11 +1,13 @@
 //! The first pass: what must be known before the first event can be written.
 
-use crate::event_log::Stream;
-use crate::shadow::{Access, Blocks, ShadowCells, SharingAnalysis};
-use reweave_base::{FxHashMap, FxHashSet};
-use reweave_runtime::wire::{Event, Kind};
 use std::collections::VecDeque;
 use std::io;
+
+use reweave_base::{FxHashMap, FxHashSet};
+use reweave_runtime::wire::{Event, Kind};
+
+use crate::event_log::Stream;
+use crate::shadow::{Access, Blocks, ShadowCells, SharingAnalysis};
 
 /// How many events [`Ahead`] looks ahead for what a write stored.
 const AHEAD_MAX: usize = 64;

@@ -141,7 +141,7 @@ impl Slot {
         if self.by_memory { held } else { self.value.guess() }
     }
 
-    /// What a value that was not as guessed is reported from.
+    /// What a value that was not as guessed is a difference from.
     #[inline]
     pub fn last_value(&self) -> u64 {
         self.value.last
@@ -344,7 +344,7 @@ impl Model {
         place
     }
 
-    /// What the code address of a new slot is reported from.
+    /// What the code address of a new slot is a difference from.
     pub fn last_new_code(&self) -> u64 {
         self.threads[self.current].code
     }

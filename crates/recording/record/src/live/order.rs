@@ -1,18 +1,20 @@
 //! What comes before what, while the program runs.
 //!
-//! The order is the one that every cut of a trace keeps (`order::poset::TraceOrder`), reported from the
+//! The order is the one that every cut of a trace keeps (`order::poset::TraceOrder`), derived from the
 //! events of the recording instead of those of the trace: locks, threads, conditions, barriers,
 //! semaphores, channels, what is done once; each read after the write that it saw; the birth of memory before
 //! its end. Things live at addresses, and what was at an address before is another thing, as in
 //! [`crate::convert`]. Promised: of followed events, one comes before another exactly if it does in
 //! the trace that the recording becomes, unless the recording holds what cannot have happened.
 
-use crate::shadow::{Access, Blocks, WORD_BYTES, drop_within};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind, flag};
 use reweave_trace::views::Mode;
-use std::collections::{BTreeMap, VecDeque};
-use std::rc::Rc;
+
+use crate::shadow::{Access, Blocks, WORD_BYTES, drop_within};
 
 /// The most things that are followed at once.
 const THINGS_MAX: usize = 1 << 18;

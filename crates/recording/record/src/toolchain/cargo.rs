@@ -7,7 +7,7 @@
 //! builds valid. C code in dependencies is built as ever: its accesses are not seen, its threads
 //! and locks are.
 //!
-//! Locks of the standard library are seen through wrappers at link time ([`std_shims`]), for which
+//! Locks of the standard library are seen through wrappers at link time ([`std_wrappers`]), for which
 //! calls must still be calls when the linker comes: link-time optimisation is off whatever the
 //! profile says.
 
@@ -219,9 +219,9 @@ impl Tools {
 /// What the Rust compiler says of itself.
 struct Compiler {
     sysroot: PathBuf,
-    /// Whether it refuses to combine code with and without the sanitizer unless reported.
+    /// Whether it refuses to combine code with and without the sanitizer unless told to.
     checks_mixing: bool,
-    /// Whether it brings a linker of its own, unless reported not to.
+    /// Whether it brings a linker of its own, unless told not to.
     has_linker: bool,
     /// Whether it knows the options of [`APART`], which its optimiser may rename at any time.
     can_keep_apart: bool,
@@ -282,7 +282,7 @@ impl Compiler {
 
 /// What makes rustc instrument code and bring no runtime of its own. Without the third option, reads
 /// of what is written right after, as in `count += 1`, would not be seen. The others keep what names
-/// code whatever the profile says: locks of the standard library are reported by the whole names of
+/// code whatever the profile says: locks of the standard library are recognized by the whole names of
 /// functions, which tables of lines alone do not have.
 const INSTRUMENTS: [&str; 6] = [
     "-Zsanitizer=thread",

@@ -5,7 +5,7 @@
 //! called from the program by name. The functions below are all of those that order threads, as of
 //! Rust 1.95; `mpsc` has none of its own beside parking. The linker redirects the program's calls of
 //! `NAME` to `__wrap_NAME`, given here, and calls of `__real_NAME` to the function itself. Calls
-//! within the object file are not redirected: `Barrier::wait` is reported as a whole, without the lock
+//! within the object file are not redirected: `Barrier::wait` is logged as a whole, without the lock
 //! in it.
 //!
 //! Each wrapper calls, before or after the function or both,
@@ -20,14 +20,15 @@
 //!
 //! All argument registers are as they were when the function starts and all result registers as it
 //! left them when the wrapper returns. Stacks are aligned and described by call frame information, so
-//! that a panic unwinds through a wrapper; what comes after the function is then not reported. Of the
+//! that a panic unwinds through a wrapper; what comes after the function is then not logged. Of the
 //! functions here that may panic (`Once`, when its function panics or did before; a `RwLock` with too
-//! many readers) only the first matters, and [`LockRecognizer`](super::Lifter) makes up for it.
+//! many readers) only the first matters, and
+//! [`LockRecognizer`](crate::locks::LockRecognizer) makes up for it.
 //!
 //! The locks that the standard library keeps for itself and hands out are those of standard input,
 //! output and error. They are taken by functions here and released in the program, by a guard.
 //! Where in the thing that has the lock its word lies is not known before it is first released, so
-//! they are reported by where the thing starts. Those of output and error may be taken again by who has
+//! they are known by where the thing starts. Those of output and error may be taken again by who has
 //! them, and then only the last guard releases.
 //!
 //! Not seen: what the library takes and releases by itself while code of the program runs. That is
@@ -37,31 +38,27 @@
 //!
 //! What the linker must do: wrap calls from other object files and no others, as GNU ld does. LLVM's
 //! linker, which `rustc` takes by default, also wraps the calls within an object file; with it locks
-//! of the standard library's own, such as that of `stdout`, would be seen to be taken and never given
-//! back. So programs with wrappers are linked with [`LINK_ARGUMENTS`]. Link-time optimisation across
+//! of the standard library's own, such as that of `stdout`, would be seen to be taken and never
+//! released. So programs with wrappers are linked with [`LINK_ARGUMENTS`]. Link-time optimisation across
 //! crates binds calls before any linker sees them: it must be off (`lto = "off"`) or, as by default,
 //! within crates.
-//!
-//! The standard library comes compiled. Where a lock is contended it leaves the inlined code, which
-//! is instrumented, for code that is not. The linker redirects calls of such functions to wrappers,
-//! which call them and log what they did; which functions those are and what is logged is for
-//! [`crate::locks::std_wrappers`] to say. The linker sees a call only if the compiler left it there: with
-//! link-time optimisation it does not, so that is off in all programs that are recorded.
 
-use super::{ToolchainError, answer};
-use crate::install::{in_cache, write};
-use crate::symbols::readable;
-use object::read::archive::ArchiveFile;
-use object::{Object, ObjectSymbol};
-use reweave_base::FxHashMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
+
+use object::read::archive::ArchiveFile;
+use object::{Object, ObjectSymbol};
+use reweave_base::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What `reweave_std_event` is reported.
+use super::{ToolchainError, answer};
+use crate::install::{in_cache, write};
+use crate::symbols::readable;
+
+/// The first argument of `reweave_std_event`.
 pub use reweave_runtime::std_events as what;
 
 /// The arguments of `rustc` that make it link with a linker that wraps as wrappers need it.

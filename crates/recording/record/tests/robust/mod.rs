@@ -21,8 +21,8 @@ type Check = fn(&[u8]);
 /// What each fuzz target for recordings checks, by the target's name.
 #[allow(dead_code, reason = "fuzz targets call their own")]
 pub const CHECKS: [(&str, Check); 7] = [
-    ("read_spool", check_event_log),
-    ("expand", check_decoding),
+    ("read_event_log", check_event_log),
+    ("decode", check_decoding),
     ("convert", check_conversion),
     ("read_plan", check_plan),
     ("read_maps", check_maps),

@@ -284,13 +284,13 @@ fn hash(bytes: impl Iterator<Item = u8>) -> u32 {
 
 // What is in the sets of descriptors that are polled together.
 //
-// Who waits for a set goes on because of any descriptor in it, and the kernel does not say which
-// one it reported of: the program chooses what it is reported. So a set has a poll_set of what was added, and
-// who waits looks at all of it. A poll_set that has no more room, or a set for which there is no poll_set,
-// looks at a channel to which everything is handed from then on.
+// A thread that waits for a set goes on because of any descriptor in it, and the kernel does not say
+// which one: the program chooses what the kernel answers. So a set has a list of what was added, and
+// who waits observes all of it. A list without room, or a set without a list, observes a channel to
+// which everything is sent from then on.
 //
-// A descriptor leaves a poll_set after it has left the set: whoever takes it out has looked at it and
-// reports the set, at which everyone who waits looks last. So who does not find it in the poll_set any
+// A descriptor leaves a list after it has left the set: whoever removes it has observed it and then
+// sends to the set, which everyone who waits observes last. So who does not find it in the list any
 // more still comes after those who made it ready.
 
 const SETS_MAX: usize = 128;

@@ -173,7 +173,7 @@ pub unsafe extern "C" fn run_c11(start: *mut Start) -> c_int {
     routine(argument)
 }
 
-/// The threads with the handle `handle` of which it was not reported that they were joined: the oldest,
+/// The threads with the handle `handle` whose joins were not logged: the oldest,
 /// and the newest, which has the handle now. The others were joined, by a thread that has not logged it yet.
 unsafe fn find(handle: u64) -> Option<(*mut Thread, *mut Thread)> {
     let mut found: Option<(*mut Thread, *mut Thread)> = None;
@@ -203,7 +203,7 @@ pub unsafe fn join<T>(
 ) -> c_int {
     let before = find(handle).map(|(_, newest)| newest);
     let result = entry.blocking(call);
-    // Where nobody had reported the handle yet when we looked, somebody has by now.
+    // Where the handle was not known yet when we looked, it is by now.
     if result == 0
         && let Some(child) = before.or_else(|| find(handle).map(|(oldest, _)| oldest))
     {
