@@ -20,29 +20,67 @@ use reweave_trace::Trace;
 use crate::elevator;
 use crate::machine::Thread;
 
-/// A program in which races are looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Monitored {
+/// Declares the programs, in the order of the published table: what each is called there, how it is
+/// run, and how many threads, variables and, by ParaMount, racy variables were published.
+macro_rules! programs {
+    ($seed:ident: $($(#[$doc:meta])* $Name:ident $name:literal $run:expr, $published:expr;)*) => {
+        /// A program in which races are looked for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Monitored {
+            $($(#[$doc])* $Name,)*
+        }
+
+        impl Monitored {
+            /// Every program, in the order of the published table.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$Name),*];
+
+            /// What it is called in the published table.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$Name => $name,)*
+                }
+            }
+
+            /// What is published of it; of racy variables, what ParaMount found.
+            pub const fn published(self) -> RaceCounts {
+                let (threads, vars, racy) = match self {
+                    $(Self::$Name => $published,)*
+                };
+                RaceCounts { threads, vars, racy }
+            }
+
+            /// Runs it, with the schedule and the random input of `seed`.
+            pub fn run(self, $seed: u64) -> Trace {
+                match self {
+                    $(Self::$Name => $run,)*
+                }
+            }
+        }
+    };
+}
+
+programs! {
+    seed:
     /// Bank accounts behind locks, and a total that is not.
-    Banking,
+    Banking "banking" banking::trace(seed), (4, 7, 1);
     /// A sorted list, locked hand over hand but by who removes from it.
-    SetFaulty,
+    SetFaulty "set (faulty)" set::trace(seed, set::Removal::Unlocked), (4, 10, 1);
     /// The same, locked hand over hand by all.
-    SetCorrect,
+    SetCorrect "set (correct)" set::trace(seed, set::Removal::Locked), (4, 10, 0);
     /// A growing list without a lock.
-    ArrayList1,
+    ArrayList1 "arraylist1" list::unguarded(seed), (4, 6, 3);
     /// The same behind a lock.
-    ArrayList2,
+    ArrayList2 "arraylist2" list::guarded(seed), (4, 16, 0);
     /// Relaxation of a grid, red and black in turn, with a barrier between them.
-    Sor,
+    Sor "sor" sor::trace(seed), (4, 20, 0);
     /// Lifts that serve floors.
-    Elevator,
+    Elevator "elevator" elevator::trace(seed, LIFTS), (4, 23, 0);
     /// The travelling salesman by branch and bound.
-    Tsp,
+    Tsp "tsp" tsp::trace(seed), (4, 36, 1);
     /// A ray tracer that adds up a checksum.
-    RayTracer,
+    RayTracer "raytracer" raytracer::trace(seed), (4, 77, 1);
     /// A crawler with a pool of workers.
-    Hedc,
+    Hedc "hedc" hedc::trace(seed), (8, 345, 4);
 }
 
 /// What is published of a program.
@@ -54,71 +92,6 @@ pub struct RaceCounts {
     pub vars: u64,
     /// Variables with a race.
     pub racy: u64,
-}
-
-impl Monitored {
-    /// Every program, in the order of the published table.
-    pub const ALL: [Self; 10] = [
-        Self::Banking,
-        Self::SetFaulty,
-        Self::SetCorrect,
-        Self::ArrayList1,
-        Self::ArrayList2,
-        Self::Sor,
-        Self::Elevator,
-        Self::Tsp,
-        Self::RayTracer,
-        Self::Hedc,
-    ];
-
-    /// What it is called in the published table.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Banking => "banking",
-            Self::SetFaulty => "set (faulty)",
-            Self::SetCorrect => "set (correct)",
-            Self::ArrayList1 => "arraylist1",
-            Self::ArrayList2 => "arraylist2",
-            Self::Sor => "sor",
-            Self::Elevator => "elevator",
-            Self::Tsp => "tsp",
-            Self::RayTracer => "raytracer",
-            Self::Hedc => "hedc",
-        }
-    }
-
-    /// What is published of it; of racy variables, what ParaMount found.
-    pub const fn published(self) -> RaceCounts {
-        let (threads, vars, racy) = match self {
-            Self::Banking => (4, 7, 1),
-            Self::SetFaulty => (4, 10, 1),
-            Self::SetCorrect => (4, 10, 0),
-            Self::ArrayList1 => (4, 6, 3),
-            Self::ArrayList2 => (4, 16, 0),
-            Self::Sor => (4, 20, 0),
-            Self::Elevator => (4, 23, 0),
-            Self::Tsp => (4, 36, 1),
-            Self::RayTracer => (4, 77, 1),
-            Self::Hedc => (8, 345, 4),
-        };
-        RaceCounts { threads, vars, racy }
-    }
-
-    /// Runs it, with the schedule and the random input of `seed`.
-    pub fn run(self, seed: u64) -> Trace {
-        match self {
-            Self::Banking => banking::trace(seed),
-            Self::SetFaulty => set::trace(seed, set::Removal::Unlocked),
-            Self::SetCorrect => set::trace(seed, set::Removal::Locked),
-            Self::ArrayList1 => list::unguarded(seed),
-            Self::ArrayList2 => list::guarded(seed),
-            Self::Sor => sor::trace(seed),
-            Self::Elevator => elevator::trace(seed, LIFTS),
-            Self::Tsp => tsp::trace(seed),
-            Self::RayTracer => raytracer::trace(seed),
-            Self::Hedc => hedc::trace(seed),
-        }
-    }
 }
 
 const LIFTS: elevator::Size =

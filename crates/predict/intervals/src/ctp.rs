@@ -18,7 +18,7 @@ pub use crate::ctp::build::CtpError;
 use crate::terms::{Slot, Term, TermId, Terms};
 
 reweave_base::id! {
-    /// A control point of a thread.
+    /// A program point of a thread.
     pub struct Point;
     /// A step.
     pub struct StepId;
@@ -160,7 +160,7 @@ impl Ctp {
         }
     }
 
-    /// Whether `thread` has a single path.
+    /// Whether `thread` has a single path: no point has two steps.
     pub fn is_straight_line(&self, thread: ThreadId) -> bool {
         self.points_of(thread).all(|point| self.steps_from(point).nth(1).is_none())
     }

@@ -132,7 +132,7 @@ impl Default for Settings {
 
 /// The graph of `ctp`.
 ///
-/// Mutually atomic transactions are used where threads have a single path each: in the paper's mode for
+/// Mutually atomic transactions are used for straight-line threads: in the paper's mode for
 /// every pair, in the sound one for a program of just two threads that neither fork each other nor
 /// can block each other for good. Elsewhere threads are cut by [`movers`](crate::movers).
 pub fn build(ctp: &Ctp, kind: GraphKind, settings: &Settings) -> Graph {
@@ -384,7 +384,7 @@ impl Frame {
 // Nodes are where the transactions of some pair begin and end, and where threads do; switches
 // are those of the MATs that pass. A position after a dummy access is the thread's end.
 
-/// The graph of the MATs of every pair of threads, which must have a single path each.
+/// The graph of the MATs of every pair of threads, which must be straight-line.
 fn build_pairs(
     ctp: &Ctp,
     lattice: &Lattice,

@@ -403,9 +403,9 @@ fn forkers(ctp: &Ctp) -> (IndexVec<ThreadId, bool>, IndexVec<ThreadId, Option<Th
     (is_forked, forkers)
 }
 
-// Positions of a thread that has a single path.
+// Positions of a straight-line thread.
 
-/// A thread of a single path by its accesses: the steps that others can notice.
+/// A straight-line thread by its accesses: the steps that others can notice.
 ///
 /// A *position* is a number of accesses made. Other steps belong to the access that follows, and
 /// those at the end to the last one; a thread that has no other has them as its only access.
@@ -419,7 +419,7 @@ pub struct StraightLine {
 }
 
 impl StraightLine {
-    /// The line of `thread`, which must have a single path and the given locations.
+    /// The accesses of `thread`, which must be straight-line and have the given locations.
     pub fn new(ctp: &Ctp, locations: &Locations, thread: ThreadId) -> Self {
         let entry = ctp.threads[thread].points.start;
         let mut points = vec![entry];

@@ -1,4 +1,4 @@
-//! Mutually atomic transactions (MATs) of two threads that have a single path each.
+//! Mutually atomic transactions (MATs) of two straight-line threads.
 //!
 //! A MAT is a rectangle of the two threads' positions: the transaction of each thread from where
 //! it begins to where it ends, such that only their last accesses depend on each other. One after
@@ -75,7 +75,7 @@ pub struct Generated {
     pub queued: Vec<usize>,
 }
 
-/// Two threads of a single path each: what depends on what, and what blocks what.
+/// Two straight-line threads: what depends on what, and what blocks what.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// How many accesses each thread has, a dummy included.
@@ -312,6 +312,7 @@ pub fn generate(pair: &Pair, choice: Choice) -> Generated {
         };
         let end = (last.0 + 1, last.1 + 1);
         found.mats.push(Mat { begin, end });
+        // Where the processor can be next: after one of the two transactions, or after both.
         for (first, second) in [(end.0, begin.1), (begin.0, end.1), end] {
             let is_open = first < pair.ends.0 && second < pair.ends.1;
             if is_open && pair.is_reachable(first, second) && !seen.has(second, first) {

@@ -205,9 +205,12 @@ fn cut(
             || ctp.is_end(point)
             || (is_post[point] && ctp.steps_from(point).any(|(id, _)| must_cut(id)))
         {
+            // A new transaction starts here, in its pre phase.
             is_boundary[point] = true;
             is_post[point] = false;
         }
+        // Points come in topological order, so the phase is final when its point is visited. Where
+        // paths meet the later phase wins, which only adds boundaries.
         for (id, step) in ctp.steps_from(point) {
             is_post[step.to] |= match movers[id] {
                 Mover::Both | Mover::Right => is_post[point],

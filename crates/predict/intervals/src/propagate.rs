@@ -7,7 +7,7 @@
 //! next, and what these come to is what places hold after the next round. Rounds are not added up:
 //! after as many as an interleaving can have transactions everything was seen, so that no widening
 //! is needed. Locals travel with switches ([`Mode::Copy`]) or stay with their threads
-//! ([`Mode::Own`]); each path excludes what the other does not, and both are true.
+//! ([`Mode::Own`]); each mode excludes what the other does not, and both are sound.
 //!
 //! **Promise.** Whatever happens in an interleaving that the graph stands for is in the [`Values`].
 //! [`Values::at`] speaks of threads that come to a node or go on from it, not of threads that are
@@ -87,6 +87,7 @@ pub fn propagate<D: Domain>(ctp: &Ctp, graph: &Graph, settings: &Settings) -> Va
     match settings.mode {
         Mode::Copy => one_mode(ctp, graph, settings, false),
         Mode::Own => one_mode(ctp, graph, settings, true),
+        // Both answers are sound, so what either excludes is excluded.
         Mode::Both => {
             let copy = one_mode::<D>(ctp, graph, settings, false);
             copy.meet(&one_mode(ctp, graph, settings, true))

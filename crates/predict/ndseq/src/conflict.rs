@@ -312,6 +312,7 @@ impl Siblings {
     }
 
     fn write(&mut self, child: ThreadId, node: NodeId, stretch: u32, edges: &mut Vec<Edge>) {
+        // Conflicts with earlier writes follow by way of the last one.
         let before = self.last_write.iter().chain(&self.reads);
         for &(from, earlier) in before.filter(|&&(from, _)| from != child) {
             edges.push(Edge { from, to: child, earlier, later: node });

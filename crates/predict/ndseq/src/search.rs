@@ -321,6 +321,7 @@ impl<'t> Search<'t> {
                 Outcome::Exhausted => return Err(Failure::Exhausted),
             }
             let proposal = self.proposal(covers);
+            // Clauses are only ever added, so what passed once still does.
             if self.passed.contains(&proposal) {
                 return Ok(proposal);
             }

@@ -180,6 +180,8 @@ impl<'c> Search<'c> {
             let met = self.visit(machine);
             let frame = &mut self.stack[place];
             if met == Met::Loop {
+                // The cycle proviso: without it a loop of the chosen threads could put the others
+                // off forever, and a fault of theirs would be missed.
                 frame.left.append(&mut frame.put_off);
             } else if frame.left.is_empty() {
                 frame.put_off = Vec::new();
@@ -213,6 +215,7 @@ impl<'c> Search<'c> {
                 return Met::Other;
             }
             let tried = persistent::threads(&machine, &self.flow, &enabled);
+            // With one thread to try and no loop to close, the state need not be kept.
             if let &[only] = tried.as_slice()
                 && !self.flow.may_go_back(machine.threads[only as usize].at)
             {

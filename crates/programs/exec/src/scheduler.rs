@@ -1,7 +1,7 @@
-//! Who takes the next step.
+//! Schedulers: they pick the thread of each step.
 //!
-//! One file for each path to choose. A scheduler sees the threads that may be able to go on; where
-//! the one that it picks turns out to wait, it is asked again without it.
+//! A scheduler sees the threads that may be able to continue; where the one that it picks turns out
+//! to wait, it is asked again without it.
 
 use reweave_base::{FxHashMap, FxHashSet, Id, Rng};
 use reweave_trace::{LockOp, Op, SiteId, ThreadId, Trace, VarId};

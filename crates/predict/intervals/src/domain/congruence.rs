@@ -127,6 +127,7 @@ impl Domain for Congruence {
         if self == other {
             return;
         }
+        // All members of both are alike modulo what divides both moduli and the residues' distance.
         let difference = self.residue.abs_diff(other.residue);
         let both = greatest_divisor(self.modulus.into(), other.modulus.into());
         let modulus = greatest_divisor(both, difference.into());

@@ -373,6 +373,7 @@ impl<'a> Encoder<'a> {
         let leaving = &self.ctp.leaving[from];
         let is_only = leaving.end.index() - leaving.start.index() == 1;
         let may_stop = from == self.plan.units[unit].from || state.is_asked;
+        // Nothing can keep the thread from this step once it is there: no variable is needed.
         if is_only && !may_stop && !self.plan.may_block(self.ctp, step) {
             return state.at;
         }
@@ -573,6 +574,8 @@ impl Encoder<'_> {
             if is_hidden || is_apart || before == Bit::FALSE {
                 continue;
             }
+            // The choice of this store implies that it is made, before the load, with the value
+            // that is loaded, and that every other store is either before it or after the load.
             let choice = self.circuits.gates.variable();
             self.circuits.gates.clause(&[!choice, source.is_written]);
             self.circuits.gates.clause(&[!choice, before]);
@@ -590,6 +593,7 @@ impl Encoder<'_> {
         let initial = self.circuits.constant(self.ctp.initial[load.slot]);
         let is_apart = initial.high < load.value.low || load.value.high < initial.low;
         if hider.is_none() && !is_apart {
+            // The initial value is seen if every store that is made comes after the load.
             let choice = self.circuits.gates.variable();
             let start = self.circuits.distances(&initial, sources.low, sources.high);
             self.encode_equal(choice, &start, &distance);
@@ -626,6 +630,7 @@ impl Encoder<'_> {
             }
         }
         for (position, (lock, one)) in sections.iter().enumerate() {
+            // A thread that acquires the lock again without a release in between waits for itself.
             for again in &one.again {
                 let between = one.releases.iter().filter(|release| release.step < again.step);
                 let mut clause: Vec<Bit> = between.map(|release| release.taken).collect();
@@ -636,6 +641,7 @@ impl Encoder<'_> {
                 if self.plan.units[one.acquire.unit].thread
                     != self.plan.units[other.acquire.unit].thread
                 {
+                    // Of two sections that are both entered, one is left before the other begins.
                     let (first, second) = (self.is_left(one, other), self.is_left(other, one));
                     let (left, right) = (one.acquire.taken, other.acquire.taken);
                     self.circuits.gates.clause(&[!left, !right, first, second]);
@@ -652,6 +658,7 @@ impl Encoder<'_> {
         let mut ways = Vec::new();
         for release in &one.releases {
             let before = self.order.before(release.unit, other.acquire.unit);
+            // On the same path the release follows from the acquire, and needs no literal.
             let is_certain = release.taken == one.acquire.taken;
             let taken = if is_certain { Bit::TRUE } else { release.taken };
             ways.push(self.circuits.gates.and(taken, before));

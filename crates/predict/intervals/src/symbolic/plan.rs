@@ -1,4 +1,5 @@
-//! What a question can depend on: the steps, the slots, and what each unit has to do with others.
+//! What a question can depend on: the steps, the slots, what each unit has to do with others, and
+//! which of two units comes first.
 //!
 //! A set of steps is enough if it has those asked about and, with a step, those before it in its
 //! thread; what forks the thread; all of a thread that it waits for; the releases of a lock that it
@@ -444,9 +445,11 @@ impl Order {
         }
         let width = columns.len();
         for (position, &cell) in cells.iter().enumerate() {
+            // Before a unit is before the units that follow it in its thread …
             if position % width + 1 < width {
                 gates.clause(&[!cell, cells[position + 1]]);
             }
+            // … and what an earlier unit precedes whenever a later one of its thread does.
             if let Some(&below) = cells.get(position + width) {
                 gates.clause(&[!below, cell]);
             }

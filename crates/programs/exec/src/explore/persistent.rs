@@ -67,8 +67,11 @@ fn closure(machine: &Machine<'_>, flow: &StaticFlow, first: ThreadNumber) -> Vec
                 });
                 set.extend(owner);
             }
+            // Only the end of that thread lets the member go on.
             Some(Resource::Thread(thread)) if !set.contains(&thread) => set.push(thread),
             Some(Resource::Thread(_)) => {}
+            // Whoever can still notify must be in the set: else the member could be woken, and
+            // conflict with the set, by steps outside of it.
             Some(Resource::Condition(condition)) => {
                 let wake = Use { shared: flow.condition(condition), element: None, changes: true };
                 extend(&mut set, machine, flow, member, wake);
@@ -91,6 +94,7 @@ fn extend(
     member: ThreadNumber,
     used: Use,
 ) {
+    // These cannot conflict as long as `member` does not move: they wait for its end.
     let held = held_by(machine, member);
     for number in 0..machine.threads.len() as ThreadNumber {
         let other = &machine.threads[number as usize];

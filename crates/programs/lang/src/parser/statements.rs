@@ -1,4 +1,4 @@
-//! Statements.
+//! Statements and expressions.
 
 use reweave_base::Id as _;
 use reweave_trace::{Binary, Unary};

@@ -1,4 +1,4 @@
-//! Blocks and statements.
+//! Blocks, statements and expressions, and the variables and locks that they name.
 
 use reweave_base::Id as _;
 use reweave_trace::Binary;
