@@ -81,8 +81,8 @@ impl Trouble {
             Ending::Finished => "ends".to_owned(),
             Ending::Deadlock(_) => "ends in a deadlock".to_owned(),
             Ending::Assumption(line) => format!("ends by the assumption at line {line}"),
-            Ending::Steps => "is cut off by the limit of steps".to_owned(),
-            Ending::Threads => "is cut off by the limit of threads".to_owned(),
+            Ending::Steps => "exceeds the step limit".to_owned(),
+            Ending::Threads => "exceeds the thread limit".to_owned(),
             Ending::Stopped => "was stopped".to_owned(),
         }
     }
@@ -95,8 +95,8 @@ impl Trouble {
 
 impl std::fmt::Display for Trouble {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "the run of seed {} {}", self.seed, self.what())?;
-        if self.is_left_out() { write!(out, "; it is left out") } else { Ok(()) }
+        write!(out, "the run with seed {} {}", self.seed, self.what())?;
+        if self.is_left_out() { write!(out, "; it is ignored") } else { Ok(()) }
     }
 }
 

@@ -43,7 +43,7 @@ pub struct Request {
 pub enum RangesError {
     /// A run did not come to its end.
     #[error(
-        "line {line}: the run of seed {seed} was cut off after {steps} steps, with a loop that it did not unroll; \
+        "line {line}: the run with seed {seed} was cut off after {steps} steps, with a loop that it did not unroll; \
          ranges are of whole runs: let it take more steps, or shorten the loop"
     )]
     CutOff {
@@ -55,7 +55,7 @@ pub enum RangesError {
         line: u32,
     },
     /// A run started too many threads.
-    #[error("the run of seed {seed} started more threads than a run may; ranges are of whole runs")]
+    #[error("the run with seed {seed} started more threads than a run may; ranges are of whole runs")]
     Threads {
         /// Which run.
         seed: u64,

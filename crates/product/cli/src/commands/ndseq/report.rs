@@ -262,7 +262,7 @@ impl Inference<'_> {
 /// What a run is called.
 pub(super) fn run_text(observed: &Observed) -> String {
     match observed.seed {
-        Some(seed) => format!("the run of seed {seed}"),
+        Some(seed) => format!("the run with seed {seed}"),
         None => "a run that the validation found".to_owned(),
     }
 }
