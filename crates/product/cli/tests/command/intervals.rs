@@ -107,7 +107,7 @@ fn a_line_can_be_asked_about() {
     let found = report(&["intervals", "p.rw", "--reach", "6", "--format", "json"]);
     assert_eq!(found["reach"][0]["reachable"], true);
     let ran = folder.run(&["intervals", "p.rw", "--reach", "8"]).expect(3);
-    assert!(ran.out().contains("line 8: is not known to be reached"), "{}", ran.out());
+    assert!(ran.out().contains("line 8: is unknown: no run reached it"), "{}", ran.out());
     let found = report(&["intervals", "p.rw", "--reach", "8", "--format", "json"]);
     assert_eq!(found["reach"][0]["reachable"], Value::Null);
 }
