@@ -109,7 +109,11 @@ fn refusal(error: &serde_json::Error) -> Failure {
     let (line, column) = (error.line() as u64, error.column() as u64);
     let reason = error.to_string();
     let suffix = format!(" at line {line} column {column}");
-    let reason = reason.strip_suffix(&suffix).unwrap_or(&reason).to_owned();
+    let reason = reason
+        .strip_suffix(&suffix)
+        .unwrap_or(&reason)
+        .replace("expected u32", "expected a number from 0 to 4294967295")
+        .replace("EOF while parsing", "the text ends early, in");
     // Faults of the object as a whole have no place of their own.
     let place = if line == 0 { Place::File } else { Place::Column { line, column } };
     (place, ReadErrorKind::Malformed(reason))

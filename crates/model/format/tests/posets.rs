@@ -128,19 +128,19 @@ fn what_has_not_the_shape_of_a_poset_is_refused_with_the_place() {
         a: line 1, column 28: duplicate field `events`
         a: line 1, column 21: trailing characters
         a: line 1, column 17: invalid type: map, expected a sequence
-        a: line 1, column 8: invalid value: integer `-1`, expected u32
-        a: line 1, column 9: invalid type: floating point `2.0`, expected u32
-        a: line 1, column 16: invalid value: integer `4294967296`, expected u32
+        a: line 1, column 8: invalid value: integer `-1`, expected a number from 0 to 4294967295
+        a: line 1, column 9: invalid type: floating point `2.0`, expected a number from 0 to 4294967295
+        a: line 1, column 16: invalid value: integer `4294967296`, expected a number from 0 to 4294967295
         a: event 2: expected a clock of 2 numbers, one per thread, found 1
         a: event 2: expected a clock of 1 numbers, one per thread, found 2
         a: event 1: expected a clock of 1000000 numbers, one per thread, found 1
         a: line 1, column 19: invalid length 0, expected an event: a list of a thread and a clock
         a: line 1, column 20: invalid length 1, expected an event: a list of a thread and a clock
         a: line 1, column 25: trailing characters
-        a: line 1, column 24: invalid value: integer `-1`, expected u32
-        a: line 1, column 29: invalid type: string "a", expected u32
-        a: line 1, column 25: EOF while parsing a value
-        a: line 1, column 7: EOF while parsing a value
+        a: line 1, column 24: invalid value: integer `-1`, expected a number from 0 to 4294967295
+        a: line 1, column 29: invalid type: string "a", expected a number from 0 to 4294967295
+        a: line 1, column 25: the text ends early, in a value
+        a: line 1, column 7: the text ends early, in a value
     "#]]
     .assert_eq(&reasons.concat());
 }

@@ -55,7 +55,9 @@ pub enum RangesError {
         line: u32,
     },
     /// A run started too many threads.
-    #[error("the run with seed {seed} started more threads than a run may; ranges are of whole runs")]
+    #[error(
+        "the run with seed {seed} started more threads than a run may; ranges are of whole runs"
+    )]
     Threads {
         /// Which run.
         seed: u64,
