@@ -136,11 +136,7 @@ pub fn variable<'t>(trace: &'t Trace, detail: &Nondeterminism) -> Option<&'t str
 fn choice(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) -> Choice {
     let mut write = match alternative.write {
         None => "the initial value".to_owned(),
-        Some(write) => {
-            let site = Site::new(trace, write);
-            let at = if site.place().is_empty() { "" } else { " at " };
-            format!("event {}, {}: {}{at}{}", site.number, site.thread, site.op, site.place())
-        }
+        Some(write) => Site::new(trace, write).line(),
     };
     let saw = value(trace, alternative.read, writer(trace, detail, alternative));
     let gives = alternative.write.and_then(|write| known_value(trace, write));

@@ -139,9 +139,7 @@ fn others(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> 
 
 /// Who does what at `site`, and where.
 fn line(site: &Site<'_>) -> String {
-    let at = if site.place().is_empty() { "" } else { " at " };
-    let (number, thread, op) = (site.number, site.thread, &site.op);
-    format!("event {number}, {thread}: {op}{at}{}, {}", site.place(), site.holding())
+    format!("{}, {}", site.line(), site.holding())
 }
 
 fn properties(place: Option<Place<'_>>, title: &str) -> String {

@@ -16,7 +16,7 @@ use reweave_trace::views::Mode;
 use reweave_trace::{EventId, Trace};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
-use serde_json::ser::Formatter;
+use serde_json::ser::{Formatter, PrettyFormatter};
 
 use crate::alternatives::writer;
 use crate::confirmation::ReplayedEntry;
@@ -644,91 +644,76 @@ const fn is_false(holds: &bool) -> bool {
     !*holds
 }
 
-/// Starts a line for everything down to a depth, and writes what is deeper in one go.
-#[derive(Debug)]
-pub struct Layout {
+/// Lays JSON out as usual down to a depth, and writes what is deeper in one go: so a long list has a
+/// line for each entry. The whole document is at depth 0.
+struct Layout {
+    pretty: PrettyFormatter<'static>,
+    depth: usize,
     /// Down to where everything starts a line.
     depth_max: usize,
-    depth: usize,
-    /// Whether the innermost list or object holds something already.
-    has_value: bool,
 }
 
 impl Layout {
-    /// Starts lines down to `depth_max`; the whole document is at depth 0.
-    pub const fn new(depth_max: usize) -> Self {
-        Self { depth_max, depth: 0, has_value: false }
+    fn new(depth_max: usize) -> Self {
+        Self { pretty: PrettyFormatter::new(), depth: 0, depth_max }
     }
 
-    fn line<W: Write + ?Sized>(&self, out: &mut W) -> io::Result<()> {
-        out.write_all(b"\n")?;
-        for _ in 0..self.depth {
-            out.write_all(b"  ")?;
-        }
-        Ok(())
+    const fn is_broken(&self) -> bool {
+        self.depth <= self.depth_max
     }
+}
 
-    fn open<W: Write + ?Sized>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
-        self.depth += 1;
-        self.has_value = false;
-        out.write_all(bracket)
-    }
-
-    fn close<W: Write + ?Sized>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
-        let is_broken = self.has_value && self.depth <= self.depth_max;
-        self.depth -= 1;
-        self.has_value = true;
-        if is_broken {
-            self.line(out)?;
-        }
-        out.write_all(bracket)
-    }
-
-    fn entry<W: Write + ?Sized>(&self, out: &mut W, first: bool) -> io::Result<()> {
-        if !first {
-            out.write_all(b",")?;
-        }
-        if self.depth <= self.depth_max { self.line(out) } else { Ok(()) }
-    }
+fn separate<W: Write + ?Sized>(out: &mut W, first: bool) -> io::Result<()> {
+    if first { Ok(()) } else { out.write_all(b",") }
 }
 
 impl Formatter for Layout {
     fn begin_array<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
-        self.open(out, b"[")
+        self.depth += 1;
+        if self.is_broken() { self.pretty.begin_array(out) } else { out.write_all(b"[") }
     }
 
     fn end_array<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
-        self.close(out, b"]")
+        let is_broken = self.is_broken();
+        self.depth -= 1;
+        if is_broken { self.pretty.end_array(out) } else { out.write_all(b"]") }
     }
 
     fn begin_array_value<W: Write + ?Sized>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        self.entry(out, first)
+        if self.is_broken() {
+            return self.pretty.begin_array_value(out, first);
+        }
+        separate(out, first)
     }
 
-    fn end_array_value<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
-        self.has_value = true;
-        Ok(())
+    fn end_array_value<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.pretty.end_array_value(out)
     }
 
     fn begin_object<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
-        self.open(out, b"{")
+        self.depth += 1;
+        if self.is_broken() { self.pretty.begin_object(out) } else { out.write_all(b"{") }
     }
 
     fn end_object<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
-        self.close(out, b"}")
+        let is_broken = self.is_broken();
+        self.depth -= 1;
+        if is_broken { self.pretty.end_object(out) } else { out.write_all(b"}") }
     }
 
     fn begin_object_key<W: Write + ?Sized>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        self.entry(out, first)
+        if self.is_broken() {
+            return self.pretty.begin_object_key(out, first);
+        }
+        separate(out, first)
     }
 
     fn begin_object_value<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
-        out.write_all(if self.depth <= self.depth_max { b": " } else { b":" })
+        out.write_all(if self.is_broken() { b": " } else { b":" })
     }
 
-    fn end_object_value<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
-        self.has_value = true;
-        Ok(())
+    fn end_object_value<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.pretty.end_object_value(out)
     }
 }
 

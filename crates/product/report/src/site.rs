@@ -80,6 +80,12 @@ impl<'t> Site<'t> {
         }
     }
 
+    /// Who does what, and where: `event 6, T1: w(x) at a.c:19`.
+    pub fn line(&self) -> String {
+        let at = if self.place().is_empty() { "" } else { " at " };
+        format!("event {}, {}: {}{at}{}", self.number, self.thread, self.op, self.place())
+    }
+
     /// Where it is, for people; empty if that is not known.
     pub fn place(&self) -> Cow<'t, str> {
         place(self.location)

@@ -295,11 +295,8 @@ fn write_site(
     event: EventId,
     site: &Site<'_>,
 ) -> io::Result<()> {
-    let who = format!("event {}, {}: {}", site.number, site.thread, site.op);
-    let at = if site.place().is_empty() { "" } else { " at " };
     let function = site.function().map_or(String::new(), |name| format!(" in {name}"));
-    let holding = holding_since(trace, event);
-    let line = format!("{who}{at}{}{function}, {holding}", site.place());
+    let line = format!("{}{function}, {}", site.line(), holding_since(trace, event));
     writeln!(out, "    {}", shown(&line))?;
     let callers = site.callers();
     let told = if callers.len() <= CALLERS_MAX { callers.len() } else { CALLERS_MAX - 1 };

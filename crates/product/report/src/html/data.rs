@@ -134,7 +134,7 @@ pub struct Chunk {
     calls: Vec<Vec<u32>>,
     /// Name, and whether it is held in shared mode.
     held: Vec<Vec<(u32, u8, u32)>>,
-    places: Vec<PlaceEntry>,
+    places: Vec<Value>,
     /// Name, and lines by their numbers.
     files: Vec<(u32, Lines)>,
     events: Vec<Value>,
@@ -447,22 +447,12 @@ const BYTES_MAX: usize = 1 << 20;
 /// Lines by their numbers.
 type Lines = BTreeMap<u32, String>;
 
-/// A place as pages know it.
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
-enum PlaceEntry {
-    /// Its name; there is nothing to say of its code.
-    Bare(u32),
-    /// Name, file, line, first and last line to be shown, and what is to be said of the code.
-    Full(u32, Option<usize>, u32, u32, u32, Option<u32>),
-}
-
 /// Places of a chunk, and the code around them.
 #[derive(Debug)]
 struct Code<'a> {
     sources: &'a Sources,
     around: u32,
-    places: Vec<PlaceEntry>,
+    places: Vec<Value>,
     by_location: FxHashMap<String, usize>,
     files: Vec<(u32, Lines)>,
     by_file: FxHashMap<String, usize>,
@@ -486,7 +476,7 @@ impl<'a> Code<'a> {
     /// The number of `location` in the chunk, with its code if `has_code`.
     fn place(&mut self, location: &str, has_code: bool, strings: &mut Strings) -> usize {
         if let Some(&at) = self.by_location.get(location) {
-            if has_code && matches!(self.places[at], PlaceEntry::Bare(_)) {
+            if has_code && self.places[at].is_u64() {
                 self.places[at] = self.entry(location, strings);
             }
             return at;
@@ -494,24 +484,26 @@ impl<'a> Code<'a> {
         let entry = if has_code {
             self.entry(location, strings)
         } else {
-            PlaceEntry::Bare(strings.text(&place(location)))
+            json!(strings.text(&place(location)))
         };
         self.places.push(entry);
         self.by_location.insert(location.to_owned(), self.places.len() - 1);
         self.places.len() - 1
     }
 
-    fn entry(&mut self, location: &str, strings: &mut Strings) -> PlaceEntry {
+    /// A place: its name if there is nothing to say of its code; else name, file, line, first and last
+    /// line to be shown, and what is to be said of the code.
+    fn entry(&mut self, location: &str, strings: &mut Strings) -> Value {
         let name = strings.text(&place(location));
-        let Some(at) = Place::new(location) else { return PlaceEntry::Bare(name) };
+        let Some(at) = Place::new(location) else { return json!(name) };
         if self.bytes > BYTES_MAX {
             let note = strings.text("The code is left out to keep this page small.");
-            return PlaceEntry::Full(name, None, at.line, 0, 0, Some(note));
+            return json!([name, null, at.line, 0, 0, note]);
         }
         let Some(excerpt) = self.sources.excerpt(location, self.around) else {
             let absence = self.sources.absence(location);
             let note = absence.map(|absence| strings.text(&format!("No code: {absence}.")));
-            return PlaceEntry::Full(name, None, at.line, 0, 0, note);
+            return json!([name, null, at.line, 0, 0, note]);
         };
         let file = *self.by_file.entry(at.file.to_owned()).or_insert_with(|| {
             self.files.push((strings.text(at.file), Lines::new()));
@@ -525,11 +517,11 @@ impl<'a> Code<'a> {
             self.files[file].1.insert(number, line);
         }
         let note = excerpt.doubt.map(|doubt| strings.text(&format!("Warning: {doubt}.")));
-        PlaceEntry::Full(name, Some(file), excerpt.marked, excerpt.first, last, note)
+        json!([name, file, excerpt.marked, excerpt.first, last, note])
     }
 
     /// The places, and the lines of each file.
-    fn finish(self) -> (Vec<PlaceEntry>, Vec<(u32, Lines)>) {
+    fn finish(self) -> (Vec<Value>, Vec<(u32, Lines)>) {
         (self.places, self.files)
     }
 }
