@@ -41,6 +41,7 @@ impl Choices {
         let mut listed: Vec<Choice> =
             all.take(LISTED_MAX).map(|write| choice(trace, detail, &write)).collect();
         let unlisted_count = (1 + detail.others.len()).saturating_sub(LISTED_MAX);
+        // One reason for all is said once; with some unlisted it might not hold for them.
         let silence = match (&mut listed[..], unlisted_count) {
             ([first, rest @ ..], 0) if !rest.is_empty() => common_silence(first, rest),
             _ => None,
@@ -161,6 +162,7 @@ fn silence(trace: &Trace, detail: &Nondeterminism, alternative: &Alternative) ->
     match common_locks(trace, &pairs)[..] {
         [lock] => format!("lock `{lock}` keeps the accesses apart, but either can come first"),
         [_, ..] => "locks keep the accesses apart, but either can come first".to_owned(),
+        // Atomic accesses never race, so no lock is needed to keep a detector silent.
         [] if pairs.iter().flatten().all(|&event| is_atomic(event)) => {
             "the accesses are atomic, and either can come first".to_owned()
         }
@@ -196,6 +198,7 @@ fn common_locks<'t>(trace: &'t Trace, pairs: &[[EventId; 2]]) -> Vec<&'t str> {
         }
         common.extend(names);
     }
+    // A report must not depend on which pair came first.
     common.sort_unstable();
     common.dedup();
     common

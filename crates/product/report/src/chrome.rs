@@ -55,6 +55,7 @@ pub fn chrome(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> 
 fn scheduled(trace: &Trace, proof: &Proof) -> Vec<(u64, EventId)> {
     let reordering = proof.reordering();
     let steps = numbered(trace, reordering, steps(trace, reordering));
+    // What leads to the fault is at the end.
     let skipped = steps.len().saturating_sub(STEPS_MAX);
     let steps = steps[skipped..].iter().map(|&(step, event)| (step as u64, event));
     let end = steps_count(reordering) as u64 + 1;

@@ -263,6 +263,7 @@ impl<'t> Cycle<'t> {
         (x, y): (usize, usize),
         (to, bottom): (usize, usize),
     ) -> io::Result<()> {
+        // The arrow must not cross the text to the right of its own mark.
         let (bend, tip, back) = if x < to { (to - 60, to - 8, -12) } else { (to + 60, to + 8, 12) };
         writeln!(
             out,

@@ -125,6 +125,7 @@ pub fn main_event_first(trace: &Trace, finding: &Finding, count_max: usize) -> V
         None => events.iter().position(is_in_file),
     };
     if let Some(main) = main {
+        // The others keep their order, which is that of the finding.
         events[..=main].rotate_right(1);
     }
     events.truncate(count_max);
@@ -147,6 +148,7 @@ const ASKED: &str = "states.find";
 
 /// What `explain` and `confirm` are given to find `reported` again.
 fn again(examined: &Examined<'_>, reported: &Reported) -> String {
+    // A name that starts with a dash would be taken for an option.
     let dash = if examined.path.starts_with('-') { "./" } else { "" };
     let finding = &reported.finding;
     let state = finding.detail.state().filter(|_| finding.analysis == ASKED);
@@ -185,6 +187,7 @@ fn again(examined: &Examined<'_>, reported: &Reported) -> String {
 fn analyses(examined: &Examined<'_>) -> Vec<String> {
     let ran: Vec<&str> = examined.outcome.coverage.iter().map(|it| it.analysis).collect();
     let with = |names: Vec<&str>| names.into_iter().map(|name| format!("--with {name}")).collect();
+    // The default analyses run without being named; naming them would only lengthen the command.
     if ran.is_empty() || DEFAULT.iter().all(|name| ran.contains(name)) {
         return with(ran.into_iter().filter(|name| !DEFAULT.contains(name)).collect());
     }

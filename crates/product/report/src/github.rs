@@ -51,6 +51,7 @@ pub fn github(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> 
                 annotation(out, one, reported)?;
             }
         }
+        // Right after the errors, so that the limit of annotations does not cut it off.
         if level == Level::Error {
             examined.iter().try_for_each(|one| unsearched(out, one))?;
         }
@@ -127,6 +128,7 @@ fn others(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> 
     let Some(first) = sites.first() else { return Ok(()) };
     for site in &sites[1..] {
         let place = Place::new(site.location);
+        // A second notice at the same line would only repeat the first.
         if place.is_none() || place == Place::new(first.location) {
             continue;
         }

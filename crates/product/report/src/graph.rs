@@ -99,6 +99,7 @@ pub fn graph_svg(out: &mut dyn Write, ctp: &Ctp, graph: &Graph) -> io::Result<()
             markup(name)
         )?;
     }
+    // Transactions come later, so that they are drawn over the switches.
     let drawn = graph.switches.len().min(SWITCHES_MAX);
     for &(from, to) in graph.switches[..drawn].iter().chain(&graph.orders) {
         switch(out, (places[from.index()], places[to.index()]))?;

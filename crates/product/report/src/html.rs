@@ -53,6 +53,7 @@ const BRIEF_MAX: usize = 1_000;
 /// If `out` fails.
 pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     let count: usize = examined.iter().map(|one| one.outcome.findings.len()).sum();
+    // Pages of ten thousand findings must still open at once.
     let reach = if count > BRIEF_MAX { Reach::LEAN } else { Reach::BRIEF };
     let legends: Vec<Legend<'_>> =
         examined.iter().map(|examined| Legend::new(examined.trace)).collect();

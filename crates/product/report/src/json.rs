@@ -95,6 +95,7 @@ struct Witnesses<'a> {
 
 impl Serialize for Witnesses<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // With one list there is nothing to tell apart.
         let is_told = self.lists.len() > 1;
         serializer.collect_seq(self.lists.iter().flat_map(|list| {
             let analysis = is_told.then_some(list.analysis);
@@ -293,6 +294,7 @@ pub fn json_list(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<(
 /// Down to where lines start: everywhere, or where there are many findings or a list, `many`.
 fn depth_max(examined: &[Examined<'_>], many: usize) -> usize {
     let findings_count: usize = examined.iter().map(|one| one.outcome.findings.len()).sum();
+    // A list of witnesses can have millions of entries: a line for each keeps it readable.
     let has_list = examined.iter().any(|one| !one.outcome.witnesses.is_empty());
     if findings_count <= INDENTED_MAX && !has_list { usize::MAX } else { many }
 }
@@ -502,6 +504,7 @@ fn read_number(trace: &Trace, read: Option<EventId>) -> u32 {
 fn witness_entry<'a>(trace: &'a Trace, proof: &Proof) -> WitnessEntry<'a> {
     let (reordering, then) = (proof.reordering(), numbers(&proof.then()));
     let (free, unknown_reads) = (numbers(&free_reads(trace, proof).0), proof.unknown_reads_count());
+    // Of a long witness the prefix in observed order is said by its counts alone.
     if steps_count(reordering) <= EXPLICIT_MAX {
         let schedule = numbers(&steps(trace, reordering));
         return WitnessEntry { base: BTreeMap::new(), schedule, then, free, unknown_reads };
@@ -601,6 +604,7 @@ pub struct SettingsEntry {
 impl SettingsEntry {
     /// What `settings` has that is not at its default; none if that is nothing.
     pub fn new(settings: &Settings) -> Option<Self> {
+        // The default may change between releases; what differs from it is what matters.
         let budget = settings.budget;
         let entry = Self {
             all: settings.all,

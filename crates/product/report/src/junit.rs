@@ -103,6 +103,7 @@ fn suite(
 ) -> io::Result<()> {
     let name = markup(title(examined.path));
     writeln!(out, "  <testsuite name=\"{name}\"{}>", counts.attributes())?;
+    // What is said once in a text report is said once in a suite too.
     let mut state = ReportState::new(examined.trace, CODE_AROUND);
     for reported in &examined.outcome.findings {
         let content = match *reports_left {
@@ -122,6 +123,7 @@ fn suite(
                 writeln!(out, "      <skipped message=\"incomplete: {reason}\"/>")?;
                 writeln!(out, "    </testcase>")?;
             }
+            // A suite without tests would look as if nothing had been checked.
             None if is_silent(examined.outcome, coverage) => {
                 writeln!(out, "{start}\"nothing found\" time=\"0\"/>")?;
             }

@@ -44,6 +44,7 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
         _ => ("place", "candidate"),
     };
     let Unshown { unknown_writer, unproven, unlisted } = unshown;
+    // What was only counted was not tried either; it has a line of its own.
     let untried = counter(Counter::Untried).saturating_sub(unlisted);
     let undecided = counter(Counter::Undecided) + counter(Counter::Unknown);
     // What is not decided of nondeterminism are witnesses, of which no finding was made; nor is one
@@ -52,6 +53,8 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
         ("determinism" | "states", _) | (_, 0) => (0, candidate),
         _ => (undecided, thing),
     };
+    // Each group is accounted for once: what was not tried or not decided is not called unproven
+    // too.
     let unproven = unproven.saturating_sub(untried + undecided_findings);
     let unproven_why = match family {
         "determinism" => "with another write possible by order, but unproven (see --all)",

@@ -61,6 +61,7 @@ impl<'t> Legend<'t> {
 
     /// What the names in `finding` mean that the recorder made up.
     fn names(&self, finding: &Finding) -> Option<String> {
+        // Only recorders make names up; those of other traces are the program's own.
         self.trace.origins()?;
         let (mut vars, mut locks) = (Vec::new(), Vec::new());
         for &event in &finding.events {
@@ -87,6 +88,7 @@ impl<'t> Legend<'t> {
         let names = self.trace.names();
         let name = names.vars.name(var);
         let (object, offset) = match name.rsplit_once('+') {
+            // `block#1+8` is byte 8 of the object `block#1`.
             Some((object, offset)) if offset.bytes().all(|byte| byte.is_ascii_digit()) => {
                 (object, offset)
             }
@@ -123,6 +125,7 @@ impl<'t> Legend<'t> {
     }
 
     fn births(&self) -> &IndexVec<ObjectId, Option<EventId>> {
+        // A pass over the whole trace, so only if some name needs it.
         self.births.get_or_init(|| {
             let mut births = IndexVec::from_elem(None, self.trace.names().objects.len());
             for (id, event) in self.trace.events() {

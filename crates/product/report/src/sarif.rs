@@ -116,6 +116,7 @@ pub fn sarif(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
 
 /// The message `text`, in which nothing is to be taken for a link.
 fn text(text: &str) -> Value {
+    // SARIF takes `[text](id)` in messages for a link to a related location.
     if text.contains("](") {
         let text = text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
         return json!({ "text": text });
@@ -207,6 +208,7 @@ fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) 
     };
     let mut locations: Vec<Value> =
         sites.iter().map(|site| location(site, Some(path), Some(&said(site)))).collect();
+    // Scanners show a result at one line; the others are its related locations.
     let mut related = locations.split_off(locations.len().min(1));
     for (id, location) in (1..).zip(&mut related) {
         location["id"] = json!(id);
@@ -252,6 +254,7 @@ fn message(finding: &Finding) -> String {
 /// The file that is called `name`.
 fn artifact(name: &str) -> Value {
     let uri = uri(name);
+    // Only relative names are relative to something.
     let root = (!uri.starts_with("file:")).then_some(ROOT);
     compact(json!({ "uri": uri, "uriBaseId": root }))
 }

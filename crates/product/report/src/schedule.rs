@@ -21,13 +21,14 @@ pub fn numbered(
     mut events: Vec<EventId>,
 ) -> Vec<(usize, EventId)> {
     events.sort_unstable();
-    let base_count = base_count(reordering);
-    let in_base = events.iter().filter(|&&event| trace.is_in_prefix(reordering, event));
+    let prefix_count = prefix_count(reordering);
+    let in_prefix = events.iter().filter(|&&event| trace.is_in_prefix(reordering, event));
     let mut steps: Vec<(usize, EventId)> =
-        in_base.map(|&event| (step_in_base(trace, reordering, event), event)).collect();
+        in_prefix.map(|&event| (step_in_prefix(trace, reordering, event), event)).collect();
     let scheduled = reordering.schedule.iter().enumerate();
+    // One pass over the schedule, which can be far longer than what is asked for.
     let scheduled = scheduled.filter(|(_, event)| events.binary_search(event).is_ok());
-    steps.extend(scheduled.map(|(at, &event)| (base_count + at + 1, event)));
+    steps.extend(scheduled.map(|(at, &event)| (prefix_count + at + 1, event)));
     steps.sort_unstable();
     steps
 }
@@ -36,46 +37,48 @@ pub fn numbered(
 pub fn steps_of<'t>(trace: &'t Trace, reordering: &Reordering, thread: ThreadId) -> &'t [EventId] {
     let scheduled = reordering.schedule.iter();
     let scheduled = scheduled.filter(|&&event| trace.event(event).thread == thread).count();
-    let count = base_of(trace, reordering, thread).len() + scheduled;
+    // A thread always runs a prefix of its events, so how many says which.
+    let count = prefix_of(trace, reordering, thread).len() + scheduled;
     &trace.thread_events(thread)[..count]
 }
 
-/// The events of `thread` that are in the base of `reordering`.
-pub fn base_of<'t>(trace: &'t Trace, reordering: &Reordering, thread: ThreadId) -> &'t [EventId] {
+/// The events of `thread` that are in the fixed prefix of `reordering`.
+pub fn prefix_of<'t>(trace: &'t Trace, reordering: &Reordering, thread: ThreadId) -> &'t [EventId] {
     let count = reordering.base.get(thread).copied().unwrap_or(0);
     &trace.thread_events(thread)[..count as usize]
 }
 
-/// The how many-th of the base `event` is: the base runs in observed order.
-pub fn step_in_base(trace: &Trace, reordering: &Reordering, event: EventId) -> usize {
+/// Which step of the fixed prefix `event` is: the prefix runs in observed order.
+pub fn step_in_prefix(trace: &Trace, reordering: &Reordering, event: EventId) -> usize {
     let until =
-        |thread| base_of(trace, reordering, thread).partition_point(|&other| other <= event);
+        |thread| prefix_of(trace, reordering, thread).partition_point(|&other| other <= event);
     reordering.base.ids().map(until).sum()
 }
 
-pub fn base_count(reordering: &Reordering) -> usize {
+pub fn prefix_count(reordering: &Reordering) -> usize {
     reordering.base.iter().map(|&count| count as usize).sum()
 }
 
 /// How many events `reordering` runs.
 pub fn steps_count(reordering: &Reordering) -> usize {
-    base_count(reordering) + reordering.schedule.len()
+    prefix_count(reordering) + reordering.schedule.len()
 }
 
 /// Whether `reordering` runs what was observed first, in the order in which it was observed.
 pub fn is_prefix(trace: &Trace, reordering: &Reordering) -> bool {
-    let count = base_count(reordering);
-    let last = reordering.base.ids().filter_map(|it| base_of(trace, reordering, it).last()).max();
-    let is_base_first = last.is_none_or(|last| last.number() as usize == count);
+    let count = prefix_count(reordering);
+    // The prefix is how the run began exactly if its last event has as many before it as it holds.
+    let last = reordering.base.ids().filter_map(|it| prefix_of(trace, reordering, it).last()).max();
+    let starts_with_prefix = last.is_none_or(|last| last.number() as usize == count);
     let mut scheduled = reordering.schedule.iter().enumerate();
-    is_base_first && scheduled.all(|(at, event)| event.number() as usize == count + at + 1)
+    starts_with_prefix && scheduled.all(|(at, event)| event.number() as usize == count + at + 1)
 }
 
 /// All events of `reordering`, in its order.
 pub fn steps(trace: &Trace, reordering: &Reordering) -> Vec<EventId> {
     let threads = reordering.base.ids();
     let mut steps: Vec<EventId> =
-        threads.flat_map(|thread| base_of(trace, reordering, thread)).copied().collect();
+        threads.flat_map(|thread| prefix_of(trace, reordering, thread)).copied().collect();
     steps.sort_unstable();
     steps.extend(&reordering.schedule);
     steps
@@ -123,6 +126,7 @@ pub fn observed(trace: &Trace, event: EventId) -> Option<Seen> {
 
 /// What `event` sees where `reordering` runs it; none if it does not, or as for [`observed`].
 pub fn sees(trace: &Trace, reordering: &Reordering, event: EventId) -> Option<Seen> {
+    // What has no known writer as observed has none in a schedule either.
     observed(trace, event)?;
     let var = trace.event(event).op.var()?;
     let is_run = trace.is_in_prefix(reordering, event) || reordering.schedule.contains(&event);
@@ -260,6 +264,7 @@ impl<'t> Table<'t> {
         let reordering = proof.reordering();
         let named = proof.named();
         let has_next = !proof.then().is_empty();
+        // What is next at the end needs little context; a fault among the steps needs all of them.
         let whole_max = if has_next { extent.whole_before_next_max } else { extent.whole_max };
         let shown = if steps_count(reordering) <= whole_max {
             steps(trace, reordering)
@@ -297,12 +302,14 @@ impl<'t> Table<'t> {
         let shown: Vec<EventId> = if steps_count(reordering) <= extent.whole_max {
             runs.concat()
         } else {
+            // Many threads share the room that few would have.
             let each = (extent.whole_max / threads.len().max(1)).clamp(1, extent.steps_max);
             wanted(trace, reordering, &last, each)
         };
         let mut ahead: Vec<(EventId, Label)> = Vec::new();
         for (&thread, run) in threads.iter().zip(&runs) {
             let next = trace.thread_events(thread)[run.len()..].iter().take(extent.ahead_max);
+            // Only the first is surely next; what comes after it depends on the others.
             let labels = [Label::Ahead].into_iter().chain(std::iter::repeat(Label::Later));
             ahead.extend(next.copied().zip(labels));
         }
@@ -313,6 +320,7 @@ impl<'t> Table<'t> {
             table.forget_steps();
         }
         table.rows.push(Row::Line);
+        // Threads without a column are among these.
         let rest = trace.len() - steps_count(reordering) - ahead.len();
         for (event, label) in ahead {
             table.push(label, event);
@@ -425,6 +433,7 @@ fn wanted(
     for &event in named {
         let thread = trace.event(event).thread;
         let run = steps_of(trace, reordering, thread);
+        // An event that is next at the end is not run itself: then all that was run counts.
         let until = run.len().min(trace.position(event) as usize + 1);
         wanted.extend(&run[until.saturating_sub(steps_max)..until]);
     }

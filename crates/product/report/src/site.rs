@@ -224,6 +224,7 @@ fn is_plumbing(line: &str) -> bool {
         || function.contains("core::ops::function::FnOnce");
     let is_address = LIBRARIES.iter().any(|name| function.starts_with(name));
     let file = Place::new(location.unwrap_or("")).map_or("", |place| place.file);
+    // Templates that call a functor have names of the program's own types in them.
     let is_calling = file.starts_with("/usr/include/c++/")
         && CALLING_HEADERS.iter().any(|header| file.ends_with(header));
     is_calling

@@ -187,6 +187,7 @@ fn around(trace: &Trace, faults: &BTreeSet<EventId>, reach: Reach) -> BTreeSet<E
     for &event in faults {
         let thread = trace.event(event).thread;
         let until = trace.position(event) as usize + 1;
+        // What the thread did last before the fault is what a reader recognises it by.
         let before = &trace.thread_events(thread)[until.saturating_sub(reach.steps_max)..until];
         shown.extend(before);
         shown.extend(observed(trace, event).and_then(Seen::write));
@@ -195,6 +196,7 @@ fn around(trace: &Trace, faults: &BTreeSet<EventId>, reach: Reach) -> BTreeSet<E
             shown.extend(section.release);
         }
     }
+    // The hand-over between two events at fault is what made them look ordered.
     for (&first, &second) in faults.iter().zip(faults.iter().skip(1)) {
         if trace.event(first).thread != trace.event(second).thread {
             shown.extend(handed_over(trace, first, second, reach.handover_max));
@@ -245,6 +247,7 @@ fn relevant(
 ) -> BTreeSet<EventId> {
     let reordering = proof.reordering();
     let mut shown = around(trace, faults, reach);
+    // A short schedule is drawn whole: a gap would take as much room as what it hides.
     if steps_count(reordering) <= reach.whole_max {
         shown.extend(steps(trace, reordering));
         return shown;
@@ -311,6 +314,7 @@ fn as_scheduled(
     }
     push_gap(&mut rows, steps_count(reordering) - last);
     let role = match proof.goal() {
+        // In a deadlock the next events are there but cannot happen.
         Goal::Deadlock(_) => Role::Blocked,
         _ => Role::Next,
     };

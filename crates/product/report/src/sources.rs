@@ -219,11 +219,13 @@ impl Sources {
         if !is_called_as_source(path) {
             return Err(Absence::NoSource);
         }
+        // Compilers write absolute names; if the file is there it is the one that was compiled.
         if path.is_absolute() && path.is_file() {
             return Ok(vec![path.to_owned()]);
         }
         let parts: Vec<Component<'_>> =
             path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
+        // A program built elsewhere has names such as `/build/x/src/a.c`; `src/a.c` may be here.
         let ends = (0..parts.len()).map(|skipped| parts[skipped..].iter().collect::<PathBuf>());
         let below = |end: PathBuf| self.roots.iter().map(move |root| root.join(&end));
         Ok(ends.flat_map(below).collect())
@@ -333,6 +335,7 @@ pub fn write_piece(
         _ => lines.iter().map(|(number, _)| who(*number).chars().count()).max().unwrap_or(0),
     };
     let number_width = last.saturating_add(around).to_string().len();
+    // The indent that all lines share says nothing.
     let indent = lines.iter().filter(|(_, line)| !line.is_empty());
     let indent =
         indent.map(|(_, line)| line.len() - line.trim_start_matches(' ').len()).min().unwrap_or(0);

@@ -104,6 +104,7 @@ impl<'t> Picture<'t> {
 fn observed(trace: &Trace, state: &GlobalState) -> Reordering {
     let entries = state.cut.entries().take(trace.names().threads.len());
     let held = |thread| trace.thread_events(thread).len() as u32;
+    // A cut of another trace may have more events than this one.
     let base = entries.map(|(thread, &count)| count.min(held(thread))).collect();
     Reordering { base, schedule: Vec::new() }
 }
@@ -153,6 +154,7 @@ fn spoken_of<'t>(
 /// Whether `word` stands in `text` and is no part of a longer one.
 fn has_word(text: &str, word: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    // `T1` must not match within `T11`.
     let stands_alone =
         |at: usize| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part);
     !word.is_empty() && text.match_indices(word).any(|(at, _)| stands_alone(at))

@@ -47,6 +47,7 @@ impl Stats {
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
         let mut counts = [0_u64; OpKind::ALL.len()];
+        // The column alone, since assembling every event takes several times as long.
         for code in &trace.columns().codes {
             counts[code.kind() as usize] += 1;
         }

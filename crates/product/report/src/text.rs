@@ -134,6 +134,7 @@ fn write_next(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported)
 fn write_other_runs(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
     let ran =
         |family: &str| examined.outcome.coverage.iter().any(|it| it.analysis.starts_with(family));
+    // Another run is worth trying only if this one was searched in full.
     let is_whole = ran("races.") && ran("deadlocks.") && examined.outcome.is_complete();
     if examined.trace.origins().is_none() || !is_whole {
         return Ok(());
@@ -268,6 +269,7 @@ fn write_sites(
 ) -> io::Result<()> {
     let Examined { trace, sources, .. } = *examined;
     let sites: Vec<Site<'_>> = finding.events.iter().map(|&id| Site::new(trace, id)).collect();
+    // A finding can have many events; code of a few of them is enough to recognise it.
     let marks: Vec<Mark<'_>> = sites
         .iter()
         .take(CODE_MAX)
@@ -299,6 +301,7 @@ fn write_site(
     let line = format!("{}{function}, {}", site.line(), holding_since(trace, event));
     writeln!(out, "    {}", shown(&line))?;
     let callers = site.callers();
+    // The line `and N more` takes the place of the last one.
     let told = if callers.len() <= CALLERS_MAX { callers.len() } else { CALLERS_MAX - 1 };
     for frame in &callers[..told] {
         writeln!(out, "      {DIM}from {}{DIM:#}", shown(frame))?;
@@ -386,6 +389,7 @@ pub fn write_table(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
     let label_width = label_width(table);
     write!(out, "  {DIM}{:>label_width$}{:>NUMBER_WIDTH$}{DIM:#}", table.label_heading(), "event")?;
     for (at, (heading, &width)) in headings.iter().zip(&widths).enumerate() {
+        // No blanks at the end of a line.
         let width = if at + 1 == widths.len() { 0 } else { width };
         write!(out, "  {BOLD}{heading:width$}{BOLD:#}")?;
     }

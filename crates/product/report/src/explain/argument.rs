@@ -51,6 +51,7 @@ fn turned(trace: &Trace, proof: &Proof) -> Vec<[EventId; 2]> {
         },
         Goal::Enabled(_) | Goal::Deadlock(_) | Goal::Reaches(_) | Goal::Leaves { .. } => Vec::new(),
     };
+    // Within a thread the order is that of the program and never turned around.
     pairs.retain(|&[first, second]| thread(first) != thread(second));
     pairs
 }
@@ -227,6 +228,7 @@ pub fn circle(trace: &Trace, finding: &Finding) -> Vec<String> {
     };
     let names = trace.names();
     let waits = waits(trace, events);
+    // A request that was never granted may lack the section that closes the circle.
     if waits.len() < 2 || waits.len() != events.len() {
         return Vec::new();
     }
@@ -280,6 +282,7 @@ fn verdicts(trace: &Trace, first: EventId, second: EventId) -> Vec<(&'static str
 
 /// Goes through the events up to `second` and asks whether `first` comes before it.
 fn is_ordered(clocks: &mut dyn Clocks, trace: &Trace, first: EventId, second: EventId) -> bool {
+    // Clocks must see every event before the second one, in observed order.
     let earlier = trace.events().map(|(id, _)| id).take_while(|&id| id < second);
     for event in earlier {
         clocks.advance(trace, event);

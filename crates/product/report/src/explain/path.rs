@@ -75,6 +75,7 @@ struct Search<'t> {
 impl Search<'_> {
     fn step(&mut self, event: EventId) {
         let happening = self.trace.event(event);
+        // A thread is entered once, at its earliest event: later edges into it add nothing.
         if self.entries[happening.thread].is_none() {
             let Some(by) = self.edge_to(event) else { return };
             self.entries[happening.thread] = Some(Entry { event, by: Some(by) });
@@ -101,6 +102,7 @@ impl Search<'_> {
     fn edge_to(&self, event: EventId) -> Option<(EventId, Link)> {
         let (trace, happening) = (self.trace, self.trace.event(event));
         let reached = |source: EventId| self.is_reached(source).then_some(source);
+        // Any event of a thread comes after its fork, so this edge needs no operation of its own.
         let fork = trace.lifetime(happening.thread).fork.and_then(reached);
         if let Some(fork) = fork {
             return Some((fork, Link::Start));
@@ -109,9 +111,11 @@ impl Search<'_> {
         let released = |lock: LockId| self.released.get(&lock).copied().unwrap_or_default();
         match happening.op {
             Op::Lock(LockOp::Acquire, lock) => {
+                // An exclusive acquire comes after every release, shared ones too.
                 released(lock)[1].map(|from| (from, Link::Lock(lock)))
             }
             Op::Lock(LockOp::AcquireShared, lock) => {
+                // Shared sections do not order each other.
                 released(lock)[0].map(|from| (from, Link::Lock(lock)))
             }
             Op::Thread(ThreadOp::Join, child) => {

@@ -12,7 +12,9 @@ use reweave_trace::{
 };
 
 use super::argument::{self, Wait};
-use crate::schedule::{Extent, Label, Row, Seen, Table, base_count, observed, step_in_base, steps};
+use crate::schedule::{
+    Extent, Label, Row, Seen, Table, observed, prefix_count, step_in_prefix, steps,
+};
 
 /// How many steps are argued for at most: the last ones.
 const STEPS_MAX: usize = 40;
@@ -114,6 +116,7 @@ pub fn argued(trace: &Trace, proof: &Proof) -> Vec<Step> {
         Row::Event { .. } | Row::Gap { .. } | Row::Line => None,
     });
     let shown: Vec<(usize, EventId)> = shown.collect();
+    // The last steps are those that a reader doubts.
     let shown = &shown[shown.len().saturating_sub(STEPS_MAX)..];
     reasons(trace, proof.reordering(), shown)
 }
@@ -195,13 +198,13 @@ struct Replay<'t> {
 
 impl<'t> Replay<'t> {
     fn new(trace: &'t Trace, reordering: &'t Reordering) -> Self {
-        let base_count = base_count(reordering);
+        let prefix_count = prefix_count(reordering);
         let scheduled = reordering.schedule.iter().enumerate();
         let names = trace.names();
         Self {
             trace,
             reordering,
-            scheduled: scheduled.map(|(at, &event)| (event, base_count + at + 1)).collect(),
+            scheduled: scheduled.map(|(at, &event)| (event, prefix_count + at + 1)).collect(),
             done_count: 0,
             locks: (0..names.locks.len()).map(|_| Holding::default()).collect(),
             writes: IndexVec::from_elem(None, names.vars.len()),
@@ -211,7 +214,7 @@ impl<'t> Replay<'t> {
     /// Which step `event` is.
     fn step(&self, event: EventId) -> Option<usize> {
         if self.trace.is_in_prefix(self.reordering, event) {
-            return Some(step_in_base(self.trace, self.reordering, event));
+            return Some(step_in_prefix(self.trace, self.reordering, event));
         }
         self.scheduled.get(&event).copied()
     }
@@ -239,6 +242,7 @@ impl<'t> Replay<'t> {
 
     fn acquire_lock(&mut self, lock: LockId, thread: ThreadId, shared: bool) {
         let holders = &mut self.locks[lock].holders;
+        // Locks can be re-entrant, and a thread may hold one in both modes.
         match holders.iter_mut().find(|it| (it.0, it.2) == (thread, shared)) {
             Some((_, depth, _)) => *depth += 1,
             None => holders.push((thread, 1, shared)),
@@ -291,6 +295,7 @@ impl<'t> Replay<'t> {
                 arrivals.iter().filter_map(|&it| self.step(it)).max().map(Reason::Arrived)
             }
             Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+                // With a declared start any post will do, so none is named.
                 match trace.declared().start(semaphore) {
                     Some(_) => Some(Reason::AboveZero),
                     None => at(signals.post(event), Reason::Posted),

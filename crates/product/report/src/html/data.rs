@@ -85,6 +85,7 @@ fn list_entry(
         let op = names.spell(event.op).to_string();
         let location = place(names.location(event.site));
         first.get_or_insert_with(|| strings.text(&location));
+        // The filter searches these besides the message.
         let said = [names.threads.name(event.thread), &op, &location];
         let unsaid = said.into_iter().filter(|text| !message.contains(text));
         words.extend(unsaid.map(|text| strings.text(text)));
@@ -496,6 +497,7 @@ impl<'a> Code<'a> {
     fn entry(&mut self, location: &str, strings: &mut Strings) -> Value {
         let name = strings.text(&place(location));
         let Some(at) = Place::new(location) else { return json!(name) };
+        // A page stays small enough to be mailed.
         if self.bytes > BYTES_MAX {
             let note = strings.text("The code is left out to keep this page small.");
             return json!([name, null, at.line, 0, 0, note]);
