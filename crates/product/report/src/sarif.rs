@@ -8,12 +8,10 @@
 //! Scanners accept a limited number of results: of many findings, the later ones have shorter code
 //! flows, or only the events at fault, and a notification says what is left out.
 
-mod rules;
-
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use reweave_analysis::{Finding, Proof, Reported};
+use reweave_analysis::{Finding, Kind, Proof, Reported};
 use reweave_base::FxHashSet;
 use reweave_trace::{
     BlockOp, EventId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadId, ThreadOp, Trace,
@@ -96,7 +94,7 @@ pub fn sarif(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
             "name": "reweave",
             "semanticVersion": env!("CARGO_PKG_VERSION"),
             "informationUri": env!("CARGO_PKG_REPOSITORY"),
-            "rules": rules::all(),
+            "rules": rules(),
         } },
         "invocations": [compact(json!({
             "executionSuccessful": true,
@@ -112,6 +110,31 @@ pub fn sarif(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     let runs = [Run { head, results: Results(examined) }];
     let depth_max = if total <= INDENTED_MAX { usize::MAX } else { DEPTH_MAX };
     write_json(out, &Log { schema: SCHEMA, version: "2.1.0", runs }, depth_max)
+}
+
+/// The rules, in the order of [`Kind::ALL`].
+fn rules() -> Vec<Value> {
+    Kind::ALL.iter().map(|&kind| rule(kind)).collect()
+}
+
+/// Which of [`rules`] is that of `kind`.
+fn rule_index(kind: Kind) -> usize {
+    Kind::ALL.iter().position(|&other| other == kind).unwrap_or(0)
+}
+
+fn rule(kind: Kind) -> Value {
+    let info = kind.info();
+    let weaknesses = info.weaknesses.iter().map(|number| format!("external/cwe/cwe-{number}"));
+    let tags = ["concurrency", "correctness"].map(str::to_owned).into_iter().chain(weaknesses);
+    json!({
+        "id": info.name,
+        "name": info.rule,
+        "shortDescription": text(info.summary),
+        "fullDescription": text(info.description),
+        "help": { "text": info.fix, "markdown": info.fix },
+        "defaultConfiguration": { "level": "error" },
+        "properties": { "tags": tags.collect::<Vec<_>>(), "precision": "high" },
+    })
 }
 
 /// The message `text`, in which nothing is to be taken for a link.
@@ -222,7 +245,7 @@ fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) 
     let confirmed = examined.replayed(id).map(|it| matches!(it, Replayed::Confirmed { .. }));
     compact(json!({
         "ruleId": finding.kind.as_str(),
-        "ruleIndex": rules::index(finding.kind),
+        "ruleIndex": rule_index(finding.kind),
         "level": level,
         "message": text(&message(finding)),
         "locations": locations,

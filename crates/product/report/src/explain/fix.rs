@@ -23,8 +23,8 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
         Kind::Deadlock => deadlock(trace, finding),
         Kind::Atomicity => atomicity(trace, finding),
         Kind::Nondeterminism => vec![
-            "If the result is to be the same in every run, the usual fix is to say which access \
-             comes first: join the writing thread, or wait on a condition or a channel, before the \
+            "If the result must be the same in every run, the usual fix is to order the \
+             accesses: join the writing thread, or wait on a condition or a channel, before the \
              read."
                 .to_owned(),
         ],
@@ -102,8 +102,8 @@ fn race(trace: &Trace, first: EventId, second: EventId) -> Vec<String> {
     });
     if let Some(event) = [first, second].into_iter().find(|&event| is_update(trace, event)) {
         fixes.push(format!(
-            "{} reads and writes the variable in one go. If it is a counter that stands for nothing \
-             else, an atomic variable does too; it must then be atomic in every place.",
+            "{} reads and then writes the variable. If it is a plain counter, an atomic variable \
+             is enough; then every access to it must be atomic.",
             at(trace, event)
         ));
     }
@@ -150,16 +150,15 @@ fn deadlock(trace: &Trace, finding: &Finding) -> Vec<String> {
     let places = |wait: &Wait| [at(trace, wait.section.acquire), at(trace, wait.event)];
     if waits.windows(2).all(|two| places(&two[0]) == places(&two[1])) {
         return vec![format!(
-            "{}, at the same lines of code: which lock comes first is left to who calls. The usual fix is \
-             to take both at once there (`std::scoped_lock` or `std::lock` in C++), or in an order that \
+            "{}, at the same lines of code: the caller decides which lock comes first. The usual fix is to acquire both at once \
+             there (`std::scoped_lock` or `std::lock` in C++), or in an order that \
              does not depend on the call, such as that of their addresses.",
             orders.join("; ")
         )];
     }
     vec![format!(
-        "{}. The usual fix is one order for all of them, say {}, wherever more than one is held. Where \
-         that cannot be, take all at once (`std::lock` in C++), give up and start again when the next \
-         is not free (`trylock`), or put one lock around both.",
+        "{}. The usual fix is one order for all of them, say {}, wherever more than one is held. Where that is impossible, acquire all at once (`std::lock` in C++), back off and retry \
+         when the next one is taken (`trylock`), or use one lock for both.",
         orders.join("; "),
         order.join(" before "),
     )]
@@ -190,8 +189,8 @@ fn atomicity(trace: &Trace, finding: &Finding) -> Vec<String> {
                 format!(", and to take it around {} as well", at(trace, event))
             });
             vec![format!(
-                "`{}` is given back in the middle of the block and taken again. The usual fix is to hold \
-                 it from {} to {}{also}.",
+                "`{}` is released in the middle of the block and acquired again. The usual fix is to \
+                 hold it from {} to {}{also}.",
                 names.locks.name(section.lock),
                 at(trace, first),
                 at(trace, last),
