@@ -102,9 +102,9 @@ fn an_explanation_of_a_deadlock_shows_who_waits() {
 
         How to fix it
           T1 takes `a` before `b`; T2 takes `b` before `a`. The usual fix is one order for all of them,
-          say `a` before `b`, wherever more than one is held. Where that cannot be, take all at once
-          (`std::lock` in C++), give up and start again when the next is not free (`trylock`), or put one
-          lock around both.
+          say `a` before `b`, wherever more than one is held. Where that is impossible, acquire all at
+          once (`std::lock` in C++), back off and retry when the next one is taken (`trylock`), or use one
+          lock for both.
     "#]]
     .assert_eq(&text[text.find("Side by side").unwrap()..]);
 }

@@ -305,8 +305,8 @@ fn what_is_read_at_the_end_of_the_run_comes_after_all_events() {
              6  T1  rel(m)    releases what it acquired at step 4
 
         How to fix it
-          If the result is to be the same in every run, the usual fix is to say which access comes first:
-          join the writing thread, or wait on a condition or a channel, before the read.
+          If the result must be the same in every run, the usual fix is to order the accesses: join the
+          writing thread, or wait on a condition or a channel, before the read.
     "#]].assert_eq(&explained(&trace, &outcome));
 }
 
@@ -466,8 +466,8 @@ fn an_explanation_shows_what_a_read_sees_in_either_order() {
              5  T3  r(total)  sees event 2 instead of event 5: this is the point of the schedule
 
         How to fix it
-          If the result is to be the same in every run, the usual fix is to say which access comes first:
-          join the writing thread, or wait on a condition or a channel, before the read.
+          If the result must be the same in every run, the usual fix is to order the accesses: join the
+          writing thread, or wait on a condition or a channel, before the read.
     "#]].assert_eq(&explained(&trace, &outcome(&trace, total(&trace, Vec::new()))));
 }
 
