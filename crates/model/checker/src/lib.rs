@@ -34,22 +34,15 @@
 //! Time" (POPL 2012), completed by rules 4 to 6 for the operations it leaves out.
 //!
 //! ```
-//! use reweave_base::IndexVec;
-//! use reweave_checker::{Checker, Goal, ObservedRun, Reordering};
-//! use reweave_op::{AccessOp, EventId, Op, VarId};
+//! use reweave_checker::{Checker, ObservedRun};
+//! use reweave_op::{AccessOp, EventId, Goal, Op, Reordering, VarId};
 //!
-//! // T1 writes x, and T2 reads it.
+//! // Thread 0 writes x, and thread 1 reads it.
 //! let x = VarId::from_number(1).unwrap();
-//! let ops = [Op::Access(AccessOp::Write, x), Op::Access(AccessOp::Read, x)];
-//! let run = ObservedRun {
-//!     threads: &[0, 1],
-//!     codes: &ops.map(|op| op.encode().0),
-//!     operands: &ops.map(|op| op.encode().1),
-//!     starts: &IndexVec::new(),
-//!     parties: &IndexVec::new(),
-//!     has_requests: false,
-//! };
-//! let checker = Checker::new(run);
+//! let ops = [AccessOp::Write, AccessOp::Read].map(|access| Op::Access(access, x).encode());
+//! let (codes, operands) = (ops.map(|(code, _)| code), ops.map(|(_, operand)| operand));
+//! let (threads, codes, operands) = (&[0, 1], &codes, &operands);
+//! let checker = Checker::new(ObservedRun { threads, codes, operands, ..ObservedRun::default() });
 //! let [write, read] = [1, 2].map(|number| EventId::from_number(number).unwrap());
 //! assert!(checker.check(&Reordering::default(), &Goal::Race(write, read)).is_ok());
 //! // The read saw the write, so it cannot come first.
@@ -60,17 +53,15 @@
 mod goal;
 mod observed;
 mod refusal;
-mod reordering;
 mod replay;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use reweave_base::{Id, IndexVec};
-use reweave_op::{NameKind, ThreadId};
+use reweave_base::Id;
+use reweave_op::{Goal, NameKind, Reordering};
 
 pub use observed::ObservedRun;
 pub use refusal::{Refusal, Rule};
-pub use reordering::{After, Goal, Reordering};
 
 use observed::Observed;
 use replay::{Cut, Replay};
@@ -119,7 +110,7 @@ impl<'a> Checker<'a> {
             .and_then(|()| goal::check(&replay, goal))
             .map(|()| Certificate {
                 events_count: replay.events_count(),
-                unknown_reads_count: replay.unknown_reads_count(),
+                unknown_reads_count: replay.unknown_reads_count as usize,
             });
         let mut idle = self.idle();
         idle.push(replay);
@@ -130,17 +121,16 @@ impl<'a> Checker<'a> {
     }
 
     /// How many events of each thread `base` runs, if there are so many.
-    fn cut(&self, base: &IndexVec<ThreadId, u32>) -> Result<Cut, Refusal> {
-        let mut cut = IndexVec::from_elem(0, self.observed.count(NameKind::Thread));
+    fn cut(&self, base: &Cut) -> Result<Cut, Refusal> {
+        let threads_count = self.observed.count(NameKind::Thread);
+        let mut cut = base.clone();
+        cut.as_mut_vec().resize(threads_count, 0);
         for (thread, &count) in base.entries() {
-            let is_known = thread.index() < cut.len();
+            let is_known = thread.index() < threads_count;
             let all = if is_known { self.observed.by_thread.row(thread).len() } else { 0 };
             if count as usize > all {
                 let rule = Rule::BaseTooLong(thread, count, all);
                 return Err(Refusal { step: None, event: None, rule });
-            }
-            if is_known {
-                cut[thread] = count;
             }
         }
         Ok(cut)

@@ -36,33 +36,22 @@ macro_rules! rules {
 
 rules! {
     BaseTooLong(thread: ThreadId, count: u32, all: usize) =>
-        "the base runs {} events of thread number {}, which has {}", count, thread.number(), all;
+        "the base runs {count} events of thread number {thread}, which has {all}";
     NoSuchEvent => "the trace has no such event";
-    // Rule 1.
-    NotNext(next: EventId) => "its thread's next event is {}", next.number();
+    NotNext(next: EventId) => "its thread's next event is {next}";
     NoneLeft => "its thread has no event left";
-    // Rule 2: what it saw when observed, and what it would see.
     OtherView(observed: Option<EventId>, seen: Option<EventId>) =>
         "the read saw {} and would now see {}", name(observed), name(seen);
-    // Rule 3.
-    LockHeld(holder: ThreadId) => "thread number {} holds the lock", holder.number();
-    // Rule 4.
-    NotForked(fork: EventId) => "its thread starts with the fork at event {}", fork.number();
-    NotEnded(event: EventId) => "the joined thread has not run event {}", event.number();
-    // Rule 5.
-    NotWaiting(wait: EventId) =>
-        "the wait at event {}, which it woke, is not waiting", wait.number();
-    WouldWake(wait: EventId) =>
-        "it would wake the wait at event {}, which it did not", wait.number();
-    NotNotified(notify: EventId) =>
-        "the notify that woke it, event {}, has not run", notify.number();
-    // Rule 6.
-    NotArrived(arrival: EventId) => "the arrival at event {} has not run", arrival.number();
+    LockHeld(holder: ThreadId) => "thread number {holder} holds the lock";
+    NotForked(fork: EventId) => "its thread starts with the fork at event {fork}";
+    NotEnded(missing: EventId) => "the joined thread has not run event {missing}";
+    NotWaiting(wait: EventId) => "the wait at event {wait}, which it woke, is not waiting";
+    WouldWake(wait: EventId) => "it would wake the wait at event {wait}, which it did not";
+    NotNotified(notify: EventId) => "the notify that woke it, event {notify}, has not run";
+    NotArrived(arrival: EventId) => "the arrival at event {arrival} has not run";
     BelowZero => "the semaphore is at zero";
-    NotPosted(post: EventId) => "the post that it used, event {}, has not run", post.number();
-    NotAllocated(alloc: EventId) =>
-        "its object is allocated at event {}, which has not run", alloc.number();
-    // Goals.
+    NotPosted(post: EventId) => "the post that it used, event {post}, has not run";
+    NotAllocated(alloc: EventId) => "its object is allocated at event {alloc}, which has not run";
     NotEnabled => "it is not its thread's next event, ready to run";
     SameThread => "another of the events belongs to its thread";
     NoConflict => "it does not conflict with the other access";
@@ -75,14 +64,11 @@ rules! {
     PassedOn => "another event saw what it wrote";
     LeftOut => "it did not run, and every event should have";
     NotWritten => "it does not write the variable";
-    NotLast(last: Option<EventId>) =>
-        "the variable is left with {}, not with this", name(last);
+    NotLast(last: Option<EventId>) => "the variable is left with {}, not with this", name(last);
 }
 
 fn name(write: Option<EventId>) -> String {
-    write.map_or("the initial value".into(), |event| {
-        format!("the write at event {}", event.number())
-    })
+    write.map_or("the initial value".into(), |write| format!("the write at event {write}"))
 }
 
 impl std::error::Error for Refusal {}
@@ -90,8 +76,8 @@ impl std::error::Error for Refusal {}
 impl Display for Refusal {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match (self.step, self.event) {
-            (Some(step), Some(event)) => write!(f, "step {step}, event {}: ", event.number())?,
-            (None, Some(event)) => write!(f, "at the end, event {}: ", event.number())?,
+            (Some(step), Some(event)) => write!(f, "step {step}, event {event}: ")?,
+            (None, Some(event)) => write!(f, "at the end, event {event}: ")?,
             _ => write!(f, "at the end: ")?,
         }
         Display::fmt(&self.rule, f)

@@ -1,4 +1,5 @@
-//! What an event can do: every operation of the trace model, and the ids of what it is done to.
+//! What an event can do: every operation of the trace model, the ids of what it is done to, and what
+//! can be claimed of events: that they can happen in another order.
 //!
 //! [`Op`] is exhaustive on purpose. Adding an operation makes every analysis decide what it
 //! means; a wildcard arm would let one slip through.
@@ -15,6 +16,10 @@
 //! assert_eq!(code.kind(), OpKind::Write);
 //! assert_eq!(Op::decode(code, operand), write);
 //! ```
+
+mod claim;
+
+pub use claim::{After, Goal, Reordering};
 
 reweave_base::id! {
     /// A thread.

@@ -1,8 +1,8 @@
 //! What joins a trace with the checker, which knows columns of events and not traces.
 
-use reweave_checker::{Certificate, Checker, Goal, ObservedRun, Refusal, Reordering};
+use reweave_checker::{Certificate, Checker, ObservedRun, Refusal};
 
-use crate::op::{EventId, VarId};
+use crate::op::{EventId, Goal, Reordering, VarId};
 use crate::trace::Trace;
 
 impl<'a> From<&'a Trace> for ObservedRun<'a> {
@@ -12,8 +12,8 @@ impl<'a> From<&'a Trace> for ObservedRun<'a> {
             threads: &columns.threads,
             codes: &columns.codes,
             operands: &columns.operands,
-            starts: &declared.starts,
-            parties: &declared.parties,
+            starts: declared.starts.as_slice(),
+            parties: declared.parties.as_slice(),
             // A recorder that says where events come from also says when a thread asks for a lock.
             has_requests: trace.origins().is_some(),
         }

@@ -58,11 +58,11 @@ pub use origins::{Code, CodeId, Module, ModuleId, Origin, Origins};
 pub use place::{Calls, Frame, Place};
 pub use program::{Binary, Expr, ExprId, PointId, Program, Transition, TransitionId, Unary};
 pub use repair::Repair;
-pub use reweave_checker::{After, Certificate, Checker, Goal, Refusal, Reordering, Rule};
+pub use reweave_checker::{Certificate, Checker, Refusal, Rule};
 pub use reweave_op::{
-    AccessOp, BarrierId, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, EventId, LocalId,
-    LockId, LockOp, MemoryOrder, NameKind, ObjectId, ObjectOp, Op, OpCode, OpKind, SemaphoreId,
-    SemaphoreOp, SiteId, ThreadId, ThreadOp, VarId,
+    AccessOp, After, BarrierId, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, EventId,
+    Goal, LocalId, LockId, LockOp, MemoryOrder, NameKind, ObjectId, ObjectOp, Op, OpCode, OpKind,
+    Reordering, SemaphoreId, SemaphoreOp, SiteId, ThreadId, ThreadOp, VarId,
 };
 pub use signals::WaitInterval;
 pub use trace::{Declared, Trace};

@@ -39,8 +39,8 @@ impl<'a> Subject<'a> {
 
     /// Asks the independent checker whether `reordering` is correct and ends as `goal` says.
     ///
-    /// Linear in the schedule, and the base costs little; the checker's tables, linear in the trace,
-    /// are made when first asked for. A base that is refused is replayed in full.
+    /// Linear in what the reordering does not share with those proven before; the checker's tables,
+    /// linear in the trace, are made when first asked for.
     ///
     /// # Errors
     /// The first step that breaks a rule, or what the end lacks.

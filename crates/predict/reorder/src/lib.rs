@@ -22,7 +22,7 @@
 //! 6. *search*, where that gets stuck: decide one exclusion, as observed first; complete one more
 //!    open section; move the window's start back (`search`).
 //!
-//! Sound: every reordering is put before `trace::certify` by whoever reports it. Complete but for
+//! Sound: every reordering is put before the checker by whoever reports it. Complete but for
 //! the budget: a correct reordering that answers the query, restricted to the causal past and the
 //! sections it completes, still does, and steps 4 to 6 go through all of these. A semaphore whose
 //! start is known is the exception, since its takes may use other posts than observed: there a

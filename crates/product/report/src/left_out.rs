@@ -73,8 +73,16 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
         (counter(Counter::Declined), "witness", "undecided: too many threads and events for that"),
         (untried, thing, untried_why),
         (unlisted, thing, "counted only: too many to try each"),
-        (counter(Counter::UnlistedWitnesses), "witness", "missing from the list, which was cut short"),
-        (counter(Counter::SameValue), "write", "ignored: the read would see the same value (--values)"),
+        (
+            counter(Counter::UnlistedWitnesses),
+            "witness",
+            "missing from the list, which was cut short",
+        ),
+        (
+            counter(Counter::SameValue),
+            "write",
+            "ignored: the read would see the same value (--values)",
+        ),
         (
             counter(Counter::MissingValues),
             "predicate",

@@ -1,7 +1,9 @@
-//! Another order of a run's events, and what it is said to show.
+//! What can be claimed of a run: that its events can happen in another order, which then shows
+//! something. The checker decides whether that is so.
 
 use reweave_base::IndexVec;
-use reweave_op::{EventId, ThreadId, VarId};
+
+use crate::{EventId, ThreadId, VarId};
 
 /// Some events of a trace, in an order that may not be the observed one.
 ///

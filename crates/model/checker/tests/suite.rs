@@ -1,0 +1,664 @@
+//! The checker on small runs: each rule and each goal, accepted and refused; and that what it keeps
+//! from one reordering to the next changes nothing.
+//!
+//! It agrees with a second statement of the definition on many more runs: see the tests of `trace`.
+
+use reweave_base::{Id, IndexVec};
+use reweave_checker::{Certificate, Checker, ObservedRun, Refusal};
+use reweave_op::{
+    After, EventId, Goal, MemoryOrder, NameKind, OpCode, OpKind, Reordering, ThreadId, VarId,
+};
+
+/// A run, its events written as `thread operation operand`: threads are numbers, things are letters.
+struct Run {
+    threads: Vec<u32>,
+    codes: Vec<OpCode>,
+    operands: Vec<u32>,
+    starts: Vec<Option<u32>>,
+    parties: Vec<Option<u32>>,
+    has_requests: bool,
+}
+
+impl Run {
+    fn new(text: &str) -> Self {
+        let (mut threads, mut codes, mut operands) = (Vec::new(), Vec::new(), Vec::new());
+        for event in text.split(';').map(str::trim).filter(|event| !event.is_empty()) {
+            let words: Vec<&str> = event.split(' ').collect();
+            let kind = OpKind::ALL.into_iter().find(|kind| kind.as_str() == words[1]).unwrap();
+            let first = if kind.operand() == NameKind::Thread { b'1' } else { b'a' };
+            threads.push(words[0].parse::<u32>().unwrap() - 1);
+            codes.push(OpCode::new(kind, MemoryOrder::SeqCst));
+            operands.push(words.get(2).map_or(0, |word| u32::from(word.as_bytes()[0] - first)));
+        }
+        let (starts, parties) = (Vec::new(), Vec::new());
+        Self { threads, codes, operands, starts, parties, has_requests: false }
+    }
+
+    fn checker(&self) -> Checker<'_> {
+        Checker::new(ObservedRun {
+            threads: &self.threads,
+            codes: &self.codes,
+            operands: &self.operands,
+            starts: &self.starts,
+            parties: &self.parties,
+            has_requests: self.has_requests,
+        })
+    }
+
+    /// The checker's answer to the events `schedule` after the first `base` of each thread.
+    fn answer(&self, base: &[u32], schedule: &[u32], goal: &Goal) -> String {
+        match self.checker().check(&reordering(base, schedule), goal) {
+            Ok(Certificate { unknown_reads_count: 0, .. }) => "correct".into(),
+            Ok(found) => format!("correct, {} unknown reads", found.unknown_reads_count),
+            Err(refusal) => refusal.to_string(),
+        }
+    }
+}
+
+fn event(number: u32) -> EventId {
+    EventId::from_number(number).unwrap()
+}
+
+fn events(numbers: &[u32]) -> Vec<EventId> {
+    numbers.iter().copied().map(event).collect()
+}
+
+fn reordering(base: &[u32], schedule: &[u32]) -> Reordering {
+    Reordering { base: base.iter().copied().collect(), schedule: events(schedule) }
+}
+
+fn nothing() -> Goal {
+    Goal::Enabled(Vec::new())
+}
+
+fn enabled(number: u32) -> Goal {
+    Goal::Enabled(vec![event(number)])
+}
+
+fn order(chain: &[u32], absent: &[u32], free: &[u32], after: After) -> Goal {
+    Goal::Order { chain: events(chain), absent: events(absent), free: events(free), after }
+}
+
+fn sees(read: u32, write: Option<u32>, after: After) -> Goal {
+    Goal::Sees { read: event(read), write: write.map(event), after }
+}
+
+/// Explicit schedules of `run`, and what comes of them.
+#[track_caller]
+fn check(run: &Run, cases: &[(&[u32], &str)]) {
+    for (schedule, expected) in cases {
+        assert_eq!(run.answer(&[], schedule, &nothing()), *expected, "{schedule:?}");
+    }
+}
+
+/// What a schedule of `run` is said to show, and what comes of that.
+#[track_caller]
+fn check_goals(run: &Run, cases: &[(&[u32], Goal, &str)]) {
+    for (schedule, goal, expected) in cases {
+        assert_eq!(run.answer(&[], schedule, goal), *expected, "{schedule:?} {goal:?}");
+    }
+}
+
+#[test]
+fn rule_1_program_order() {
+    let run = Run::new("1 w a; 1 w b; 2 w a");
+    check(
+        &run,
+        &[
+            (&[3, 1, 2], "correct"),
+            (&[2], "step 1, event 2: its thread's next event is 1"),
+            (&[1, 1], "step 2, event 1: its thread's next event is 2"),
+            (&[3, 3], "step 2, event 3: its thread has no event left"),
+            (&[4], "step 1, event 4: the trace has no such event"),
+        ],
+    );
+}
+
+#[test]
+fn rule_2_reads_from() {
+    let run = Run::new("2 r a; 1 w a; 2 r a; 1 w a; 2 r? a; 1 arw a; 1 w b; 2 aw a");
+    check(
+        &run,
+        &[
+            (&[1, 2, 3, 4, 5, 6, 7, 8], "correct, 1 unknown reads"),
+            (&[1, 2, 3, 5], "correct, 1 unknown reads"),
+            (&[1, 2, 3, 4, 5, 6], "correct, 1 unknown reads"),
+            (
+                &[2, 1],
+                "step 2, event 1: the read saw the initial value and would now see the write at event 2",
+            ),
+            (
+                &[1, 3],
+                "step 2, event 3: the read saw the write at event 2 and would now see the initial value",
+            ),
+            (
+                &[1, 2, 4, 3],
+                "step 4, event 3: the read saw the write at event 2 and would now see the write at event 4",
+            ),
+            (&[1, 2, 3, 5, 8, 4, 6], "correct, 1 unknown reads"),
+            (
+                &[1, 2, 3, 4, 5, 8, 6],
+                "step 7, event 6: the read saw the write at event 4 and would now see the write at event 8",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn rule_3_locks() {
+    let run = Run::new("1 acq a; 1 acq a; 1 rel a; 1 rel a; 2 acq a; 2 rel a; 2 acq b; 2 rel b");
+    check(
+        &run,
+        &[
+            (&[5, 6, 1, 2, 3, 4], "correct"),
+            (&[1, 2, 3, 4, 5], "correct"),
+            (&[1, 5], "step 2, event 5: thread number 1 holds the lock"),
+            (&[1, 2, 3, 5], "step 4, event 5: thread number 1 holds the lock"),
+            (&[5, 6, 7, 1], "correct"),
+        ],
+    );
+    let shared = Run::new(
+        "1 racq a; 1 racq a; 1 rrel a; 1 rrel a; 2 racq a; 2 rrel a; 3 acq a; 3 rel a; 1 racq a; 1 acq a",
+    );
+    check(
+        &shared,
+        &[
+            (&[1, 5, 2], "correct"),
+            (&[1, 7], "step 2, event 7: thread number 1 holds the lock"),
+            (&[1, 2, 3, 7], "step 4, event 7: thread number 1 holds the lock"),
+            (&[1, 2, 3, 4, 7, 8], "correct"),
+            (&[7, 1], "step 2, event 1: thread number 3 holds the lock"),
+            (&[1, 2, 3, 4, 9, 10], "correct"),
+            (&[1, 2, 3, 4, 5, 9, 10], "step 7, event 10: thread number 2 holds the lock"),
+        ],
+    );
+}
+
+#[test]
+fn rule_4_forks_and_joins() {
+    let run = Run::new("1 fork 2; 2 w a; 2 w b; 1 join 2; 3 w c");
+    check(
+        &run,
+        &[
+            (&[5, 1, 2, 3, 4], "correct"),
+            (&[2], "step 1, event 2: its thread starts with the fork at event 1"),
+            (&[1, 4], "step 2, event 4: the joined thread has not run event 2"),
+            (&[1, 2, 4], "step 3, event 4: the joined thread has not run event 3"),
+        ],
+    );
+    let empty = Run::new("1 fork 3; 2 join 3");
+    check(&empty, &[(&[2], "step 1, event 2: the joined thread has not run event 1")]);
+}
+
+#[test]
+fn rule_5_waits_and_notifies() {
+    let run = Run::new("1 wait a; 2 notify a; 1 wake a; 2 notify a; 3 wait a; 3 timeout a");
+    check(
+        &run,
+        &[
+            (&[1, 2, 3, 4, 5, 6], "correct"),
+            (&[2], "step 1, event 2: the wait at event 1, which it woke, is not waiting"),
+            (&[1, 3], "step 2, event 3: the notify that woke it, event 2, has not run"),
+            (&[1, 2, 4], "correct"),
+            (&[1, 2, 5, 4], "step 4, event 4: it would wake the wait at event 5, which it did not"),
+            (&[1, 2, 5, 6, 4], "correct"),
+            (&[1, 5, 2], "correct"),
+        ],
+    );
+    let all =
+        Run::new("1 wait a; 2 wait a; 3 notifyall a; 1 wake a; 2 wake a; 4 wait a; 4 timeout a");
+    check(
+        &all,
+        &[
+            (&[2, 1, 3, 5, 4], "correct"),
+            (&[1, 3], "step 2, event 3: the wait at event 2, which it woke, is not waiting"),
+            (&[1, 2, 6, 3], "step 4, event 3: it would wake the wait at event 6, which it did not"),
+        ],
+    );
+    // A timeout that was there when the notify came is spared; and a notify leaves others alone.
+    let spared = Run::new("1 wait a; 2 notify a; 1 timeout a; 3 wait b; 2 notify a");
+    check(&spared, &[(&[1, 2, 3], "correct"), (&[4, 1, 2, 3, 5], "correct")]);
+    check(
+        &spared,
+        &[(&[2, 1, 5], "step 3, event 5: it would wake the wait at event 1, which it did not")],
+    );
+    // The one that wakes first is woken first, and after it one that never wakes.
+    let two = Run::new("1 wait a; 2 wait a; 3 notify a; 2 wake a; 3 notify a; 3 notify a");
+    check(
+        &two,
+        &[
+            (&[2, 3, 4], "correct"),
+            (&[1, 3], "step 2, event 3: the wait at event 2, which it woke, is not waiting"),
+            (&[2, 3, 5], "step 3, event 5: the wait at event 1, which it woke, is not waiting"),
+            (&[1, 2, 3, 5, 6], "correct"),
+        ],
+    );
+}
+
+#[test]
+fn rule_5_a_wait_begins_with_the_release_of_its_lock() {
+    let run =
+        Run::new("1 acq a; 1 rel a; 2 notify a; 1 wait a; 1 timeout a; 1 req a; 1 acq a; 1 rel a");
+    check(
+        &run,
+        &[(&[1, 2, 3], "correct"), (&[1, 2, 4, 3], "correct"), (&[3, 1, 2, 4, 5], "correct")],
+    );
+    let woken = Run::new("1 racq a; 1 rrel a; 2 notify a; 1 wait a; 1 wake a; 1 racq a; 1 rrel a");
+    check(
+        &woken,
+        &[
+            (&[1, 2, 3, 4, 5, 6], "correct"),
+            (&[3], "step 1, event 3: the wait at event 4, which it woke, is not waiting"),
+            (&[1, 3], "step 2, event 3: the wait at event 4, which it woke, is not waiting"),
+        ],
+    );
+    let other = Run::new("1 acq a; 1 rel a; 2 notify a; 1 wait a; 1 timeout a; 1 acq b; 1 rel b");
+    let refusal = "step 4, event 3: it would wake the wait at event 4, which it did not";
+    check(&other, &[(&[1, 2, 3], "correct"), (&[1, 2, 4, 3], refusal)]);
+}
+
+#[test]
+fn rule_6_barriers() {
+    let text = "1 arrive a; 2 arrive a; 1 depart a; 2 depart a; 1 arrive a; 3 arrive a; 3 depart a";
+    let run = Run { parties: vec![Some(2)], ..Run::new(text) };
+    check(
+        &run,
+        &[
+            (&[2, 1, 4, 3, 6, 5, 7], "correct"),
+            (&[1, 3], "step 2, event 3: the arrival at event 2 has not run"),
+            (&[1, 6], "step 2, event 6: the arrival at event 2 has not run"),
+            (&[2, 1, 6, 7], "step 4, event 7: the arrival at event 5 has not run"),
+            (&[2, 4], "step 2, event 4: the arrival at event 1 has not run"),
+        ],
+    );
+    let unknown = Run::new("1 arrive a; 2 arrive a; 1 depart a; 3 arrive a; 2 depart a");
+    check(
+        &unknown,
+        &[
+            (&[1, 2, 4, 3, 5], "correct"),
+            (&[2], "step 1, event 2: the arrival at event 1 has not run"),
+            (&[1, 3], "step 2, event 3: the arrival at event 2 has not run"),
+            (&[1, 2, 5], "step 3, event 5: the arrival at event 4 has not run"),
+        ],
+    );
+}
+
+#[test]
+fn rule_6_semaphores_and_lifetimes() {
+    let known = Run { starts: vec![Some(1)], ..Run::new("1 post a; 2 take a; 3 take a; 3 post a") };
+    check(
+        &known,
+        &[
+            (&[2, 1, 3], "correct"),
+            (&[2, 3], "step 2, event 3: the semaphore is at zero"),
+            (&[3, 4, 2], "correct"),
+        ],
+    );
+    let unknown = Run::new("1 post a; 2 take a; 1 post a; 3 take a; 4 take a");
+    check(
+        &unknown,
+        &[
+            (&[5, 1, 3, 4, 2], "correct"),
+            (&[2], "step 1, event 2: the post that it used, event 1, has not run"),
+            (&[1, 4], "step 2, event 4: the post that it used, event 3, has not run"),
+        ],
+    );
+    let oldest = Run::new("1 post a; 2 post a; 3 take a");
+    let refusal = "step 2, event 3: the post that it used, event 1, has not run";
+    check(&oldest, &[(&[1, 3], "correct"), (&[2, 3], refusal)]);
+    let object =
+        Run::new("1 alloc a; 2 free a; 1 free b; 2 branch; 2 let a; 1 begin a; 1 end a; 2 fence");
+    check(
+        &object,
+        &[
+            (&[1, 3, 6, 7, 2, 4, 5, 8], "correct"),
+            (&[2], "step 1, event 2: its object is allocated at event 1, which has not run"),
+        ],
+    );
+}
+
+#[test]
+fn the_fixed_prefix_runs_in_observed_order() {
+    let run = Run::new("1 w a; 2 r a; 1 w a; 2 w b; 1 r b");
+    let cases: [(&[u32], &[u32], &str); 6] = [
+        (&[2, 1], &[4, 5], "correct"),
+        (&[3, 2], &[], "correct"),
+        (
+            &[1],
+            &[3, 2],
+            "step 3, event 2: the read saw the write at event 1 and would now see the write at event 3",
+        ),
+        (
+            &[3],
+            &[],
+            "step 3, event 5: the read saw the write at event 4 and would now see the initial value",
+        ),
+        (&[4], &[], "at the end: the base runs 4 events of thread number 1, which has 3"),
+        (&[0, 0, 0, 1], &[], "at the end: the base runs 1 events of thread number 4, which has 0"),
+    ];
+    for (base, schedule, expected) in cases {
+        assert_eq!(run.answer(base, schedule, &nothing()), expected, "{base:?} {schedule:?}");
+    }
+    assert_eq!(run.answer(&[3, 2, 0, 0], &[], &nothing()), "correct");
+    let found = run.checker().check(&reordering(&[2, 1], &[4]), &nothing()).unwrap();
+    assert_eq!(found.events_count, 4);
+}
+
+#[test]
+fn goals_races() {
+    let run = Run::new("1 fork 2; 1 w a; 2 w a; 2 r b; 1 r a; 1 ar a; 2 aw a");
+    let race = |first, second| Goal::Race(event(first), event(second));
+    check_goals(
+        &run,
+        &[
+            (&[1], race(2, 3), "correct"),
+            (&[1], race(3, 2), "correct"),
+            (
+                &[],
+                race(2, 3),
+                "at the end, event 2: it is not its thread's next event, ready to run",
+            ),
+            (
+                &[1, 2],
+                race(2, 3),
+                "at the end, event 2: it is not its thread's next event, ready to run",
+            ),
+            (&[1], race(2, 2), "at the end, event 2: another of the events belongs to its thread"),
+            (
+                &[1, 3],
+                race(2, 4),
+                "at the end, event 2: it does not conflict with the other access",
+            ),
+            (&[1], race(2, 9), "at the end, event 9: the trace has no such event"),
+        ],
+    );
+    let forked = Run::new("1 fork 2; 2 w a; 3 w a");
+    let refusal = "at the end, event 2: it is not its thread's next event, ready to run";
+    check_goals(&forked, &[(&[], race(2, 3), refusal), (&[1], race(2, 3), "correct")]);
+    let atomic = Run::new("1 aw a; 2 ar a; 3 r a");
+    let refusal = "at the end, event 1: it does not conflict with the other access";
+    check_goals(&atomic, &[(&[], race(1, 2), refusal), (&[], race(1, 3), "correct")]);
+}
+
+#[test]
+fn goals_enabled() {
+    let run = Run::new("1 acq a; 1 w a; 1 rel a; 2 acq a; 2 r a; 2 rel a");
+    check_goals(
+        &run,
+        &[
+            (&[1, 2, 3], enabled(4), "correct"),
+            (&[1, 2], enabled(4), "at the end, event 4: thread number 1 holds the lock"),
+            (&[4], enabled(5), "correct"),
+            (
+                &[4],
+                enabled(6),
+                "at the end, event 6: it is not its thread's next event, ready to run",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn goals_deadlocks() {
+    let text = "1 acq a; 1 acq b; 1 rel b; 1 rel a; 2 acq b; 2 acq a; 2 rel a; 2 rel b";
+    let run = Run::new(text);
+    let deadlock = |numbers: &[u32]| Goal::Deadlock(events(numbers));
+    let refusal = |number| {
+        format!("at the end, event {number}: it is not blocked by the thread of the next event")
+    };
+    check_goals(
+        &run,
+        &[
+            (&[1, 5], deadlock(&[2, 6]), "correct"),
+            (&[1], deadlock(&[2, 5]), &refusal(2)),
+            (&[1, 5], deadlock(&[2]), "at the end: a deadlock takes at least two threads"),
+            (
+                &[1, 5],
+                deadlock(&[2, 2]),
+                "at the end, event 2: another of the events belongs to its thread",
+            ),
+            (&[], deadlock(&[1, 5]), &refusal(1)),
+            (
+                &[1, 5],
+                deadlock(&[3, 6]),
+                "at the end, event 3: it is not its thread's next event, ready to run",
+            ),
+        ],
+    );
+    // With requests, an acquire without one was an attempt.
+    let tried = Run { has_requests: true, ..Run::new(text) };
+    check_goals(&tried, &[(&[1, 5], deadlock(&[2, 6]), &refusal(2))]);
+    let asked =
+        "1 acq a; 1 req b; 1 acq b; 1 rel b; 1 rel a; 2 acq b; 2 req a; 2 acq a; 2 rel a; 2 rel b";
+    let asked = Run { has_requests: true, ..Run::new(asked) };
+    check_goals(
+        &asked,
+        &[(&[1, 6], deadlock(&[2, 7]), "correct"), (&[1, 2, 6, 7], deadlock(&[3, 8]), "correct")],
+    );
+    // Readers block who wants the lock alone, and not each other.
+    let readers = Run::new(
+        "1 racq a; 1 acq b; 1 rel b; 1 rrel a; 2 acq b; 2 racq a; 2 rrel a; 2 rel b; 3 acq b; 3 acq a",
+    );
+    check_goals(
+        &readers,
+        &[(&[1, 5], deadlock(&[2, 6]), &refusal(6)), (&[1, 9], deadlock(&[2, 10]), "correct")],
+    );
+}
+
+#[test]
+fn goals_orders() {
+    use After::{RunsOn, Stops};
+    let run = Run::new("1 w a; 2 r a; 2 w b; 3 w c");
+    check_goals(
+        &run,
+        &[
+            (&[1, 4, 2], order(&[1, 4, 2], &[3], &[], RunsOn), "correct"),
+            (
+                &[1, 4, 2],
+                order(&[4, 1], &[], &[], RunsOn),
+                "at the end, event 1: it did not run, or not in the order claimed",
+            ),
+            (
+                &[1, 4, 2],
+                order(&[1, 1], &[], &[], RunsOn),
+                "at the end, event 1: it did not run, or not in the order claimed",
+            ),
+            (
+                &[1],
+                order(&[4], &[], &[], RunsOn),
+                "at the end, event 4: it did not run, or not in the order claimed",
+            ),
+            (
+                &[1, 4],
+                order(&[], &[4], &[], RunsOn),
+                "at the end, event 4: it ran, though it should not have",
+            ),
+            (&[2, 1], order(&[2, 1], &[], &[2], Stops), "correct"),
+            (
+                &[2, 1],
+                order(&[2, 1], &[], &[], Stops),
+                "step 1, event 2: the read saw the write at event 1 and would now see the initial value",
+            ),
+            (
+                &[2, 3, 1],
+                order(&[2, 1], &[], &[2], Stops),
+                "at the end, event 2: its thread ran on after it",
+            ),
+            (&[2, 3, 1], order(&[2, 1], &[], &[2], RunsOn), "correct"),
+            (&[1], order(&[1], &[], &[2, 9], Stops), "correct"),
+        ],
+    );
+    // In the fixed prefix, too, the order is the observed one.
+    let goal = order(&[1, 4], &[], &[], RunsOn);
+    assert_eq!(run.answer(&[1, 0, 1], &[], &goal), "correct");
+    assert_eq!(run.answer(&[1, 0, 1], &[2], &order(&[4, 2], &[], &[], RunsOn)), "correct");
+    let goal = order(&[4, 1], &[], &[], RunsOn);
+    assert_eq!(
+        run.answer(&[1, 0, 1], &[], &goal),
+        "at the end, event 1: it did not run, or not in the order claimed"
+    );
+    let update = Run::new("1 w a; 2 arw a; 3 r a");
+    check_goals(
+        &update,
+        &[
+            (
+                &[2, 3, 1],
+                order(&[2, 1], &[], &[2], Stops),
+                "at the end, event 2: another event saw what it wrote",
+            ),
+            (&[2, 3, 1], order(&[2, 1], &[], &[2, 3], Stops), "correct"),
+            (&[2, 1], order(&[2, 1], &[], &[2], Stops), "correct"),
+        ],
+    );
+}
+
+#[test]
+fn goals_views() {
+    use After::{RunsOn, Stops};
+    let same = "at the end, event 2: it does not see the other write that is claimed";
+    let run = Run::new("1 w a; 2 r a; 2 w b; 1 w a; 3 r? a");
+    check_goals(
+        &run,
+        &[
+            (&[2], sees(2, None, Stops), "correct"),
+            (&[1, 4, 2], sees(2, Some(4), Stops), "correct"),
+            (&[1, 2], sees(2, Some(1), Stops), same),
+            (&[2], sees(2, Some(4), Stops), same),
+            (
+                &[1],
+                sees(2, None, Stops),
+                "at the end, event 2: it did not run, or not in the order claimed",
+            ),
+            (&[2, 3], sees(2, None, Stops), "at the end, event 2: its thread ran on after it"),
+            (&[2, 3], sees(2, None, RunsOn), "correct"),
+            (
+                &[5],
+                sees(5, None, Stops),
+                "at the end, event 5: it does not see the other write that is claimed",
+            ),
+            (
+                &[1],
+                sees(1, None, RunsOn),
+                "at the end, event 1: it does not see the other write that is claimed",
+            ),
+        ],
+    );
+    // In the fixed prefix it may be free as well, or see what it saw.
+    assert_eq!(run.answer(&[0, 1], &[], &sees(2, None, Stops)), "correct");
+    assert_eq!(run.answer(&[1, 1], &[], &sees(2, Some(1), Stops)), same);
+}
+
+#[test]
+fn goals_ends() {
+    let run = Run::new("1 w a; 2 w a; 1 w b; 2 r c");
+    let reaches = |numbers: &[u32]| Goal::Reaches(events(numbers));
+    let leaves = |var, write| Goal::Leaves { var: VarId::from_index(var), write: event(write) };
+    check_goals(
+        &run,
+        &[
+            (&[1, 2], reaches(&[1, 2]), "correct"),
+            (&[], reaches(&[]), "correct"),
+            (&[1, 2, 3], reaches(&[1, 2]), "at the end, event 1: its thread ran on after it"),
+            (
+                &[1],
+                reaches(&[1, 2]),
+                "at the end, event 2: it did not run, or not in the order claimed",
+            ),
+            (&[1, 2], reaches(&[1]), "at the end, event 2: it ran, though it should not have"),
+            (
+                &[1, 2],
+                reaches(&[1, 1]),
+                "at the end, event 1: another of the events belongs to its thread",
+            ),
+            (&[1, 2, 3, 4], leaves(0, 2), "correct"),
+            (&[2, 4, 1, 3], leaves(0, 1), "correct"),
+            (
+                &[1, 2, 3, 4],
+                leaves(0, 1),
+                "at the end, event 1: the variable is left with the write at event 2, not with this",
+            ),
+            (
+                &[1, 2, 3],
+                leaves(0, 2),
+                "at the end, event 4: it did not run, and every event should have",
+            ),
+            (&[1, 2, 3, 4], leaves(0, 3), "at the end, event 3: it does not write the variable"),
+            (&[1, 2, 3, 4], leaves(2, 4), "at the end, event 4: it does not write the variable"),
+        ],
+    );
+}
+
+/// All cuts of `run`.
+fn cuts(run: &Run) -> Vec<IndexVec<ThreadId, u32>> {
+    let threads_count = run.threads.iter().max().map_or(0, |&last| last + 1);
+    let mut cuts = vec![IndexVec::new()];
+    for thread in 0..threads_count {
+        let all = run.threads.iter().filter(|&&own| own == thread).count() as u32;
+        let longer = |cut: IndexVec<ThreadId, u32>| {
+            (0..=all).map(move |count| cut.iter().copied().chain([count]).collect())
+        };
+        cuts = cuts.into_iter().flat_map(longer).collect();
+    }
+    cuts
+}
+
+/// The reorderings of `run` that go through `cut` and on in observed order, with some goals.
+fn claims(run: &Run, cut: &IndexVec<ThreadId, u32>) -> Vec<(Reordering, Goal)> {
+    let mut seen: IndexVec<ThreadId, u32> = IndexVec::from_elem(0, cut.len());
+    let mut rest = Vec::new();
+    for (index, &thread) in run.threads.iter().enumerate() {
+        let thread = ThreadId::from_index(thread as usize);
+        seen[thread] += 1;
+        if seen[thread] > cut[thread] {
+            rest.push(EventId::from_index(index));
+        }
+    }
+    let reads = (0..run.codes.len()).filter(|&at| run.codes[at].kind() == OpKind::Read);
+    let free = reads.map(EventId::from_index).collect();
+    let any = Goal::Order { chain: Vec::new(), absent: Vec::new(), free, after: After::RunsOn };
+    let with = |schedule: Vec<EventId>, goal| (Reordering { base: cut.clone(), schedule }, goal);
+    vec![
+        with(Vec::new(), Goal::Enabled(rest.first().copied().into_iter().collect())),
+        with(rest.clone(), nothing()),
+        with(rest.into_iter().rev().collect(), any.clone()),
+        with(Vec::new(), any),
+    ]
+}
+
+const RUNS: [&str; 8] = [
+    "1 w a; 2 r a; 1 w a; 2 r? a; 3 w a; 1 arw a; 2 w b; 3 r b",
+    "1 acq a; 1 acq a; 1 rel a; 2 w a; 1 rel a; 2 acq a; 2 rel a; 3 acq a; 3 r a",
+    "1 racq a; 2 racq a; 1 racq a; 2 rrel a; 1 rrel a; 1 rrel a; 3 acq a; 3 rel a; 2 acq a",
+    "1 fork 2; 2 w a; 3 r? b; 2 r a; 1 join 2; 3 r a",
+    "1 acq a; 1 rel a; 1 wait a; 2 notify a; 1 wake a; 1 acq a; 2 notify a; 3 wait a; 2 notify a; 3 timeout a",
+    "1 wait a; 2 wait a; 3 notifyall a; 2 wake a; 1 wake a; 3 notify a; 1 wait a; 1 timeout a",
+    "1 arrive a; 2 arrive a; 1 depart a; 3 arrive a; 2 depart a; 1 arrive a; 3 depart a",
+    "1 post a; 2 take a; 3 take a; 1 post a; 2 post a; 1 alloc a; 2 take a; 3 free a",
+];
+
+#[test]
+fn what_is_kept_between_reorderings_changes_nothing() {
+    let (mut accepted, mut refused) = (0, 0);
+    for text in RUNS {
+        let run = Run { starts: vec![Some(1)], parties: vec![Some(2)], ..Run::new(text) };
+        let claims: Vec<_> = cuts(&run).iter().flat_map(|cut| claims(&run, cut)).collect();
+        let fresh: Vec<Result<Certificate, Refusal>> =
+            claims.iter().map(|(run_of, goal)| run.checker().check(run_of, goal)).collect();
+        let checker = run.checker();
+        // Each is asked after those that come a few places before it, and after itself.
+        for stride in [1, 3, 7, 50, 111] {
+            for at in 0..claims.len() {
+                let at = at * stride % claims.len();
+                let (reordering, goal) = &claims[at];
+                assert_eq!(
+                    checker.check(reordering, goal),
+                    fresh[at],
+                    "{text}: {reordering:?} {goal:?}"
+                );
+            }
+        }
+        accepted += fresh.iter().filter(|answer| answer.is_ok()).count();
+        refused += fresh.iter().filter(|answer| answer.is_err()).count();
+    }
+    assert!(accepted > 500 && refused > 500, "{accepted} {refused}");
+}
