@@ -303,6 +303,9 @@ fn rule_6_semaphores_and_lifetimes() {
             (&[1, 4], "step 2, event 4: the post that it used, event 3, has not run"),
         ],
     );
+    let oldest = Run::new("1 post a; 2 post a; 3 take a");
+    let refusal = "step 2, event 3: the post that it used, event 1, has not run";
+    check(&oldest, &[(&[1, 3], "correct"), (&[2, 3], refusal)]);
     let object =
         Run::new("1 alloc a; 2 free a; 1 free b; 2 branch; 2 let a; 1 begin a; 1 end a; 2 fence");
     check(
@@ -422,6 +425,9 @@ fn goals_deadlocks() {
             ),
         ],
     );
+    // Who is blocked must be blocked by the next of the cycle, not by somebody else.
+    let third = Run::new("1 acq a; 1 acq b; 1 rel b; 1 rel a; 2 acq c; 2 acq a; 3 acq b");
+    check_goals(&third, &[(&[1, 5, 7], deadlock(&[2, 6]), &refusal(2))]);
     // With requests, an acquire without one was an attempt.
     let tried = Run { has_requests: true, ..Run::new(text) };
     check_goals(&tried, &[(&[1, 5], deadlock(&[2, 6]), &refusal(2))]);
@@ -494,6 +500,11 @@ fn goals_orders() {
         run.answer(&[1, 0, 1], &[], &goal),
         "at the end, event 1: it did not run, or not in the order claimed"
     );
+    // A read that is free frees no other.
+    let others = Run::new("1 w a; 2 r a; 3 r a");
+    let refusal =
+        "step 2, event 3: the read saw the write at event 1 and would now see the initial value";
+    check_goals(&others, &[(&[2, 3], order(&[2], &[], &[2], Stops), refusal)]);
     let update = Run::new("1 w a; 2 arw a; 3 r a");
     check_goals(
         &update,

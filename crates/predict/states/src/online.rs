@@ -28,7 +28,7 @@ use std::thread::{self, JoinHandle};
 
 use reweave_base::IndexVec;
 use reweave_order::poset::{
-    ChainId, IllFormedPoset, EventRole, Poset, Relation, TracePoset, collections,
+    ChainId, EventRole, IllFormedPoset, Poset, Relation, TracePoset, collections,
 };
 use reweave_trace::{EventId, Trace, VarId};
 

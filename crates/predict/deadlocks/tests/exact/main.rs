@@ -147,7 +147,8 @@ fn disagreement(trace: &Trace) -> Option<String> {
     let engine = Engine::new(trace);
     let mut solver = Solver::new(&engine, Budget::default());
     let every = examine(trace, Reorderings::All, &ungrouped()).found;
-    let keeps_order = |found: &&Deadlock| solver.sync_preserving(&Query::enabled(&found.cycle)).is_some();
+    let keeps_order =
+        |found: &&Deadlock| solver.sync_preserving(&Query::enabled(&found.cycle)).is_some();
     let expected = every.iter().filter(keeps_order).map(Deadlock::blocked).collect();
     let alone = examine(trace, Reorderings::SyncPreserving, &ungrouped()).found;
     let found: BTreeSet<Vec<EventId>> = alone.iter().map(Deadlock::blocked).collect();

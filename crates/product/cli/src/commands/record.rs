@@ -311,7 +311,8 @@ impl Following {
     ) -> anyhow::Result<Followed> {
         let base = std::env::current_dir().context("cannot find the current folder")?;
         let limit = self.stall_timeout.map(Duration::from_secs);
-        let watchdog = RefCell::new(Watchdog::new(limit.unwrap_or(STALL_TIMEOUT).min(STALL_TIMEOUT)));
+        let watchdog =
+            RefCell::new(Watchdog::new(limit.unwrap_or(STALL_TIMEOUT).min(STALL_TIMEOUT)));
         let watching = if questions.is_empty() {
             None
         } else {

@@ -146,8 +146,7 @@ fn a_report_in_a_file_replaces_it_and_leaves_nothing_else() {
 fn a_place_that_cannot_be_written_to_is_known_before_the_work_starts() {
     let folder = Folder::new();
     let ran = folder.run(&["check", "-o", "no/such/folder/out.txt", "no-such-trace"]).expect(2);
-    let told =
-        "reweave: cannot write no/such/folder/out.txt: no such folder: `no/such/folder`\n";
+    let told = "reweave: cannot write no/such/folder/out.txt: no such folder: `no/such/folder`\n";
     assert_eq!(ran.err(), told);
     let ran = folder.run(&["check", "-o", ".", "no-such-trace"]).expect(2);
     assert!(ran.err().contains("directory"), "{}", ran.err());

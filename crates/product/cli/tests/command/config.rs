@@ -103,8 +103,14 @@ fn what_a_file_gets_wrong_is_pointed_at() {
         ("[chekc]\n", "1:2: unknown command `chekc`; did you mean `check`?"),
         ("[cc]\nruntime = \"static\"", "1:2: unknown command `cc`; expected one of"),
         ("[check]\nlimt = 3", "2:1: unknown option `limt`; did you mean `limit`?"),
-        ("limit = true", "1:9: invalid value 'true' for '--limit <value>': expected a whole number"),
-        ("[check]\nall = 1", "2:7: invalid value '1' for '--all <value>' [possible values: true, false]"),
+        (
+            "limit = true",
+            "1:9: invalid value 'true' for '--limit <value>': expected a whole number",
+        ),
+        (
+            "[check]\nall = 1",
+            "2:7: invalid value '1' for '--all <value>' [possible values: true, false]",
+        ),
         ("threads = [1, 2]", "1:11: expected one value for `threads`, found 2"),
         ("suppress = [1.5]", "1:13: expected a string, a number or a boolean, found type `float`"),
         (

@@ -194,7 +194,9 @@ fn a_report_that_is_none_is_refused() {
     };
     assert!(said("missing.json").contains("missing.json: cannot read:"));
     assert!(said("text.json").contains("text.json: expected a JSON report"));
-    assert!(said("other.json").contains("expected a report with schema `reweave/1`, found `sarif`"));
+    assert!(
+        said("other.json").contains("expected a report with schema `reweave/1`, found `sarif`")
+    );
     assert!(said("empty.json").contains("found another kind of JSON"));
     assert!(said("lists.json").contains("no report on `run.std`"));
     assert!(said("bare.json").contains("expected a list `findings`"));
