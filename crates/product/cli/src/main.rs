@@ -29,7 +29,7 @@ use config::Configured;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Predict concurrency bugs in other runs of a program, from one recorded run.
+/// Predict concurrency bugs from one recorded run of a program.
 #[derive(Debug, Parser)]
 #[command(
     name = "reweave",

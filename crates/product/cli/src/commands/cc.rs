@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use reweave_record::toolchain::{self, CompilerRequest, Invocation, Language, Linkage};
 
-/// Compile and link a C program for recording, as gcc or clang would.
+/// Compile and link a C program for recording, like gcc or clang.
 ///
 /// Takes any arguments of the compiler, for compiling, linking or both: `CC="reweave cc" make`. The compiler is the
 /// first argument if that names one, else $REWEAVE_CC, else `cc`. Files compiled with -fno-sanitize=thread are not
@@ -22,7 +22,7 @@ pub struct CArgs {
     call: CallArgs,
 }
 
-/// Compile and link a C++ program for recording, as g++ or clang++ would.
+/// Compile and link a C++ program for recording, like g++ or clang++.
 ///
 /// Takes any arguments of the compiler, for compiling, linking or both: `CXX="reweave c++" make`. The compiler is the
 /// first argument if that names one, else $REWEAVE_CXX, else `c++`. Files compiled with -fno-sanitize=thread are not

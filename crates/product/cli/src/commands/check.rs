@@ -85,7 +85,7 @@ pub fn run_races(args: &RacesArgs) -> anyhow::Result<ExitCode> {
     examine::run(&args.options, &analyses, |settings| settings.window = args.window)
 }
 
-/// Find deadlocks: threads that can wait for each other's locks in a cycle.
+/// Find deadlocks: threads that can wait for each other's locks.
 ///
 /// Exits with 0 if nothing is found, 66 if something is, and 3 if nothing is found but the search was
 /// cut short.

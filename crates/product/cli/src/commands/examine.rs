@@ -37,7 +37,7 @@ pub struct Selection {
     /// Run only the analyses whose names start with this, such as `races`
     #[arg(long, value_name = "PREFIX", default_value = "", hide_default_value = true)]
     only: String,
-    /// Also run the analyses whose names start with this, such as `determinism`
+    /// Also run analyses whose names start with this, such as `determinism`
     ///
     /// May be given several times.
     #[arg(long, value_name = "NAME")]

@@ -9,7 +9,7 @@ use reweave_report::Source;
 use crate::destination::Destination;
 use crate::{exit, input, interrupt};
 
-/// Count what a trace holds: events, threads, locks, variables, operations.
+/// Count what a trace holds: events, threads, locks, variables.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave stats --format json run.std.gz")]
 pub struct Args {
