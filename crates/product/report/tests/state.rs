@@ -170,8 +170,8 @@ fn text_says_what_the_predicate_speaks_of_and_draws_the_state_as_a_line() {
             next         9             acq(m)                   location 9
            later        10             w(seen) = 1              location 10
           … 1 event after
-          It is a state of the kept order: every read sees the write that it saw, and the run above
-          reaches it.
+          It is a state of the trace-order-preserving relation: every read sees the write that it saw, and
+          the run above reaches it.
           The independent checker accepted the schedule.
 
         next: reweave explain run.std 728d2e47bd7d4820 --predicate 'a + b < 10 && holds(T1, m)' --order kept
@@ -233,8 +233,8 @@ fn html_draws_the_line_as_a_row_and_does_nothing_that_names_say() {
           ──────── the state ─────────
             next         2  w(x)        a.c:2
             next         3        r(y)  b.c:1
-          It is a state of the kept order: every read sees the write that it saw, and the run above
-          reaches it.
+          It is a state of the trace-order-preserving relation: every read sees the write that it saw, and
+          the run above reaches it.
           The independent checker accepted the schedule.</pre>
     "#]]
     .assert_eq(article);
@@ -275,8 +275,8 @@ fn explain_says_what_was_asked_and_shows_one_table() {
             next         9             acq(m)                   location 9
            later        10             w(seen) = 1              location 10
            later        11             rel(m)                   location 11
-          It is a state of the kept order: every read sees the write that it saw, and the run above
-          reaches it.
+          It is a state of the trace-order-preserving relation: every read sees the write that it saw, and
+          the run above reaches it.
           The independent checker accepted the schedule.
     "#]].assert_eq(&explained(&trace, missing(), reweave_report::explanation_text));
     let page = explained(&trace, missing(), reweave_report::explanation_html);
@@ -356,8 +356,8 @@ fn a_state_in_which_all_has_happened_has_nothing_below_the_line() {
                   10        10             w(seen) = 1              location 10
                 > 11        11             rel(m)                   location 11
               ──────────────────── the state ─────────────────────
-              It is a state of the kept order: every read sees the write that it saw, and the run above
-              reaches it.
+              It is a state of the trace-order-preserving relation: every read sees the write that it saw, and
+              the run above reaches it.
               The independent checker accepted the schedule.
 
             next: reweave explain run.std 739253d13fa8c2ed --predicate 'seen == 1' --order kept"#]],
