@@ -39,7 +39,7 @@ pub(super) fn layers(tree: &Tree) -> Vec<Fault> {
                 faults.push(Fault::of_file(path, what));
                 continue;
             };
-            if let Some(what) = breach(own, other, layer) {
+            if let Some(what) = violation(own, other, layer) {
                 faults.push(Fault::of_file(path, format!("`{name}` depends on `{other}`: {what}")));
             }
         }
@@ -48,7 +48,7 @@ pub(super) fn layers(tree: &Tree) -> Vec<Fault> {
 }
 
 /// Why a crate of layer `own` may not depend on the crate `other` of layer `layer`.
-fn breach(own: Layer, other: &str, layer: Layer) -> Option<String> {
+fn violation(own: Layer, other: &str, layer: Layer) -> Option<String> {
     match (own, layer) {
         (Layer::Development, _) => None,
         (_, Layer::Development) => Some("that crate is for development only".into()),
@@ -129,11 +129,11 @@ mod tests {
 
     const DOCUMENT: &str = "\
 ## Code map
-| 0 | `base` | there | |
-| 2 | `format` | there | |
-| 2 | `order` | there | |
-| 8 | `races` | there | |
-| dev | `testkit` | there | |
+| 0 | `base` | |
+| 2 | `format` | |
+| 2 | `order` | |
+| 8 | `races` | |
+| dev | `testkit` | |
 ";
 
     #[track_caller]

@@ -1,4 +1,4 @@
-//! The code map of ARCHITECTURE.md: which crate is in which layer, and whether it is there yet.
+//! The code map of ARCHITECTURE.md: which crate is in which layer.
 //!
 //! The map is the only list of layers: what people read is what is enforced.
 
@@ -24,13 +24,11 @@ pub(super) enum Layer {
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) layer: Layer,
-    /// Whether the map says that it is yet to come.
-    pub(super) planned: bool,
     /// Which line of the document, counted from 0.
     line: usize,
 }
 
-/// The crates of the map: rows of layer, crate, state and purpose.
+/// The crates of the map: rows of layer, crate and purpose.
 pub(super) fn entries(tree: &Tree) -> Vec<Entry> {
     let text = tree.text(MAP).unwrap_or_default();
     let lines = text.lines().enumerate().skip_while(|&(_, line)| line != HEADING).skip(1);
@@ -45,8 +43,7 @@ fn entry(line: usize, row: &str) -> Option<Entry> {
         number => Layer::Number(number.parse().ok()?),
     };
     let name = cells.next()?.trim_matches('`').into();
-    let planned = cells.next()? == "planned";
-    Some(Entry { name, layer, planned, line })
+    Some(Entry { name, layer, line })
 }
 
 /// The layer of the crate called `name`, if the map has it.
@@ -54,7 +51,7 @@ pub(super) fn layer(entries: &[Entry], name: &str) -> Option<Layer> {
     entries.iter().find(|entry| entry.name == name).map(|entry| entry.layer)
 }
 
-/// Every crate folder is on the map, and what the map says is there has a folder.
+/// Every crate folder is on the map, and every crate of the map has a folder.
 pub(super) fn agrees_with_folders(tree: &Tree) -> Vec<Fault> {
     let entries = entries(tree);
     let mut faults = Vec::new();
@@ -65,13 +62,10 @@ pub(super) fn agrees_with_folders(tree: &Tree) -> Vec<Fault> {
         }
     }
     for entry in &entries {
-        let there = tree.manifests().any(|(name, ..)| name == entry.name);
-        let what = match (there, entry.planned) {
-            (true, true) => "is there, but the map says `planned`",
-            (false, false) => "is not there: remove it, or say `planned`",
-            _ => continue,
-        };
-        faults.push(Fault::at_line(MAP, entry.line, format!("crate `{}` {what}", entry.name)));
+        if !tree.manifests().any(|(name, ..)| name == entry.name) {
+            let what = format!("crate `{}` has no folder: remove it from the map", entry.name);
+            faults.push(Fault::at_line(MAP, entry.line, what));
+        }
     }
     faults
 }
@@ -81,15 +75,15 @@ mod tests {
     use super::*;
 
     const DOCUMENT: &str = "\
-| 9 | `elsewhere` | there | a table before the map |
+| 9 | `elsewhere` | a table before the map |
 ## Code map
-| Layer | Crate | State | Purpose |
-| --- | --- | --- | --- |
-| 0 | `base` | there | ids |
-| 1 | `trace` | planned | traces |
-| dev | `testkit` | there | tests |
+| Layer | Crate | Purpose |
+| --- | --- | --- |
+| 0 | `base` | ids |
+| 1 | `trace` | traces |
+| dev | `testkit` | tests |
 ## Names
-| 9 | `after` | there | a table after the map |
+| 9 | `after` | a table after the map |
 ";
 
     #[test]
@@ -116,8 +110,7 @@ mod tests {
             [
                 "crates/group/order/Cargo.toml: crate `order` is not on the code map: \
                  add it to ARCHITECTURE.md",
-                "ARCHITECTURE.md:6: crate `trace` is there, but the map says `planned`",
-                "ARCHITECTURE.md:7: crate `testkit` is not there: remove it, or say `planned`",
+                "ARCHITECTURE.md:7: crate `testkit` has no folder: remove it from the map",
             ]
         );
     }
