@@ -45,8 +45,12 @@ impl<'a> Subject<'a> {
     /// # Errors
     /// The first step that breaks a rule, or what the end lacks.
     pub fn prove(&self, reordering: Reordering, goal: Goal) -> Result<Proof, Refusal> {
-        let steps = reordering.schedule.len();
-        let stage = tracing::debug_span!("check schedule", steps, accepted = tracing::field::Empty);
+        let prefix = || reordering.base.iter().map(|&count| count as usize).sum::<usize>();
+        let stage = tracing::debug_span!(
+            "check schedule",
+            steps = prefix() + reordering.schedule.len(),
+            accepted = tracing::field::Empty,
+        );
         let stage = stage.entered();
         let checker = self.checker.get_or_init(|| Checker::new(self.trace));
         let proof = Proof::new(checker, reordering, goal);

@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (id, finding) = (&reported.id, &reported.finding);
             println!("{}: {id} {}: {}", path.display(), finding.kind.as_str(), finding.message);
             let Some(proof) = finding.evidence.proof() else { continue };
-            for &event in &proof.reordering().schedule {
+            for event in reweave::schedule(&trace, proof.reordering()) {
                 let step = trace.event(event);
                 let thread = trace.names().threads.name(step.thread);
                 println!("    {thread} at {}", trace.names().location(step.site));

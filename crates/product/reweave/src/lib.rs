@@ -1,7 +1,7 @@
 //! Predicts concurrency bugs in other runs of a program, from one recorded run.
 //!
 //! This crate is the interface for programs that embed reweave. It re-exports the few types of the
-//! other crates that such a program needs, and adds [`check`].
+//! other crates that such a program needs, and adds [`check`] and [`schedule`].
 //!
 //! 1. Get a [`Trace`]: [`read`] a file, [`read_from`] bytes, or build one with a [`TraceBuilder`].
 //! 2. [`check`] it with [`Settings`], or [`select`] analyses and [`run`] them.
@@ -51,7 +51,8 @@
 //! let outcome = reweave::check(&trace, &Settings::default());
 //! let proof = outcome.findings[0].finding.evidence.proof().expect("it is witnessed");
 //! // T2 uses the lock first; then both accesses are enabled.
-//! let schedule = &proof.reordering().schedule;
+//! let schedule = reweave::schedule(&trace, proof.reordering());
+//! assert_eq!(schedule.len(), 2);
 //! assert!(schedule.iter().all(|&event| trace.event(event).thread == two));
 //! assert_eq!(proof.then().len(), 2);
 //! // Anyone can check a schedule again, by the definition alone.
@@ -121,4 +122,15 @@ pub mod report {
 pub fn check(trace: &Trace, settings: &Settings) -> Outcome {
     let analyses = select("", &[]).expect("the default analyses exist");
     run(trace, &analyses, settings, &Quiet)
+}
+
+/// All events that `reordering` of `trace` runs, in its order.
+///
+/// A [`Reordering`] stores the events that keep their observed order as one number per thread, which
+/// is short but not what a reader wants to see.
+#[must_use]
+pub fn schedule(trace: &Trace, reordering: &Reordering) -> Vec<EventId> {
+    let all = trace.events().map(|(event, _)| event);
+    let prefix = all.filter(|&event| trace.is_in_prefix(reordering, event));
+    prefix.chain(reordering.schedule.iter().copied()).collect()
 }
