@@ -33,9 +33,11 @@ pub(crate) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
     match goal {
         Goal::Enabled(events) => {
             check_next(replay, events)?;
-            events.iter().try_for_each(|&event| match replay.check_rules(event) {
-                Ok(()) | Err(Rule::OtherView(..)) => Ok(()),
-                Err(rule) => require(false, event, rule),
+            events.iter().try_for_each(|&event| {
+                match replay.check_rules(event, observed.op(event)) {
+                    Ok(()) | Err(Rule::OtherView(..)) => Ok(()),
+                    Err(rule) => require(false, event, rule),
+                }
             })
         }
         Goal::Race(first, second) => {

@@ -112,10 +112,12 @@ impl<'a> Observed<'a> {
         self.counts[kind as usize]
     }
 
+    #[inline]
     pub(crate) fn op(&self, event: EventId) -> Op {
         Op::decode(self.run.codes[event.index()], self.run.operands[event.index()])
     }
 
+    #[inline]
     pub(crate) fn thread(&self, event: EventId) -> ThreadId {
         ThreadId::from_index(self.run.threads[event.index()] as usize)
     }

@@ -106,19 +106,20 @@ impl<'a> Replay<'a> {
             && (event.index() >= shared || self.steps.len() > kept)
         {
             self.steps.pop();
-            self.change(event, -1, seen);
+            self.change(event, self.observed.op(event), -1, seen);
         }
         while self.prefix > shared {
             self.prefix -= 1;
             let event = EventId::from_index(self.prefix);
-            self.change(event, -1, self.observed.cause[event]);
+            self.change(event, self.observed.op(event), -1, self.observed.cause[event]);
         }
-        let rest = self.done.entries().flat_map(|(thread, &done)| {
-            &self.observed.by_thread.row(thread)[done as usize..cut[thread] as usize]
-        });
-        let mut rest: Vec<EventId> = rest.copied().collect();
-        rest.sort();
-        let result = rest.into_iter().try_for_each(|event| {
+        let observed = Arc::clone(&self.observed);
+        let start = self.steps.last().map_or(self.prefix, |(event, _)| event.index() + 1);
+        let is_in_cut = |&id: &EventId| observed.position[id] < cut[observed.thread(id)];
+        let rest_count =
+            cut.iter().zip(self.done.iter()).map(|(all, done)| (all - done) as usize).sum();
+        let mut rest = (start..).map(EventId::from_index).filter(is_in_cut).take(rest_count);
+        let result = rest.try_for_each(|event| {
             self.step(event, free)?;
             // As long as nothing is left out, the steps are those observed and need no list.
             if self.steps.len() == 1 && event.index() == self.prefix {
@@ -135,18 +136,23 @@ impl<'a> Replay<'a> {
 
     /// Runs `event`, or says which rule it breaks; a read of `free` may see any write.
     pub(crate) fn step(&mut self, event: EventId, free: &[EventId]) -> Result<(), Refusal> {
-        match self.check_turn(event).and_then(|()| self.check_rules(event)) {
-            Ok(()) => {}
+        let checked = self.check_turn(event).and_then(|()| {
+            let op = self.observed.op(event);
+            self.check_rules(event, op).map(|()| op)
+        });
+        let op = match checked {
+            Ok(op) => op,
             Err(Rule::OtherView(..)) if free.contains(&event) => {
                 self.first_free.get_or_insert(self.steps.len());
+                self.observed.op(event)
             }
             Err(rule) => {
                 let step = Some(self.events_count() + 1);
                 return Err(Refusal { step, event: Some(event), rule });
             }
-        }
-        let seen = self.observed.op(event).var().and_then(|var| self.last_write[var]);
-        self.change(event, 1, Some(event));
+        };
+        let seen = op.var().and_then(|var| self.last_write[var]);
+        self.change(event, op, 1, Some(event));
         self.steps.push((event, seen));
         Ok(())
     }
@@ -158,13 +164,16 @@ impl<'a> Replay<'a> {
         if self.observed.position[event] != self.done[thread] {
             return Err(self.next(thread).map_or(Rule::NoneLeft, Rule::NotNext));
         }
-        self.check_happened(self.observed.forks[thread], Rule::NotForked)
+        // What comes later in the thread has the first event before it, and so the fork.
+        let fork = self.observed.forks[thread].filter(|_| self.done[thread] == 0);
+        self.check_happened(fork, Rule::NotForked)
     }
 
     /// Rules 2 to 6 but for the first half of rule 4.
-    pub(crate) fn check_rules(&self, event: EventId) -> Result<(), Rule> {
+    #[inline]
+    pub(crate) fn check_rules(&self, event: EventId, op: Op) -> Result<(), Rule> {
         let cause = self.observed.cause[event];
-        match self.observed.op(event) {
+        match op {
             Op::Access(access, var) => {
                 let is_known = access.is_read() && access != AccessOp::UnknownRead;
                 let seen = self.last_write[var];
@@ -250,10 +259,10 @@ impl<'a> Replay<'a> {
 
     /// Changes the state as `event` does, if `by` is 1, or back, if it is -1; `last_write` is then
     /// the last write of the variable that it writes, if it does.
-    fn change(&mut self, event: EventId, by: i64, last_write: Option<EventId>) {
+    #[inline]
+    fn change(&mut self, event: EventId, op: Op, by: i64, last_write: Option<EventId>) {
         let (thread, is_forward) = (self.observed.thread(event), by > 0);
         self.done[thread] = self.done[thread].wrapping_add_signed(by as i32);
-        let op = self.observed.op(event);
         match op {
             Op::Access(AccessOp::UnknownRead, _) => self.unknown_reads_count += by,
             Op::Access(access, var) if access.is_write() => self.last_write[var] = last_write,
