@@ -50,7 +50,7 @@ pub enum Truncation {
     Cancelled,
     /// It was not run, since the trace does not hold what it needs.
     Lacks(Layer),
-    /// It could not be answered, since the trace does not hold values that it turns on.
+    /// It could not be answered, since the trace lacks values that it depends on.
     MissingValues,
     /// It could not be answered: of the recorded program only threads and locks were seen.
     NotInstrumented,
@@ -78,7 +78,7 @@ impl Display for Truncation {
             Self::Budget => f.write_str("the work budget was used up"),
             Self::Cancelled => f.write_str("it was interrupted"),
             Self::Lacks(layer) => write!(f, "not run: the trace has no {layer} layer"),
-            Self::MissingValues => f.write_str("the trace does not tell values that it turns on"),
+            Self::MissingValues => f.write_str("the trace lacks values that it depends on"),
             Self::NotInstrumented => f.write_str(
                 "no accesses to memory were recorded, since the program was not built for that: \
                  build it with `reweave cc`, `reweave c++` or `cargo reweave build`",

@@ -122,7 +122,7 @@ fn the_table_of_relations_is_what_the_litmus_cases_give() {
         reweave_format::write(&case.trace(), &folder.path(&name), Format::Rwt, None).unwrap();
         cases.push(name);
     }
-    assert!(readme.contains(&format!("On the {} small cases", cases.len())));
+    assert!(readme.contains(&format!("On the {} litmus cases", cases.len())));
     for relation in ["hb", "shb", "wcp", "cp", "syncp", "exact"] {
         let options = ["races", "--all", "--format", "json", "--relation", relation];
         let cases = cases.iter().map(String::as_str);
