@@ -238,7 +238,9 @@ impl<'a> Observed<'a> {
             let woken: Vec<WaitId> = first.take(limit).map(|(_, at)| at).collect();
             for &at in &woken {
                 self.waits[at].notify = Some(id);
-                self.waits[at].end.map(|wake| self.cause[wake] = Some(id));
+                if let Some(wake) = self.waits[at].end {
+                    self.cause[wake] = Some(id);
+                }
             }
             self.woken.insert(id, woken);
         }

@@ -99,8 +99,8 @@ fn what_cannot_be_watched_for_is_refused() {
         (&["--watch", "race"][..], "it is not known while the program runs which accesses race"),
         (&["--watch", "count(t: holds(t, first)) > 1"], "which threads there are in all"),
         (&["--watch", "x =="], "expected"),
-        (&["--watch", "x == 1", "--mode", "free"], "leave out `--mode free`"),
-        (&["--watch", "x == 1", "--no-values"], "leave out `--mode free` and `--no-values`"),
+        (&["--watch", "x == 1", "--mode", "free"], "remove `--mode free`"),
+        (&["--watch", "x == 1", "--no-values"], "remove `--mode free` and `--no-values`"),
     ] {
         let output = bench.record(options);
         assert_eq!(output.status.code(), Some(2), "{options:?}");
