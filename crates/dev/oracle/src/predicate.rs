@@ -168,7 +168,7 @@ impl<'t> Memory<'t> {
                 self.vars.insert(var, value);
             }
             Op::Access(AccessOp::AtomicUpdate(_), var) => {
-                _ = self.vars.insert(var, self.seen(var, Some(id)))
+                _ = self.vars.insert(var, self.seen(var, Some(id)));
             }
             Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), _)
             | Op::Fence(_)

@@ -225,7 +225,7 @@ impl State {
                 self.threads[child].is_forked = true;
             }
             Request::Join(child) => {
-                self.builder.push(thread, Op::Thread(ThreadOp::Join, child), site)
+                self.builder.push(thread, Op::Thread(ThreadOp::Join, child), site);
             }
             Request::Local => self.builder.push(thread, Op::Let(self.local), site),
             Request::Branch => self.builder.push(thread, Op::Branch, site),

@@ -429,7 +429,7 @@ impl World {
             let is_quiet = thread.held.is_empty() && thread.bound.is_empty();
             match thread.life {
                 Life::Unborn => {
-                    actions.push((6, Action::Do(Op::Thread(ThreadOp::Fork, id(child)))))
+                    actions.push((6, Action::Do(Op::Thread(ThreadOp::Fork, id(child)))));
                 }
                 Life::Running if child != at && is_quiet && thread.inside.is_empty() => {
                     actions.push((1, Action::Do(Op::Thread(ThreadOp::Join, id(child)))));
@@ -472,7 +472,7 @@ impl World {
             let own = self.threads[at].inside.iter().find(|&&(inside, _)| inside == at_barrier);
             match own {
                 None => {
-                    actions.push((4, Action::Do(Op::Barrier(BarrierOp::Arrive, id(at_barrier)))))
+                    actions.push((4, Action::Do(Op::Barrier(BarrierOp::Arrive, id(at_barrier)))));
                 }
                 Some(&(_, round)) => {
                     if barrier.parties.is_none_or(|parties| barrier.rounds[round] == parties) {
@@ -499,7 +499,7 @@ impl World {
                 Life::Unborn => actions
                     .push((1, Action::Do(Op::Object(ObjectOp::Alloc, id::<ObjectId>(object))))),
                 Life::Running => {
-                    actions.push((1, Action::Do(Op::Object(ObjectOp::Free, id(object)))))
+                    actions.push((1, Action::Do(Op::Object(ObjectOp::Free, id(object)))));
                 }
                 Life::Over => {}
             }
@@ -567,7 +567,7 @@ impl World {
             Op::Lock(LockOp::AcquireShared, lock) => thread.held.push((lock.index(), true)),
             Op::Lock(LockOp::Release, lock) => drop_one(&mut thread.held, &(lock.index(), false)),
             Op::Lock(LockOp::ReleaseShared, lock) => {
-                drop_one(&mut thread.held, &(lock.index(), true))
+                drop_one(&mut thread.held, &(lock.index(), true));
             }
             Op::Thread(ThreadOp::Fork, child) => self.threads[child.index()].life = Life::Running,
             Op::Thread(ThreadOp::Join, child) => self.threads[child.index()].life = Life::Over,
@@ -583,7 +583,7 @@ impl World {
             Op::Barrier(BarrierOp::Arrive, barrier) => self.arrive(at, barrier),
             Op::Barrier(BarrierOp::Depart, barrier) => self.depart(at, barrier),
             Op::Semaphore(SemaphoreOp::Post, semaphore) => {
-                self.semaphores[semaphore.index()].0 += 1
+                self.semaphores[semaphore.index()].0 += 1;
             }
             Op::Semaphore(SemaphoreOp::Take, semaphore) => {
                 let tokens = &mut self.semaphores[semaphore.index()].0;

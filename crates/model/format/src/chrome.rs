@@ -442,7 +442,7 @@ impl Arrows {
         }
         match op {
             Op::Lock(LockOp::Release | LockOp::ReleaseShared, lock) => {
-                self.releases[lock] = Some(here)
+                self.releases[lock] = Some(here);
             }
             // A lock that is taken again by its owner is not handed over once more.
             Op::Lock(LockOp::Acquire, lock) => self.releases[lock] = None,
@@ -572,7 +572,7 @@ fn blocks_and_waits(run: &Run<'_>) -> Vec<Slice> {
     for (id, event) in trace.events() {
         match event.op {
             Op::Block(BlockOp::Begin, block) => {
-                open.entry((event.thread, block)).or_default().push(id)
+                open.entry((event.thread, block)).or_default().push(id);
             }
             Op::Block(BlockOp::End, block) => {
                 let begins = open.get_mut(&(event.thread, block)).and_then(Vec::pop);

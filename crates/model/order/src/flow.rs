@@ -172,7 +172,7 @@ impl Flow {
                 clock.join(&released.shared);
             }
             Op::Lock(LockOp::AcquireShared, lock) => {
-                clock.join(&self.locks.get_or_default(lock).exclusive)
+                clock.join(&self.locks.get_or_default(lock).exclusive);
             }
             Op::Thread(ThreadOp::Join, child) => {
                 let lifetime = trace.lifetime(child);
@@ -241,7 +241,7 @@ impl Flow {
                 clocks.last = None;
             }
             Op::Lock(LockOp::ReleaseShared, lock) => {
-                self.locks.get_or_default(lock).shared.join(released)
+                self.locks.get_or_default(lock).shared.join(released);
             }
             Op::Thread(ThreadOp::Fork, child) => self.threads.get_or_default(child).join(hard),
             Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
@@ -267,7 +267,7 @@ impl Flow {
                 }
             }
             Op::Object(ObjectOp::Alloc, object) => {
-                replace(self.births.get_or_default(object), thread, hard)
+                replace(self.births.get_or_default(object), thread, hard);
             }
             Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), _)
             | Op::Fence(_)

@@ -220,7 +220,7 @@ impl<'t> MustHappenBefore<'t> {
                 post.into_iter().for_each(visit);
             }
             Op::Object(ObjectOp::Free, object) => {
-                self.allocations[object].into_iter().for_each(visit)
+                self.allocations[object].into_iter().for_each(visit);
             }
             Op::Access(..)
             | Op::Fence(_)

@@ -667,13 +667,13 @@ impl TraceOrder {
         }
         match happening.op {
             Op::Access(AccessOp::Read | AccessOp::AtomicRead(_), var) => {
-                clock.join(self.writes.get_or_default(var))
+                clock.join(self.writes.get_or_default(var));
             }
             Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), var) => {
                 self.writes.get_or_default(var).copy_from(&clock);
             }
             Op::Access(AccessOp::AtomicUpdate(_), var) => {
-                meet(self.writes.get_or_default(var), &mut clock)
+                meet(self.writes.get_or_default(var), &mut clock);
             }
             Op::Condition(_, condition) => {
                 meet(self.conditions.get_or_default(condition), &mut clock);

@@ -128,7 +128,7 @@ impl WeakCausallyPrecedes {
         self.threads[thread].time += 1;
         match op {
             Op::Access(AccessOp::Read | AccessOp::UnknownRead, var) => {
-                self.access(thread, var, class(op))
+                self.access(thread, var, class(op));
             }
             Op::Access(AccessOp::Write, var) => {
                 if self.has_atomics {

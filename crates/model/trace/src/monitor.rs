@@ -95,10 +95,10 @@ impl Monitor {
     pub fn new(declared: &Declared) -> Self {
         let mut monitor = Self::default();
         for (semaphore, start) in declared.starts.entries() {
-            start.into_iter().for_each(|&start| monitor.declare_start(semaphore, start));
+            start.iter().for_each(|&start| monitor.declare_start(semaphore, start));
         }
         for (barrier, parties) in declared.parties.entries() {
-            parties.into_iter().for_each(|&parties| monitor.declare_parties(barrier, parties));
+            parties.iter().for_each(|&parties| monitor.declare_parties(barrier, parties));
         }
         monitor
     }

@@ -437,7 +437,7 @@ impl Past {
                 sources.extend_from_slice(&lock.shared);
             }
             Op::Lock(LockOp::AcquireShared, lock) => {
-                sources.extend(self.locks.get_or_default(lock).alone)
+                sources.extend(self.locks.get_or_default(lock).alone);
             }
             Op::Lock(LockOp::Release, lock) => {
                 let lock = self.locks.get_or_default(lock);
@@ -445,14 +445,14 @@ impl Past {
                 lock.shared.clear();
             }
             Op::Lock(LockOp::ReleaseShared, lock) => {
-                self.locks.get_or_default(lock).shared.push(id)
+                self.locks.get_or_default(lock).shared.push(id);
             }
             Op::Thread(ThreadOp::Join, child) => {
                 let lifetime = trace.lifetime(child);
                 sources.extend(lifetime.last.or(lifetime.fork));
             }
             Op::Condition(ConditionOp::Wake, _) => {
-                sources.extend(signals.stay(id).and_then(|stay| stay.notify))
+                sources.extend(signals.stay(id).and_then(|stay| stay.notify));
             }
             Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
                 let woken = signals.woken(id).iter().filter_map(|&wait| signals.stay(wait));
@@ -461,7 +461,7 @@ impl Past {
             Op::Semaphore(SemaphoreOp::Take, _) => sources.extend(signals.post(id)),
             Op::Object(ObjectOp::Alloc, object) => *self.births.get_or_default(object) = Some(id),
             Op::Object(ObjectOp::Free, object) => {
-                sources.extend(*self.births.get_or_default(object))
+                sources.extend(*self.births.get_or_default(object));
             }
             // A fork is looked up by the first event of its thread, arrivals by their round.
             Op::Thread(ThreadOp::Fork, _)

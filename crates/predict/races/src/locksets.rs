@@ -53,11 +53,11 @@ impl Locksets {
         match happening.op {
             Op::Lock(LockOp::Acquire, lock) => self.enter(happening.thread, lock, Mode::Exclusive),
             Op::Lock(LockOp::AcquireShared, lock) => {
-                self.enter(happening.thread, lock, Mode::Shared)
+                self.enter(happening.thread, lock, Mode::Shared);
             }
             Op::Lock(LockOp::Release, lock) => self.leave(happening.thread, lock, Mode::Exclusive),
             Op::Lock(LockOp::ReleaseShared, lock) => {
-                self.leave(happening.thread, lock, Mode::Shared)
+                self.leave(happening.thread, lock, Mode::Shared);
             }
             _ => {}
         }

@@ -111,7 +111,7 @@ impl<'t> Engine<'t> {
                 match event.op {
                     Op::Condition(ConditionOp::NotifyAll, on) => notifies[on].push(id),
                     Op::Condition(ConditionOp::Notify, on) if signals.woken(id).is_empty() => {
-                        notifies[on].push(id)
+                        notifies[on].push(id);
                     }
                     _ => {}
                 }

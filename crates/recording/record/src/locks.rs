@@ -279,7 +279,7 @@ impl LockRecognizer {
             Kind::Wake if is_ours => {
                 let lock = event.extra.unwrap_or(0);
                 self.locks.acquire(thread, lock, false, |released| {
-                    report_release(released, lock, &event, out)
+                    report_release(released, lock, &event, out);
                 });
                 out(thread, event);
             }
@@ -332,7 +332,7 @@ impl LockRecognizer {
     ) {
         let lock = event.address;
         self.locks.acquire(thread, lock, is_shared, |released| {
-            report_release(released, lock, &event, out)
+            report_release(released, lock, &event, out);
         });
         event.flags |= if is_shared { flag::SHARED } else { 0 };
         out(thread, event);

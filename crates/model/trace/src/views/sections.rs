@@ -99,16 +99,16 @@ impl Sections {
         for (id, event) in trace.events() {
             match event.op {
                 Op::Lock(LockOp::Acquire, lock) => {
-                    builder.enter(id, event.thread, lock, Mode::Exclusive)
+                    builder.enter(id, event.thread, lock, Mode::Exclusive);
                 }
                 Op::Lock(LockOp::AcquireShared, lock) => {
-                    builder.enter(id, event.thread, lock, Mode::Shared)
+                    builder.enter(id, event.thread, lock, Mode::Shared);
                 }
                 Op::Lock(LockOp::Release, lock) => {
-                    builder.leave(id, event.thread, lock, Mode::Exclusive)
+                    builder.leave(id, event.thread, lock, Mode::Exclusive);
                 }
                 Op::Lock(LockOp::ReleaseShared, lock) => {
-                    builder.leave(id, event.thread, lock, Mode::Shared)
+                    builder.leave(id, event.thread, lock, Mode::Shared);
                 }
                 _ => {}
             }

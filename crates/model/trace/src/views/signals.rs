@@ -151,7 +151,7 @@ impl Signals {
         for (id, event) in trace.events() {
             match event.op {
                 Op::Semaphore(SemaphoreOp::Post, semaphore) => {
-                    unused.get_or_default(semaphore).push_back(id)
+                    unused.get_or_default(semaphore).push_back(id);
                 }
                 Op::Semaphore(SemaphoreOp::Take, semaphore) => {
                     if let Some(post) = unused.get_or_default(semaphore).pop_front() {

@@ -463,7 +463,7 @@ impl<'a> ReadCase<'a> {
                 Err(Incomplete::Cycle) => {}
                 Err(Incomplete::Budget) if self.work.is_over() => return Err(at),
                 Err(Incomplete::Budget) => {
-                    self.results.verdicts.unknown.push(list.index, at..at + 1)
+                    self.results.verdicts.unknown.push(list.index, at..at + 1);
                 }
             }
         }

@@ -214,7 +214,7 @@ impl Diagram {
         let rank = loop {
             let mut digits: Vec<u32> =
                 (0..bits.div_ceil(32)).map(|_| (rng.next() >> 32) as u32).collect();
-            if let Some(top) = digits.last_mut().filter(|_| bits % 32 != 0) {
+            if let Some(top) = digits.last_mut().filter(|_| !bits.is_multiple_of(32)) {
                 *top >>= 32 - bits % 32;
             }
             let rank = BigUint::new(digits);

@@ -504,7 +504,7 @@ fn written(trace: &Trace, var: VarId) -> (Option<i64>, Vec<(EventId, Option<i64>
     for &event in trace.accesses(var) {
         match trace.event(event).op {
             Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), _) => {
-                writes.push((event, trace.value(event)))
+                writes.push((event, trace.value(event)));
             }
             Op::Access(AccessOp::AtomicUpdate(_), _) => writes.push((event, None)),
             // In observed order, the write it saw is the last one.

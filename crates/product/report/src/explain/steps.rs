@@ -225,11 +225,11 @@ impl<'t> Replay<'t> {
         match happening.op {
             Op::Lock(LockOp::Acquire, lock) => self.acquire_lock(lock, happening.thread, false),
             Op::Lock(LockOp::AcquireShared, lock) => {
-                self.acquire_lock(lock, happening.thread, true)
+                self.acquire_lock(lock, happening.thread, true);
             }
             Op::Lock(LockOp::Release, lock) => self.release_lock(lock, happening.thread, false),
             Op::Lock(LockOp::ReleaseShared, lock) => {
-                self.release_lock(lock, happening.thread, true)
+                self.release_lock(lock, happening.thread, true);
             }
             op if op.is_write() => {
                 if let Some(var) = op.var() {

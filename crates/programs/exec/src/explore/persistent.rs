@@ -451,7 +451,7 @@ impl StaticFlow {
         for (at, &instruction) in code.instructions.iter().enumerate() {
             let at = at as Address;
             code.for_each_read(instruction, |register| {
-                self.live.set(at as usize, register as usize)
+                self.live.set(at as usize, register as usize);
             });
             if let Some(register) = instruction.written() {
                 own_writes.set(at as usize, register as usize);

@@ -57,7 +57,7 @@ fn locks(steps: &[(u32, u64, Step)]) -> Vec<(u32, Event)> {
             }
             Step::Release => recognizer.atomic(Role::Release, thread, release, &mut out),
             Step::ReleaseShared => {
-                recognizer.atomic(Role::ReleaseShared, thread, release, &mut out)
+                recognizer.atomic(Role::ReleaseShared, thread, release, &mut out);
             }
             Step::Downgrade => recognizer.atomic(Role::Downgrade, thread, release, &mut out),
             Step::AcquireSlow => {
