@@ -60,15 +60,7 @@ impl<'a> Definition<'a> {
     /// ends as `goal` says.
     #[must_use]
     pub fn shows(&self, schedule: &[EventId], goal: &Goal) -> bool {
-        let free: &[EventId] = match goal {
-            Goal::Order { free, .. } => free,
-            Goal::Sees { read, .. } => std::slice::from_ref(read),
-            Goal::Enabled(_)
-            | Goal::Race(..)
-            | Goal::Deadlock(_)
-            | Goal::Reaches(_)
-            | Goal::Leaves { .. } => &[],
-        };
+        let (free, _) = goal.free_reads();
         if !self.is_correct_but_for(schedule, free) {
             return false;
         }

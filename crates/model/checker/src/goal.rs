@@ -1,33 +1,16 @@
 //! What a reordering is said to show, tested at its end.
 
-use std::slice;
-
 use reweave_op::{AccessOp, After, ConditionOp, EventId, Goal, LockOp, Op};
 
 use crate::observed::Observed;
 use crate::refusal::{Refusal, Rule};
 use crate::replay::Replay;
 
-/// The reads that `goal` lets see another write than observed.
-pub(crate) fn free_reads(goal: &Goal) -> &[EventId] {
-    match goal {
-        Goal::Order { free, .. } => free,
-        Goal::Sees { read, .. } => slice::from_ref(read),
-        _ => &[],
-    }
-}
-
 /// Whether `replay` has ended as `goal` says.
 pub(crate) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
     let observed = &replay.observed;
-    let named: Vec<EventId> = match goal {
-        Goal::Enabled(events) | Goal::Deadlock(events) | Goal::Reaches(events) => events.clone(),
-        Goal::Race(first, second) => vec![*first, *second],
-        Goal::Order { chain, absent, .. } => [chain.as_slice(), absent].concat(),
-        Goal::Sees { read, write, .. } => [Some(*read), *write].into_iter().flatten().collect(),
-        Goal::Leaves { write, .. } => vec![*write],
-    };
-    for &event in &named {
+    let absent: &[EventId] = if let Goal::Order { absent, .. } = goal { absent } else { &[] };
+    for &event in goal.named().iter().chain(absent) {
         require(observed.position.get(event).is_some(), event, Rule::NoSuchEvent)?;
     }
     match goal {
@@ -41,7 +24,7 @@ pub(crate) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
             })
         }
         Goal::Race(first, second) => {
-            check_next(replay, &named)?;
+            check_next(replay, &[*first, *second])?;
             let conflict = observed.op(*first).conflicts_with(observed.op(*second));
             require(conflict, *first, Rule::NoConflict)
         }
@@ -55,7 +38,7 @@ pub(crate) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
                 require(blocker.is_some() && waits(observed, event), event, Rule::NotBlocked)
             })
         }
-        Goal::Order { chain, absent, free, after } => {
+        Goal::Order { chain, .. } => {
             let mut latest = None;
             for &event in chain {
                 let step = replay.step_of(event).map(|(step, _)| step);
@@ -65,15 +48,15 @@ pub(crate) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
             for &event in absent {
                 require(!replay.happened(event), event, Rule::Happened)?;
             }
-            check_stops(replay, free, *after)
+            check_stops(replay, goal)
         }
-        Goal::Sees { read, write, after } => {
+        Goal::Sees { read, write, .. } => {
             let step = replay.step_of(*read);
             require(step.is_some(), *read, Rule::OutOfOrder)?;
             let is_other = observed_view(observed, *read).is_some_and(|view| view != *write);
             let is_seen = step.is_some_and(|(_, seen)| seen == *write);
             require(is_other && is_seen, *read, Rule::SeesTheSame)?;
-            check_stops(replay, &[*read], *after)
+            check_stops(replay, goal)
         }
         Goal::Reaches(events) => check_reaches(replay, events),
         Goal::Leaves { var, write } => {
@@ -136,8 +119,8 @@ fn check_reaches(replay: &Replay<'_>, events: &[EventId]) -> Result<(), Refusal>
 }
 
 /// Nothing that happened rests on what the reads of `free` that happened saw, if that is asked.
-fn check_stops(replay: &Replay<'_>, free: &[EventId], after: After) -> Result<(), Refusal> {
-    let observed = &replay.observed;
+fn check_stops(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
+    let (observed, (free, after)) = (&replay.observed, goal.free_reads());
     let is_known = |read: &&EventId| observed.position.get(**read).is_some();
     for &read in free.iter().filter(is_known).filter(|_| after == After::Stops) {
         let op = observed.op(read);

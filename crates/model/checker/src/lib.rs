@@ -58,7 +58,7 @@ mod replay;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reweave_base::Id;
-use reweave_op::{Goal, NameKind, Reordering};
+use reweave_op::{Goal, Reordering};
 
 pub use observed::ObservedRun;
 pub use refusal::{Refusal, Rule};
@@ -101,7 +101,7 @@ impl<'a> Checker<'a> {
     pub fn check(&self, reordering: &Reordering, goal: &Goal) -> Result<Certificate, Refusal> {
         let cut = self.cut(&reordering.base)?;
         let mut replay = self.nearest(&cut);
-        let free = goal::free_reads(goal);
+        let (free, _) = goal.free_reads();
         let result = replay
             .run_cut(&cut, free)
             .and_then(|()| {
@@ -114,22 +114,21 @@ impl<'a> Checker<'a> {
             });
         let mut idle = self.idle();
         idle.push(replay);
-        if idle.len() > self.idle_max {
-            idle.remove(0);
-        }
+        let excess = idle.len().saturating_sub(self.idle_max);
+        idle.drain(..excess);
         result
     }
 
     /// How many events of each thread `base` runs, if there are so many.
     fn cut(&self, base: &Cut) -> Result<Cut, Refusal> {
-        let threads_count = self.observed.count(NameKind::Thread);
+        let by_thread = &self.observed.by_thread;
         let mut cut = base.clone();
-        cut.as_mut_vec().resize(threads_count, 0);
+        cut.as_mut_vec().resize(by_thread.len(), 0);
         for (thread, &count) in base.entries() {
-            let is_known = thread.index() < threads_count;
-            let all = if is_known { self.observed.by_thread.row(thread).len() } else { 0 };
+            let is_known = thread.index() < by_thread.len();
+            let all = if is_known { by_thread.row(thread).len() } else { 0 };
             if count as usize > all {
-                let rule = Rule::BaseTooLong(thread, count, all);
+                let rule = Rule::PrefixTooLong(thread, count, all);
                 return Err(Refusal { step: None, event: None, rule });
             }
         }

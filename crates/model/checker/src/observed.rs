@@ -80,10 +80,9 @@ impl<'a> Observed<'a> {
             }
         }
         let count = |kind: NameKind| counts[kind as usize];
-        let first = EventId::from_index(0);
-        let threads = || run.threads.iter().map(|&thread| ThreadId::from_index(thread as usize));
-        let by_thread = CsrTable::group(count(NameKind::Thread), first, || {
-            threads().zip((0..).map(EventId::from_index))
+        let by_thread = CsrTable::group(count(NameKind::Thread), EventId::from_index(0), || {
+            let threads = run.threads.iter().map(|&thread| ThreadId::from_index(thread as usize));
+            threads.zip((0..).map(EventId::from_index))
         });
         let mut position = IndexVec::from_elem(0, run.codes.len());
         for (_, row) in by_thread.rows() {
@@ -188,9 +187,8 @@ impl<'a> Observed<'a> {
 
     fn add_wait(&mut self, wait: EventId, condition: ConditionId) {
         let end = self.neighbour(wait, 1);
-        let mut after =
-            (2..).map_while(|offset| self.neighbour(wait, offset)).map(|id| self.op(id));
-        let after = after.find(|op| !matches!(op, Op::Lock(LockOp::Request, _)));
+        let mut rest = (2..).map_while(|offset| self.neighbour(wait, offset)).map(|id| self.op(id));
+        let after = rest.find(|op| !matches!(op, Op::Lock(LockOp::Request, _)));
         // The release is part of the wait if its lock is what is acquired again.
         let release = self.neighbour(wait, -1).filter(|&before| {
             let again = match self.op(before) {
@@ -223,11 +221,7 @@ impl<'a> Observed<'a> {
             {
                 let key = (wait.end.map_or(u32::MAX, EventId::number), at);
                 let queue = &mut waiting[wait.condition];
-                if wait.begin == id {
-                    queue.insert(key)
-                } else {
-                    queue.remove(&key)
-                };
+                _ = if wait.begin == id { queue.insert(key) } else { queue.remove(&key) };
             }
             let (queue, limit) = match self.op(id) {
                 Op::Condition(ConditionOp::Notify, on) => (&mut waiting[on], 1),

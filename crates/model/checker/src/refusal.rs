@@ -35,8 +35,8 @@ macro_rules! rules {
 }
 
 rules! {
-    BaseTooLong(thread: ThreadId, count: u32, all: usize) =>
-        "the base runs {count} events of thread number {thread}, which has {all}";
+    PrefixTooLong(thread: ThreadId, count: u32, all: usize) =>
+        "the fixed prefix runs {count} events of thread number {thread}, which has {all}";
     NoSuchEvent => "the trace has no such event";
     NotNext(next: EventId) => "its thread's next event is {next}";
     NoneLeft => "its thread has no event left";

@@ -116,9 +116,8 @@ impl<'a> Replay<'a> {
         let observed = Arc::clone(&self.observed);
         let start = self.steps.last().map_or(self.prefix, |(event, _)| event.index() + 1);
         let is_in_cut = |&id: &EventId| observed.position[id] < cut[observed.thread(id)];
-        let rest_count =
-            cut.iter().zip(self.done.iter()).map(|(all, done)| (all - done) as usize).sum();
-        let mut rest = (start..).map(EventId::from_index).filter(is_in_cut).take(rest_count);
+        let left: u32 = cut.iter().zip(self.done.iter()).map(|(all, done)| all - done).sum();
+        let mut rest = (start..).map(EventId::from_index).filter(is_in_cut).take(left as usize);
         let result = rest.try_for_each(|event| {
             self.step(event, free)?;
             // As long as nothing is left out, the steps are those observed and need no list.
@@ -136,21 +135,17 @@ impl<'a> Replay<'a> {
 
     /// Runs `event`, or says which rule it breaks; a read of `free` may see any write.
     pub(crate) fn step(&mut self, event: EventId, free: &[EventId]) -> Result<(), Refusal> {
-        let checked = self.check_turn(event).and_then(|()| {
-            let op = self.observed.op(event);
-            self.check_rules(event, op).map(|()| op)
-        });
-        let op = match checked {
-            Ok(op) => op,
+        let step = Some(self.events_count() + 1);
+        let refusal = |rule| Refusal { step, event: Some(event), rule };
+        self.check_turn(event).map_err(refusal)?;
+        let op = self.observed.op(event);
+        match self.check_rules(event, op) {
+            Ok(()) => {}
             Err(Rule::OtherView(..)) if free.contains(&event) => {
                 self.first_free.get_or_insert(self.steps.len());
-                self.observed.op(event)
             }
-            Err(rule) => {
-                let step = Some(self.events_count() + 1);
-                return Err(Refusal { step, event: Some(event), rule });
-            }
-        };
+            Err(rule) => return Err(refusal(rule)),
+        }
         let seen = op.var().and_then(|var| self.last_write[var]);
         self.change(event, op, 1, Some(event));
         self.steps.push((event, seen));
@@ -296,11 +291,8 @@ impl<'a> Replay<'a> {
         });
         for &at in own.into_iter().chain(observed.woken_by(event)) {
             let key = (observed.waits[at].condition, at);
-            if (observed.waits[at].begin == event) == is_forward {
-                self.waiting.insert(key);
-            } else {
-                self.waiting.remove(&key);
-            }
+            let begins = (observed.waits[at].begin == event) == is_forward;
+            _ = if begins { self.waiting.insert(key) } else { self.waiting.remove(&key) };
         }
     }
 }

@@ -333,8 +333,12 @@ fn the_fixed_prefix_runs_in_observed_order() {
             &[],
             "step 3, event 5: the read saw the write at event 4 and would now see the initial value",
         ),
-        (&[4], &[], "at the end: the base runs 4 events of thread number 1, which has 3"),
-        (&[0, 0, 0, 1], &[], "at the end: the base runs 1 events of thread number 4, which has 0"),
+        (&[4], &[], "at the end: the fixed prefix runs 4 events of thread number 1, which has 3"),
+        (
+            &[0, 0, 0, 1],
+            &[],
+            "at the end: the fixed prefix runs 1 events of thread number 4, which has 0",
+        ),
     ];
     for (base, schedule, expected) in cases {
         assert_eq!(run.answer(base, schedule, &nothing()), expected, "{base:?} {schedule:?}");

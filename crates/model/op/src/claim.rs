@@ -1,6 +1,8 @@
 //! What can be claimed of a run: that its events can happen in another order, which then shows
 //! something. The checker decides whether that is so.
 
+use std::slice;
+
 use reweave_base::IndexVec;
 
 use crate::{EventId, ThreadId, VarId};
@@ -68,6 +70,45 @@ pub enum Goal {
         /// What it is left with.
         write: EventId,
     },
+}
+
+impl Goal {
+    /// The events that are next at the end, each of its own thread.
+    #[must_use]
+    pub fn next(&self) -> Vec<EventId> {
+        match self {
+            Self::Race(first, second) => vec![*first, *second],
+            Self::Enabled(events) | Self::Deadlock(events) => events.clone(),
+            Self::Order { .. } | Self::Sees { .. } | Self::Reaches(_) | Self::Leaves { .. } => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// The events that have happened or are next at the end, of those that the goal speaks of.
+    #[must_use]
+    pub fn named(&self) -> Vec<EventId> {
+        match self {
+            Self::Race(..) | Self::Enabled(_) | Self::Deadlock(_) => self.next(),
+            Self::Order { chain, .. } | Self::Reaches(chain) => chain.clone(),
+            Self::Sees { read, write, .. } => write.iter().copied().chain([*read]).collect(),
+            Self::Leaves { write, .. } => vec![*write],
+        }
+    }
+
+    /// The reads that may see another write than observed, and what their threads do then.
+    #[must_use]
+    pub const fn free_reads(&self) -> (&[EventId], After) {
+        match self {
+            Self::Order { free, after, .. } => (free.as_slice(), *after),
+            Self::Sees { read, after, .. } => (slice::from_ref(read), *after),
+            Self::Race(..)
+            | Self::Enabled(_)
+            | Self::Deadlock(_)
+            | Self::Reaches(_)
+            | Self::Leaves { .. } => (&[], After::Stops),
+        }
+    }
 }
 
 /// What a thread did after a read of it saw another value.

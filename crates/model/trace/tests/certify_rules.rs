@@ -475,7 +475,7 @@ fn a_base_names_no_more_events_than_there_are() {
     let trace = trace(TWO_WRITES);
     let reordering = Reordering { base: IndexVec::from_vec(vec![2, 2]), schedule: Vec::new() };
     let refusal = certify(&trace, &reordering, &Goal::Enabled(Vec::new())).unwrap_err();
-    expect!["at the end: the base runs 2 events of thread number 2, which has 1"]
+    expect!["at the end: the fixed prefix runs 2 events of thread number 2, which has 1"]
         .assert_eq(&refusal.to_string());
 }
 

@@ -1,6 +1,6 @@
 //! A schedule that the checker accepted.
 
-use reweave_trace::{Certificate, Checker, EventId, Goal, Refusal, Reordering};
+use reweave_trace::{Certificate, Checker, Goal, Refusal, Reordering};
 
 /// A reordering, what its end shows, and the checker's word for both.
 ///
@@ -47,29 +47,6 @@ impl Proof {
     pub fn unknown_reads_count(&self) -> usize {
         self.parts.certificate.unknown_reads_count
     }
-
-    /// The events that are enabled together at the end.
-    #[must_use]
-    pub fn then(&self) -> Vec<EventId> {
-        match &self.parts.goal {
-            Goal::Race(first, second) => vec![*first, *second],
-            Goal::Enabled(events) | Goal::Deadlock(events) => events.clone(),
-            Goal::Order { .. } | Goal::Sees { .. } | Goal::Reaches(_) | Goal::Leaves { .. } => {
-                Vec::new()
-            }
-        }
-    }
-
-    /// The events that the goal speaks of and that have happened or are next at the end.
-    #[must_use]
-    pub fn named(&self) -> Vec<EventId> {
-        match &self.parts.goal {
-            Goal::Race(..) | Goal::Enabled(_) | Goal::Deadlock(_) => self.then(),
-            Goal::Order { chain, .. } | Goal::Reaches(chain) => chain.clone(),
-            Goal::Sees { read, write, .. } => write.iter().copied().chain([*read]).collect(),
-            Goal::Leaves { write, .. } => vec![*write],
-        }
-    }
 }
 
 #[cfg(test)]
@@ -99,7 +76,7 @@ mod tests {
         };
         assert!(race(1, 4).is_err());
         let proof = race(1, 3).unwrap();
-        let next: Vec<_> = proof.then().iter().map(|event| event.number()).collect();
+        let next: Vec<_> = proof.goal().next().iter().map(|event| event.number()).collect();
         assert_eq!((next, proof.unknown_reads_count()), (vec![1, 3], 0));
     }
 }

@@ -173,7 +173,7 @@ fn evidence_holds() {
             let loose = checked.map(|certificate| certificate.unknown_reads_count);
             assert_eq!(loose, Ok(proof.unknown_reads_count()), "{what}: {id}");
             // A report marks the events at fault by what the goal names.
-            assert_eq!(proof.named(), finding.events, "{what}: {id}");
+            assert_eq!(proof.goal().named(), finding.events, "{what}: {id}");
         }
     }
 }

@@ -378,7 +378,7 @@ impl Predictor for DeadlockPredictor<'_> {
         self.refused += group.refused;
         self.unknown_writer += u64::from(group.proof.is_some() && !group.is_witnessed());
         let proof = group.proof?;
-        let events = proof.then();
+        let events = proof.goal().next();
         Some(Finding {
             analysis: INFO.name,
             kind: INFO.kind,

@@ -42,7 +42,7 @@ pub fn chrome(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> 
         let Some(proof) = reported.finding.evidence.proof() else { continue };
         let (trace, id) = (one.trace, &reported.id);
         let scheduled = scheduled(trace, proof);
-        let marked = [proof.named(), reported.finding.events.clone()].concat();
+        let marked = [proof.goal().named(), reported.finding.events.clone()].concat();
         let events = scheduled.iter().map(|&(_, event)| event).collect();
         let title = format!("{id} observed");
         runs.push(Run::some_observed(trace, title, events, marked.clone()));
@@ -59,5 +59,5 @@ fn scheduled(trace: &Trace, proof: &Proof) -> Vec<(u64, EventId)> {
     let skipped = steps.len().saturating_sub(STEPS_MAX);
     let steps = steps[skipped..].iter().map(|&(step, event)| (step as u64, event));
     let end = steps_count(reordering) as u64 + 1;
-    steps.chain(proof.then().into_iter().map(|event| (end, event))).collect()
+    steps.chain(proof.goal().next().into_iter().map(|event| (end, event))).collect()
 }

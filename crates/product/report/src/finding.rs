@@ -14,18 +14,8 @@ const FREE_READS_MAX: usize = 3;
 
 /// The reads that a schedule lets see another write than they saw, and what their threads do then.
 pub fn free_reads(trace: &Trace, proof: &Proof) -> (Vec<EventId>, After) {
-    match proof.goal() {
-        Goal::Order { free, after, .. } => {
-            let reads = free.iter().copied().filter(|&event| trace.event(event).op.is_read());
-            (reads.collect(), *after)
-        }
-        Goal::Sees { read, after, .. } => (vec![*read], *after),
-        Goal::Race(..)
-        | Goal::Enabled(_)
-        | Goal::Deadlock(_)
-        | Goal::Reaches(_)
-        | Goal::Leaves { .. } => (Vec::new(), After::Stops),
-    }
+    let (free, after) = proof.goal().free_reads();
+    (free.iter().copied().filter(|&event| trace.event(event).op.is_read()).collect(), after)
 }
 
 /// What a schedule assumes, a sentence each.

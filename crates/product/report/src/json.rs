@@ -502,7 +502,7 @@ fn read_number(trace: &Trace, read: Option<EventId>) -> u32 {
 }
 
 fn witness_entry<'a>(trace: &'a Trace, proof: &Proof) -> WitnessEntry<'a> {
-    let (reordering, then) = (proof.reordering(), numbers(&proof.then()));
+    let (reordering, then) = (proof.reordering(), numbers(&proof.goal().next()));
     let (free, unknown_reads) = (numbers(&free_reads(trace, proof).0), proof.unknown_reads_count());
     // Of a long witness the prefix in observed order is said by its counts alone.
     if steps_count(reordering) <= EXPLICIT_MAX {

@@ -262,8 +262,8 @@ impl<'t> Table<'t> {
     /// where nothing is, what happens up to the events that the goal names.
     pub fn new(trace: &'t Trace, proof: &Proof, extent: Extent) -> Self {
         let reordering = proof.reordering();
-        let named = proof.named();
-        let has_next = !proof.then().is_empty();
+        let named = proof.goal().named();
+        let has_next = !proof.goal().next().is_empty();
         // What is next at the end needs little context; a fault among the steps needs all of them.
         let whole_max = if has_next { extent.whole_before_next_max } else { extent.whole_max };
         let shown = if steps_count(reordering) <= whole_max {
@@ -281,7 +281,7 @@ impl<'t> Table<'t> {
             Goal::Deadlock(_) => Label::Blocked,
             _ => Label::Next,
         };
-        for event in proof.then() {
+        for event in proof.goal().next() {
             table.push(label, event);
         }
         table

@@ -318,7 +318,7 @@ fn as_scheduled(
         Goal::Deadlock(_) => Role::Blocked,
         _ => Role::Next,
     };
-    for event in proof.then() {
+    for event in proof.goal().next() {
         rest.remove(&event);
         rows.push(Row::Event(Drawn { event, role, sees: None }));
     }
@@ -331,7 +331,7 @@ fn as_scheduled(
 
 /// The events at fault, in observed order.
 fn faults(proof: &Proof, detail: &Detail) -> BTreeSet<EventId> {
-    let mut faults: BTreeSet<EventId> = proof.named().into_iter().collect();
+    let mut faults: BTreeSet<EventId> = proof.goal().named().into_iter().collect();
     if let Goal::Order { absent, .. } = proof.goal() {
         faults.extend(absent);
     }

@@ -74,7 +74,7 @@ fn finding(trace: &Trace, schedule: &[u32], goal: Goal, detail: Nondeterminism) 
     Finding {
         analysis: "determinism.strict",
         kind: Kind::Nondeterminism,
-        events: proof.named(),
+        events: proof.goal().named(),
         message: "it can see something else".to_owned(),
         count: detail.alternatives().map(|alternative| alternative.count).sum(),
         evidence: Evidence::Schedule(proof),

@@ -54,7 +54,7 @@
 //! let schedule = reweave::schedule(&trace, proof.reordering());
 //! assert_eq!(schedule.len(), 2);
 //! assert!(schedule.iter().all(|&event| trace.event(event).thread == two));
-//! assert_eq!(proof.then().len(), 2);
+//! assert_eq!(proof.goal().next().len(), 2);
 //! // Anyone can check a schedule again, by the definition alone.
 //! assert!(reweave::certify(&trace, proof.reordering(), proof.goal()).is_ok());
 //! # Ok::<(), reweave::IllFormed>(())
