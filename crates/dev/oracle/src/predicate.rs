@@ -82,13 +82,7 @@ fn tokens(text: &str) -> Vec<Token> {
         } else if first.is_alphabetic() || "_$".contains(first) {
             let word = prefix(&is_part);
             let length = word.len();
-            let symbol = match word.as_str() {
-                "and" => Some("&&"),
-                "or" => Some("||"),
-                "not" => Some("not"),
-                _ => None,
-            };
-            (symbol.map_or(Token::Name(word), Token::Symbol), length)
+            (Token::Name(word), length)
         } else {
             let symbol = SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol));
             let symbol = symbol.expect("the text is a predicate");
@@ -210,8 +204,12 @@ struct Evaluation<'t> {
 impl Evaluation<'_> {
     /// Takes the next word if it is one of `symbols`.
     fn take(&mut self, symbols: &[&'static str]) -> Option<&'static str> {
-        let Some(Token::Symbol(symbol)) = self.tokens.get(self.at) else { return None };
-        let found = symbols.contains(symbol).then_some(*symbol);
+        let word = match self.tokens.get(self.at)? {
+            Token::Symbol(symbol) => symbol,
+            Token::Name(name) => name.as_str(),
+            Token::Quoted(_) | Token::Number(_) => return None,
+        };
+        let found = symbols.iter().copied().find(|&symbol| symbol == word);
         self.at += usize::from(found.is_some());
         found
     }
@@ -221,7 +219,7 @@ impl Evaluation<'_> {
     }
 
     fn implication(&mut self) -> Range {
-        let left = self.row(&["||"], Self::conjunction, any);
+        let left = self.row(&["||", "or"], Self::conjunction, any);
         if self.take(&["=>"]).is_none() {
             return left;
         }
@@ -229,7 +227,7 @@ impl Evaluation<'_> {
     }
 
     fn conjunction(&mut self) -> Range {
-        self.row(&["&&"], Self::negation, all)
+        self.row(&["&&", "and"], Self::negation, all)
     }
 
     /// Parts with one of `symbols` between them, `joined` if there are several.
@@ -340,7 +338,24 @@ impl Evaluation<'_> {
             ranges.push(self.implication());
             self.bound.pop();
         }
+        if ranges.is_empty() {
+            self.skip_body();
+        }
         ranges
+    }
+
+    /// Moves to the bracket that closes the one around the next word.
+    fn skip_body(&mut self) {
+        let mut depth = 0;
+        loop {
+            match self.tokens[self.at] {
+                Token::Symbol("(") => depth += 1,
+                Token::Symbol(")") if depth == 0 => return,
+                Token::Symbol(")") => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+        }
     }
 
     /// A name of anything, and whether it is in quotes.
