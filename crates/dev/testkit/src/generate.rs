@@ -1,11 +1,12 @@
 //! Well-formed traces of a given shape, at random.
 //!
 //! A trace is made by running threads that follow no program: at each step one of the threads does
-//! one of the actions that are enabled. Which one is read off a list of numbers, one per step, so a
-//! trace is well formed by construction, and leaving out or lowering numbers gives another, simpler
-//! one. That is how the strategies shrink.
+//! one of the actions that it would like to do and that the [`Monitor`] of well-formed traces
+//! allows. Which one is read off a list of numbers, one per step, so a trace is well formed by
+//! construction, and leaving out or lowering numbers gives another, simpler one. That is how the
+//! strategies shrink.
 //!
-//! Each step costs the number of enabled actions.
+//! Each step costs the number of proposed actions.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Debug, Formatter};
@@ -13,10 +14,10 @@ use std::ops::Deref;
 
 use proptest::strategy::Strategy;
 use reweave_base::{Id, Rng};
+use reweave_trace::views::Mode;
 use reweave_trace::{
-    AccessOp, BarrierId, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, LockId, LockOp,
-    MemoryOrder, NameKind, ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadOp, Trace,
-    TraceBuilder, VarId,
+    BarrierOp, ConditionId, ConditionOp, LockId, LockOp, MemoryOrder, Monitor, NameKind, Op,
+    OpCode, OpKind, ThreadOp, Trace, TraceBuilder,
 };
 
 use crate::fixture;
@@ -134,6 +135,22 @@ impl Shape {
         ("everything", Self::EVERYTHING),
     ];
 
+    /// How many things of `kind` there are.
+    const fn count(&self, kind: NameKind) -> usize {
+        match kind {
+            NameKind::Thread => self.threads,
+            NameKind::Var => self.vars,
+            NameKind::Lock => self.locks,
+            NameKind::Condition => self.conditions,
+            NameKind::Barrier => self.barriers,
+            NameKind::Semaphore => self.semaphores,
+            NameKind::Object => self.objects,
+            NameKind::Block => self.blocks,
+            NameKind::Local => self.notes as usize,
+            NameKind::Site | NameKind::None => 0,
+        }
+    }
+
     /// The same with so many events at most.
     #[must_use]
     pub const fn events(self, events: usize) -> Self {
@@ -188,23 +205,12 @@ pub fn traces(shape: Shape) -> impl Strategy<Value = Drawn> {
 fn simulate(shape: Shape, choices: &[u16]) -> TraceBuilder {
     let mut world = World::new(shape);
     for &choice in choices {
-        let able: Vec<usize> =
-            (0..shape.threads).filter(|&at| !world.actions(at).is_empty()).collect();
-        if able.is_empty() {
+        let (first, rest) =
+            (usize::from(choice) % shape.threads, usize::from(choice) / shape.threads);
+        let mut threads = (first..shape.threads).chain(0..first);
+        if !threads.any(|thread| world.step(thread, rest)) {
             break;
         }
-        let (thread, rest) =
-            (able[usize::from(choice) % able.len()], usize::from(choice) / able.len());
-        let actions = world.actions(thread);
-        let total: usize = actions.iter().map(|&(weight, _)| weight).sum();
-        let mut left = rest % total;
-        let chosen = actions.iter().find(|&&(weight, _)| {
-            let here = left < weight;
-            left = left.saturating_sub(weight);
-            here
-        });
-        let &(_, action) = chosen.expect("the weights sum to the total");
-        world.perform(thread, action);
     }
     world.builder
 }
@@ -233,34 +239,23 @@ enum Life {
     Over,
 }
 
+/// What the monitor does not know of a thread: what it is about to do.
 struct Thread {
     life: Life,
-    /// Locks held, with whether in shared mode; one entry for each acquire.
-    held: Vec<(usize, bool)>,
     /// What it is bound to do next, before anything else.
     bound: VecDeque<Op>,
     /// Whether the wait that it is in was notified.
     woken: bool,
-    /// Barriers it arrived at, with the round.
-    inside: Vec<(usize, usize)>,
-    blocks: Vec<usize>,
+    /// How many barriers it arrived at and did not depart from.
+    inside_count: usize,
 }
 
-#[derive(Default)]
-struct Barrier {
-    parties: Option<usize>,
-    /// How many arrived in each round so far; the last is the one now.
-    rounds: Vec<usize>,
-}
-
+/// A run under way. Threads propose what the shape wants, and the monitor decides what can happen.
 struct World {
     shape: Shape,
     builder: TraceBuilder,
+    monitor: Monitor,
     threads: Vec<Thread>,
-    barriers: Vec<Barrier>,
-    /// What each semaphore stands at, and whether its start is known.
-    semaphores: Vec<(usize, bool)>,
-    objects: Vec<Life>,
     memory: Vec<i64>,
 }
 
@@ -272,83 +267,66 @@ fn id<I: Id>(index: usize) -> I {
 
 impl World {
     fn new(shape: Shape) -> Self {
-        let mut builder = TraceBuilder::new();
+        let (mut builder, mut monitor) = (TraceBuilder::new(), Monitor::default());
         name_all(&mut builder, shape);
+        for barrier in (0..shape.barriers).step_by(2).map(id) {
+            builder.declare_parties(barrier, 2);
+            monitor.declare_parties(barrier, 2);
+        }
+        for semaphore in (0..shape.semaphores).step_by(2).map(id) {
+            builder.declare_start(semaphore, 1);
+            monitor.declare_start(semaphore, 1);
+        }
         let life = |at| if at > 0 && shape.forks { Life::Unborn } else { Life::Running };
-        let thread = |at| Thread {
-            life: life(at),
-            held: Vec::new(),
-            bound: VecDeque::new(),
-            woken: false,
-            inside: Vec::new(),
-            blocks: Vec::new(),
-        };
-        let mut barriers: Vec<Barrier> = Vec::new();
-        for at in 0..shape.barriers {
-            let parties = (at % 2 == 0).then_some(2);
-            parties.into_iter().for_each(|count| builder.declare_parties(id(at), count));
-            barriers
-                .push(Barrier { parties: parties.map(|count| count as usize), rounds: vec![0] });
-        }
-        let mut semaphores = Vec::new();
-        for at in 0..shape.semaphores {
-            let known = at % 2 == 0;
-            if known {
-                builder.declare_start(id(at), 1);
-            }
-            semaphores.push((usize::from(known), known));
-        }
-        Self {
-            shape,
-            builder,
-            threads: (0..shape.threads).map(thread).collect(),
-            barriers,
-            semaphores,
-            objects: vec![Life::Unborn; shape.objects],
-            memory: vec![0; shape.vars],
-        }
+        let thread =
+            |at| Thread { life: life(at), bound: VecDeque::new(), woken: false, inside_count: 0 };
+        let threads = (0..shape.threads).map(thread).collect();
+        Self { shape, builder, monitor, threads, memory: vec![0; shape.vars] }
     }
 
-    /// Everything that the thread at `at` could do now, with weights, the simplest first.
+    /// Lets the thread at `at` do what `choice` picks of what can happen, if anything can.
+    fn step(&mut self, at: usize, choice: usize) -> bool {
+        let mut actions = self.actions(at);
+        while !actions.is_empty() {
+            let mut left = choice % actions.iter().map(|&(weight, _)| weight).sum::<usize>();
+            let chosen = actions.iter().position(|&(weight, _)| {
+                let here = left < weight;
+                left = left.saturating_sub(weight);
+                here
+            });
+            let (_, action) = actions.remove(chosen.expect("the weights sum to the total"));
+            if self.perform(at, action) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What the thread at `at` would like to do now, with weights, the simplest first.
     fn actions(&self, at: usize) -> Actions {
         let thread = &self.threads[at];
-        let mut actions = Actions::new();
         if thread.life != Life::Running {
-            return actions;
+            return Vec::new();
         }
         match thread.bound.front().copied() {
             Some(Op::Condition(ConditionOp::Wake, on)) => {
-                let end = if thread.woken {
-                    Op::Condition(ConditionOp::Wake, on)
-                } else {
-                    Op::Condition(ConditionOp::Timeout, on)
-                };
                 // Most waits should live to be notified; a last thread must give up itself.
                 let is_patient = !thread.woken && !self.builder.len().is_multiple_of(4);
-                if !is_patient || self.is_alone(at) {
-                    actions.push((1, Action::Do(end)));
-                }
-                return actions;
+                let end = if thread.woken { ConditionOp::Wake } else { ConditionOp::Timeout };
+                let stays = is_patient && !self.is_alone(at);
+                return if stays {
+                    Vec::new()
+                } else {
+                    vec![(1, Action::Do(Op::Condition(end, on)))]
+                };
             }
-            Some(op @ Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock)) => {
-                if self.is_free(at, lock.index(), matches!(op, Op::Lock(LockOp::AcquireShared, _)))
-                {
-                    actions.push((1, Action::Do(op)));
-                }
-                return actions;
-            }
-            Some(op) => {
-                actions.push((1, Action::Do(op)));
-                return actions;
-            }
+            Some(op) => return vec![(1, Action::Do(op))],
             None => {}
         }
-        self.access_actions(&mut actions);
+        let mut actions = self.plain_actions();
         self.lock_actions(at, &mut actions);
         self.thread_actions(at, &mut actions);
         self.condition_actions(at, &mut actions);
-        self.counting_actions(at, &mut actions);
-        self.other_actions(at, &mut actions);
         actions
     }
 
@@ -358,65 +336,64 @@ impl World {
         !self.threads.iter().enumerate().any(|(other, thread)| other != at && is_free(thread))
     }
 
-    fn access_actions(&self, actions: &mut Actions) {
-        for x in (0..self.shape.vars).map(id::<VarId>) {
-            actions.push((3, Action::Do(Op::Access(AccessOp::Write, x))));
-            actions.push((5, Action::Do(Op::Access(AccessOp::Read, x))));
-            if self.shape.unknown_writers {
-                actions.push((1, Action::Do(Op::Access(AccessOp::UnknownRead, x))));
-            }
-            if self.shape.atomics {
-                actions.push((
-                    2,
-                    Action::Do(Op::Access(AccessOp::AtomicRead(MemoryOrder::SeqCst), x)),
-                ));
-                actions.push((
-                    1,
-                    Action::Do(Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), x)),
-                ));
-                actions.push((
-                    2,
-                    Action::Do(Op::Access(AccessOp::AtomicWrite(MemoryOrder::Release), x)),
-                ));
-                actions.push((
-                    1,
-                    Action::Do(Op::Access(AccessOp::AtomicWrite(MemoryOrder::Relaxed), x)),
-                ));
-                actions.push((
-                    2,
-                    Action::Do(Op::Access(AccessOp::AtomicUpdate(MemoryOrder::AcqRel), x)),
-                ));
-            }
-        }
-        if self.shape.atomics {
-            actions.push((1, Action::Do(Op::Fence(MemoryOrder::SeqCst))));
-        }
+    /// What a thread may try whatever it has done.
+    fn plain_actions(&self) -> Actions {
+        use MemoryOrder::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+        let Shape { atomics, shared, unknown_writers, notes, .. } = self.shape;
+        [
+            (3, OpKind::Write, SeqCst, true),
+            (5, OpKind::Read, SeqCst, true),
+            (1, OpKind::UnknownRead, SeqCst, unknown_writers),
+            (2, OpKind::AtomicRead, SeqCst, atomics),
+            (1, OpKind::AtomicRead, Acquire, atomics),
+            (2, OpKind::AtomicWrite, Release, atomics),
+            (1, OpKind::AtomicWrite, Relaxed, atomics),
+            (2, OpKind::AtomicUpdate, AcqRel, atomics),
+            (1, OpKind::Fence, SeqCst, atomics),
+            (4, OpKind::Release, SeqCst, true),
+            (4, OpKind::ReleaseShared, SeqCst, shared),
+            (4, OpKind::Arrive, SeqCst, true),
+            (4, OpKind::Depart, SeqCst, true),
+            (3, OpKind::Post, SeqCst, true),
+            (4, OpKind::Take, SeqCst, true),
+            (1, OpKind::Alloc, SeqCst, true),
+            (1, OpKind::Free, SeqCst, true),
+            (1, OpKind::Begin, SeqCst, true),
+            (2, OpKind::End, SeqCst, true),
+            (1, OpKind::Branch, SeqCst, notes),
+            (1, OpKind::Let, SeqCst, notes),
+            (1, OpKind::Request, SeqCst, notes),
+        ]
+        .into_iter()
+        .filter(|&(_, _, _, is_wanted)| is_wanted)
+        .flat_map(|(weight, kind, order, _)| {
+            let count =
+                if kind.operand() == NameKind::None { 1 } else { self.shape.count(kind.operand()) };
+            let op = move |index| Op::decode(OpCode::new(kind, order), index as u32);
+            (0..count).map(move |index| (weight, Action::Do(op(index))))
+        })
+        .collect()
     }
 
-    /// Whether the thread at `at` could take the lock in that mode.
-    fn is_free(&self, at: usize, lock: usize, shared: bool) -> bool {
-        let others = self.threads.iter().enumerate().filter(|&(other, _)| other != at);
-        let mut held = others.flat_map(|(_, other)| &other.held);
-        !held.any(|&(on, is_shared)| on == lock && !(shared && is_shared))
+    /// The locks that the thread at `at` holds, with the mode and how often.
+    fn held(&self, at: usize) -> impl Iterator<Item = (LockId, Mode, u32)> {
+        let modes = |lock| [(lock, Mode::Exclusive), (lock, Mode::Shared)];
+        let depths = (0..self.shape.locks).map(id).flat_map(modes);
+        let depths =
+            depths.map(move |(lock, mode)| (lock, mode, self.monitor.depth(lock, id(at), mode)));
+        depths.filter(|&(_, _, depth)| depth > 0)
     }
 
     fn lock_actions(&self, at: usize, actions: &mut Actions) {
-        let held = &self.threads[at].held;
-        for lock in 0..self.shape.locks {
-            let has = held.iter().any(|&(on, _)| on == lock);
-            if held.len() >= self.shape.held_max || (has && !self.shape.reentrant) {
-                continue;
-            }
-            if self.is_free(at, lock, false) {
-                actions.push((3, Action::Do(Op::Lock(LockOp::Acquire, id(lock)))));
-            }
-            if self.shape.shared && self.is_free(at, lock, true) {
-                actions.push((3, Action::Do(Op::Lock(LockOp::AcquireShared, id(lock)))));
-            }
+        if self.held(at).map(|(_, _, depth)| depth as usize).sum::<usize>() >= self.shape.held_max {
+            return;
         }
-        for (place, &entry) in held.iter().enumerate() {
-            if !held[..place].contains(&entry) {
-                actions.push((4, Action::Do(release(entry))));
+        for lock in (0..self.shape.locks).map(id) {
+            if self.shape.reentrant || self.held(at).all(|(held, ..)| held != lock) {
+                actions.push((3, Action::Do(Op::Lock(LockOp::Acquire, lock))));
+                if self.shape.shared {
+                    actions.push((3, Action::Do(Op::Lock(LockOp::AcquireShared, lock))));
+                }
             }
         }
     }
@@ -426,38 +403,38 @@ impl World {
             return;
         }
         for (child, thread) in self.threads.iter().enumerate().skip(1) {
-            let is_quiet = thread.held.is_empty() && thread.bound.is_empty();
-            match thread.life {
-                Life::Unborn => {
-                    actions.push((6, Action::Do(Op::Thread(ThreadOp::Fork, id(child)))));
-                }
-                Life::Running if child != at && is_quiet && thread.inside.is_empty() => {
-                    actions.push((1, Action::Do(Op::Thread(ThreadOp::Join, id(child)))));
-                }
-                Life::Over => actions.push((1, Action::Do(Op::Thread(ThreadOp::Join, id(child))))),
-                Life::Running => {}
-            }
+            // A thread ends outside of critical sections, waits and barriers.
+            let can_end = thread.bound.is_empty()
+                && thread.inside_count == 0
+                && self.held(child).next().is_none();
+            let (weight, op) = match thread.life {
+                Life::Unborn => (6, ThreadOp::Fork),
+                Life::Running if child == at || !can_end => continue,
+                Life::Running | Life::Over => (1, ThreadOp::Join),
+            };
+            actions.push((weight, Action::Do(Op::Thread(op, id(child)))));
         }
     }
 
     fn condition_actions(&self, at: usize, actions: &mut Actions) {
         for on in (0..self.shape.conditions).map(id::<ConditionId>) {
             actions.push((1, Action::Do(Op::Condition(ConditionOp::Wait, on))));
-            for &entry in &self.threads[at].held {
-                let (release, acquire) = (release(entry), acquire(entry));
+            for (lock, mode, _) in self.held(at) {
+                let (acquire, release) = match mode {
+                    Mode::Exclusive => (LockOp::Acquire, LockOp::Release),
+                    Mode::Shared => (LockOp::AcquireShared, LockOp::ReleaseShared),
+                };
+                let [acquire, release] = [acquire, release].map(|op| Op::Lock(op, lock));
                 actions.push((4, Action::BeginWait { release, on, acquire }));
             }
-            let waiting: Vec<usize> =
-                (0..self.shape.threads).filter(|&other| self.waits_on(other, on)).collect();
-            if waiting.is_empty() {
+            let waiting = (0..self.shape.threads).filter(|&other| self.waits_on(other, on));
+            let wakes: Actions = waiting.map(|whom| (4, Action::Wake { on, whom })).collect();
+            if wakes.is_empty() {
                 actions.push((1, Action::Do(Op::Condition(ConditionOp::Notify, on))));
             }
-            let wakes = waiting.iter().map(|&whom| (4, Action::Wake { on, whom }));
+            let weight = if wakes.is_empty() { 1 } else { 3 };
             actions.extend(wakes);
-            actions.push((
-                if waiting.is_empty() { 1 } else { 3 },
-                Action::Do(Op::Condition(ConditionOp::NotifyAll, on)),
-            ));
+            actions.push((weight, Action::Do(Op::Condition(ConditionOp::NotifyAll, on))));
         }
     }
 
@@ -467,80 +444,43 @@ impl World {
         thread.bound.contains(&Op::Condition(ConditionOp::Wake, on)) && !thread.woken
     }
 
-    fn counting_actions(&self, at: usize, actions: &mut Actions) {
-        for (at_barrier, barrier) in self.barriers.iter().enumerate() {
-            let own = self.threads[at].inside.iter().find(|&&(inside, _)| inside == at_barrier);
-            match own {
-                None => {
-                    actions.push((4, Action::Do(Op::Barrier(BarrierOp::Arrive, id(at_barrier)))));
+    /// Does it, if it can happen.
+    fn perform(&mut self, at: usize, action: Action) -> bool {
+        let op = match action {
+            Action::Do(op) | Action::BeginWait { release: op, .. } => op,
+            Action::Wake { on, .. } => Op::Condition(ConditionOp::Notify, on),
+        };
+        if self.monitor.step(id(self.builder.len()), id(at), op).is_err() {
+            return false;
+        }
+        self.emit(at, op);
+        let thread = &mut self.threads[at];
+        let was_bound = thread.bound.pop_front().is_some();
+        match (action, op) {
+            (Action::BeginWait { on, acquire, .. }, _) => {
+                let wait = [ConditionOp::Wait, ConditionOp::Wake].map(|op| Op::Condition(op, on));
+                thread.bound.extend(wait.into_iter().chain([acquire]));
+                thread.woken = false;
+            }
+            (Action::Wake { whom, .. }, _) => self.threads[whom].woken = true,
+            (_, Op::Condition(ConditionOp::Wait, on)) if !was_bound => {
+                thread.bound.push_back(Op::Condition(ConditionOp::Wake, on));
+                thread.woken = false;
+            }
+            (_, Op::Condition(ConditionOp::NotifyAll, on)) => {
+                for other in 0..self.threads.len() {
+                    self.threads[other].woken |= self.waits_on(other, on);
                 }
-                Some(&(_, round)) => {
-                    if barrier.parties.is_none_or(|parties| barrier.rounds[round] == parties) {
-                        actions
-                            .push((4, Action::Do(Op::Barrier(BarrierOp::Depart, id(at_barrier)))));
-                    }
-                }
             }
+            (_, Op::Thread(ThreadOp::Fork, child)) => {
+                self.threads[child.index()].life = Life::Running;
+            }
+            (_, Op::Thread(ThreadOp::Join, child)) => self.threads[child.index()].life = Life::Over,
+            (_, Op::Barrier(BarrierOp::Arrive, _)) => thread.inside_count += 1,
+            (_, Op::Barrier(BarrierOp::Depart, _)) => thread.inside_count -= 1,
+            _ => {}
         }
-        for (semaphore, &(tokens, known)) in self.semaphores.iter().enumerate() {
-            actions.push((
-                3,
-                Action::Do(Op::Semaphore(SemaphoreOp::Post, id::<SemaphoreId>(semaphore))),
-            ));
-            if tokens > 0 || !known {
-                actions.push((4, Action::Do(Op::Semaphore(SemaphoreOp::Take, id(semaphore)))));
-            }
-        }
-    }
-
-    fn other_actions(&self, at: usize, actions: &mut Actions) {
-        for (object, &life) in self.objects.iter().enumerate() {
-            match life {
-                Life::Unborn => actions
-                    .push((1, Action::Do(Op::Object(ObjectOp::Alloc, id::<ObjectId>(object))))),
-                Life::Running => {
-                    actions.push((1, Action::Do(Op::Object(ObjectOp::Free, id(object)))));
-                }
-                Life::Over => {}
-            }
-        }
-        for block in 0..self.shape.blocks {
-            actions.push((1, Action::Do(Op::Block(BlockOp::Begin, id::<BlockId>(block)))));
-            if self.threads[at].blocks.contains(&block) {
-                actions.push((2, Action::Do(Op::Block(BlockOp::End, id(block)))));
-            }
-        }
-        if self.shape.notes {
-            actions.push((1, Action::Do(Op::Branch)));
-            actions.push((1, Action::Do(Op::Let(id(0)))));
-            actions.extend(
-                (0..self.shape.locks)
-                    .map(|lock| (1, Action::Do(Op::Lock(LockOp::Request, id(lock))))),
-            );
-        }
-    }
-
-    fn perform(&mut self, at: usize, action: Action) {
-        match action {
-            Action::Do(op) => {
-                self.emit(at, op);
-                self.take_effect(at, op);
-            }
-            Action::BeginWait { release, on, acquire } => {
-                self.emit(at, release);
-                self.take_effect(at, release);
-                self.threads[at].bound.extend([
-                    Op::Condition(ConditionOp::Wait, on),
-                    Op::Condition(ConditionOp::Wake, on),
-                    acquire,
-                ]);
-                self.threads[at].woken = false;
-            }
-            Action::Wake { on, whom } => {
-                self.emit(at, Op::Condition(ConditionOp::Notify, on));
-                self.threads[whom].woken = true;
-            }
-        }
+        true
     }
 
     fn emit(&mut self, at: usize, op: Op) {
@@ -558,106 +498,14 @@ impl World {
             }
         }
     }
-
-    fn take_effect(&mut self, at: usize, op: Op) {
-        let thread = &mut self.threads[at];
-        let was_bound = thread.bound.pop_front().is_some();
-        match op {
-            Op::Lock(LockOp::Acquire, lock) => thread.held.push((lock.index(), false)),
-            Op::Lock(LockOp::AcquireShared, lock) => thread.held.push((lock.index(), true)),
-            Op::Lock(LockOp::Release, lock) => drop_one(&mut thread.held, &(lock.index(), false)),
-            Op::Lock(LockOp::ReleaseShared, lock) => {
-                drop_one(&mut thread.held, &(lock.index(), true));
-            }
-            Op::Thread(ThreadOp::Fork, child) => self.threads[child.index()].life = Life::Running,
-            Op::Thread(ThreadOp::Join, child) => self.threads[child.index()].life = Life::Over,
-            Op::Condition(ConditionOp::Wait, on) if !was_bound => {
-                thread.bound.push_back(Op::Condition(ConditionOp::Wake, on));
-                thread.woken = false;
-            }
-            Op::Condition(ConditionOp::NotifyAll, on) => {
-                for other in 0..self.threads.len() {
-                    self.threads[other].woken |= self.waits_on(other, on);
-                }
-            }
-            Op::Barrier(BarrierOp::Arrive, barrier) => self.arrive(at, barrier),
-            Op::Barrier(BarrierOp::Depart, barrier) => self.depart(at, barrier),
-            Op::Semaphore(SemaphoreOp::Post, semaphore) => {
-                self.semaphores[semaphore.index()].0 += 1;
-            }
-            Op::Semaphore(SemaphoreOp::Take, semaphore) => {
-                let tokens = &mut self.semaphores[semaphore.index()].0;
-                *tokens = tokens.saturating_sub(1);
-            }
-            Op::Object(ObjectOp::Alloc, object) => self.objects[object.index()] = Life::Running,
-            Op::Object(ObjectOp::Free, object) => self.objects[object.index()] = Life::Over,
-            Op::Block(BlockOp::Begin, block) => thread.blocks.push(block.index()),
-            Op::Block(BlockOp::End, block) => drop_one(&mut thread.blocks, &block.index()),
-            _ => {}
-        }
-    }
-
-    fn arrive(&mut self, at: usize, barrier: BarrierId) {
-        let Barrier { parties, rounds } = &mut self.barriers[barrier.index()];
-        if rounds.last().copied() == *parties {
-            rounds.push(0);
-        }
-        let round = rounds.len() - 1;
-        rounds[round] += 1;
-        self.threads[at].inside.push((barrier.index(), round));
-    }
-
-    fn depart(&mut self, at: usize, barrier: BarrierId) {
-        let inside = &mut self.threads[at].inside;
-        let place = inside.iter().position(|&(on, _)| on == barrier.index());
-        let (_, round) = inside.swap_remove(place.expect("only who is inside departs"));
-        let Barrier { parties, rounds } = &mut self.barriers[barrier.index()];
-        if parties.is_none() && round + 1 == rounds.len() {
-            rounds.push(0);
-        }
-    }
-}
-
-fn acquire((lock, shared): (usize, bool)) -> Op {
-    if shared {
-        Op::Lock(LockOp::AcquireShared, id::<LockId>(lock))
-    } else {
-        Op::Lock(LockOp::Acquire, id(lock))
-    }
-}
-
-fn release((lock, shared): (usize, bool)) -> Op {
-    if shared {
-        Op::Lock(LockOp::ReleaseShared, id::<LockId>(lock))
-    } else {
-        Op::Lock(LockOp::Release, id(lock))
-    }
-}
-
-fn drop_one<T: PartialEq>(items: &mut Vec<T>, item: &T) {
-    let place = items.iter().rposition(|other| other == item);
-    items.remove(place.expect("only what is there is given back"));
 }
 
 /// Names everything that the shape speaks of, numbered from 1.
 fn name_all(builder: &mut TraceBuilder, shape: Shape) {
-    for at in 1..=shape.threads {
-        builder.thread(&format!("t{at}"));
-    }
-    let named = [
-        (NameKind::Var, "x", shape.vars),
-        (NameKind::Lock, "l", shape.locks),
-        (NameKind::Condition, "c", shape.conditions),
-        (NameKind::Barrier, "b", shape.barriers),
-        (NameKind::Semaphore, "s", shape.semaphores),
-        (NameKind::Object, "o", shape.objects),
-        (NameKind::Block, "k", shape.blocks),
-        (NameKind::Local, "v", usize::from(shape.notes)),
-    ];
-    for (operand, letter, count) in named {
-        for at in 1..=count {
+    for (kind, letter) in NameKind::ALL.into_iter().zip("txlcbsokv".chars()) {
+        for at in 1..=shape.count(kind) {
             let name = format!("{letter}{at}");
-            builder.names().intern(operand, name.as_bytes()).expect("a name is text");
+            builder.names().intern(kind, name.as_bytes()).expect("a name is text");
         }
     }
 }
