@@ -205,6 +205,10 @@ fn rule_5_waits_and_notifies() {
             (&[1, 5, 2], "correct"),
         ],
     );
+    // A wait that another notify woke was there, but would now be woken by this one.
+    let twice = Run::new("1 wait a; 2 notify a; 3 notify a; 1 wake a");
+    let refusal = "step 2, event 3: it would wake the wait at event 1, which it did not";
+    check(&twice, &[(&[1, 2, 3, 4], "correct"), (&[1, 3], refusal)]);
     let all =
         Run::new("1 wait a; 2 wait a; 3 notifyall a; 1 wake a; 2 wake a; 4 wait a; 4 timeout a");
     check(
@@ -442,6 +446,11 @@ fn goals_deadlocks() {
         &asked,
         &[(&[1, 6], deadlock(&[2, 7]), "correct"), (&[1, 2, 6, 7], deadlock(&[3, 8]), "correct")],
     );
+    // Who ends a wait on a condition waits for its lock, though it does not request it.
+    let woken = "1 acq b; 1 acq a; 1 rel a; 1 wait c; 1 timeout c; 1 acq a; 1 rel a; 1 rel b; \
+                 2 acq a; 2 req b; 2 acq b; 2 rel b; 2 rel a";
+    let woken = Run { has_requests: true, ..Run::new(woken) };
+    check_goals(&woken, &[(&[1, 2, 3, 4, 5, 9], deadlock(&[6, 10]), "correct")]);
     // Readers block who wants the lock alone, and not each other.
     let readers = Run::new(
         "1 racq a; 1 acq b; 1 rel b; 1 rrel a; 2 acq b; 2 racq a; 2 rrel a; 2 rel b; 3 acq b; 3 acq a",
@@ -455,6 +464,10 @@ fn goals_deadlocks() {
 #[test]
 fn goals_orders() {
     use After::{RunsOn, Stops};
+    // What is free to see another write is not free of the other rules.
+    let locked = Run::new("1 acq a; 1 rel a; 2 acq a; 2 rel a");
+    let refusal = "step 2, event 3: thread number 1 holds the lock";
+    check_goals(&locked, &[(&[1, 3], order(&[], &[], &[3], RunsOn), refusal)]);
     let run = Run::new("1 w a; 2 r a; 2 w b; 3 w c");
     check_goals(
         &run,
