@@ -18,9 +18,7 @@
 //! | wait, wake | `rel(m) wait(c)`, `wake(c) acq(m)`; `timeout(c)` where nobody can have woken it |
 //! | fork that failed | nothing |
 //! | allocation, release | `alloc`, `free` if a cell of the block is shared |
-//! | park, unpark | `take`, `post` of the semaphore `park(T)` |
 //! | send, receive | `arw.rel` of what was sent; `ar.acq` of it, `arw` of what was taken |
-//! | done once | `arw.acqrel` of the variable `once(name)` |
 //! | futex calls | nothing |
 //!
 //! Memory grows with the memory that the program touched and the names in the trace, not with the

@@ -239,12 +239,6 @@ pub fn next_number() -> u64 {
     header().map_or(0, |header| header.sequence.fetch_add(1, Ordering::AcqRel))
 }
 
-pub fn show_holder(holder: u32) {
-    if let Some(header) = header() {
-        header.holder.store(holder, Ordering::Relaxed);
-    }
-}
-
 pub fn count_eviction() {
     if let Some(header) = header() {
         header.evictions.fetch_add(1, Ordering::Relaxed);

@@ -155,8 +155,6 @@ pub struct Header {
     pub bell: AtomicU32,
     /// Whether the reader sleeps until the bell rings.
     pub listening: AtomicU32,
-    /// 1 + the number of the thread who has the token, in `serial` recordings.
-    pub holder: AtomicU32,
     /// How often the token was taken from a thread that ran unseen.
     pub evictions: AtomicU32,
     /// How many threads could not be recorded, for want of memory or of an open file.

@@ -251,9 +251,7 @@ kinds! {
     BlockEnd,
     /// Code of the standard library that does once: `address` was found done, or is done now.
     OnceDone,
-    /// The thread asks for or has been given the token of thread `address` (parking).
-    Unpark,
-    /// The thread took its parking token, waiting for it if need be.
+    /// The thread returned from parking; `address` is where its own data start.
     Park,
     /// About to hand something to the channel `address`, as `write` to a pipe does; see [`channel`].
     Send,

@@ -211,9 +211,6 @@ pub struct Objects {
     conditions: Things<ConditionId>,
     barriers: Things<BarrierId>,
     semaphores: Things<SemaphoreId>,
-    once: BTreeMap<u64, VarId>,
-    once_count: u32,
-    parks: FxHashMap<u32, SemaphoreId>,
     channels: BTreeMap<u64, Channel>,
     channel_counts: FxHashMap<&'static str, u32>,
 }
@@ -236,9 +233,6 @@ impl Objects {
             conditions: Things::new("condition"),
             barriers: Things::new("barrier"),
             semaphores: Things::new("semaphore"),
-            once: BTreeMap::new(),
-            once_count: 0,
-            parks: FxHashMap::default(),
             channels: BTreeMap::new(),
             channel_counts: FxHashMap::default(),
         }
@@ -250,7 +244,6 @@ impl Objects {
         self.conditions.end_within(start, end);
         self.barriers.end_within(start, end);
         self.semaphores.end_within(start, end);
-        drop_within(&mut self.once, start, end);
         drop_within(&mut self.channels, start, end);
     }
 }
@@ -306,11 +299,6 @@ impl Pass<'_> {
             }
             Kind::SemaphorePost => Op::Semaphore(SemaphoreOp::Post, self.semaphore(address)),
             Kind::SemaphoreTake => Op::Semaphore(SemaphoreOp::Take, self.semaphore(address)),
-            Kind::Unpark => Op::Semaphore(SemaphoreOp::Post, self.park(address as u32)),
-            Kind::Park => Op::Semaphore(SemaphoreOp::Take, self.park(current.number)),
-            Kind::OnceDone => {
-                Op::Access(AccessOp::AtomicUpdate(MemoryOrder::AcqRel), self.once(address))
-            }
             // Who hands over comes after those who did before: what comes out depends on it.
             Kind::Send => {
                 Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Release), self.channel(address).sent)
@@ -340,6 +328,8 @@ impl Pass<'_> {
             | Kind::FutexWait
             | Kind::FutexAwake
             | Kind::FutexWake => return Ok(()),
+            // Lock recognition made atomic accesses of these.
+            Kind::Park | Kind::OnceDone => return Ok(()),
         };
         self.emit(current, op, None)?;
         Ok(())
@@ -372,37 +362,6 @@ impl Pass<'_> {
             self.rules.monitor.declare_start(semaphore, start);
         }
         semaphore
-    }
-
-    /// The semaphore that stands for the token on which the thread numbered `number` parks.
-    fn park(&mut self, number: u32) -> SemaphoreId {
-        if let Some(&park) = self.objects.parks.get(&number) {
-            return park;
-        }
-        let thread = self.thread_id(number);
-        let names = self.sink.names();
-        let name = format!("park({})", names.threads.name(thread));
-        let park = names.semaphores.intern(&name);
-        self.sink.declare_start(park, 0);
-        self.rules.monitor.declare_start(park, 0);
-        self.objects.parks.insert(number, park);
-        park
-    }
-
-    fn once(&mut self, address: u64) -> VarId {
-        if let Some(&once) = self.objects.once.get(&address) {
-            return once;
-        }
-        let base = match self.symbols.data(address) {
-            Some((name, offset)) => format!("once({})", at_offset(&name, offset)),
-            None => {
-                self.objects.once_count += 1;
-                format!("once#{}", self.objects.once_count)
-            }
-        };
-        let once = fresh(&mut self.sink.names().vars, self.memory.var_uses(), &base);
-        self.objects.once.insert(address, once);
-        once
     }
 
     /// The variables that stand for the channel at `address`.
