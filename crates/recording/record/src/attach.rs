@@ -7,15 +7,16 @@
 //! where another one applies.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use object::read::elf::{Dyn as _, ElfFile64, FileHeader as _};
 use object::{Endianness, Object as _, ObjectSymbol as _, elf};
 
 use crate::install::Runtime;
+use crate::toolchain::found;
 
 /// How the runtime gets into a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ const SANITIZER_MARK: &[u8] = b"__tsan_init";
 
 /// Makes `command` load the runtime, and says how.
 pub fn attach(command: &mut Command, runtime: &Runtime) -> Attachment {
-    let program = find(command.get_program());
+    let program = found(Path::new(command.get_program()));
     let attachment = program.as_deref().map_or(Attachment::Preloaded, of_file);
     match attachment {
         Attachment::Linked | Attachment::None | Attachment::Occupied => {}
@@ -59,16 +60,6 @@ fn prepend(command: &mut Command, variable: &str, path: &Path) {
         value.push(before);
     }
     command.env(variable, value);
-}
-
-/// The file that running `program` starts.
-fn find(program: &OsStr) -> Option<PathBuf> {
-    let path = Path::new(program);
-    if path.components().count() > 1 {
-        return Some(path.to_path_buf());
-    }
-    let folders = env::var_os("PATH")?;
-    env::split_paths(&folders).map(|folder| folder.join(path)).find(|path| path.is_file())
 }
 
 /// How the runtime gets into the program in the file `path`.

@@ -257,15 +257,16 @@ impl Collector {
         self.processes.get(place).map_or_else(Vec::new, Process::maps)
     }
 
-    /// How many processes wanted to be recorded and had no room for it.
-    fn unopened(&self) -> io::Result<u32> {
-        let mut count = 0;
+    /// The announcements of processes that are not read.
+    fn unopened(&self) -> io::Result<Vec<PathBuf>> {
+        let mut heads = Vec::new();
         for entry in fs::read_dir(self.directory.path())? {
             let path = entry?.path();
-            let is_head = path.extension().is_some_and(|extension| extension == "head");
-            count += u32::from(is_head && !self.seen.contains(&path));
+            if path.extension().is_some_and(|it| it == "head") && !self.seen.contains(&path) {
+                heads.push(path);
+            }
         }
-        Ok(count)
+        Ok(heads)
     }
 
     /// What became of the plan in the first process that says so.
@@ -283,7 +284,7 @@ impl Collector {
     /// If an event log cannot be written.
     pub fn finish(mut self, observer: &mut Observer<'_>) -> io::Result<(Vec<Recording>, u32)> {
         self.look_for_processes()?;
-        let unopened = self.unopened()?;
+        let unopened = self.unopened()?.len() as u32;
         let mut recordings = Vec::new();
         for (place, mut process) in self.processes.into_iter().enumerate() {
             process.announce(place, &mut self.announced_process, observer);
@@ -302,12 +303,7 @@ impl Collector {
     }
 
     fn look_for_processes(&mut self) -> io::Result<()> {
-        for entry in fs::read_dir(self.directory.path())? {
-            let path = entry?.path();
-            let is_head = path.extension().is_some_and(|extension| extension == "head");
-            if !is_head || self.seen.contains(&path) {
-                continue;
-            }
+        for path in self.unopened()? {
             // A session that is not set up yet, or never will be, is looked at again.
             if let Ok(Some(session)) = Session::open(&path) {
                 if self.is_stopped {

@@ -18,9 +18,7 @@
 //! | wait, wake | `rel(m) wait(c)`, `wake(c) acq(m)`; `timeout(c)` where nobody can have woken it |
 //! | fork that failed | nothing |
 //! | allocation, release | `alloc`, `free` if a cell of the block is shared |
-//! | park, unpark | `take`, `post` of the semaphore `park(T)` |
 //! | send, receive | `arw.rel` of what was sent; `ar.acq` of it, `arw` of what was taken |
-//! | done once | `arw.acqrel` of the variable `once(name)` |
 //! | futex calls | nothing |
 //!
 //! Memory grows with the memory that the program touched and the names in the trace, not with the
@@ -235,72 +233,6 @@ impl Pass<'_> {
         self.convert(&mut current, ahead)
     }
 
-    fn convert<S: Stream>(
-        &mut self,
-        current: &mut Current,
-        ahead: &mut Ahead<S>,
-    ) -> io::Result<()> {
-        match current.event.kind {
-            Kind::Nothing
-            | Kind::Stored
-            | Kind::Run
-            | Kind::Switch
-            | Kind::Begin
-            | Kind::End
-            | Kind::ForkFailed
-            | Kind::Enter
-            | Kind::Leave
-            | Kind::FutexWait
-            | Kind::FutexAwake
-            | Kind::FutexWake => Ok(()),
-            Kind::Read
-            | Kind::Write
-            | Kind::ReadRange
-            | Kind::WriteRange
-            | Kind::AtomicLoad
-            | Kind::AtomicStore
-            | Kind::AtomicUpdate
-            | Kind::AtomicFailed => self.access(current, ahead),
-            Kind::Alloc | Kind::Free => self.change_blocks(current),
-            Kind::Escaped => {
-                self.summary.escaped += 1;
-                Ok(())
-            }
-            Kind::Maps => {
-                self.symbols.maps(current.event.address);
-                // The same address may be other code now.
-                self.sites.clear();
-                self.codes.clear();
-                Ok(())
-            }
-            Kind::Fence
-            | Kind::LockRequest
-            | Kind::Lock
-            | Kind::Unlock
-            | Kind::LockInit
-            | Kind::LockDestroy
-            | Kind::Fork
-            | Kind::Join
-            | Kind::Wait
-            | Kind::Wake
-            | Kind::Signal
-            | Kind::Broadcast
-            | Kind::BarrierInit
-            | Kind::BarrierArrive
-            | Kind::BarrierDepart
-            | Kind::SemaphoreInit
-            | Kind::SemaphorePost
-            | Kind::SemaphoreTake
-            | Kind::BlockBegin
-            | Kind::BlockEnd
-            | Kind::OnceDone
-            | Kind::Unpark
-            | Kind::Park
-            | Kind::Send
-            | Kind::Receive => self.synchronise(current),
-        }
-    }
-
     fn thread(&mut self, number: u32) -> usize {
         let threads = &mut self.threads;
         *self.places.entry(number).or_insert_with(|| {
@@ -353,33 +285,21 @@ impl Pass<'_> {
         }
         let thread = self.thread_id(current.number);
         if !matches!(op, Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _))
-            && let Some(condition) = self.rules.waits_on(thread)
+            && let Some(condition) = self.rules.monitor.waits_on(thread)
         {
             // It does something, so it waits no longer, whatever ended its wait.
             self.refuse("wait that goes on while its thread does");
-            self.push(current, thread, Op::Condition(ConditionOp::Timeout, condition), None)?;
+            let timeout = Op::Condition(ConditionOp::Timeout, condition);
+            match self.rules.step(thread, timeout) {
+                Ok(()) => self.write(current, thread, timeout, None)?,
+                Err(why) => self.refuse(why),
+            }
         }
         if let Err(why) = self.rules.step(thread, op) {
             return Ok(Err(why));
         }
         self.write(current, thread, op, value)?;
         Ok(Ok(()))
-    }
-
-    fn push(
-        &mut self,
-        current: &mut Current,
-        thread: ThreadId,
-        op: Op,
-        value: Option<i64>,
-    ) -> io::Result<()> {
-        match self.rules.step(thread, op) {
-            Ok(()) => self.write(current, thread, op, value),
-            Err(why) => {
-                self.refuse(why);
-                Ok(())
-            }
-        }
     }
 
     fn write(

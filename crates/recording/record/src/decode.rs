@@ -1,4 +1,4 @@
-//! Telling again what the runtime only counted.
+//! Decoding what the runtime only counted.
 //!
 //! The runtime does not write accesses that are as it expects; see [`reweave_runtime::predict`]. The
 //! same tables, fed with the same events, say here what they were.
@@ -65,7 +65,7 @@ impl Thread {
     }
 }
 
-/// Reports again what the runtime only counted, event by event.
+/// Decodes what the runtime only counted, event by event.
 #[derive(Default)]
 pub struct Decoder {
     threads: FxHashMap<u32, Thread>,
@@ -76,12 +76,6 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// An expander at the start of a recording.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Takes the next event of the recording. Where it is a run, nothing comes back. Then
     /// [`Decoder::next_decoded`] gives the events that follow.
     pub fn take(&mut self, thread: u32, mut event: Event) -> Option<Event> {
@@ -174,9 +168,9 @@ pub struct Decoded<S> {
 }
 
 impl<S: Stream> Decoded<S> {
-    /// Expands the events of `inner`.
+    /// Decodes the events of `inner`.
     pub fn new(inner: S) -> Self {
-        Self { inner, decoder: Decoder::new() }
+        Self { inner, decoder: Decoder::default() }
     }
 }
 

@@ -13,6 +13,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
@@ -110,18 +111,12 @@ impl Runtime {
     }
 }
 
-/// Whether this command can record at all.
-#[must_use]
-pub const fn is_supported() -> bool {
-    !SHARED.is_empty()
-}
-
 /// Makes sure that the runtime is unpacked and says where.
 ///
 /// # Errors
 /// If this system cannot record, or no folder can be written to.
 pub fn install() -> Result<Runtime, InstallError> {
-    if !is_supported() {
+    if SHARED.is_empty() {
         return Err(InstallError::Unsupported);
     }
     let name = folder_name();
@@ -152,7 +147,7 @@ pub fn plain_path(program: &Path, is_taken: fn(char) -> bool) -> Result<PathBuf,
             fs::create_dir_all(cache)?;
             _ = fs::remove_file(&link);
             // Another process may have made it meanwhile: then it points where it should.
-            let made = symbolic_link(program, &link);
+            let made = symlink(program, &link);
             if !points_there() {
                 made?;
             }
@@ -218,53 +213,25 @@ pub(crate) fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut file = tempfile::Builder::new().prefix(".part-").tempfile_in(folder)?;
     file.write_all(contents)?;
-    #[cfg(unix)]
-    {
-        // Others may run what this user builds.
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-        file.as_file().set_permissions(mode)?;
-    }
+    // Others may run what this user builds.
+    file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
     file.persist(path)?;
     Ok(())
 }
 
-#[cfg(unix)]
-fn symbolic_link(target: &Path, link: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(target, link)
-}
-
-#[cfg(not(unix))]
-fn symbolic_link(_target: &Path, _link: &Path) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
 /// The number of the user that runs this process.
-#[cfg(unix)]
 fn user() -> u32 {
-    use std::os::unix::fs::MetadataExt as _;
     fs::metadata("/proc/self").map_or(u32::MAX, |own| own.uid())
-}
-
-#[cfg(not(unix))]
-fn user() -> u32 {
-    0
 }
 
 /// Makes `folder` one that only this user may enter, or says that it is not: anybody may have made
 /// it in a temporary folder, and programs will load what lies in it.
-#[cfg(unix)]
 fn make_private(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
     let made = fs::DirBuilder::new().mode(0o700).create(folder);
     let found = fs::symlink_metadata(folder);
     let Ok(found) = found else { return made };
     let is_ours = found.is_dir() && found.uid() == user() && found.mode() & 0o077 == 0;
     is_ours.then_some(()).ok_or_else(|| io::Error::other("it is open to other users"))
-}
-
-#[cfg(not(unix))]
-fn make_private(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)
 }
 
 #[cfg(test)]
@@ -317,10 +284,8 @@ mod tests {
         assert_eq!(found(Some("/c"), Some("/h")), [path("/c/reweave"), path("/h/.cache/reweave")]);
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_temporary_folder_that_others_may_enter_is_refused() {
-        use std::os::unix::fs::PermissionsExt as _;
         let place = folder();
         let own = place.path().join("own");
         make_private(&own).unwrap();
@@ -328,7 +293,7 @@ mod tests {
         fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
         make_private(&own).unwrap_err();
         let link = place.path().join("link");
-        symbolic_link(place.path(), &link).unwrap();
+        symlink(place.path(), &link).unwrap();
         make_private(&link).unwrap_err();
     }
 }

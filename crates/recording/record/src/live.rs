@@ -88,11 +88,11 @@ impl Follower {
     pub fn new(questions: impl IntoIterator<Item = Vec<Subject>>, base: &Path) -> Self {
         let questions = questions.into_iter().map(Question::new).collect();
         Self {
-            decoder: Decoder::new(),
-            recognizer: LockRecognizer::new(),
+            decoder: Decoder::default(),
+            recognizer: LockRecognizer::default(),
             symbols: Symbols::new(base),
             order: Order::default(),
-            followed: Followed::new(questions),
+            followed: Followed { questions, ..Followed::default() },
             is_cut_short: false,
         }
     }
@@ -152,7 +152,7 @@ impl Follower {
     /// What a subject of `question` is worth before any step; known once there is one.
     #[must_use]
     pub fn initial(&self, question: usize, subject: usize) -> Option<i64> {
-        self.followed.questions.get(question)?.initial(subject)
+        self.followed.questions.get(question)?.subjects.get(subject)?.initial
     }
 
     /// The names that `question` asks about and that the program does not have.
@@ -223,6 +223,7 @@ struct Question {
 
 struct Known {
     subject: Subject,
+    /// What it is worth before any step. Settled with the first step.
     initial: Option<i64>,
     is_initial_settled: bool,
     /// The number of its last write, if that can still be reported.
@@ -234,7 +235,7 @@ struct Held {
     step: Step,
     /// Whether the next event of its thread reports the value.
     awaits_thread: bool,
-    /// Whether a read may still tell the value.
+    /// Whether a read may still report the value.
     awaits_read: bool,
 }
 
@@ -254,11 +255,6 @@ impl Question {
             depth: 0,
         };
         Self { subjects: subjects.into_iter().map(known).collect(), ..Self::default() }
-    }
-
-    /// What the subject at `place` is worth before any step. Settled with the first step.
-    fn initial(&self, place: usize) -> Option<i64> {
-        self.subjects.get(place).and_then(|known| known.initial)
     }
 
     fn held(&mut self, number: u64) -> Option<&mut Held> {
@@ -284,7 +280,7 @@ impl Question {
         }
     }
 
-    /// Nothing more will tell the present value of the subject at `place`.
+    /// Nothing more will report the present value of the subject at `place`.
     fn overwrite(&mut self, place: usize) {
         let known = &mut self.subjects[place];
         known.is_initial_settled = true;
@@ -364,10 +360,6 @@ struct Followed {
 }
 
 impl Followed {
-    fn new(questions: Vec<Question>) -> Self {
-        Self { questions, ..Self::default() }
-    }
-
     /// Looks up where what has no address yet is.
     fn resolve(&mut self, mut address_of: impl FnMut(&str) -> Option<u64>) {
         for question in 0..self.questions.len() {

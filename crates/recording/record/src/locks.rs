@@ -37,20 +37,12 @@ use addr2line::gimli::{self, AttributeValue, EndianSlice, LittleEndian};
 use object::{Object, ObjectSection};
 use reweave_base::FxHashMap;
 use reweave_runtime::std_events::INTERNAL_LOCK_BYTES;
-use reweave_runtime::wire::{Event, Kind, flag};
+use reweave_runtime::wire::{Event, Kind, flag, order};
 
 use crate::event_log::{Ending, Stream};
 use crate::symbols::Symbols;
 
 pub use reweave_runtime::std_events::VIRTUAL;
-
-/// Memory orders as compilers number them.
-mod order {
-    pub const RELAXED: u8 = 0;
-    pub const ACQUIRE: u8 = 2;
-    pub const RELEASE: u8 = 3;
-    pub const BOTH: u8 = 4;
-}
 
 /// Where locks count their holders; above are the marks of those who wait.
 const HOLDERS: u64 = (1 << 30) - 1;
@@ -93,12 +85,6 @@ pub struct LockRecognizer {
 }
 
 impl LockRecognizer {
-    /// A lifter at the start of a recording.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Calls `out` with the events that `event` of `thread` comes to, at least one. `symbols` has the
     /// map selected that holds at the event.
     pub fn rewrite(
@@ -278,8 +264,8 @@ impl LockRecognizer {
             }
             Kind::Wake if is_ours => {
                 let lock = event.extra.unwrap_or(0);
-                self.locks.acquire(thread, lock, false, |released| {
-                    report_release(released, lock, &event, out);
+                self.locks.acquire(thread, lock, false, |holder, is_shared| {
+                    report_release((holder, is_shared), lock, &event, out);
                 });
                 out(thread, event);
             }
@@ -331,8 +317,8 @@ impl LockRecognizer {
         out: &mut impl FnMut(u32, Event),
     ) {
         let lock = event.address;
-        self.locks.acquire(thread, lock, is_shared, |released| {
-            report_release(released, lock, &event, out);
+        self.locks.acquire(thread, lock, is_shared, |holder, is_shared| {
+            report_release((holder, is_shared), lock, &event, out);
         });
         event.flags |= if is_shared { flag::SHARED } else { 0 };
         out(thread, event);
@@ -435,13 +421,15 @@ const fn uncounted(event: Event) -> Event {
     Event { code: 0, ..event }
 }
 
-/// Reports that a lock was released, just before `event`.
-fn report_release(released: Released, lock: u64, event: &Event, out: &mut impl FnMut(u32, Event)) {
-    let flags = if released.is_shared { flag::SHARED } else { 0 };
-    out(
-        released.thread,
-        Event { flags, number: event.number, ..Event::new(Kind::Unlock, lock, 0) },
-    );
+/// Reports that `lock` was released by its holder, which may have shared it, just before `event`.
+fn report_release(
+    (holder, is_shared): (u32, bool),
+    lock: u64,
+    event: &Event,
+    out: &mut impl FnMut(u32, Event),
+) {
+    let flags = if is_shared { flag::SHARED } else { 0 };
+    out(holder, Event { flags, number: event.number, ..Event::new(Kind::Unlock, lock, 0) });
 }
 
 /// A recording with the locks of Rust's standard library in it.
@@ -456,7 +444,7 @@ impl<S: Stream> WithLocks<S> {
     /// Recognizes the locks in `inner`. The map that holds is selected in `symbols` as events say.
     #[must_use]
     pub fn new(inner: S, symbols: Rc<RefCell<Symbols>>) -> Self {
-        Self { inner, symbols, recognizer: LockRecognizer::new(), ready: VecDeque::new() }
+        Self { inner, symbols, recognizer: LockRecognizer::default(), ready: VecDeque::new() }
     }
 }
 
@@ -607,13 +595,6 @@ struct Holders {
     shared: Vec<(u32, u32)>,
 }
 
-/// A lock and its mode, released by a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Released {
-    thread: u32,
-    is_shared: bool,
-}
-
 /// The holders of all recognized locks, by address.
 #[derive(Default)]
 struct Locks {
@@ -621,17 +602,18 @@ struct Locks {
 }
 
 impl Locks {
-    /// Notes that `thread` takes `lock`; `released` is called for each hold that must have ended.
+    /// Notes that `thread` takes `lock`; `released` is called for each hold that must have ended,
+    /// with its thread and whether it was shared.
     fn acquire(
         &mut self,
         thread: u32,
         lock: u64,
         is_shared: bool,
-        mut released: impl FnMut(Released),
+        mut released: impl FnMut(u32, bool),
     ) {
         let holders = self.holders.entry(lock).or_default();
         if let Some(thread) = holders.exclusive.take() {
-            released(Released { thread, is_shared: false });
+            released(thread, false);
         }
         if is_shared {
             match holders.shared.iter_mut().find(|(sharer, _)| *sharer == thread) {
@@ -642,7 +624,7 @@ impl Locks {
         }
         for (thread, count) in holders.shared.drain(..) {
             for _ in 0..count {
-                released(Released { thread, is_shared: true });
+                released(thread, true);
             }
         }
         holders.exclusive = Some(thread);
@@ -808,9 +790,9 @@ enum Role {
     Acquire(How),
     /// Takes it in shared mode.
     AcquireShared(How),
-    /// Gives the lock back.
+    /// Releases the lock.
     Release,
-    /// Gives back the shared mode.
+    /// Releases the shared mode.
     ReleaseShared,
     /// Turns the exclusive mode into the shared one.
     Downgrade,
@@ -837,18 +819,11 @@ enum How {
     Try,
 }
 
-/// What the frames of one address say.
-#[derive(Clone, Copy)]
-enum Scan {
-    Found(Role),
-    /// All are wrappers: ask the caller.
-    Through,
-}
-
 /// The roles of addresses, each found once for each map.
 #[derive(Default)]
 struct Roles {
-    scans: FxHashMap<(u64, u64), Scan>,
+    /// Nothing where all frames of an address are wrappers: then its caller decides.
+    scans: FxHashMap<(u64, u64), Option<Role>>,
 }
 
 impl Roles {
@@ -856,18 +831,17 @@ impl Roles {
     fn find(&mut self, symbols: &mut Symbols, code: u64, stack: &[u64]) -> Role {
         let calls = stack.iter().rev().take(CALLS_MAX);
         for address in std::iter::once(&code).chain(calls) {
-            if let Scan::Found(role) = self.scan(symbols, *address) {
+            if let Some(role) = self.scan(symbols, *address) {
                 return role;
             }
         }
         Role::Other
     }
 
-    fn scan(&mut self, symbols: &mut Symbols, address: u64) -> Scan {
+    fn scan(&mut self, symbols: &mut Symbols, address: u64) -> Option<Role> {
         *self.scans.entry((symbols.selected(), address)).or_insert_with(|| {
-            let frames = symbols.frames(address).iter().map(|frame| frame.function.as_str());
-            let mut telling = frames.filter(|name| !is_wrapper(name));
-            telling.next().map_or(Scan::Through, |name| Scan::Found(role_of(name)))
+            let mut frames = symbols.frames(address).iter().map(|frame| frame.function.as_str());
+            frames.find(|name| !is_wrapper(name)).map(role_of)
         })
     }
 }
@@ -914,40 +888,6 @@ fn role_of(function: &str) -> Role {
         "std::sys::pal::unix::futex::futex_wait" => Role::Inner,
         "std::thread::scoped::scope" => Role::ScopeCheck,
         _ => Role::Other,
-    }
-}
-
-#[cfg(test)]
-mod prebuilt_tests {
-    use super::*;
-
-    #[test]
-    fn units_of_the_standard_library_are_known_by_their_names() {
-        let check =
-            |unit: &str, expected: bool| assert_eq!(came_compiled(unit), expected, "{unit}");
-        check("/rustc/5980/library/std/src/lib.rs/@/std.e282-cgu.0", true);
-        check("/rust/deps/memchr-2.7.6/src/lib.rs/@/memchr.9642-cgu.0", true);
-        check("/usr/src/rustc-1.95/library/alloc/src/lib.rs/@/alloc.1-cgu.0", true);
-        check("/src/me/lib/rustlib/src/rust/library/std/src/lib.rs/@/std.1-cgu.0", false);
-        check("src/bin/library/main.rs/@/e3ool0vg3sqbvmw", false);
-    }
-
-    #[test]
-    fn what_is_in_no_range_is_not_contained() {
-        let internal = InstrumentedCode { is_rust: true, ranges: vec![2..4, 4..6, 9..10] };
-        let inside: Vec<u64> = (0..12).filter(|&address| internal.contains(address)).collect();
-        assert_eq!(inside, [2, 3, 4, 5, 9]);
-        assert!(!InstrumentedCode::default().contains(0));
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_read_has_no_units() {
-        assert!(InstrumentedCode::read(Path::new("/nowhere/at/all")).is_none());
-    }
-
-    #[test]
-    fn a_device_without_an_end_is_not_read() {
-        assert!(InstrumentedCode::read(Path::new("/dev/zero")).is_none());
     }
 }
 

@@ -17,7 +17,7 @@
 use std::ops::RangeInclusive;
 
 use reweave_base::{FxHashMap, Id, IndexVec};
-use reweave_runtime::plan::Parts;
+use reweave_runtime::plan::{self, Module};
 use reweave_trace::{
     AccessOp, BarrierOp, CodeId, ConditionId, ConditionOp, EventId, Goal, LockId, LockOp, ModuleId,
     Op, Origin, Origins, Reordering, SemaphoreOp, ThreadId, ThreadOp, Trace, VarId,
@@ -65,7 +65,7 @@ pub enum Outcome {
 }
 
 /// How a recorded program is made to run a schedule; see [`reweave_runtime::plan`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The threads, the main thread first, parents before children.
     pub threads: Vec<Thread>,
@@ -105,8 +105,17 @@ impl Plan {
     /// The plan in the words that the runtime reads.
     #[must_use]
     pub fn words(&self) -> Vec<u64> {
-        let modules: Vec<&[u8]> = self.modules.iter().map(String::as_bytes).collect();
-        let parts = Parts {
+        let mut paths = String::new();
+        let modules: Vec<Module> = self
+            .modules
+            .iter()
+            .map(|path| {
+                let start = paths.len() as u32;
+                paths.push_str(path);
+                Module { start, length: path.len() as u32 }
+            })
+            .collect();
+        let plan = plan::Plan {
             threads: &self.threads,
             modules: &modules,
             codes: &self.codes,
@@ -114,15 +123,14 @@ impl Plan {
             goal_kind: self.goal_kind,
             goals: &self.goals,
             pairs: &self.pairs,
+            paths: paths.as_bytes(),
         };
-        let mut words = Vec::new();
-        parts.encode(&mut |word| words.push(word));
-        words
+        plan.words()
     }
 }
 
 /// What a goal asks of replay.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Target {
     kind: GoalKind,
     /// What must not have happened at the end: what threads are to stand before, and more.
@@ -137,13 +145,7 @@ struct Target {
 
 impl Target {
     fn new(trace: &Trace, goal: &Goal) -> Self {
-        let mut target = Self {
-            kind: GoalKind::Passed,
-            ahead: Vec::new(),
-            goals: Vec::new(),
-            behind: Vec::new(),
-            pairs: Vec::new(),
-        };
+        let mut target = Self::default();
         match goal {
             Goal::Race(first, second) => {
                 target.kind = GoalKind::Together;
@@ -207,24 +209,14 @@ struct PlanBuilder<'a> {
     /// The entry of each thread in the table.
     entries: IndexVec<ThreadId, Option<u32>>,
     codes: FxHashMap<CodeId, u32>,
-    modules: FxHashMap<ModuleId, u32>,
+    modules: FxHashMap<ModuleId, u64>,
     plan: Plan,
 }
 
 impl<'a> PlanBuilder<'a> {
     fn new(trace: &'a Trace, origins: &'a Origins) -> Self {
         let (threads, entries) = threads(trace);
-        let plan = Plan {
-            threads,
-            modules: Vec::new(),
-            codes: Vec::new(),
-            steps: Vec::new(),
-            goal_kind: GoalKind::Passed,
-            goals: Vec::new(),
-            pairs: Vec::new(),
-            step_events: Vec::new(),
-            goal_events: Vec::new(),
-        };
+        let plan = Plan { threads, ..Plan::default() };
         let (codes, modules) = (FxHashMap::default(), FxHashMap::default());
         Self { trace, origins, entries, codes, modules, plan }
     }
@@ -330,7 +322,7 @@ impl<'a> PlanBuilder<'a> {
             return Err(PlanError::UnknownThread(name.to_owned()));
         };
         let code = self.code(origin.code);
-        Ok(Waypoint { thread: entry, code, occurrence: origin.occurrence })
+        Ok(Waypoint { thread: entry, code, occurrence: origin.occurrence.into() })
     }
 
     /// The number of `code` in the plan, which gets it if it does not have it yet.
@@ -342,7 +334,7 @@ impl<'a> PlanBuilder<'a> {
         let plan = &mut self.plan;
         let module = *self.modules.entry(module).or_insert_with(|| {
             plan.modules.push(self.origins.modules()[module].path.clone());
-            plan.modules.len() as u32 - 1
+            plan.modules.len() as u64 - 1
         });
         plan.codes.push(Code { module, offset });
         let number = plan.codes.len() as u32 - 1;
@@ -689,7 +681,5 @@ const fn may_wait(op: Op) -> bool {
     }
 }
 
-#[cfg(test)]
-mod simulate;
 #[cfg(test)]
 mod tests;

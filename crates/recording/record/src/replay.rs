@@ -51,7 +51,7 @@ pub fn replay(command: &mut Command, plan: &Plan, time: Duration) -> io::Result<
     let mut observer = |thread: u32, event: &Event| watchdog.borrow_mut().step(thread, event);
     let run = run::run(command, collector, &mut observer, &mut control)?;
     let outcome = match run.outcome {
-        Some((what, words)) => told(plan, what, &words),
+        Some((what, words)) => report(plan, what, &words),
         None if run.recordings.is_empty() => not_confirmed(
             "the program did not load the recorder; was it built with `reweave cc`?".to_owned(),
         ),
@@ -73,7 +73,7 @@ const fn not_confirmed(reason: String) -> Outcome {
 }
 
 /// What the runtime wrote, in words for people.
-fn told(plan: &Plan, what: u64, words: &[u64]) -> Outcome {
+fn report(plan: &Plan, what: u64, words: &[u64]) -> Outcome {
     let word = |place: usize| words.get(place).copied().unwrap_or(0);
     let step = || match plan.step_events.get(word(0) as usize) {
         Some(event) => format!("event {}", event.number()),

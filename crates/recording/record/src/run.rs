@@ -122,7 +122,7 @@ pub fn run(
 fn end(child: &mut Child, since: &mut Option<Instant>) -> io::Result<()> {
     match since {
         None => {
-            let _ = session::signal(child.id(), TERMINATE);
+            let _ = session::kill(child.id(), TERMINATE);
             *since = Some(Instant::now());
             Ok(())
         }
@@ -131,7 +131,7 @@ fn end(child: &mut Child, since: &mut Option<Instant>) -> io::Result<()> {
     }
 }
 
-/// Runs `program` recorded, with its event logs in `event logs`: what tests and benchmarks need.
+/// Runs `command` recorded, with its event logs in `logs`: what tests and benchmarks need.
 ///
 /// # Errors
 /// As [`run`].

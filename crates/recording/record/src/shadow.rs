@@ -627,7 +627,7 @@ impl ShadowWord {
     }
 }
 
-const _: () = assert!(size_of::<ShadowWord>() == 16, "a program has many granules");
+const _: () = assert!(size_of::<ShadowWord>() == 16, "a program has many shadow words");
 
 /// An access, as far as a word needs to know it.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@
 //!
 //! Promised: every address has some text. Where there is no debug information it is
 //! `function+0x12`, without symbols `module+0x1234`, outside of any file `0x1234`. Damaged, missing
-//! and replaced files never end a run; [`Symbols::changed_modules`] reports which names to doubt.
+//! and replaced files never end a run.
 //!
 //! The cost: each module is opened when it is first asked for, its debug information is mapped
 //! rather than read, and every code address is resolved once for each map.
@@ -18,18 +18,11 @@ use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
-use std::time::SystemTime;
 
 use addr2line::Loader;
 use object::read::{ReadCache, ReadRef};
 use object::{Object, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind, elf};
-use reweave_base::{FxHashMap, FxHashSet, IndexVec};
-
-/// The readable form of the mangled name `symbol`; itself if it is not mangled.
-#[must_use]
-pub fn readable(symbol: &str) -> String {
-    demangle(symbol)
-}
+use reweave_base::{FxHashMap, IndexVec};
 
 /// The build id of the program or library at `path`, in hexadecimal digits; none if it has none.
 #[must_use]
@@ -188,7 +181,7 @@ impl Symbols {
         let (segment, shown) = self.maps.get(&self.selected)?.find(address)?;
         let module = &mut self.modules[segment.module?];
         let bias = module.bias(&shown)?;
-        let (name, offset) = module.global(address.wrapping_sub(bias))?;
+        let (name, offset) = module.globals()?.find(address.wrapping_sub(bias))?;
         Some((name.to_owned(), offset))
     }
 
@@ -214,32 +207,13 @@ impl Symbols {
         let (segment, shown) = self.maps.get(&self.selected)?.find(code.wrapping_sub(1))?;
         let module = &mut self.modules[segment.module?];
         let bias = module.bias(&shown).unwrap_or_else(|| shown.start.wrapping_sub(shown.offset));
-        Some((module.path(), code.wrapping_sub(bias)))
+        Some((&module.path, code.wrapping_sub(bias)))
     }
 
     /// The build id of the module at `path`, in hexadecimal digits.
     pub fn build_id(&mut self, path: &str) -> Option<&str> {
         let id = *self.module_ids.get(path)?;
         self.modules[id].build_id()
-    }
-
-    /// The modules with code whose files are gone or were written after `recorded`, sorted: their
-    /// names may be wrong.
-    #[must_use]
-    pub fn changed_modules(&self, recorded: SystemTime) -> Vec<&str> {
-        let ids: FxHashSet<ModuleId> = self.maps.values().flat_map(Map::code_modules).collect();
-        let is_changed = |module: &&Module| {
-            module.path().starts_with('/')
-                && module
-                    .file()
-                    .and_then(|file| file.metadata().ok()?.modified().ok())
-                    .is_none_or(|written| written > recorded)
-        };
-        let modules = ids.into_iter().map(|id| &self.modules[id]).filter(is_changed);
-        let mut changed: Vec<&str> = modules.map(Module::path).collect();
-        changed.sort_unstable();
-        changed.dedup();
-        changed
     }
 
     fn resolve(&mut self, code: u64) -> ResolvedId {
@@ -273,22 +247,10 @@ impl Symbols {
             None => format!("{}+{:#x}", module.short_name(), probe.wrapping_add(1)),
         };
         let fallback = clean(&fallback);
-        let symbol = function.map(|(name, _)| name);
-        let frames: Vec<Frame> = module
-            .frames(probe)
-            .into_iter()
-            .map(|raw| {
-                let file = raw.file.map(|file| source_file(&file, &self.base));
-                let (file, is_library) = file.map_or((None, false), |(file, is)| (Some(file), is));
-                let function = raw.function.or_else(|| symbol.clone());
-                let function = function.unwrap_or_else(|| fallback.clone());
-                Frame { function, file, line: raw.line, is_library }
-            })
-            .collect();
+        let symbol = function.map_or_else(|| fallback.clone(), |(name, _)| name);
+        let frames = module.frames(probe, &symbol, &self.base);
         if frames.is_empty() {
-            let function = symbol.unwrap_or_else(|| fallback.clone());
-            let frame = Frame { function, file: None, line: None, is_library: false };
-            return Resolved { frames: vec![frame], fallback };
+            return Resolved { fallback, ..Resolved::unknown(symbol) };
         }
         Resolved { frames, fallback }
     }
@@ -377,12 +339,6 @@ impl Map {
         };
         segments.filter_map(shown).collect()
     }
-
-    /// The modules with code, in the order of their addresses.
-    fn code_modules(&self) -> impl Iterator<Item = ModuleId> {
-        let code = self.segments.as_slice().iter().filter(|segment| segment.is_executable);
-        code.filter_map(|segment| segment.module)
-    }
 }
 
 /// Reads `7f00-7f10 r-xp 00001000 08:01 1234   /path`, the path possibly missing.
@@ -434,13 +390,6 @@ struct Module {
     globals: OnceCell<Option<Globals>>,
 }
 
-/// A frame as the debug information has it.
-struct RawFrame {
-    function: Option<String>,
-    file: Option<String>,
-    line: Option<u32>,
-}
-
 impl Module {
     /// The module that a map calls `path`.
     fn new(path: &str) -> Self {
@@ -452,10 +401,6 @@ impl Module {
             code: OnceCell::new(),
             globals: OnceCell::new(),
         }
-    }
-
-    fn path(&self) -> &str {
-        &self.path
     }
 
     /// The file, if there is hope that it is still the one that ran.
@@ -494,17 +439,21 @@ impl Module {
         self.globals.get_or_init(|| Globals::read(self.file()?)).as_ref()
     }
 
-    /// The chain of functions inlined at the address `probe` of the file, innermost first.
-    fn frames(&self, probe: u64) -> Vec<RawFrame> {
+    /// The chain of functions inlined at the address `probe` of the file, innermost first; `symbol`
+    /// is the name of one that has none, and files below `base` are named relative to it.
+    fn frames(&self, probe: u64, symbol: &str, base: &Path) -> Vec<Frame> {
         let mut found = Vec::new();
         let Some(loader) = self.code() else { return found };
         let Ok(mut frames) = loader.find_frames(probe) else { return found };
         while let Ok(Some(frame)) = frames.next() {
             let name = frame.function.as_ref().and_then(|name| name.raw_name().ok());
             let location = frame.location.as_ref();
-            found.push(RawFrame {
-                function: name.map(|name| demangle(&name)),
-                file: location.and_then(|location| location.file).map(str::to_owned),
+            let file = location.and_then(|location| location.file);
+            let file = file.map(|file| source_file(file, base));
+            found.push(Frame {
+                function: name.map_or_else(|| symbol.to_owned(), |name| demangle(&name)),
+                is_library: file.as_ref().is_some_and(|(_, is_library)| *is_library),
+                file: file.map(|(file, _)| file),
                 line: location.and_then(|location| location.line).filter(|line| *line != 0),
             });
         }
@@ -516,11 +465,6 @@ impl Module {
         let symbol = self.code()?.find_symbol_info(probe)?;
         let offset = probe.checked_sub(symbol.address())?;
         (!symbol.name().is_empty()).then(|| (demangle(symbol.name()), offset))
-    }
-
-    /// The global that has the address `probe` of the file, and how far into it.
-    fn global(&self, probe: u64) -> Option<(&str, u64)> {
-        self.globals()?.find(probe)
     }
 
     /// The address, in the file, of the global whose name without blanks is `name`.
@@ -642,6 +586,7 @@ impl Globals {
         })
     }
 
+    /// The global that has the address `address` of the file, and how far into it.
     fn find(&self, address: u64) -> Option<(&str, u64)> {
         let count = self.entries.partition_point(|(start, ..)| *start <= address);
         let before = self.entries[..count].iter().rev().take(OVERLAP_MAX);
@@ -683,7 +628,8 @@ fn distinct(mut entries: Vec<((u64, u64, String), String)>) -> Vec<(u64, u64, St
 const CPP_RECURSION_MAX: u32 = 96;
 
 /// The readable form of the symbol `raw`; itself if it is not mangled.
-fn demangle(raw: &str) -> String {
+#[must_use]
+pub fn demangle(raw: &str) -> String {
     if let Ok(name) = rustc_demangle::try_demangle(raw) {
         return clean(&without_brackets(&format!("{name:#}")));
     }

@@ -17,6 +17,8 @@ mod cargo;
 pub mod std_wrappers;
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
@@ -152,8 +154,7 @@ fn expanded(arguments: &[OsString]) -> Vec<OsString> {
     while let Some(argument) = pending.pop() {
         let named = argument.as_encoded_bytes().strip_prefix(b"@");
         let contents = named.filter(|_| files < FILES_MAX).and_then(|name| {
-            let name = from_bytes(name.to_vec());
-            let path = Path::new(&name);
+            let path = Path::new(OsStr::from_bytes(name));
             path.is_file().then(|| fs::read(path).ok()).flatten()
         });
         match contents {
@@ -190,17 +191,7 @@ fn words(text: &[u8]) -> Vec<OsString> {
         }
     }
     words.extend(word);
-    words.into_iter().map(from_bytes).collect()
-}
-
-#[cfg(unix)]
-fn from_bytes(bytes: Vec<u8>) -> OsString {
-    std::os::unix::ffi::OsStringExt::from_vec(bytes)
-}
-
-#[cfg(not(unix))]
-fn from_bytes(bytes: Vec<u8>) -> OsString {
-    String::from_utf8_lossy(&bytes).into_owned().into()
+    words.into_iter().map(OsString::from_vec).collect()
 }
 
 /// Sanitizers whose runtime stands where ours must stand.
@@ -341,7 +332,7 @@ fn is_compiler(argument: &OsStr) -> bool {
 }
 
 /// The file that runs when `program` is called.
-fn found(program: &Path) -> Option<PathBuf> {
+pub(crate) fn found(program: &Path) -> Option<PathBuf> {
     let is_bare = program.components().count() == 1 && !starts_with(program.as_os_str(), ".");
     if !is_bare {
         return is_executable(program).then(|| program.to_owned());
@@ -350,15 +341,8 @@ fn found(program: &Path) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| is_executable(file))
 }
 
-#[cfg(unix)]
 fn is_executable(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
     fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(file: &Path) -> bool {
-    file.is_file()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -712,6 +696,10 @@ mod tests {
         words.iter().map(OsString::from).collect()
     }
 
+    fn split_words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
         assert_eq!(words(text.as_bytes()), strings(expected));
@@ -754,23 +742,14 @@ mod tests {
         check(&["-fsanitize=address", "-fno-sanitize=all"], Some(false), None);
         check(&["-fsanitize=leak", "-fno-sanitize=address"], None, Some("leak"));
     }
-}
-
-#[cfg(test)]
-mod compiler_tests {
-    use super::*;
-
-    fn words(line: &str) -> Vec<OsString> {
-        line.split(' ').map(OsString::from).collect()
-    }
 
     #[test]
     fn plain_compiling_is_recognised_and_nothing_else() {
         for line in ["-c a.c", "-O2 -c x/a.cpp -o a.o -MMD -MF a.d"] {
-            assert!(only_compiles(&words(line)), "{line}");
+            assert!(only_compiles(&split_words(line)), "{line}");
         }
         for line in ["a.c", "-c a.s", "-c -x c a", "-c", "a.o -Xlinker -c -o a", "-c a.c b.S"] {
-            assert!(!only_compiles(&words(line)), "{line}");
+            assert!(!only_compiles(&split_words(line)), "{line}");
         }
     }
 
@@ -786,10 +765,8 @@ mod compiler_tests {
         assert_eq!(Family::from_version(other), None);
     }
 
-    #[cfg(unix)]
     #[test]
     fn only_compilers_that_are_there_are_taken_for_compilers() {
-        use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::TempDir::new().unwrap();
         let put = |name: &str, mode: u32| {
             let path = folder.path().join(name);
@@ -805,14 +782,9 @@ mod compiler_tests {
         assert!(!is_compiler(&folder.path().join("gcc-missing").into_os_string()));
         assert!(!is_compiler(OsStr::new("-cc")));
     }
-}
-
-#[cfg(test)]
-mod jobs_tests {
-    use super::*;
 
     #[track_caller]
-    fn check(answer: &str, compiles: bool, linker: Option<&[&str]>) {
+    fn check_jobs(answer: &str, compiles: bool, linker: Option<&[&str]>) {
         let linker = linker.map(|words| words.iter().map(OsString::from).collect());
         assert_eq!(parse(answer.as_bytes()), Jobs { compiles, linker });
     }
@@ -820,54 +792,52 @@ mod jobs_tests {
     #[test]
     fn steps_are_told_apart() {
         let start = "clang version 14.0.6\nInstalledDir: /usr/bin\n";
-        check(start, false, None);
-        check(&format!("{start} (in-process)\n \"/bin/clang\" \"-cc1\" \"a.c\"\n"), true, None);
-        check(&format!("{start} \"/bin/clang\" \"-cc1as\" \"a.s\"\n"), false, None);
-        check(" \"/bin/ld.lld\" \"-o\" \"a b\"\n", false, Some(&["-o", "a b"]));
-        check(" \"clang\" \"-cc1\"\n \"ld\" \"a \\\"b\"\n", true, Some(&["a \"b"]));
-    }
-}
-
-#[cfg(test)]
-mod wrapper_tests {
-    use super::*;
-
-    fn words(line: &str) -> Vec<OsString> {
-        line.split(' ').map(OsString::from).collect()
+        check_jobs(start, false, None);
+        check_jobs(
+            &format!("{start} (in-process)\n \"/bin/clang\" \"-cc1\" \"a.c\"\n"),
+            true,
+            None,
+        );
+        check_jobs(&format!("{start} \"/bin/clang\" \"-cc1as\" \"a.s\"\n"), false, None);
+        check_jobs(" \"/bin/ld.lld\" \"-o\" \"a b\"\n", false, Some(&["-o", "a b"]));
+        check_jobs(" \"clang\" \"-cc1\"\n \"ld\" \"a \\\"b\"\n", true, Some(&["a \"b"]));
     }
 
     #[track_caller]
-    fn check(line: &str, expected: &str) {
-        let step = wrap(&words(line)).unwrap();
+    fn check_step(line: &str, expected: &str) {
+        let step = wrap(&split_words(line)).unwrap();
         let mut found = vec![step.program];
         found.extend(step.arguments);
-        assert_eq!(found, words(expected), "{line}");
+        assert_eq!(found, split_words(expected), "{line}");
     }
 
     #[test]
     fn the_compiler_proper_instruments_unless_told_not_to() {
         let called = CALLED.join(" ");
         let instruments = format!("/x/cc1 a.c -o a.s -fsanitize=thread {called}");
-        check("on dynamic /x/cc1 a.c -o a.s", &instruments);
+        check_step("on dynamic /x/cc1 a.c -o a.s", &instruments);
         let instruments = format!("/x/cc1plus -flto=auto a.cc -fsanitize=thread {called} -fno-lto");
-        check("on static /x/cc1plus -flto=auto a.cc", &instruments);
-        check("on dynamic /x/f951 a.f", "/x/f951 a.f -fsanitize=thread");
-        check("off dynamic /x/cc1 -fno-sanitize=thread a.c", "/x/cc1 -fno-sanitize=thread a.c");
+        check_step("on static /x/cc1plus -flto=auto a.cc", &instruments);
+        check_step("on dynamic /x/f951 a.f", "/x/f951 a.f -fsanitize=thread");
+        check_step(
+            "off dynamic /x/cc1 -fno-sanitize=thread a.c",
+            "/x/cc1 -fno-sanitize=thread a.c",
+        );
     }
 
     #[test]
     fn other_steps_are_left_alone() {
-        check("on dynamic as --64 a.s -o a.o", "as --64 a.s -o a.o");
-        check("on dynamic /x/lto-wrapper -static", "/x/lto-wrapper -static");
+        check_step("on dynamic as --64 a.s -o a.o", "as --64 a.s -o a.o");
+        check_step("on dynamic /x/lto-wrapper -static", "/x/lto-wrapper -static");
     }
 
     #[test]
     fn the_linker_meets_the_runtime_first() {
         let runtime = Runtime::at(Path::new("/c"));
-        let linked = |line| linked(&words(line), Linkage::Dynamic, &runtime);
+        let linked = |line| linked(&split_words(line), Linkage::Dynamic, &runtime);
         assert_eq!(
             linked("-o a -dynamic-linker x crt1.o a.o -lc"),
-            words(
+            split_words(
                 "--push-state --no-as-needed /c/libreweave_rt.so --pop-state -rpath /c \
                  -o a -dynamic-linker x crt1.o a.o -lc"
             )
@@ -875,37 +845,29 @@ mod wrapper_tests {
         let complete = linked("-static -o a a.o");
         assert_eq!(complete[0], "/c/reweave_rt_static.o");
         assert!(complete.contains(&"--wrap=pthread_create".into()), "{complete:?}");
-        assert_eq!(linked("-r -o a a.o"), words("-r -o a a.o"));
+        assert_eq!(linked("-r -o a a.o"), split_words("-r -o a a.o"));
     }
 
     #[test]
     fn a_call_that_is_not_from_gcc_is_refused() {
-        wrap(&words("on dynamic")).unwrap_err();
+        wrap(&split_words("on dynamic")).unwrap_err();
     }
-}
-
-#[cfg(test)]
-mod link_tests {
-    use std::path::Path;
-
-    use super::*;
 
     #[track_caller]
-    fn check(line: &str, expected: Product) {
-        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        assert_eq!(product(&words), expected, "{line}");
+    fn check_product(line: &str, expected: Product) {
+        assert_eq!(product(&split_words(line)), expected, "{line}");
     }
 
     #[test]
     fn the_product_is_read_off_the_arguments() {
-        check("-pie -dynamic-linker /lib/ld.so a.o -lc", Product::Dynamic);
-        check("-dynamic-linker /lib/ld.so a.o -static -lx -Bdynamic -lc", Product::Dynamic);
-        check("-static a.o", Product::Static);
-        check("-static -pie --no-dynamic-linker -z text a.o", Product::Static);
-        check("-shared a.o", Product::Library { is_closed: false });
-        check("-shared -z defs a.o", Product::Library { is_closed: true });
-        check("-shared --no-undefined a.o", Product::Library { is_closed: true });
-        check("-r a.o b.o", Product::Partial);
+        check_product("-pie -dynamic-linker /lib/ld.so a.o -lc", Product::Dynamic);
+        check_product("-dynamic-linker /lib/ld.so a.o -static -lx -Bdynamic -lc", Product::Dynamic);
+        check_product("-static a.o", Product::Static);
+        check_product("-static -pie --no-dynamic-linker -z text a.o", Product::Static);
+        check_product("-shared a.o", Product::Library { is_closed: false });
+        check_product("-shared -z defs a.o", Product::Library { is_closed: true });
+        check_product("-shared --no-undefined a.o", Product::Library { is_closed: true });
+        check_product("-r a.o b.o", Product::Partial);
     }
 
     #[test]

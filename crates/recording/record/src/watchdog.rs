@@ -72,23 +72,23 @@ impl Process {
             Kind::FutexWait if self.holders.contains_key(&lock) => {
                 self.asked.insert(thread, (lock, event.code));
             }
-            Kind::Lock => self.take(thread, lock, event.flags & flag::SHARED != 0),
-            Kind::Unlock => self.give(thread, lock),
+            Kind::Lock => self.acquire(thread, lock, event.flags & flag::SHARED != 0),
+            Kind::Unlock => self.release(thread, lock),
             Kind::LockDestroy => _ = self.holders.remove(&lock),
             Kind::Wait => {
                 if let Some(lock) = event.extra {
-                    self.give(thread, lock);
+                    self.release(thread, lock);
                 }
             }
             Kind::Wake => {
                 if let Some(lock) = event.extra {
-                    self.take(thread, lock, false);
+                    self.acquire(thread, lock, false);
                 }
             }
             // The locks of Rust's standard library are words, taken and released by updates.
             Kind::AtomicUpdate if event.size == WORD_SIZE => match (event.value, event.extra) {
                 (_, Some(0)) => _ = self.holders.remove(&lock),
-                (Some(0), Some(_)) => self.take(thread, lock, false),
+                (Some(0), Some(_)) => self.acquire(thread, lock, false),
                 _ => {}
             },
             Kind::End if self.holders.values().any(|holders| holders.contains(&thread)) => {
@@ -99,7 +99,7 @@ impl Process {
         }
     }
 
-    fn take(&mut self, thread: u32, lock: u64, is_shared: bool) {
+    fn acquire(&mut self, thread: u32, lock: u64, is_shared: bool) {
         if self.holders.len() >= LOCKS_MAX && !self.holders.contains_key(&lock) {
             return;
         }
@@ -111,7 +111,7 @@ impl Process {
         holders.push(thread);
     }
 
-    fn give(&mut self, thread: u32, lock: u64) {
+    fn release(&mut self, thread: u32, lock: u64) {
         let Some(holders) = self.holders.get_mut(&lock) else { return };
         if let Some(place) = holders.iter().rposition(|&holder| holder == thread) {
             holders.remove(place);
@@ -161,12 +161,6 @@ pub struct WaitGraph {
 }
 
 impl WaitGraph {
-    /// Nothing was seen yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Takes the next event, as it is drained.
     #[inline]
     pub fn step(&mut self, thread: u32, event: &Event) {
@@ -201,7 +195,7 @@ impl Watchdog {
     #[must_use]
     pub fn new(timeout: Duration) -> Self {
         let (drained, since) = (0, Instant::now());
-        Self { wait_graph: WaitGraph::new(), timeout, drained, since, is_stalled: false }
+        Self { wait_graph: WaitGraph::default(), timeout, drained, since, is_stalled: false }
     }
 
     /// Takes the next event, as it is drained.
@@ -246,8 +240,7 @@ impl Watchdog {
 }
 
 /// Who waits for whom, in words; a fragment.
-#[must_use]
-pub fn describe(waits: &[Wait], symbols: &mut Symbols) -> String {
+fn describe(waits: &[Wait], symbols: &mut Symbols) -> String {
     let name = |thread: u32| match thread {
         0 => "main".to_owned(),
         number => format!("T{number}"),
@@ -283,7 +276,7 @@ mod tests {
 
     /// `(thread, kind, lock)`, one after the other.
     fn cycle(events: &[(u32, Kind, u64)]) -> Option<Vec<(u32, u64, u32)>> {
-        let mut wait_graph = WaitGraph::new();
+        let mut wait_graph = WaitGraph::default();
         for &(thread, kind, lock) in events {
             wait_graph.step(thread, &Event::new(kind, lock, 1));
         }
@@ -294,7 +287,7 @@ mod tests {
     use Kind::{End, Lock, LockRequest, Read, Unlock};
 
     #[test]
-    fn two_threads_that_wait_for_each_others_locks_are_a_circle() {
+    fn two_threads_that_wait_for_each_others_locks_are_a_cycle() {
         let events = [
             (1, Lock, 10),
             (2, Lock, 20),
@@ -307,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_was_given_back_holds_nobody_up() {
+    fn a_lock_that_was_released_holds_nobody_up() {
         let events = [
             (1, Lock, 10),
             (2, Lock, 20),
@@ -338,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_behind_a_circle_is_not_of_it() {
+    fn who_waits_behind_a_cycle_is_not_of_it() {
         let events = [(4, Lock, 40), (4, LockRequest, 40), (1, LockRequest, 40)];
         assert_eq!(cycle(&events), Some(vec![(4, 40, 4)]));
     }

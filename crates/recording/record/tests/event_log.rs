@@ -91,7 +91,7 @@ fn a_long_recording_of_many_frames_comes_back() {
 }
 
 #[test]
-fn so_many_slots_that_they_are_forgotten_come_back() {
+fn more_code_addresses_than_are_remembered_come_back() {
     let mut events = Vec::new();
     for place in 0..700_000_u64 {
         events.push((place as u32 % 3, access(Kind::Read, place, 16 * place, None)));

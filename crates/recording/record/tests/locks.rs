@@ -458,13 +458,13 @@ fn races(program: &Path, arguments: &[&str]) -> (Vec<u64>, usize, usize) {
     let cells: u64 = text.lines().next().unwrap().parse().unwrap();
     let mut symbols = Symbols::new(folder);
     symbols.add_map(0, &fs::read_to_string(folder.join("maps.txt")).unwrap());
-    let (mut lifter, mut order) = (LockRecognizer::new(), Order::default());
+    let (mut recognizer, mut order) = (LockRecognizer::default(), Order::default());
     let mut contended = 0;
     for line in fs::read_to_string(folder.join("events.txt")).unwrap().lines() {
         let (thread, event) = parse(line);
         contended += usize::from(event.kind == Kind::Lock);
         let mut made_up = 0;
-        lifter.rewrite(&mut symbols, thread, event, &mut |thread, lifted: Event| {
+        recognizer.rewrite(&mut symbols, thread, event, &mut |thread, lifted: Event| {
             let is_own = lifted.code == event.code || lifted.kind == Kind::Lock;
             made_up += usize::from(!is_own && lifted.kind == Kind::Unlock);
             order.step(thread, &lifted);

@@ -1,4 +1,4 @@
-//! Interceptors: functions that keep_or_enqueue in front of those of the C library.
+//! Interceptors: functions that stand in front of those of the C library.
 //!
 //! An interceptor has the name of the function. Its trampoline notes from where it was called,
 //! without touching an argument, and goes on to a body that logs what happens and calls the real
@@ -373,7 +373,7 @@ struct Cancelled<'a> {
 }
 
 /// Leaves the runtime for good, so that what cleans up after the thread is recorded. The C library
-/// also calls this when a signal handler jumps is_blocking from the wait.
+/// also calls this when a signal handler jumps away from the wait.
 unsafe extern "C" fn run_on_cancel(cancelled: *mut c_void) {
     let cancelled = cancelled.cast::<Cancelled<'_>>();
     let thread = (*cancelled).thread;

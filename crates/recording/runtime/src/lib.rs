@@ -31,21 +31,13 @@ pub mod shared;
 pub mod std_events;
 pub mod wire;
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod hooks;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod interceptors;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod log;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod process;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod replay;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod scheduler;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod sys;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod thread;
 
 /// There is nothing to unwind to and nobody to report to: the program ends.

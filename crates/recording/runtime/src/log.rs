@@ -10,7 +10,7 @@ use crate::interceptors::program;
 use crate::predict::{self, Slot};
 use crate::shared::{RING_HEADER_BYTES, Ring, file_bytes};
 use crate::thread::{self, Thread};
-use crate::wire::{ADDRESS_MASK, EVENT_WORDS_MAX, Kind, shift};
+use crate::wire::{ADDRESS_MASK, EVENT_WORDS_MAX, Event, Kind, shift};
 use crate::{process, replay, scheduler, sys};
 
 /// The most words that an event takes, with the run before it.
@@ -62,16 +62,24 @@ impl Buffer {
         }
     }
 
-    /// Writes `count` words; the reader sees all of them or none.
-    unsafe fn put(&mut self, words: &[u64; 6], count: usize) {
+    /// Writes an event.
+    #[inline]
+    unsafe fn put_event(&mut self, event: &Event) {
+        let mut words = [0; EVENT_WORDS_MAX];
+        let count = event.encode(&mut words);
+        self.put(&words[..count]);
+    }
+
+    /// Writes some words; the reader sees all of them or none.
+    unsafe fn put(&mut self, words: &[u64]) {
         if !self.end_run() {
             return;
         }
         let place = self.place();
-        for (offset, &word) in words.iter().enumerate().take(count) {
+        for (offset, &word) in words.iter().enumerate() {
             (*place.add(offset)).store(word, Ordering::Relaxed);
         }
-        self.publish(count as u64);
+        self.publish(words.len() as u64);
     }
 
     /// Where the next word goes. The words of an event follow each other even at the end of the
@@ -155,8 +163,8 @@ pub struct Entry {
 /// What an event says besides its kind and address.
 #[derive(Clone, Copy, Default)]
 pub struct Operands {
-    pub size: u32,
-    pub order: u32,
+    pub size: u8,
+    pub order: u8,
     pub flags: u16,
     pub extra: Option<u64>,
     pub value: Option<u64>,
@@ -228,29 +236,21 @@ impl Entry {
         if replay::is_on() {
             replay::before(thread, self.code, [address, operands.length(kind)], kind);
         }
+        let Operands { size, order, flags, extra, value } = operands;
         let buffer = (*thread).buffer;
-        let mut words = [0; 6];
-        words[0] = (address & ADDRESS_MASK)
-            | (kind as u64) << shift::KIND
-            | u64::from(operands.size) << shift::SIZE
-            | u64::from(operands.order) << shift::ORDER;
-        words[1] = (self.code & ADDRESS_MASK) | u64::from(operands.flags) << 48;
-        let mut count = 2;
         let number = ((*buffer).numbered && !kind.is_plain()).then(process::next_number);
-        let optional = [
-            (number, shift::NUMBER),
-            (take_stored(thread), shift::STORED),
-            (operands.extra, shift::EXTRA),
-            (operands.value, shift::VALUE),
-        ];
-        for (word, shift) in optional {
-            if let Some(word) = word {
-                words[0] |= 1 << shift;
-                words[count] = word;
-                count += 1;
-            }
-        }
-        (*buffer).put(&words, count);
+        let stored = take_stored(thread);
+        let event = Event {
+            size,
+            order,
+            flags,
+            number,
+            stored,
+            extra,
+            value,
+            ..Event::new(kind, address, self.code)
+        };
+        (*buffer).put_event(&event);
         if replay::is_on() {
             replay::logged(thread, self.code, [address, operands.length(kind)], kind);
         }
@@ -308,19 +308,18 @@ pub unsafe fn load(address: u64, size: u32) -> u64 {
 
 /// Reports what the last write of `thread` stored before others run.
 pub unsafe fn flush(thread: *mut Thread) {
-    if let Some(stored) = take_stored(thread) {
-        let words = [(Kind::Stored as u64) << shift::KIND | 1 << shift::STORED, 0, stored, 0, 0, 0];
-        (*(*thread).buffer).put(&words, 3);
+    let stored = take_stored(thread);
+    if stored.is_some() {
+        (*(*thread).buffer).put_event(&Event { stored, ..Event::new(Kind::Stored, 0, 0) });
     }
 }
 
 /// Says that the events that follow are those of `thread`.
 pub unsafe fn switch(thread: *mut Thread, escaped: bool) {
-    let words = [u64::from((*thread).number) | (Kind::Switch as u64) << shift::KIND, 0, 0, 0, 0, 0];
-    (*(*thread).buffer).put(&words, 2);
+    let buffer = (*thread).buffer;
+    (*buffer).put_event(&Event::new(Kind::Switch, u64::from((*thread).number), 0));
     if escaped {
-        let words = [(Kind::Escaped as u64) << shift::KIND, 0, 0, 0, 0, 0];
-        (*(*thread).buffer).put(&words, 2);
+        (*buffer).put_event(&Event::new(Kind::Escaped, 0, 0));
     }
 }
 
@@ -480,8 +479,7 @@ pub unsafe fn call_stack(kind: Kind, code: u64) {
     if (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 && !scheduler::safepoint(thread) {
         return;
     }
-    let words = [(code & ADDRESS_MASK) | (kind as u64) << shift::KIND, 0, 0, 0, 0, 0];
-    (*(*thread).buffer).put(&words, 1);
+    (*(*thread).buffer).put(&[(code & ADDRESS_MASK) | (kind as u64) << shift::KIND]);
     compiler_fence(Ordering::SeqCst);
     (*thread).depth = 0;
 }

@@ -1,5 +1,6 @@
 //! The recorded process: its session with the recorder, and how threads join it.
 
+use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -22,15 +23,16 @@ const PATH_MAX: usize = 512;
 /// How many programs one process is followed through, each of which it exchanged for the next.
 const EXCHANGES_MAX: u32 = 1000;
 
-struct Global<T>(core::cell::UnsafeCell<T>);
+/// What is written while the process has one thread, or by the thread that has the token.
+pub struct Global<T>(pub UnsafeCell<T>);
 
-// SAFETY: written while the process has one thread, or by the thread that has the token.
+// SAFETY: as above.
 unsafe impl<T> Sync for Global<T> {}
 
 static HEADER: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
 static IS_ON: AtomicBool = AtomicBool::new(false);
-static SHARED_BUFFER: Global<Buffer> = Global(core::cell::UnsafeCell::new(Buffer::new()));
-static PREFIX: Global<[u8; PATH_MAX]> = Global(core::cell::UnsafeCell::new([0; PATH_MAX]));
+static SHARED_BUFFER: Global<Buffer> = Global(UnsafeCell::new(Buffer::new()));
+static PREFIX: Global<[u8; PATH_MAX]> = Global(UnsafeCell::new([0; PATH_MAX]));
 static PREFIX_LENGTH: AtomicU32 = AtomicU32::new(0);
 static DIRECTORY_LENGTH: AtomicU32 = AtomicU32::new(0);
 static COLLECTOR: AtomicU32 = AtomicU32::new(0);
@@ -235,12 +237,6 @@ pub fn wake_recorder() {
 /// The next place in the order of synchronization.
 pub fn next_number() -> u64 {
     header().map_or(0, |header| header.sequence.fetch_add(1, Ordering::AcqRel))
-}
-
-pub fn show_holder(holder: u32) {
-    if let Some(header) = header() {
-        header.holder.store(holder, Ordering::Relaxed);
-    }
 }
 
 pub fn count_eviction() {

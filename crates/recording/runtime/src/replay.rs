@@ -11,9 +11,10 @@
 //! nothing to wait for: nothing is ever confirmed by accident.
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::plan::{GoalKind, Plan, Waypoint};
+use crate::process::Global;
 use crate::shared::{OUTCOME_WORDS, outcome};
 use crate::thread::{self, Thread};
 use crate::wire::Kind;
@@ -27,11 +28,6 @@ static DONE: AtomicBool = AtomicBool::new(false);
 static STEP: AtomicU32 = AtomicU32::new(0);
 /// How many of the goal's threads are where they should be.
 static ARRIVED: AtomicU32 = AtomicU32::new(0);
-
-struct Global<T>(UnsafeCell<T>);
-
-// SAFETY: written before the program has a second thread, or by the thread that has the token.
-unsafe impl<T> Sync for Global<T> {}
 
 static PLAN: Global<Option<Plan<'static>>> = Global(UnsafeCell::new(None));
 static PLACES: Global<Places> =
@@ -70,8 +66,8 @@ unsafe fn open() -> Option<()> {
     owners::start()?;
     objects::start(&plan)?;
     let places = &mut *PLACES.0.get();
-    places.steps = sys::allocate((plan.steps_count() + 1) * 16)?.cast();
-    places.goals = sys::allocate((plan.goals_count() + 1) * 16)?.cast();
+    places.steps = sys::allocate((plan.steps.len() + 1) * 16)?.cast();
+    places.goals = sys::allocate((plan.goals.len() + 1) * 16)?.cast();
     *PLAN.0.get() = Some(plan);
     Some(())
 }
@@ -105,7 +101,7 @@ pub unsafe fn child_entry(parent: *mut Thread) -> u32 {
 /// Starts to count what `thread` does.
 pub unsafe fn begin(thread: *mut Thread) {
     let Some(plan) = plan() else { return };
-    let bytes = (plan.codes_count() * 4).max(4);
+    let bytes = (plan.codes.len() * 4).max(4);
     if (*thread).occurrences.is_null() {
         match sys::allocate(bytes) {
             Some(place) => (*thread).occurrences = place.cast(),
@@ -126,11 +122,12 @@ pub unsafe fn objects_changed() {
 /// The moment that is waited for: that of the current step, or of the goal's next thread.
 unsafe fn current(plan: &Plan<'_>) -> Option<Waypoint> {
     let step = STEP.load(Ordering::Relaxed) as usize;
-    plan.step(step).or_else(|| plan.goal(ARRIVED.load(Ordering::Relaxed) as usize))
+    let arrived = ARRIVED.load(Ordering::Relaxed) as usize;
+    plan.steps.get(step).or_else(|| plan.goals.get(arrived)).copied()
 }
 
 fn is_at_goal(plan: &Plan<'_>) -> bool {
-    STEP.load(Ordering::Relaxed) as usize >= plan.steps_count()
+    STEP.load(Ordering::Relaxed) as usize >= plan.steps.len()
 }
 
 /// Whether `thread` may have the token.
@@ -149,9 +146,7 @@ pub unsafe fn may_run_meanwhile(thread: *mut Thread) -> bool {
     };
     let entry = (*thread).entry;
     let next = STEP.load(Ordering::Relaxed) as usize;
-    let steps = (next..plan.steps_count()).filter_map(|place| plan.step(place));
-    let goals = (0..plan.goals_count()).filter_map(|place| plan.goal(place));
-    let mut later = steps.chain(goals);
+    let mut later = plan.steps.iter().skip(next).chain(plan.goals);
     !later.any(|waypoint| waypoint.thread == entry)
 }
 
@@ -164,7 +159,7 @@ pub fn let_others_run(others_may_run: bool) {
 unsafe fn is_it(thread: *mut Thread, code: Option<u32>, waypoint: Waypoint) -> bool {
     waypoint.thread == (*thread).entry
         && code == Some(waypoint.code)
-        && *(*thread).occurrences.add(waypoint.code as usize) == waypoint.occurrence
+        && u64::from(*(*thread).occurrences.add(waypoint.code as usize)) == waypoint.occurrence
 }
 
 /// What `thread` is about to log may be what the goal waits for.
@@ -177,7 +172,7 @@ pub unsafe fn before(thread: *mut Thread, code: u64, place: [u64; 2], kind: Kind
     if !is_it(thread, objects::number(plan, code), goal) {
         return;
     }
-    match plan.goal_kind() {
+    match plan.goal_kind {
         GoalKind::Together => {
             let arrived = ARRIVED.load(Ordering::Relaxed) as usize;
             *(*PLACES.0.get()).goals.add(arrived) = [place[0], place[1]];
@@ -206,7 +201,7 @@ pub unsafe fn logged(thread: *mut Thread, code: u64, place: [u64; 2], kind: Kind
         return;
     }
     let step = STEP.load(Ordering::Relaxed) as usize;
-    let is_step = plan.step(step).is_some_and(|it| is_it(thread, Some(number), it));
+    let is_step = plan.steps.get(step).is_some_and(|&it| is_it(thread, Some(number), it));
     *(*thread).occurrences.add(number as usize) += 1;
     if is_step {
         *(*PLACES.0.get()).steps.add(step) = place;
@@ -254,8 +249,8 @@ unsafe fn check_goal() {
         return;
     }
     let places = &*PLACES.0.get();
-    let (reached, places) = match plan.goal_kind() {
-        GoalKind::Together => (arrived == plan.goals_count(), places.goals),
+    let (reached, places) = match plan.goal_kind {
+        GoalKind::Together => (arrived == plan.goals.len(), places.goals),
         GoalKind::Passed => (true, places.steps),
         GoalKind::Blocked => return,
     };
@@ -265,7 +260,7 @@ unsafe fn check_goal() {
     let mut words = [0; OUTCOME_WORDS - 1];
     let mut count = 0;
     let mut overlap = true;
-    for pair in (0..plan.pairs_count()).filter_map(|place| plan.pair(place)) {
+    for pair in plan.pairs {
         let first = *places.add(pair.first as usize);
         let second = *places.add(pair.second as usize);
         overlap &= first[0] < second[0] + second[1] && second[0] < first[0] + first[1];
@@ -282,11 +277,12 @@ unsafe fn check_goal() {
 /// `thread` is about to wait for the lock that it wants.
 pub unsafe fn blocked(thread: *mut Thread) {
     let Some(plan) = plan() else { return };
-    if plan.goal_kind() != GoalKind::Blocked || !is_at_goal(plan) {
+    if plan.goal_kind != GoalKind::Blocked || !is_at_goal(plan) {
         return;
     }
     let arrived = ARRIVED.load(Ordering::Relaxed);
-    let is_next = plan.goal(arrived as usize).is_some_and(|goal| goal.thread == (*thread).entry);
+    let is_next =
+        plan.goals.get(arrived as usize).is_some_and(|goal| goal.thread == (*thread).entry);
     if is_next {
         ARRIVED.store(arrived + 1, Ordering::Relaxed);
     }
@@ -300,10 +296,9 @@ pub unsafe fn blocked(thread: *mut Thread) {
 
 /// Whether the threads of a cycle, three words each, are those of the goal.
 fn is_predicted(plan: &Plan<'_>, cycle: &[u64]) -> bool {
-    let goals = || (0..plan.goals_count()).filter_map(|place| plan.goal(place));
     let mut waiting = cycle.iter().step_by(3);
-    cycle.len() / 3 == plan.goals_count()
-        && waiting.all(|&entry| goals().any(|goal| u64::from(goal.thread) == entry))
+    cycle.len() / 3 == plan.goals.len()
+        && waiting.all(|&entry| plan.goals.iter().any(|goal| u64::from(goal.thread) == entry))
 }
 
 /// `thread` will do nothing more.
@@ -336,14 +331,12 @@ unsafe fn finish(what: u64, words: &[u64]) {
         return;
     }
     if let Some(header) = process::header() {
-        let [first, rest @ ..] = &header.outcome.0;
-        for (slot, &word) in rest.iter().skip(1).zip(words) {
+        let [first, length, rest @ ..] = &header.outcome;
+        for (slot, &word) in rest.iter().zip(words) {
             slot.store(word, Ordering::Relaxed);
         }
-        if let Some(length) = rest.first() {
-            length.store(words.len() as u64, Ordering::Relaxed);
-        }
-        AtomicU64::store(first, what, Ordering::Release);
+        length.store(words.len() as u64, Ordering::Relaxed);
+        first.store(what, Ordering::Release);
     }
     process::wake_recorder();
 }

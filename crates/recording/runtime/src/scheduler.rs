@@ -371,7 +371,9 @@ unsafe fn wait(thread: *mut Thread, escaped: bool, handlers: Handlers) {
             });
         }
         if (*thread).handler_ran {
-            requeue_after_handler(thread);
+            // The handler has had the token, and may have it still.
+            (*thread).handler_ran = false;
+            LOCK.with(|| keep_or_enqueue(thread));
         }
     }
     if !is_serial() {
@@ -384,12 +386,6 @@ unsafe fn wait(thread: *mut Thread, escaped: bool, handlers: Handlers) {
         LOGGED.store(number, Ordering::Relaxed);
     }
     draw_quantum(thread);
-}
-
-/// Goes on to wait after a signal handler has had the token, and may have it still.
-unsafe fn requeue_after_handler(thread: *mut Thread) {
-    (*thread).handler_ran = false;
-    LOCK.with(|| keep_or_enqueue(thread));
 }
 
 /// Makes sure that `thread` has the token or is in the queue; call it with the lock held.
@@ -446,20 +442,13 @@ unsafe fn dispatch() {
     }
     let next = choose();
     if next.is_null() {
-        set_holder(ptr::null_mut());
         return;
     }
     dequeue(next);
-    set_holder(next);
+    HOLDER.store(next, Ordering::Relaxed);
     SWITCHES.fetch_add(1, Ordering::Relaxed);
     (*next).granted.store(1, Ordering::Release);
     sys::futex_wake(&(*next).granted, 1);
-}
-
-unsafe fn set_holder(thread: *mut Thread) {
-    HOLDER.store(thread, Ordering::Relaxed);
-    let shown = if thread.is_null() { 0 } else { (*thread).number + 1 };
-    process::show_holder(shown);
 }
 
 unsafe fn choose() -> *mut Thread {

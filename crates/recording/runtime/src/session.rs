@@ -14,6 +14,7 @@ use crate::shared::{
     HEADER_BYTES, Header, MAGIC, OUTCOME_WORDS, RING_HEADER_BYTES, Ring, file_bytes,
 };
 use crate::sys;
+pub use crate::sys::kill;
 use crate::wire::Event;
 
 /// Memory that is shared with the program, released when dropped.
@@ -118,7 +119,7 @@ impl Session {
     /// What became of the plan: a word of [`crate::shared::outcome`] and what belongs to it.
     #[must_use]
     pub fn outcome(&self) -> (u64, Vec<u64>) {
-        let [first, length, rest @ ..] = &self.header().outcome.0;
+        let [first, length, rest @ ..] = &self.header().outcome;
         let what = first.load(Ordering::Acquire);
         let count = length.load(Ordering::Relaxed).min(OUTCOME_WORDS as u64 - 2) as usize;
         (what, rest[..count].iter().map(|word| word.load(Ordering::Relaxed)).collect())
@@ -210,10 +211,4 @@ impl Reader {
     pub const fn is_damaged(&self) -> bool {
         self.is_damaged
     }
-}
-
-/// Sends `signal` to the process `pid`; whether it is there and may be signalled.
-#[must_use]
-pub fn signal(pid: u32, signal: u32) -> bool {
-    sys::kill(pid, signal)
 }

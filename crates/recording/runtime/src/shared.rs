@@ -132,7 +132,7 @@ pub mod outcome {
 pub const OUTCOME_WORDS: usize = 64;
 
 /// The state of a recorded process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(C)]
 pub struct Header {
     /// [`MAGIC`], written last.
@@ -155,25 +155,12 @@ pub struct Header {
     pub bell: AtomicU32,
     /// Whether the reader sleeps until the bell rings.
     pub listening: AtomicU32,
-    /// 1 + the number of the thread who has the token, in `serial` recordings.
-    pub holder: AtomicU32,
     /// How often the token was taken from a thread that ran unseen.
     pub evictions: AtomicU32,
     /// How many threads could not be recorded, for want of memory or of an open file.
     pub unrecorded: AtomicU32,
-    /// What became of the plan.
-    pub outcome: Outcome,
-}
-
-/// What became of a plan: a word of [`outcome`], then what belongs to it.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Outcome(pub [AtomicU64; OUTCOME_WORDS]);
-
-impl Default for Outcome {
-    fn default() -> Self {
-        Self([const { AtomicU64::new(0) }; OUTCOME_WORDS])
-    }
+    /// What became of the plan: a word of [`outcome`], how many follow, then these.
+    pub outcome: [AtomicU64; OUTCOME_WORDS],
 }
 
 /// The counters of a ring; its words follow at [`RING_HEADER_BYTES`].

@@ -4,7 +4,7 @@
 //! logs what [`logged`] says. The numbers stand in the assembly of the wrappers, so they are the same
 //! for who writes it and who is called by it.
 
-use crate::wire::{Kind, flag};
+use crate::wire::{Kind, flag, order};
 
 /// About to wait for the mutex at `object`.
 pub const MUTEX_REQUEST: u32 = 1;
@@ -54,13 +54,6 @@ pub const VIRTUAL: u64 = 1 << 47;
 /// The bytes in which a lock lies that the library keeps for itself: a word, with who has it and how
 /// many times, or with whether it is poisoned. What it guards comes behind.
 pub const INTERNAL_LOCK_BYTES: u64 = 16;
-
-/// Memory orders as compilers number them.
-mod order {
-    pub const ACQUIRE: u8 = 2;
-    pub const RELEASE: u8 = 3;
-    pub const BOTH: u8 = 4;
-}
 
 /// The event that is logged for a number. Atomic accesses are of one byte and have no values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -79,18 +79,17 @@ pub fn futex_wake(word: &AtomicU32, count: u32) {
 
 /// Nanoseconds of a clock that only goes forward.
 pub fn now() -> u64 {
-    let mut time = Timespec::default();
-    // SAFETY: the kernel writes the time, which lives on.
-    unsafe {
-        call(CLOCK_GETTIME, [1, &raw mut time as usize, 0, 0, 0, 0]);
-    }
-    time.seconds as u64 * 1_000_000_000 + time.nanoseconds as u64
+    const MONOTONIC: usize = 1;
+    read_clock(MONOTONIC)
 }
 
 /// Nanoseconds for which the thread `task` of this process has run.
 pub fn run_time(task: u32) -> u64 {
     const PER_THREAD_SCHEDULED: usize = 6;
-    let clock = !(task as usize) << 3 | PER_THREAD_SCHEDULED;
+    read_clock(!(task as usize) << 3 | PER_THREAD_SCHEDULED)
+}
+
+fn read_clock(clock: usize) -> u64 {
     let mut time = Timespec::default();
     // SAFETY: the kernel writes the time, which lives on.
     unsafe {
@@ -169,8 +168,9 @@ pub fn is_alive(pid: u32) -> bool {
     result == 0 || result == NOT_PERMITTED
 }
 
-/// Sends `signal` to the process `pid`; whether that went.
+/// Sends `signal` to the process `pid`; whether it is there and may be signalled.
 #[cfg(not(reweave_export))]
+#[must_use]
 pub fn kill(pid: u32, signal: u32) -> bool {
     // SAFETY: no memory is touched.
     unsafe { call(KILL, [pid as usize, signal as usize, 0, 0, 0, 0]) == 0 }

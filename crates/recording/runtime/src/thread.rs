@@ -227,7 +227,7 @@ impl Spin {
         result
     }
 
-    /// Gives the lock back if `owner` holds it.
+    /// Releases the lock if `owner` holds it.
     pub fn release_if_held(&self, owner: u32) {
         // Nobody else makes it ours, or takes it from us.
         if self.0.load(Ordering::Relaxed) == owner {

@@ -13,8 +13,7 @@
 //! ```
 //!
 //! `size` is the binary logarithm of the bytes accessed, 0 to 3; wider accesses are several events
-//! or a range. The writer is the runtime, with stores of its own; [`Event::encode`] says the same
-//! for tests and files, and [`Event::decode`] reads it.
+//! or a range. [`Event::encode`] writes an event and [`Event::decode`] reads it.
 
 /// The bits of an address.
 pub const ADDRESS_MASK: u64 = (1 << 48) - 1;
@@ -52,6 +51,18 @@ pub mod flag {
     pub const SHARED: u16 = 8;
     /// A lock that was free when it was asked for: a [`super::Kind::LockRequest`] comes before it.
     pub const ASKED: u16 = 16;
+}
+
+/// Memory orders as compilers number them.
+pub mod order {
+    /// Orders nothing.
+    pub const RELAXED: u8 = 0;
+    /// What follows comes after.
+    pub const ACQUIRE: u8 = 2;
+    /// What came before comes before.
+    pub const RELEASE: u8 = 3;
+    /// Both.
+    pub const BOTH: u8 = 4;
 }
 
 /// What is in the kernel and orders those who use it. A channel has an address that memory cannot have.
@@ -240,9 +251,7 @@ kinds! {
     BlockEnd,
     /// Code of the standard library that does once: `address` was found done, or is done now.
     OnceDone,
-    /// The thread asks for or has been given the token of thread `address` (parking).
-    Unpark,
-    /// The thread took its parking token, waiting for it if need be.
+    /// The thread returned from parking; `address` is where its own data start.
     Park,
     /// About to hand something to the channel `address`, as `write` to a pipe does; see [`channel`].
     Send,
@@ -321,6 +330,7 @@ impl Event {
     }
 
     /// Writes the event into `words` and says how many it took.
+    #[inline]
     pub fn encode(&self, words: &mut [u64; EVENT_WORDS_MAX]) -> usize {
         let bit = |known: Option<u64>, shift: u32| u64::from(known.is_some()) << shift;
         words[0] = (self.address & ADDRESS_MASK)

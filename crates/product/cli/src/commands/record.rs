@@ -90,20 +90,20 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         limit: args.limit.unwrap_or(u64::MAX),
     };
     let questions = args.following.questions(options.mode == Mode::Serial && options.values)?;
-    let spools = spools(&path)?;
+    let event_logs = event_log_folder(&path)?;
     let settings = options.settings(false, Duration::ZERO);
-    let collector = Collector::new(&settings, None, spools.path(), options.limit)
+    let collector = Collector::new(&settings, None, event_logs.path(), options.limit)
         .context("cannot set up a recording")?;
     let followed = args.following.run(&mut command, collector, questions)?;
     followed.report();
     let run = &followed.run;
     let recording = choose(run, attachment)?;
-    check_room(run, recording)?;
+    reject_incomplete(run, recording)?;
     let base = std::env::current_dir().context("cannot find the current folder")?;
     let mut summary = Summary::default();
     destination.write_bytes(|out: &mut dyn Write| {
         summary = write_trace(recording, &base, args.all_memory, out)?;
-        check(&summary)
+        reject_unforked(&summary)
     })?;
     report(&path, recording, &summary, run, options.limit);
     Ok(status(&followed))
@@ -148,7 +148,7 @@ fn default_output(words: &[OsString]) -> PathBuf {
 }
 
 /// A temporary folder beside the trace, for events that are not yet converted.
-fn spools(path: &Path) -> anyhow::Result<tempfile::TempDir> {
+fn event_log_folder(path: &Path) -> anyhow::Result<tempfile::TempDir> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     let folder = tempfile::Builder::new().prefix(".reweave-").tempdir_in(parent);
@@ -181,7 +181,7 @@ fn choose(run: &Run, attachment: Attachment) -> anyhow::Result<&Recording> {
 }
 
 /// Rejects a recording that lacks a whole thread.
-fn check_room(run: &Run, recording: &Recording) -> anyhow::Result<()> {
+fn reject_incomplete(run: &Run, recording: &Recording) -> anyhow::Result<()> {
     anyhow::ensure!(
         recording.unrecorded == 0,
         "{} threads could not be recorded, so the order of events is unknown: /dev/shm is full, or the \
@@ -197,8 +197,8 @@ fn check_room(run: &Run, recording: &Recording) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Rejects a recording that cannot be trusted.
-fn check(summary: &Summary) -> anyhow::Result<()> {
+/// Rejects a recording with threads that were never forked.
+fn reject_unforked(summary: &Summary) -> anyhow::Result<()> {
     anyhow::ensure!(
         summary.unforked.is_empty(),
         "{} threads started in a way that cannot be recorded, so the order of events is unknown: \
@@ -265,7 +265,7 @@ fn code(status: ExitStatus) -> u8 {
     status.code().or_else(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// What is wanted while the program runs.
+/// What to look for while the program runs.
 #[derive(Debug, clap::Args)]
 struct Following {
     /// Report global states that meet this predicate while the program runs
@@ -320,7 +320,7 @@ impl Following {
         };
         let watching = RefCell::new(watching);
         let mut was_stalled = false;
-        let mut wish = |collector: &Collector| {
+        let mut control = |collector: &Collector| {
             if let Some(watching) = watching.borrow_mut().as_mut() {
                 watching.flush();
             }
@@ -333,7 +333,7 @@ impl Following {
             was_stalled |= watchdog.is_stalled() && is_due;
             if interrupt::is_asked() || was_stalled { Control::End } else { Control::Continue }
         };
-        let mut tap = |thread: u32, event: &Event| {
+        let mut observer = |thread: u32, event: &Event| {
             watchdog.borrow_mut().step(thread, event);
             if let Some(watching) = watching.borrow_mut().as_mut() {
                 watching.step(thread, event);
@@ -341,7 +341,7 @@ impl Following {
         };
         let program = command.get_program().display().to_string();
         let stage = tracing::info_span!("run program", program).entered();
-        let run = run::run(command, collector, &mut tap, &mut wish)
+        let run = run::run(command, collector, &mut observer, &mut control)
             .with_context(|| format!("cannot record `{}`", command.get_program().display()))?;
         drop(stage);
         let verdicts = watching.into_inner().map_or_else(Vec::new, Watching::finish);
@@ -350,8 +350,8 @@ impl Following {
 }
 
 fn watch(questions: Vec<Running>, directory: &Path, base: &Path) -> anyhow::Result<Watching> {
-    let tell = |found: &str| say(&format!("reweave: {found}"));
-    Watching::start(questions, directory, base, tell).context("cannot watch the program")
+    let report = |found: &str| say(&format!("reweave: {found}"));
+    Watching::start(questions, directory, base, report).context("cannot watch the program")
 }
 
 impl Followed {

@@ -1,4 +1,5 @@
-//! Accesses to shared memory, and the blocks it lies in.
+//! What each event of a recording becomes in the trace: accesses to shared memory and the blocks it
+//! lies in, then synchronization.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -68,11 +69,7 @@ pub(crate) fn part(value: u64, start: u64, begin: u64, end: u64) -> i64 {
 }
 
 impl Pass<'_> {
-    pub fn access<S: Stream>(
-        &mut self,
-        current: &mut Current,
-        ahead: &mut Ahead<S>,
-    ) -> io::Result<()> {
+    fn access<S: Stream>(&mut self, current: &mut Current, ahead: &mut Ahead<S>) -> io::Result<()> {
         let event = current.event;
         let Some(access) = Access::new(&event) else { return Ok(()) };
         let time = self.memory.blocks.time();
@@ -160,7 +157,7 @@ impl Pass<'_> {
     }
 
     /// An allocation or a release.
-    pub fn change_blocks(&mut self, current: &mut Current) -> io::Result<()> {
+    fn change_blocks(&mut self, current: &mut Current) -> io::Result<()> {
         let Some(change) = self.memory.blocks.step(&current.event) else { return Ok(()) };
         let pieces = change.ended.iter().map(|piece| (piece.start, piece.end));
         for (start, end) in pieces.chain(change.range) {
@@ -214,9 +211,6 @@ pub struct Objects {
     conditions: Things<ConditionId>,
     barriers: Things<BarrierId>,
     semaphores: Things<SemaphoreId>,
-    once: BTreeMap<u64, VarId>,
-    once_count: u32,
-    parks: FxHashMap<u32, SemaphoreId>,
     channels: BTreeMap<u64, Channel>,
     channel_counts: FxHashMap<&'static str, u32>,
 }
@@ -239,9 +233,6 @@ impl Objects {
             conditions: Things::new("condition"),
             barriers: Things::new("barrier"),
             semaphores: Things::new("semaphore"),
-            once: BTreeMap::new(),
-            once_count: 0,
-            parks: FxHashMap::default(),
             channels: BTreeMap::new(),
             channel_counts: FxHashMap::default(),
         }
@@ -253,16 +244,28 @@ impl Objects {
         self.conditions.end_within(start, end);
         self.barriers.end_within(start, end);
         self.semaphores.end_within(start, end);
-        drop_within(&mut self.once, start, end);
         drop_within(&mut self.channels, start, end);
     }
 }
 
 impl Pass<'_> {
-    pub fn synchronise(&mut self, current: &mut Current) -> io::Result<()> {
+    pub fn convert<S: Stream>(
+        &mut self,
+        current: &mut Current,
+        ahead: &mut Ahead<S>,
+    ) -> io::Result<()> {
         let event = current.event;
         let address = event.address;
         let op = match event.kind {
+            Kind::Read
+            | Kind::Write
+            | Kind::ReadRange
+            | Kind::WriteRange
+            | Kind::AtomicLoad
+            | Kind::AtomicStore
+            | Kind::AtomicUpdate
+            | Kind::AtomicFailed => return self.access(current, ahead),
+            Kind::Alloc | Kind::Free => return self.change_blocks(current),
             Kind::Fence => Op::Fence(memory_order(event.order)),
             // Who tries, or waits for a time only, is not said to ask: nothing keeps it for ever.
             Kind::LockRequest if event.flags & flag::TRY != 0 => return Ok(()),
@@ -271,8 +274,8 @@ impl Pass<'_> {
                 self.threads[current.thread].asked = Some(lock);
                 Op::Lock(LockOp::Request, lock)
             }
-            Kind::Lock => return self.take_lock(current),
-            Kind::Unlock => return self.give_lock_back(current),
+            Kind::Lock => return self.acquire_lock(current),
+            Kind::Unlock => return self.release_lock(current),
             Kind::LockInit | Kind::LockDestroy => {
                 self.change_lock(&event);
                 return Ok(());
@@ -296,18 +299,37 @@ impl Pass<'_> {
             }
             Kind::SemaphorePost => Op::Semaphore(SemaphoreOp::Post, self.semaphore(address)),
             Kind::SemaphoreTake => Op::Semaphore(SemaphoreOp::Take, self.semaphore(address)),
-            Kind::Unpark => Op::Semaphore(SemaphoreOp::Post, self.park(address as u32)),
-            Kind::Park => Op::Semaphore(SemaphoreOp::Take, self.park(current.number)),
-            Kind::OnceDone => {
-                Op::Access(AccessOp::AtomicUpdate(MemoryOrder::AcqRel), self.once(address))
-            }
             // Who hands over comes after those who did before: what comes out depends on it.
             Kind::Send => {
                 Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Release), self.channel(address).sent)
             }
             Kind::Receive => return self.receive(current),
             Kind::BlockBegin | Kind::BlockEnd => return self.cross_block(current),
-            _ => return Ok(()),
+            Kind::Escaped => {
+                self.summary.escaped += 1;
+                return Ok(());
+            }
+            Kind::Maps => {
+                self.symbols.maps(address);
+                // The same address may be other code now.
+                self.sites.clear();
+                self.codes.clear();
+                return Ok(());
+            }
+            Kind::Nothing
+            | Kind::Stored
+            | Kind::Run
+            | Kind::Switch
+            | Kind::Begin
+            | Kind::End
+            | Kind::ForkFailed
+            | Kind::Enter
+            | Kind::Leave
+            | Kind::FutexWait
+            | Kind::FutexAwake
+            | Kind::FutexWake => return Ok(()),
+            // Lock recognition made atomic accesses of these.
+            Kind::Park | Kind::OnceDone => return Ok(()),
         };
         self.emit(current, op, None)?;
         Ok(())
@@ -327,7 +349,7 @@ impl Pass<'_> {
         let parties = parties.and_then(|parties| u32::try_from(parties).ok());
         if let Some(parties) = parties.filter(|&parties| parties > 0) {
             self.sink.declare_parties(barrier, parties);
-            self.rules.declare_parties(barrier, parties);
+            self.rules.monitor.declare_parties(barrier, parties);
         }
         barrier
     }
@@ -337,40 +359,9 @@ impl Pass<'_> {
         let (semaphore, start) = self.objects.semaphores.id(address, names, self.symbols);
         if let Some(start) = start.and_then(|start| u32::try_from(start).ok()) {
             self.sink.declare_start(semaphore, start);
-            self.rules.declare_start(semaphore, start);
+            self.rules.monitor.declare_start(semaphore, start);
         }
         semaphore
-    }
-
-    /// The semaphore that stands for the token on which the thread numbered `number` parks.
-    fn park(&mut self, number: u32) -> SemaphoreId {
-        if let Some(&park) = self.objects.parks.get(&number) {
-            return park;
-        }
-        let thread = self.thread_id(number);
-        let names = self.sink.names();
-        let name = format!("park({})", names.threads.name(thread));
-        let park = names.semaphores.intern(&name);
-        self.sink.declare_start(park, 0);
-        self.rules.declare_start(park, 0);
-        self.objects.parks.insert(number, park);
-        park
-    }
-
-    fn once(&mut self, address: u64) -> VarId {
-        if let Some(&once) = self.objects.once.get(&address) {
-            return once;
-        }
-        let base = match self.symbols.data(address) {
-            Some((name, offset)) => format!("once({})", at_offset(&name, offset)),
-            None => {
-                self.objects.once_count += 1;
-                format!("once#{}", self.objects.once_count)
-            }
-        };
-        let once = fresh(&mut self.sink.names().vars, self.memory.var_uses(), &base);
-        self.objects.once.insert(address, once);
-        once
     }
 
     /// The variables that stand for the channel at `address`.
@@ -431,7 +422,7 @@ impl Pass<'_> {
         }
     }
 
-    fn take_lock(&mut self, current: &mut Current) -> io::Result<()> {
+    fn acquire_lock(&mut self, current: &mut Current) -> io::Result<()> {
         let event = current.event;
         let lock = self.lock(event.address);
         let thread = self.thread_id(current.number);
@@ -454,14 +445,11 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn give_lock_back(&mut self, current: &mut Current) -> io::Result<()> {
+    fn release_lock(&mut self, current: &mut Current) -> io::Result<()> {
         let lock = self.lock(current.event.address);
         let thread = self.thread_id(current.number);
-        let op = match self.rules.hold(thread, lock) {
-            Some(Mode::Exclusive) | None => Op::Lock(LockOp::Release, lock),
-            Some(Mode::Shared) => Op::Lock(LockOp::ReleaseShared, lock),
-        };
-        self.emit(current, op, None)?;
+        let hold = self.rules.hold(thread, lock);
+        self.emit(current, release(lock, hold), None)?;
         Ok(())
     }
 
@@ -473,11 +461,7 @@ impl Pass<'_> {
         if let Some(address) = event.extra {
             let lock = self.lock(address);
             let hold = self.rules.hold(thread, lock);
-            let op = match hold {
-                Some(Mode::Exclusive) | None => Op::Lock(LockOp::Release, lock),
-                Some(Mode::Shared) => Op::Lock(LockOp::ReleaseShared, lock),
-            };
-            if self.emit(current, op, None)? {
+            if self.emit(current, release(lock, hold), None)? {
                 released = hold.map(|hold| (lock, hold));
             }
         }
@@ -495,7 +479,7 @@ impl Pass<'_> {
             Some(waiting) => waiting.condition,
             None => self.condition(event.address),
         };
-        let is_waiting = self.rules.waits_on(thread) == Some(condition);
+        let is_waiting = self.rules.monitor.waits_on(thread) == Some(condition);
         if is_waiting {
             let timed_out = event.flags & flag::TIMED_OUT != 0;
             let wakes = !timed_out
@@ -543,6 +527,12 @@ impl Pass<'_> {
         }
         Ok(())
     }
+}
+
+/// The release of `lock` by a thread that holds it so.
+fn release(lock: LockId, hold: Option<Mode>) -> Op {
+    let is_shared = hold == Some(Mode::Shared);
+    Op::Lock(if is_shared { LockOp::ReleaseShared } else { LockOp::Release }, lock)
 }
 
 /// The name of an atomic block that begins: sixteen bytes, the rest zeros.

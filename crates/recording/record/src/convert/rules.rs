@@ -10,10 +10,7 @@ use std::collections::BTreeSet;
 
 use reweave_base::{FxHashMap, Id as _, IndexVec};
 use reweave_trace::views::Mode;
-use reweave_trace::{
-    BarrierId, ConditionId, ConditionOp, EventId, LockId, Monitor, Op, SemaphoreId, ThreadId,
-    Violation,
-};
+use reweave_trace::{ConditionId, ConditionOp, EventId, LockId, Monitor, Op, ThreadId, Violation};
 
 /// Why an event cannot have happened.
 pub type Impossible = &'static str;
@@ -29,7 +26,7 @@ struct ConditionState {
 /// The state that decides what can happen next.
 #[derive(Debug, Default)]
 pub struct Rules {
-    monitor: Monitor,
+    pub monitor: Monitor,
     conditions: IndexVec<ConditionId, ConditionState>,
     /// Since how many events on conditions each waiting thread waits.
     waits: FxHashMap<ThreadId, u64>,
@@ -37,19 +34,6 @@ pub struct Rules {
 }
 
 impl Rules {
-    pub fn declare_start(&mut self, semaphore: SemaphoreId, start: u32) {
-        self.monitor.declare_start(semaphore, start);
-    }
-
-    pub fn declare_parties(&mut self, barrier: BarrierId, parties: u32) {
-        self.monitor.declare_parties(barrier, parties);
-    }
-
-    /// The condition on which `thread` waits now.
-    pub fn waits_on(&self, thread: ThreadId) -> Option<ConditionId> {
-        self.monitor.waits_on(thread)
-    }
-
     /// How `thread` holds `lock` now.
     pub fn hold(&self, thread: ThreadId, lock: LockId) -> Option<Mode> {
         let holds = |mode: &Mode| self.monitor.depth(lock, thread, *mode) > 0;
@@ -59,7 +43,7 @@ impl Rules {
     /// Lets `op` happen next, or says why it cannot and changes nothing.
     pub fn step(&mut self, thread: ThreadId, op: Op) -> Result<(), Impossible> {
         let notify = match op {
-            Op::Condition(ConditionOp::Wake, on) if self.waits_on(thread) == Some(on) => {
+            Op::Condition(ConditionOp::Wake, on) if self.monitor.waits_on(thread) == Some(on) => {
                 self.notify_of(thread, on)?
             }
             _ => None,

@@ -1,4 +1,4 @@
-//! What the runtime would write, by the letter of its definition, expands to what happened.
+//! What the runtime would write, by the letter of its definition, decodes to what happened.
 
 use proptest::prelude::*;
 use reweave_base::FxHashMap;
@@ -214,7 +214,7 @@ fn every_short_sequence_expands_to_what_happened() {
 
 #[test]
 fn a_run_before_anything_is_known_does_no_harm() {
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::default();
     assert_eq!(decoder.take(7, Event::new(Kind::Run, 3, 0)), None);
     assert_eq!(std::iter::from_fn(|| decoder.next_decoded()).count(), 3);
 }
@@ -222,11 +222,11 @@ fn a_run_before_anything_is_known_does_no_harm() {
 #[test]
 fn a_lock_that_was_free_was_asked_for() {
     let lock = |kind, flags, stored| Event { flags, stored, ..Event::new(kind, 16, 100) };
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::default();
     let taken = lock(Kind::Lock, flag::ASKED | flag::SHARED, Some(7));
-    let told = [decoder.take(2, taken).map(|event| (2, event)), decoder.next_decoded()];
+    let decoded = [decoder.take(2, taken).map(|event| (2, event)), decoder.next_decoded()];
     let expected =
         [lock(Kind::LockRequest, flag::SHARED, Some(7)), lock(Kind::Lock, flag::SHARED, None)];
-    assert_eq!(told, expected.map(|event| Some((2, event))));
+    assert_eq!(decoded, expected.map(|event| Some((2, event))));
     assert_eq!(decoder.next_decoded(), None);
 }

@@ -2,8 +2,7 @@
 //!
 //! The order is the one that every cut of a trace keeps (`order::poset::TraceOrder`), derived from the
 //! events of the recording instead of those of the trace: locks, threads, conditions, barriers,
-//! semaphores, channels, what is done once; each read after the write that it saw; the birth of memory before
-//! its end. Things live at addresses, and what was at an address before is another thing, as in
+//! semaphores, channels; each read after the write that it saw; the birth of memory before its end. Things live at addresses, and what was at an address before is another thing, as in
 //! [`crate::convert`]. Promised: of followed events, one comes before another exactly if it does in
 //! the trace that the recording becomes, unless the recording holds what cannot have happened.
 
@@ -101,9 +100,7 @@ pub struct Order {
     locks: BTreeMap<u64, Lock>,
     conditions: BTreeMap<u64, Clock>,
     barriers: BTreeMap<u64, Clock>,
-    once: BTreeMap<u64, Clock>,
     semaphores: BTreeMap<u64, Posts>,
-    parks: FxHashMap<u32, Posts>,
     channels: BTreeMap<u64, Channel>,
     waits: FxHashMap<u32, Waiting>,
     blocks: Blocks,
@@ -117,7 +114,7 @@ impl Order {
     /// Whether there is more than is followed, so that the order may lack something from now on.
     pub fn is_full(&self) -> bool {
         let things = self.locks.len() + self.conditions.len() + self.semaphores.len();
-        let more = self.threads.len() + self.once.len() + self.channels.len();
+        let more = self.threads.len() + self.channels.len();
         self.memory.is_full || things + more > THINGS_MAX
     }
 
@@ -168,12 +165,9 @@ impl Order {
             Kind::BarrierArrive | Kind::BarrierDepart => {
                 meet(self.barriers.entry(address).or_default(), clock);
             }
-            Kind::OnceDone => meet(self.once.entry(address).or_default(), clock),
             Kind::SemaphoreInit => _ = self.semaphores.remove(&address),
             Kind::SemaphorePost => post(self.semaphores.entry(address).or_default(), clock),
             Kind::SemaphoreTake => take(self.semaphores.entry(address).or_default(), clock),
-            Kind::Unpark => post(self.parks.entry(address as u32).or_default(), clock),
-            Kind::Park => take(self.parks.entry(thread).or_default(), clock),
             Kind::Send => meet(&mut self.channels.entry(address).or_default().sent, clock),
             Kind::Receive => {
                 let channel = self.channels.entry(address).or_default();
@@ -315,7 +309,6 @@ impl Order {
         drop_within(&mut self.locks, start, end);
         drop_within(&mut self.conditions, start, end);
         drop_within(&mut self.barriers, start, end);
-        drop_within(&mut self.once, start, end);
         drop_within(&mut self.semaphores, start, end);
         drop_within(&mut self.channels, start, end);
         self.memory.forget(start, end)

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind, flag};
 
-use super::{Count, How, LockRecognizer, Role, VIRTUAL, WithLocks, order};
+use super::{
+    Count, How, InstrumentedCode, LockRecognizer, Role, VIRTUAL, WithLocks, came_compiled, order,
+};
 use crate::event_log::{Ending, Reader, Stream as _};
 use crate::symbols::Symbols;
 
@@ -44,7 +46,7 @@ const STEPS: [Step; 7] = [
 ];
 
 fn locks(steps: &[(u32, u64, Step)]) -> Vec<(u32, Event)> {
-    let mut recognizer = LockRecognizer::new();
+    let mut recognizer = LockRecognizer::default();
     let mut rewritten = Vec::new();
     let mut out = |thread, event| rewritten.push((thread, event));
     for &(thread, lock, step) in steps {
@@ -153,7 +155,7 @@ proptest! {
 /// word at 72, and what comes of it.
 #[track_caller]
 fn check_internal(steps: &[(u32, Kind)], expected: &[(u32, Kind)]) {
-    let mut recognizer = LockRecognizer::new();
+    let mut recognizer = LockRecognizer::default();
     let mut rewritten = Vec::new();
     let mut out = |thread, event: Event| rewritten.push((thread, event.address, event.kind));
     for &(thread, kind) in steps {
@@ -191,7 +193,7 @@ fn a_lock_that_the_library_keeps_is_given_back_by_its_word() {
 
 #[test]
 fn who_has_a_lock_that_the_library_keeps_is_no_variable() {
-    let (mut recognizer, mut rewritten) = (LockRecognizer::new(), Vec::new());
+    let (mut recognizer, mut rewritten) = (LockRecognizer::default(), Vec::new());
     let mut symbols = Symbols::new(Path::new("nowhere"));
     let mut out = |_, event: Event| rewritten.push(event.kind);
     recognizer.internal(1, Event::new(Kind::Lock, 64 | VIRTUAL, CODE), &mut out);
@@ -207,7 +209,7 @@ fn who_has_a_lock_that_the_library_keeps_is_no_variable() {
 #[track_caller]
 fn check(role: Role, event: Event, kind: Kind) {
     let mut rewritten = Vec::new();
-    LockRecognizer::new().atomic(role, 1, event, &mut |_, event| rewritten.push(event));
+    LockRecognizer::default().atomic(role, 1, event, &mut |_, event| rewritten.push(event));
     assert_eq!(rewritten.iter().map(|event| event.kind).collect::<Vec<_>>(), [kind], "{event:?}");
     assert_eq!((rewritten[0].code, rewritten[0].stored), (event.code, event.stored));
 }
@@ -237,7 +239,7 @@ fn an_attempt_that_fails_means_nothing() {
 /// What a slow take comes to, in a thread that did `before` to the lock: its code address, how it
 /// counts there, and those of the request.
 fn slow_acquire(std_wrappers: bool, before: &[(Kind, u64)]) -> Vec<(Kind, u64, Count)> {
-    let mut recognizer = LockRecognizer::new();
+    let mut recognizer = LockRecognizer::default();
     let mut rewritten = Vec::new();
     let mut out = |_, event: Event| rewritten.push((event.kind, event.code, Count::new(&event)));
     let access = |kind, code| Event { kind, code, ..update(8, order::ACQUIRE, 0, 1) };
@@ -291,7 +293,7 @@ fn a_lock_that_is_held_is_given_back_even_where_no_name_says_so() {
         (Role::AcquireShared(How::Fast), 3, 4, order::RELEASE, false),
     ];
     for (role, seen, stored, order, releases) in cases {
-        let mut recognizer = LockRecognizer::new();
+        let mut recognizer = LockRecognizer::default();
         let mut rewritten = Vec::new();
         let mut out = |_, event: Event| rewritten.push(event.kind);
         recognizer.atomic(role, 1, update(8, order::ACQUIRE, 0, 1), &mut out);
@@ -304,7 +306,7 @@ fn a_lock_that_is_held_is_given_back_even_where_no_name_says_so() {
 
 #[test]
 fn a_scope_sees_its_threads_end() {
-    let mut recognizer = LockRecognizer::new();
+    let mut recognizer = LockRecognizer::default();
     let mut rewritten = Vec::new();
     let mut out = |thread, event: Event| rewritten.push((thread, event.kind, event.address));
     let load = |address, value| Event {
@@ -331,7 +333,7 @@ fn a_scope_sees_its_threads_end() {
 
 #[test]
 fn a_token_is_taken_where_it_was_given() {
-    let mut recognizer = LockRecognizer::new();
+    let mut recognizer = LockRecognizer::default();
     let mut rewritten = Vec::new();
     let mut out = |thread, event: Event| rewritten.push((thread, event.kind, event.address));
     let park = |start| Event::new(Kind::Park, start, CODE);
@@ -354,7 +356,7 @@ fn a_token_is_taken_where_it_was_given() {
 
 #[test]
 fn a_run_that_panicked_is_seen_by_the_next() {
-    let mut recognizer = LockRecognizer::new();
+    let mut recognizer = LockRecognizer::default();
     let mut rewritten = Vec::new();
     let mut out = |thread, event: Event| rewritten.push((thread, event.kind, event.order));
     let once = |order| Event { order, ..Event::new(Kind::OnceDone, 8, CODE) };
@@ -374,7 +376,7 @@ fn a_run_that_panicked_is_seen_by_the_next() {
 
 #[test]
 fn addresses_at_the_end_of_all_are_addresses() {
-    let mut recognizer = LockRecognizer::new();
+    let mut recognizer = LockRecognizer::default();
     let mut rewritten = Vec::new();
     let mut out = |_, event: Event| rewritten.push((event.kind, event.address));
     let end = Event { value: None, extra: None, ..update(u64::MAX, order::RELEASE, 0, 0) };
@@ -400,4 +402,32 @@ fn how_a_recording_ended_is_known_behind_the_lift_too() {
     let mut rewritten = WithLocks::new(reader, Rc::new(RefCell::new(symbols)));
     assert!(rewritten.next_event().unwrap().is_none());
     assert!(matches!(rewritten.ending(), Some(Ending::Broken(_))), "{:?}", rewritten.ending());
+}
+
+#[test]
+fn units_of_the_standard_library_are_known_by_their_names() {
+    let check = |unit: &str, expected: bool| assert_eq!(came_compiled(unit), expected, "{unit}");
+    check("/rustc/5980/library/std/src/lib.rs/@/std.e282-cgu.0", true);
+    check("/rust/deps/memchr-2.7.6/src/lib.rs/@/memchr.9642-cgu.0", true);
+    check("/usr/src/rustc-1.95/library/alloc/src/lib.rs/@/alloc.1-cgu.0", true);
+    check("/src/me/lib/rustlib/src/rust/library/std/src/lib.rs/@/std.1-cgu.0", false);
+    check("src/bin/library/main.rs/@/e3ool0vg3sqbvmw", false);
+}
+
+#[test]
+fn what_is_in_no_range_is_not_contained() {
+    let internal = InstrumentedCode { is_rust: true, ranges: vec![2..4, 4..6, 9..10] };
+    let inside: Vec<u64> = (0..12).filter(|&address| internal.contains(address)).collect();
+    assert_eq!(inside, [2, 3, 4, 5, 9]);
+    assert!(!InstrumentedCode::default().contains(0));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_has_no_units() {
+    assert!(InstrumentedCode::read(Path::new("/nowhere/at/all")).is_none());
+}
+
+#[test]
+fn a_device_without_an_end_is_not_read() {
+    assert!(InstrumentedCode::read(Path::new("/dev/zero")).is_none());
 }

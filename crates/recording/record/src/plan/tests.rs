@@ -9,6 +9,8 @@ use reweave_trace::{AccessOp, ConditionOp, Module, TraceBuilder};
 
 use super::*;
 
+mod simulate;
+
 /// `trace` with the origins that `origin` gives its events: a code address by its offset, and an
 /// occurrence.
 fn with_origins(trace: &Trace, mut origin: impl FnMut(EventId) -> Option<(u64, u32)>) -> Trace {

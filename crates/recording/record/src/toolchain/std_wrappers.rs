@@ -56,7 +56,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{ToolchainError, answer};
 use crate::install::{in_cache, write};
-use crate::symbols::readable;
+use crate::symbols::demangle;
 
 /// The first argument of `reweave_std_event`.
 pub use reweave_runtime::std_events as what;
@@ -169,7 +169,7 @@ pub fn for_symbols<'a>(symbols: impl IntoIterator<Item = &'a str>) -> StdWrapper
     wanted.extend(TABLE.iter().map(|(name, _)| (*name, None)));
     wanted.insert(CURRENT, None);
     for symbol in symbols {
-        if let Some(found) = wanted.get_mut(readable(symbol).as_str()) {
+        if let Some(found) = wanted.get_mut(demangle(symbol).as_str()) {
             *found = Some(symbol);
         }
     }
@@ -177,7 +177,7 @@ pub fn for_symbols<'a>(symbols: impl IntoIterator<Item = &'a str>) -> StdWrapper
     let mut std_wrappers = StdWrappers { assembly: String::from(HEAD), ..StdWrappers::default() };
     for (name, shape) in &TABLE {
         let symbol = wanted.get(name).copied().flatten();
-        let text = symbol.and_then(|symbol| shim(symbol, *shape, current));
+        let text = symbol.and_then(|symbol| wrapper(symbol, *shape, current));
         match (symbol, text) {
             (Some(symbol), Some(text)) => {
                 std_wrappers.wraps.push(symbol.to_owned());
@@ -314,7 +314,7 @@ const CLOSING: &str = "    movq    -64(%rbp), %rax
 ";
 
 /// The wrapper of `symbol`; none if it would need the current thread and `current` is not there.
-fn shim(symbol: &str, shape: Shape, current: Option<&str>) -> Option<String> {
+fn wrapper(symbol: &str, shape: Shape, current: Option<&str>) -> Option<String> {
     let body = match shape {
         Shape::Around(before, thing, after) => around(symbol, before, thing, after, current)?,
         Shape::Wait { is_timed } => wait(symbol, is_timed),
@@ -328,7 +328,7 @@ fn shim(symbol: &str, shape: Shape, current: Option<&str>) -> Option<String> {
 }
 
 /// Reports the event `what` of the thing in the frame; `extra` is an operand.
-fn tell(what: u32, extra: &str) -> String {
+fn report(what: u32, extra: &str) -> String {
     format!(
         "    movl    ${what}, %edi\n    movq    -56(%rbp), %rsi\n    movq    8(%rbp), %rdx\n\
              {extra}\n    call    {EVENT_FUNCTION}@PLT\n"
@@ -372,18 +372,18 @@ fn around(
             );
         }
     }
-    body.extend(before.map(|what| tell(what, NO_EXTRA)));
+    body.extend(before.map(|what| report(what, NO_EXTRA)));
     body.push_str(&call_real(symbol));
-    body.extend(after.map(|what| tell(what, NO_EXTRA)));
+    body.extend(after.map(|what| report(what, NO_EXTRA)));
     Some(body)
 }
 
 fn wait(symbol: &str, is_timed: bool) -> String {
     let mut body = String::from("    movq    %rdi, -56(%rbp)\n");
-    body.push_str(&tell(what::CONDITION_WAIT, MUTEX_EXTRA));
+    body.push_str(&report(what::CONDITION_WAIT, MUTEX_EXTRA));
     body.push_str(&call_real(symbol));
     if !is_timed {
-        body.push_str(&tell(what::CONDITION_WAKE, MUTEX_EXTRA));
+        body.push_str(&report(what::CONDITION_WAKE, MUTEX_EXTRA));
         return body;
     }
     // The result is false if the time had passed.
@@ -399,7 +399,7 @@ fn wait(symbol: &str, is_timed: bool) -> String {
 
 /// Puts a function of ours in the place of the program's, which reports before and after it.
 fn once(symbol: &str) -> String {
-    let found = tell(what::ONCE_FOUND, NO_EXTRA);
+    let found = report(what::ONCE_FOUND, NO_EXTRA);
     format!(
         "    movq    %rdi, -56(%rbp)\n    movq    8(%rbp), %rax\n    movq    %rdx, -112(%rbp)\n\
              movq    %rcx, -104(%rbp)\n    movq    %rdi, -96(%rbp)\n    movq    %rax, -88(%rbp)\n\
@@ -506,11 +506,6 @@ mod tests {
         assert_eq!(one.wraps, [symbol]);
         assert_eq!(one.missing.len(), TABLE.len() - 1);
     }
-}
-
-#[cfg(test)]
-mod link_tests {
-    use super::*;
 
     #[test]
     fn what_is_missing_is_named_shortly() {

@@ -9,32 +9,27 @@ use crate::interceptors::memory;
 use crate::log::{self, access, call_stack};
 use crate::wire::Kind;
 
+/// Logs an access of `1 << SIZE` bytes; of sixteen as two of eight.
+#[inline(always)]
+unsafe fn log_access<const SIZE: u32>(kind: Kind, address: u64, code: u64) {
+    if SIZE < 4 {
+        return access(kind, SIZE, address, code);
+    }
+    access(kind, 3, address, code);
+    access(kind, 3, address + 8, code);
+}
+
 unsafe extern "C" fn read<const SIZE: u32>(address: u64, code: u64) {
-    access(Kind::Read, SIZE, address, code);
+    log_access::<SIZE>(Kind::Read, address, code);
 }
 
 unsafe extern "C" fn write<const SIZE: u32>(address: u64, code: u64) {
-    access(Kind::Write, SIZE, address, code);
+    log_access::<SIZE>(Kind::Write, address, code);
 }
 
 unsafe extern "C" fn update<const SIZE: u32>(address: u64, code: u64) {
-    access(Kind::Read, SIZE, address, code);
-    access(Kind::Write, SIZE, address, code);
-}
-
-unsafe extern "C" fn read_16(address: u64, code: u64) {
-    access(Kind::Read, 3, address, code);
-    access(Kind::Read, 3, address + 8, code);
-}
-
-unsafe extern "C" fn write_16(address: u64, code: u64) {
-    access(Kind::Write, 3, address, code);
-    access(Kind::Write, 3, address + 8, code);
-}
-
-unsafe extern "C" fn update_16(address: u64, code: u64) {
-    read_16(address, code);
-    write_16(address, code);
+    log_access::<SIZE>(Kind::Read, address, code);
+    log_access::<SIZE>(Kind::Write, address, code);
 }
 
 unsafe extern "C" fn enter(called_from: u64) {
@@ -93,15 +88,15 @@ macro_rules! hooks {
     };
 }
 
-/// Defines the hooks of one kind of access for all sizes, the sixteen bytes by a body of their own.
+/// Defines the hooks of one kind of access for all sizes.
 macro_rules! sized_hooks {
-    ($($prefix:literal => $body:ident, $wide:ident;)*) => {
+    ($($prefix:literal => $body:ident;)*) => {
         $(
             sized_hooks! { @ $prefix, "1" => $body::<0> }
             sized_hooks! { @ $prefix, "2" => $body::<1> }
             sized_hooks! { @ $prefix, "4" => $body::<2> }
             sized_hooks! { @ $prefix, "8" => $body::<3> }
-            sized_hooks! { @ $prefix, "16" => $wide }
+            sized_hooks! { @ $prefix, "16" => $body::<4> }
         )*
     };
     (@ $prefix:literal, $bytes:literal => $body:path) => {
@@ -116,16 +111,16 @@ macro_rules! sized_hooks {
 }
 
 sized_hooks! {
-    "read" => read, read_16;
-    "write" => write, write_16;
-    "read_write" => update, update_16;
-    "unaligned_read" => read, read_16;
-    "unaligned_write" => write, write_16;
-    "unaligned_read_write" => update, update_16;
-    "volatile_read" => read, read_16;
-    "volatile_write" => write, write_16;
-    "unaligned_volatile_read" => read, read_16;
-    "unaligned_volatile_write" => write, write_16;
+    "read" => read;
+    "write" => write;
+    "read_write" => update;
+    "unaligned_read" => read;
+    "unaligned_write" => write;
+    "unaligned_read_write" => update;
+    "volatile_read" => read;
+    "volatile_write" => write;
+    "unaligned_volatile_read" => read;
+    "unaligned_volatile_write" => write;
 }
 
 hooks! { "rsi":

@@ -22,7 +22,7 @@ pub fn reset() {
     LOCKS.iter().for_each(Spin::reset);
 }
 
-/// Gives back the locks that `thread` holds: it jumped away from what it held them for.
+/// Releases the locks that `thread` holds: it jumped away from what it held them for.
 pub unsafe fn release_if_held(thread: *mut Thread) {
     LOCKS.iter().for_each(|lock| lock.release_if_held(owner(thread)));
 }
@@ -64,7 +64,7 @@ pub unsafe fn await_atomics(address: usize, length: usize) {
 /// A number that is accessed atomically as a whole.
 trait Word: Copy + PartialEq {
     /// The binary logarithm of its bytes.
-    const SIZE: u32;
+    const SIZE: u8;
 
     unsafe fn load(address: *mut Self) -> Self;
 
@@ -81,7 +81,7 @@ macro_rules! words {
     ($($int:ty, $atomic:ty, $size:literal;)*) => {
         $(
             impl Word for $int {
-                const SIZE: u32 = $size;
+                const SIZE: u8 = $size;
 
                 #[inline(always)]
                 unsafe fn load(address: *mut Self) -> Self {
@@ -120,7 +120,7 @@ words! {
 }
 
 impl Word for u128 {
-    const SIZE: u32 = 4;
+    const SIZE: u8 = 4;
 
     unsafe fn load(address: *mut Self) -> Self {
         // The machine has no other atomic load of this width.
@@ -168,7 +168,7 @@ unsafe fn log_atomic<W: Word>(
         let (seen, stored) = (seen.part(offset), stored.part(offset));
         let operands = Operands {
             size: W::SIZE.min(3),
-            order: order as u32 & 7,
+            order: order as u8 & 7,
             flags: 0,
             extra: stores.then_some(stored),
             value: Some(if kind == Kind::AtomicStore { stored } else { seen }),
@@ -234,7 +234,12 @@ unsafe fn compare_exchange_at<W: Word>(
     if seen != before {
         let code = thread::caller();
         for offset in (0..size_of::<W>()).step_by(8) {
-            log::access(Kind::Write, W::SIZE.min(3), expected as u64 + offset as u64, code);
+            log::access(
+                Kind::Write,
+                u32::from(W::SIZE.min(3)),
+                expected as u64 + offset as u64,
+                code,
+            );
         }
         expected.write(seen);
     }
@@ -328,7 +333,7 @@ atomics!("128", u128);
 hook!("__tsan_atomic_thread_fence", (order: c_int) -> (), {
     fence(Ordering::SeqCst);
     if let Some(entry) = log::enter(thread::caller()) {
-        let operands = Operands { order: order as u32 & 7, ..Operands::default() };
+        let operands = Operands { order: order as u8 & 7, ..Operands::default() };
         entry.log_with(Kind::Fence, 0, operands);
     }
 });

@@ -123,11 +123,6 @@ fn mark(file: c_int, mark: u32) {
     }
 }
 
-/// `file` was added to a set.
-pub fn mark_polled(file: c_int) {
-    mark(file, POLLED);
-}
-
 /// Whether sets lose `file` when it is closed.
 pub fn leaves_poll_sets(file: c_int) -> bool {
     let marks = entry(&MARKS, file).map_or(0, |entry| entry.load(Ordering::Relaxed));
@@ -375,7 +370,7 @@ pub unsafe fn add_to_poll_set(entry: &Entry, set: u32, file: c_int) {
     if raw == NONE {
         return;
     }
-    mark_polled(file);
+    mark(file, POLLED);
     if !poll_set(set).is_some_and(|poll_set| poll_set.add(place(file, raw))) {
         // What was handed over until now did not go to the channel of all.
         IS_ANY_FULL.store(true, Ordering::SeqCst);
@@ -404,12 +399,8 @@ pub unsafe fn remove_from_poll_sets(entry: &Entry, file: c_int, raw: u32) {
     }
 }
 
-/// Logs that all that is in `set` was looked at.
-pub unsafe fn observe_poll_set(entry: &Entry, set: u32) {
-    observe_at(entry, set, 0);
-}
-
-unsafe fn observe_at(entry: &Entry, set: u32, depth: u32) {
+/// Logs that all that is in `set`, which is in `depth` others, was looked at.
+pub unsafe fn observe_poll_set(entry: &Entry, set: u32, depth: u32) {
     let Some(poll_set) = poll_set(set).filter(|_| depth < DEPTH_MAX) else {
         return log_receive(entry, ANY_POLL_SET, false);
     };
@@ -421,7 +412,7 @@ unsafe fn observe_at(entry: &Entry, set: u32, depth: u32) {
         let channel = if raw == SOCKET { of(file) } else { raw.checked_sub(1) };
         match channel {
             Some(inner) if channel::kind(inner) == channel::POLL => {
-                observe_at(entry, inner, depth + 1);
+                observe_poll_set(entry, inner, depth + 1);
                 log_receive(entry, inner, false);
             }
             channel => note_receive(entry, channel, false),

@@ -24,7 +24,7 @@ use super::ipc::{
     note_signals_read,
 };
 use super::program::log_range;
-use super::{__errno_location, enter_or, interceptors};
+use super::{__errno_location, interceptors};
 use crate::log::Entry;
 use crate::wire::{Kind, channel, flag};
 use crate::{scheduler, sys};
@@ -68,7 +68,7 @@ pub unsafe fn note_receive(entry: &Entry, channel: Channel, takes: bool) {
     match channel::kind(id) {
         channel::SIGNAL_FILE => each_signal_of(id, |id| log_receive(entry, id, false)),
         channel::POLL => {
-            channels::observe_poll_set(entry, id);
+            channels::observe_poll_set(entry, id, 0);
             log_receive(entry, id, takes);
         }
         _ => log_receive(entry, id, takes),
@@ -237,16 +237,20 @@ unsafe fn replacing(
 }
 
 /// Makes a call of `fcntl`, which can duplicate a descriptor or wait for a lock.
-unsafe fn control(file: c_int, command: c_int, call: impl FnOnce() -> c_int) -> c_int {
+unsafe fn control(
+    entry: &Entry,
+    file: c_int,
+    command: c_int,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
     const DUPLICATE: c_int = 0;
     const DUPLICATE_CLOSED: c_int = 1030;
     const WAIT_FOR_LOCK: c_int = 7;
     const LOCK: core::ops::RangeInclusive<c_int> = 37..=38;
-    let entry = enter_or!(call());
     match command {
         DUPLICATE | DUPLICATE_CLOSED => duplicated(file, entry.nonblocking(call)),
         WAIT_FOR_LOCK => entry.blocking(call),
-        _ if LOCK.contains(&command) => exchanging(&entry, file_locks(), call),
+        _ if LOCK.contains(&command) => exchanging(entry, file_locks(), call),
         _ => entry.nonblocking(call),
     }
 }
@@ -523,15 +527,14 @@ interceptors! {
         }
         result
     }
-    fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+    fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int |entry, call| {
         const KIND_MASK: c_int = 0xf;
         const STREAM: c_int = 1;
         const PACKETS: c_int = 5;
         const UNIX: c_int = 1;
         const INTERNET: c_int = 2;
         const INTERNET_6: c_int = 10;
-        let entry = enter_or!(real(domain, kind, protocol));
-        let result = entry.nonblocking(|| real(domain, kind, protocol));
+        let result = entry.nonblocking(call);
         if result >= 0 && matches!(domain, UNIX | INTERNET | INTERNET_6) {
             match kind & KIND_MASK {
                 STREAM | PACKETS => channels::set_socket(result),
@@ -548,12 +551,11 @@ interceptors! {
         }
         result
     }
-    fn connect(socket: c_int, address: *const u8, length: c_uint) -> c_int {
+    fn connect(socket: c_int, address: *const u8, length: c_uint) -> c_int |entry, call| {
         const INTERRUPTED: c_int = 4;
         const IN_PROGRESS: c_int = 115;
-        let entry = enter_or!(real(socket, address, length));
         note_send(&entry, Some(channel::id(channel::CONNECTIONS, 0)));
-        let result = entry.blocking(|| real(socket, address, length));
+        let result = entry.blocking(call);
         if result == 0 || matches!(*__errno_location(), INTERRUPTED | IN_PROGRESS) {
             channels::connected(socket, address_at(address, length as usize));
         }
@@ -599,8 +601,8 @@ interceptors! {
     fn dup3(file: c_int, copy: c_int, flags: c_int) -> c_int |entry, call| {
         replacing(&entry, file, copy, || entry.nonblocking(call))
     }
-    fn [fcntl fcntl64](file: c_int, command: c_int, argument: usize) -> c_int {
-        control(file, command, || real(file, command, argument))
+    fn [fcntl fcntl64](file: c_int, command: c_int, argument: usize) -> c_int |entry, call| {
+        control(&entry, file, command, call)
     }
     fn close(file: c_int) -> c_int |entry, call| { closing(&entry, file, || entry.nonblocking(call)) }
 
@@ -634,11 +636,9 @@ interceptors! {
     }
     fn recvmmsg(
         socket: c_int, list: *mut OneOfSeveral, count: c_uint, flags: c_int, timeout: usize,
-    ) -> c_int {
+    ) -> c_int |entry, call| {
         const WAIT_FOR_ONE: c_int = 0x10000;
         const DO_NOT_WAIT: c_int = 0x40;
-        let call = || real(socket, list, count, flags, timeout);
-        let entry = enter_or!(call());
         let mut rooms = [0_u32; MESSAGES_MAX];
         for (place, room) in rooms.iter_mut().enumerate().take(count as usize) {
             *room = (*list.add(place)).message.name_length;
@@ -730,11 +730,9 @@ interceptors! {
     }
     fn epoll_create(size: c_int) -> c_int |entry, call| { poll_set_created(entry.nonblocking(call)) }
     fn epoll_create1(flags: c_int) -> c_int |entry, call| { poll_set_created(entry.nonblocking(call)) }
-    fn epoll_ctl(set: c_int, operation: c_int, file: c_int, event: usize) -> c_int {
+    fn epoll_ctl(set: c_int, operation: c_int, file: c_int, event: usize) -> c_int |entry, call| {
         const ADD: c_int = 1;
         const REMOVE: c_int = 2;
-        let call = || real(set, operation, file, event);
-        let entry = enter_or!(call());
         let Some(id) = channels::of(set) else {
             return entry.nonblocking(call);
         };

@@ -168,17 +168,6 @@ unsafe fn mapped(entry: &Entry, place: usize, length: usize) {
     }
 }
 
-/// Maps `length` bytes by `call`.
-unsafe fn map(length: usize, call: impl Fn() -> usize) -> usize {
-    // What was written last is reported before something else is in its place.
-    let entry = enter_or!(call()).flushed();
-    let result = call();
-    if result != FAILED {
-        mapped(&entry, result, length);
-    }
-    result
-}
-
 /// Changes the size of a mapping where it is, if that can be.
 unsafe fn resize(entry: &Entry, place: usize, before: usize, after: usize) -> bool {
     let pages = |length: usize| length.checked_next_multiple_of(PAGE).unwrap_or(length);
@@ -251,25 +240,23 @@ interceptors! {
         block.write(place);
         0
     }
-    fn valloc(size: usize) -> usize {
-        let entry = enter_or!(allocator::memalign(4096, size));
-        allocated(&entry, allocator::memalign(4096, size), size)
-    }
-    fn pvalloc(size: usize) -> usize {
-        let size = size.next_multiple_of(4096);
-        let entry = enter_or!(allocator::memalign(4096, size));
-        allocated(&entry, allocator::memalign(4096, size), size)
-    }
+    fn valloc(size: usize) -> usize { memalign::body(PAGE, size) }
+    fn pvalloc(size: usize) -> usize { memalign::body(PAGE, size.next_multiple_of(PAGE)) }
     fn [mmap mmap64](
         place: usize, length: usize, protection: c_int, flags: c_int, file: c_int, offset: c_long,
-    ) -> usize {
-        map(length, || real(place, length, protection, flags, file, offset))
+    ) -> usize |entry, call| {
+        // What was written last is reported before something else is in its place.
+        let entry = entry.flushed();
+        let result = call();
+        if result != FAILED {
+            mapped(&entry, result, length);
+        }
+        result
     }
     fn munmap(place: usize, length: usize) -> c_int |entry, call| { unmapped(&entry, place, length); call() }
-    fn mremap(place: usize, before: usize, after: usize, flags: c_int, new: usize) -> usize {
+    fn mremap(place: usize, before: usize, after: usize, flags: c_int, new: usize) -> usize |entry, call| {
         const MAY_MOVE: c_int = 1;
-        let call = || real(place, before, after, flags, new);
-        let entry = enter_or!(call()).flushed();
+        let entry = entry.flushed();
         // A mapping that stays where it is keeps its memory.
         let can_stay = flags & !MAY_MOVE == 0 && before != 0 && after != 0;
         if can_stay && resize(&entry, place, before, after) {
@@ -286,10 +273,10 @@ interceptors! {
         result
     }
     fn shmdt(place: usize) -> c_int |entry, call| { drop(entry.flushed()); call() }
-    fn mprotect(place: usize, length: usize, protection: c_int) -> c_int {
+    fn mprotect(place: usize, length: usize, protection: c_int) -> c_int |entry, call| {
         // What was written last is reported before it can no longer be read.
-        drop(enter_or!(real(place, length, protection)).flushed());
-        real(place, length, protection)
+        drop(entry.flushed());
+        call()
     }
     fn memcpy(to: usize, from: usize, count: usize) -> usize {
         log_copy(thread::caller(), to, Some(from), count);

@@ -10,12 +10,8 @@ use super::{BUSY, TIMED_OUT, acquire, acquired, enter_or, interceptors, keeping_
 use crate::hooks::atomic;
 use crate::log::{self, Entry, Operands};
 use crate::std_events::{INTERNAL_LOCK_BYTES, Logged, VIRTUAL, logged};
-use crate::wire::{Kind, flag};
+use crate::wire::{Kind, flag, order};
 use crate::{replay, scheduler, sys, thread};
-
-/// Memory orders as compilers number them.
-const ACQUIRE: u32 = 2;
-const RELEASE: u32 = 3;
 
 /// Lets other threads run, also those that are about to queue up for the token.
 unsafe fn yield_token(entry: &Entry) {
@@ -149,12 +145,12 @@ unsafe extern "C" fn run_once() {
         scheduler::settle(thread);
         // The runtime is not left here, but by whoever called us.
         let entry = ManuallyDrop::new(Entry { thread, code });
-        log_once(&entry, Kind::AtomicStore, control, RELEASE);
+        log_once(&entry, Kind::AtomicStore, control, order::RELEASE);
         scheduler::release(thread);
     }
 }
 
-unsafe fn log_once(entry: &Entry, kind: Kind, control: usize, order: u32) {
+unsafe fn log_once(entry: &Entry, kind: Kind, control: usize, order: u8) {
     entry.log_with(kind, control as u64, Operands { order, size: 2, ..Operands::default() });
 }
 
@@ -175,7 +171,7 @@ unsafe fn once(
     let was_done_before = (*thread).once.routine != 0;
     (*thread).once = outer;
     if was_done_before {
-        log_once(entry, Kind::AtomicLoad, control, ACQUIRE);
+        log_once(entry, Kind::AtomicLoad, control, order::ACQUIRE);
     }
     result
 }
@@ -448,14 +444,14 @@ pub mod guard {
             let is_free = state(guard).load(Ordering::Relaxed) == 0;
             let mine = if is_free { claim(guard) } else { entry.blocking(|| claim(guard)) };
             if !mine {
-                let operands = Operands { order: ACQUIRE, ..Operands::default() };
+                let operands = Operands { order: order::ACQUIRE, ..Operands::default() };
                 entry.log_with(Kind::AtomicLoad, guard as u64, operands);
             }
             c_int::from(mine)
         }
         fn __cxa_guard_release(guard: usize) -> () {
             if let Some(entry) = log::enter(thread::caller()) {
-                let operands = Operands { order: RELEASE, value: Some(1), ..Operands::default() };
+                let operands = Operands { order: order::RELEASE, value: Some(1), ..Operands::default() };
                 entry.log_with(Kind::AtomicStore, guard as u64, operands);
             }
             done(guard).store(1, Ordering::Release);
@@ -494,7 +490,7 @@ unsafe extern "C" fn reweave_std_event(what: u32, object: usize, code: usize, ex
         _ => {}
     }
     let extra = has_extra.then_some(extra as u64);
-    let operands = Operands { order: u32::from(order), flags, extra, ..Operands::default() };
+    let operands = Operands { order, flags, extra, ..Operands::default() };
     entry.log_with(kind, object as u64, operands);
     if kind == Kind::LockRequest {
         // The wrapped function waits by itself. It is called because the lock is taken, or, if the

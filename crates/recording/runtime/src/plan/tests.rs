@@ -4,12 +4,6 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn words(parts: &Parts<'_>) -> Vec<u64> {
-    let mut words = Vec::new();
-    parts.encode(&mut |word| words.push(word));
-    words
-}
-
 const THREADS: [Thread; 3] = [
     Thread { parent: 0, child: 0 },
     Thread { parent: 0, child: 0 },
@@ -18,50 +12,40 @@ const THREADS: [Thread; 3] = [
 
 fn example() -> Vec<u64> {
     let waypoint = |thread, code, occurrence| Waypoint { thread, code, occurrence };
-    words(&Parts {
+    let module = |start, length| Module { start, length };
+    Plan {
         threads: &THREADS,
-        modules: &[b"/bin/bank", b"", b"/lib/x.so"],
+        modules: &[module(0, 9), module(9, 0), module(9, 9)],
         codes: &[Code { module: 0, offset: 0x1234 }, Code { module: 2, offset: u64::MAX }],
-        steps: &[waypoint(0, 0, 0), waypoint(2, 1, u32::MAX)],
+        steps: &[waypoint(0, 0, 0), waypoint(2, 1, u32::MAX.into())],
         goal_kind: GoalKind::Together,
         goals: &[waypoint(0, 1, 3), waypoint(1, 0, 9)],
         pairs: &[Pair { first: 0, second: 1 }],
-    })
+        paths: b"/bin/bank/lib/x.so",
+    }
+    .words()
 }
 
-/// Asks everything that can be asked of a plan, and a little more.
+/// Asks everything that can be asked of a plan.
 fn exercise(plan: &Plan<'_>) {
-    for place in (0..plan.threads_count() + 2).chain([usize::MAX]) {
-        let thread = plan.thread(place);
-        assert_eq!(thread.is_some(), place < plan.threads_count());
-        assert!(thread.is_none_or(|it| place == 0 || (it.parent as usize) < place));
+    let is_thread = |entry: u32| (entry as usize) < plan.threads.len();
+    let is_code = |code: u32| (code as usize) < plan.codes.len();
+    for (place, thread) in plan.threads.iter().enumerate() {
+        assert!(place == 0 || (thread.parent as usize) < place);
     }
-    for place in (0..plan.modules_count() + 2).chain([usize::MAX]) {
-        let path = plan.module(place);
-        assert_eq!(path.is_some(), place < plan.modules_count());
-        assert!(path.is_none_or(|path| path.len() == path.count()));
+    for module in plan.modules {
+        assert_eq!(plan.path(*module).len(), module.length as usize);
     }
-    for place in (0..plan.codes_count() + 2).chain([usize::MAX]) {
-        let code = plan.code(place);
-        assert_eq!(code.is_some(), place < plan.codes_count());
-        assert!(code.is_none_or(|code| (code.module as usize) < plan.modules_count()));
+    for code in plan.codes {
+        assert!((code.module as usize) < plan.modules.len());
     }
-    for place in (0..plan.steps_count() + 2).chain([usize::MAX]) {
-        assert_eq!(plan.step(place).is_some(), place < plan.steps_count());
-        check_waypoint(plan, plan.step(place));
+    for waypoint in plan.steps.iter().chain(plan.goals) {
+        assert!(is_thread(waypoint.thread) && is_code(waypoint.code));
     }
-    for place in (0..plan.goals_count() + 2).chain([usize::MAX]) {
-        assert_eq!(plan.goal(place).is_some(), place < plan.goals_count());
-        check_waypoint(plan, plan.goal(place));
+    let pairs_of = if plan.goal_kind == GoalKind::Together { plan.goals } else { plan.steps };
+    for pair in plan.pairs {
+        assert!((pair.first as usize) < pairs_of.len() && (pair.second as usize) < pairs_of.len());
     }
-    for place in 0..=plan.pairs_count() {
-        assert_eq!(plan.pair(place).is_some(), place < plan.pairs_count());
-    }
-}
-
-fn check_waypoint(plan: &Plan<'_>, waypoint: Option<Waypoint>) {
-    let Some(Waypoint { thread, code, .. }) = waypoint else { return };
-    assert!(plan.thread(thread as usize).is_some() && plan.code(code as usize).is_some());
 }
 
 #[test]
@@ -69,14 +53,15 @@ fn what_is_written_reads_back() {
     let words = example();
     let plan = Plan::new(&words).unwrap();
     exercise(&plan);
-    assert_eq!((0..3).map(|place| plan.thread(place).unwrap()).collect::<Vec<_>>(), THREADS);
-    let paths: Vec<Vec<u8>> = (0..3).map(|place| plan.module(place).unwrap().collect()).collect();
+    assert_eq!(plan.threads, THREADS);
+    let paths: Vec<&[u8]> = plan.modules.iter().map(|&module| plan.path(module)).collect();
     assert_eq!(paths, [&b"/bin/bank"[..], b"", b"/lib/x.so"]);
-    assert_eq!(plan.code(1), Some(Code { module: 2, offset: u64::MAX }));
-    assert_eq!(plan.step(1), Some(Waypoint { thread: 2, code: 1, occurrence: u32::MAX }));
-    assert_eq!(plan.goal_kind(), GoalKind::Together);
-    assert_eq!(plan.goal(0), Some(Waypoint { thread: 0, code: 1, occurrence: 3 }));
-    assert_eq!(plan.pair(0), Some(Pair { first: 0, second: 1 }));
+    assert_eq!(plan.codes[1], Code { module: 2, offset: u64::MAX });
+    assert_eq!(plan.steps[1], Waypoint { thread: 2, code: 1, occurrence: u32::MAX.into() });
+    assert_eq!(plan.goal_kind, GoalKind::Together);
+    assert_eq!(plan.goals[0], Waypoint { thread: 0, code: 1, occurrence: 3 });
+    assert_eq!(plan.pairs, [Pair { first: 0, second: 1 }]);
+    assert_eq!(plan.words(), words);
 }
 
 #[test]
@@ -124,7 +109,7 @@ fn a_plan_that_names_what_is_not_there_is_refused() {
 
 #[test]
 fn a_plan_needs_a_main_thread() {
-    let parts = Parts {
+    let plan = Plan {
         threads: &[],
         modules: &[],
         codes: &[],
@@ -132,9 +117,10 @@ fn a_plan_needs_a_main_thread() {
         goal_kind: GoalKind::Passed,
         goals: &[],
         pairs: &[],
+        paths: &[],
     };
-    assert_eq!(Plan::new(&words(&parts)).err(), Some(Invalid::Range));
-    assert!(Plan::new(&words(&Parts { threads: &THREADS[..1], ..parts })).is_ok());
+    assert_eq!(Plan::new(&plan.words()).err(), Some(Invalid::Range));
+    assert!(Plan::new(&Plan { threads: &THREADS[..1], ..plan }.words()).is_ok());
 }
 
 proptest! {

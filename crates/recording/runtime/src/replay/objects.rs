@@ -16,7 +16,7 @@ static SLOTS: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks up all code addresses of `plan`.
 pub unsafe fn start(plan: &Plan<'_>) -> Option<()> {
-    let slots = ((plan.codes_count() + 1) * 2).next_power_of_two();
+    let slots = ((plan.codes.len() + 1) * 2).next_power_of_two();
     TABLE.store(sys::allocate(slots * 16)?.cast(), Ordering::Release);
     SLOTS.store(slots, Ordering::Release);
     resolve(plan);
@@ -35,16 +35,10 @@ unsafe extern "C" fn visit(object: *const LoadedObject, _: usize, plan: *mut c_v
         own if own.is_empty() => link(c"/proc/self/exe", &mut buffer),
         library => file(library, &mut buffer),
     };
-    for module in 0..plan.modules_count() {
-        let is_it = plan.module(module).is_some_and(|path| is_same(path, name));
-        if is_it {
-            for number in 0..plan.codes_count() {
-                if let Some(code) = plan.code(number)
-                    && code.module as usize == module
-                {
-                    insert((*object).address.wrapping_add(code.offset), number);
-                }
-            }
+    for (number, code) in plan.codes.iter().enumerate() {
+        let module = plan.modules.get(code.module as usize);
+        if module.is_some_and(|&module| is_same(plan.path(module), name)) {
+            insert((*object).address.wrapping_add(code.offset), number);
         }
     }
     0
@@ -77,14 +71,14 @@ fn link<'a>(path: &CStr, buffer: &'a mut [u8; 512]) -> &'a [u8] {
 }
 
 /// Whether two paths have the same last part: a program may have been moved since.
-fn is_same(path: impl ExactSizeIterator<Item = u8> + Clone, name: &[u8]) -> bool {
-    let file = name.rsplit(|&byte| byte == b'/').next().unwrap_or(name);
-    if path.len() < file.len() || file.is_empty() {
-        return false;
-    }
-    let skipped = path.len() - file.len();
-    let ends_alike = path.clone().skip(skipped).eq(file.iter().copied());
-    ends_alike && (skipped == 0 || path.clone().nth(skipped - 1) == Some(b'/'))
+fn is_same(path: &[u8], name: &[u8]) -> bool {
+    // Compared byte by byte: whole slices would be compared by a function that we intercept.
+    let (path, name) = (last_part(path), last_part(name));
+    !name.is_empty() && path.iter().eq(name)
+}
+
+fn last_part(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
 unsafe fn find(address: u64) -> *mut [u64; 2] {

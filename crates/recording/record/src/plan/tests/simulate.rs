@@ -8,7 +8,7 @@ use reweave_trace::{
     certify,
 };
 
-use super::Plan;
+use crate::plan::Plan;
 
 /// What a thread logs as one.
 #[derive(Debug)]
@@ -34,8 +34,8 @@ pub fn replay(trace: &Trace, plan: &Plan, schedule: &[EventId]) -> Result<(), St
     let words = plan.words();
     let view = View::new(&words).map_err(|invalid| format!("{invalid:?}"))?;
     let mut simulation = Simulation::new(trace, view);
-    for place in 0..view.steps_count() {
-        simulation.step(view.step(place).expect("there are so many"))?;
+    for &step in view.steps {
+        simulation.step(step)?;
     }
     simulation.goal()?;
     // What is done with the rest of what a thread logs as one may see something else; the thread
@@ -75,12 +75,12 @@ impl<'a> Simulation<'a> {
         let Some(origin) = logged.origin else { return false };
         let origins = self.trace.origins().expect("a plan needs origins");
         let code = origins.codes()[origin.code];
-        let wanted = self.view.code(waypoint.code as usize).expect("the plan has it");
-        let path = self.view.module(wanted.module as usize).expect("the plan has it");
+        let wanted = self.view.codes[waypoint.code as usize];
+        let path = self.view.path(self.view.modules[wanted.module as usize]);
         let module = &origins.modules()[code.module];
-        path.eq(module.path.bytes())
+        path == module.path.as_bytes()
             && wanted.offset == code.offset
-            && waypoint.occurrence == origin.occurrence
+            && waypoint.occurrence == u64::from(origin.occurrence)
     }
 
     /// Runs the thread of `waypoint` until that has happened.
@@ -130,8 +130,7 @@ impl<'a> Simulation<'a> {
 
     fn goal(&mut self) -> Result<(), String> {
         let mut standing = Vec::new();
-        for place in 0..self.view.goals_count() {
-            let waypoint = self.view.goal(place).expect("there are so many");
+        for &waypoint in self.view.goals {
             let thread = self.thread(waypoint)?;
             self.pass_requests(thread);
             let next = self.next(thread).ok_or("a thread of the goal ended")?;
@@ -144,10 +143,9 @@ impl<'a> Simulation<'a> {
             let events = self.next(thread).map_or(&[][..], |logged| &logged.events);
             events.iter().map(|&event| self.trace.event(event).op).collect::<Vec<_>>()
         };
-        match self.view.goal_kind() {
+        match self.view.goal_kind {
             GoalKind::Together => {
-                for place in 0..self.view.pairs_count() {
-                    let pair = self.view.pair(place).expect("there are so many");
+                for pair in self.view.pairs {
                     let [one, other] =
                         [pair.first, pair.second].map(|at| ops(standing[at as usize]));
                     let overlap =
