@@ -309,7 +309,7 @@ impl<'a> Meter<'a> {
 }
 
 /// Counts states and reports them to the meter: at the first one, then once in [`REPORT_EVERY`].
-struct Tally<'a> {
+struct StateCounter<'a> {
     states: u64,
     /// How many of them were reported.
     reported: u64,
@@ -318,26 +318,26 @@ struct Tally<'a> {
     meter: &'a Meter<'a>,
 }
 
-impl<'a> Tally<'a> {
+impl<'a> StateCounter<'a> {
     const fn new(meter: &'a Meter<'a>) -> Self {
         Self { states: 0, reported: 0, next: 0, meter }
     }
 }
 
-impl Clone for Tally<'_> {
+impl Clone for StateCounter<'_> {
     fn clone(&self) -> Self {
         // What is not reported yet the original will report.
         Self { reported: self.states, next: self.states, ..*self }
     }
 }
 
-impl Drop for Tally<'_> {
+impl Drop for StateCounter<'_> {
     fn drop(&mut self) {
         self.meter.spent.fetch_add(self.states - self.reported, Ordering::Relaxed);
     }
 }
 
-impl Gather for Tally<'_> {
+impl Gather for StateCounter<'_> {
     #[inline]
     fn visit(&mut self, _: &[u32]) -> ControlFlow<()> {
         if self.states >= self.next {
@@ -362,9 +362,9 @@ fn one_by_one(
     bounds: &Bounds,
     meter: &Meter<'_>,
 ) -> (u128, Option<Stopped>) {
-    let mut tally = Tally::new(meter);
-    let visited = algorithm.visit(poset, bounds, |state| tally.visit(state));
-    (u128::from(tally.states), visited.err())
+    let mut counter = StateCounter::new(meter);
+    let visited = algorithm.visit(poset, bounds, |state| counter.visit(state));
+    (u128::from(counter.states), visited.err())
 }
 
 fn by_intervals(
@@ -372,9 +372,9 @@ fn by_intervals(
     poset: &Poset,
     meter: &Meter<'_>,
 ) -> (u128, Option<Stopped>) {
-    match (ParaMount { within }).gather(poset, &Tally::new(meter)) {
-        Ok(tally) => (u128::from(tally.states), None),
-        Err((tally, stopped)) => (u128::from(tally.states), Some(stopped)),
+    match (ParaMount { within }).gather(poset, &StateCounter::new(meter)) {
+        Ok(counter) => (u128::from(counter.states), None),
+        Err((counter, stopped)) => (u128::from(counter.states), Some(stopped)),
     }
 }
 

@@ -702,7 +702,7 @@ fn choose<I: Lane, A: Algebra<I>>(
         let is_live = |node| A::is_live(carried, node);
         let (next, arcs) = expand((level, &choices), &mut cursor, capacity, is_live, meter)?;
         if cursor.node < level.count {
-            // A trial that is merely no better than the best so far is no overflow.
+            // A chain that is merely no better than the best so far is no overflow.
             if best.is_none() && next.count < capacity.nodes {
                 reason = Reason::Memory;
             }
