@@ -1,9 +1,9 @@
 //! Reads and the writes that challenge what they saw, by column.
 //!
-//! The writes of a variable by one thread, in program order, are a *line*. Verdicts along a line
+//! The writes of a variable by one thread, in program order, are a *write list*. Verdicts along one
 //! depend on each other, so they are worked out and kept as ranges of it.
 
-use reweave_trace::views::{Line, Writes};
+use reweave_trace::views::{WriteList, Writes};
 use reweave_trace::{AccessOp, EventId, Op, Trace, VarId};
 
 /// A read and the write that it saw.
@@ -71,20 +71,20 @@ impl<'t> Accesses<'t> {
 
     /// The threads that write `var`, each with its writes.
     #[must_use]
-    pub fn lines(&self, var: VarId) -> &[Line] {
-        self.writes.lines(var)
+    pub fn lists(&self, var: VarId) -> &[WriteList] {
+        self.writes.lists(var)
     }
 
-    /// The writes of `line`, in program order.
+    /// The writes of `list`, in program order.
     #[must_use]
-    pub fn writes(&self, line: &Line) -> &[EventId] {
-        self.writes.of_line(line)
+    pub fn writes(&self, list: &WriteList) -> &[EventId] {
+        self.writes.of_list(list)
     }
 
     /// How many events write `var`.
     #[must_use]
     pub fn writes_count(&self, var: VarId) -> u64 {
-        self.lines(var).iter().map(|line| u64::from(line.count())).sum()
+        self.lists(var).iter().map(|list| u64::from(list.count())).sum()
     }
 
     /// How many interfering writes the writer of `edge` has, an initial value included: all other writes
@@ -108,7 +108,7 @@ impl<'t> Accesses<'t> {
     /// The implicit reads at the end of the run, of all variables that are written.
     pub(crate) fn final_readers(&self) -> Vec<Reader> {
         let last = |var: VarId| {
-            let writes = self.lines(var).iter().filter_map(|line| self.writes(line).last());
+            let writes = self.lists(var).iter().filter_map(|list| self.writes(list).last());
             let writer = writes.copied().max();
             writer.map(|_| Reader { var, read: None, writer })
         };

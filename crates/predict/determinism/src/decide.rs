@@ -135,18 +135,18 @@ pub(crate) fn expand(
     if writer.is_some() {
         interfering_writes.push((None, 0, 0));
     }
-    for (line, own) in (0..).zip(accesses.lines(var)) {
+    for (list, own) in (0..).zip(accesses.lists(var)) {
         let writes = (0..).zip(accesses.writes(own).iter().copied().map(Some));
         let others = writes.filter(|&(_, write)| write != writer && write != read);
-        interfering_writes.extend(others.map(|(at, write)| (write, line, at)));
+        interfering_writes.extend(others.map(|(at, write)| (write, list, at)));
     }
     interfering_writes.sort_unstable();
-    for (interfering, line, at) in interfering_writes {
+    for (interfering, list, at) in interfering_writes {
         for kind in WitnessKind::ALL {
             let known = verdicts.of(kind);
             let is_in = |of: &WriteRanges| match interfering {
                 None => of.initial,
-                Some(_) => of.contains(line, at),
+                Some(_) => of.contains(list, at),
             };
             let verdict = match (is_in(&known.feasible), is_in(&known.unknown)) {
                 (true, _) => Some(true),

@@ -133,9 +133,9 @@ impl<'a, 't> Groups<'a, 't> {
 
     /// Adds the writes that `reader` can see, as far as they are gone through, to `writes`.
     fn gather(&mut self, reader: &Reader, seen: &WriteRanges, writes: &mut Vec<Option<EventId>>) {
-        let lines = self.accesses.lines(reader.var);
-        for (line, range) in &seen.ranges {
-            let all = self.accesses.writes(&lines[*line as usize]);
+        let lists = self.accesses.lists(reader.var);
+        for (list, range) in &seen.ranges {
+            let all = self.accesses.writes(&lists[*list as usize]);
             let all = &all[range.start as usize..range.end as usize];
             // The last one is what the read sees most easily.
             let from = if all.len() as u64 <= self.looks_left { 0 } else { all.len() - 1 };
@@ -364,9 +364,9 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
     fn is_overwritten(&self, reader: &Reader, read: EventId, interfering: Option<EventId>) -> bool {
         let (trace, needs) = (self.trace(), self.evaluator.subject().engine().mhb());
         let before = needs.before(read);
-        self.accesses.lines(reader.var).iter().any(|line| {
-            let needed = before.get(line.thread);
-            let writes = self.accesses.writes(line);
+        self.accesses.lists(reader.var).iter().any(|list| {
+            let needed = before.get(list.thread);
+            let writes = self.accesses.writes(list);
             let count = writes.partition_point(|&write| trace.position(write) < needed);
             let last = writes[..count].last().filter(|&&last| Some(last) != interfering);
             last.is_some_and(|&last| {

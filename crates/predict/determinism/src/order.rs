@@ -159,12 +159,12 @@ impl<'g, 't> OrderSolver<'g, 't> {
         let ends = (writer, Some(events.point(edge.read)));
         let [after, between, _] = &mut verdicts.kinds;
         let allowed = allowed(*budget);
-        let mut left = allowed;
-        let after = self.decide_writer_after(edge, Results::new(after), &mut left);
+        let mut work = Work(allowed);
+        let after = self.decide_writer_after(edge, Results::new(after), &mut work);
         let mut phases = after.finish(count);
-        let between = self.decide_between(edge.var, ends, Results::new(between), &mut left);
+        let between = self.decide_between(edge.var, ends, Results::new(between), &mut work);
         phases.add(&between.finish(count));
-        *budget -= allowed - left;
+        *budget -= allowed - work.0;
         phases
     }
 
@@ -182,10 +182,10 @@ impl<'g, 't> OrderSolver<'g, 't> {
         let [after, between, _] = &mut verdicts.kinds;
         let mut phases = Results::new(after).finish(count);
         let allowed = allowed(*budget);
-        let mut left = allowed;
-        let between = self.decide_between(var, ends, Results::new(between), &mut left);
+        let mut work = Work(allowed);
+        let between = self.decide_between(var, ends, Results::new(between), &mut work);
         phases.add(&between.finish(count));
-        *budget -= allowed - left;
+        *budget -= allowed - work.0;
         phases
     }
 
@@ -197,8 +197,7 @@ impl<'g, 't> OrderSolver<'g, 't> {
         if witness.kind.is_void(witness.writer, witness.interfering) {
             return None;
         }
-        let mut unlimited = u64::MAX;
-        let mut work = Work(&mut unlimited);
+        let mut work = Work(u64::MAX);
         let mut closed = self.graph.closed()?;
         let chain = match witness.kind {
             WitnessKind::WriterAfter => {
@@ -217,19 +216,19 @@ impl<'g, 't> OrderSolver<'g, 't> {
         &'a mut self,
         edge: &ReadsFrom,
         mut results: Results<'a>,
-        budget: &'a mut u64,
+        work: &'a mut Work,
     ) -> Results<'a> {
         let OrderGraph { events, writes, .. } = self.graph;
         // If the edge is not breakable, the writer comes first without it, or is the initial value.
         let Some((writer, read)) = events.breakable(edge.read) else { return results };
         let closed = self.graph.closed().ok_or(Incomplete::Budget).and_then(|closed| {
-            let patch = self.reduced.patch(closed, (writer, read), &mut Work(budget))?;
+            let patch = self.reduced.patch(closed, (writer, read), work)?;
             Ok(ClosedGraph { patch: Some(patch), ..closed })
         });
         match closed {
             Ok(closed) => {
                 let (workspace, shared) = (&mut self.workspace, &mut self.shared);
-                let (var, work) = (edge.var, Work(budget));
+                let var = edge.var;
                 let case = ReadCase { closed, writes, var, workspace, shared, results, work };
                 case.decide_writer_after(writer, read)
             }
@@ -247,7 +246,7 @@ impl<'g, 't> OrderSolver<'g, 't> {
         var: VarId,
         (writer, read): (Option<Point>, Option<Point>),
         mut results: Results<'a>,
-        budget: &'a mut u64,
+        work: &'a mut Work,
     ) -> Results<'a> {
         let writes = &self.graph.writes;
         let Some(closed) = self.graph.closed() else {
@@ -255,7 +254,6 @@ impl<'g, 't> OrderSolver<'g, 't> {
             return results;
         };
         let (workspace, shared) = (&mut self.workspace, &mut self.shared);
-        let work = Work(budget);
         let case = ReadCase { closed, writes, var, workspace, shared, results, work };
         case.decide_between(writer, read)
     }

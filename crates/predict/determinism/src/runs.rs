@@ -100,9 +100,9 @@ impl<'a, 't> Runs<'a, 't> {
         let trace = self.trace();
         let all = self.accesses.last_events();
         let verdicts = verdicts.of_mut(WitnessKind::Between);
-        for (at, line) in (0..).zip(self.accesses.lines(var)) {
-            let writes = self.accesses.writes(line);
-            let needed = self.needs.past(writer).get(line.thread);
+        for (at, list) in (0..).zip(self.accesses.lists(var)) {
+            let writes = self.accesses.writes(list);
+            let needed = self.needs.past(writer).get(list.thread);
             let mut low = writes.partition_point(|&write| trace.position(write) < needed);
             let (mut high, mut is_known) = (writes.len(), true);
             while low < high {
@@ -166,10 +166,10 @@ impl<'a, 't> Runs<'a, 't> {
         if before.get(trace.event(writer).thread) > trace.position(writer) {
             return;
         }
-        let lines = self.accesses.lines(edge.var).iter();
-        let limits: Vec<u32> = lines
-            .map(|line| {
-                let writes = self.accesses.writes(line);
+        let lists = self.accesses.lists(edge.var).iter();
+        let limits: Vec<u32> = lists
+            .map(|list| {
+                let writes = self.accesses.writes(list);
                 self.count_without(writes, edge.read).min(self.count_without(writes, writer))
             })
             .collect();
@@ -196,9 +196,9 @@ impl<'a, 't> Runs<'a, 't> {
         if !absent.feasible.initial && !absent.unknown.initial {
             return;
         }
-        let mut limits = vec![0; self.accesses.lines(edge.var).len()];
-        for (line, range) in absent.feasible.ranges.iter().chain(&absent.unknown.ranges) {
-            limits[*line as usize] = limits[*line as usize].max(range.end);
+        let mut limits = vec![0; self.accesses.lists(edge.var).len()];
+        for (list, range) in absent.feasible.ranges.iter().chain(&absent.unknown.ranges) {
+            limits[*list as usize] = limits[*list as usize].max(range.end);
         }
         self.decide_earlier(edge, &limits, verdicts, |runs, interfering| {
             runs.ask_after(edge.read, writer, interfering)
@@ -224,7 +224,7 @@ impl<'a, 't> Runs<'a, 't> {
 
 // Kinds 1 and 3, where a run that serves an interfering write serves all earlier ones of its thread.
 
-/// What is known along a line: all before `feasible` is, nothing from `refuted` on.
+/// What is known along a list: all before `feasible` is, nothing from `refuted` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Boundary {
     feasible: u32,
@@ -232,7 +232,7 @@ struct Boundary {
 }
 
 impl Runs<'_, '_> {
-    /// Decides the interfering writes of `edge`; `limits` says how many of each line nothing rules out.
+    /// Decides the interfering writes of `edge`; `limits` says how many of each list nothing rules out.
     fn decide_earlier(
         &mut self,
         edge: &ReadsFrom,
@@ -252,7 +252,7 @@ impl Runs<'_, '_> {
             }
         }
         for at in 0..bounds.len() {
-            let writes = self.accesses.writes(&self.accesses.lines(edge.var)[at]);
+            let writes = self.accesses.writes(&self.accesses.lists(edge.var)[at]);
             let mut open = bounds[at].refuted;
             let mut is_first = true;
             while bounds[at].feasible < open {
@@ -276,18 +276,18 @@ impl Runs<'_, '_> {
         }
         verdicts.feasible.initial = has_run;
         verdicts.unknown.initial = !has_run;
-        for (line, bound) in (0..).zip(bounds) {
-            verdicts.feasible.push(line, 0..bound.feasible);
-            verdicts.unknown.push(line, bound.feasible..bound.refuted);
+        for (list, bound) in (0..).zip(bounds) {
+            verdicts.feasible.push(list, 0..bound.feasible);
+            verdicts.unknown.push(list, bound.feasible..bound.refuted);
         }
     }
 
     /// Notes that all interfering writes that `run` runs before the read are feasible.
     fn mark(&self, edge: &ReadsFrom, run: &Reordering, bounds: &mut [Boundary]) {
         let counts = self.counts_until(run, edge.read);
-        for (line, bound) in self.accesses.lines(edge.var).iter().zip(bounds) {
-            let writes = self.accesses.writes(line);
-            let count = counts[line.thread];
+        for (list, bound) in self.accesses.lists(edge.var).iter().zip(bounds) {
+            let writes = self.accesses.writes(list);
+            let count = counts[list.thread];
             let known = writes.partition_point(|&write| self.trace().position(write) < count);
             bound.feasible = bound.feasible.max((known as u32).min(bound.refuted));
         }
@@ -313,7 +313,7 @@ impl Runs<'_, '_> {
 // thread too, so the last one is asked first. The others are narrowed down by two weaker questions, and
 // those that are left are asked in blocks.
 
-/// What is known along a line.
+/// What is known along a list.
 #[derive(Clone, Debug, Default)]
 struct Known {
     /// Feasible ones: ranges in order, apart.
@@ -365,33 +365,33 @@ impl Known {
 impl Runs<'_, '_> {
     /// Kind 2.
     fn decide_between(&mut self, edge: &ReadsFrom, verdicts: &mut Verdicts) {
-        let lines = self.accesses.lines(edge.var);
+        let lists = self.accesses.lists(edge.var);
         let trace = self.trace();
-        let mut known: Vec<Known> = lines
+        let mut known: Vec<Known> = lists
             .iter()
-            .map(|line| {
-                let writes = self.accesses.writes(line);
+            .map(|list| {
+                let writes = self.accesses.writes(list);
                 let needed = edge.writer.map(|writer| self.needs.past(writer));
-                let needed = needed.map_or(0, |needed| needed.get(line.thread));
+                let needed = needed.map_or(0, |needed| needed.get(list.thread));
                 let from = writes.partition_point(|&write| trace.position(write) < needed);
                 let to = self.count_without(writes, edge.read);
                 Known { from: from as u32, to, ..Known::default() }
             })
             .collect();
-        for (at, line) in lines.iter().enumerate() {
-            let writes = self.accesses.writes(line);
+        for (at, list) in lists.iter().enumerate() {
+            let writes = self.accesses.writes(list);
             self.raise_needed(edge, writes, at, &mut known);
             self.lower_end(edge, writes, at, &mut known);
             self.raise_start(edge, writes, at, &mut known);
             self.ask_blocks(edge, writes, at, &mut known);
         }
-        for (line, mut known) in (0..).zip(known) {
+        for (list, mut known) in (0..).zip(known) {
             known.unknown.sort_unstable_by_key(|range| range.start);
             for range in known.unknown.iter().flat_map(|range| known.open(range.clone())) {
-                verdicts.unknown.push(line, range);
+                verdicts.unknown.push(list, range);
             }
             for range in known.feasible {
-                verdicts.feasible.push(line, range);
+                verdicts.feasible.push(list, range);
             }
         }
     }
@@ -405,7 +405,7 @@ impl Runs<'_, '_> {
         known: &mut [Known],
     ) {
         let Some(writer) = edge.writer else { return };
-        let thread = self.accesses.lines(edge.var)[at].thread;
+        let thread = self.accesses.lists(edge.var)[at].thread;
         let needed = self.needs.before(edge.read).get(thread);
         let end = writes.partition_point(|&write| self.trace().position(write) < needed) as u32;
         let end = end.min(known[at].to);
@@ -556,21 +556,21 @@ impl Runs<'_, '_> {
         let all = self.counts_until(run, edge.read);
         let until = edge.writer.filter(|&writer| !trace.is_in_prefix(run, writer));
         let until = until.map(|writer| self.counts_until(run, writer));
-        for (line, known) in self.accesses.lines(edge.var).iter().zip(known) {
-            let writes = self.accesses.writes(line);
+        for (list, known) in self.accesses.lists(edge.var).iter().zip(known) {
+            let writes = self.accesses.writes(list);
             let count = |events: u32| {
                 writes.partition_point(|&write| trace.position(write) < events) as u32
             };
             let start = match (&until, edge.writer) {
-                (Some(until), _) => count(until[line.thread]),
+                (Some(until), _) => count(until[list.thread]),
                 (None, None) => 0,
                 // What is in the base runs in observed order.
                 (None, Some(writer)) => {
-                    let base = count(run.base.get(line.thread).copied().unwrap_or(0));
+                    let base = count(run.base.get(list.thread).copied().unwrap_or(0));
                     base.min(writes.partition_point(|&write| write < writer) as u32)
                 }
             };
-            known.mark(start..count(all[line.thread]));
+            known.mark(start..count(all[list.thread]));
         }
     }
 }

@@ -25,7 +25,7 @@ fn interfering_writes(
     writer: Option<EventId>,
     read: Option<EventId>,
 ) -> Vec<Option<EventId>> {
-    let writes = accesses.lines(var).iter().flat_map(|line| accesses.writes(line));
+    let writes = accesses.lists(var).iter().flat_map(|list| accesses.writes(list));
     let others = writes.copied().map(Some).filter(|&write| write != writer && write != read);
     writer.map(|_| None).into_iter().chain(others).collect()
 }
@@ -38,8 +38,8 @@ fn has(
     interfering: Option<EventId>,
 ) -> bool {
     let Some(interfering) = interfering else { return known.initial };
-    known.ranges.iter().any(|(line, range)| {
-        let writes = accesses.writes(&accesses.lines(var)[*line as usize]);
+    known.ranges.iter().any(|(list, range)| {
+        let writes = accesses.writes(&accesses.lists(var)[*list as usize]);
         writes[range.start as usize..range.end as usize].contains(&interfering)
     })
 }

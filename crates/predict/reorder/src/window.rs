@@ -458,7 +458,7 @@ impl Window {
         if self.notify_at.is_empty() {
             return;
         }
-        for wait in trace.signals().stays() {
+        for wait in trace.signals().wait_intervals() {
             let Op::Condition(ConditionOp::Wait, condition) = trace.event(wait.wait).op else {
                 continue;
             };
@@ -631,12 +631,12 @@ impl<'a, 'e, 't> FixedPrefix<'a, 'e, 't> {
                 }
                 let Some(var) = engine.trace().event(event).op.var() else { continue };
                 let all = engine.trace().writes();
-                for line in all.lines(var) {
+                for list in all.lists(var) {
                     self.lookups += 1;
-                    let writes = all.of_line(line);
+                    let writes = all.of_list(list);
                     let later = writes.partition_point(|&write| Some(write) <= seen);
                     let Some(&later) = writes.get(later) else { continue };
-                    if engine.trace().position(later) < self.prefix[line.thread] {
+                    if engine.trace().position(later) < self.prefix[list.thread] {
                         self.lower(later);
                         has_moved = true;
                     }
