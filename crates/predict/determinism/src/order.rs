@@ -153,37 +153,16 @@ impl<'g, 't> OrderSolver<'g, 't> {
         budget: &mut u64,
     ) -> Phases {
         let events = &self.graph.events;
-        let is_write = events.trace.event(edge.read).op.is_write();
+        let is_write = edge.read.is_some_and(|read| events.trace.event(read).op.is_write());
         let count = self.graph.writes.count(edge.var) - u64::from(is_write);
-        let writer = edge.writer.map(|writer| events.point(writer));
-        let ends = (writer, Some(events.point(edge.read)));
+        let point = |event: Option<EventId>| event.map(|event| events.point(event));
+        let ends = (point(edge.writer), point(edge.read));
         let [after, between, _] = &mut verdicts.kinds;
         let allowed = allowed(*budget);
         let mut work = Work(allowed);
         let after = self.decide_writer_after(edge, Results::new(after), &mut work);
         let mut phases = after.finish(count);
         let between = self.decide_between(edge.var, ends, Results::new(between), &mut work);
-        phases.add(&between.finish(count));
-        *budget -= allowed - work.0;
-        phases
-    }
-
-    /// The same for the implicit read of `var` at the end, which saw `writer`, the last write. No
-    /// witness of kind 1 is feasible, since nothing comes after the end.
-    pub fn decide_final(
-        &mut self,
-        var: VarId,
-        writer: EventId,
-        verdicts: &mut ReadVerdicts,
-        budget: &mut u64,
-    ) -> Phases {
-        let count = self.graph.writes.count(var);
-        let ends = (Some(self.graph.events.point(writer)), None);
-        let [after, between, _] = &mut verdicts.kinds;
-        let mut phases = Results::new(after).finish(count);
-        let allowed = allowed(*budget);
-        let mut work = Work(allowed);
-        let between = self.decide_between(var, ends, Results::new(between), &mut work);
         phases.add(&between.finish(count));
         *budget -= allowed - work.0;
         phases
@@ -220,7 +199,9 @@ impl<'g, 't> OrderSolver<'g, 't> {
     ) -> Results<'a> {
         let OrderGraph { events, writes, .. } = self.graph;
         // If the edge is not breakable, the writer comes first without it, or is the initial value.
-        let Some((writer, read)) = events.breakable(edge.read) else { return results };
+        // Nothing comes after the read at the end of the run.
+        let breakable = edge.read.and_then(|read| events.breakable(read));
+        let Some((writer, read)) = breakable else { return results };
         let closed = self.graph.closed().ok_or(Incomplete::Budget).and_then(|closed| {
             let patch = self.reduced.patch(closed, (writer, read), work)?;
             Ok(ClosedGraph { patch: Some(patch), ..closed })

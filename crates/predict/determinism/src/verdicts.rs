@@ -46,12 +46,9 @@ impl WriteRanges {
             _ => self.ranges.push((list, range)),
         }
     }
-}
 
-impl WriteRanges {
     /// Those of either.
-    #[must_use]
-    pub fn union(&self, other: &Self) -> Self {
+    fn union(&self, other: &Self) -> Self {
         let mut ranges: Vec<(u32, Range<u32>)> = [&self.ranges[..], &other.ranges[..]].concat();
         ranges.sort_unstable_by_key(|(list, range)| (*list, range.start));
         let mut all = Self { initial: self.initial || other.initial, ranges: Vec::new() };
@@ -104,11 +101,6 @@ impl ReadVerdicts {
             self.kinds.iter().map(|kind| of(kind).count()).sum()
         };
         (count(|kind| &kind.feasible), count(|kind| &kind.unknown))
-    }
-
-    /// Those on witnesses of `kind`.
-    pub const fn of_mut(&mut self, kind: WitnessKind) -> &mut Verdicts {
-        &mut self.kinds[kind as usize]
     }
 }
 

@@ -11,7 +11,6 @@
 //! Costs what the algorithm costs; see its module. Adds a few numbers per thread, and with
 //! [`count_intervals`] one per event.
 
-use std::fmt::{self, Display, Formatter};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -97,13 +96,16 @@ pub struct Counted {
 }
 
 /// Why a count was cut short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CutShort {
     /// The budget was exhausted.
+    #[error("the budget was exhausted")]
     Budget,
     /// The states to be visited next did not fit in memory.
+    #[error("the states to be visited next did not fit in memory")]
     Memory,
     /// It was told to stop.
+    #[error("it was interrupted")]
     Stopped,
 }
 
@@ -116,16 +118,6 @@ impl CutShort {
             Self::Memory => "memory",
             Self::Stopped => "cancelled",
         }
-    }
-}
-
-impl Display for CutShort {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Budget => "the budget was exhausted",
-            Self::Memory => "the states to be visited next did not fit in memory",
-            Self::Stopped => "it was interrupted",
-        })
     }
 }
 
