@@ -44,7 +44,7 @@ use reweave_trace::views::SectionId;
 use reweave_trace::{EventId, LockId, ThreadId, Trace, VarId};
 
 use crate::access::{CLASSES, CONFLICTS};
-use crate::clock::VectorClock;
+use crate::clock::{ClockPair, VectorClock};
 use skeleton::{Access, Accesses, Action, MessageId, Scan, Section, Skeleton, Step};
 
 /// The CP edges of a trace, from which clocks follow.
@@ -636,31 +636,6 @@ struct Sweep<'a> {
     needed: Vec<Edge>,
 }
 
-/// What happens before an event, and what comes before it by CP: a part of that.
-#[derive(Clone, Debug, Default)]
-struct ClockPair {
-    happened: VectorClock,
-    causal: VectorClock,
-}
-
-impl ClockPair {
-    fn join(&mut self, other: &Self) {
-        self.happened.join(&other.happened);
-        self.causal.join(&other.causal);
-    }
-
-    fn copy_from(&mut self, other: &Self) {
-        self.happened.copy_from(&other.happened);
-        self.causal.copy_from(&other.causal);
-    }
-
-    /// Adds what comes along a hard edge.
-    fn receive(&mut self, sent: &VectorClock) {
-        self.happened.join(sent);
-        self.causal.join(sent);
-    }
-}
-
 /// What the releases of a lock pass on.
 #[derive(Clone, Debug, Default)]
 struct LockClocks {
@@ -774,7 +749,7 @@ impl<'a> Sweep<'a> {
             }
             self.edges_count += 1;
             let source = &self.skeleton.sections[edge.source];
-            // ClockPair are closed under happens-before: the release says it for all before it.
+            // Clocks are closed under happens-before: the release says it for all before it.
             if own.causal.get(source.thread) < source.released
                 && let Some(released) = self.releases.get(edge.source)
             {

@@ -460,7 +460,7 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
         let others: Vec<Alternative> = all.map(|shown| shown.alternative).collect();
         let kind = kind_of(self.trace(), &reader, proof.reordering());
         let detail = self.detail(&reader, &alternative, kind, others);
-        self.made(group, &reader, alternative.write, Evidence::Schedule(proof), detail)
+        self.made(group, Evidence::Schedule(proof), detail)
     }
 
     /// What the order of events allows, but no correct reordering was found for.
@@ -472,9 +472,8 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
             is_race_free: None,
             changes_value: self.values.changes(reader, write),
         };
-        let kind = WitnessKind::Between;
-        let detail = self.detail(reader, &alternative, kind, Vec::new());
-        self.made(group, reader, write, Evidence::Unordered, detail)
+        let detail = self.detail(reader, &alternative, WitnessKind::Between, Vec::new());
+        self.made(group, Evidence::Unordered, detail)
     }
 
     fn detail(
@@ -497,21 +496,16 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
         }
     }
 
-    fn made(
-        &self,
-        group: &Group,
-        reader: &ReadsFrom,
-        write: Option<EventId>,
-        evidence: Evidence,
-        detail: Nondeterminism,
-    ) -> Finding {
+    fn made(&self, group: &Group, evidence: Evidence, detail: Nondeterminism) -> Finding {
         let trace = self.trace();
+        let Nondeterminism { writer, read, interfering, .. } = detail;
         let named = |event: Option<EventId>| {
             event.map_or_else(|| "the initial value".to_owned(), |event| spelled(trace, event))
         };
-        let var = trace.names().vars.name(reader.var);
-        let (saw, sees) = (named(reader.writer), named(write));
-        let message = match (reader.read, &evidence) {
+        let var = writer.and_then(|writer| trace.event(writer).op.var());
+        let var = var.map_or("", |var| trace.names().vars.name(var));
+        let (saw, sees) = (named(writer), named(interfering));
+        let message = match (read, &evidence) {
             (Some(read), Evidence::Schedule(_)) => {
                 format!("{} saw {saw}; it can see {sees} instead", spelled(trace, read))
             }
@@ -528,16 +522,11 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
                  was found that ends with another write"
             ),
         };
-        // Those that the goal of a proof names.
-        let events = match reader.read {
-            Some(read) => [write, Some(read)],
-            None => [write, None],
-        };
-        let events = events.into_iter().flatten().collect();
         Finding {
             analysis: self.info.name,
             kind: self.info.kind,
-            events,
+            // Those that the goal of a proof names.
+            events: [interfering, read].into_iter().flatten().collect(),
             message,
             count: group.count,
             evidence,

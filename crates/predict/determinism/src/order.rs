@@ -55,9 +55,9 @@ use reweave_trace::{EventId, VarId};
 
 use self::closure::{ReducedClosure, Successors};
 use self::evaluate::{Chain, Workspace};
-use self::graph::{EventGraph, Point};
+use self::graph::EventGraph;
 use self::overlay::{ClosedGraph, Incomplete, Work};
-use self::writes::{ReadCase, Results, Shared, Writes};
+use self::writes::{Ends, ReadCase, Results, Shared, Writes};
 use crate::accesses::{Accesses, ReadsFrom};
 use crate::verdicts::{Phases, ReadVerdicts};
 use crate::witness::{Witness, WitnessKind};
@@ -225,17 +225,17 @@ impl<'g, 't> OrderSolver<'g, 't> {
     fn decide_between<'a>(
         &'a mut self,
         var: VarId,
-        (writer, read): (Option<Point>, Option<Point>),
+        ends: Ends,
         mut results: Results<'a>,
         work: &'a mut Work,
     ) -> Results<'a> {
         let writes = &self.graph.writes;
         let Some(closed) = self.graph.closed() else {
-            results.record_unknown(writes, var, [writer, read]);
+            results.record_unknown(writes, var, ends.into());
             return results;
         };
         let (workspace, shared) = (&mut self.workspace, &mut self.shared);
         let case = ReadCase { closed, writes, var, workspace, shared, results, work };
-        case.decide_between(writer, read)
+        case.decide_between(ends)
     }
 }

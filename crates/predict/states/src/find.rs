@@ -306,12 +306,7 @@ impl Search<'_> {
                 let truths = all.iter().map(|one| one.truths(poset)).next().unwrap_or_default();
                 ("conjunctive", Ok(detect::definitely_conjunctive(poset, &truths)))
             }
-            Class::Conjunctive(_)
-            | Class::Linear(_)
-            | Class::Stable
-            | Class::Sum(_)
-            | Class::Fold
-            | Class::Pairwise => {
+            _ => {
                 let is_met = |state: &[u32]| self.placed.is_met(state);
                 // On a path that writes a variable in another order than observed, its value is not
                 // the one that the predicate is evaluated with.

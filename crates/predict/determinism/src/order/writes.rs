@@ -364,23 +364,21 @@ impl<'a> ReadCase<'a> {
     }
 }
 
+/// A writer and the read that saw it; none is an initial value, or the end of the run.
+pub(super) type Ends = (Option<Point>, Option<Point>);
+
 /// Kind 2: the writer, the interfering write, the read.
 impl<'a> ReadCase<'a> {
-    /// Decides all interfering writes of `read`, which saw `writer`; none is the end, or an initial
-    /// value.
-    pub(super) fn decide_between(
-        mut self,
-        writer: Option<Point>,
-        read: Option<Point>,
-    ) -> Results<'a> {
+    /// Decides all interfering writes of the read.
+    pub(super) fn decide_between(mut self, ends: Ends) -> Results<'a> {
         let (writes, var) = (self.writes, self.var);
-        let is_shared = self.share_ends(writer, read);
+        let is_shared = self.share_ends(ends);
         for list in writes.lists(var) {
             let candidates = list.range(&self.shared.before, &self.shared.after);
             if is_shared.is_err() {
                 self.results.verdicts.unknown.push(list.index, candidates);
             } else {
-                self.decide_list_between(&list, candidates, writer, read);
+                self.decide_list_between(&list, candidates, ends);
             }
         }
         self.results
@@ -388,7 +386,7 @@ impl<'a> ReadCase<'a> {
 
     /// Works out what all interfering writes share: what comes before the writer and after the
     /// read, what the read reaches and what reaches the writer, nothing being added.
-    fn share_ends(&mut self, writer: Option<Point>, read: Option<Point>) -> Outcome {
+    fn share_ends(&mut self, (writer, read): Ends) -> Outcome {
         let Shared { before, after, from_read, to_writer, .. } = &mut *self.shared;
         let (closed, graph, work) = (self.closed, self.closed.graph, &mut *self.work);
         match writer {
@@ -426,22 +424,16 @@ impl<'a> ReadCase<'a> {
         Ok(())
     }
 
-    fn decide_list_between(
-        &mut self,
-        list: &WriteList<'_>,
-        candidates: Range<u32>,
-        writer: Option<Point>,
-        read: Option<Point>,
-    ) {
+    fn decide_list_between(&mut self, list: &WriteList<'_>, candidates: Range<u32>, ends: Ends) {
         let Range { start, end } = candidates;
         let Shared { from_read, to_writer, .. } = &*self.shared;
         // Those that can reach the writer come first, those that the read can reach last.
-        let is_looped = writer.is_some_and(|writer| !has(from_read, writer));
+        let is_looped = ends.0.is_some_and(|writer| !has(from_read, writer));
         let first = if is_looped { end } else { list.count_in(to_writer).clamp(start, end) };
         let last = list.count_in(from_read).clamp(first, end);
-        let mut result = self.decide_each(list, start..first, writer, read);
-        result = result.and_then(|()| self.decide_blocks(list, first..last, writer, read));
-        result = result.and_then(|()| self.decide_each(list, last..end, writer, read));
+        let mut result = self.decide_each(list, start..first, ends);
+        result = result.and_then(|()| self.decide_blocks(list, first..last, ends));
+        result = result.and_then(|()| self.decide_each(list, last..end, ends));
         if let Err(at) = result {
             self.results.verdicts.unknown.push(list.index, at..end);
         }
@@ -452,8 +444,7 @@ impl<'a> ReadCase<'a> {
         &mut self,
         list: &WriteList<'_>,
         range: Range<u32>,
-        writer: Option<Point>,
-        read: Option<Point>,
+        (writer, read): Ends,
     ) -> Result<(), u32> {
         for at in range {
             let chain = Chain { first: writer, middle: list.write(at), last: read };
@@ -479,8 +470,7 @@ impl<'a> ReadCase<'a> {
         &mut self,
         list: &WriteList<'_>,
         range: Range<u32>,
-        writer: Option<Point>,
-        read: Option<Point>,
+        (writer, read): Ends,
     ) -> Result<(), u32> {
         let mut blocks = Vec::from_iter((!range.is_empty()).then_some(range));
         while let Some(block) = blocks.pop() {

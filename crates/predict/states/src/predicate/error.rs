@@ -101,12 +101,8 @@ const fn word(kind: NameKind) -> &'static str {
         NameKind::Local => "local",
         NameKind::Site => "location",
         NameKind::Var => "variable",
-        NameKind::None
-        | NameKind::Condition
-        | NameKind::Barrier
-        | NameKind::Semaphore
-        | NameKind::Object
-        | NameKind::Block => "name",
+        // No predicate names any other.
+        _ => "name",
     }
 }
 
