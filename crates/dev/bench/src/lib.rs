@@ -153,7 +153,7 @@ fn views(prepared: &Prepared) -> usize {
     let (var, _) = trace.names().vars.entries().next().expect("there is a variable");
     let thread = trace.event(last).thread;
     assert_eq!(trace.lifetime(thread).last, Some(last));
-    assert!(trace.signals().stays().is_empty(), "this workload does not wait");
+    assert!(trace.signals().wait_intervals().is_empty(), "this workload does not wait");
     writers
         + trace.sections().entries().len()
         + trace.position(last) as usize

@@ -68,10 +68,10 @@ pub fn is_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
         (
             Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _),
             Op::Condition(ConditionOp::Wake, _),
-        ) => signals.stay(late).and_then(|stay| stay.notify) == Some(early),
+        ) => signals.wait_interval(late).and_then(|interval| interval.notify) == Some(early),
         (_, Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _)) => {
-            let mut stays = signals.stays().iter();
-            stays.any(|stay| stay.notify == Some(late) && stay.begin == early)
+            let mut intervals = signals.wait_intervals().iter();
+            intervals.any(|interval| interval.notify == Some(late) && interval.begin == early)
         }
         (Op::Barrier(BarrierOp::Arrive, _), Op::Barrier(..)) => {
             let needed = signals.needed_round(late).map(|round| signals.round(round));

@@ -173,11 +173,12 @@ fn is_edge(trace: &Trace, early: EventId, late: EventId, free: Option<EventId>) 
             from.thread == child || from.op == Op::Thread(ThreadOp::Fork, child)
         }
         Op::Condition(ConditionOp::Wake, _) => {
-            signals.stay(late).is_some_and(|stay| stay.notify == Some(early))
+            signals.wait_interval(late).is_some_and(|interval| interval.notify == Some(early))
         }
         Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
-            let mut woken = signals.woken(late).iter().filter_map(|&wait| signals.stay(wait));
-            woken.any(|stay| stay.begin == early)
+            let mut woken =
+                signals.woken(late).iter().filter_map(|&wait| signals.wait_interval(wait));
+            woken.any(|interval| interval.begin == early)
         }
         Op::Barrier(..) => {
             let round = signals.needed_round(late).map(|round| signals.round(round));

@@ -19,23 +19,22 @@ impl Order {
     /// CP over all events of `trace`: the smallest relation that the rules hold for.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
-        Self::with(trace, None, &[])
+        Self::with(trace, None)
     }
 
     /// The same with an edge, too, from each section to those on its lock, not both in shared
     /// mode, that end more than `window` events after it began.
     #[must_use]
     pub fn within(trace: &Trace, window: usize) -> Self {
-        Self::with(trace, Some(window), &[])
+        Self::with(trace, Some(window))
     }
 
-    /// With `added` to the hard edges.
-    fn with(trace: &Trace, window: Option<usize>, added: &[(EventId, EventId)]) -> Self {
-        let happens_before = happens_before(trace, added);
+    fn with(trace: &Trace, window: Option<usize>) -> Self {
+        let happens_before = happens_before(trace);
         let mut order = Self { before: none(trace) };
         for (late, _) in trace.events() {
             for (early, _) in trace.events().take_while(|&(early, _)| early < late) {
-                if is_hard_edge(trace, early, late) || added.contains(&(early, late)) {
+                if is_hard_edge(trace, early, late) {
                     order.add(&happens_before, early, late);
                 }
             }
@@ -84,40 +83,16 @@ impl Order {
     }
 }
 
-/// Up to `count_max` races: each time the first one by CP with those before it as hard edges, of
-/// which the second access is none before those of the others.
-#[must_use]
-pub fn first_races(trace: &Trace, count_max: usize) -> Vec<(EventId, EventId)> {
-    let mut races: Vec<(EventId, EventId)> = Vec::new();
-    while races.len() < count_max {
-        let order = Order::with(trace, None, &races);
-        let is_race = |&(early, late): &(EventId, EventId)| {
-            let (from, to) = (trace.event(early), trace.event(late));
-            from.thread != to.thread
-                && from.op.conflicts_with(to.op)
-                && !order.is_before(early, late)
-                && races.last().is_none_or(|&(_, last)| last <= late)
-        };
-        let ids = || trace.events().map(|(id, _)| id);
-        let latest_first = |late| ids().rev().filter(move |&early| early < late);
-        let mut pairs = ids().flat_map(|late| latest_first(late).map(move |early| (early, late)));
-        let Some(first) = pairs.find(is_race) else { break };
-        races.push(first);
-    }
-    races
-}
-
 fn none(trace: &Trace) -> Pairs {
     IndexVec::from_elem(vec![false; trace.len()], trace.len())
 }
 
-/// Happens-before with `added` to its edges.
-fn happens_before(trace: &Trace, added: &[(EventId, EventId)]) -> Pairs {
+fn happens_before(trace: &Trace) -> Pairs {
     let mut before = none(trace);
     // Edges go forward in observed order, so what is before `middle` is known by its turn.
     for (late, _) in trace.events() {
         for (middle, _) in trace.events().take_while(|&(middle, _)| middle < late) {
-            if is_edge(trace, middle, late) || added.contains(&(middle, late)) {
+            if is_edge(trace, middle, late) {
                 before[late][middle.index()] = true;
                 for early in 0..middle.index() {
                     before[late][early] |= before[middle][early];

@@ -50,9 +50,9 @@ fn is_preserved(trace: &Trace, first: EventId, second: EventId) -> bool {
 
 /// The conditions and barriers that `event` comes at, each as a kind and a number.
 fn meetings(trace: &Trace, event: EventId) -> Vec<(u8, u32)> {
-    let waits = trace.signals().stays().iter().filter(|stay| stay.begin == event);
+    let waits = trace.signals().wait_intervals().iter().filter(|interval| interval.begin == event);
     let mut meetings: Vec<(u8, u32)> =
-        waits.filter_map(|stay| own_meeting(trace, stay.wait)).collect();
+        waits.filter_map(|interval| own_meeting(trace, interval.wait)).collect();
     meetings.extend(own_meeting(trace, event));
     meetings
 }

@@ -65,7 +65,7 @@ pub fn is_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
         (
             Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _),
             Op::Condition(ConditionOp::Wake, _),
-        ) => signals.stay(late).and_then(|stay| stay.notify) == Some(early),
+        ) => signals.wait_interval(late).and_then(|interval| interval.notify) == Some(early),
         (Op::Barrier(BarrierOp::Arrive, _), Op::Barrier(..)) => {
             let needed = signals.needed_round(late).map(|round| signals.round(round));
             needed.is_some_and(|round| round.arrivals.contains(&early))

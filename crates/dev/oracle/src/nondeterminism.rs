@@ -337,9 +337,10 @@ impl Question<'_> {
             Op::Condition(ConditionOp::NotifyAll, condition) => {
                 self.may_notify(state, event, condition, false)
             }
-            Op::Condition(ConditionOp::Wake, _) => {
-                signals.stay(event).and_then(|stay| stay.notify).is_some_and(has_happened)
-            }
+            Op::Condition(ConditionOp::Wake, _) => signals
+                .wait_interval(event)
+                .and_then(|interval| interval.notify)
+                .is_some_and(has_happened),
             Op::Barrier(..) => {
                 let round = signals.needed_round(event).map(|round| signals.round(round));
                 round.is_none_or(|round| round.arrivals.iter().copied().all(has_happened))
@@ -400,24 +401,25 @@ impl Question<'_> {
     /// out.
     fn may_notify(&self, state: &State, notify: EventId, on: ConditionId, wakes_one: bool) -> bool {
         let has_happened = |event| self.has_happened(state, event);
-        let is_waiting = |stay: &&WaitInterval| {
-            has_happened(stay.begin)
-                && !stay.end.is_some_and(has_happened)
-                && !stay.notify.is_some_and(has_happened)
+        let is_waiting = |interval: &&WaitInterval| {
+            has_happened(interval.begin)
+                && !interval.end.is_some_and(has_happened)
+                && !interval.notify.is_some_and(has_happened)
         };
-        let stays = self.trace.signals().stays();
-        let mut woken = stays.iter().filter(|stay| stay.notify == Some(notify)).peekable();
+        let intervals = self.trace.signals().wait_intervals();
+        let mut woken =
+            intervals.iter().filter(|interval| interval.notify == Some(notify)).peekable();
         let others_are_safe = wakes_one && woken.peek().is_some();
         if self.rules == Rules::Edges {
-            return woken.all(|stay| has_happened(stay.begin));
+            return woken.all(|interval| has_happened(interval.begin));
         }
-        let mut others = stays.iter().filter(|stay| {
-            self.trace.event(stay.wait).op == Op::Condition(ConditionOp::Wait, on)
-                && stay.notify != Some(notify)
-                && !stay.is_spared_by(notify)
+        let mut others = intervals.iter().filter(|interval| {
+            self.trace.event(interval.wait).op == Op::Condition(ConditionOp::Wait, on)
+                && interval.notify != Some(notify)
+                && !interval.is_spared_by(notify)
         });
-        woken.all(|stay| is_waiting(&stay))
-            && (others_are_safe || !others.any(|stay| is_waiting(&stay)))
+        woken.all(|interval| is_waiting(&interval))
+            && (others_are_safe || !others.any(|interval| is_waiting(&interval)))
     }
 }
 

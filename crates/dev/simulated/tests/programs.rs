@@ -56,11 +56,11 @@ fn locations_are_lines_of_the_programs() {
 fn who_waits_is_woken_by_a_notify_or_gives_up() {
     for program in [Program::Conpool, Program::Barrier1, Program::Thrift9] {
         let trace = program.run(1);
-        let stays = trace.signals().stays();
-        assert!(!stays.is_empty(), "{program:?}");
-        for stay in stays {
-            assert!(stay.end.is_some(), "{program:?}");
-            assert_eq!(stay.notify.is_none(), stay.times_out, "{program:?}");
+        let intervals = trace.signals().wait_intervals();
+        assert!(!intervals.is_empty(), "{program:?}");
+        for interval in intervals {
+            assert!(interval.end.is_some(), "{program:?}");
+            assert_eq!(interval.notify.is_none(), interval.times_out, "{program:?}");
         }
     }
 }

@@ -424,7 +424,7 @@ impl Arrows {
             }
             Op::Thread(ThreadOp::Join, child) => Some(("ends", self.last[child]?)),
             Op::Condition(ConditionOp::Wake, _) => {
-                Some(("wakes", end(signals.stay(event)?.notify?)?))
+                Some(("wakes", end(signals.wait_interval(event)?.notify?)?))
             }
             Op::Semaphore(SemaphoreOp::Take, _) => Some(("posts", end(signals.post(event)?)?)),
             Op::Barrier(BarrierOp::Depart, _) => {
@@ -581,8 +581,13 @@ fn blocks_and_waits(run: &Run<'_>) -> Vec<Slice> {
                 }
             }
             Op::Condition(ConditionOp::Wait, condition) => {
-                let stay = trace.signals().stay(id);
-                add(event.thread, What::Wait(condition), id, stay.and_then(|stay| stay.end));
+                let interval = trace.signals().wait_interval(id);
+                add(
+                    event.thread,
+                    What::Wait(condition),
+                    id,
+                    interval.and_then(|interval| interval.end),
+                );
             }
             _ => {}
         }

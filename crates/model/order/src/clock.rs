@@ -214,6 +214,36 @@ impl PartialEq for VectorClock {
 
 impl Eq for VectorClock {}
 
+/// What happens before an event, and what of that comes before it by a weaker order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClockPair {
+    pub(crate) happened: VectorClock,
+    pub(crate) causal: VectorClock,
+}
+
+impl ClockPair {
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.happened.join(&other.happened);
+        self.causal.join(&other.causal);
+    }
+
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        self.happened.copy_from(&other.happened);
+        self.causal.copy_from(&other.causal);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.happened.clear();
+        self.causal.clear();
+    }
+
+    /// Adds what comes along an edge that is of both orders.
+    pub(crate) fn receive(&mut self, sent: &VectorClock) {
+        self.happened.join(sent);
+        self.causal.join(sent);
+    }
+}
+
 /// An order whose clocks are computed event by event.
 pub trait Clocks {
     /// Takes the next event of `trace` in observed order and gives the clock that it is tested

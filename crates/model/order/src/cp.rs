@@ -23,8 +23,7 @@
 //!
 //! Exact over the whole trace: `oracle::cp` is the definition. A pair of conflicting accesses
 //! that CP leaves unordered is a race of CP. The first one is a race or a deadlock that can happen,
-//! if sections are well nested; later ones are candidates. [`first_races`] gives more that hold as
-//! the first does.
+//! if sections are well nested; later ones are candidates.
 //! Rule (b) holds, as printed, within one thread too. [`CausallyPrecedes::within`] presumes order
 //! between sections far apart, as the paper does to bound its cost.
 //!
@@ -44,8 +43,8 @@ use reweave_base::{CsrTable, Id, IndexVec};
 use reweave_trace::views::SectionId;
 use reweave_trace::{EventId, LockId, ThreadId, Trace, VarId};
 
-use crate::access::{CLASSES, CONFLICTS, class};
-use crate::clock::VectorClock;
+use crate::access::{CLASSES, CONFLICTS};
+use crate::clock::{ClockPair, VectorClock};
 use skeleton::{Access, Accesses, Action, MessageId, Scan, Section, Skeleton, Step};
 
 /// The CP edges of a trace, from which clocks follow.
@@ -53,7 +52,6 @@ use skeleton::{Access, Accesses, Action, MessageId, Scan, Section, Skeleton, Ste
 pub struct CausallyPrecedes {
     skeleton: Skeleton,
     edges: Edges,
-    passes_count: usize,
 }
 
 impl CausallyPrecedes {
@@ -81,7 +79,7 @@ impl CausallyPrecedes {
     /// ```
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
-        Self::with(trace, None, &[])
+        Self::with(trace, None)
     }
 
     /// Finds the edges of `trace`, and presumes one from each section to those on the same lock
@@ -92,33 +90,25 @@ impl CausallyPrecedes {
     /// the window knows too little to be worth reporting.
     #[must_use]
     pub fn within(trace: &Trace, window: usize) -> Self {
-        Self::with(trace, Some(window), &[])
+        Self::with(trace, Some(window))
     }
 
-    /// Finds the edges of `trace` with `added` to its hard edges, each from an earlier event to a
-    /// later one of another thread.
-    fn with(trace: &Trace, window: Option<usize>, added: &[(EventId, EventId)]) -> Self {
-        let (skeleton, accesses) = Scan::run(trace, added);
+    fn with(trace: &Trace, window: Option<usize>) -> Self {
+        let (skeleton, accesses) = Scan::run(trace);
         let by_lock = sections_by_lock(&skeleton);
         let locks = Locks::new(&skeleton, &by_lock);
         let vars_count = trace.names().vars.len();
         let conflicts =
             ConflictSearch::edges(&skeleton, &accesses, &by_lock, &locks, vars_count, window);
         drop((accesses, by_lock));
-        let (edges, passes_count) = close(&skeleton, &locks, conflicts);
-        Self { skeleton, edges, passes_count }
+        let edges = close(&skeleton, &locks, conflicts);
+        Self { skeleton, edges }
     }
 
     /// The clocks of the events, to be asked for in observed order.
     #[must_use]
     pub fn clocks(&self) -> Clocks<'_> {
         Clocks { sweep: Sweep::new(&self.skeleton, &self.edges) }
-    }
-
-    /// How many passes it took, the one that found nothing new included.
-    #[must_use]
-    pub const fn passes_count(&self) -> usize {
-        self.passes_count
     }
 }
 
@@ -170,15 +160,6 @@ impl Edges {
             last_target[edge.source] = Some(edge.target);
         }
         Self { sorted: edges, last_target }
-    }
-
-    fn as_slice(&self) -> &[Edge] {
-        &self.sorted
-    }
-
-    #[inline]
-    fn last_target(&self, source: SectionId) -> Option<SectionId> {
-        self.last_target[source]
     }
 }
 
@@ -270,30 +251,9 @@ impl Locks {
 
     /// The users of `lock`.
     #[inline]
-    fn users(&self, lock: LockId) -> impl Iterator<Item = UserId> + use<> {
+    fn users_of(&self, lock: LockId) -> impl Iterator<Item = UserId> + use<> {
         let (start, end) = (self.first[lock.index()], self.first[lock.index() + 1]);
         (start as usize..end as usize).map(UserId::from_index)
-    }
-
-    #[inline]
-    fn user(&self, user: UserId) -> User {
-        self.users[user]
-    }
-
-    /// The sections of `user` that come to an end, in order.
-    #[inline]
-    fn sources(&self, user: UserId) -> &[Source] {
-        self.sources.row(user)
-    }
-
-    fn users_count(&self) -> usize {
-        self.users.len()
-    }
-
-    /// Whether `lock` is ever taken in shared mode.
-    #[inline]
-    fn is_shared(&self, lock: LockId) -> bool {
-        self.is_shared[lock]
     }
 }
 
@@ -398,7 +358,7 @@ impl<'a> ConflictSearch<'a> {
         // Others begin and end in any order, which a list of turns brings back.
         let mut turns: Vec<(EventId, bool, usize)> = Vec::new();
         for (at, (id, section)) in sections.iter().enumerate() {
-            if self.locks.is_shared(lock) {
+            if self.locks.is_shared[lock] {
                 turns.push((section.acquire, false, at));
                 turns.extend(section.release.map(|release| (release, true, at)));
                 continue;
@@ -418,8 +378,8 @@ impl<'a> ConflictSearch<'a> {
             }
         }
         self.entries.as_mut_vec().clear();
-        for user in self.locks.users(lock) {
-            self.offers[self.locks.user(user).thread] = Offer::default();
+        for user in self.locks.users_of(lock) {
+            self.offers[self.locks.users[user].thread] = Offer::default();
         }
     }
 
@@ -446,17 +406,17 @@ impl<'a> ConflictSearch<'a> {
     /// Adds the edges from sections that began too long before the end of this one.
     fn presume(&mut self, id: SectionId, section: &Section, window: usize) {
         let end = self.skeleton.end(id).index();
-        for user in self.locks.users(section.lock) {
-            if section.is_shared && self.locks.user(user).is_shared {
+        for user in self.locks.users_of(section.lock) {
+            if section.is_shared && self.locks.users[user].is_shared {
                 continue;
             }
-            let sources = self.locks.sources(user);
+            let sources = self.locks.sources.row(user);
             let count = sources.partition_point(|source| {
                 let acquire = self.skeleton.sections[source.section].acquire;
                 acquire.index().saturating_add(window) < end && source.release < section.acquire
             });
             if let Some(last) = sources[..count].last() {
-                let thread = self.locks.user(user).thread;
+                let thread = self.locks.users[user].thread;
                 let edge = Edge { target: id, source: last.section };
                 self.offer(edge, section.is_shared, thread, last.released);
             }
@@ -531,12 +491,10 @@ impl<'a> ConflictSearch<'a> {
 // its user's list moves forward only, and what an earlier release has found need not be found
 // again: it has come along with the lock.
 
-/// All edges, given those of rule (a), without needless ones; and how many passes it took.
-fn close(skeleton: &Skeleton, locks: &Locks, edges: Vec<Edge>) -> (Edges, usize) {
+/// All edges, given those of rule (a), without needless ones.
+fn close(skeleton: &Skeleton, locks: &Locks, edges: Vec<Edge>) -> Edges {
     let mut edges = Edges::new(skeleton, edges);
-    let mut passes_count = 0;
     loop {
-        passes_count += 1;
         let mut pass = Pass::new(skeleton, locks, &edges);
         pass.run();
         let Pass { found, sweep, .. } = pass;
@@ -545,7 +503,7 @@ fn close(skeleton: &Skeleton, locks: &Locks, edges: Vec<Edge>) -> (Edges, usize)
         needed.extend(found);
         edges = Edges::new(skeleton, needed);
         if is_closed {
-            return (edges, passes_count);
+            return edges;
         }
     }
 }
@@ -571,7 +529,7 @@ struct Cursor {
 
 impl<'a> Pass<'a> {
     fn new(skeleton: &'a Skeleton, locks: &'a Locks, edges: &'a Edges) -> Self {
-        let cursors = (0..locks.users_count()).map(|_| Cursor { count: 0, acquired: 0 });
+        let cursors = (0..locks.users.len()).map(|_| Cursor { count: 0, acquired: 0 });
         Self {
             skeleton,
             locks,
@@ -609,15 +567,15 @@ impl<'a> Pass<'a> {
         let section = &self.skeleton.sections[id];
         let clock = self.sweep.causal(section.thread);
         let before = self.acquires.get(id).expect("a section is entered before it ends");
-        let is_plain = !self.locks.is_shared(section.lock);
-        for user in self.locks.users(section.lock) {
-            let who = self.locks.user(user);
+        let is_plain = !self.locks.is_shared[section.lock];
+        for user in self.locks.users_of(section.lock) {
+            let who = self.locks.users[user];
             let seen = clock.get(who.thread);
             let cursor = &mut self.cursors[user];
             if is_plain && seen < cursor.acquired || section.is_shared && who.is_shared {
                 continue;
             }
-            let sources = self.locks.sources(user);
+            let sources = self.locks.sources.row(user);
             if !is_plain {
                 cursor.count = retreat(sources, section, seen, cursor.count);
             }
@@ -676,31 +634,6 @@ struct Sweep<'a> {
     edges_count: usize,
     /// The edges so far that added something.
     needed: Vec<Edge>,
-}
-
-/// What happens before an event, and what comes before it by CP: a part of that.
-#[derive(Clone, Debug, Default)]
-struct ClockPair {
-    happened: VectorClock,
-    causal: VectorClock,
-}
-
-impl ClockPair {
-    fn join(&mut self, other: &Self) {
-        self.happened.join(&other.happened);
-        self.causal.join(&other.causal);
-    }
-
-    fn copy_from(&mut self, other: &Self) {
-        self.happened.copy_from(&other.happened);
-        self.causal.copy_from(&other.causal);
-    }
-
-    /// Adds what comes along a hard edge.
-    fn receive(&mut self, sent: &VectorClock) {
-        self.happened.join(sent);
-        self.causal.join(sent);
-    }
 }
 
 /// What the releases of a lock pass on.
@@ -810,20 +743,20 @@ impl<'a> Sweep<'a> {
         if let Some(together) = lock.together.as_ref().filter(|_| !entered.is_shared) {
             own.join(together);
         }
-        for &edge in &self.edges.as_slice()[self.edges_count..] {
+        for &edge in &self.edges.sorted[self.edges_count..] {
             if edge.target != section {
                 break;
             }
             self.edges_count += 1;
             let source = &self.skeleton.sections[edge.source];
-            // ClockPair are closed under happens-before: the release says it for all before it.
+            // Clocks are closed under happens-before: the release says it for all before it.
             if own.causal.get(source.thread) < source.released
                 && let Some(released) = self.releases.get(edge.source)
             {
                 own.causal.join(released);
                 self.needed.push(edge);
             }
-            if self.edges.last_target(edge.source) == Some(section) {
+            if self.edges.last_target[edge.source] == Some(section) {
                 self.releases.remove(edge.source);
             }
         }
@@ -841,7 +774,7 @@ impl<'a> Sweep<'a> {
             lock.last = Some((left.thread, left.released));
             lock.together = None;
         }
-        if self.edges.last_target(section).is_some() {
+        if self.edges.last_target[section].is_some() {
             self.releases.insert(section, &own.happened);
         }
     }
@@ -884,69 +817,4 @@ impl<I: Id> ClockPool<I> {
     fn remove(&mut self, id: I) {
         self.free.extend(self.slots[id].take());
     }
-}
-
-// More races than the first, each of which can be trusted as much as it.
-//
-// Only the first race of CP is known to be a race or a deadlock that can happen. Once it is
-// reported, a run in which its two accesses keep their order is as good a run as the one
-// observed, so the next race is the first one after making that order a hard edge, of
-// happens-before and CP alike. Some races near the ones reported are lost that way; none is wrong.
-//
-// That holds, as Theorem 1 does, for sections that are well nested.
-//
-// Costs one analysis for each race, and one more.
-
-/// Up to `count_max` races of CP in the order of their second accesses: the first one, then each
-/// the first that is left when those before it are hard edges.
-///
-/// Of the races with the earliest second access, the first is the one with the latest first access.
-#[must_use]
-pub fn first_races(trace: &Trace, count_max: usize) -> Vec<(EventId, EventId)> {
-    let mut races: Vec<(EventId, EventId)> = Vec::new();
-    while races.len() < count_max {
-        let from = races.last().map(|&(_, late)| late);
-        let Some(race) = first_race(trace, &races, from) else { break };
-        races.push(race);
-    }
-    races
-}
-
-/// The latest access of one class of a thread to a variable.
-struct Latest {
-    thread: ThreadId,
-    class: usize,
-    event: EventId,
-}
-
-/// The first race whose second access is `from` or later, with `added` to the hard edges.
-fn first_race(
-    trace: &Trace,
-    added: &[(EventId, EventId)],
-    from: Option<EventId>,
-) -> Option<(EventId, EventId)> {
-    let causal = CausallyPrecedes::with(trace, None, added);
-    let mut clocks = causal.clocks();
-    let mut latest: IndexVec<VarId, Vec<Latest>> = IndexVec::new();
-    for (late, event) in trace.events() {
-        let Some(var) = event.op.var() else { continue };
-        let (thread, class) = (event.thread, class(event.op));
-        let accesses = latest.get_or_default(var);
-        if from.is_none_or(|from| from <= late) {
-            let clock = clocks.advance(trace, late);
-            let racing = accesses.iter().filter(|early| {
-                early.thread != thread
-                    && CONFLICTS[class].contains(&early.class)
-                    && clock.get(early.thread) <= trace.position(early.event)
-            });
-            if let Some(early) = racing.map(|early| early.event).max() {
-                return Some((early, late));
-            }
-        }
-        match accesses.iter_mut().find(|own| own.thread == thread && own.class == class) {
-            Some(own) => own.event = late,
-            None => accesses.push(Latest { thread, class, event: late }),
-        }
-    }
-    None
 }

@@ -284,7 +284,7 @@ impl Flow {
     }
 
     fn wake(&mut self, trace: &Trace, event: EventId, clock: &mut VectorClock) {
-        let notify = trace.signals().stay(event).and_then(|stay| stay.notify);
+        let notify = trace.signals().wait_interval(event).and_then(|interval| interval.notify);
         let Some((notified, left)) = notify.and_then(|notify| self.notifies.get_mut(&notify))
         else {
             return;

@@ -203,11 +203,16 @@ impl<'t> MustHappenBefore<'t> {
                 [lifetime.fork, lifetime.last].into_iter().flatten().for_each(visit);
             }
             Op::Condition(ConditionOp::Wake, _) => {
-                signals.stay(event).and_then(|stay| stay.notify).into_iter().for_each(visit);
+                signals
+                    .wait_interval(event)
+                    .and_then(|interval| interval.notify)
+                    .into_iter()
+                    .for_each(visit);
             }
             Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
-                let woken = signals.woken(event).iter().filter_map(|&wait| signals.stay(wait));
-                woken.for_each(|stay| visit(stay.begin));
+                let woken =
+                    signals.woken(event).iter().filter_map(|&wait| signals.wait_interval(wait));
+                woken.for_each(|interval| visit(interval.begin));
             }
             Op::Barrier(..) => {
                 let round = signals.needed_round(event).map(|round| signals.round(round));

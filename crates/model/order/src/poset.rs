@@ -15,7 +15,6 @@
 //! systems" (PPoPP 2015), section 2, with clocks after Mattern (1989) and Fidge (1988).
 
 use std::convert::Infallible;
-use std::fmt::{self, Display, Formatter};
 
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_trace::{
@@ -248,103 +247,42 @@ impl PosetBuilder {
 }
 
 /// Why some clocks are not those of a poset, or of one too large. Chains count from 0, as indices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages explain the fields")]
 pub enum IllFormedPoset {
     /// There are too many chains.
-    ChainsCount {
-        /// How many.
-        count: usize,
-    },
+    #[error("expected at most {CHAINS_MAX} threads, found {count}")]
+    ChainsCount { count: usize },
     /// The clocks would take too much memory.
-    TooLarge {
-        /// How many chains there are.
-        chains_count: usize,
-    },
+    #[error("the poset is too large: with {chains_count} threads there is room for the clocks of \
+             {} events", ENTRIES_MAX / (*chains_count).max(1))]
+    TooLarge { chains_count: usize },
     /// There is no such chain.
-    Chain {
-        /// Which was named.
-        chain: usize,
-        /// How many there are.
-        chains_count: usize,
-    },
+    #[error("expected a thread below {chains_count}, found {chain}")]
+    Chain { chain: usize, chains_count: usize },
     /// A clock has not one number a chain.
-    Width {
-        /// How many it has.
-        found: usize,
-        /// How many chains there are.
-        chains_count: usize,
-    },
+    #[error("expected a clock of {chains_count} numbers, one a thread, found {found}")]
+    Width { found: usize, chains_count: usize },
     /// A clock's own number is not the index of its event.
-    Own {
-        /// The event's chain.
-        chain: usize,
-        /// The number.
-        found: u32,
-        /// The index.
-        expected: u32,
-    },
+    #[error(
+        "expected {expected} as the clock's number of thread {chain}, whose event this is, \
+             found {found}"
+    )]
+    Own { chain: usize, found: u32, expected: u32 },
     /// A clock holds an event that was not added yet.
-    Later {
-        /// The chain of that event.
-        other: usize,
-        /// Its index.
-        index: u32,
-        /// How many events of that chain there were.
-        length: u32,
-    },
-    /// A clock holds an event but not what comes before that.
-    Open {
-        /// The chain of the event.
-        other: usize,
-        /// Its index; 0 if it is the one before in the same chain and there is none.
-        index: u32,
-        /// The chain of what comes before it.
-        third: usize,
-        /// How many events of that chain come before it.
-        needed: u32,
-        /// How many the clock holds.
-        found: u32,
-    },
+    #[error(
+        "the clock holds {index} events of thread {other}, of which {length} were listed \
+             before: list each event after what comes before it"
+    )]
+    Later { other: usize, index: u32, length: u32 },
+    /// A clock holds an event but not what comes before that. The index is 0 if the event is the one
+    /// before in the same chain and there is none.
+    #[error(
+        "the clock holds event {index} of thread {other}, before which {needed} events of \
+             thread {third} come, but only {found} of those"
+    )]
+    Open { other: usize, index: u32, third: usize, needed: u32, found: u32 },
 }
-
-impl Display for IllFormedPoset {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::ChainsCount { count } => {
-                write!(f, "expected at most {CHAINS_MAX} threads, found {count}")
-            }
-            Self::TooLarge { chains_count } => write!(
-                f,
-                "the poset is too large: with {chains_count} threads there is room for the clocks \
-                 of {} events",
-                ENTRIES_MAX / chains_count.max(1)
-            ),
-            Self::Chain { chain, chains_count } => {
-                write!(f, "expected a thread below {chains_count}, found {chain}")
-            }
-            Self::Width { found, chains_count } => {
-                write!(f, "expected a clock of {chains_count} numbers, one a thread, found {found}")
-            }
-            Self::Own { chain, found, expected } => write!(
-                f,
-                "expected {expected} as the clock's number of thread {chain}, whose event this \
-                 is, found {found}"
-            ),
-            Self::Later { other, index, length } => write!(
-                f,
-                "the clock holds {index} events of thread {other}, of which {length} were listed \
-                 before: list each event after what comes before it"
-            ),
-            Self::Open { other, index, third, needed, found } => write!(
-                f,
-                "the clock holds event {index} of thread {other}, before which {needed} events of \
-                 thread {third} come, but only {found} of those"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for IllFormedPoset {}
 
 // The poset of a trace, or of those of its events that matter.
 //
@@ -640,9 +578,13 @@ impl TraceOrder {
     /// The clocks before any event of `trace`.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
-        let begins = trace.signals().stays().iter().filter(|stay| stay.begin != stay.wait);
-        let begins = begins.filter_map(|stay| match trace.event(stay.wait).op {
-            Op::Condition(ConditionOp::Wait, condition) => Some((stay.begin, condition)),
+        let begins = trace
+            .signals()
+            .wait_intervals()
+            .iter()
+            .filter(|interval| interval.begin != interval.wait);
+        let begins = begins.filter_map(|interval| match trace.event(interval.wait).op {
+            Op::Condition(ConditionOp::Wait, condition) => Some((interval.begin, condition)),
             _ => None,
         });
         Self {

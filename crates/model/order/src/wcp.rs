@@ -45,7 +45,7 @@ use reweave_trace::{
 };
 
 use crate::access::{CLASSES, CONFLICTS, class};
-use crate::clock::VectorClock;
+use crate::clock::{ClockPair, VectorClock};
 use crate::flow::Flow;
 use history::{ClockUpdate, ExclusiveId, ExclusiveSections, Readers, SharedId, Span};
 
@@ -68,11 +68,9 @@ pub struct WeakCausallyPrecedes {
 struct Thread {
     /// How many events it had.
     time: u32,
-    /// What happens before its next event. Of itself it holds what it has sent to others, which
-    /// need not be all.
-    happened: VectorClock,
-    /// What comes before its last event by WCP.
-    weak: VectorClock,
+    /// What happens before its next event, and what comes before its last one by WCP. Of itself the
+    /// first holds what it has sent to others, which need not be all.
+    clocks: ClockPair,
     /// The sections it is in.
     open: Vec<(LockId, Mode)>,
 }
@@ -80,8 +78,8 @@ struct Thread {
 impl Thread {
     /// All that happens before what its last event is sent to.
     fn sent(&mut self, own: ThreadId) -> &VectorClock {
-        self.happened.raise(own, self.time);
-        &self.happened
+        self.clocks.happened.raise(own, self.time);
+        &self.clocks.happened
     }
 }
 
@@ -175,13 +173,13 @@ impl WeakCausallyPrecedes {
             | Op::Branch
             | Op::Let(_) => {}
         }
-        &self.threads[thread].weak
+        &self.threads[thread].clocks.causal
     }
 
     /// Rule (a).
     #[inline]
     fn access(&mut self, thread: ThreadId, var: VarId, class: usize) {
-        let Thread { weak, open, .. } = &mut self.threads[thread];
+        let Thread { clocks: ClockPair { causal: weak, .. }, open, .. } = &mut self.threads[thread];
         if open.is_empty() {
             return;
         }
@@ -197,10 +195,10 @@ impl WeakCausallyPrecedes {
     }
 
     fn acquire(&mut self, thread: ThreadId, id: LockId, mode: Mode) {
-        let Thread { time, happened, weak, open } = &mut self.threads[thread];
+        let Thread { time, clocks, open } = &mut self.threads[thread];
         let is_outermost = match mode {
-            Mode::Exclusive => self.locks[id].acquire((thread, *time), happened, weak),
-            Mode::Shared => self.locks[id].acquire_shared((thread, *time), happened, weak),
+            Mode::Exclusive => self.locks[id].acquire((thread, *time), clocks),
+            Mode::Shared => self.locks[id].acquire_shared((thread, *time), clocks),
         };
         if is_outermost {
             open.push((id, mode));
@@ -212,12 +210,10 @@ impl WeakCausallyPrecedes {
         let lock = &mut self.locks[id];
         let own = &mut self.threads[thread];
         own.sent(thread);
-        let Thread { time, happened, weak, open } = own;
+        let Thread { time, clocks, open } = own;
         let is_outermost = match mode {
-            Mode::Exclusive => lock.release(&mut self.accesses, *time, happened, weak),
-            Mode::Shared => {
-                lock.release_shared(&mut self.accesses, (thread, *time), happened, weak)
-            }
+            Mode::Exclusive => lock.release(&mut self.accesses, *time, clocks),
+            Mode::Shared => lock.release_shared(&mut self.accesses, (thread, *time), clocks),
         };
         if is_outermost && let Some(at) = open.iter().rposition(|&held| held == (id, mode)) {
             open.remove(at);
@@ -226,9 +222,7 @@ impl WeakCausallyPrecedes {
 
     fn fork(&mut self, thread: ThreadId, child: ThreadId) {
         self.arriving.copy_from(self.threads[thread].sent(thread));
-        let child = &mut self.threads[child];
-        child.happened.join(&self.arriving);
-        child.weak.join(&self.arriving);
+        self.arrive(child);
     }
 
     fn join(&mut self, trace: &Trace, thread: ThreadId, child: ThreadId) {
@@ -249,9 +243,7 @@ impl WeakCausallyPrecedes {
     }
 
     fn arrive(&mut self, thread: ThreadId) {
-        let Thread { happened, weak, .. } = &mut self.threads[thread];
-        happened.join(&self.arriving);
-        weak.join(&self.arriving);
+        self.threads[thread].clocks.receive(&self.arriving);
     }
 
     /// Sends `event` along the edges that start at it and are no lock's.
@@ -292,7 +284,8 @@ type Moment = (ThreadId, u32);
 struct Lock {
     /// Of the last exclusive release.
     last: Option<Moment>,
-    passed: Passed,
+    /// What releases pass on to acquires.
+    passed: ClockPair,
     exclusive: ExclusiveSections,
     hold: Option<Hold>,
     /// The places that the open exclusive section accessed.
@@ -301,15 +294,6 @@ struct Lock {
     acquires_left: u32,
     /// Only where it was taken in shared mode.
     shared: Option<Box<Shared>>,
-}
-
-/// What releases pass on to acquires.
-#[derive(Debug, Default)]
-struct Passed {
-    /// What happens before them, themselves included.
-    happened: VectorClock,
-    /// What comes before them by WCP.
-    weak: VectorClock,
 }
 
 /// A section that is open.
@@ -327,7 +311,7 @@ struct Hold {
 #[derive(Debug, Default)]
 struct Shared {
     /// By the shared releases since the last exclusive one.
-    passed: Passed,
+    passed: ClockPair,
     readers: Readers,
     open: Vec<OpenShared>,
 }
@@ -356,13 +340,6 @@ impl Hold {
     }
 }
 
-impl Passed {
-    fn join_into(&self, happened: &mut VectorClock, weak: &mut VectorClock) {
-        happened.join(&self.happened);
-        weak.join(&self.weak);
-    }
-}
-
 impl Lock {
     /// Says that one more exclusive acquire is to come.
     fn expect_acquire(&mut self) {
@@ -370,49 +347,39 @@ impl Lock {
     }
 
     /// Takes the lock alone, by a thread with these clocks. Whether a section starts.
-    fn acquire(
-        &mut self,
-        moment: Moment,
-        happened: &mut VectorClock,
-        weak: &mut VectorClock,
-    ) -> bool {
+    fn acquire(&mut self, moment: Moment, clocks: &mut ClockPair) -> bool {
         self.acquires_left -= 1;
         if let Some(hold) = &mut self.hold {
             hold.depth += 1;
             return false;
         }
-        self.pass_on(moment.0, happened, weak);
+        self.pass_on(moment.0, clocks);
         if let Some(shared) = &self.shared {
-            shared.passed.join_into(happened, weak);
+            clocks.join(&shared.passed);
         }
         self.hold = Some(Hold::new(moment, self.exclusive.first()));
         true
     }
 
     /// Takes the lock in shared mode, by a thread with these clocks. Whether a section starts.
-    fn acquire_shared(
-        &mut self,
-        moment: Moment,
-        happened: &mut VectorClock,
-        weak: &mut VectorClock,
-    ) -> bool {
+    fn acquire_shared(&mut self, moment: Moment, clocks: &mut ClockPair) -> bool {
         if let Some(shared_by) = self.shared_by(moment.0) {
             shared_by.hold.depth += 1;
             return false;
         }
-        self.pass_on(moment.0, happened, weak);
-        let hold = Hold::new(moment, self.exclusive.first_beyond(weak));
+        self.pass_on(moment.0, clocks);
+        let hold = Hold::new(moment, self.exclusive.first_beyond(&clocks.causal));
         let (after, places) = (self.exclusive.next(), FxHashMap::default());
         let shared = self.shared.get_or_insert_default();
         shared.open.push(OpenShared { hold, after, places });
         true
     }
 
-    fn pass_on(&self, thread: ThreadId, happened: &mut VectorClock, weak: &mut VectorClock) {
+    fn pass_on(&self, thread: ThreadId, clocks: &mut ClockPair) {
         // What happens before the thread's next event already has passed on all it can.
-        let is_known = |(by, time): Moment| by == thread || happened.get(by) >= time;
+        let is_known = |(by, time): Moment| by == thread || clocks.happened.get(by) >= time;
         if self.last.is_some_and(|last| !is_known(last)) {
-            self.passed.join_into(happened, weak);
+            clocks.join(&self.passed);
         }
     }
 
@@ -474,13 +441,7 @@ impl Lock {
 
     /// Releases the lock, held alone, at `time` of a thread with these clocks: rule (b). Whether
     /// the section ends.
-    fn release(
-        &mut self,
-        accesses: &mut Accesses,
-        time: u32,
-        happened: &VectorClock,
-        weak: &mut VectorClock,
-    ) -> bool {
+    fn release(&mut self, accesses: &mut Accesses, time: u32, clocks: &mut ClockPair) -> bool {
         let Some(hold) = &mut self.hold else { return false };
         hold.depth -= 1;
         if hold.depth > 0 {
@@ -488,6 +449,7 @@ impl Lock {
         }
         let hold = *hold;
         self.hold = None;
+        let weak = &mut clocks.causal;
         let mut next = self.exclusive.join_begun(hold.next, hold.beginning(), weak);
         if let Some(shared) = &mut self.shared {
             let mut update = ClockUpdate { exclusive: &self.exclusive, next, clock: weak };
@@ -496,13 +458,11 @@ impl Lock {
                 update.next = self.exclusive.join_begun(next, hold.beginning(), clock);
             }
             next = update.next;
-            shared.passed.happened.clear();
-            shared.passed.weak.clear();
+            shared.passed.clear();
         }
         self.exclusive.drop_before(next);
-        let section = self.exclusive.push(hold.span(time), &self.passed.happened, happened);
-        self.passed.happened.copy_from(happened);
-        self.passed.weak.copy_from(weak);
+        let section = self.exclusive.push(hold.span(time), &self.passed.happened, &clocks.happened);
+        self.passed.copy_from(clocks);
         self.last = Some((hold.thread, time));
         for place in self.places.drain(..) {
             accesses.end(place, section, hold.thread, &self.exclusive);
@@ -516,8 +476,7 @@ impl Lock {
         &mut self,
         accesses: &mut Accesses,
         (thread, time): Moment,
-        happened: &VectorClock,
-        weak: &mut VectorClock,
+        clocks: &mut ClockPair,
     ) -> bool {
         let Some(shared) = &mut self.shared else { return false };
         let of_thread = |shared_by: &OpenShared| shared_by.hold.thread == thread;
@@ -529,13 +488,13 @@ impl Lock {
         let OpenShared { hold, after, places } = shared.open.swap_remove(at);
         // The thread may itself have held the lock alone in between, and dropped some.
         let from = hold.next.max(self.exclusive.first());
-        self.exclusive.join_begun(from, hold.beginning(), weak);
+        self.exclusive.join_begun(from, hold.beginning(), &mut clocks.causal);
         // Only exclusive sections come after shared ones.
         if self.acquires_left == 0 {
             return true;
         }
-        shared.passed.happened.join(happened);
-        shared.passed.weak.join(weak);
+        shared.passed.join(clocks);
+        let happened = &clocks.happened;
         let visit = if after == self.exclusive.next() {
             shared.readers.push(hold.span(time), after, &self.passed.happened, happened)
         } else {

@@ -155,7 +155,7 @@ fn is_hard(trace: &Trace, early: EventId, late: EventId) -> bool {
         (_, Op::Thread(ThreadOp::Join, child)) if child == from.thread => true,
         (Op::Thread(ThreadOp::Fork, child), Op::Thread(ThreadOp::Join, joined)) => child == joined,
         (_, Op::Condition(ConditionOp::Wake, _)) => {
-            signals.stay(late).and_then(|stay| stay.notify) == Some(early)
+            signals.wait_interval(late).and_then(|interval| interval.notify) == Some(early)
         }
         (Op::Barrier(BarrierOp::Arrive, _), Op::Barrier(..)) => {
             let round = signals.needed_round(late).map(|round| signals.round(round));

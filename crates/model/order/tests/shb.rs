@@ -76,21 +76,23 @@ fn orders_its_waits(trace: &Trace) -> bool {
         let signals = trace.signals();
         let wakes_one = matches!(op, Op::Condition(ConditionOp::Notify, _))
             && !signals.woken(notify).is_empty();
-        signals.stays().iter().filter(|stay| condition(stay.wait) == condition(notify)).all(
-            |stay| {
+        signals
+            .wait_intervals()
+            .iter()
+            .filter(|interval| condition(interval.wait) == condition(notify))
+            .all(|interval| {
                 let is_known = |event: Option<EventId>| {
                     event.is_some_and(|event| order.is_before(event, notify))
                 };
-                if stay.notify == Some(notify) {
-                    return is_known(Some(stay.begin));
+                if interval.notify == Some(notify) {
+                    return is_known(Some(interval.begin));
                 }
                 wakes_one
-                    || stay.begin > notify
-                    || stay.is_spared_by(notify)
-                    || is_known(stay.end)
-                    || is_known(stay.notify)
-            },
-        )
+                    || interval.begin > notify
+                    || interval.is_spared_by(notify)
+                    || is_known(interval.end)
+                    || is_known(interval.notify)
+            })
     };
     let mut notifies = trace.events().filter(|(_, e)| {
         matches!(e.op, Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _))

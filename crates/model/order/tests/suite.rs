@@ -2,7 +2,6 @@
 
 mod cp;
 mod cp_datalog;
-mod cp_first;
 mod hb;
 mod mhb;
 mod poset;

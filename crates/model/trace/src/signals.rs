@@ -15,7 +15,7 @@ use reweave_base::{FxHashMap, Id, IndexVec};
 use crate::columns::{Columns, Event};
 use crate::op::{ConditionId, ConditionOp, EventId, LockOp, NameKind, Op, ThreadId};
 
-/// A thread's stay in a condition variable's queue.
+/// A thread's wait in a condition variable's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitInterval {
     /// From where on it counts as waiting: the release just before the wait, if the same lock is
@@ -44,7 +44,7 @@ impl WaitInterval {
 /// Every wait with who ended it, and every notify with whom it woke.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Matching {
-    pub(crate) stays: Vec<WaitInterval>,
+    pub(crate) intervals: Vec<WaitInterval>,
     /// For each notify the waits that it woke, in observed order.
     pub(crate) woken: Vec<(EventId, Vec<EventId>)>,
     /// Wakes that no notify explains.
@@ -52,7 +52,7 @@ pub(crate) struct Matching {
 }
 
 /// The threads waiting on one condition variable that no notify has woken and that will not time
-/// out: when they wake, the earliest first, then those that never do; as indexes of stays.
+/// out: when they wake, the earliest first, then those that never do; as indexes of wait intervals.
 type Queue = BTreeSet<(EventId, usize)>;
 
 /// What changes who waits.
@@ -68,16 +68,16 @@ enum Moment {
 ///
 /// Only the first `events_count` events of `columns` are looked at.
 pub(crate) fn match_waits(events: &[EventId], columns: &Columns, events_count: usize) -> Matching {
-    let stays = find_stays(events, columns, events_count);
-    let mut matching = Matching { stays, ..Matching::default() };
+    let intervals = find_wait_intervals(events, columns, events_count);
+    let mut matching = Matching { intervals, ..Matching::default() };
     let mut queues: FxHashMap<ConditionId, Queue> = FxHashMap::default();
-    for (id, moment) in timeline(events, columns, &matching.stays) {
+    for (id, moment) in timeline(events, columns, &matching.intervals) {
         match moment {
             Moment::Begin(at) => {
-                let stay = matching.stays[at];
-                if !stay.times_out {
-                    let queue = queues.entry(condition(columns, stay.wait)).or_default();
-                    queue.insert((stay.end.unwrap_or(NEVER), at));
+                let interval = matching.intervals[at];
+                if !interval.times_out {
+                    let queue = queues.entry(condition(columns, interval.wait)).or_default();
+                    queue.insert((interval.end.unwrap_or(NEVER), at));
                 }
             }
             Moment::End(at) => {
@@ -101,8 +101,8 @@ impl Matching {
         while woke.len() < count_max
             && let Some((_, at)) = queue.pop_first()
         {
-            self.stays[at].notify = Some(id);
-            woke.push(self.stays[at].wait);
+            self.intervals[at].notify = Some(id);
+            woke.push(self.intervals[at].wait);
         }
         woke.sort_unstable();
         self.woken.push((id, woke));
@@ -112,23 +112,24 @@ impl Matching {
 fn condition(columns: &Columns, event: EventId) -> ConditionId {
     match columns.event(event).op {
         Op::Condition(ConditionOp::Wait | ConditionOp::Wake | ConditionOp::Timeout, on) => on,
-        _ => unreachable!("a stay begins and ends on a condition variable"),
+        _ => unreachable!("a wait interval begins and ends on a condition variable"),
     }
 }
 
 fn timeline(
     events: &[EventId],
     columns: &Columns,
-    stays: &[WaitInterval],
+    intervals: &[WaitInterval],
 ) -> Vec<(EventId, Moment)> {
     let notifies = events.iter().filter_map(|&id| match columns.event(id).op {
         Op::Condition(ConditionOp::Notify, on) => Some((id, Moment::Notify(on))),
         Op::Condition(ConditionOp::NotifyAll, on) => Some((id, Moment::NotifyAll(on))),
         _ => None,
     });
-    let begins = stays.iter().enumerate().map(|(at, stay)| (stay.begin, Moment::Begin(at)));
-    let ends = stays.iter().enumerate();
-    let ends = ends.filter_map(|(at, stay)| stay.end.map(|end| (end, Moment::End(at))));
+    let begins =
+        intervals.iter().enumerate().map(|(at, interval)| (interval.begin, Moment::Begin(at)));
+    let ends = intervals.iter().enumerate();
+    let ends = ends.filter_map(|(at, interval)| interval.end.map(|end| (end, Moment::End(at))));
     let mut timeline: Vec<(EventId, Moment)> = notifies.chain(begins).chain(ends).collect();
     timeline.sort_by_key(|&(id, _)| id);
     timeline
@@ -140,15 +141,19 @@ const NEVER: EventId = match EventId::from_number(u32::MAX - 1) {
     None => unreachable!(),
 };
 
-fn find_stays(events: &[EventId], columns: &Columns, events_count: usize) -> Vec<WaitInterval> {
-    let mut stays: Vec<WaitInterval> = Vec::new();
+fn find_wait_intervals(
+    events: &[EventId],
+    columns: &Columns,
+    events_count: usize,
+) -> Vec<WaitInterval> {
+    let mut intervals: Vec<WaitInterval> = Vec::new();
     let mut open: IndexVec<ThreadId, Option<usize>> = IndexVec::new();
     for &id in events {
         let Event { thread, op, .. } = columns.event(id);
         match op {
             Op::Condition(ConditionOp::Wait, _) => {
-                *open.get_or_default(thread) = Some(stays.len());
-                stays.push(WaitInterval {
+                *open.get_or_default(thread) = Some(intervals.len());
+                intervals.push(WaitInterval {
                     begin: id,
                     wait: id,
                     end: None,
@@ -158,45 +163,45 @@ fn find_stays(events: &[EventId], columns: &Columns, events_count: usize) -> Vec
             }
             Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _) => {
                 if let Some(at) = open.get_or_default(thread).take() {
-                    stays[at].end = Some(id);
-                    stays[at].times_out = matches!(op, Op::Condition(ConditionOp::Timeout, _));
+                    intervals[at].end = Some(id);
+                    intervals[at].times_out = matches!(op, Op::Condition(ConditionOp::Timeout, _));
                 }
             }
             _ => {}
         }
     }
-    find_begins(&mut stays, columns, events_count);
-    stays
+    find_begins(&mut intervals, columns, events_count);
+    intervals
 }
 
-/// Moves the begin of each stay to the release just before its wait, where that is part of it.
-fn find_begins(stays: &mut [WaitInterval], columns: &Columns, events_count: usize) {
-    if stays.is_empty() {
+/// Moves the begin of each wait interval to the release just before its wait, where that is part of it.
+fn find_begins(intervals: &mut [WaitInterval], columns: &Columns, events_count: usize) {
+    if intervals.is_empty() {
         return;
     }
     let mut previous: IndexVec<ThreadId, Option<EventId>> = IndexVec::new();
-    // The stay that each thread is in or just left, with the release before it.
+    // The wait interval that each thread is in or just left, with the release before it.
     let mut latest: IndexVec<ThreadId, Option<(usize, EventId)>> = IndexVec::new();
     let mut next = 0;
     for (id, event) in columns.events().take(events_count) {
         let before = previous.get_or_default(event.thread).replace(id);
         let own = latest.get_or_default(event.thread);
         if let Some((at, release)) = *own
-            && stays[at].end.is_some_and(|end| end < id)
+            && intervals[at].end.is_some_and(|end| end < id)
             && !matches!(event.op, Op::Lock(LockOp::Request, _))
         {
-            // The first event of effect after the stay: does it take the lock again?
+            // The first event of effect after the wait interval: does it take the lock again?
             if !takes_again(columns.event(release).op, event.op) {
-                stays[at].begin = stays[at].wait;
+                intervals[at].begin = intervals[at].wait;
             }
             *own = None;
         }
-        if stays.get(next).is_some_and(|stay| stay.wait == id) {
+        if intervals.get(next).is_some_and(|interval| interval.wait == id) {
             let is_release = |&id: &EventId| {
                 matches!(columns.event(id).op, Op::Lock(LockOp::Release | LockOp::ReleaseShared, _))
             };
             if let Some(release) = before.filter(is_release) {
-                stays[next].begin = release;
+                intervals[next].begin = release;
                 *own = Some((next, release));
             }
             next += 1;

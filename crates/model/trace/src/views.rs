@@ -25,7 +25,7 @@ use reweave_base::{CsrTable, Id, IndexVec};
 pub use lifetimes::Lifetime;
 pub use sections::{CriticalSection, Mode, SectionId, Sections};
 pub use signals::{Round, RoundId, Signals};
-pub use writes::{Line, Writes};
+pub use writes::{WriteList, Writes};
 
 use crate::op::{EventId, ThreadId, VarId};
 use crate::trace::Trace;

@@ -184,16 +184,16 @@ fn stays_and_notifications_are_as_the_naive_pairing_has_them() {
     on_many_traces(|trace| {
         let (observed, view) = (Observed::new(trace), trace.signals());
         let found: Vec<_> = view
-            .stays()
+            .wait_intervals()
             .iter()
-            .map(|stay| (stay.begin, stay.wait, stay.end, stay.notify))
+            .map(|interval| (interval.begin, interval.wait, interval.end, interval.notify))
             .collect();
         let naive: Vec<_> =
             observed.waits.iter().map(|w| (w.begin, w.wait, w.end, w.notify)).collect();
         assert_eq!(found, naive, "{}", draw(trace));
-        for stay in view.stays() {
-            for event in [Some(stay.wait), stay.end].into_iter().flatten() {
-                assert_eq!(view.stay(event), Some(stay));
+        for interval in view.wait_intervals() {
+            for event in [Some(interval.wait), interval.end].into_iter().flatten() {
+                assert_eq!(view.wait_interval(event), Some(interval));
             }
         }
         for (event, happened) in trace.events() {
@@ -203,10 +203,10 @@ fn stays_and_notifications_are_as_the_naive_pairing_has_them() {
             else {
                 continue;
             };
-            let pairs = view.stays().iter().zip(&observed.waits);
-            for (stay, wait) in pairs.filter(|(_, wait)| wait.condition == on) {
+            let pairs = view.wait_intervals().iter().zip(&observed.waits);
+            for (interval, wait) in pairs.filter(|(_, wait)| wait.condition == on) {
                 let spared = observed.is_spared(wait, event);
-                assert_eq!(stay.is_spared_by(event), spared, "{}", draw(trace));
+                assert_eq!(interval.is_spared_by(event), spared, "{}", draw(trace));
             }
         }
     });

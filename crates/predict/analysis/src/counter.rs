@@ -80,7 +80,7 @@ counters! {
     /// Predicates that some state meets.
     Met = "met",
     /// Predicates that turn on values which the trace does not hold.
-    MissingValues = "untold",
+    MissingValues = "missing_values",
     /// Events that were gone through.
     Events = "events",
     /// Variables that were looked at.
@@ -101,7 +101,7 @@ counters! {
     /// Witnesses that the list of all witnesses does not hold.
     UnlistedWitnesses = "unlisted_witnesses",
     /// Groups with a schedule that rests on reads of unknown writers.
-    UnknownWriter = "loose",
+    UnknownWriter = "unknown_writers",
     /// Schedules that the checker refused, which is a fault of the engine.
     Refused = "refused",
 }

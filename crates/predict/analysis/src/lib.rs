@@ -51,7 +51,7 @@ pub use kind::{Kind, KindInfo};
 pub use modality::Modality;
 pub use outcome::{Outcome, Reported, Unshown};
 pub use proof::Proof;
-pub use spelled::spelled;
+pub use spelled::{located, spelled};
 pub use subject::{Gathered, Sink, Subject};
 
 /// One way of examining traces.

@@ -6,13 +6,18 @@ use reweave_trace::{EventId, Trace};
 #[must_use]
 pub fn spelled(trace: &Trace, event: EventId) -> String {
     let (names, event) = (trace.names(), trace.event(event));
-    let (op, location) = (names.spell(event.op), names.location(event.site).trim());
-    match location {
-        "" => format!("`{op}`"),
+    format!("`{}`{}", names.spell(event.op), located(names.location(event.site)))
+}
+
+/// How a sentence goes on to say where: " at a.c:3", or nothing.
+#[must_use]
+pub fn located(location: &str) -> String {
+    match location.trim() {
+        "" => String::new(),
         // A bare number would read as part of the sentence.
-        _ if location.bytes().all(|byte| byte.is_ascii_digit()) => {
-            format!("`{op}` at location {location}")
+        number if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!(" at location {number}")
         }
-        _ => format!("`{op}` at {location}"),
+        location => format!(" at {location}"),
     }
 }

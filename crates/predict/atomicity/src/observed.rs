@@ -452,11 +452,12 @@ impl Past {
                 sources.extend(lifetime.last.or(lifetime.fork));
             }
             Op::Condition(ConditionOp::Wake, _) => {
-                sources.extend(signals.stay(id).and_then(|stay| stay.notify));
+                sources.extend(signals.wait_interval(id).and_then(|interval| interval.notify));
             }
             Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
-                let woken = signals.woken(id).iter().filter_map(|&wait| signals.stay(wait));
-                sources.extend(woken.map(|stay| stay.begin));
+                let woken =
+                    signals.woken(id).iter().filter_map(|&wait| signals.wait_interval(wait));
+                sources.extend(woken.map(|interval| interval.begin));
             }
             Op::Semaphore(SemaphoreOp::Take, _) => sources.extend(signals.post(id)),
             Op::Object(ObjectOp::Alloc, object) => *self.births.get_or_default(object) = Some(id),

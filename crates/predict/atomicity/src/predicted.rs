@@ -8,11 +8,11 @@
 //! variables the other thread does something to each.
 //!
 //! [`Candidates`] goes through the patterns that nothing simple rules out, by their code locations;
-//! [`decide`] asks the engine for a run that shows one. It is a run that the program can do whatever
+//! [`questions`] are what to ask the engine for a run that shows one. It is a run that the program can do whatever
 //! it computes: every read sees what it saw, but for the last event of the block and, if need be,
 //! the last of the other thread. Both may see something new, and their threads stop there.
 //!
-//! Promised: what is decided as shown comes with a schedule and a goal for the checker. Where
+//! Promised: what is found comes with a schedule and a goal for the checker. Where
 //! candidates are not cut short, every pattern that can be shown so has one within it that is a
 //! candidate and can be shown: it lies between the same two events of the block, or nearer ones, and
 //! has the same events of the other thread, one of them, or others at the same locations. Paths
@@ -24,8 +24,8 @@
 
 mod candidates;
 
-use reweave_reorder::{Answer, Query, Solver, View};
-use reweave_trace::{AccessOp, After, EventId, Goal, Op, Reordering, Trace};
+use reweave_reorder::{Query, View};
+use reweave_trace::{AccessOp, After, EventId, Goal, Op, Trace};
 
 use crate::blocks::BlockRunId;
 pub use candidates::{Candidates, Extent, Group, KEPT_MAX, Width};
@@ -54,33 +54,10 @@ impl Pattern {
     }
 }
 
-/// What came of trying a pattern.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// This run shows it.
-    Shown(Reordering, Goal),
-    /// No run does.
-    Refuted,
-    /// The engine's budget ended first.
-    Unknown,
-}
-
-/// Whether a run shows `pattern`.
-pub fn decide(solver: &mut Solver<'_, '_>, trace: &Trace, pattern: &Pattern) -> Decision {
-    let mut is_unknown = false;
-    for (query, goal) in questions(trace, pattern) {
-        match solver.solve(&query) {
-            Answer::Feasible(reordering) => return Decision::Shown(reordering, goal),
-            Answer::Infeasible(_) => {}
-            Answer::Unknown => is_unknown = true,
-        }
-    }
-    if is_unknown { Decision::Unknown } else { Decision::Refuted }
-}
-
 /// The questions each of which, answered, shows `pattern`, the cheapest first; each with what a run
 /// that answers it shows.
-pub(crate) fn questions(trace: &Trace, pattern: &Pattern) -> Vec<(Query, Goal)> {
+#[must_use]
+pub fn questions(trace: &Trace, pattern: &Pattern) -> Vec<(Query, Goal)> {
     let goal = |query: &Query| Goal::Order {
         chain: pattern.chain(),
         absent: Vec::new(),

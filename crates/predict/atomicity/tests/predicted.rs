@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use reweave_atomicity::blocks::{self, Blocks};
-use reweave_atomicity::predicted::{Candidates, Decision, Extent, Group, Pattern, Width, decide};
+use reweave_atomicity::predicted::{Candidates, Extent, Group, Pattern, Width, questions};
 use reweave_oracle::reordering::Definition;
-use reweave_reorder::{Budget, Engine, Solver};
+use reweave_reorder::{Answer, Budget, Engine, Solver};
 use reweave_testkit::{Scope, Shape, draw, soak, traces};
 use reweave_trace::{After, Checker, EventId, Goal, OpKind, Trace};
 
@@ -30,13 +30,22 @@ fn shown(engine: &Engine<'_>, patterns: &[Pattern]) -> Result<Vec<Pattern>, Stri
     let mut solver = Solver::new(engine, Budget::default());
     let mut shown = Vec::new();
     for pattern in patterns {
-        match decide(&mut solver, engine.trace(), pattern) {
-            Decision::Shown(reordering, goal) => match checker.check(&reordering, &goal) {
-                Ok(_) => shown.push(*pattern),
-                Err(refusal) => return Err(format!("{pattern:?}: {refusal}")),
-            },
-            Decision::Refuted => {}
-            Decision::Unknown => return Err(format!("{pattern:?} is unknown")),
+        let mut is_unknown = false;
+        for (query, goal) in questions(engine.trace(), pattern) {
+            match solver.solve(&query) {
+                Answer::Feasible(reordering) => {
+                    let checked = checker.check(&reordering, &goal);
+                    checked.map_err(|refusal| format!("{pattern:?}: {refusal}"))?;
+                    shown.push(*pattern);
+                    is_unknown = false;
+                    break;
+                }
+                Answer::Infeasible(_) => {}
+                Answer::Unknown => is_unknown = true,
+            }
+        }
+        if is_unknown {
+            return Err(format!("{pattern:?} is unknown"));
         }
     }
     Ok(shown)

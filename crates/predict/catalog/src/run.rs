@@ -61,7 +61,7 @@ pub fn run(
 ) -> Outcome {
     let subject = Subject::new(trace);
     let mut shown = Shown::default();
-    let is_unwatched = is_unwatched(trace);
+    let is_not_instrumented = is_not_instrumented(trace);
     let threads = Settings::default().threads;
     let asked = Settings { threads, ..*settings };
     let mut outcome = Outcome { settings: asked, ..Outcome::default() };
@@ -93,7 +93,7 @@ pub fn run(
         if collector.limited {
             coverage.truncated = coverage.truncated.or(Some(Truncation::Limit));
         }
-        if is_unwatched && info.kind.info().needs_accesses {
+        if is_not_instrumented && info.kind.info().needs_accesses {
             coverage.truncated = coverage.truncated.or(Some(Truncation::NotInstrumented));
         }
         // Groups that an analysis only counts never come as findings.
@@ -126,7 +126,7 @@ fn not_run(info: &Info) -> Coverage {
 
 /// Whether `trace` was recorded of a program in which accesses are not seen: several threads, no
 /// access, and no call that is followed out of the program.
-fn is_unwatched(trace: &Trace) -> bool {
+fn is_not_instrumented(trace: &Trace) -> bool {
     let names = trace.names();
     trace.origins().is_some()
         && names.threads.len() > 1

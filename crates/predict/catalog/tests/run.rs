@@ -238,9 +238,9 @@ fn races_are_not_answered_for_where_a_recording_could_not_see_accesses() {
         run(trace, &[&claims], &Settings::default(), &Quiet).coverage[0].truncated
     };
     let inlined = ["add (a.c:3)", "work (a.c:9)"];
-    let unwatched = locks_only(true, &inlined);
-    assert_eq!(truncated(&unwatched, Kind::Race), Some(Truncation::NotInstrumented));
-    assert_eq!(truncated(&unwatched, Kind::Deadlock), None);
+    let not_instrumented = locks_only(true, &inlined);
+    assert_eq!(truncated(&not_instrumented, Kind::Race), Some(Truncation::NotInstrumented));
+    assert_eq!(truncated(&not_instrumented, Kind::Deadlock), None);
     let watched = locks_only(true, &["add (a.c:3)", "start_thread (nptl/pthread_create.c:442)"]);
     assert_eq!(truncated(&watched, Kind::Race), None);
     assert_eq!(truncated(&locks_only(false, &[]), Kind::Race), None);

@@ -37,7 +37,7 @@ use std::ops::ControlFlow;
 
 use reweave_analysis::{
     Analysis, Counter, Counters, Coverage, Detail, Evidence, Finding, Gathered, Guarantee, Info,
-    Kind, Layer, Settings, Sink, Subject, Truncation,
+    Kind, Layer, Settings, Sink, Subject, Truncation, located,
 };
 use reweave_base::FxHashMap;
 use reweave_driver::{Driver, Evaluated, Evaluator, Group, Predictor, Tried};
@@ -408,23 +408,11 @@ fn message(trace: &Trace, cycle: &[EventId]) -> String {
             Op::Lock(LockOp::AcquireShared, _) => format!("waits to share `{wanted}`"),
             _ => format!("waits for `{wanted}`"),
         };
-        let place = place(names.location(blocked.site).trim());
+        let place = located(names.location(blocked.site));
         write!(message, "{separator}{thread} {holds} `{held}` and {waits}{place}")
             .expect("text takes all that is written");
     }
     message
-}
-
-/// How a sentence goes on to say where.
-fn place(location: &str) -> String {
-    match location {
-        "" => String::new(),
-        // A bare number would read as part of the sentence.
-        _ if location.bytes().all(|byte| byte.is_ascii_digit()) => {
-            format!(" at location {location}")
-        }
-        _ => format!(" at {location}"),
-    }
 }
 
 /// The lock that `op` asks for, and in which mode; a request is for either.

@@ -1,9 +1,9 @@
 //! Reads and the writes that challenge what they saw, by column.
 //!
-//! The writes of a variable by one thread, in program order, are a *line*. Verdicts along a line
+//! The writes of a variable by one thread, in program order, are a *write list*. Verdicts along one
 //! depend on each other, so they are worked out and kept as ranges of it.
 
-use reweave_trace::views::{Line, Writes};
+use reweave_trace::views::{WriteList, Writes};
 use reweave_trace::{AccessOp, EventId, Op, Trace, VarId};
 
 /// A read and the write that it saw.
@@ -11,25 +11,10 @@ use reweave_trace::{AccessOp, EventId, Op, Trace, VarId};
 pub struct ReadsFrom {
     /// What was read.
     pub var: VarId,
-    /// The read.
-    pub read: EventId,
+    /// The read; none is the implicit read of the variable at the end of the run.
+    pub read: Option<EventId>,
     /// The write that it saw; none is the initial value.
     pub writer: Option<EventId>,
-}
-
-/// A read whose witnesses are reported: one of the trace, or the implicit one at the end of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reader {
-    pub(crate) var: VarId,
-    /// None is the read at the end of the run.
-    pub(crate) read: Option<EventId>,
-    pub(crate) writer: Option<EventId>,
-}
-
-impl From<&ReadsFrom> for Reader {
-    fn from(edge: &ReadsFrom) -> Self {
-        Self { var: edge.var, read: Some(edge.read), writer: edge.writer }
-    }
 }
 
 /// The reads-from edges of a trace, and the writes of each variable.
@@ -50,7 +35,7 @@ impl<'t> Accesses<'t> {
             for &read in trace.accesses(var) {
                 let op = trace.event(read).op;
                 if op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _)) {
-                    edges.push(ReadsFrom { var, read, writer: trace.writer(read) });
+                    edges.push(ReadsFrom { var, read: Some(read), writer: trace.writer(read) });
                 }
             }
         }
@@ -71,32 +56,23 @@ impl<'t> Accesses<'t> {
 
     /// The threads that write `var`, each with its writes.
     #[must_use]
-    pub fn lines(&self, var: VarId) -> &[Line] {
-        self.writes.lines(var)
+    pub fn lists(&self, var: VarId) -> &[WriteList] {
+        self.writes.lists(var)
     }
 
-    /// The writes of `line`, in program order.
+    /// The writes of `list`, in program order.
     #[must_use]
-    pub fn writes(&self, line: &Line) -> &[EventId] {
-        self.writes.of_line(line)
-    }
-
-    /// How many events write `var`.
-    #[must_use]
-    pub fn writes_count(&self, var: VarId) -> u64 {
-        self.lines(var).iter().map(|line| u64::from(line.count())).sum()
+    pub fn writes(&self, list: &WriteList) -> &[EventId] {
+        self.writes.of_list(list)
     }
 
     /// How many interfering writes the writer of `edge` has, an initial value included: all other writes
     /// but the read itself, should that write too.
     #[must_use]
     pub fn interfering_count(&self, edge: &ReadsFrom) -> u64 {
-        self.interfering_count_of(&edge.into())
-    }
-
-    pub(crate) fn interfering_count_of(&self, reader: &Reader) -> u64 {
-        let is_write = reader.read.is_some_and(|read| self.trace.event(read).op.is_write());
-        self.writes_count(reader.var) - u64::from(is_write)
+        let is_write = edge.read.is_some_and(|read| self.trace.event(read).op.is_write());
+        let lists = self.lists(edge.var).iter();
+        lists.map(|list| u64::from(list.count())).sum::<u64>() - u64::from(is_write)
     }
 
     /// The last event of each thread: what runs them runs everything.
@@ -106,11 +82,11 @@ impl<'t> Accesses<'t> {
     }
 
     /// The implicit reads at the end of the run, of all variables that are written.
-    pub(crate) fn final_readers(&self) -> Vec<Reader> {
+    pub(crate) fn final_reads(&self) -> Vec<ReadsFrom> {
         let last = |var: VarId| {
-            let writes = self.lines(var).iter().filter_map(|line| self.writes(line).last());
+            let writes = self.lists(var).iter().filter_map(|list| self.writes(list).last());
             let writer = writes.copied().max();
-            writer.map(|_| Reader { var, read: None, writer })
+            writer.map(|_| ReadsFrom { var, read: None, writer })
         };
         self.trace.names().vars.entries().filter_map(|(var, _)| last(var)).collect()
     }

@@ -17,7 +17,7 @@ use reweave_analysis::{
 };
 use reweave_driver::{Driver, Workers};
 
-use crate::accesses::{Accesses, Reader};
+use crate::accesses::{Accesses, ReadsFrom};
 use crate::decide::{Decided, ReadDecider, expand};
 use crate::groups::{GroupEvaluator, Groups};
 use crate::order::OrderGraph;
@@ -132,8 +132,8 @@ impl Totals {
     }
 
     /// Adds the witnesses of `reader`, of which none was decided.
-    fn leave(&mut self, accesses: &Accesses<'_>, reader: &Reader) {
-        let count = 3 * accesses.interfering_count_of(reader);
+    fn leave(&mut self, accesses: &Accesses<'_>, reader: &ReadsFrom) {
+        let count = 3 * accesses.interfering_count(reader);
         self.witnesses += count;
         self.undecided += count;
     }
@@ -154,7 +154,7 @@ impl<'t> Pass<'_, 't> {
         &mut self,
         driver: &mut Driver<'_, 't>,
         workers: &Workers<'_, ReadDecider<'_, 't>>,
-        readers: &mut [Reader],
+        readers: &mut [ReadsFrom],
     ) -> ControlFlow<()> {
         // That there is a list says that it was asked for, even if nothing is on it.
         let all = driver.settings().all;
@@ -174,7 +174,7 @@ impl<'t> Pass<'_, 't> {
             let batch = &mut readers[start..total.min(start + BATCH)];
             let all_decided = decide_batch(driver, workers, batch);
             for (reader, decided) in batch.iter().zip(&all_decided) {
-                let interfering_writes = self.accesses.interfering_count_of(reader);
+                let interfering_writes = self.accesses.interfering_count(reader);
                 self.totals.add(interfering_writes, self.is_too_large, decided);
                 self.groups.add(reader, &decided.verdicts);
                 if all {
@@ -189,10 +189,10 @@ impl<'t> Pass<'_, 't> {
     fn list(
         &mut self,
         driver: &mut Driver<'_, 't>,
-        reader: &Reader,
+        reader: &ReadsFrom,
         decided: &Decided,
     ) -> ControlFlow<()> {
-        let count = 3 * self.accesses.interfering_count_of(reader);
+        let count = 3 * self.accesses.interfering_count(reader);
         if self.totals.unlisted > 0 || self.totals.listed + count > WITNESSES_MAX {
             self.totals.unlisted += count;
             return ControlFlow::Continue(());
@@ -268,9 +268,9 @@ impl<'t> Pass<'_, 't> {
 fn decide_batch<'t>(
     driver: &mut Driver<'_, 't>,
     workers: &Workers<'_, ReadDecider<'_, 't>>,
-    batch: &mut [Reader],
+    batch: &mut [ReadsFrom],
 ) -> Vec<Decided> {
-    let mut decide = |readers: &mut [Reader], count: usize| {
+    let mut decide = |readers: &mut [ReadsFrom], count: usize| {
         let share = (driver.work_left() / SHARE / count as u64).max(1);
         let decided = driver.map(workers, readers, |decider, reader| {
             let decided = decider.decide(reader, share);
@@ -286,7 +286,7 @@ fn decide_batch<'t>(
         if work_left == 0 {
             break;
         }
-        let mut readers: Vec<Reader> = again.iter().map(|&at| batch[at]).collect();
+        let mut readers: Vec<ReadsFrom> = again.iter().map(|&at| batch[at]).collect();
         let decided;
         (decided, work_left) = decide(&mut readers, AGAIN_BATCH);
         for (&at, decided) in again.iter().zip(decided) {
@@ -312,9 +312,9 @@ impl Analysis for Determinism {
         let (engine, graph) = (subject.engine(), graph.as_ref());
         let values = Values::new(subject.trace());
         let differing_values = settings.differing_values;
-        let mut readers: Vec<Reader> = accesses.edges().iter().map(Reader::from).collect();
+        let mut readers = accesses.edges().to_vec();
         if settings.final_reads {
-            readers.extend(accesses.final_readers());
+            readers.extend(accesses.final_reads());
         }
         let mut pass = Pass {
             accesses: &accesses,

@@ -3,7 +3,7 @@
 use reweave_reorder::{Budget, Engine, Solver};
 use reweave_trace::{EventId, Trace};
 
-use crate::accesses::{Accesses, Reader, ReadsFrom};
+use crate::accesses::{Accesses, ReadsFrom};
 use crate::order::{OrderGraph, OrderSolver};
 use crate::runs::Runs;
 use crate::verdicts::{Phases, ReadVerdicts, WriteRanges};
@@ -38,32 +38,16 @@ impl<'a, 't> ReadDecider<'a, 't> {
         Self { runs: Runs::new(accesses, solver, mode), order: graph.map(OrderSolver::new) }
     }
 
-    /// Decides the witnesses of `reader` within about `work` steps.
-    pub(crate) fn decide(&mut self, reader: &Reader, work: u64) -> Decided {
+    /// Decides the witnesses of `edge` within about `work` steps.
+    pub(crate) fn decide(&mut self, edge: &ReadsFrom, work: u64) -> Decided {
         let mut decided = Decided::default();
         let Decided { verdicts, phases, work: done } = &mut decided;
-        let Reader { var, read, writer } = *reader;
-        match (read, writer, &mut self.order) {
-            (Some(read), _, order) => {
-                let edge = ReadsFrom { var, read, writer };
-                *done = self.runs.decide(&edge, work, verdicts);
-                if let Some(order) = order {
-                    let mut left = work.saturating_sub(*done);
-                    let before = left;
-                    *phases = order.decide(&edge, verdicts, &mut left);
-                    *done += before - left;
-                }
-            }
-            (None, Some(writer), Some(order)) => {
-                let mut left = work;
-                *phases = order.decide_final(var, writer, verdicts, &mut left);
-                *done = work - left;
-            }
-            (None, Some(writer), None) => {
-                *done = self.runs.decide_final(var, writer, work, verdicts);
-            }
-            // A variable that is never written is read as it was.
-            (None, None, _) => {}
+        *done = self.runs.decide(edge, work, verdicts);
+        if let Some(order) = &mut self.order {
+            let mut left = work.saturating_sub(*done);
+            let before = left;
+            *phases = order.decide(edge, verdicts, &mut left);
+            *done += before - left;
         }
         decided
     }
@@ -93,21 +77,20 @@ pub fn verdicts(trace: &Trace, mode: Mode) -> Vec<(Witness, Option<bool>)> {
 #[must_use]
 pub fn verdicts_within(trace: &Trace, mode: Mode, work: u64) -> Vec<(Witness, Option<bool>)> {
     let accesses = Accesses::new(trace);
-    let readers: Vec<Reader> = accesses.edges().iter().map(Reader::from).collect();
-    of_readers(&accesses, mode, &readers, work)
+    of_readers(&accesses, mode, accesses.edges(), work)
 }
 
 /// The same of the implicit reads of all variables at the end of the run.
 #[must_use]
 pub fn final_verdicts(trace: &Trace, mode: Mode) -> Vec<(Witness, Option<bool>)> {
     let accesses = Accesses::new(trace);
-    of_readers(&accesses, mode, &accesses.final_readers(), Budget::default().work)
+    of_readers(&accesses, mode, &accesses.final_reads(), Budget::default().work)
 }
 
 fn of_readers(
     accesses: &Accesses<'_>,
     mode: Mode,
-    readers: &[Reader],
+    readers: &[ReadsFrom],
     work: u64,
 ) -> Vec<(Witness, Option<bool>)> {
     let engine = Engine::new(accesses.trace());
@@ -126,27 +109,27 @@ fn of_readers(
 /// Hands `visit` every witness of `reader`, interfering write by interfering write, the initial value first.
 pub(crate) fn expand(
     accesses: &Accesses<'_>,
-    reader: &Reader,
+    reader: &ReadsFrom,
     verdicts: &ReadVerdicts,
     mut visit: impl FnMut(Witness, Option<bool>),
 ) {
-    let Reader { var, read, writer } = *reader;
+    let ReadsFrom { var, read, writer } = *reader;
     let mut interfering_writes: Vec<(Option<EventId>, u32, u32)> = Vec::new();
     if writer.is_some() {
         interfering_writes.push((None, 0, 0));
     }
-    for (line, own) in (0..).zip(accesses.lines(var)) {
+    for (list, own) in (0..).zip(accesses.lists(var)) {
         let writes = (0..).zip(accesses.writes(own).iter().copied().map(Some));
         let others = writes.filter(|&(_, write)| write != writer && write != read);
-        interfering_writes.extend(others.map(|(at, write)| (write, line, at)));
+        interfering_writes.extend(others.map(|(at, write)| (write, list, at)));
     }
     interfering_writes.sort_unstable();
-    for (interfering, line, at) in interfering_writes {
+    for (interfering, list, at) in interfering_writes {
         for kind in WitnessKind::ALL {
             let known = verdicts.of(kind);
             let is_in = |of: &WriteRanges| match interfering {
                 None => of.initial,
-                Some(_) => of.contains(line, at),
+                Some(_) => of.contains(list, at),
             };
             let verdict = match (is_in(&known.feasible), is_in(&known.unknown)) {
                 (true, _) => Some(true),

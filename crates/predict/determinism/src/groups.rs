@@ -20,7 +20,7 @@ use reweave_reorder::{Answer, Budget, Query};
 use reweave_trace::views::Mode as LockMode;
 use reweave_trace::{After, EventId, Goal, Reordering, SiteId, Trace};
 
-use crate::accesses::{Accesses, Reader};
+use crate::accesses::{Accesses, ReadsFrom};
 use crate::values::Values;
 use crate::verdicts::{ReadVerdicts, WriteRanges};
 use crate::witness::{Mode, WitnessKind};
@@ -52,7 +52,7 @@ pub(crate) struct Group {
 pub(crate) struct Write {
     pub(crate) count: u64,
     /// The earliest instances: the read, and the write that it can see.
-    pub(crate) tries: Vec<(Reader, Option<EventId>)>,
+    pub(crate) tries: Vec<(ReadsFrom, Option<EventId>)>,
 }
 
 /// What groups are told apart by: the location of a read; or for reads at the end of the run, that of
@@ -103,7 +103,7 @@ impl<'a, 't> Groups<'a, 't> {
     }
 
     /// Adds what `reader` can see.
-    pub(crate) fn add(&mut self, reader: &Reader, verdicts: &ReadVerdicts) {
+    pub(crate) fn add(&mut self, reader: &ReadsFrom, verdicts: &ReadVerdicts) {
         let seen = verdicts.feasible();
         if seen.count() == 0 {
             return;
@@ -132,10 +132,15 @@ impl<'a, 't> Groups<'a, 't> {
     }
 
     /// Adds the writes that `reader` can see, as far as they are gone through, to `writes`.
-    fn gather(&mut self, reader: &Reader, seen: &WriteRanges, writes: &mut Vec<Option<EventId>>) {
-        let lines = self.accesses.lines(reader.var);
-        for (line, range) in &seen.ranges {
-            let all = self.accesses.writes(&lines[*line as usize]);
+    fn gather(
+        &mut self,
+        reader: &ReadsFrom,
+        seen: &WriteRanges,
+        writes: &mut Vec<Option<EventId>>,
+    ) {
+        let lists = self.accesses.lists(reader.var);
+        for (list, range) in &seen.ranges {
+            let all = self.accesses.writes(&lists[*list as usize]);
             let all = &all[range.start as usize..range.end as usize];
             // The last one is what the read sees most easily.
             let from = if all.len() as u64 <= self.looks_left { 0 } else { all.len() - 1 };
@@ -145,7 +150,7 @@ impl<'a, 't> Groups<'a, 't> {
     }
 
     /// The group of `reader`, unless there are too many.
-    fn group(&mut self, reader: &Reader) -> Option<usize> {
+    fn group(&mut self, reader: &ReadsFrom) -> Option<usize> {
         let location = |event: EventId| self.locations[self.trace.event(event).site];
         let key = match reader.read {
             Some(read) => (true, Some(location(read))),
@@ -163,7 +168,7 @@ impl<'a, 't> Groups<'a, 't> {
 }
 
 impl Group {
-    fn add(&mut self, site: Option<SiteId>, reader: &Reader, write: Option<EventId>) {
+    fn add(&mut self, site: Option<SiteId>, reader: &ReadsFrom, write: Option<EventId>) {
         let next = self.writes.len();
         let at = match self.write_of.get(&site) {
             Some(&at) => at,
@@ -184,7 +189,7 @@ impl Group {
 
 /// A write that a read was shown to see.
 struct Shown {
-    reader: Reader,
+    reader: ReadsFrom,
     alternative: Alternative,
     proof: Proof,
 }
@@ -302,7 +307,7 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
     fn add(
         &mut self,
         shown: &mut AllShown<'t>,
-        reader: &Reader,
+        reader: &ReadsFrom,
         write: Option<EventId>,
         proof: Proof,
     ) {
@@ -321,7 +326,7 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
     /// may be yet another write, of which the run then shows a witness.
     fn prove(
         &mut self,
-        reader: &Reader,
+        reader: &ReadsFrom,
         interfering: Option<EventId>,
     ) -> Option<(Proof, Option<EventId>)> {
         let Some(read) = reader.read else {
@@ -347,7 +352,7 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
     }
 
     /// A run in which the read of `reader` sees `interfering`.
-    fn prove_named(&mut self, reader: &Reader, interfering: Option<EventId>) -> Option<Proof> {
+    fn prove_named(&mut self, reader: &ReadsFrom, interfering: Option<EventId>) -> Option<Proof> {
         let read = reader.read?;
         if self.is_overwritten(reader, read, interfering) {
             return None;
@@ -361,12 +366,17 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
     }
 
     /// Whether another write has to come between `interfering` and `read`.
-    fn is_overwritten(&self, reader: &Reader, read: EventId, interfering: Option<EventId>) -> bool {
+    fn is_overwritten(
+        &self,
+        reader: &ReadsFrom,
+        read: EventId,
+        interfering: Option<EventId>,
+    ) -> bool {
         let (trace, needs) = (self.trace(), self.evaluator.subject().engine().mhb());
         let before = needs.before(read);
-        self.accesses.lines(reader.var).iter().any(|line| {
-            let needed = before.get(line.thread);
-            let writes = self.accesses.writes(line);
+        self.accesses.lists(reader.var).iter().any(|list| {
+            let needed = before.get(list.thread);
+            let writes = self.accesses.writes(list);
             let count = writes.partition_point(|&write| trace.position(write) < needed);
             let last = writes[..count].last().filter(|&&last| Some(last) != interfering);
             last.is_some_and(|&last| {
@@ -400,7 +410,7 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
 
     /// Whether no two of what the read saw, what it sees and itself can be next at once and mind;
     /// none if that is not known.
-    fn is_race_free(&mut self, reader: &Reader, write: Option<EventId>) -> Option<bool> {
+    fn is_race_free(&mut self, reader: &ReadsFrom, write: Option<EventId>) -> Option<bool> {
         let mut is_known = true;
         let pairs = [(reader.read, reader.writer), (reader.read, write), (reader.writer, write)];
         for (one, other) in pairs.into_iter().filter_map(|(one, other)| one.zip(other)) {
@@ -450,11 +460,11 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
         let others: Vec<Alternative> = all.map(|shown| shown.alternative).collect();
         let kind = kind_of(self.trace(), &reader, proof.reordering());
         let detail = self.detail(&reader, &alternative, kind, others);
-        self.made(group, &reader, alternative.write, Evidence::Schedule(proof), detail)
+        self.made(group, Evidence::Schedule(proof), detail)
     }
 
     /// What the order of events allows, but no correct reordering was found for.
-    fn unproven(&self, group: &Group, reader: &Reader, write: Option<EventId>) -> Finding {
+    fn unproven(&self, group: &Group, reader: &ReadsFrom, write: Option<EventId>) -> Finding {
         let alternative = Alternative {
             write,
             read: reader.read,
@@ -462,14 +472,13 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
             is_race_free: None,
             changes_value: self.values.changes(reader, write),
         };
-        let kind = WitnessKind::Between;
-        let detail = self.detail(reader, &alternative, kind, Vec::new());
-        self.made(group, reader, write, Evidence::Unordered, detail)
+        let detail = self.detail(reader, &alternative, WitnessKind::Between, Vec::new());
+        self.made(group, Evidence::Unordered, detail)
     }
 
     fn detail(
         &self,
-        reader: &Reader,
+        reader: &ReadsFrom,
         alternative: &Alternative,
         kind: WitnessKind,
         others: Vec<Alternative>,
@@ -487,21 +496,16 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
         }
     }
 
-    fn made(
-        &self,
-        group: &Group,
-        reader: &Reader,
-        write: Option<EventId>,
-        evidence: Evidence,
-        detail: Nondeterminism,
-    ) -> Finding {
+    fn made(&self, group: &Group, evidence: Evidence, detail: Nondeterminism) -> Finding {
         let trace = self.trace();
+        let Nondeterminism { writer, read, interfering, .. } = detail;
         let named = |event: Option<EventId>| {
             event.map_or_else(|| "the initial value".to_owned(), |event| spelled(trace, event))
         };
-        let var = trace.names().vars.name(reader.var);
-        let (saw, sees) = (named(reader.writer), named(write));
-        let message = match (reader.read, &evidence) {
+        let var = writer.and_then(|writer| trace.event(writer).op.var());
+        let var = var.map_or("", |var| trace.names().vars.name(var));
+        let (saw, sees) = (named(writer), named(interfering));
+        let message = match (read, &evidence) {
             (Some(read), Evidence::Schedule(_)) => {
                 format!("{} saw {saw}; it can see {sees} instead", spelled(trace, read))
             }
@@ -518,16 +522,11 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
                  was found that ends with another write"
             ),
         };
-        // Those that the goal of a proof names.
-        let events = match reader.read {
-            Some(read) => [write, Some(read)],
-            None => [write, None],
-        };
-        let events = events.into_iter().flatten().collect();
         Finding {
             analysis: self.info.name,
             kind: self.info.kind,
-            events,
+            // Those that the goal of a proof names.
+            events: [interfering, read].into_iter().flatten().collect(),
             message,
             count: group.count,
             evidence,
@@ -544,7 +543,7 @@ fn is_same_place(trace: &Trace, left: Option<EventId>, right: Option<EventId>) -
 }
 
 /// How `run` breaks the reads-from edge of `reader`.
-fn kind_of(trace: &Trace, reader: &Reader, run: &Reordering) -> WitnessKind {
+fn kind_of(trace: &Trace, reader: &ReadsFrom, run: &Reordering) -> WitnessKind {
     let (Some(read), Some(writer)) = (reader.read, reader.writer) else {
         return WitnessKind::Between;
     };

@@ -55,9 +55,9 @@ use reweave_trace::{EventId, VarId};
 
 use self::closure::{ReducedClosure, Successors};
 use self::evaluate::{Chain, Workspace};
-use self::graph::{EventGraph, Point};
+use self::graph::EventGraph;
 use self::overlay::{ClosedGraph, Incomplete, Work};
-use self::writes::{ReadCase, Results, Shared, Writes};
+use self::writes::{Ends, ReadCase, Results, Shared, Writes};
 use crate::accesses::{Accesses, ReadsFrom};
 use crate::verdicts::{Phases, ReadVerdicts};
 use crate::witness::{Witness, WitnessKind};
@@ -153,39 +153,18 @@ impl<'g, 't> OrderSolver<'g, 't> {
         budget: &mut u64,
     ) -> Phases {
         let events = &self.graph.events;
-        let is_write = events.trace.event(edge.read).op.is_write();
+        let is_write = edge.read.is_some_and(|read| events.trace.event(read).op.is_write());
         let count = self.graph.writes.count(edge.var) - u64::from(is_write);
-        let writer = edge.writer.map(|writer| events.point(writer));
-        let ends = (writer, Some(events.point(edge.read)));
+        let point = |event: Option<EventId>| event.map(|event| events.point(event));
+        let ends = (point(edge.writer), point(edge.read));
         let [after, between, _] = &mut verdicts.kinds;
         let allowed = allowed(*budget);
-        let mut left = allowed;
-        let after = self.decide_writer_after(edge, Results::new(after), &mut left);
+        let mut work = Work(allowed);
+        let after = self.decide_writer_after(edge, Results::new(after), &mut work);
         let mut phases = after.finish(count);
-        let between = self.decide_between(edge.var, ends, Results::new(between), &mut left);
+        let between = self.decide_between(edge.var, ends, Results::new(between), &mut work);
         phases.add(&between.finish(count));
-        *budget -= allowed - left;
-        phases
-    }
-
-    /// The same for the implicit read of `var` at the end, which saw `writer`, the last write. No
-    /// witness of kind 1 is feasible, since nothing comes after the end.
-    pub fn decide_final(
-        &mut self,
-        var: VarId,
-        writer: EventId,
-        verdicts: &mut ReadVerdicts,
-        budget: &mut u64,
-    ) -> Phases {
-        let count = self.graph.writes.count(var);
-        let ends = (Some(self.graph.events.point(writer)), None);
-        let [after, between, _] = &mut verdicts.kinds;
-        let mut phases = Results::new(after).finish(count);
-        let allowed = allowed(*budget);
-        let mut left = allowed;
-        let between = self.decide_between(var, ends, Results::new(between), &mut left);
-        phases.add(&between.finish(count));
-        *budget -= allowed - left;
+        *budget -= allowed - work.0;
         phases
     }
 
@@ -197,8 +176,7 @@ impl<'g, 't> OrderSolver<'g, 't> {
         if witness.kind.is_void(witness.writer, witness.interfering) {
             return None;
         }
-        let mut unlimited = u64::MAX;
-        let mut work = Work(&mut unlimited);
+        let mut work = Work(u64::MAX);
         let mut closed = self.graph.closed()?;
         let chain = match witness.kind {
             WitnessKind::WriterAfter => {
@@ -217,19 +195,21 @@ impl<'g, 't> OrderSolver<'g, 't> {
         &'a mut self,
         edge: &ReadsFrom,
         mut results: Results<'a>,
-        budget: &'a mut u64,
+        work: &'a mut Work,
     ) -> Results<'a> {
         let OrderGraph { events, writes, .. } = self.graph;
         // If the edge is not breakable, the writer comes first without it, or is the initial value.
-        let Some((writer, read)) = events.breakable(edge.read) else { return results };
+        // Nothing comes after the read at the end of the run.
+        let breakable = edge.read.and_then(|read| events.breakable(read));
+        let Some((writer, read)) = breakable else { return results };
         let closed = self.graph.closed().ok_or(Incomplete::Budget).and_then(|closed| {
-            let patch = self.reduced.patch(closed, (writer, read), &mut Work(budget))?;
+            let patch = self.reduced.patch(closed, (writer, read), work)?;
             Ok(ClosedGraph { patch: Some(patch), ..closed })
         });
         match closed {
             Ok(closed) => {
                 let (workspace, shared) = (&mut self.workspace, &mut self.shared);
-                let (var, work) = (edge.var, Work(budget));
+                let var = edge.var;
                 let case = ReadCase { closed, writes, var, workspace, shared, results, work };
                 case.decide_writer_after(writer, read)
             }
@@ -245,18 +225,17 @@ impl<'g, 't> OrderSolver<'g, 't> {
     fn decide_between<'a>(
         &'a mut self,
         var: VarId,
-        (writer, read): (Option<Point>, Option<Point>),
+        ends: Ends,
         mut results: Results<'a>,
-        budget: &'a mut u64,
+        work: &'a mut Work,
     ) -> Results<'a> {
         let writes = &self.graph.writes;
         let Some(closed) = self.graph.closed() else {
-            results.record_unknown(writes, var, [writer, read]);
+            results.record_unknown(writes, var, ends.into());
             return results;
         };
         let (workspace, shared) = (&mut self.workspace, &mut self.shared);
-        let work = Work(budget);
         let case = ReadCase { closed, writes, var, workspace, shared, results, work };
-        case.decide_between(writer, read)
+        case.decide_between(ends)
     }
 }

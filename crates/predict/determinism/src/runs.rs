@@ -32,7 +32,7 @@ use reweave_trace::{EventId, Reordering, ThreadId, Trace, VarId};
 
 use crate::accesses::{Accesses, ReadsFrom};
 use crate::verdicts::{ReadVerdicts, Verdicts};
-use crate::witness::{Mode, WitnessKind};
+use crate::witness::Mode;
 
 /// After how many feasible blocks a longer one is tried at the latest.
 const PATIENCE_MAX: u32 = 64;
@@ -48,12 +48,12 @@ pub(crate) struct Runs<'a, 't> {
     work_left: u64,
 }
 
-/// What one question came to.
-#[derive(Clone, Debug)]
-enum Asked {
-    Found(Reordering),
-    None,
-    Unknown,
+/// A read of the trace and the write that it saw.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    var: VarId,
+    read: EventId,
+    writer: Option<EventId>,
 }
 
 impl<'a, 't> Runs<'a, 't> {
@@ -70,48 +70,46 @@ impl<'a, 't> Runs<'a, 't> {
         work: u64,
         verdicts: &mut ReadVerdicts,
     ) -> u64 {
-        self.start(work);
+        self.work_left = work;
+        self.solver.forget();
+        let ReadsFrom { var, read, writer } = *edge;
         let [after, between, absent] = &mut verdicts.kinds;
-        if let Some(writer) = edge.writer {
-            self.decide_absent(edge, writer, absent);
-        }
-        if self.mode != Mode::Order {
-            if let Some(writer) = edge.writer {
-                self.decide_after(edge, writer, absent, after);
+        if let Some(read) = read {
+            let edge = &Edge { var, read, writer };
+            if let Some(writer) = writer {
+                self.decide_absent(edge, writer, absent);
             }
-            self.decide_between(edge, between);
+            if self.mode != Mode::Order {
+                if let Some(writer) = writer {
+                    self.decide_after(edge, writer, absent, after);
+                }
+                self.decide_between(edge, between);
+            }
+        } else if let Some(writer) = writer.filter(|_| self.mode != Mode::Order) {
+            self.decide_final(var, writer, between);
         }
         work - self.work_left
     }
 
-    /// Kind 2 for the implicit read of `var` at the end of the run, which saw `writer`, as
-    /// [`Runs::decide`] does.
+    /// Kind 2 for the implicit read of `var` at the end of the run, which saw `writer`.
     ///
     /// All events happen, and all reads see what they saw. What comes after the writer is easier the
     /// later it is in its thread.
-    pub(crate) fn decide_final(
-        &mut self,
-        var: VarId,
-        writer: EventId,
-        work: u64,
-        verdicts: &mut ReadVerdicts,
-    ) -> u64 {
-        self.start(work);
+    fn decide_final(&mut self, var: VarId, writer: EventId, verdicts: &mut Verdicts) {
         let trace = self.trace();
         let all = self.accesses.last_events();
-        let verdicts = verdicts.of_mut(WitnessKind::Between);
-        for (at, line) in (0..).zip(self.accesses.lines(var)) {
-            let writes = self.accesses.writes(line);
-            let needed = self.needs.past(writer).get(line.thread);
+        for (at, list) in (0..).zip(self.accesses.lists(var)) {
+            let writes = self.accesses.writes(list);
+            let needed = self.needs.past(writer).get(list.thread);
             let mut low = writes.partition_point(|&write| trace.position(write) < needed);
             let (mut high, mut is_known) = (writes.len(), true);
             while low < high {
                 let probe = low + (high - low) / 2;
                 let order = vec![(writer, writes[probe])];
                 match self.ask(&Query { must: all.clone(), order, ..Query::default() }) {
-                    Asked::Found(_) => high = probe,
-                    Asked::None => low = probe + 1,
-                    Asked::Unknown => {
+                    Answer::Feasible(_) => high = probe,
+                    Answer::Infeasible(_) => low = probe + 1,
+                    Answer::Unknown => {
                         is_known = false;
                         break;
                     }
@@ -122,30 +120,20 @@ impl<'a, 't> Runs<'a, 't> {
                 verdicts.unknown.push(at, low as u32..high as u32);
             }
         }
-        work - self.work_left
-    }
-
-    fn start(&mut self, work: u64) {
-        self.work_left = work;
-        self.solver.forget();
     }
 
     fn trace(&self) -> &'t Trace {
         self.accesses.trace()
     }
 
-    fn ask(&mut self, query: &Query) -> Asked {
+    fn ask(&mut self, query: &Query) -> Answer {
         if self.work_left == 0 {
-            return Asked::Unknown;
+            return Answer::Unknown;
         }
         self.solver.limit(self.work_left);
         let answer = self.solver.solve(query);
         self.work_left = self.work_left.saturating_sub(self.solver.take_work());
-        match answer {
-            Answer::Feasible(run) => Asked::Found(run),
-            Answer::Infeasible(_) => Asked::None,
-            Answer::Unknown => Asked::Unknown,
-        }
+        answer
     }
 
     /// Whether `late` needs `early`.
@@ -160,16 +148,16 @@ impl<'a, 't> Runs<'a, 't> {
     }
 
     /// Kind 3.
-    fn decide_absent(&mut self, edge: &ReadsFrom, writer: EventId, verdicts: &mut Verdicts) {
+    fn decide_absent(&mut self, edge: &Edge, writer: EventId, verdicts: &mut Verdicts) {
         let trace = self.trace();
         let before = self.needs.before(edge.read);
         if before.get(trace.event(writer).thread) > trace.position(writer) {
             return;
         }
-        let lines = self.accesses.lines(edge.var).iter();
-        let limits: Vec<u32> = lines
-            .map(|line| {
-                let writes = self.accesses.writes(line);
+        let lists = self.accesses.lists(edge.var).iter();
+        let limits: Vec<u32> = lists
+            .map(|list| {
+                let writes = self.accesses.writes(list);
                 self.count_without(writes, edge.read).min(self.count_without(writes, writer))
             })
             .collect();
@@ -188,7 +176,7 @@ impl<'a, 't> Runs<'a, 't> {
     /// Kind 1: what shows it also shows kind 3, if it is cut off before the writer.
     fn decide_after(
         &mut self,
-        edge: &ReadsFrom,
+        edge: &Edge,
         writer: EventId,
         absent: &Verdicts,
         verdicts: &mut Verdicts,
@@ -196,21 +184,26 @@ impl<'a, 't> Runs<'a, 't> {
         if !absent.feasible.initial && !absent.unknown.initial {
             return;
         }
-        let mut limits = vec![0; self.accesses.lines(edge.var).len()];
-        for (line, range) in absent.feasible.ranges.iter().chain(&absent.unknown.ranges) {
-            limits[*line as usize] = limits[*line as usize].max(range.end);
+        let mut limits = vec![0; self.accesses.lists(edge.var).len()];
+        for (list, range) in absent.feasible.ranges.iter().chain(&absent.unknown.ranges) {
+            limits[*list as usize] = limits[*list as usize].max(range.end);
         }
         self.decide_earlier(edge, &limits, verdicts, |runs, interfering| {
             runs.ask_after(edge.read, writer, interfering)
         });
     }
 
-    fn ask_after(&mut self, read: EventId, writer: EventId, interfering: Option<EventId>) -> Asked {
+    fn ask_after(
+        &mut self,
+        read: EventId,
+        writer: EventId,
+        interfering: Option<EventId>,
+    ) -> Answer {
         // A writer that reads must find what it saw, so that it matters where the read stands.
         if !self.trace().event(writer).op.is_read() {
             let must = interfering.into_iter().collect();
             let asked = self.ask(&Query { must, enabled: vec![read, writer], ..Query::default() });
-            if self.mode == Mode::Strict || !matches!(asked, Asked::None) {
+            if self.mode == Mode::Strict || !matches!(asked, Answer::Infeasible(_)) {
                 return asked;
             }
         }
@@ -224,7 +217,7 @@ impl<'a, 't> Runs<'a, 't> {
 
 // Kinds 1 and 3, where a run that serves an interfering write serves all earlier ones of its thread.
 
-/// What is known along a line: all before `feasible` is, nothing from `refuted` on.
+/// What is known along a list: all before `feasible` is, nothing from `refuted` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Boundary {
     feasible: u32,
@@ -232,27 +225,27 @@ struct Boundary {
 }
 
 impl Runs<'_, '_> {
-    /// Decides the interfering writes of `edge`; `limits` says how many of each line nothing rules out.
+    /// Decides the interfering writes of `edge`; `limits` says how many of each list nothing rules out.
     fn decide_earlier(
         &mut self,
-        edge: &ReadsFrom,
+        edge: &Edge,
         limits: &[u32],
         verdicts: &mut Verdicts,
-        mut ask: impl FnMut(&mut Self, Option<EventId>) -> Asked,
+        mut ask: impl FnMut(&mut Self, Option<EventId>) -> Answer,
     ) {
         let mut bounds: Vec<Boundary> =
             limits.iter().map(|&limit| Boundary { feasible: 0, refuted: limit }).collect();
         let mut has_run = false;
         match ask(self, None) {
-            Asked::None => return,
-            Asked::Unknown => {}
-            Asked::Found(run) => {
+            Answer::Infeasible(_) => return,
+            Answer::Unknown => {}
+            Answer::Feasible(run) => {
                 has_run = true;
                 self.mark(edge, &run, &mut bounds);
             }
         }
         for at in 0..bounds.len() {
-            let writes = self.accesses.writes(&self.accesses.lines(edge.var)[at]);
+            let writes = self.accesses.writes(&self.accesses.lists(edge.var)[at]);
             let mut open = bounds[at].refuted;
             let mut is_first = true;
             while bounds[at].feasible < open {
@@ -261,33 +254,33 @@ impl Runs<'_, '_> {
                 let probe = if is_first { open - 1 } else { feasible + (open - feasible) / 2 };
                 is_first = false;
                 match ask(self, Some(writes[probe as usize])) {
-                    Asked::Found(run) => {
+                    Answer::Feasible(run) => {
                         has_run = true;
                         self.mark(edge, &run, &mut bounds);
                         bounds[at].feasible = bounds[at].feasible.max(probe + 1);
                     }
-                    Asked::None => {
+                    Answer::Infeasible(_) => {
                         open = probe;
                         bounds[at].refuted = probe;
                     }
-                    Asked::Unknown => open = probe,
+                    Answer::Unknown => open = probe,
                 }
             }
         }
         verdicts.feasible.initial = has_run;
         verdicts.unknown.initial = !has_run;
-        for (line, bound) in (0..).zip(bounds) {
-            verdicts.feasible.push(line, 0..bound.feasible);
-            verdicts.unknown.push(line, bound.feasible..bound.refuted);
+        for (list, bound) in (0..).zip(bounds) {
+            verdicts.feasible.push(list, 0..bound.feasible);
+            verdicts.unknown.push(list, bound.feasible..bound.refuted);
         }
     }
 
     /// Notes that all interfering writes that `run` runs before the read are feasible.
-    fn mark(&self, edge: &ReadsFrom, run: &Reordering, bounds: &mut [Boundary]) {
+    fn mark(&self, edge: &Edge, run: &Reordering, bounds: &mut [Boundary]) {
         let counts = self.counts_until(run, edge.read);
-        for (line, bound) in self.accesses.lines(edge.var).iter().zip(bounds) {
-            let writes = self.accesses.writes(line);
-            let count = counts[line.thread];
+        for (list, bound) in self.accesses.lists(edge.var).iter().zip(bounds) {
+            let writes = self.accesses.writes(list);
+            let count = counts[list.thread];
             let known = writes.partition_point(|&write| self.trace().position(write) < count);
             bound.feasible = bound.feasible.max((known as u32).min(bound.refuted));
         }
@@ -313,7 +306,7 @@ impl Runs<'_, '_> {
 // thread too, so the last one is asked first. The others are narrowed down by two weaker questions, and
 // those that are left are asked in blocks.
 
-/// What is known along a line.
+/// What is known along a list.
 #[derive(Clone, Debug, Default)]
 struct Known {
     /// Feasible ones: ranges in order, apart.
@@ -364,48 +357,42 @@ impl Known {
 
 impl Runs<'_, '_> {
     /// Kind 2.
-    fn decide_between(&mut self, edge: &ReadsFrom, verdicts: &mut Verdicts) {
-        let lines = self.accesses.lines(edge.var);
+    fn decide_between(&mut self, edge: &Edge, verdicts: &mut Verdicts) {
+        let lists = self.accesses.lists(edge.var);
         let trace = self.trace();
-        let mut known: Vec<Known> = lines
+        let mut known: Vec<Known> = lists
             .iter()
-            .map(|line| {
-                let writes = self.accesses.writes(line);
+            .map(|list| {
+                let writes = self.accesses.writes(list);
                 let needed = edge.writer.map(|writer| self.needs.past(writer));
-                let needed = needed.map_or(0, |needed| needed.get(line.thread));
+                let needed = needed.map_or(0, |needed| needed.get(list.thread));
                 let from = writes.partition_point(|&write| trace.position(write) < needed);
                 let to = self.count_without(writes, edge.read);
                 Known { from: from as u32, to, ..Known::default() }
             })
             .collect();
-        for (at, line) in lines.iter().enumerate() {
-            let writes = self.accesses.writes(line);
+        for (at, list) in lists.iter().enumerate() {
+            let writes = self.accesses.writes(list);
             self.raise_needed(edge, writes, at, &mut known);
             self.lower_end(edge, writes, at, &mut known);
             self.raise_start(edge, writes, at, &mut known);
             self.ask_blocks(edge, writes, at, &mut known);
         }
-        for (line, mut known) in (0..).zip(known) {
+        for (list, mut known) in (0..).zip(known) {
             known.unknown.sort_unstable_by_key(|range| range.start);
             for range in known.unknown.iter().flat_map(|range| known.open(range.clone())) {
-                verdicts.unknown.push(line, range);
+                verdicts.unknown.push(list, range);
             }
             for range in known.feasible {
-                verdicts.feasible.push(line, range);
+                verdicts.feasible.push(list, range);
             }
         }
     }
 
     /// Decides those that happen before the read in any case: the feasible ones are the last ones.
-    fn raise_needed(
-        &mut self,
-        edge: &ReadsFrom,
-        writes: &[EventId],
-        at: usize,
-        known: &mut [Known],
-    ) {
+    fn raise_needed(&mut self, edge: &Edge, writes: &[EventId], at: usize, known: &mut [Known]) {
         let Some(writer) = edge.writer else { return };
-        let thread = self.accesses.lines(edge.var)[at].thread;
+        let thread = self.accesses.lists(edge.var)[at].thread;
         let needed = self.needs.before(edge.read).get(thread);
         let end = writes.partition_point(|&write| self.trace().position(write) < needed) as u32;
         let end = end.min(known[at].to);
@@ -424,16 +411,16 @@ impl Runs<'_, '_> {
             let order = vec![(writer, writes[probe as usize])];
             let query = Query { order, enabled: vec![edge.read], ..Query::default() };
             match self.ask(&query) {
-                Asked::Found(run) => {
+                Answer::Feasible(run) => {
                     self.mark_between(edge, &run, known);
                     high = probe;
                     step *= 2;
                 }
-                Asked::None => {
+                Answer::Infeasible(_) => {
                     low = probe + 1;
                     step = 0;
                 }
-                Asked::Unknown => {
+                Answer::Unknown => {
                     known[at].unknown.push(low..high);
                     break;
                 }
@@ -445,7 +432,7 @@ impl Runs<'_, '_> {
 
     /// Rules out those that cannot come before the read together with the writer, in whatever
     /// order: if one can, so can all earlier ones.
-    fn lower_end(&mut self, edge: &ReadsFrom, writes: &[EventId], at: usize, known: &mut [Known]) {
+    fn lower_end(&mut self, edge: &Edge, writes: &[EventId], at: usize, known: &mut [Known]) {
         let (mut low, mut high) = (known[at].from.max(known[at].decided), known[at].to);
         let mut is_first = true;
         while low < high {
@@ -459,28 +446,22 @@ impl Runs<'_, '_> {
             let must = edge.writer.into_iter().chain([writes[probe as usize]]).collect();
             let query = Query { must, enabled: vec![edge.read], ..Query::default() };
             match self.ask(&query) {
-                Asked::Found(run) => {
+                Answer::Feasible(run) => {
                     self.mark_between(edge, &run, known);
                     low = probe + 1;
                 }
-                Asked::None => {
+                Answer::Infeasible(_) => {
                     high = probe;
                     known[at].to = probe;
                 }
-                Asked::Unknown => return,
+                Answer::Unknown => return,
             }
         }
     }
 
     /// Rules out those that cannot come after the writer, whatever the read does: if one can, so can
     /// all later ones.
-    fn raise_start(
-        &mut self,
-        edge: &ReadsFrom,
-        writes: &[EventId],
-        at: usize,
-        known: &mut [Known],
-    ) {
+    fn raise_start(&mut self, edge: &Edge, writes: &[EventId], at: usize, known: &mut [Known]) {
         let Some(writer) = edge.writer else { return };
         // Those that came after the writer can.
         let end = writes.partition_point(|&write| write < writer) as u32;
@@ -494,19 +475,19 @@ impl Runs<'_, '_> {
             }
             let absent = vec![writes[probe as usize], edge.read];
             match self.ask(&Query { must: vec![writer], absent, ..Query::default() }) {
-                Asked::Found(_) => high = probe,
-                Asked::None => {
+                Answer::Feasible(_) => high = probe,
+                Answer::Infeasible(_) => {
                     low = probe + 1;
                     known[at].decided = low;
                 }
-                Asked::Unknown => return,
+                Answer::Unknown => return,
             }
         }
     }
 
     /// Asks those that are left, in blocks: if the first of a block can come after the writer and the
     /// last before the read in one run, that serves all of it.
-    fn ask_blocks(&mut self, edge: &ReadsFrom, writes: &[EventId], at: usize, known: &mut [Known]) {
+    fn ask_blocks(&mut self, edge: &Edge, writes: &[EventId], at: usize, known: &mut [Known]) {
         let start = known[at].from.max(known[at].decided);
         for open in known[at].open(start..known[at].to).into_iter().rev() {
             // From the last one back, in blocks that grow while they are feasible, and the more slowly
@@ -527,7 +508,7 @@ impl Runs<'_, '_> {
                     ..Query::default()
                 };
                 match self.ask(&query) {
-                    Asked::Found(run) => {
+                    Answer::Feasible(run) => {
                         self.mark_between(edge, &run, known);
                         known[at].mark(block.clone());
                         end = block.start;
@@ -536,12 +517,12 @@ impl Runs<'_, '_> {
                             (successes, length) = (0, 2 * length);
                         }
                     }
-                    Asked::None if block.len() > 1 => {
+                    Answer::Infeasible(_) if block.len() > 1 => {
                         length = block.len() as u32 / 2;
                         (successes, patience) = (0, (2 * patience).min(PATIENCE_MAX));
                     }
-                    Asked::None => end = block.start,
-                    Asked::Unknown => {
+                    Answer::Infeasible(_) => end = block.start,
+                    Answer::Unknown => {
                         known[at].unknown.push(open.start..end);
                         break;
                     }
@@ -551,26 +532,26 @@ impl Runs<'_, '_> {
     }
 
     /// Notes that all interfering writes that `run` runs after the writer are feasible: the read comes last.
-    fn mark_between(&self, edge: &ReadsFrom, run: &Reordering, known: &mut [Known]) {
+    fn mark_between(&self, edge: &Edge, run: &Reordering, known: &mut [Known]) {
         let trace = self.trace();
         let all = self.counts_until(run, edge.read);
         let until = edge.writer.filter(|&writer| !trace.is_in_prefix(run, writer));
         let until = until.map(|writer| self.counts_until(run, writer));
-        for (line, known) in self.accesses.lines(edge.var).iter().zip(known) {
-            let writes = self.accesses.writes(line);
+        for (list, known) in self.accesses.lists(edge.var).iter().zip(known) {
+            let writes = self.accesses.writes(list);
             let count = |events: u32| {
                 writes.partition_point(|&write| trace.position(write) < events) as u32
             };
             let start = match (&until, edge.writer) {
-                (Some(until), _) => count(until[line.thread]),
+                (Some(until), _) => count(until[list.thread]),
                 (None, None) => 0,
                 // What is in the base runs in observed order.
                 (None, Some(writer)) => {
-                    let base = count(run.base.get(line.thread).copied().unwrap_or(0));
+                    let base = count(run.base.get(list.thread).copied().unwrap_or(0));
                     base.min(writes.partition_point(|&write| write < writer) as u32)
                 }
             };
-            known.mark(start..count(all[line.thread]));
+            known.mark(start..count(all[list.thread]));
         }
     }
 }

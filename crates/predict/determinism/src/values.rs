@@ -6,7 +6,7 @@
 use reweave_base::IndexVec;
 use reweave_trace::{AccessOp, EventId, Op, Trace, VarId};
 
-use crate::accesses::Reader;
+use crate::accesses::ReadsFrom;
 
 /// What is known of the values of a trace.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl<'t> Values<'t> {
     }
 
     /// Whether `write`, or the initial value, would give `reader` another value than it saw.
-    pub(crate) fn changes(&self, reader: &Reader, write: Option<EventId>) -> Option<bool> {
+    pub(crate) fn changes(&self, reader: &ReadsFrom, write: Option<EventId>) -> Option<bool> {
         if self.initial.is_empty() {
             return None;
         }

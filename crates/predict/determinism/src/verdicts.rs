@@ -7,12 +7,12 @@ use std::ops::Range;
 
 use crate::witness::WitnessKind;
 
-/// Some interfering writes of a read: ranges of the lines of its variable, and the initial value or not.
+/// Some interfering writes of a read: ranges of the lists of its variable, and the initial value or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteRanges {
     /// Whether the initial value is one.
     pub initial: bool,
-    /// Ranges of the writes of a line, by its index; in order, apart, none empty. They hold neither
+    /// Ranges of the writes of a list, by its index; in order, apart, none empty. They hold neither
     /// the writer nor the read.
     pub ranges: Vec<(u32, Range<u32>)>,
 }
@@ -25,42 +25,39 @@ impl WriteRanges {
         ranges.sum::<u64>() + u64::from(self.initial)
     }
 
-    /// Whether the write at `at` of `line` is one.
+    /// Whether the write at `at` of `list` is one.
     #[must_use]
-    pub fn contains(&self, line: u32, at: u32) -> bool {
+    pub fn contains(&self, list: u32, at: u32) -> bool {
         let until =
-            self.ranges.partition_point(|(other, range)| (*other, range.start) <= (line, at));
+            self.ranges.partition_point(|(other, range)| (*other, range.start) <= (list, at));
         let last = until.checked_sub(1).map(|last| &self.ranges[last]);
-        last.is_some_and(|(other, range)| *other == line && range.contains(&at))
+        last.is_some_and(|(other, range)| *other == list && range.contains(&at))
     }
 
-    /// Adds `range` of `line`, after all that are there.
-    pub fn push(&mut self, line: u32, range: Range<u32>) {
+    /// Adds `range` of `list`, after all that are there.
+    pub fn push(&mut self, list: u32, range: Range<u32>) {
         if range.is_empty() {
             return;
         }
         match self.ranges.last_mut() {
-            Some((last, known)) if *last == line && known.end == range.start => {
+            Some((last, known)) if *last == list && known.end == range.start => {
                 known.end = range.end;
             }
-            _ => self.ranges.push((line, range)),
+            _ => self.ranges.push((list, range)),
         }
     }
-}
 
-impl WriteRanges {
     /// Those of either.
-    #[must_use]
-    pub fn union(&self, other: &Self) -> Self {
+    fn union(&self, other: &Self) -> Self {
         let mut ranges: Vec<(u32, Range<u32>)> = [&self.ranges[..], &other.ranges[..]].concat();
-        ranges.sort_unstable_by_key(|(line, range)| (*line, range.start));
+        ranges.sort_unstable_by_key(|(list, range)| (*list, range.start));
         let mut all = Self { initial: self.initial || other.initial, ranges: Vec::new() };
-        for (line, range) in ranges {
+        for (list, range) in ranges {
             match all.ranges.last_mut() {
-                Some((last, known)) if *last == line && known.end >= range.start => {
+                Some((last, known)) if *last == list && known.end >= range.start => {
                     known.end = known.end.max(range.end);
                 }
-                _ => all.ranges.push((line, range)),
+                _ => all.ranges.push((list, range)),
             }
         }
         all
@@ -104,11 +101,6 @@ impl ReadVerdicts {
             self.kinds.iter().map(|kind| of(kind).count()).sum()
         };
         (count(|kind| &kind.feasible), count(|kind| &kind.unknown))
-    }
-
-    /// Those on witnesses of `kind`.
-    pub const fn of_mut(&mut self, kind: WitnessKind) -> &mut Verdicts {
-        &mut self.kinds[kind as usize]
     }
 }
 

@@ -25,7 +25,7 @@ fn interfering_writes(
     writer: Option<EventId>,
     read: Option<EventId>,
 ) -> Vec<Option<EventId>> {
-    let writes = accesses.lines(var).iter().flat_map(|line| accesses.writes(line));
+    let writes = accesses.lists(var).iter().flat_map(|list| accesses.writes(list));
     let others = writes.copied().map(Some).filter(|&write| write != writer && write != read);
     writer.map(|_| None).into_iter().chain(others).collect()
 }
@@ -38,8 +38,8 @@ fn has(
     interfering: Option<EventId>,
 ) -> bool {
     let Some(interfering) = interfering else { return known.initial };
-    known.ranges.iter().any(|(line, range)| {
-        let writes = accesses.writes(&accesses.lines(var)[*line as usize]);
+    known.ranges.iter().any(|(list, range)| {
+        let writes = accesses.writes(&accesses.lists(var)[*list as usize]);
         writes[range.start as usize..range.end as usize].contains(&interfering)
     })
 }
@@ -89,7 +89,7 @@ impl Seen {
     }
 }
 
-/// Compares the witnesses of one read; `couple` has none for the read at the end.
+/// Compares the witnesses of one read; `edge` has none for the read at the end.
 #[track_caller]
 fn check_read(
     accesses: &Accesses<'_>,
@@ -101,15 +101,8 @@ fn check_read(
     let interfering_writes = interfering_writes(accesses, var, writer, read);
     let mut verdicts = ReadVerdicts::default();
     let mut budget = u64::MAX;
-    let phases = match read {
-        Some(read) => solver.decide(&ReadsFrom { var, read, writer }, &mut verdicts, &mut budget),
-        None => solver.decide_final(
-            var,
-            writer.expect("something wrote it"),
-            &mut verdicts,
-            &mut budget,
-        ),
-    };
+    let edge = ReadsFrom { var, read, writer };
+    let phases = solver.decide(&edge, &mut verdicts, &mut budget);
     let witnesses: Vec<Witness> = KINDS
         .into_iter()
         .flat_map(|kind| interfering_writes.iter().map(move |&interfering| (kind, interfering)))
@@ -162,8 +155,8 @@ fn check(trace: &Trace) -> Seen {
     let accesses = Accesses::new(trace);
     let graph = OrderGraph::new(&accesses);
     let mut solver = OrderSolver::new(&graph);
-    for couple in accesses.edges() {
-        let read = (couple.var, couple.writer, Some(couple.read));
+    for edge in accesses.edges() {
+        let read = (edge.var, edge.writer, edge.read);
         check_read(&accesses, &mut solver, read, &mut seen);
     }
     for var in (0..trace.names().vars.len()).map(VarId::from_index) {
@@ -258,8 +251,8 @@ fn all_choice_graphs_of_the_sixth_figure_have_a_cycle() {
     let accesses = Accesses::new(&trace);
     let graph = OrderGraph::new(&accesses);
     let mut verdicts = ReadVerdicts::default();
-    let couple = accesses.edges().iter().find(|couple| couple.writer.is_none()).unwrap();
-    let phases = OrderSolver::new(&graph).decide(couple, &mut verdicts, &mut 100_000);
+    let edge = accesses.edges().iter().find(|edge| edge.writer.is_none()).unwrap();
+    let phases = OrderSolver::new(&graph).decide(edge, &mut verdicts, &mut 100_000);
     expect![[r#"
         Phases {
             infeasible: 1,
@@ -284,10 +277,10 @@ fn choices_too_many_to_count_are_counted_as_the_most() {
         let accesses = Accesses::new(&trace);
         let graph = OrderGraph::new(&accesses);
         let mut solver = OrderSolver::new(&graph);
-        for couple in accesses.edges().iter().step_by(3) {
-            let read = (couple.var, couple.writer, Some(couple.read));
+        for edge in accesses.edges().iter().step_by(3) {
+            let read = (edge.var, edge.writer, edge.read);
             check_read(&accesses, &mut solver, read, &mut Seen::default());
-            let phases = solver.decide(couple, &mut ReadVerdicts::default(), &mut u64::MAX.clone());
+            let phases = solver.decide(edge, &mut ReadVerdicts::default(), &mut u64::MAX.clone());
             is_saturated |= phases.possible_graphs == u64::MAX;
         }
     }
@@ -463,18 +456,16 @@ fn check_budget(trace: &Trace, budget: u64) -> Result<(), TestCaseError> {
     let accesses = Accesses::new(trace);
     let graph = OrderGraph::new(&accesses);
     let (mut solver, mut fresh) = (OrderSolver::new(&graph), OrderSolver::new(&graph));
-    for couple in accesses.edges() {
+    for edge in accesses.edges() {
         let [mut some, mut all] = [ReadVerdicts::default(), ReadVerdicts::default()];
-        let phases = solver.decide(couple, &mut some, &mut budget.clone());
-        fresh.decide(couple, &mut all, &mut u64::MAX.clone());
+        let phases = solver.decide(edge, &mut some, &mut budget.clone());
+        fresh.decide(edge, &mut all, &mut u64::MAX.clone());
         let unknown: u64 = some.kinds.iter().map(|kind| kind.unknown.count()).sum();
         let known = phases.infeasible + phases.feasible + phases.with_choices;
-        prop_assert_eq!(known + unknown, 2 * accesses.interfering_count(couple));
-        for interfering in
-            interfering_writes(&accesses, couple.var, couple.writer, Some(couple.read))
-        {
+        prop_assert_eq!(known + unknown, 2 * accesses.interfering_count(edge));
+        for interfering in interfering_writes(&accesses, edge.var, edge.writer, edge.read) {
             for kind in KINDS {
-                let is_in = |known: &WriteRanges| has(&accesses, couple.var, known, interfering);
+                let is_in = |known: &WriteRanges| has(&accesses, edge.var, known, interfering);
                 let is_feasible = is_in(&some.of(kind).feasible);
                 let is_unknown = is_in(&some.of(kind).unknown);
                 prop_assert!(!is_feasible || !is_unknown);
@@ -491,17 +482,17 @@ fn verdicts_do_not_depend_on_what_was_decided_before() {
     let accesses = Accesses::new(&trace);
     let graph = OrderGraph::new(&accesses);
     let mut solver = OrderSolver::new(&graph);
-    let decide = |solver: &mut OrderSolver<'_, '_>, couple: &ReadsFrom| {
+    let decide = |solver: &mut OrderSolver<'_, '_>, edge: &ReadsFrom| {
         let (mut verdicts, mut budget) = (ReadVerdicts::default(), 5_000);
-        let phases = solver.decide(couple, &mut verdicts, &mut budget);
+        let phases = solver.decide(edge, &mut verdicts, &mut budget);
         (verdicts, phases, budget)
     };
     let mut in_order: Vec<_> =
-        accesses.edges().iter().map(|couple| decide(&mut solver, couple)).collect();
-    for couple in accesses.edges().iter().rev() {
-        let alone = decide(&mut OrderSolver::new(&graph), couple);
+        accesses.edges().iter().map(|edge| decide(&mut solver, edge)).collect();
+    for edge in accesses.edges().iter().rev() {
+        let alone = decide(&mut OrderSolver::new(&graph), edge);
         assert_eq!(Some(&alone), in_order.last());
-        assert_eq!(Some(decide(&mut solver, couple)), in_order.pop());
+        assert_eq!(Some(decide(&mut solver, edge)), in_order.pop());
     }
 }
 
@@ -521,9 +512,9 @@ fn too_many_threads_leave_all_but_what_is_so_by_definition_unknown() {
     assert!(graph.is_too_large());
     let mut solver = OrderSolver::new(&graph);
     let mut unknown = Vec::new();
-    for couple in [accesses.edges()[0], accesses.edges()[500]] {
+    for edge in [accesses.edges()[0], accesses.edges()[500]] {
         let mut verdicts = ReadVerdicts::default();
-        let phases = solver.decide(&couple, &mut verdicts, &mut u64::MAX.clone());
+        let phases = solver.decide(&edge, &mut verdicts, &mut u64::MAX.clone());
         let counts = verdicts.kinds.map(|kind| kind.unknown.count());
         assert_eq!(phases.infeasible + counts[0] + counts[1], 18_000);
         unknown.push(counts);
@@ -545,8 +536,8 @@ fn phases_add_up_to_millions_of_witnesses() {
         let graph = OrderGraph::new(&accesses);
         let mut solver = OrderSolver::new(&graph);
         let (mut phases, mut verdicts) = (Phases::default(), ReadVerdicts::default());
-        for couple in accesses.edges() {
-            phases.add(&solver.decide(couple, &mut verdicts, &mut 10_000_000));
+        for edge in accesses.edges() {
+            phases.add(&solver.decide(edge, &mut verdicts, &mut 10_000_000));
         }
         println!("{}: {:?}", shape.as_str(), begin.elapsed());
         let Phases { infeasible, feasible, with_choices, feasible_with_choices, .. } = phases;

@@ -29,7 +29,7 @@ mod encode;
 mod plan;
 
 use reweave_base::IndexVec;
-use reweave_solver::{Engine, Outcome, Solver};
+use reweave_solver::{Outcome, Solver};
 
 use self::circuits::Circuits;
 use self::encode::Encoder;
@@ -122,8 +122,6 @@ impl Question {
 /// By what means an answer is sought, and how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The solver.
-    pub engine: Engine,
     /// How many conflicts it may meet.
     pub conflicts_max: u64,
     /// How many clauses there may be.
@@ -132,7 +130,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { engine: Engine::default(), conflicts_max: 100_000, clauses_max: 5_000_000 }
+        Self { conflicts_max: 100_000, clauses_max: 5_000_000 }
     }
 }
 
@@ -170,7 +168,7 @@ pub fn ask(
     question: &Question,
     settings: &Settings,
 ) -> (Answer, Statistics) {
-    let solver = Solver::new(settings.engine, settings.conflicts_max);
+    let solver = Solver::new(settings.conflicts_max);
     let mut gates = Gates::new(solver, settings.clauses_max);
     let plan = Plan::new(ctp, units, question);
     let Some(order) = Order::new(ctp, &plan, &mut gates, settings.clauses_max) else {

@@ -25,7 +25,6 @@
 //! that contain it, and the search goes on from where it was (constraint (8), appendix C).
 
 use reweave_base::IndexVec;
-use reweave_solver::Engine;
 use reweave_trace::Trace;
 
 use crate::check::{Explanation, Reason, explain};
@@ -50,8 +49,6 @@ pub struct Settings {
     /// Whether the second criterion counts; without it, of two specifications with as many
     /// placements the one that encloses less is chosen.
     pub cover: bool,
-    /// The solver.
-    pub engine: Engine,
     /// How many conflicts the solver may meet before the search is given up.
     pub conflicts_max: u64,
     /// How many models may be looked at before the search is given up.
@@ -82,7 +79,6 @@ impl Default for Settings {
             known: Known::default(),
             grouping: false,
             cover: true,
-            engine: Engine::default(),
             conflicts_max: 10_000_000,
             rounds_max: 100_000,
             encoding_max: 100_000_000,

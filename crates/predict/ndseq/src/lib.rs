@@ -59,5 +59,4 @@ pub use infer::{
     Answer, Inference, Inferrer, Known, RunStatistics, Settings, Statistics, Unneeded, infer,
 };
 pub use placement::{Placement, PlacementError, own_placements, placements_of_lines};
-pub use reweave_solver::Engine;
 pub use run::{Run, RunError};

@@ -118,7 +118,7 @@ impl<'t> Search<'t> {
             statements,
             own,
             proof,
-            solver: Solver::new(settings.engine, settings.conflicts_max),
+            solver: Solver::new(settings.conflicts_max),
             encoding,
             number: Objective::default(),
             exemptions: Objective::default(),
@@ -546,7 +546,7 @@ mod objective_tests {
     use reweave_base::Rng;
 
     use super::*;
-    use reweave_solver::{Engine, Outcome};
+    use reweave_solver::Outcome;
 
     /// The least cost by trying every assignment.
     fn brute_force(count: u32, clauses: &[Vec<(u32, bool)>], weights: &[u64]) -> Option<u64> {
@@ -575,7 +575,7 @@ mod objective_tests {
                         .collect()
                 })
                 .collect();
-            let mut solver = Solver::new(Engine::default(), u64::MAX);
+            let mut solver = Solver::new(u64::MAX);
             let variables: Vec<Lit> = (0..count).map(|_| solver.variable()).collect();
             let mut objective = Objective::default();
             for (&variable, &weight) in variables.iter().zip(&weights) {

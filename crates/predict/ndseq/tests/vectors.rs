@@ -137,15 +137,6 @@ fn answers_are_as_expected() {
     }
 }
 
-#[cfg(feature = "cadical")]
-#[test]
-fn the_other_solver_gives_the_same_answers() {
-    let engine = reweave_ndseq::Engine::Cadical;
-    for vector in vectors() {
-        check_answer(&vector, &Settings { engine, ..Settings::default() });
-    }
-}
-
 #[test]
 fn figure_1_needs_one_around_lines_5_to_10() {
     let vector = load("fig1");

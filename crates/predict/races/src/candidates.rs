@@ -28,17 +28,17 @@ pub(crate) struct Candidates<'a, 't> {
     needs: &'a MustHappenBefore<'t>,
     locksets: Locksets,
     guards: IndexVec<VarId, Option<LockId>>,
-    vars: IndexVec<VarId, Lines>,
+    vars: IndexVec<VarId, VarAccesses>,
     /// How many runs were looked at.
     pub(crate) work: u64,
 }
 
 /// What was done to one variable.
 #[derive(Debug, Default)]
-struct Lines {
+struct VarAccesses {
     /// What every later access looks at, apart from what few do.
     heads: Vec<Head>,
-    lines: Vec<Line>,
+    lists: Vec<AccessList>,
 }
 
 /// What one thread did to one variable in one way: who, how, and when last.
@@ -51,7 +51,7 @@ struct Head {
 
 /// The accesses, and where a run of them starts.
 #[derive(Debug, Default)]
-struct Line {
+struct AccessList {
     accesses: Vec<Access>,
     runs: Vec<Run>,
 }
@@ -73,7 +73,7 @@ struct Run {
 
 impl<'a, 't> Candidates<'a, 't> {
     pub(crate) fn new(trace: &'t Trace, needs: &'a MustHappenBefore<'t>) -> Self {
-        let vars = (0..trace.names().vars.len()).map(|_| Lines::default()).collect();
+        let vars = (0..trace.names().vars.len()).map(|_| VarAccesses::default()).collect();
         let (locksets, guards) = (Locksets::new(trace), guards(trace));
         Self { trace, needs, locksets, guards, vars, work: 0 }
     }
@@ -91,7 +91,7 @@ impl<'a, 't> Candidates<'a, 't> {
         let conflicts = CONFLICTS[class(event.op)];
         let needed = self.needs.before(second);
         let own = &mut self.vars[var];
-        for (head, line) in own.heads.iter().zip(&own.lines) {
+        for (head, list) in own.heads.iter().zip(&own.lists) {
             let is_apart = head.thread == event.thread
                 || head.kind.is_guarded && is_guarded
                 || !conflicts.contains(&usize::from(head.kind.class));
@@ -102,7 +102,7 @@ impl<'a, 't> Candidates<'a, 't> {
             if head.last <= seen {
                 continue;
             }
-            self.work += line.each_since(seen, |run, accesses| {
+            self.work += list.each_since(seen, |run, accesses| {
                 if !self.locksets.exclude(lockset, run.lockset) {
                     found(Unordered { site: run.site, accesses, second });
                 }
@@ -114,26 +114,26 @@ impl<'a, 't> Candidates<'a, 't> {
     }
 }
 
-impl Lines {
+impl VarAccesses {
     fn push(&mut self, thread: ThreadId, kind: Kind, access: Access, at: (SiteId, LocksetId)) {
         let is_own = |head: &Head| head.thread == thread && head.kind == kind;
         let index = self.heads.iter().position(is_own).unwrap_or_else(|| {
             self.heads.push(Head { thread, kind, last: 0 });
-            self.lines.push(Line::default());
-            self.lines.len() - 1
+            self.lists.push(AccessList::default());
+            self.lists.len() - 1
         });
         self.heads[index].last = access.time;
-        let line = &mut self.lines[index];
-        let last = line.runs.last();
+        let list = &mut self.lists[index];
+        let last = list.runs.last();
         if last.is_none_or(|last| (last.site, last.lockset) != at) {
-            let (start, (site, lockset)) = (line.accesses.len() as u32, at);
-            line.runs.push(Run { start, site, lockset });
+            let (start, (site, lockset)) = (list.accesses.len() as u32, at);
+            list.runs.push(Run { start, site, lockset });
         }
-        line.accesses.push(access);
+        list.accesses.push(access);
     }
 }
 
-impl Line {
+impl AccessList {
     /// Hands `visit` each run with those of its accesses that come after `seen`, of which there
     /// are some; gives how many runs.
     fn each_since(&self, seen: u32, mut visit: impl FnMut(Run, &[Access])) -> u64 {

@@ -24,13 +24,14 @@ use reweave_analysis::{
     Analysis, Counter, Coverage, Gathered, Guarantee, Info, Kind, Layer, Settings, Sink, Subject,
     Truncation,
 };
-use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec};
+use reweave_base::{FxHashSet, Id};
 use reweave_driver::{Driver, Evaluator, Reorderings, Workers};
 use reweave_reorder::Answer;
-use reweave_trace::{EventId, SiteId, Trace, VarId};
+use reweave_trace::{SiteId, Trace};
 
 use crate::candidates::Candidates;
-use crate::pairs::{Counts, GROUPS_MAX, Group, Race, RacePredictor, TRIES_MAX, to_prove};
+use crate::pairs::{Access, Counts, GROUPS_MAX, Group, Race, RacePredictor, Unordered, to_prove};
+use crate::relation::{Groups, Maxima, Races};
 
 /// How many instances of one location pair are proven at most.
 pub const PROVEN_MAX: u64 = 1_000;
@@ -149,12 +150,9 @@ struct Pass<'d, 'a, 't> {
     workers: Workers<'a, Evaluator<'a, 't>>,
     reorderings: Reorderings,
     keeps_pairs: bool,
-    locations: IndexVec<SiteId, SiteId>,
-    group_of: FxHashMap<(SiteId, SiteId), usize>,
-    racy: FxHashSet<VarId>,
+    groups: Groups,
     /// Location pairs of candidates beyond those that findings are made of.
     unlisted: FxHashSet<(SiteId, SiteId)>,
-    last_second: Option<EventId>,
     /// Candidates to be decided together.
     batch: Vec<Race>,
     decided: Decided,
@@ -163,17 +161,15 @@ struct Pass<'d, 'a, 't> {
 impl<'d, 'a, 't> Pass<'d, 'a, 't> {
     fn new(driver: &'d mut Driver<'a, 't>, reorderings: Reorderings) -> Self {
         let trace = driver.trace();
+        let all = Maxima { groups: usize::MAX, location_pairs: usize::MAX };
         Self {
             trace,
             workers: driver.evaluators(driver.query_budget()),
             reorderings,
             keeps_pairs: driver.settings().all,
             driver,
-            locations: trace.names().first_sites(),
-            group_of: FxHashMap::default(),
-            racy: FxHashSet::default(),
+            groups: Groups::bounded(trace, all),
             unlisted: FxHashSet::default(),
-            last_second: None,
             batch: Vec::new(),
             decided: Decided::default(),
         }
@@ -182,7 +178,8 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
     fn run(mut self) -> Decided {
         // Cut short or not, what was decided counts.
         _ = self.go();
-        self.decided.counts.location_pairs = self.decided.groups.len() as u64;
+        let Races { counts, groups, .. } = self.groups.finish();
+        (self.decided.counts, self.decided.groups) = (counts, groups);
         self.decided.unlisted = self.unlisted.len() as u64;
         if self.decided.unlisted + self.decided.unknown > 0 {
             self.driver.truncate(Truncation::Budget);
@@ -200,8 +197,8 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
             }
             let from = self.batch.len();
             candidates.step(second, |unordered| {
-                let sites = self.sites(unordered.site, event.site);
-                let group = self.group_of.get(&sites).map(|&at| &self.decided.groups[at]);
+                let sites = self.groups.sites(unordered.site, event.site);
+                let group = self.groups.get(sites);
                 if self.is_best_effort() && group.is_some_and(|group| group.count >= PROVEN_MAX) {
                     self.decided.skipped += unordered.len() as u64;
                     return;
@@ -233,12 +230,7 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
 
     /// Whether there are as many location pairs as findings are made of.
     fn is_full(&self) -> bool {
-        !self.keeps_pairs && self.decided.groups.len() >= GROUPS_MAX
-    }
-
-    fn sites(&self, left: SiteId, right: SiteId) -> (SiteId, SiteId) {
-        let (left, right) = (self.locations[left], self.locations[right]);
-        (left.min(right), left.max(right))
+        !self.keeps_pairs && self.groups.len() >= GROUPS_MAX
     }
 
     /// Decides the candidates that were gathered; a break if it should stop.
@@ -326,7 +318,7 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
         let sites_of = |pass: &Self, race: &Race| {
             let [left, right] =
                 [race.first, race.second].map(|access| pass.trace.event(access).site);
-            pass.sites(left, right)
+            pass.groups.sites(left, right)
         };
         let mut proven: FxHashSet<(SiteId, SiteId)> = FxHashSet::default();
         loop {
@@ -339,7 +331,7 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
             let (mut now, mut later) = (Vec::new(), Vec::new());
             for at in open {
                 let sites = sites_of(self, &batch[at]);
-                if proven.contains(&sites) || self.group_of.contains_key(&sites) {
+                if proven.contains(&sites) || self.groups.get(sites).is_some() {
                     continue;
                 }
                 if chosen.insert(sites) { now.push(at) } else { later.push(at) }
@@ -353,24 +345,10 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
     }
 
     fn add(&mut self, race: Race) {
-        let (first, second) = (self.trace.event(race.first), self.trace.event(race.second));
-        self.decided.counts.pairs += 1;
-        if self.last_second.replace(race.second) != Some(race.second) {
-            self.decided.counts.second_events += 1;
-        }
-        if second.op.var().is_some_and(|var| self.racy.insert(var)) {
-            self.decided.counts.vars += 1;
-        }
-        let sites = self.sites(first.site, second.site);
-        let groups = &mut self.decided.groups;
-        let at = *self.group_of.entry(sites).or_insert_with(|| {
-            groups.push(Group { sites, count: 0, earliest: Vec::new() });
-            groups.len() - 1
-        });
-        groups[at].count += 1;
-        if groups[at].earliest.len() < TRIES_MAX {
-            groups[at].earliest.push(race);
-        }
+        let Race { first, second } = race;
+        let (site, time) = (self.trace.event(first).site, self.trace.position(first) + 1);
+        let accesses = &[Access { time, event: first }];
+        self.groups.add(self.trace, &Unordered { site, accesses, second });
         if self.keeps_pairs {
             if self.decided.pairs.len() < PAIRS_MAX {
                 self.decided.pairs.push(race);

@@ -375,9 +375,9 @@ pub(crate) struct Groups {
 
 /// How many location pairs are kept, and in what way.
 #[derive(Clone, Copy, Debug)]
-struct Maxima {
-    groups: usize,
-    location_pairs: usize,
+pub(crate) struct Maxima {
+    pub(crate) groups: usize,
+    pub(crate) location_pairs: usize,
 }
 
 impl Groups {
@@ -385,13 +385,13 @@ impl Groups {
         Self::bounded(trace, Maxima { groups: GROUPS_MAX, location_pairs: LOCATION_PAIRS_MAX })
     }
 
-    fn bounded(trace: &Trace, maxima: Maxima) -> Self {
+    pub(crate) fn bounded(trace: &Trace, maxima: Maxima) -> Self {
         let names = trace.names();
         Self {
             counts: Counts::default(),
             last_second: None,
             racy: IndexVec::from_elem(false, names.vars.len()),
-            locations: trace.names().first_sites(),
+            locations: names.first_sites(),
             group_of: FxHashMap::default(),
             groups: Vec::new(),
             unlisted: FxHashSet::default(),
@@ -401,7 +401,24 @@ impl Groups {
         }
     }
 
-    fn add(&mut self, trace: &Trace, unordered: &Unordered<'_>) {
+    /// How many location pairs have a group.
+    pub(crate) const fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// The location pair of two sites, one site for each.
+    pub(crate) fn sites(&self, left: SiteId, right: SiteId) -> (SiteId, SiteId) {
+        let (left, right) = (self.locations[left], self.locations[right]);
+        (left.min(right), left.max(right))
+    }
+
+    /// The group of the location pair `sites`, if it has one yet.
+    pub(crate) fn get(&self, sites: (SiteId, SiteId)) -> Option<&Group> {
+        self.group_of.get(&sites).map(|&at| &self.groups[at])
+    }
+
+    /// Adds the pairs of `unordered`.
+    pub(crate) fn add(&mut self, trace: &Trace, unordered: &Unordered<'_>) {
         let second = unordered.second;
         let event = trace.event(second);
         let count = unordered.len() as u64;
@@ -418,8 +435,7 @@ impl Groups {
             self.counts.vars += u64::from(!self.racy[var]);
             self.racy[var] = true;
         }
-        let (left, right) = (self.locations[unordered.site], self.locations[event.site]);
-        let sites = (left.min(right), left.max(right));
+        let sites = self.sites(unordered.site, event.site);
         let Some(group) = self.group(sites) else { return };
         group.count += count;
         for first in unordered.firsts().take(TRIES_MAX) {
@@ -450,7 +466,7 @@ impl Groups {
         None
     }
 
-    fn finish(mut self) -> Races {
+    pub(crate) fn finish(mut self) -> Races {
         self.counts.location_pairs = (self.groups.len() + self.unlisted.len()) as u64;
         self.groups.sort_by_key(|group| group.earliest.first().map(Race::order));
         let Self { counts, groups, is_lower_bound, first, .. } = self;

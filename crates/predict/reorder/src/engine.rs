@@ -103,10 +103,10 @@ impl<'t> Engine<'t> {
         let signals = trace.signals();
         let owner = |wait: &WaitInterval| trace.event(wait.wait).thread;
         let waits = CsrTable::group(names.threads.len(), 0, || {
-            signals.stays().iter().enumerate().map(|(at, wait)| (owner(wait), at as u32))
+            signals.wait_intervals().iter().enumerate().map(|(at, wait)| (owner(wait), at as u32))
         });
         let mut notifies = IndexVec::from_elem(Vec::new(), names.conditions.len());
-        if !signals.stays().is_empty() {
+        if !signals.wait_intervals().is_empty() {
             for (id, event) in trace.events() {
                 match event.op {
                     Op::Condition(ConditionOp::NotifyAll, on) => notifies[on].push(id),
@@ -203,7 +203,7 @@ impl<'t> Engine<'t> {
     /// The wait that `thread` began last among its first `count` events.
     pub(crate) fn last_wait(&self, thread: ThreadId, count: u32) -> Option<&'t WaitInterval> {
         let own = self.waits.row(thread);
-        let wait = |at: u32| &self.trace.signals().stays()[at as usize];
+        let wait = |at: u32| &self.trace.signals().wait_intervals()[at as usize];
         let known = own.partition_point(|&at| self.trace.position(wait(at).begin) < count);
         known.checked_sub(1).map(|last| wait(own[last]))
     }

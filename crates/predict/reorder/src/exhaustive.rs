@@ -123,8 +123,9 @@ impl<'a> State<'a> {
         let signals = self.trace.signals();
         match self.trace.event(event).op {
             Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
-                let woken = signals.woken(event).iter().filter_map(|&wait| signals.stay(wait));
-                woken.into_iter().all(|stay| self.has_run(stay.begin))
+                let woken =
+                    signals.woken(event).iter().filter_map(|&wait| signals.wait_interval(wait));
+                woken.into_iter().all(|interval| self.has_run(interval.begin))
             }
             Op::Semaphore(SemaphoreOp::Take, semaphore)
                 if self.trace.declared().start(semaphore).is_some() =>
@@ -191,7 +192,7 @@ impl<'a> State<'a> {
                 self.may_notify(event)
             }
             Op::Condition(ConditionOp::Wake, _) => {
-                let notify = signals.stay(event).and_then(|stay| stay.notify);
+                let notify = signals.wait_interval(event).and_then(|interval| interval.notify);
                 notify.is_some_and(|notify| self.has_run(notify))
             }
             Op::Barrier(..) => {
@@ -249,14 +250,15 @@ impl<'a> State<'a> {
             self.has_run(wait.begin) && !leave(wait).is_some_and(|leave| self.has_run(leave))
         };
         let woken = signals.woken(notify);
-        let are_there = woken.iter().filter_map(|&wait| signals.stay(wait)).all(is_waiting);
+        let are_there =
+            woken.iter().filter_map(|&wait| signals.wait_interval(wait)).all(is_waiting);
         if !are_there || matches!(op, Op::Condition(ConditionOp::Notify, _)) && !woken.is_empty() {
             return are_there;
         }
-        let mut others = signals.stays().iter().filter(|stay| {
-            self.trace.event(stay.wait).op == Op::Condition(ConditionOp::Wait, on)
-                && stay.notify != Some(notify)
-                && !stay.is_spared_by(notify)
+        let mut others = signals.wait_intervals().iter().filter(|interval| {
+            self.trace.event(interval.wait).op == Op::Condition(ConditionOp::Wait, on)
+                && interval.notify != Some(notify)
+                && !interval.is_spared_by(notify)
         });
         !others.any(is_waiting)
     }

@@ -37,6 +37,9 @@ pub(crate) enum Interruption {
     BudgetExhausted,
 }
 
+/// What saturation gave, or why it ended early.
+pub(crate) type Saturated<T = ()> = Result<T, Interruption>;
+
 /// The order that is forced so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Saturation {
@@ -91,7 +94,7 @@ impl Saturation {
         window: &Window,
         problem: &Problem<'_, '_>,
         work_max: u64,
-    ) -> Result<Self, Interruption> {
+    ) -> Saturated<Self> {
         let mut saturation = Self {
             rows: window.rows.clone(),
             threads_count: window.threads.len(),
@@ -118,7 +121,7 @@ impl Saturation {
     }
 
     /// What is forced besides if nothing happens but the events of the cut.
-    pub(crate) fn assume_open(&mut self, window: &Window) -> Result<(), Interruption> {
+    pub(crate) fn assume_open(&mut self, window: &Window) -> Saturated {
         self.assumes_open = true;
         self.open(window)?;
         self.run(window)
@@ -129,7 +132,7 @@ impl Saturation {
         &mut self,
         window: &Window,
         (from, to): (WindowIndex, WindowIndex),
-    ) -> Result<(), Interruption> {
+    ) -> Saturated {
         self.add(window, from, to)?;
         self.run(window)
     }
@@ -140,7 +143,7 @@ impl Saturation {
     }
 
     /// Reads come after what they see also where that was not observed.
-    fn add_views(&mut self, window: &Window) -> Result<(), Interruption> {
+    fn add_views(&mut self, window: &Window) -> Saturated {
         for (at, &source) in window.reads_from.iter().enumerate() {
             if source < BEFORE {
                 self.add(window, source, at as WindowIndex)?;
@@ -150,7 +153,7 @@ impl Saturation {
     }
 
     /// Puts sections and waits that are never left after everything that they exclude.
-    fn open(&mut self, window: &Window) -> Result<(), Interruption> {
+    fn open(&mut self, window: &Window) -> Saturated {
         for section in &window.sections {
             let is_open = section.release == NEVER && (section.stays_open || self.assumes_open);
             if !is_open || section.acquire >= BEFORE {
@@ -184,7 +187,7 @@ impl Saturation {
         notify: WindowIndex,
         begin: WindowIndex,
         event: EventId,
-    ) -> Result<(), Interruption> {
+    ) -> Saturated {
         if begin == BEFORE {
             Err(Interruption::Extend(event))
         } else {
@@ -192,7 +195,7 @@ impl Saturation {
         }
     }
 
-    fn run(&mut self, window: &Window) -> Result<(), Interruption> {
+    fn run(&mut self, window: &Window) -> Saturated {
         while let Some(at) = self.queue.pop() {
             self.work += 1;
             if self.work > self.work_max {
@@ -215,7 +218,7 @@ impl Saturation {
     }
 
     /// Tells all that come right after `at` what comes before it.
-    fn pass_on(&mut self, window: &Window, at: WindowIndex) -> Result<(), Interruption> {
+    fn pass_on(&mut self, window: &Window, at: WindowIndex) -> Saturated {
         if window.next[at as usize] != NEVER {
             self.raise(window, at, window.next[at as usize])?;
         }
@@ -231,12 +234,7 @@ impl Saturation {
     }
 
     /// Adds to `to` all that comes before `from`.
-    fn raise(
-        &mut self,
-        window: &Window,
-        from: WindowIndex,
-        to: WindowIndex,
-    ) -> Result<(), Interruption> {
+    fn raise(&mut self, window: &Window, from: WindowIndex, to: WindowIndex) -> Saturated {
         if self.is_before(window, to, from) {
             return Err(Interruption::Contradiction);
         }
@@ -264,12 +262,7 @@ impl Saturation {
     }
 
     /// Adds an edge, unless it is known.
-    fn add(
-        &mut self,
-        window: &Window,
-        from: WindowIndex,
-        to: WindowIndex,
-    ) -> Result<(), Interruption> {
+    fn add(&mut self, window: &Window, from: WindowIndex, to: WindowIndex) -> Saturated {
         if from == to {
             return Err(Interruption::Contradiction);
         }
@@ -282,7 +275,7 @@ impl Saturation {
     }
 
     /// The section that ends at `at` comes after all whose start comes before its end.
-    fn exclude_sections(&mut self, window: &Window, at: WindowIndex) -> Result<(), Interruption> {
+    fn exclude_sections(&mut self, window: &Window, at: WindowIndex) -> Saturated {
         let own = &window.sections[window.ends[at as usize] as usize];
         for (thread, range) in &window.locks[own.lock] {
             if *thread == own.thread {
@@ -315,7 +308,7 @@ impl Saturation {
 
     /// Other writes come before what the read at `at` sees, or after it; the write at `at` comes
     /// after all reads of what comes before it.
-    fn exclude_writes(&mut self, window: &Window, at: WindowIndex) -> Result<(), Interruption> {
+    fn exclude_writes(&mut self, window: &Window, at: WindowIndex) -> Saturated {
         let var = &window.vars[window.var_of[at as usize] as usize];
         let source = window.reads_from[at as usize];
         for (thread, writes) in var.writes.iter().filter(|_| source != NEVER) {
@@ -343,7 +336,7 @@ impl Saturation {
     }
 
     /// The write at `at` comes after all reads of what comes before it.
-    fn exclude_readers(&mut self, window: &Window, at: WindowIndex) -> Result<(), Interruption> {
+    fn exclude_readers(&mut self, window: &Window, at: WindowIndex) -> Saturated {
         let var = &window.vars[window.var_of[at as usize] as usize];
         for (thread, writes) in &var.writes {
             let seen = self.row(at)[*thread as usize];
@@ -365,7 +358,7 @@ impl Saturation {
     }
 
     /// Notifies that would wake others than they did come before those wait, or after.
-    fn exclude_notifies(&mut self, window: &Window, at: WindowIndex) -> Result<(), Interruption> {
+    fn exclude_notifies(&mut self, window: &Window, at: WindowIndex) -> Saturated {
         if let Some(&on) = window.notify_at.get(&at) {
             let event = window.events[at as usize];
             for wait in window.waits_on(on) {
@@ -391,12 +384,7 @@ impl Saturation {
     }
 
     /// Puts the end of `wait` before the notify at `at`, which comes after its begin.
-    fn end_before(
-        &mut self,
-        window: &Window,
-        wait: &Wait,
-        at: WindowIndex,
-    ) -> Result<(), Interruption> {
+    fn end_before(&mut self, window: &Window, wait: &Wait, at: WindowIndex) -> Saturated {
         match wait.leave {
             NEVER => match crate::engine::leave(&wait.of).filter(|_| !wait.stays_open) {
                 Some(leave) => Err(Interruption::Complete(leave)),

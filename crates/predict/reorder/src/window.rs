@@ -31,7 +31,7 @@ pub(crate) const BEFORE: WindowIndex = u32::MAX - 1;
 pub(crate) const NEVER: WindowIndex = u32::MAX;
 
 /// The events whose order is open.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Window {
     /// How many events of each thread come before it.
     from: Cut,
@@ -150,34 +150,8 @@ impl Wait {
 impl Window {
     /// The window of `cut` after `from`.
     pub(crate) fn build(problem: &Problem<'_, '_>, cut: &Cut, from: &Cut) -> Self {
-        let mut window = Self {
-            from: from.clone(),
-            threads: Vec::new(),
-            by_thread: Vec::new(),
-            events: Vec::new(),
-            thread: Vec::new(),
-            position: Vec::new(),
-            rows: Vec::new(),
-            next: Vec::new(),
-            edges: Vec::new(),
-            edge_starts: Vec::new(),
-            local: IndexVec::from_elem(NEVER, cut.len()),
-            sections: Vec::new(),
-            locks: Vec::new(),
-            starts: Vec::new(),
-            ends: Vec::new(),
-            vars: Vec::new(),
-            var_of: Vec::new(),
-            is_write: Vec::new(),
-            reads_from: Vec::new(),
-            reader_lists: Vec::new(),
-            readers: Vec::new(),
-            waits: Vec::new(),
-            begins_at: FxHashMap::default(),
-            leaves_at: FxHashMap::default(),
-            notify_at: FxHashMap::default(),
-            notifies: FxHashMap::default(),
-        };
+        let local = IndexVec::from_elem(NEVER, cut.len());
+        let mut window = Self { from: from.clone(), local, ..Self::default() };
         window.gather(problem, cut);
         window.fill_rows(problem);
         window.find_edges(problem);
@@ -458,7 +432,7 @@ impl Window {
         if self.notify_at.is_empty() {
             return;
         }
-        for wait in trace.signals().stays() {
+        for wait in trace.signals().wait_intervals() {
             let Op::Condition(ConditionOp::Wait, condition) = trace.event(wait.wait).op else {
                 continue;
             };
@@ -631,12 +605,12 @@ impl<'a, 'e, 't> FixedPrefix<'a, 'e, 't> {
                 }
                 let Some(var) = engine.trace().event(event).op.var() else { continue };
                 let all = engine.trace().writes();
-                for line in all.lines(var) {
+                for list in all.lists(var) {
                     self.lookups += 1;
-                    let writes = all.of_line(line);
+                    let writes = all.of_list(list);
                     let later = writes.partition_point(|&write| Some(write) <= seen);
                     let Some(&later) = writes.get(later) else { continue };
-                    if engine.trace().position(later) < self.prefix[line.thread] {
+                    if engine.trace().position(later) < self.prefix[list.thread] {
                         self.lower(later);
                         has_moved = true;
                     }

@@ -1,12 +1,12 @@
 //! The solver: clauses in, models and cores out, with a budget.
 //!
-//! What analyses need of an incremental satisfiability solver, and no more. The default is
-//! batsat, in Rust; with the feature `cadical` there is CaDiCaL besides. Both are deterministic.
+//! What analyses need of an incremental satisfiability solver, and no more. The solver is batsat, in
+//! Rust, which is deterministic.
 //!
 //! ```
-//! use reweave_solver::{Engine, Outcome, Solver};
+//! use reweave_solver::{Outcome, Solver};
 //!
-//! let mut solver = Solver::new(Engine::default(), 1_000);
+//! let mut solver = Solver::new(1_000);
 //! let (a, b) = (solver.variable(), solver.variable());
 //! solver.add(&[a, b]);
 //! solver.add(&[!a]);
@@ -24,17 +24,6 @@ use rustsat::types::{Clause, TernaryVal, Var};
 pub use rustsat::encodings::card::{Encode, Totalizer};
 pub use rustsat::types::Lit;
 
-/// Which solver to use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Engine {
-    /// Batsat, written in Rust.
-    #[default]
-    Batsat,
-    /// CaDiCaL, written in C++.
-    #[cfg(feature = "cadical")]
-    Cadical,
-}
-
 /// What a call of the solver ended with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -48,18 +37,11 @@ pub enum Outcome {
 
 /// A solver with its clauses.
 pub struct Solver {
-    backend: Backend,
+    batsat: rustsat_batsat::Solver<Budget>,
     variables_count: u32,
     clauses_count: u64,
     conflicts_count: u64,
     conflicts_left: u64,
-}
-
-enum Backend {
-    // Both are large; a solver exists once.
-    Batsat(Box<rustsat_batsat::Solver<Budget>>),
-    #[cfg(feature = "cadical")]
-    Cadical(Box<rustsat_cadical::CaDiCaL<'static, 'static>>),
 }
 
 /// Stops batsat when it has learnt as many clauses as there may be conflicts.
@@ -81,14 +63,9 @@ impl Callbacks for Budget {
 
 impl Solver {
     /// A solver without clauses that may meet `conflicts_max` conflicts in all.
-    pub fn new(engine: Engine, conflicts_max: u64) -> Self {
-        let backend = match engine {
-            Engine::Batsat => Backend::Batsat(Box::default()),
-            #[cfg(feature = "cadical")]
-            Engine::Cadical => Backend::Cadical(Box::default()),
-        };
+    pub fn new(conflicts_max: u64) -> Self {
         Self {
-            backend,
+            batsat: rustsat_batsat::Solver::default(),
             variables_count: 0,
             clauses_count: 0,
             conflicts_count: 0,
@@ -106,11 +83,7 @@ impl Solver {
     pub fn add(&mut self, literals: &[Lit]) {
         self.clauses_count += 1;
         let clause: Clause = literals.iter().copied().collect();
-        let added = match &mut self.backend {
-            Backend::Batsat(solver) => solver.add_clause(clause),
-            #[cfg(feature = "cadical")]
-            Backend::Cadical(solver) => solver.add_clause(clause),
-        };
+        let added = self.batsat.add_clause(clause);
         added.expect("a clause can be added in every state of the solver");
     }
 
@@ -118,17 +91,11 @@ impl Solver {
     pub fn solve(&mut self, assumptions: &[Lit]) -> Outcome {
         let last = Var::new(self.variables_count.saturating_sub(1));
         let budget = self.conflicts_left;
-        let (result, spent) = match &mut self.backend {
-            Backend::Batsat(solver) => {
-                solver.reserve(last).expect("batsat makes variables as they come");
-                let callbacks = solver.batsat_mut().cb_mut();
-                *callbacks = Budget { conflicts: 0, conflicts_max: budget };
-                let result = solver.solve_assumps(assumptions).ok();
-                (result, solver.batsat_mut().cb_mut().conflicts)
-            }
-            #[cfg(feature = "cadical")]
-            Backend::Cadical(solver) => solve_cadical(solver, last, assumptions, budget),
-        };
+        self.batsat.reserve(last).expect("batsat makes variables as they come");
+        let callbacks = self.batsat.batsat_mut().cb_mut();
+        *callbacks = Budget { conflicts: 0, conflicts_max: budget };
+        let result = self.batsat.solve_assumps(assumptions).ok();
+        let spent = self.batsat.batsat_mut().cb_mut().conflicts;
         self.conflicts_count = self.conflicts_count.saturating_add(spent);
         self.conflicts_left = budget.saturating_sub(spent);
         match result.expect("the solver is in no state that forbids solving") {
@@ -142,12 +109,7 @@ impl Solver {
     }
 
     fn core(&mut self, assumptions: &[Lit]) -> Vec<Lit> {
-        let core = match &mut self.backend {
-            Backend::Batsat(solver) => solver.core(),
-            #[cfg(feature = "cadical")]
-            Backend::Cadical(solver) => solver.core(),
-        };
-        let mut core = core.expect("the last answer was a refutation");
+        let mut core = self.batsat.core().expect("the last answer was a refutation");
         // The clause that was derived has the assumptions negated.
         for literal in &mut core {
             *literal = !*literal;
@@ -159,11 +121,7 @@ impl Solver {
 
     /// Whether `literal` holds in the model that was found last.
     pub fn holds(&self, literal: Lit) -> bool {
-        let value = match &self.backend {
-            Backend::Batsat(solver) => solver.lit_val(literal),
-            #[cfg(feature = "cadical")]
-            Backend::Cadical(solver) => solver.lit_val(literal),
-        };
+        let value = self.batsat.lit_val(literal);
         value.expect("the last answer was a model") == TernaryVal::True
     }
 
@@ -198,22 +156,6 @@ impl Solver {
     }
 }
 
-#[cfg(feature = "cadical")]
-fn solve_cadical(
-    solver: &mut rustsat_cadical::CaDiCaL<'static, 'static>,
-    last: Var,
-    assumptions: &[Lit],
-    budget: u64,
-) -> (Option<SolverResult>, u64) {
-    use rustsat::solvers::{GetInternalStats, LimitConflicts};
-    // CaDiCaL counts in a signed `int`; so many conflicts take days.
-    let limit = u32::try_from(budget).unwrap_or(u32::MAX).min(i32::MAX.unsigned_abs());
-    let before = solver.conflicts();
-    let reserved = solver.reserve(last).and_then(|()| solver.limit_conflicts(Some(limit)));
-    let result = reserved.and_then(|()| solver.solve_assumps(assumptions)).ok();
-    (result, (solver.conflicts() - before) as u64)
-}
-
 impl std::fmt::Debug for Solver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Solver")
@@ -221,22 +163,5 @@ impl std::fmt::Debug for Solver {
             .field("clauses_count", &self.clauses_count)
             .field("conflicts_left", &self.conflicts_left)
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(all(test, feature = "cadical"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_budget_of_any_size_is_one_for_cadical() {
-        let limit = u64::from(i32::MAX.unsigned_abs());
-        for budget in [limit - 1, limit, limit + 1, u64::from(u32::MAX), 1 << 32, u64::MAX] {
-            let mut solver = Solver::new(Engine::Cadical, budget);
-            let literal = solver.variable();
-            solver.add(&[literal]);
-            assert_eq!(solver.solve(&[]), Outcome::Satisfied, "{budget}");
-            assert_eq!(solver.solve(&[!literal]), Outcome::Refuted(vec![!literal]), "{budget}");
-        }
     }
 }

@@ -51,15 +51,15 @@ impl Analysis for Find {
     }
 
     fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage {
-        let mut tally = Tally::default();
+        let mut counts = Counts::default();
         let total = self.predicates.len() as u64;
         for (done, predicate) in (0..).zip(&self.predicates) {
             sink.progress(done, total);
-            if tally.truncated == Some(Truncation::Limit) || sink.is_cancelled() {
-                tally.truncated = tally.truncated.or(Some(Truncation::Cancelled));
+            if counts.truncated == Some(Truncation::Limit) || sink.is_cancelled() {
+                counts.truncated = counts.truncated.or(Some(Truncation::Cancelled));
                 break;
             }
-            tally.predicates += 1;
+            counts.predicates += 1;
             let stop = || sink.is_cancelled();
             let (trace, budget) = (subject.trace(), settings.budget);
             let found = if self.is_online {
@@ -69,40 +69,40 @@ impl Analysis for Find {
             };
             let Ok(answer) = found else {
                 // Its poset does not fit in memory.
-                tally.undecided += 1;
-                tally.truncated = tally.truncated.or(Some(Truncation::Budget));
+                counts.undecided += 1;
+                counts.truncated = counts.truncated.or(Some(Truncation::Budget));
                 continue;
             };
-            tally.events += answer.events_count as u64;
+            counts.events += answer.events_count as u64;
             if answer.is_cut_short {
                 let is_cancelled = sink.is_cancelled();
                 let reason = if is_cancelled { Truncation::Cancelled } else { Truncation::Budget };
-                tally.truncated = tally.truncated.or(Some(reason));
+                counts.truncated = counts.truncated.or(Some(reason));
             }
             match answer.is_met.filter(|&is_met| is_met == answer.state.is_some()) {
                 Some(true) => {
-                    tally.met += 1;
+                    counts.met += 1;
                     if report(subject, predicate, self.relation, &answer, sink).is_break() {
-                        tally.truncated = tally.truncated.or(Some(Truncation::Limit));
+                        counts.truncated = counts.truncated.or(Some(Truncation::Limit));
                     }
                 }
                 Some(false) => {
-                    tally.missing_values += u64::from(predicate.unknowns().next().is_some());
+                    counts.missing_values += u64::from(predicate.unknowns().next().is_some());
                     if predicate.never_known().next().is_some() {
                         // Known nowhere, they leave the question undecided.
-                        tally.truncated = tally.truncated.or(Some(Truncation::MissingValues));
+                        counts.truncated = counts.truncated.or(Some(Truncation::MissingValues));
                     }
                 }
-                None => tally.undecided += 1,
+                None => counts.undecided += 1,
             }
         }
-        tally.coverage(FIND)
+        counts.coverage(FIND)
     }
 }
 
 /// How far a search went.
 #[derive(Debug, Default)]
-struct Tally {
+struct Counts {
     predicates: u64,
     met: u64,
     undecided: u64,
@@ -112,7 +112,7 @@ struct Tally {
     truncated: Option<Truncation>,
 }
 
-impl Tally {
+impl Counts {
     fn coverage(self, analysis: &'static str) -> Coverage {
         let counters = vec![
             (Counter::Predicates, self.predicates),

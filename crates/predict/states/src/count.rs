@@ -11,7 +11,6 @@
 //! Costs what the algorithm costs; see its module. Adds a few numbers per thread, and with
 //! [`count_intervals`] one per event.
 
-use std::fmt::{self, Display, Formatter};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -97,13 +96,16 @@ pub struct Counted {
 }
 
 /// Why a count was cut short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CutShort {
     /// The budget was exhausted.
+    #[error("the budget was exhausted")]
     Budget,
     /// The states to be visited next did not fit in memory.
+    #[error("the states to be visited next did not fit in memory")]
     Memory,
     /// It was told to stop.
+    #[error("it was interrupted")]
     Stopped,
 }
 
@@ -116,16 +118,6 @@ impl CutShort {
             Self::Memory => "memory",
             Self::Stopped => "cancelled",
         }
-    }
-}
-
-impl Display for CutShort {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Budget => "the budget was exhausted",
-            Self::Memory => "the states to be visited next did not fit in memory",
-            Self::Stopped => "it was interrupted",
-        })
     }
 }
 
@@ -309,7 +301,7 @@ impl<'a> Meter<'a> {
 }
 
 /// Counts states and reports them to the meter: at the first one, then once in [`REPORT_EVERY`].
-struct Tally<'a> {
+struct StateCounter<'a> {
     states: u64,
     /// How many of them were reported.
     reported: u64,
@@ -318,26 +310,26 @@ struct Tally<'a> {
     meter: &'a Meter<'a>,
 }
 
-impl<'a> Tally<'a> {
+impl<'a> StateCounter<'a> {
     const fn new(meter: &'a Meter<'a>) -> Self {
         Self { states: 0, reported: 0, next: 0, meter }
     }
 }
 
-impl Clone for Tally<'_> {
+impl Clone for StateCounter<'_> {
     fn clone(&self) -> Self {
         // What is not reported yet the original will report.
         Self { reported: self.states, next: self.states, ..*self }
     }
 }
 
-impl Drop for Tally<'_> {
+impl Drop for StateCounter<'_> {
     fn drop(&mut self) {
         self.meter.spent.fetch_add(self.states - self.reported, Ordering::Relaxed);
     }
 }
 
-impl Gather for Tally<'_> {
+impl Gather for StateCounter<'_> {
     #[inline]
     fn visit(&mut self, _: &[u32]) -> ControlFlow<()> {
         if self.states >= self.next {
@@ -362,9 +354,9 @@ fn one_by_one(
     bounds: &Bounds,
     meter: &Meter<'_>,
 ) -> (u128, Option<Stopped>) {
-    let mut tally = Tally::new(meter);
-    let visited = algorithm.visit(poset, bounds, |state| tally.visit(state));
-    (u128::from(tally.states), visited.err())
+    let mut counter = StateCounter::new(meter);
+    let visited = algorithm.visit(poset, bounds, |state| counter.visit(state));
+    (u128::from(counter.states), visited.err())
 }
 
 fn by_intervals(
@@ -372,9 +364,9 @@ fn by_intervals(
     poset: &Poset,
     meter: &Meter<'_>,
 ) -> (u128, Option<Stopped>) {
-    match (ParaMount { within }).gather(poset, &Tally::new(meter)) {
-        Ok(tally) => (u128::from(tally.states), None),
-        Err((tally, stopped)) => (u128::from(tally.states), Some(stopped)),
+    match (ParaMount { within }).gather(poset, &StateCounter::new(meter)) {
+        Ok(counter) => (u128::from(counter.states), None),
+        Err((counter, stopped)) => (u128::from(counter.states), Some(stopped)),
     }
 }
 

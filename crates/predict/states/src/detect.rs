@@ -3,8 +3,7 @@
 //!
 //! | question | function | cost |
 //! | --- | --- | --- |
-//! | the least state that meets a conjunction of local predicates | [`least_conjunctive`] | n² per event passed |
-//! | the least state that meets a linear predicate | [`least_linear`] | events × n, and asking |
+//! | the least state that meets a linear predicate, as a conjunction of local predicates is | [`least_linear`] | events × n, and asking |
 //! | does every path meet a conjunction of local predicates | [`definitely_conjunctive`] | n² per interval passed |
 //! | does every path meet a predicate | [`definitely`] | the states of two sizes, exponential in n |
 //!
@@ -24,39 +23,6 @@ use crate::enumerate::{Stopped, is_enabled};
 /// At which numbers of events, in ascending order, the local predicate of a chain holds; none if it
 /// holds at all of them.
 pub type Truths = Option<Vec<u32>>;
-
-/// The least state of `poset` at which the local predicate of each chain holds.
-///
-/// Each chain starts at its first true number of events. If a chain must have run more for another
-/// to be where it is, it advances to its next true number. No state at which all hold is skipped.
-///
-/// # Panics
-/// If there are not as many predicates as chains.
-#[must_use]
-pub fn least_conjunctive(poset: &Poset, truths: &[Truths]) -> Option<Vec<u32>> {
-    assert_eq!(truths.len(), poset.chains_count(), "there is one predicate per chain");
-    let mut cut: Vec<u32> =
-        truths.iter().map(|truths| first_from(truths, 0)).collect::<Option<_>>()?;
-    let mut moved: Vec<usize> = (0..cut.len()).collect();
-    while let Some(chain) = moved.pop() {
-        let clock = poset.clock(ChainId::from_index(chain), cut[chain]);
-        for (other, &needed) in clock.iter().enumerate() {
-            if needed > cut[other] {
-                cut[other] = first_from(&truths[other], needed)?;
-                moved.push(other);
-            }
-        }
-    }
-    Some(cut)
-}
-
-/// The first number from `start` on at which a local predicate holds.
-fn first_from(truths: &Truths, start: u32) -> Option<u32> {
-    match truths {
-        None => Some(start),
-        Some(truths) => truths.get(truths.partition_point(|&index| index < start)).copied(),
-    }
-}
 
 /// What a state that does not meet a linear predicate needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

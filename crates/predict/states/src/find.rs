@@ -31,9 +31,7 @@ use crate::fast;
 use crate::mdd::{self, Limits, Reason};
 use crate::online::{Least, OnlineDetector, Options, State, replay};
 use crate::pairwise::first_races_until;
-use crate::predicate::{
-    Class, Conjunction, Leaf, Modality, PosetPredicate, Predicate, StatePredicate,
-};
+use crate::predicate::{Class, Conjunction, Leaf, Modality, PosetPredicate, Predicate};
 
 /// The most numbers that the states of two sizes have together when all paths are searched.
 const PATHS_MAX: usize = 1 << 26;
@@ -114,7 +112,7 @@ pub fn find(
 /// found counts, which is always the same.
 pub fn least(
     poset: &Poset,
-    predicate: &impl StatePredicate,
+    predicate: impl Fn(&[u32]) -> bool,
     states_max: u64,
     stop: &dyn Fn() -> bool,
 ) -> fast::Least {
@@ -127,7 +125,7 @@ pub fn least(
         if asked.is_multiple_of(1 << 10) && stop() {
             is_stopped.store(true, Ordering::Relaxed);
         }
-        predicate.is_met(state)
+        predicate(state)
     };
     let stop = || is_stopped.load(Ordering::Relaxed);
     let limits = fast::Limits { states: Some(states_max), stop: Some(&stop) };
@@ -244,26 +242,20 @@ impl Search<'_> {
             _ if is_stable && !self.placed.is_met(&self.made.poset().top()) => {
                 self.answer("stable", Some(false), None, false)
             }
-            Class::Conjunctive(all) => {
-                let least = |one: &Conjunction<ChainId>| {
-                    detect::least_conjunctive(self.made.poset(), &one.truths(self.made.poset()))
-                };
-                self.decided("conjunctive", all.iter().filter_map(least))
-            }
-            Class::Linear(all) => {
-                let least = |one: &Conjunction<ChainId>| {
-                    detect::least_linear(self.made.poset(), |cut| one.forbidden(cut))
-                };
-                self.decided("linear", all.iter().filter_map(least))
-            }
+            Class::Conjunctive(all) => self.by_form("conjunctive", all),
+            Class::Linear(all) => self.by_form("linear", all),
             Class::Stable => self.by_diagram("stable"),
             Class::Sum(_) => self.by_diagram("sum"),
             Class::Fold | Class::Pairwise => self.by_diagram("fold"),
         }
     }
 
-    /// The least of `states`, which are all that matter.
-    fn decided(&self, method: &'static str, states: impl Iterator<Item = Vec<u32>>) -> Answer {
+    /// The least of the states that are the least to meet one of `all`.
+    fn by_form(&self, method: &'static str, all: &[Conjunction<ChainId>]) -> Answer {
+        let least = |one: &Conjunction<ChainId>| {
+            detect::least_linear(self.made.poset(), |cut| one.forbidden(cut))
+        };
+        let states = all.iter().filter_map(least);
         let least =
             states.min_by_key(|state| state.iter().map(|&index| u64::from(index)).sum::<u64>());
         self.answer(method, Some(least.is_some()), least, false)
@@ -286,7 +278,8 @@ impl Search<'_> {
     /// The least state by enumeration, where what the diagram must remember does not fit in memory.
     fn by_enumeration(&self) -> Answer {
         let states_max = self.work_max / STATE_WORK;
-        let least = least(self.made.poset(), self.placed, states_max, self.stop);
+        let is_met = |state: &[u32]| self.placed.is_met(state);
+        let least = least(self.made.poset(), is_met, states_max, self.stop);
         let state = least.found.map(|(state, _)| state);
         self.searched("walk", state, least.ended.is_some())
     }
@@ -313,12 +306,7 @@ impl Search<'_> {
                 let truths = all.iter().map(|one| one.truths(poset)).next().unwrap_or_default();
                 ("conjunctive", Ok(detect::definitely_conjunctive(poset, &truths)))
             }
-            Class::Conjunctive(_)
-            | Class::Linear(_)
-            | Class::Stable
-            | Class::Sum(_)
-            | Class::Fold
-            | Class::Pairwise => {
+            _ => {
                 let is_met = |state: &[u32]| self.placed.is_met(state);
                 // On a path that writes a variable in another order than observed, its value is not
                 // the one that the predicate is evaluated with.

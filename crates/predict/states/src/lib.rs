@@ -13,8 +13,8 @@
 //!
 //! [`mod@count`] counts by any of them. [`predicate`] is the language of predicates over states,
 //! and [`mod@find`] finds the least state that meets one, by [`detect`], [`pairwise`] or [`mdd`],
-//! as the predicate allows. A predicate of another making is a closure
-//! ([`predicate::StatePredicate`]) or, where it can be evaluated chain by chain, an [`mdd::Fold`]:
+//! as the predicate allows. A predicate of another making is a closure over states or, where it can
+//! be evaluated chain by chain, an [`mdd::Fold`]:
 //!
 //! ```
 //! use reweave_order::poset::PosetBuilder;

@@ -31,8 +31,6 @@ mod count;
 mod diagram;
 mod least;
 
-use std::fmt::{self, Display, Formatter};
-
 use hashbrown::HashTable;
 use reweave_base::Id;
 use reweave_order::poset::{ChainId, Poset};
@@ -68,15 +66,19 @@ impl Default for Limits {
 pub type Stop<'a> = &'a dyn Fn() -> bool;
 
 /// Which limit was met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// That on the nodes of a level.
+    #[error("too many nodes")]
     Nodes,
     /// That on bytes.
+    #[error("too little memory")]
     Memory,
     /// That on work.
+    #[error("too much work")]
     Work,
     /// It was told to stop.
+    #[error("stopped")]
     Stopped,
 }
 
@@ -87,19 +89,9 @@ impl Reason {
     }
 }
 
-impl Display for Reason {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Nodes => "too many nodes",
-            Self::Memory => "too little memory",
-            Self::Work => "too much work",
-            Self::Stopped => "stopped",
-        })
-    }
-}
-
 /// A decision diagram that would not fit its limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason} for the decision diagram (level {level} has {nodes_count} nodes)")]
 pub struct Overflow {
     /// Which of them.
     pub reason: Reason,
@@ -108,15 +100,6 @@ pub struct Overflow {
     /// How many nodes that level has.
     pub nodes_count: usize,
 }
-
-impl Display for Overflow {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { reason, level, nodes_count } = self;
-        write!(f, "{reason} for the decision diagram (level {level} has {nodes_count} nodes)")
-    }
-}
-
-impl std::error::Error for Overflow {}
 
 /// Counts work.
 struct Meter<'a> {
@@ -158,31 +141,6 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// A number that a frontier can hold.
-trait Lane: Index {
-    /// How many bits it has.
-    const BITS: u32;
-
-    /// The greatest number less this one.
-    fn complement(self) -> Self;
-}
-
-impl Lane for u16 {
-    const BITS: u32 = Self::BITS;
-
-    fn complement(self) -> Self {
-        !self
-    }
-}
-
-impl Lane for u32 {
-    const BITS: u32 = Self::BITS;
-
-    fn complement(self) -> Self {
-        !self
-    }
-}
-
 /// Whether all numbers of `poset` fit 16 bits.
 fn is_narrow(poset: &Poset) -> bool {
     poset.chains().all(|chain| poset.length(chain) <= u32::from(u16::MAX))
@@ -194,7 +152,7 @@ fn is_narrow(poset: &Poset) -> bool {
 ///
 /// # Panics
 /// If the bounds are not states of `poset`, the one included in the other.
-fn tables<I: Lane>(poset: &Poset, bounds: &Bounds) -> Tables<I> {
+fn tables<I: Index>(poset: &Poset, bounds: &Bounds) -> Tables<I> {
     let Bounds { least, greatest } = bounds;
     let are_states = poset.is_consistent(least) && poset.is_consistent(greatest);
     let are_ordered = least.iter().zip(greatest).all(|(least, greatest)| least <= greatest);
@@ -215,7 +173,7 @@ struct Space<'a, I> {
     free: Vec<usize>,
 }
 
-impl<'a, I: Lane> Space<'a, I> {
+impl<'a, I: Index> Space<'a, I> {
     /// The states within `bounds`, the narrowest chains first.
     fn new(tables: &'a Tables<I>, bounds: &Bounds) -> Self {
         let all: Vec<usize> = (0..tables.width()).collect();
@@ -254,7 +212,7 @@ impl<'a, I: Lane> Space<'a, I> {
     /// The level before any chain is fixed.
     fn start(&self) -> Level<I> {
         let low = self.free.iter().map(|&place| I::new(self.least[place]));
-        let high = self.free.iter().map(|&place| I::new(self.greatest[place]).complement());
+        let high = self.free.iter().map(|&place| !I::new(self.greatest[place]));
         Level { places: self.free.clone(), frontiers: low.chain(high).collect(), count: 1 }
     }
 }
@@ -271,7 +229,7 @@ struct Level<I> {
     count: usize,
 }
 
-impl<I: Lane> Level<I> {
+impl<I: Index> Level<I> {
     fn frontier(&self, node: usize) -> &[I] {
         let width = 2 * self.places.len();
         &self.frontiers[node * width..(node + 1) * width]
@@ -281,7 +239,7 @@ impl<I: Lane> Level<I> {
     /// not fixed yet.
     fn range(&self, node: usize, at: usize) -> (u32, u32) {
         let frontier = self.frontier(node);
-        (frontier[at].get(), frontier[self.places.len() + at].complement().get())
+        (frontier[at].get(), (!frontier[self.places.len() + at]).get())
     }
 
     /// About how many bytes it takes.
@@ -303,7 +261,7 @@ struct Choices<I> {
     width: usize,
 }
 
-impl<I: Lane> Choices<I> {
+impl<I: Index> Choices<I> {
     /// The choices of the chain `at`, counted among those at `places`.
     fn new(space: &Space<'_, I>, places: &[usize], at: usize) -> Self {
         let place = places[at];
@@ -314,7 +272,7 @@ impl<I: Lane> Choices<I> {
         for index in first..=last {
             let (low, high) = (space.tables.low(place, index), space.tables.high(place, index));
             rows.extend(rest().map(|&other| low[other]));
-            rows.extend(rest().map(|&other| high[other].complement()));
+            rows.extend(rest().map(|&other| !high[other]));
         }
         Self { at, first, rows, width }
     }
@@ -387,7 +345,7 @@ const ARCS_BYTES: usize = size_of::<u32>() + size_of::<usize>();
 ///
 /// # Errors
 /// If the meter ran out; the cursor has not moved then.
-fn expand<I: Lane>(
+fn expand<I: Index>(
     (level, choices): (&Level<I>, &Choices<I>),
     cursor: &mut Cursor,
     capacity: Capacity,
@@ -444,7 +402,7 @@ struct NextLevel<I> {
     last: usize,
 }
 
-impl<I: Lane> NextLevel<I> {
+impl<I: Index> NextLevel<I> {
     fn new(level: &Level<I>, choices: &Choices<I>, capacity: Capacity) -> Self {
         let mut places = level.places.clone();
         places.remove(choices.at);
@@ -507,15 +465,16 @@ impl<I: Lane> NextLevel<I> {
 
 /// Mixes the numbers of a frontier, 64 bits at a time, each by a product folded onto itself.
 #[inline]
-fn hash<I: Lane>(frontier: &[I]) -> u64 {
+fn hash<I: Index>(frontier: &[I]) -> u64 {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: u64| {
         let product = u128::from(hash ^ word) * u128::from(MULTIPLIER);
         (product as u64) ^ ((product >> 64) as u64)
     };
     let mut hash = MULTIPLIER;
-    for chunk in frontier.chunks((u64::BITS / I::BITS) as usize) {
-        let join = |word: u64, number: &I| word << I::BITS | u64::from(number.get());
+    let bits = 8 * size_of::<I>();
+    for chunk in frontier.chunks(u64::BITS as usize / bits) {
+        let join = |word: u64, number: &I| word << bits | u64::from(number.get());
         // Added, since a word equal to the hash so far would make it zero for good.
         hash = mix(hash, chunk.iter().fold(0, join)).wrapping_add(MULTIPLIER);
     }
@@ -597,6 +556,14 @@ struct Cut<I, A: Algebra<I>> {
     reason: Reason,
 }
 
+impl<I: Index, A: Algebra<I>> Cut<I, A> {
+    /// What to say about it.
+    fn overflow(&self, space: &Space<'_, I>) -> Overflow {
+        let level = space.free.len() - self.level.places.len();
+        Overflow { reason: self.reason, level, nodes_count: self.level.count }
+    }
+}
+
 /// The result, or where it was cut short; or a number did not fit.
 type Merged<I, A> = Result<Result<A, Box<Cut<I, A>>>, TooWide>;
 
@@ -612,7 +579,7 @@ enum ChainOrder {
 /// Merges all levels of `space`. The order in which chains are fixed decides how many nodes there
 /// are: the given one is tried first, up to the soft limit on nodes; then, per level, the chain
 /// that leaves the fewest nodes; then both again up to the hard limit.
-fn merge<I: Lane, A: Algebra<I>>(
+fn merge<I: Index, A: Algebra<I>>(
     space: &Space<'_, I>,
     make: impl Fn() -> A,
     limits: &Limits,
@@ -645,7 +612,7 @@ fn merge<I: Lane, A: Algebra<I>>(
     Ok(Err(deepest.expect("there was at least one attempt, and it was cut short")))
 }
 
-fn attempt<I: Lane, A: Algebra<I>>(
+fn attempt<I: Index, A: Algebra<I>>(
     space: &Space<'_, I>,
     mut algebra: A,
     order: ChainOrder,
@@ -682,7 +649,7 @@ fn attempt<I: Lane, A: Algebra<I>>(
 }
 
 /// Fixes one more chain of `level`: which, and what that leads to.
-fn choose<I: Lane, A: Algebra<I>>(
+fn choose<I: Index, A: Algebra<I>>(
     space: &Space<'_, I>,
     (level, carried, _): (&Level<I>, &A::Carried, &A),
     order: ChainOrder,
@@ -702,7 +669,7 @@ fn choose<I: Lane, A: Algebra<I>>(
         let is_live = |node| A::is_live(carried, node);
         let (next, arcs) = expand((level, &choices), &mut cursor, capacity, is_live, meter)?;
         if cursor.node < level.count {
-            // A trial that is merely no better than the best so far is no overflow.
+            // A chain that is merely no better than the best so far is no overflow.
             if best.is_none() && next.count < capacity.nodes {
                 reason = Reason::Memory;
             }
@@ -725,24 +692,53 @@ struct Frame<I, C> {
     cursor: Cursor,
 }
 
-/// What is left when batches ended early.
-struct Unfinished<I, A: Algebra<I>> {
+/// What came of all levels.
+struct Traversed<I, A: Algebra<I>> {
     algebra: A,
-    /// The nodes that were not expanded completely, from their cursors on.
+    /// The nodes that were not expanded completely, from their cursors on, and why.
     frames: Vec<Frame<I, A::Carried>>,
-    reason: Reason,
+    cut_short: Option<Reason>,
+    /// Where merging did not fit the limits.
+    overflow: Option<Overflow>,
 }
+
+/// Merges all levels of `space` while that fits the limits, and continues in batches.
+fn traverse<I: Index, A: Algebra<I>>(
+    space: &Space<'_, I>,
+    make: impl Fn() -> A,
+    limits: &Limits,
+    stop: Stop<'_>,
+) -> Result<Traversed<I, A>, TooWide> {
+    // Half of the work is left for batches, should merging not fit.
+    let mut meter = Meter::new(limits.work_max / 2, stop);
+    let cut = match merge(space, make, limits, &mut meter)? {
+        Ok(algebra) => {
+            let (frames, cut_short, overflow) = (Vec::new(), None, None);
+            return Ok(Traversed { algebra, frames, cut_short, overflow });
+        }
+        Err(cut) => cut,
+    };
+    meter.grant(limits.work_max - limits.work_max / 2);
+    // One batch per level is kept, beside the whole level that the batches start from.
+    let nodes = (limits.nodes_max / BATCH_FRACTION).max(1);
+    let capacity = Capacity { nodes, bytes: limits.bytes_max / cut.level.places.len().max(1) };
+    batches(space, *cut, capacity, &mut meter)
+}
+
+/// A batch has this many times fewer nodes than a level may have.
+const BATCH_FRACTION: usize = 4;
 
 /// Continues where a merge was cut short, depth first in batches: as many nodes of the next level
 /// as `capacity` allows, and from those on down, before the rest of the level is expanded. Exact as
 /// well; equal nodes of different batches are not merged, which costs time. With capacity for one
 /// node it enumerates all states, with capacity for all it is the merge.
-fn batches<I: Lane, A: Algebra<I>>(
+fn batches<I: Index, A: Algebra<I>>(
     space: &Space<'_, I>,
     cut: Cut<I, A>,
     capacity: Capacity,
     meter: &mut Meter<'_>,
-) -> Result<Result<A, Box<Unfinished<I, A>>>, TooWide> {
+) -> Result<Traversed<I, A>, TooWide> {
+    let overflow = Some(cut.overflow(space));
     let Cut { mut algebra, level, carried, .. } = cut;
     let chains_count = space.free.len();
     let start = chains_count - level.places.len();
@@ -768,15 +764,15 @@ fn batches<I: Lane, A: Algebra<I>>(
             Ok(None) => drop(frames.pop()),
             Err(MergeError::TooWide) => return Err(TooWide),
             Err(MergeError::Full(reason)) => {
-                return Ok(Err(Box::new(Unfinished { algebra, frames, reason })));
+                return Ok(Traversed { algebra, frames, cut_short: Some(reason), overflow });
             }
         }
     }
-    Ok(Ok(algebra))
+    Ok(Traversed { algebra, frames, cut_short: None, overflow })
 }
 
 /// The next batch of `frame`, whose cursor advances.
-fn batch<I: Lane, A: Algebra<I>>(
+fn batch<I: Index, A: Algebra<I>>(
     algebra: &mut A,
     frame: &mut Frame<I, A::Carried>,
     (fixed, chain, choices): (usize, ChainId, &Choices<I>),

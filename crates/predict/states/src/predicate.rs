@@ -18,8 +18,8 @@
 //! **Limits.** [`TEXT_MAX`] bytes, nested [`DEPTH_MAX`] deep, [`PARTS_MAX`] parts once quantifiers
 //! are expanded. Parsing costs, for each atom, the events of its thread.
 //!
-//! Other predicates implement [`StatePredicate`], as closures do, or
-//! [`mdd::Fold`](crate::mdd::Fold) if they can be evaluated chain by chain.
+//! Other predicates are closures over states, or implement [`mdd::Fold`](crate::mdd::Fold) if they
+//! can be evaluated chain by chain.
 //!
 //! After Cooper and Marzullo, "Consistent detection of global predicates" (1991), for `possibly`
 //! and `definitely`; classes after Chase and Garg, "Detection of global predicates: techniques and
@@ -56,18 +56,6 @@ pub const DEPTH_MAX: usize = 64;
 
 /// The most parts of a predicate once quantifiers are expanded over the threads.
 pub const PARTS_MAX: usize = 1 << 16;
-
-/// What can be asked of a state, given by how many events of each chain it holds.
-pub trait StatePredicate: Sync {
-    /// Whether `state` meets it.
-    fn is_met(&self, state: &[u32]) -> bool;
-}
-
-impl<F: Fn(&[u32]) -> bool + Sync> StatePredicate for F {
-    fn is_met(&self, state: &[u32]) -> bool {
-        self(state)
-    }
-}
 
 /// A predicate over the states of a trace.
 #[derive(Clone, Debug)]

@@ -7,39 +7,35 @@
 //! are those of a state (take all that happens before any of their events): there are no dead ends
 //! in choosing numbers chain by chain.
 
+use std::hash::Hash;
+use std::ops::Not;
+
 use reweave_base::Id;
 use reweave_order::poset::{ChainId, Poset};
 
 use crate::enumerate::Bounds;
 
 /// A number of events, in 16 or 32 bits.
-pub(crate) trait Index: Copy + Ord + Eq + std::hash::Hash + Send + Sync + 'static {
+pub(crate) trait Index:
+    Copy + Ord + Hash + Into<u32> + TryFrom<u32> + Not<Output = Self> + Send + Sync + 'static
+{
     /// From a number that fits.
-    fn new(index: u32) -> Self;
-    /// As a number.
-    fn get(self) -> u32;
-}
-
-impl Index for u16 {
     fn new(index: u32) -> Self {
-        debug_assert!(index <= u32::from(Self::MAX), "narrow tables are for short chains");
-        index as Self
-    }
-
-    fn get(self) -> u32 {
-        u32::from(self)
-    }
-}
-
-impl Index for u32 {
-    fn new(index: u32) -> Self {
+        let Ok(index) = Self::try_from(index) else {
+            unreachable!("narrow tables are for short chains");
+        };
         index
     }
 
+    /// As a number.
+    #[inline]
     fn get(self) -> u32 {
-        self
+        self.into()
     }
 }
+
+impl Index for u16 {}
+impl Index for u32 {}
 
 /// For each chain and number of its events two rows: the least and the greatest number of each
 /// chain. Chains have places, in the order in which they get their numbers.

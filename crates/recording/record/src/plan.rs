@@ -623,7 +623,8 @@ const fn footprint(op: Op) -> Footprint {
 /// others can tell.
 fn footprints(trace: &Trace, event: EventId) -> [Footprint; 2] {
     let op = trace.event(event).op;
-    let of_wait = |wait: EventId| trace.signals().stay(wait).map(|stay| stay.begin);
+    let of_wait =
+        |wait: EventId| trace.signals().wait_interval(wait).map(|interval| interval.begin);
     match op {
         Op::Condition(ConditionOp::Wait, _) if of_wait(event) != Some(event) => [Footprint::Own; 2],
         Op::Lock(LockOp::Release | LockOp::ReleaseShared, _) => {

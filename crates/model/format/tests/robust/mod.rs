@@ -71,5 +71,5 @@ fn exercise_views(trace: &Trace) {
         assert!(trace.sections().held(event.thread, id).all(|section| section.acquire < id));
     }
     let signals = trace.signals();
-    assert!(signals.stays().iter().all(|stay| stay.begin <= stay.wait));
+    assert!(signals.wait_intervals().iter().all(|interval| interval.begin <= interval.wait));
 }

@@ -166,14 +166,11 @@ pub(super) struct Scan<'a> {
     births: IndexVec<ObjectId, Option<MessageId>>,
     /// Of notifies and posts.
     signals: FxHashMap<EventId, MessageId>,
-    /// Of edges that are no operation's: what an event sends, and what it receives.
-    added_from: FxHashMap<EventId, MessageId>,
-    added_to: FxHashMap<EventId, Vec<MessageId>>,
 }
 
 impl<'a> Scan<'a> {
-    /// The skeleton of `trace`, with `added` to its hard edges.
-    pub(super) fn run(trace: &'a Trace, added: &[(EventId, EventId)]) -> (Skeleton, Accesses) {
+    /// The skeleton of `trace`.
+    pub(super) fn run(trace: &'a Trace) -> (Skeleton, Accesses) {
         let (threads, locks) = (trace.names().threads.len(), trace.names().locks.len());
         let skeleton = Skeleton {
             steps: Vec::new(),
@@ -193,12 +190,7 @@ impl<'a> Scan<'a> {
             atomics: IndexVec::new(),
             births: IndexVec::new(),
             signals: FxHashMap::default(),
-            added_from: FxHashMap::default(),
-            added_to: FxHashMap::default(),
         };
-        for &(early, late) in added {
-            scan.announce(early, late);
-        }
         for (id, event) in trace.events() {
             scan.go_on(id, event);
         }
@@ -214,32 +206,7 @@ impl<'a> Scan<'a> {
         if let Some(var) = op.var().filter(|_| own.open_count > 0) {
             self.accesses.log[thread].push(Access { var, class: class(op) as u8 });
         }
-        if self.added_to.is_empty() {
-            self.take(at, op);
-        } else {
-            self.take_among_added(at, op);
-        }
-    }
-
-    fn announce(&mut self, early: EventId, late: EventId) {
-        let by = self.trace.event(early).thread;
-        let messages = &mut self.skeleton.messages;
-        let message = *self
-            .added_from
-            .entry(early)
-            .or_insert_with(|| messages.push(Message { by, last: None }));
-        self.added_to.entry(late).or_default().push(message);
-    }
-
-    /// Takes an event of which edges may have been added.
-    fn take_among_added(&mut self, at: At, op: Op) {
-        for message in self.added_to.get(&at.event).cloned().unwrap_or_default() {
-            self.receive(at, Some(message));
-        }
         self.take(at, op);
-        if let Some(&message) = self.added_from.get(&at.event) {
-            self.step(at, Action::Send(message));
-        }
     }
 
     fn take(&mut self, at: At, op: Op) {
@@ -269,7 +236,11 @@ impl<'a> Scan<'a> {
             Op::Thread(ThreadOp::Fork, child) => self.fork(at, child),
             Op::Thread(ThreadOp::Join, child) => self.join(at, child),
             Op::Condition(ConditionOp::Wake, _) => {
-                let notify = self.trace.signals().stay(at.event).and_then(|stay| stay.notify);
+                let notify = self
+                    .trace
+                    .signals()
+                    .wait_interval(at.event)
+                    .and_then(|interval| interval.notify);
                 let sent = notify.and_then(|notify| self.signals.get(&notify).copied());
                 self.receive(at, sent);
             }

@@ -33,8 +33,8 @@ pub struct Round {
 /// What let waiting events happen.
 #[derive(Debug, Default)]
 pub struct Signals {
-    stays: Vec<WaitInterval>,
-    stay_of: FxHashMap<EventId, usize>,
+    intervals: Vec<WaitInterval>,
+    interval_of: FxHashMap<EventId, usize>,
     woken: FxHashMap<EventId, Vec<EventId>>,
     rounds: IndexVec<RoundId, Round>,
     round_of: FxHashMap<EventId, RoundId>,
@@ -47,12 +47,12 @@ impl Signals {
     pub(super) fn new(trace: &Trace) -> Self {
         let matching =
             match_waits(&condition_events(trace.columns()), trace.columns(), trace.len());
-        let mut signals = Self { stays: matching.stays, ..Self::default() };
+        let mut signals = Self { intervals: matching.intervals, ..Self::default() };
         signals.woken = matching.woken.into_iter().collect();
-        for (at, stay) in signals.stays.iter().enumerate() {
-            signals.stay_of.insert(stay.wait, at);
-            if let Some(end) = stay.end {
-                signals.stay_of.insert(end, at);
+        for (at, interval) in signals.intervals.iter().enumerate() {
+            signals.interval_of.insert(interval.wait, at);
+            if let Some(end) = interval.end {
+                signals.interval_of.insert(end, at);
             }
         }
         signals.find_rounds(trace);
@@ -60,16 +60,16 @@ impl Signals {
         signals
     }
 
-    /// Every stay in a condition variable's queue, in the order of their `wait` events.
+    /// Every wait interval in a condition variable's queue, in the order of their `wait` events.
     #[must_use]
-    pub fn stays(&self) -> &[WaitInterval] {
-        &self.stays
+    pub fn wait_intervals(&self) -> &[WaitInterval] {
+        &self.intervals
     }
 
-    /// The stay that `event`, a `wait`, `wake` or `timeout`, begins or ends.
+    /// The wait interval that `event`, a `wait`, `wake` or `timeout`, begins or ends.
     #[must_use]
-    pub fn stay(&self, event: EventId) -> Option<&WaitInterval> {
-        self.stay_of.get(&event).map(|&at| &self.stays[at])
+    pub fn wait_interval(&self, event: EventId) -> Option<&WaitInterval> {
+        self.interval_of.get(&event).map(|&at| &self.intervals[at])
     }
 
     /// The waits that `event`, a notify or notify-all, woke; none if it woke nobody.

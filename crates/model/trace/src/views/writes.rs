@@ -12,18 +12,18 @@ use crate::trace::Trace;
 pub struct Writes {
     /// Variable by variable, thread by thread, in program order.
     writes: Vec<EventId>,
-    lines: IndexVec<VarId, Vec<Line>>,
+    lists: IndexVec<VarId, Vec<WriteList>>,
 }
 
 /// The writes of a variable by one thread, in program order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct WriteList {
     /// Whose writes.
     pub thread: ThreadId,
     range: Range<u32>,
 }
 
-impl Line {
+impl WriteList {
     /// How many they are.
     #[must_use]
     pub const fn count(&self) -> u32 {
@@ -33,7 +33,7 @@ impl Line {
 
 impl Writes {
     pub(super) fn new(trace: &Trace) -> Self {
-        let (mut writes, mut lines) = (Vec::new(), IndexVec::new());
+        let (mut writes, mut lists) = (Vec::new(), IndexVec::new());
         let mut own: Vec<(ThreadId, EventId)> = Vec::new();
         for (var, _) in trace.names().vars.entries() {
             own.clear();
@@ -42,26 +42,26 @@ impl Writes {
             own.extend(accesses.map(|(access, event)| (event.thread, access)));
             own.sort_unstable();
             let mut of_var = Vec::new();
-            for line in own.chunk_by(|left, right| left.0 == right.0) {
+            for list in own.chunk_by(|left, right| left.0 == right.0) {
                 let start = writes.len() as u32;
-                writes.extend(line.iter().map(|&(_, write)| write));
-                of_var.push(Line { thread: line[0].0, range: start..writes.len() as u32 });
+                writes.extend(list.iter().map(|&(_, write)| write));
+                of_var.push(WriteList { thread: list[0].0, range: start..writes.len() as u32 });
             }
-            lines.push(of_var);
+            lists.push(of_var);
         }
-        Self { writes, lines }
+        Self { writes, lists }
     }
 
     /// The threads that write `var`.
     #[must_use]
-    pub fn lines(&self, var: VarId) -> &[Line] {
-        &self.lines[var]
+    pub fn lists(&self, var: VarId) -> &[WriteList] {
+        &self.lists[var]
     }
 
-    /// The writes of `line`.
+    /// The writes of `list`.
     #[must_use]
-    pub fn of_line(&self, line: &Line) -> &[EventId] {
-        &self.writes[line.range.start as usize..line.range.end as usize]
+    pub fn of_list(&self, list: &WriteList) -> &[EventId] {
+        &self.writes[list.range.start as usize..list.range.end as usize]
     }
 }
 
@@ -87,11 +87,11 @@ mod tests {
         let trace = builder.finish().unwrap();
         let writes = trace.writes();
         let listed: Vec<_> = writes
-            .lines(var)
+            .lists(var)
             .iter()
-            .map(|line| {
-                let numbers = writes.of_line(line).iter().map(|event| event.number());
-                (line.thread, line.count(), numbers.collect::<Vec<_>>())
+            .map(|list| {
+                let numbers = writes.of_list(list).iter().map(|event| event.number());
+                (list.thread, list.count(), numbers.collect::<Vec<_>>())
             })
             .collect();
         assert_eq!(listed, [(one, 1, vec![3]), (two, 2, vec![1, 5])]);

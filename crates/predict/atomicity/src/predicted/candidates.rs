@@ -502,14 +502,11 @@ impl Accesses {
     /// Those of `trace` to variables for which `is_wanted`.
     fn new(trace: &Trace, is_wanted: impl Fn(VarId) -> bool) -> Self {
         let names = trace.names();
-        let mut first: FxHashMap<&str, SiteId> = FxHashMap::default();
-        let locations =
-            names.sites.entries().map(|(id, _)| *first.entry(names.location(id)).or_insert(id));
         let mut accesses = Self {
             vars: (0..names.vars.len()).map(|_| Variable::default()).collect(),
             by_thread: FxHashMap::default(),
             locks: IndexVec::new(),
-            locations: locations.collect(),
+            locations: names.first_sites(),
         };
         let mut known: FxHashMap<Vec<(LockId, Mode)>, LocksId> = FxHashMap::default();
         let mut alike: FxHashMap<(VarId, ThreadId, bool, SiteId, LocksId), usize> =

@@ -34,7 +34,7 @@ pub(super) struct QueryContext<'e, 't> {
 }
 
 /// A pattern, and what is known of it so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct PatternState<'d> {
     /// For each dependency its acquires.
     lists: Vec<&'d [EventId]>,
@@ -59,19 +59,7 @@ pub(super) struct PatternState<'d> {
 impl<'d> PatternState<'d> {
     pub(super) fn new(dependencies: &'d Dependencies, pattern: &[DependencyId]) -> Self {
         let instances = |&id: &DependencyId| dependencies.all[id].instances.as_slice();
-        Self {
-            lists: pattern.iter().map(instances).collect(),
-            is_walked: false,
-            choices: Choices::default(),
-            walked: None,
-            counted: 0,
-            found: Vec::new(),
-            proven: 0,
-            refuted: 0,
-            unknown: 0,
-            is_over: false,
-            is_partial: true,
-        }
+        Self { lists: pattern.iter().map(instances).collect(), is_partial: true, ..Self::default() }
     }
 
     /// Goes on for about `work` steps; gives how many it took.

@@ -38,7 +38,9 @@ use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_trace::{EventId, ThreadId};
 
 use super::graph::{EventGraph, HubId, NEVER, Point, Scope, SegmentId};
-use super::overlay::{ClosedGraph, Incomplete, Work, has, lower, raise};
+use super::overlay::{
+    ClosedGraph, Edge, Incomplete, Outcome, Work, each_forced, has, lower, raise,
+};
 
 /// How often each entry of all rows may be read, on average.
 const LOOKS_MAX: u64 = 256;
@@ -118,7 +120,7 @@ impl<'a> Clocks<'a> {
                 Some(hub) => {
                     let arrivals = graph.edges.tails.row(hub).iter();
                     let last = arrivals.map(|&tail| graph.event(tail)).max();
-                    last.expect("somebody arrived in a round that is waited for")
+                    last.expect("somebody arrived in a generation that is waited for")
                 }
             };
             self.queue.push(Reverse((event, segment)));
@@ -168,11 +170,7 @@ impl<'a> Clocks<'a> {
             let (early, late) = self.rows.split_at_mut(from);
             (&late[..count], &mut early[to..to + count])
         };
-        let mut has_changed = false;
-        for (slot, &number) in own.iter_mut().zip(theirs) {
-            has_changed |= number > *slot;
-            *slot = number.max(*slot);
-        }
+        let mut has_changed = raise_changed(own, theirs);
         if let Some(tail) = tail {
             let slot = &mut own[tail.thread.index()];
             has_changed |= *slot <= tail.position;
@@ -201,6 +199,16 @@ impl<'a> Clocks<'a> {
             }
         }
     }
+}
+
+/// Raises `row` to hold all of `other`; whether that changed it.
+fn raise_changed(row: &mut [u32], other: &[u32]) -> bool {
+    let mut has_changed = false;
+    for (slot, &number) in row.iter_mut().zip(other) {
+        has_changed |= number > *slot;
+        *slot = number.max(*slot);
+    }
+    has_changed
 }
 
 /// For each event, of each thread the first event that comes after it.
@@ -315,9 +323,10 @@ impl Patch {
         Some(&self.rows[place * self.width..][..self.width])
     }
 
-    fn row_mut(&mut self, segment: SegmentId) -> Option<&mut [u32]> {
-        let place = self.places[segment].checked_sub(1)? as usize;
-        Some(&mut self.rows[place * self.width..][..self.width])
+    /// The row of `segment`, which has one here.
+    fn row_mut(&mut self, segment: SegmentId) -> &mut [u32] {
+        let place = self.places[segment] as usize - 1;
+        &mut self.rows[place * self.width..][..self.width]
     }
 
     /// The row of `segment`, which is `row` if there is none yet.
@@ -327,8 +336,7 @@ impl Patch {
             self.rows.extend_from_slice(row);
             self.places[segment] = self.segments.len() as u32;
         }
-        let place = self.places[segment] as usize - 1;
-        &mut self.rows[place * self.width..][..self.width]
+        self.row_mut(segment)
     }
 
     fn clear(&mut self) {
@@ -367,9 +375,9 @@ impl ReducedClosure {
     pub(super) fn patch(
         &mut self,
         closed: ClosedGraph<'_>,
-        edge: (Point, Point),
-        work: &mut Work<'_>,
-    ) -> Result<&Patch, Incomplete> {
+        edge: Edge,
+        work: &mut Work,
+    ) -> Outcome<&Patch> {
         self.patch.clear();
         for Reverse((_, segment)) in self.queue.drain() {
             self.is_queued[segment] = false;
@@ -386,12 +394,7 @@ impl ReducedClosure {
     }
 
     /// Sets to zero all entries that the dependent edge at `at` may have raised.
-    fn retract(
-        &mut self,
-        closed: ClosedGraph<'_>,
-        at: usize,
-        work: &mut Work<'_>,
-    ) -> Result<(), Incomplete> {
+    fn retract(&mut self, closed: ClosedGraph<'_>, at: usize, work: &mut Work) -> Outcome {
         let (graph, count) = (closed.graph, closed.graph.threads_count);
         let (before, after) = self.dependent.cuts(at, count);
         for thread in graph.threads() {
@@ -430,12 +433,7 @@ impl ReducedClosure {
     }
 
     /// Raises rows again, as far as they are without `edge`.
-    fn rederive(
-        &mut self,
-        closed: ClosedGraph<'_>,
-        edge: (Point, Point),
-        work: &mut Work<'_>,
-    ) -> Result<(), Incomplete> {
+    fn rederive(&mut self, closed: ClosedGraph<'_>, edge: Edge, work: &mut Work) -> Outcome {
         let graph = closed.graph;
         for at in 0..self.patch.segments.len() {
             self.enqueue(graph, self.patch.segments[at]);
@@ -462,9 +460,9 @@ impl ReducedClosure {
         &mut self,
         closed: ClosedGraph<'_>,
         segment: SegmentId,
-        (writer, read): (Point, Point),
-        work: &mut Work<'_>,
-    ) -> Result<bool, Incomplete> {
+        (writer, read): Edge,
+        work: &mut Work,
+    ) -> Outcome<bool> {
         let (graph, edges) = (closed.graph, &closed.graph.edges);
         let own = ClosedGraph { patch: Some(&self.patch), ..closed };
         let start = graph.segments[segment].start;
@@ -502,22 +500,11 @@ impl ReducedClosure {
                 }
             }
         }
-        let row = self.patch.row_mut(segment).expect("a queued segment has a row of its own");
-        let mut has_changed = false;
-        for (slot, &number) in row.iter_mut().zip(&self.scratch) {
-            has_changed |= number > *slot;
-            *slot = number.max(*slot);
-        }
-        Ok(has_changed)
+        Ok(raise_changed(self.patch.row_mut(segment), &self.scratch))
     }
 
     /// Queues all direct successors of `segment`, and all that come after others because of it.
-    fn push(
-        &mut self,
-        closed: ClosedGraph<'_>,
-        segment: SegmentId,
-        work: &mut Work<'_>,
-    ) -> Result<(), Incomplete> {
+    fn push(&mut self, closed: ClosedGraph<'_>, segment: SegmentId, work: &mut Work) -> Outcome {
         let (graph, edges) = (closed.graph, &closed.graph.edges);
         if let Some(next) = graph.next_segment(segment) {
             self.enqueue(graph, next);
@@ -549,8 +536,8 @@ impl ReducedClosure {
 
 /// The edges that may depend on a reads-from edge, by their tails.
 #[derive(Debug, Default)]
-pub(super) struct DependentEdges {
-    pub(super) tails: Vec<Point>,
+struct DependentEdges {
+    tails: Vec<Point>,
     places: FxHashMap<(ThreadId, u32), usize>,
     /// For each tail all that comes before it, and that itself.
     before: Vec<u32>,
@@ -565,15 +552,10 @@ pub(super) struct DependentEdges {
 }
 
 impl DependentEdges {
-    /// Finds all edges that may depend on the reads-from edge of `writer` and `read`.
-    pub(super) fn find(
-        &mut self,
-        closed: ClosedGraph<'_>,
-        (writer, read): (Point, Point),
-        work: &mut Work<'_>,
-    ) -> Result<(), Incomplete> {
+    /// Finds all edges that may depend on `edge`, the reads-from edge of a writer and a read.
+    fn find(&mut self, closed: ClosedGraph<'_>, edge: Edge, work: &mut Work) -> Outcome {
         self.clear();
-        self.add(closed, writer, read, work)?;
+        self.add(closed, edge, work)?;
         while let Some(at) = self.changed.pop_front() {
             self.is_changed[at] = false;
             self.force(closed.graph, at, work)?;
@@ -581,9 +563,9 @@ impl DependentEdges {
                 let (tail, head) = (early.end(), late.start());
                 work.spend(1 + self.tails.len() / 8)?;
                 if !self.is_covered(closed.graph, tail, head)
-                    && !is_independent(closed.graph, &early, &late, writer)
+                    && !is_independent(closed.graph, &early, &late, edge.0)
                 {
-                    self.add(closed, tail, head, work)?;
+                    self.add(closed, (tail, head), work)?;
                 }
             }
         }
@@ -591,12 +573,12 @@ impl DependentEdges {
     }
 
     /// What comes before the tail at `at`, and after any of its heads.
-    pub(super) fn cuts(&self, at: usize, count: usize) -> (&[u32], &[u32]) {
+    fn cuts(&self, at: usize, count: usize) -> (&[u32], &[u32]) {
         (&self.before[at * count..][..count], &self.after[at * count..][..count])
     }
 
     /// Whether the writer may come before the read only because of a dependent edge.
-    pub(super) fn has(&self, closed: ClosedGraph<'_>, (writer, read): (Point, Point)) -> bool {
+    fn has(&self, closed: ClosedGraph<'_>, (writer, read): Edge) -> bool {
         let (graph, count) = (closed.graph, closed.graph.threads_count);
         let own = writer.thread.index();
         let known = closed.row(graph.segment(read))[own];
@@ -626,13 +608,7 @@ impl DependentEdges {
         cuts.any(|(before, after)| has(before, tail) && !has(after, head))
     }
 
-    fn add(
-        &mut self,
-        closed: ClosedGraph<'_>,
-        tail: Point,
-        head: Point,
-        work: &mut Work<'_>,
-    ) -> Result<(), Incomplete> {
+    fn add(&mut self, closed: ClosedGraph<'_>, (tail, head): Edge, work: &mut Work) -> Outcome {
         let count = closed.graph.threads_count;
         work.spend(2 * closed.graph.row_cost())?;
         let next = self.tails.len();
@@ -655,34 +631,16 @@ impl DependentEdges {
     }
 
     /// Finds the scopes that the edges of one tail force apart.
-    fn force(
-        &mut self,
-        graph: &EventGraph<'_>,
-        at: usize,
-        work: &mut Work<'_>,
-    ) -> Result<(), Incomplete> {
+    fn force(&mut self, graph: &EventGraph<'_>, at: usize, work: &mut Work) -> Outcome {
         let Self { before, after, forced, .. } = self;
         let cut = at * graph.threads_count..(at + 1) * graph.threads_count;
-        let (before, after) = (&before[cut.clone()], &after[cut]);
-        let ends = |scope: &&Scope| scope.release != NEVER;
-        work.spend(before.len())?;
-        for thread in graph.threads() {
-            for early in graph.open_at(thread, before[thread.index()]).filter(ends) {
-                for queue in graph.rivals(early) {
-                    work.spend(1)?;
-                    let late = graph.first_ending_from(queue, after[queue.thread.index()]);
-                    forced.extend(late.filter(ends).map(|late| (*early, *late)));
-                }
+        work.spend(graph.threads_count)?;
+        each_forced(graph, (&before[cut.clone()], &after[cut]), work, |early, late| {
+            if early.release != NEVER && late.release != NEVER {
+                forced.push((*early, *late));
             }
-            for late in graph.open_at(thread, after[thread.index()]).filter(ends) {
-                for queue in graph.rivals(late) {
-                    work.spend(1)?;
-                    let early = graph.last_before(queue, before[queue.thread.index()]);
-                    forced.extend(early.filter(ends).map(|early| (*early, *late)));
-                }
-            }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -733,9 +691,8 @@ mod tests {
         let mut counts = [0, 0];
         for (writer, read) in trace.events().filter_map(|(id, _)| graph.breakable(id)) {
             let defined = closure(&graph, Some((writer, graph.segment(read)))).unwrap();
-            let mut budget = u64::MAX;
             counts[0] += 1;
-            match reduced.patch(closed, (writer, read), &mut Work(&mut budget)) {
+            match reduced.patch(closed, (writer, read), &mut Work(u64::MAX)) {
                 Ok(patch) => {
                     counts[1] += 1;
                     check_rows(ClosedGraph { patch: Some(patch), ..closed }, &defined);

@@ -10,32 +10,35 @@
 //! So of a suffix only the first scope of each queue matters, and of these only those that do not
 //! know all that is reached already; mostly the first few scopes decide it.
 
+use std::ops::Range;
+
 use reweave_base::Id;
 use reweave_trace::ThreadId;
 
 use super::graph::{EventGraph, NEVER, Point, Scope, ScopeId};
-use super::overlay::{ClosedGraph, Incomplete, Overlay, Work};
+use super::overlay::{Outcome, WitnessGraph, Work};
 
 /// How many choices are counted: two to the power of so many does not fit a number.
 pub(super) const CHOICES_MAX: u64 = 64;
 
 /// The vertices of a strongly connected component: of each thread the events from `first` on, up to
 /// `behind`.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Component {
-    pub(super) first: Vec<u32>,
-    pub(super) behind: Vec<u32>,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Component<'a> {
+    first: &'a [u32],
+    behind: &'a [u32],
 }
 
-impl Component {
-    pub(super) fn new(threads_count: usize) -> Self {
-        Self { first: vec![0; threads_count], behind: vec![0; threads_count] }
+impl<'a> Component<'a> {
+    /// What a vertex reaches and what reaches it.
+    pub(super) fn new(later: &'a Reachability, earlier: &'a Reachability) -> Self {
+        Self { first: &later.bounds, behind: &earlier.bounds }
     }
 
     /// The scopes in it that end.
     pub(super) fn scopes(&self, graph: &EventGraph<'_>) -> impl Iterator<Item = ScopeId> {
         let scopes = graph.threads().flat_map(|thread| self.scopes_of(graph, thread));
-        scopes.filter(|&id| graph.scopes[id].release != NEVER)
+        scopes.map(ScopeId::from_index).filter(|&id| graph.scopes[id].release != NEVER)
     }
 
     /// How many scopes are in it.
@@ -43,40 +46,43 @@ impl Component {
         graph.threads().map(|thread| self.scopes_of(graph, thread).len() as u32).sum()
     }
 
-    fn scopes_of(
-        &self,
-        graph: &EventGraph<'_>,
-        thread: ThreadId,
-    ) -> impl ExactSizeIterator<Item = ScopeId> + use<> {
+    fn scopes_of(&self, graph: &EventGraph<'_>, thread: ThreadId) -> Range<usize> {
         let (first, behind) = (self.first[thread.index()], self.behind[thread.index()]);
-        graph.scopes_from(thread, first..behind.max(first))
+        graph.acquired_in(thread, first..behind.max(first))
     }
 }
 
-/// What can be reached, forward or backward, step by step.
-#[derive(Debug, Default)]
+/// Which way edges are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    Forward,
+    Backward,
+}
+
+/// What a vertex can reach, or what can reach it, found step by step.
+#[derive(Debug)]
 pub(super) struct Reachability {
+    direction: Direction,
+    /// Forward, the first event of each thread that is reached; backward, the first after those that
+    /// reach the vertex.
+    pub(super) bounds: Vec<u32>,
     cut: Vec<u32>,
     /// Threads of which more is reached than was propagated.
     changed: Vec<ThreadId>,
     is_changed: Vec<bool>,
-    /// How far each thread's scopes have joined all that they can.
+    /// Up to which bound each thread's scopes have joined all that they can.
     joined: Vec<u32>,
 }
 
 impl Reachability {
-    pub(super) fn new(threads_count: usize) -> Self {
+    pub(super) fn new(direction: Direction, threads_count: usize) -> Self {
         Self {
+            direction,
+            bounds: vec![0; threads_count],
             cut: vec![0; threads_count],
             changed: Vec::new(),
             is_changed: vec![false; threads_count],
             joined: vec![0; threads_count],
-        }
-    }
-
-    fn note(&mut self, thread: ThreadId) {
-        if !std::mem::replace(&mut self.is_changed[thread.index()], true) {
-            self.changed.push(thread);
         }
     }
 
@@ -86,225 +92,141 @@ impl Reachability {
         Some(thread)
     }
 
-    fn forget(&mut self) {
+    /// Starts over with what `point` reaches, or what reaches it, at once.
+    pub(super) fn start(&mut self, graph: &EventGraph<'_>, point: Point) {
         while self.next().is_some() {}
+        match self.direction {
+            Direction::Forward => graph.whole(&mut self.bounds),
+            Direction::Backward => self.bounds.fill(0),
+        }
+        self.joined.copy_from_slice(&self.bounds);
+        self.reach(graph, point);
     }
 
-    /// Sets `first` to what `from` reaches at once: of each thread the events from there on.
-    pub(super) fn start_forward(&mut self, graph: &EventGraph<'_>, from: Point, first: &mut [u32]) {
-        self.forget();
-        graph.whole(first);
-        self.joined.copy_from_slice(first);
-        self.reach_from(graph, from.thread, from.position, first);
-    }
-
-    /// Adds to `first` what can be reached from there, in so many steps; whether that is all.
-    pub(super) fn go_forward(
+    /// Goes on for so many steps; whether that is all.
+    pub(super) fn go(
         &mut self,
-        closed: ClosedGraph<'_>,
-        overlay: &Overlay,
-        first: &mut [u32],
+        graph: WitnessGraph<'_>,
         steps_max: usize,
-        work: &mut Work<'_>,
-    ) -> Result<bool, Incomplete> {
-        let graph = closed.graph;
+        work: &mut Work,
+    ) -> Outcome<bool> {
+        let events = graph.closed.graph;
         for _ in 0..steps_max {
             let Some(thread) = self.next() else { return Ok(true) };
-            work.spend(2 * graph.threads_count)?;
-            let start = Point { thread, position: first[thread.index()] };
-            let mut cut = std::mem::take(&mut self.cut);
-            overlay.after(closed, start, &mut cut);
-            for other in graph.threads().filter(|&other| other != thread) {
-                self.reach_from(graph, other, cut[other.index()], first);
+            let bound = self.bounds[thread.index()];
+            match self.direction {
+                Direction::Forward => {
+                    work.spend(2 * events.threads_count)?;
+                    graph.after(Point { thread, position: bound }, &mut self.cut);
+                }
+                Direction::Backward => {
+                    work.spend(events.threads_count)?;
+                    graph.before(Point { thread, position: bound - 1 }, &mut self.cut);
+                }
+            }
+            let cut = std::mem::take(&mut self.cut);
+            for other in events.threads().filter(|&other| other != thread) {
+                let nearest = match self.direction {
+                    Direction::Forward => Some(cut[other.index()]),
+                    Direction::Backward => cut[other.index()].checked_sub(1),
+                };
+                if let Some(position) = nearest {
+                    self.reach(events, Point { thread: other, position });
+                }
             }
             self.cut = cut;
-            self.choose_later(closed, overlay, start, first, work)?;
+            self.choose(graph, thread, work)?;
         }
         Ok(self.changed.is_empty())
     }
 
-    /// Adds the contracted component at `position` of `thread`, and all after it.
-    fn reach_from(
-        &mut self,
-        graph: &EventGraph<'_>,
-        thread: ThreadId,
-        position: u32,
-        first: &mut [u32],
-    ) {
-        let known = &mut first[thread.index()];
-        if position < *known {
-            let start = graph.contracted_start(thread, position);
-            if start < *known {
-                *known = start;
-                self.note(thread);
-            }
-        }
-    }
-
-    /// Adds what the scopes from `start` on join, without those that have joined all they can.
-    fn choose_later(
-        &mut self,
-        closed: ClosedGraph<'_>,
-        overlay: &Overlay,
-        start: Point,
-        first: &mut [u32],
-        work: &mut Work<'_>,
-    ) -> Result<(), Incomplete> {
-        let (graph, thread) = (closed.graph, start.thread);
-        let queues_count = graph.queues_of(thread).len();
-        let end = std::mem::replace(&mut self.joined[thread.index()], start.position);
-        let mut scopes = graph.scopes_from(thread, start.position..end);
-        for id in scopes.by_ref().take(queues_count) {
-            work.spend(graph.threads_count)?;
-            if !self.join_later(closed, overlay, &graph.scopes[id], first) {
-                return Ok(());
-            }
-        }
-        if scopes.next().is_none() {
-            return Ok(());
-        }
-        for queue in graph.queues_of(thread) {
-            work.spend(graph.threads_count)?;
-            if let Some(scope) = graph.first_from(queue, start.position) {
-                self.join_later(closed, overlay, scope, first);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds what `scope` joins; no if neither it nor any later scope can join more than is reached.
-    fn join_later(
-        &mut self,
-        closed: ClosedGraph<'_>,
-        overlay: &Overlay,
-        scope: &Scope,
-        first: &mut [u32],
-    ) -> bool {
-        let graph = closed.graph;
-        let mut cut = std::mem::take(&mut self.cut);
-        overlay.before(closed, scope.start(), &mut cut);
-        let is_open = |other: ThreadId| {
-            let at = other.index();
-            other != scope.thread && graph.has_scopes_between(other, cut[at], first[at])
+    /// Adds the contracted component of `point`, and all of its thread beyond it.
+    fn reach(&mut self, graph: &EventGraph<'_>, point: Point) {
+        let bound = &mut self.bounds[point.thread.index()];
+        let is_reached = match self.direction {
+            Direction::Forward => *bound <= point.position,
+            Direction::Backward => *bound > point.position,
         };
-        let is_any_open = graph.threads().any(is_open);
-        if is_any_open {
-            for queue in graph.rivals(scope) {
-                let seen = cut[queue.thread.index()];
-                if let Some(rival) = graph.first_ending_from(queue, seen) {
-                    self.reach_from(graph, queue.thread, rival.acquire, first);
-                }
+        if is_reached {
+            return;
+        }
+        let (start, end) = graph.contracted(point);
+        *bound = if self.direction == Direction::Forward { start } else { end };
+        if !std::mem::replace(&mut self.is_changed[point.thread.index()], true) {
+            self.changed.push(point.thread);
+        }
+    }
+
+    /// Adds what the scopes of `thread` join that are reached, without those that have joined all
+    /// they can.
+    fn choose(&mut self, graph: WitnessGraph<'_>, thread: ThreadId, work: &mut Work) -> Outcome {
+        let events = graph.closed.graph;
+        let bound = self.bounds[thread.index()];
+        let joined = std::mem::replace(&mut self.joined[thread.index()], bound);
+        // A scope joins by what comes before its start, or after its end.
+        let (cost, scopes) = match self.direction {
+            Direction::Forward => (events.threads_count, events.acquired_in(thread, bound..joined)),
+            Direction::Backward => {
+                (2 * events.threads_count, events.released_in(thread, joined..bound))
             }
-        }
-        self.cut = cut;
-        is_any_open
-    }
-
-    /// Sets `behind` to what reaches `to` at once: of each thread the events before there.
-    pub(super) fn start_backward(&mut self, graph: &EventGraph<'_>, to: Point, behind: &mut [u32]) {
-        self.forget();
-        behind.fill(0);
-        self.joined.fill(0);
-        self.reach_up_to(graph, to.thread, to.position, behind);
-    }
-
-    /// Adds to `behind` what can reach it, in so many steps; whether that is all.
-    pub(super) fn go_backward(
-        &mut self,
-        closed: ClosedGraph<'_>,
-        overlay: &Overlay,
-        behind: &mut [u32],
-        steps_max: usize,
-        work: &mut Work<'_>,
-    ) -> Result<bool, Incomplete> {
-        let graph = closed.graph;
-        for _ in 0..steps_max {
-            let Some(thread) = self.next() else { return Ok(true) };
-            work.spend(graph.threads_count)?;
-            let last = Point { thread, position: behind[thread.index()] - 1 };
-            let mut cut = std::mem::take(&mut self.cut);
-            overlay.before(closed, last, &mut cut);
-            for other in graph.threads().filter(|&other| other != thread) {
-                if let Some(position) = cut[other.index()].checked_sub(1) {
-                    self.reach_up_to(graph, other, position, behind);
-                }
-            }
-            self.cut = cut;
-            self.choose_earlier(closed, overlay, last, behind, work)?;
-        }
-        Ok(self.changed.is_empty())
-    }
-
-    /// Adds the contracted component at `position` of `thread`, and all before it.
-    fn reach_up_to(
-        &mut self,
-        graph: &EventGraph<'_>,
-        thread: ThreadId,
-        position: u32,
-        behind: &mut [u32],
-    ) {
-        let known = &mut behind[thread.index()];
-        if position >= *known {
-            *known = graph.contracted_end(thread, position);
-            self.note(thread);
-        }
-    }
-
-    /// Adds what the scopes up to `last` join, without those that have joined all they can.
-    fn choose_earlier(
-        &mut self,
-        closed: ClosedGraph<'_>,
-        overlay: &Overlay,
-        last: Point,
-        behind: &mut [u32],
-        work: &mut Work<'_>,
-    ) -> Result<(), Incomplete> {
-        let (graph, thread) = (closed.graph, last.thread);
-        let queues_count = graph.queues_of(thread).len();
-        let behind_joined = &mut self.joined[thread.index()];
-        let start = std::mem::replace(behind_joined, last.position + 1);
-        let mut scopes = graph.scopes_down_to(thread, start..last.position + 1);
-        for id in scopes.by_ref().take(queues_count) {
-            work.spend(2 * graph.threads_count)?;
-            if !self.join_earlier(closed, overlay, &graph.scopes[id], behind) {
+        };
+        let queues_count = events.queues_of(thread).len();
+        for at in 0..queues_count.min(scopes.len()) {
+            work.spend(cost)?;
+            let id = match self.direction {
+                Direction::Forward => ScopeId::from_index(scopes.start + at),
+                Direction::Backward => events.by_release[scopes.end - 1 - at],
+            };
+            if !self.join(graph, &events.scopes[id]) {
                 return Ok(());
             }
         }
-        if scopes.next().is_none() {
+        if scopes.len() <= queues_count {
             return Ok(());
         }
-        for queue in graph.queues_of(thread) {
-            work.spend(2 * graph.threads_count)?;
-            let scope = graph.last_before(queue, last.position);
-            if let Some(scope) = scope.filter(|scope| scope.release != NEVER) {
-                self.join_earlier(closed, overlay, scope, behind);
+        for queue in events.queues_of(thread) {
+            work.spend(cost)?;
+            let scope = match self.direction {
+                Direction::Forward => events.first_from(queue, bound),
+                Direction::Backward => {
+                    let last = events.last_before(queue, bound - 1);
+                    last.filter(|scope| scope.release != NEVER)
+                }
+            };
+            if let Some(scope) = scope {
+                self.join(graph, scope);
             }
         }
         Ok(())
     }
 
-    /// Adds what `scope` joins; no if neither it nor any earlier scope can join more than is
+    /// Adds what `scope` joins; no if neither it nor any scope beyond it can join more than is
     /// reached.
-    fn join_earlier(
-        &mut self,
-        closed: ClosedGraph<'_>,
-        overlay: &Overlay,
-        scope: &Scope,
-        behind: &mut [u32],
-    ) -> bool {
-        let graph = closed.graph;
+    fn join(&mut self, graph: WitnessGraph<'_>, scope: &Scope) -> bool {
+        let events = graph.closed.graph;
         let mut cut = std::mem::take(&mut self.cut);
-        overlay.after(closed, scope.end(), &mut cut);
+        match self.direction {
+            Direction::Forward => graph.before(scope.start(), &mut cut),
+            Direction::Backward => graph.after(scope.end(), &mut cut),
+        }
         let is_open = |other: ThreadId| {
-            let at = other.index();
-            other != scope.thread && graph.has_scopes_between(other, behind[at], cut[at])
+            let (own, bound) = (cut[other.index()], self.bounds[other.index()]);
+            let (from, until) = match self.direction {
+                Direction::Forward => (own, bound),
+                Direction::Backward => (bound, own),
+            };
+            other != scope.thread && events.has_scopes_between(other, from, until)
         };
-        let is_any_open = graph.threads().any(is_open);
+        let is_any_open = events.threads().any(is_open);
         if is_any_open {
-            for queue in graph.rivals(scope) {
-                let until = cut[queue.thread.index()];
-                if let Some(rival) = graph.last_before(queue, until) {
-                    self.reach_up_to(graph, queue.thread, rival.acquire, behind);
+            for queue in events.rivals(scope) {
+                let limit = cut[queue.thread.index()];
+                let rival = match self.direction {
+                    Direction::Forward => events.first_ending_from(queue, limit),
+                    Direction::Backward => events.last_before(queue, limit),
+                };
+                if let Some(rival) = rival {
+                    self.reach(events, rival.start());
                 }
             }
         }
@@ -328,20 +250,20 @@ impl UnorderedPairs {
     /// How many pairs of `component` nothing orders; [`CHOICES_MAX`] may stand for more.
     pub(super) fn count(
         &mut self,
-        closed: ClosedGraph<'_>,
-        overlay: &Overlay,
-        component: &Component,
-        work: &mut Work<'_>,
-    ) -> Result<u64, Incomplete> {
+        graph: WitnessGraph<'_>,
+        component: Component<'_>,
+        work: &mut Work,
+    ) -> Outcome<u64> {
+        let events = graph.closed.graph;
         let mut count = 0;
-        for id in component.scopes(closed.graph) {
-            work.spend(2 * closed.graph.threads_count)?;
-            let scope = &closed.graph.scopes[id];
-            self.set_cuts(closed, overlay, scope);
-            for queue in closed.graph.rivals(scope).filter(|queue| queue.thread > scope.thread) {
+        for id in component.scopes(events) {
+            work.spend(2 * events.threads_count)?;
+            let scope = &events.scopes[id];
+            self.set_cuts(graph, scope);
+            for queue in events.rivals(scope).filter(|queue| queue.thread > scope.thread) {
                 let at = queue.thread.index();
-                let range = closed.graph.range(queue, self.before[at], self.after[at]);
-                count += u64::from(range.end.saturating_sub(range.start));
+                let range = events.range(queue, self.before[at], self.after[at]);
+                count += range.len() as u64;
             }
             if count >= CHOICES_MAX {
                 return Ok(CHOICES_MAX);
@@ -351,24 +273,19 @@ impl UnorderedPairs {
     }
 
     /// A scope of a later thread that nothing orders with `scope`.
-    pub(super) fn partner<'a>(
-        &mut self,
-        closed: ClosedGraph<'a>,
-        overlay: &Overlay,
-        scope: &Scope,
-    ) -> Option<&'a Scope> {
-        self.set_cuts(closed, overlay, scope);
-        let graph = closed.graph;
-        let mut rivals = graph.rivals(scope).filter(|queue| queue.thread > scope.thread);
+    pub(super) fn partner(&mut self, graph: WitnessGraph<'_>, scope: &Scope) -> Option<Scope> {
+        self.set_cuts(graph, scope);
+        let events = graph.closed.graph;
+        let mut rivals = events.rivals(scope).filter(|queue| queue.thread > scope.thread);
         rivals.find_map(|queue| {
             let at = queue.thread.index();
-            let range = graph.range(queue, self.before[at], self.after[at]);
-            (!range.is_empty()).then(|| &graph.scopes[graph.queued(range.start)])
+            let range = events.range(queue, self.before[at], self.after[at]);
+            (!range.is_empty()).then(|| events.scopes[events.queued[range.start]])
         })
     }
 
-    fn set_cuts(&mut self, closed: ClosedGraph<'_>, overlay: &Overlay, scope: &Scope) {
-        overlay.before(closed, scope.start(), &mut self.before);
-        overlay.after(closed, scope.end(), &mut self.after);
+    fn set_cuts(&mut self, graph: WitnessGraph<'_>, scope: &Scope) {
+        graph.before(scope.start(), &mut self.before);
+        graph.after(scope.end(), &mut self.after);
     }
 }

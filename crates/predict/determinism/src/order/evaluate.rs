@@ -7,9 +7,9 @@
 
 use reweave_trace::EventId;
 
-use super::component::{CHOICES_MAX, Component, Reachability, UnorderedPairs};
-use super::graph::{EventGraph, NEVER, Point, ScopeId};
-use super::overlay::{ClosedGraph, Incomplete, Overlay, Work, has};
+use super::component::{CHOICES_MAX, Component, Direction, Reachability, UnorderedPairs};
+use super::graph::{NEVER, Point, ScopeId};
+use super::overlay::{ClosedGraph, Edge, Incomplete, Outcome, Overlay, WitnessGraph, Work, has};
 use super::schedule::{self, Cuts, Greedy, GreedyResult, Part};
 
 /// The events of a witness, in its order: up to two edges that meet in the middle.
@@ -38,7 +38,7 @@ const SEARCH_MAX: u64 = 1 << 20;
 const SEARCH_SHARE: u64 = 4;
 
 /// How many greedy orders are tried for one chain.
-const TRIALS_MAX: usize = 16;
+const ATTEMPTS_MAX: usize = 16;
 
 /// The buffers that evaluations share.
 #[derive(Debug)]
@@ -48,12 +48,11 @@ pub(super) struct Workspace {
     /// What the middle of the chain reaches, and what reaches it.
     pub(super) later: Reachability,
     pub(super) earlier: Reachability,
-    component: Component,
     pairs: UnorderedPairs,
     cuts: Cuts,
     greedy: Greedy,
     /// That graph with the edges that a greedy order is tried with.
-    trial: Overlay,
+    attempt: Overlay,
     choices: Choices,
 }
 
@@ -61,13 +60,12 @@ impl Workspace {
     pub(super) fn new(threads_count: usize) -> Self {
         Self {
             overlay: Overlay::default(),
-            later: Reachability::new(threads_count),
-            earlier: Reachability::new(threads_count),
-            component: Component::new(threads_count),
+            later: Reachability::new(Direction::Forward, threads_count),
+            earlier: Reachability::new(Direction::Backward, threads_count),
             pairs: UnorderedPairs::new(threads_count),
             cuts: Cuts::new(threads_count),
             greedy: Greedy::new(threads_count),
-            trial: Overlay::default(),
+            attempt: Overlay::default(),
             choices: Choices::default(),
         }
     }
@@ -77,14 +75,14 @@ impl Workspace {
         &mut self,
         closed: ClosedGraph<'_>,
         chain: &Chain,
-        work: &mut Work<'_>,
-    ) -> Result<(), Incomplete> {
+        work: &mut Work,
+    ) -> Outcome {
         self.overlay.clear();
         if let Some(first) = chain.first {
-            self.overlay.add(closed, first, chain.middle, work)?;
+            self.overlay.add(closed, (first, chain.middle), work)?;
         }
         if let Some(last) = chain.last {
-            self.overlay.add(closed, chain.middle, last, work)?;
+            self.overlay.add(closed, (chain.middle, last), work)?;
         }
         Ok(())
     }
@@ -95,17 +93,17 @@ impl Workspace {
         closed: ClosedGraph<'_>,
         chain: &Chain,
         is_known: bool,
-        work: &mut Work<'_>,
-    ) -> Result<Evaluation, Incomplete> {
+        work: &mut Work,
+    ) -> Outcome<Evaluation> {
         let choices_count = self.count_choices(closed, chain, work)?;
         if choices_count == 0 || is_known {
             let explored = u64::from(choices_count > 0);
             return Ok(Evaluation { choices_count, is_feasible: true, explored });
         }
-        let mut left = SEARCH_MAX.max(*work.0 / SEARCH_SHARE).min(*work.0);
-        let allowed = left;
-        let explored = self.explore(closed, chain, &mut Work(&mut left));
-        work.spend((allowed - left) as usize)?;
+        let allowed = SEARCH_MAX.max(work.0 / SEARCH_SHARE).min(work.0);
+        let mut own = Work(allowed);
+        let explored = self.explore(closed, chain, &mut own);
+        work.spend((allowed - own.0) as usize)?;
         let (is_feasible, explored) = explored?;
         Ok(Evaluation { choices_count, is_feasible, explored })
     }
@@ -116,14 +114,10 @@ impl Workspace {
         &mut self,
         closed: ClosedGraph<'_>,
         overlay: &Overlay,
-        work: &mut Work<'_>,
-    ) -> Result<u64, Incomplete> {
-        self.pairs.count(closed, overlay, &self.component, work)
-    }
-
-    /// What the middle of that chain reaches: of each thread the events from there on.
-    pub(super) fn reached(&self) -> &[u32] {
-        &self.component.first
+        work: &mut Work,
+    ) -> Outcome<u64> {
+        let component = Component::new(&self.later, &self.earlier);
+        self.pairs.count(WitnessGraph { closed, overlay }, component, work)
     }
 
     /// How many choices of the graph matter to `chain`; [`CHOICES_MAX`] may stand for more, and the
@@ -132,23 +126,23 @@ impl Workspace {
         &mut self,
         closed: ClosedGraph<'_>,
         chain: &Chain,
-        work: &mut Work<'_>,
-    ) -> Result<u64, Incomplete> {
-        let Self { overlay, later, earlier, component, pairs, .. } = self;
-        later.start_forward(closed.graph, chain.middle, &mut component.first);
-        earlier.start_backward(closed.graph, chain.middle, &mut component.behind);
+        work: &mut Work,
+    ) -> Outcome<u64> {
+        let Self { overlay, later, earlier, pairs, .. } = self;
+        let graph = WitnessGraph { closed, overlay };
+        later.start(closed.graph, chain.middle);
+        earlier.start(closed.graph, chain.middle);
         let mut steps = 4;
         // Counting is worth it when it may come to the most, or when there is no more to come.
         let mut scopes_min = CHOICES_MAX as u32 / 4;
         loop {
-            let Component { first, behind } = component;
-            let is_done = later.go_forward(closed, overlay, first, steps, work)?
-                & earlier.go_backward(closed, overlay, behind, steps, work)?;
-            let is_closed = chain.first.is_some_and(|point| !has(first, point))
-                || chain.last.is_some_and(|point| has(behind, point));
+            let is_done = later.go(graph, steps, work)? & earlier.go(graph, steps, work)?;
+            let is_closed = chain.first.is_some_and(|point| !has(&later.bounds, point))
+                || chain.last.is_some_and(|point| has(&earlier.bounds, point));
+            let component = Component::new(later, earlier);
             let scopes_count = component.scopes_count(closed.graph);
             if is_closed && (is_done || scopes_count >= scopes_min) {
-                let count = pairs.count(closed, overlay, component, work)?;
+                let count = pairs.count(graph, component, work)?;
                 if is_done || count == CHOICES_MAX {
                     return Ok(count);
                 }
@@ -161,21 +155,13 @@ impl Workspace {
         }
     }
 
-    /// Completes the component.
-    fn complete(&mut self, closed: ClosedGraph<'_>, work: &mut Work<'_>) -> Result<(), Incomplete> {
-        let Self { overlay, later, earlier, component, .. } = self;
-        later.go_forward(closed, overlay, &mut component.first, usize::MAX, work)?;
-        earlier.go_backward(closed, overlay, &mut component.behind, usize::MAX, work)?;
-        Ok(())
-    }
-
     /// Whether some choice graph is acyclic, and how many were explored.
     fn explore(
         &mut self,
         closed: ClosedGraph<'_>,
         chain: &Chain,
-        work: &mut Work<'_>,
-    ) -> Result<(bool, u64), Incomplete> {
+        work: &mut Work,
+    ) -> Outcome<(bool, u64)> {
         if self.is_shown_by_cuts(closed, chain, work)? || self.is_shown_greedily(closed, work)? {
             return Ok((true, 1));
         }
@@ -185,14 +171,11 @@ impl Workspace {
 
     /// Whether a greedy order respects all edges. Where it gets stuck, it is tried again with the
     /// scope first that had to wait.
-    fn is_shown_greedily(
-        &mut self,
-        closed: ClosedGraph<'_>,
-        work: &mut Work<'_>,
-    ) -> Result<bool, Incomplete> {
-        self.trial.clone_from(&self.overlay);
-        for _ in 0..TRIALS_MAX {
-            let (held, waiting) = match self.greedy.run(closed, &self.trial, work)? {
+    fn is_shown_greedily(&mut self, closed: ClosedGraph<'_>, work: &mut Work) -> Outcome<bool> {
+        self.attempt.clone_from(&self.overlay);
+        for _ in 0..ATTEMPTS_MAX {
+            let graph = WitnessGraph { closed, overlay: &self.attempt };
+            let (held, waiting) = match self.greedy.run(graph, work)? {
                 GreedyResult::Found => return Ok(true),
                 GreedyResult::Stuck(None) => return Ok(false),
                 GreedyResult::Stuck(Some(scopes)) => scopes,
@@ -200,7 +183,7 @@ impl Workspace {
             if waiting.release == NEVER {
                 return Ok(false);
             }
-            match self.trial.add(closed, waiting.end(), held.start(), work) {
+            match self.attempt.add(closed, (waiting.end(), held.start()), work) {
                 Err(Incomplete::Cycle) => return Ok(false),
                 added => added?,
             }
@@ -209,9 +192,13 @@ impl Workspace {
     }
 
     /// Orders all pairs of the component in the graph, if that is possible.
-    fn search(&mut self, closed: ClosedGraph<'_>, work: &mut Work<'_>) -> Result<bool, Incomplete> {
-        self.complete(closed, work)?;
-        let Self { overlay, component, pairs, choices, .. } = self;
+    fn search(&mut self, closed: ClosedGraph<'_>, work: &mut Work) -> Outcome<bool> {
+        let Self { overlay, later, earlier, pairs, choices, .. } = self;
+        // The component need not be complete yet.
+        let graph = WitnessGraph { closed, overlay };
+        later.go(graph, usize::MAX, work)?;
+        earlier.go(graph, usize::MAX, work)?;
+        let component = Component::new(later, earlier);
         choices.order(closed, overlay, component, pairs, work)
     }
 
@@ -220,8 +207,8 @@ impl Workspace {
         &mut self,
         closed: ClosedGraph<'_>,
         chain: &Chain,
-        work: &mut Work<'_>,
-    ) -> Result<bool, Incomplete> {
+        work: &mut Work,
+    ) -> Outcome<bool> {
         let event = |point: Point| closed.graph.event(point);
         let Chain { first, middle, last } = *chain;
         let has_first = first.is_none_or(|first| event(first) < event(middle));
@@ -235,7 +222,7 @@ impl Workspace {
                 Part { has: [Some(middle), None], has_not: [last, None] },
             ][..],
         };
-        self.cuts.divide(closed, &self.overlay, parts, work)
+        self.cuts.divide(WitnessGraph { closed, overlay: &self.overlay }, parts, work)
     }
 
     /// A full order that shows `chain`, whose graph is set and has no cycle, if there is one. The
@@ -245,11 +232,11 @@ impl Workspace {
         closed: ClosedGraph<'_>,
         chain: &Chain,
         free: Option<EventId>,
-        work: &mut Work<'_>,
-    ) -> Result<Option<Vec<EventId>>, Incomplete> {
+        work: &mut Work,
+    ) -> Outcome<Option<Vec<EventId>>> {
         if self.count_choices(closed, chain, work)? > 0 {
             if self.is_shown_by_cuts(closed, chain, work)? {
-                return Ok(Some(self.cut_order(closed.graph)));
+                return Ok(Some(self.cuts.order(closed.graph)));
             }
             if self.is_shown_greedily(closed, work)? {
                 return Ok(Some(self.greedy.order(closed.graph)));
@@ -258,18 +245,12 @@ impl Workspace {
                 return Ok(None);
             }
         }
-        Ok(schedule::schedule(closed, &self.overlay, free))
-    }
-
-    fn cut_order(&self, graph: &EventGraph<'_>) -> Vec<EventId> {
-        let mut order: Vec<EventId> = graph.trace.events().map(|(id, _)| id).collect();
-        order.sort_by_key(|&id| self.cuts.key(graph, graph.point(id)));
-        order
+        Ok(schedule::schedule(WitnessGraph { closed, overlay: &self.overlay }, free))
     }
 }
 
 /// A decision: the graph before it, the index of the scope, and the edge of the other order.
-type Decision = (Overlay, usize, (Point, Point));
+type Decision = (Overlay, usize, Edge);
 
 /// The search for an acyclic choice graph.
 #[derive(Debug, Default)]
@@ -286,10 +267,10 @@ impl Choices {
         &mut self,
         closed: ClosedGraph<'_>,
         overlay: &mut Overlay,
-        component: &Component,
+        component: Component<'_>,
         pairs: &mut UnorderedPairs,
-        work: &mut Work<'_>,
-    ) -> Result<bool, Incomplete> {
+        work: &mut Work,
+    ) -> Outcome<bool> {
         self.explored = 0;
         self.decisions.clear();
         self.scopes.clear();
@@ -298,8 +279,8 @@ impl Choices {
         let mut at = 0;
         while let Some(&id) = self.scopes.get(at) {
             work.spend(2 * closed.graph.threads_count)?;
-            let scope = &closed.graph.scopes[id];
-            let Some(partner) = pairs.partner(closed, overlay, scope) else {
+            let scope = closed.graph.scopes[id];
+            let Some(partner) = pairs.partner(WitnessGraph { closed, overlay }, &scope) else {
                 at += 1;
                 continue;
             };
@@ -307,16 +288,16 @@ impl Choices {
             let (early, late) = if is_first { (scope, partner) } else { (partner, scope) };
             work.spend(overlay.size())?;
             self.decisions.push((overlay.clone(), at, (late.end(), early.start())));
-            let mut decided = overlay.add(closed, early.end(), late.start(), work);
+            let mut decided = overlay.add(closed, (early.end(), late.start()), work);
             // Backtrack to the last decision whose other order was not tried.
             while decided == Err(Incomplete::Cycle) {
                 self.explored += 1;
-                let Some((before, turn, (tail, head))) = self.decisions.pop() else {
+                let Some((before, turn, edge)) = self.decisions.pop() else {
                     return Ok(false);
                 };
                 *overlay = before;
                 at = turn;
-                decided = overlay.add(closed, tail, head, work);
+                decided = overlay.add(closed, edge, work);
             }
             decided?;
         }

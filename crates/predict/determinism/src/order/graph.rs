@@ -69,7 +69,7 @@ impl Scope {
 pub(super) struct Queue {
     pub(super) thread: ThreadId,
     mode: Mode,
-    range: Range<u32>,
+    range: Range<usize>,
 }
 
 /// A segment: its thread and its first event.
@@ -91,7 +91,7 @@ pub(super) struct EventGraph<'t> {
     slots: IndexVec<ThreadId, u32>,
     segment_of: Vec<u32>,
     pub(super) segments: IndexVec<SegmentId, Segment>,
-    segments_of: IndexVec<ThreadId, Range<u32>>,
+    segments_of: IndexVec<ThreadId, Range<usize>>,
     pub(super) edges: Edges,
     pub(super) releases: CsrTable<SegmentId, ScopeId>,
     pub(super) scopes: IndexVec<ScopeId, Scope>,
@@ -99,16 +99,16 @@ pub(super) struct EventGraph<'t> {
     /// it.
     acquired: Vec<u32>,
     /// The scopes thread by thread, by their releases; how many of them end before each slot.
-    by_release: Vec<ScopeId>,
+    pub(super) by_release: Vec<ScopeId>,
     released: Vec<u32>,
-    scopes_of: IndexVec<ThreadId, Range<u32>>,
+    scopes_of: IndexVec<ThreadId, Range<usize>>,
     queues: Vec<Queue>,
-    queues_on: IndexVec<LockId, Range<u32>>,
-    queues_of: CsrTable<ThreadId, u32>,
+    queues_on: IndexVec<LockId, Range<usize>>,
+    queues_of: CsrTable<ThreadId, usize>,
     /// Queue by queue: where scopes start and end, and which they are.
     acquires: Vec<u32>,
     ends: Vec<u32>,
-    queued: Vec<ScopeId>,
+    pub(super) queued: Vec<ScopeId>,
     /// For each slot its contracted component: the first position, and the first after it.
     contracted: Vec<(u32, u32)>,
     is_breakable: IndexVec<EventId, bool>,
@@ -152,7 +152,7 @@ impl<'t> EventGraph<'t> {
             segment_of: vec![0; slots_count],
             segments: IndexVec::new(),
             segments_of: IndexVec::new(),
-            edges: Edges::none(),
+            edges: Edges::new(&Links::default(), 0, |_| unreachable!("there are no links")),
             releases: CsrTable::group(0, ScopeId::from_index(0), std::iter::empty),
             scopes: IndexVec::new(),
             acquired: vec![0; slots_count],
@@ -232,8 +232,7 @@ impl<'t> EventGraph<'t> {
     /// The segments of `thread`, in program order.
     #[inline]
     pub(super) fn segments_of(&self, thread: ThreadId) -> Range<usize> {
-        let range = &self.segments_of[thread];
-        range.start as usize..range.end as usize
+        self.segments_of[thread].clone()
     }
 
     /// The segment after `segment` in its thread.
@@ -250,39 +249,23 @@ impl<'t> EventGraph<'t> {
         (previous >= self.segments_of(thread).start).then(|| SegmentId::from_index(previous))
     }
 
-    /// The first position of the contracted component at `position`, which may be the end of the
-    /// thread.
+    /// The contracted component of `point`, which may be the end of the thread: its first position,
+    /// and the first after it.
     #[inline]
-    pub(super) fn contracted_start(&self, thread: ThreadId, position: u32) -> u32 {
-        self.contracted[self.slot(thread, position)].0
+    pub(super) fn contracted(&self, point: Point) -> (u32, u32) {
+        self.contracted[self.slot(point.thread, point.position)]
     }
 
-    /// The first position after the contracted component at `position`.
-    #[inline]
-    pub(super) fn contracted_end(&self, thread: ThreadId, position: u32) -> u32 {
-        self.contracted[self.slot(thread, position)].1
+    /// The scopes of `thread` that are acquired in `positions`, in that order, as indexes.
+    pub(super) fn acquired_in(&self, thread: ThreadId, positions: Range<u32>) -> Range<usize> {
+        let count = |position| self.acquired[self.slot(thread, position)] as usize;
+        count(positions.start)..count(positions.end)
     }
 
-    /// The scopes of `thread` that are acquired in `positions`, in that order.
-    pub(super) fn scopes_from(
-        &self,
-        thread: ThreadId,
-        positions: Range<u32>,
-    ) -> impl ExactSizeIterator<Item = ScopeId> + use<> {
-        let start = self.acquired[self.slot(thread, positions.start)] as usize;
-        let end = self.acquired[self.slot(thread, positions.end)] as usize;
-        (start..end).map(ScopeId::from_index)
-    }
-
-    /// The scopes of `thread` that end in `positions`, the last first.
-    pub(super) fn scopes_down_to(
-        &self,
-        thread: ThreadId,
-        positions: Range<u32>,
-    ) -> impl Iterator<Item = ScopeId> {
-        let start = self.released[self.slot(thread, positions.start)] as usize;
-        let end = self.released[self.slot(thread, positions.end)] as usize;
-        self.by_release[start..end].iter().rev().copied()
+    /// The scopes of `thread` that end in `positions`, in that order, as indexes of `by_release`.
+    pub(super) fn released_in(&self, thread: ThreadId, positions: Range<u32>) -> Range<usize> {
+        let count = |position| self.released[self.slot(thread, position)] as usize;
+        count(positions.start)..count(positions.end)
     }
 
     /// The scope that `point` acquires.
@@ -306,9 +289,9 @@ impl<'t> EventGraph<'t> {
         thread: ThreadId,
         position: u32,
     ) -> impl Iterator<Item = &Scope> + use<'_, 't> {
-        let count = self.acquired[self.slot(thread, position)];
+        let count = self.acquired[self.slot(thread, position)] as usize;
         let newest = (count > self.scopes_of[thread].start)
-            .then(|| ScopeId::from_index(count as usize - 1))
+            .then(|| ScopeId::from_index(count - 1))
             .map(|id| &self.scopes[id]);
         let is_within = move |scope: &&Scope| scope.last_release >= position;
         std::iter::successors(newest.filter(is_within), move |scope| {
@@ -320,64 +303,66 @@ impl<'t> EventGraph<'t> {
     /// The queues whose scopes exclude `scope`.
     #[inline]
     pub(super) fn rivals(&self, scope: &Scope) -> impl Iterator<Item = &Queue> + use<'_, 't> {
-        let range = &self.queues_on[scope.lock];
         let (thread, mode) = (scope.thread, scope.mode);
-        self.queues[range.start as usize..range.end as usize].iter().filter(move |queue| {
+        self.queues[self.queues_on[scope.lock].clone()].iter().filter(move |queue| {
             queue.thread != thread && (mode == Mode::Exclusive || queue.mode == Mode::Exclusive)
         })
     }
 
     /// The queues of `thread`.
     pub(super) fn queues_of(&self, thread: ThreadId) -> impl ExactSizeIterator<Item = &Queue> {
-        self.queues_of.row(thread).iter().map(|&queue| &self.queues[queue as usize])
+        self.queues_of.row(thread).iter().map(|&queue| &self.queues[queue])
     }
 
     /// The scopes of `queue` from the first that ends at `released_from` or later to the last that
-    /// starts before `acquired_before`, as a range for [`EventGraph::queued`]; its ends may cross.
+    /// starts before `acquired_before`, as a range of `queued`; its ends may cross.
     #[inline]
     pub(super) fn range(
         &self,
         queue: &Queue,
         released_from: u32,
         acquired_before: u32,
-    ) -> Range<u32> {
-        let range = queue.range.start as usize..queue.range.end as usize;
-        let skipped = self.ends[range.clone()].partition_point(|&end| end < released_from);
-        let kept = self.acquires[range].partition_point(|&start| start < acquired_before);
-        queue.range.start + skipped as u32..queue.range.start + kept as u32
+    ) -> Range<usize> {
+        let Range { start, .. } = queue.range;
+        start + self.ended_before(queue, released_from)
+            ..start + self.started_before(queue, acquired_before)
     }
 
+    /// How many scopes of `queue` end before `position`.
     #[inline]
-    pub(super) fn queued(&self, at: u32) -> ScopeId {
-        self.queued[at as usize]
+    fn ended_before(&self, queue: &Queue, position: u32) -> usize {
+        self.ends[queue.range.clone()].partition_point(|&end| end < position)
+    }
+
+    /// How many scopes of `queue` start before `position`.
+    #[inline]
+    fn started_before(&self, queue: &Queue, position: u32) -> usize {
+        self.acquires[queue.range.clone()].partition_point(|&start| start < position)
     }
 
     /// The first scope of `queue` that ends at `position` or later.
     #[inline]
     pub(super) fn first_ending_from(&self, queue: &Queue, position: u32) -> Option<&Scope> {
-        let range = queue.range.start as usize..queue.range.end as usize;
-        let skipped = self.ends[range.clone()].partition_point(|&end| end < position);
-        self.queued[range].get(skipped).map(|&id| &self.scopes[id])
+        let next = self.scopes_in(queue).get(self.ended_before(queue, position))?;
+        Some(&self.scopes[*next])
     }
 
     /// The first scope of `queue` that starts at `position` or later.
     pub(super) fn first_from(&self, queue: &Queue, position: u32) -> Option<&Scope> {
-        let range = queue.range.start as usize..queue.range.end as usize;
-        let skipped = self.acquires[range.clone()].partition_point(|&start| start < position);
-        self.queued[range].get(skipped).map(|&id| &self.scopes[id])
+        let next = self.scopes_in(queue).get(self.started_before(queue, position))?;
+        Some(&self.scopes[*next])
     }
 
     /// The last scope of `queue` that starts before `position`.
     #[inline]
     pub(super) fn last_before(&self, queue: &Queue, position: u32) -> Option<&Scope> {
-        let range = queue.range.start as usize..queue.range.end as usize;
-        let kept = self.acquires[range.clone()].partition_point(|&start| start < position);
-        self.queued[range][..kept].last().map(|&id| &self.scopes[id])
+        let last = self.scopes_in(queue)[..self.started_before(queue, position)].last()?;
+        Some(&self.scopes[*last])
     }
 
     /// The scopes of `queue`, in program order.
     pub(super) fn scopes_in(&self, queue: &Queue) -> &[ScopeId] {
-        &self.queued[queue.range.start as usize..queue.range.end as usize]
+        &self.queued[queue.range.clone()]
     }
 }
 
@@ -390,7 +375,7 @@ impl EventGraph<'_> {
         let mut nearest: IndexVec<SectionId, Option<ScopeId>> =
             IndexVec::from_elem(None, sections.entries().len());
         for thread in self.threads() {
-            let first = self.scopes.len() as u32;
+            let first = self.scopes.len();
             for &id in sections.of_thread(thread) {
                 let section = sections.get(id);
                 let outer = section.outer.and_then(|outer| nearest[outer]);
@@ -406,7 +391,7 @@ impl EventGraph<'_> {
                 let scope = Scope { thread, lock, mode, acquire, release, outer, last_release };
                 nearest[id] = Some(self.scopes.push(scope));
             }
-            self.scopes_of.push(first..self.scopes.len() as u32);
+            self.scopes_of.push(first..self.scopes.len());
             self.count_scopes(thread);
         }
     }
@@ -414,8 +399,7 @@ impl EventGraph<'_> {
     /// Fills in how many scopes start and end before each slot of `thread`.
     fn count_scopes(&mut self, thread: ThreadId) {
         let range = self.scopes_of[thread].clone();
-        let ids = (range.start as usize..range.end as usize).map(ScopeId::from_index);
-        let mut ids: Vec<ScopeId> = ids.collect();
+        let mut ids: Vec<ScopeId> = range.clone().map(ScopeId::from_index).collect();
         let (mut acquired, mut released) = (0, 0);
         let starts: Vec<u32> = ids.iter().map(|&id| self.scopes[id].acquire).collect();
         ids.sort_by_key(|&id| self.scopes[id].release);
@@ -427,8 +411,8 @@ impl EventGraph<'_> {
             while ids.get(released).is_some_and(|&id| self.scopes[id].release < position) {
                 released += 1;
             }
-            self.acquired[slot] = range.start + acquired as u32;
-            self.released[slot] = range.start + released as u32;
+            self.acquired[slot] = (range.start + acquired) as u32;
+            self.released[slot] = (range.start + released) as u32;
         }
         self.by_release.extend(ids);
     }
@@ -446,17 +430,17 @@ impl EventGraph<'_> {
         };
         for scopes in ids.chunk_by(is_same) {
             let Scope { lock, thread, mode, .. } = self.scopes[scopes[0]];
-            let start = self.queued.len() as u32;
+            let start = self.queued.len();
             self.queued.extend(scopes);
-            let at = self.queues.len() as u32;
-            self.queues.push(Queue { thread, mode, range: start..self.queued.len() as u32 });
+            let at = self.queues.len();
+            self.queues.push(Queue { thread, mode, range: start..self.queued.len() });
             let on = &mut self.queues_on[lock];
             *on = if on.end == 0 { at..at + 1 } else { on.start..at + 1 };
         }
         self.acquires = self.queued.iter().map(|&id| self.scopes[id].acquire).collect();
         self.ends = self.queued.iter().map(|&id| self.scopes[id].release).collect();
         self.queues_of = CsrTable::group(self.threads_count, 0, || {
-            self.queues.iter().enumerate().map(|(at, queue)| (queue.thread, at as u32))
+            self.queues.iter().enumerate().map(|(at, queue)| (queue.thread, at))
         });
     }
 
@@ -518,7 +502,7 @@ impl EventGraph<'_> {
                 let slot = self.slot(thread, position);
                 self.segment_of[slot] = at as u32 - 1;
             }
-            self.segments_of.push(first as u32..at as u32);
+            self.segments_of.push(first..at);
         }
         let count = self.segments.len();
         let place = |event: EventId| (self.points[event], self.segment(self.points[event]));
@@ -553,7 +537,7 @@ reweave_base::id! {
 }
 
 /// Edges as pairs of events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Links {
     /// The tail of each edge and its head.
     pairs: Vec<(EventId, EventId)>,
@@ -568,13 +552,8 @@ struct Links {
 
 impl Links {
     fn new(trace: &Trace, needs: &MustHappenBefore<'_>) -> Self {
-        let mut links = Self {
-            pairs: Vec::new(),
-            is_breakable: IndexVec::from_elem(false, trace.len()),
-            tails: Vec::new(),
-            heads: Vec::new(),
-            hubs_count: 0,
-        };
+        let is_breakable = IndexVec::from_elem(false, trace.len());
+        let mut links = Self { is_breakable, ..Self::default() };
         let mut hubs: FxHashMap<RoundId, HubId> = FxHashMap::default();
         // For each thread and variable the write it saw last, and how often.
         let mut seen: FxHashMap<(ThreadId, VarId), (EventId, u32)> = FxHashMap::default();
@@ -637,21 +616,6 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    /// None yet.
-    fn none() -> Self {
-        let segment = SegmentId::from_index(0);
-        let hub = HubId::from_index(0);
-        let point = Point { thread: ThreadId::from_index(0), position: 0 };
-        Self {
-            from: CsrTable::group(0, (0, segment), std::iter::empty),
-            into: CsrTable::group(0, point, std::iter::empty),
-            hubs_from: CsrTable::group(0, (0, hub), std::iter::empty),
-            hubs_into: CsrTable::group(0, hub, std::iter::empty),
-            tails: CsrTable::group(0, point, std::iter::empty),
-            heads: CsrTable::group(0, segment, std::iter::empty),
-        }
-    }
-
     /// Those of `links`; `place` gives the point and the segment, of `count`, of an event.
     fn new(links: &Links, count: usize, place: impl Fn(EventId) -> (Point, SegmentId)) -> Self {
         let hubs_count = links.hubs_count;

@@ -27,31 +27,24 @@ pub(super) enum Incomplete {
     Budget,
 }
 
+/// What was asked for, or why there is none.
+pub(super) type Outcome<T = ()> = Result<T, Incomplete>;
+
 /// How many entries of cuts may still be read: a search counts as one, the scan of a row as
 /// [`EventGraph::row_cost`].
 #[derive(Debug)]
-pub(super) struct Work<'a>(pub(super) &'a mut u64);
+pub(super) struct Work(pub(super) u64);
 
-impl Work<'_> {
-    /// Whether nothing is left.
-    pub(super) const fn is_over(&self) -> bool {
-        *self.0 == 0
-    }
-
+impl Work {
     #[inline]
-    pub(super) fn spend(&mut self, entries: usize) -> Result<(), Incomplete> {
-        match self.0.checked_sub(entries as u64).filter(|&left| left > 0) {
-            Some(left) => {
-                *self.0 = left;
-                Ok(())
-            }
-            None => {
-                *self.0 = 0;
-                Err(Incomplete::Budget)
-            }
-        }
+    pub(super) fn spend(&mut self, entries: usize) -> Outcome {
+        self.0 = self.0.saturating_sub(entries as u64);
+        if self.0 > 0 { Ok(()) } else { Err(Incomplete::Budget) }
     }
 }
+
+/// The tail of an edge and its head.
+pub(super) type Edge = (Point, Point);
 
 /// A closed graph.
 #[derive(Clone, Copy, Debug)]
@@ -149,14 +142,48 @@ impl<'a> ClosedGraph<'a> {
     }
 }
 
+/// A witness order graph: a closed graph and the edges of a witness on top.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WitnessGraph<'a> {
+    pub(super) closed: ClosedGraph<'a>,
+    pub(super) overlay: &'a Overlay,
+}
+
+impl WitnessGraph<'_> {
+    /// Sets `cut` to all that comes before `point`, and that itself.
+    #[inline]
+    pub(super) fn before(&self, point: Point, cut: &mut [u32]) {
+        self.closed.before(point, cut);
+        let Overlay { edges, before, .. } = self.overlay;
+        for ((_, head), before) in edges.iter().zip(before.chunks_exact(cut.len())) {
+            if has(cut, *head) {
+                raise(cut, before);
+            }
+        }
+    }
+
+    /// Sets `cut` to all that comes after `point`, and that itself: for each thread its first
+    /// event.
+    #[inline]
+    pub(super) fn after(&self, point: Point, cut: &mut [u32]) {
+        self.closed.after(point, cut);
+        let Overlay { edges, after, .. } = self.overlay;
+        for ((tail, _), after) in edges.iter().zip(after.chunks_exact(cut.len())) {
+            if !has(cut, *tail) {
+                lower(cut, after);
+            }
+        }
+    }
+}
+
 /// Edges that were added to a graph, and those that follow.
 #[derive(Debug, Default)]
 pub(super) struct Overlay {
-    edges: Vec<(Point, Point)>,
+    pub(super) edges: Vec<Edge>,
     /// For each edge its cuts, one after the other.
     before: Vec<u32>,
     after: Vec<u32>,
-    pending: Vec<(Point, Point)>,
+    pending: Vec<Edge>,
 }
 
 impl Clone for Overlay {
@@ -188,71 +215,30 @@ impl Overlay {
         self.before.len() + self.after.len()
     }
 
-    /// The edges that were added, and that followed.
-    pub(super) fn edges(&self) -> &[(Point, Point)] {
-        &self.edges
-    }
-
-    /// Adds the edge from `tail` to `head` and all that follows.
-    pub(super) fn add(
-        &mut self,
-        closed: ClosedGraph<'_>,
-        tail: Point,
-        head: Point,
-        work: &mut Work<'_>,
-    ) -> Result<(), Incomplete> {
+    /// Adds `edge` and all that follows.
+    pub(super) fn add(&mut self, closed: ClosedGraph<'_>, edge: Edge, work: &mut Work) -> Outcome {
         self.pending.clear();
-        self.pending.push((tail, head));
-        while let Some((tail, head)) = self.pending.pop() {
-            if !self.is_before(closed, tail, head) {
-                self.insert(closed, tail, head, work)?;
+        self.pending.push(edge);
+        while let Some(edge) = self.pending.pop() {
+            if !self.has_edge(closed, edge) {
+                self.insert(closed, edge, work)?;
                 self.force(closed.graph, work)?;
             }
         }
         Ok(())
     }
 
-    /// Whether `early` comes before `late`, or is it.
+    /// Whether `tail` comes before `head`, or is it.
     #[inline]
-    pub(super) fn is_before(&self, closed: ClosedGraph<'_>, early: Point, late: Point) -> bool {
-        closed.is_before(early, late) || {
-            let count = closed.graph.threads_count;
-            let mut cuts = self.before.chunks_exact(count).zip(self.after.chunks_exact(count));
-            cuts.any(|(before, after)| has(before, early) && !has(after, late))
-        }
-    }
-
-    /// Sets `cut` to all that comes before `point`, and that itself.
-    #[inline]
-    pub(super) fn before(&self, closed: ClosedGraph<'_>, point: Point, cut: &mut [u32]) {
-        closed.before(point, cut);
-        for ((_, head), before) in self.edges.iter().zip(self.before.chunks_exact(cut.len())) {
-            if has(cut, *head) {
-                raise(cut, before);
-            }
-        }
-    }
-
-    /// Sets `cut` to all that comes after `point`, and that itself: for each thread its first
-    /// event.
-    #[inline]
-    pub(super) fn after(&self, closed: ClosedGraph<'_>, point: Point, cut: &mut [u32]) {
-        closed.after(point, cut);
-        for ((tail, _), after) in self.edges.iter().zip(self.after.chunks_exact(cut.len())) {
-            if !has(cut, *tail) {
-                lower(cut, after);
-            }
-        }
+    fn has_edge(&self, closed: ClosedGraph<'_>, (tail, head): Edge) -> bool {
+        let count = closed.graph.threads_count;
+        let mut cuts = self.before.chunks_exact(count).zip(self.after.chunks_exact(count));
+        closed.is_before(tail, head)
+            || cuts.any(|(before, after)| has(before, tail) && !has(after, head))
     }
 
     /// Adds an edge with its cuts, and joins them to those of the edges before and after it.
-    fn insert(
-        &mut self,
-        closed: ClosedGraph<'_>,
-        tail: Point,
-        head: Point,
-        work: &mut Work<'_>,
-    ) -> Result<(), Incomplete> {
+    fn insert(&mut self, closed: ClosedGraph<'_>, (tail, head): Edge, work: &mut Work) -> Outcome {
         let count = closed.graph.threads_count;
         let edges_count = self.edges.len();
         work.spend(count + closed.graph.row_cost() * edges_count)?;
@@ -290,33 +276,48 @@ impl Overlay {
     }
 
     /// Queues the edges between scopes that the newest edge forces.
-    fn force(&mut self, graph: &EventGraph<'_>, work: &mut Work<'_>) -> Result<(), Incomplete> {
+    fn force(&mut self, graph: &EventGraph<'_>, work: &mut Work) -> Outcome {
         let start = self.before.len() - graph.threads_count;
-        let (before, after) = (&self.before[start..], &self.after[start..]);
-        for thread in graph.threads() {
-            for early in graph.open_at(thread, before[thread.index()]) {
-                for queue in graph.rivals(early).filter(|_| early.release != NEVER) {
-                    work.spend(1)?;
-                    let from = after[queue.thread.index()];
-                    if let Some(late) = graph.first_ending_from(queue, from) {
-                        self.pending.push((early.end(), late.start()));
-                    }
-                }
+        let (before, after, pending) =
+            (&self.before[start..], &self.after[start..], &mut self.pending);
+        each_forced(graph, (before, after), work, |early, late| {
+            // What never ends comes before nothing.
+            if early.release == NEVER {
+                return Err(Incomplete::Cycle);
             }
-            for late in graph.open_at(thread, after[thread.index()]) {
-                for queue in graph.rivals(late).filter(|_| late.release != NEVER) {
-                    work.spend(1)?;
-                    let seen = before[queue.thread.index()];
-                    match graph.last_before(queue, seen) {
-                        Some(Scope { release: NEVER, .. }) => return Err(Incomplete::Cycle),
-                        Some(early) => self.pending.push((early.end(), late.start())),
-                        None => {}
-                    }
-                }
+            pending.push((early.end(), late.start()));
+            Ok(())
+        })
+    }
+}
+
+/// Hands `visit` the scopes of which the first comes before the second because of an edge: one of
+/// them is open at a cut of the edge, all that comes before its tail or after its head, and the
+/// other is the nearest rival beyond the other cut.
+pub(super) fn each_forced(
+    graph: &EventGraph<'_>,
+    (before, after): (&[u32], &[u32]),
+    work: &mut Work,
+    mut visit: impl FnMut(&Scope, &Scope) -> Outcome,
+) -> Outcome {
+    let ends = |scope: &&Scope| scope.release != NEVER;
+    for thread in graph.threads() {
+        for early in graph.open_at(thread, before[thread.index()]).filter(ends) {
+            for queue in graph.rivals(early) {
+                work.spend(1)?;
+                let late = graph.first_ending_from(queue, after[queue.thread.index()]);
+                late.map_or(Ok(()), |late| visit(early, late))?;
             }
         }
-        Ok(())
+        for late in graph.open_at(thread, after[thread.index()]).filter(ends) {
+            for queue in graph.rivals(late) {
+                work.spend(1)?;
+                let early = graph.last_before(queue, before[queue.thread.index()]);
+                early.map_or(Ok(()), |early| visit(early, late))?;
+            }
+        }
     }
+    Ok(())
 }
 
 /// Whether `cut`, the first so many events of each thread, has `point`.

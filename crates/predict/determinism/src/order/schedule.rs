@@ -27,7 +27,7 @@ use reweave_base::{CsrTable, Id, IndexVec};
 use reweave_trace::{EventId, ThreadId};
 
 use super::graph::{EventGraph, NEVER, Point, Queue, Scope};
-use super::overlay::{ClosedGraph, Incomplete, Overlay, Work, has, raise};
+use super::overlay::{Edge, Outcome, WitnessGraph, Work, has, raise};
 
 /// What one part of an order has besides the parts before it, and what it has not.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,16 +52,15 @@ impl Cuts {
     /// Whether the events of `parts`, then all others, can run part by part, each as observed.
     pub(super) fn divide(
         &mut self,
-        closed: ClosedGraph<'_>,
-        overlay: &Overlay,
+        graph: WitnessGraph<'_>,
         parts: &[Part],
-        work: &mut Work<'_>,
-    ) -> Result<bool, Incomplete> {
+        work: &mut Work,
+    ) -> Outcome<bool> {
         self.cuts.clear();
         self.cuts.resize(parts.len() * self.width, 0);
         for (at, part) in parts.iter().enumerate() {
             for &point in part.has.iter().flatten() {
-                self.include(closed, overlay, at, point);
+                self.include(graph, at, point);
             }
         }
         loop {
@@ -72,14 +71,21 @@ impl Cuts {
             if parts.iter().zip(self.cuts.chunks_exact(self.width)).any(is_in) {
                 return Ok(false);
             }
-            let Some(scope) = self.broken(closed.graph, work)? else { return Ok(true) };
+            let Some(scope) = self.broken(graph.closed.graph, work)? else { return Ok(true) };
             let part = self.part(scope.start());
-            self.include(closed, overlay, part, scope.end());
+            self.include(graph, part, scope.end());
         }
     }
 
-    /// Where an event comes in the order that was found.
-    pub(super) fn key(&self, graph: &EventGraph<'_>, point: Point) -> (usize, EventId) {
+    /// The order that was found.
+    pub(super) fn order(&self, graph: &EventGraph<'_>) -> Vec<EventId> {
+        let mut order: Vec<EventId> = graph.trace.events().map(|(id, _)| id).collect();
+        order.sort_by_key(|&id| self.key(graph, graph.point(id)));
+        order
+    }
+
+    /// Where an event comes in that order.
+    fn key(&self, graph: &EventGraph<'_>, point: Point) -> (usize, EventId) {
         (self.part(point), graph.event(point))
     }
 
@@ -88,19 +94,15 @@ impl Cuts {
     }
 
     /// Adds to the cut at `at`, and all later ones, all that comes before `point`, and that.
-    fn include(&mut self, closed: ClosedGraph<'_>, overlay: &Overlay, at: usize, point: Point) {
-        overlay.before(closed, point, &mut self.scratch);
+    fn include(&mut self, graph: WitnessGraph<'_>, at: usize, point: Point) {
+        graph.before(point, &mut self.scratch);
         for cut in self.cuts.chunks_exact_mut(self.width).skip(at) {
             raise(cut, &self.scratch);
         }
     }
 
     /// A scope that a cut divides and that would overlap a rival.
-    fn broken<'a>(
-        &self,
-        graph: &'a EventGraph<'_>,
-        work: &mut Work<'_>,
-    ) -> Result<Option<&'a Scope>, Incomplete> {
+    fn broken<'a>(&self, graph: &'a EventGraph<'_>, work: &mut Work) -> Outcome<Option<&'a Scope>> {
         for cut in self.cuts.chunks_exact(self.width) {
             let positions = graph.threads().zip(cut);
             let open = positions.flat_map(|(thread, &until)| graph.open_at(thread, until));
@@ -137,7 +139,7 @@ pub(super) enum GreedyResult {
     Stuck(Option<(Scope, Scope)>),
 }
 
-/// Room to overlay an order.
+/// The buffers of a greedy search.
 #[derive(Debug, Default)]
 pub(super) struct Greedy {
     /// How many events of each thread have run.
@@ -161,23 +163,21 @@ impl Greedy {
     /// Searches for an order that respects all edges.
     pub(super) fn run(
         &mut self,
-        closed: ClosedGraph<'_>,
-        overlay: &Overlay,
-        work: &mut Work<'_>,
-    ) -> Result<GreedyResult, Incomplete> {
-        let graph = closed.graph;
-        self.begin(graph, overlay);
-        let is_run =
-            |done: &[u32], (tail, head): &(Point, Point)| has(done, *tail) && has(done, *head);
+        graph: WitnessGraph<'_>,
+        work: &mut Work,
+    ) -> Outcome<GreedyResult> {
+        self.begin(graph);
+        let edges = &graph.overlay.edges;
+        let is_run = |done: &[u32], (tail, head): &Edge| has(done, *tail) && has(done, *head);
         // After the last event, in observed order, that has run.
         let mut end = self.start;
         loop {
             let is_level = self.start + self.reordered.len() == end;
-            if is_level && overlay.edges().iter().all(|edge| is_run(&self.done, edge)) {
+            if is_level && edges.iter().all(|edge| is_run(&self.done, edge)) {
                 return Ok(GreedyResult::Found);
             }
-            let Some((event, thread)) = self.next(closed, overlay, work)? else {
-                return Ok(GreedyResult::Stuck(self.conflict(closed, overlay)));
+            let Some((event, thread)) = self.next(graph, work)? else {
+                return Ok(GreedyResult::Stuck(self.conflict(graph)));
             };
             self.done[thread.index()] += 1;
             self.reordered.push(event);
@@ -194,8 +194,8 @@ impl Greedy {
     }
 
     /// Runs all that was observed before the first event that has to wait.
-    fn begin(&mut self, graph: &EventGraph<'_>, overlay: &Overlay) {
-        let edges = overlay.edges().iter();
+    fn begin(&mut self, WitnessGraph { closed, overlay }: WitnessGraph<'_>) {
+        let (graph, edges) = (closed.graph, overlay.edges.iter());
         let edges = edges.map(|&(tail, head)| (graph.event(tail), graph.event(head)));
         let start = edges.filter(|(tail, head)| tail > head).map(|(_, head)| head).min();
         self.start = start.map_or(graph.trace.len(), Id::index);
@@ -210,24 +210,22 @@ impl Greedy {
     /// The earliest observed event that is enabled.
     fn next(
         &mut self,
-        closed: ClosedGraph<'_>,
-        overlay: &Overlay,
-        work: &mut Work<'_>,
-    ) -> Result<Option<(EventId, ThreadId)>, Incomplete> {
-        let trace = closed.graph.trace;
+        graph: WitnessGraph<'_>,
+        work: &mut Work,
+    ) -> Outcome<Option<(EventId, ThreadId)>> {
+        let events = graph.closed.graph;
+        let trace = events.trace;
         let mut tried = None;
         loop {
-            let nexts = closed.graph.threads().filter_map(|thread| {
+            let nexts = events.threads().filter_map(|thread| {
                 let position = self.done[thread.index()] as usize;
                 trace.thread_events(thread).get(position).map(|&event| (event, thread))
             });
             let next = nexts.filter(|&(event, _)| Some(event) > tried).min();
             let Some((event, thread)) = next else { return Ok(None) };
-            work.spend(closed.graph.threads_count)?;
-            let point = closed.graph.point(event);
-            if self.has_all_before(closed, overlay, point)
-                && self.holder(closed.graph, point).is_none()
-            {
+            work.spend(events.threads_count)?;
+            let point = events.point(event);
+            if self.has_all_before(graph, point) && self.holder(events, point).is_none() {
                 return Ok(Some((event, thread)));
             }
             tried = Some(event);
@@ -235,8 +233,8 @@ impl Greedy {
     }
 
     /// Whether all that must come before `point` has run.
-    fn has_all_before(&mut self, closed: ClosedGraph<'_>, overlay: &Overlay, point: Point) -> bool {
-        overlay.before(closed, point, &mut self.cut);
+    fn has_all_before(&mut self, graph: WitnessGraph<'_>, point: Point) -> bool {
+        graph.before(point, &mut self.cut);
         self.cut[point.thread.index()] = point.position;
         self.cut.iter().zip(&self.done).all(|(needed, done)| needed <= done)
     }
@@ -252,27 +250,24 @@ impl Greedy {
     }
 
     /// The first scope that waits for another alone, after that.
-    fn conflict(&mut self, closed: ClosedGraph<'_>, overlay: &Overlay) -> Option<(Scope, Scope)> {
-        closed.graph.threads().find_map(|thread| {
+    fn conflict(&mut self, graph: WitnessGraph<'_>) -> Option<(Scope, Scope)> {
+        let events = graph.closed.graph;
+        events.threads().find_map(|thread| {
             let position = self.done[thread.index()];
             let point = Point { thread, position };
-            let is_ready = position < closed.graph.events_count(thread)
-                && self.has_all_before(closed, overlay, point);
-            if is_ready { self.holder(closed.graph, point) } else { None }
+            let is_ready =
+                position < events.events_count(thread) && self.has_all_before(graph, point);
+            if is_ready { self.holder(events, point) } else { None }
         })
     }
 }
 
 /// All events, the earliest observed first of those that are enabled; none if there is a cycle. The
 /// reads-from edge of `free` need not hold.
-pub(super) fn schedule(
-    closed: ClosedGraph<'_>,
-    overlay: &Overlay,
-    free: Option<EventId>,
-) -> Option<Vec<EventId>> {
-    let graph = closed.graph;
-    let edges = edges(closed, overlay, free);
-    let mut missing: IndexVec<EventId, u32> = IndexVec::from_elem(0, graph.trace.len());
+pub(super) fn schedule(graph: WitnessGraph<'_>, free: Option<EventId>) -> Option<Vec<EventId>> {
+    let edges = edges(graph, free);
+    let events_count = graph.closed.graph.trace.len();
+    let mut missing: IndexVec<EventId, u32> = IndexVec::from_elem(0, events_count);
     edges.iter().for_each(|&(_, head)| missing[head] += 1);
     let next = CsrTable::group(missing.len(), EventId::from_index(0), || edges.iter().copied());
     let ready = missing.entries().filter(|(_, count)| **count == 0);
@@ -290,12 +285,9 @@ pub(super) fn schedule(
     (order.len() == missing.len()).then_some(order)
 }
 
-fn edges(
-    closed: ClosedGraph<'_>,
-    overlay: &Overlay,
-    free: Option<EventId>,
-) -> Vec<(EventId, EventId)> {
-    let (graph, trace) = (closed.graph, closed.graph.trace);
+fn edges(witness: WitnessGraph<'_>, free: Option<EventId>) -> Vec<(EventId, EventId)> {
+    let graph = witness.closed.graph;
+    let trace = graph.trace;
     let mut edges = Vec::new();
     for thread in graph.threads() {
         edges.extend(trace.thread_events(thread).windows(2).map(|pair| (pair[0], pair[1])));
@@ -315,12 +307,12 @@ fn edges(
     }
     let reads = trace.events().filter(|&(id, _)| Some(id) != free);
     edges.extend(reads.filter_map(|(id, _)| trace.writer(id).map(|writer| (writer, id))));
-    let added = overlay.edges().iter();
+    let added = witness.overlay.edges.iter();
     edges.extend(added.map(|&(tail, head)| (graph.event(tail), graph.event(head))));
     let (mut before, mut after) = (vec![0; graph.threads_count], vec![0; graph.threads_count]);
     for scope in graph.scopes.iter().filter(|scope| scope.release != NEVER) {
-        overlay.before(closed, scope.start(), &mut before);
-        overlay.after(closed, scope.end(), &mut after);
+        witness.before(scope.start(), &mut before);
+        witness.after(scope.end(), &mut after);
         for queue in graph.rivals(scope) {
             let at = queue.thread.index();
             let is_before = |rival: &Scope| {

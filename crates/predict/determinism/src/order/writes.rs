@@ -8,7 +8,7 @@ use reweave_trace::{ThreadId, VarId};
 use super::component::CHOICES_MAX;
 use super::evaluate::{Chain, Evaluation, Workspace};
 use super::graph::Point;
-use super::overlay::{ClosedGraph, Incomplete, Overlay, Work, has, lower};
+use super::overlay::{ClosedGraph, Incomplete, Outcome, Overlay, WitnessGraph, Work, has, lower};
 use crate::accesses::Accesses;
 use crate::verdicts::{Phases, Verdicts};
 
@@ -26,10 +26,10 @@ impl Writes {
         let mut lists = IndexVec::new();
         for var in (0..trace.names().vars.len()).map(VarId::from_index) {
             let mut own = Vec::new();
-            for line in accesses.lines(var) {
+            for list in accesses.lists(var) {
                 let start = positions.len() as u32;
-                positions.extend(accesses.writes(line).iter().map(|&id| trace.position(id)));
-                own.push((line.thread, start..positions.len() as u32));
+                positions.extend(accesses.writes(list).iter().map(|&id| trace.position(id)));
+                own.push((list.thread, start..positions.len() as u32));
             }
             lists.push(own);
         }
@@ -205,7 +205,7 @@ pub(super) struct ReadCase<'a> {
     pub(super) workspace: &'a mut Workspace,
     pub(super) shared: &'a mut Shared,
     pub(super) results: Results<'a>,
-    pub(super) work: Work<'a>,
+    pub(super) work: &'a mut Work,
 }
 
 /// Kind 1: the interfering write, the read, the writer. The closed graph is without their
@@ -242,17 +242,18 @@ impl<'a> ReadCase<'a> {
     }
 
     /// Builds the graph that all interfering writes share.
-    fn share_read(&mut self, writer: Point, read: Point) -> Result<(), Incomplete> {
+    fn share_read(&mut self, writer: Point, read: Point) -> Outcome {
         let Shared { start, before, after, .. } = &mut *self.shared;
-        let (closed, work) = (self.closed, &mut self.work);
+        let (closed, work) = (self.closed, &mut *self.work);
         // Until more is known, no write that comes after either is a candidate.
         closed.after(read, after);
         closed.after(writer, before);
         lower(after, before);
         start.clear();
-        start.add(closed, read, writer, work)?;
-        start.after(closed, read, after);
-        start.before(closed, read, before);
+        start.add(closed, (read, writer), work)?;
+        let graph = WitnessGraph { closed, overlay: start };
+        graph.after(read, after);
+        graph.before(read, before);
         Ok(())
     }
 
@@ -261,16 +262,16 @@ impl<'a> ReadCase<'a> {
     fn evaluate_alone(&mut self, chain: &Chain) -> Option<Alone> {
         let (closed, shared) = (self.closed, &mut *self.shared);
         self.workspace.overlay.clone_from(&shared.start);
-        let own = self.workspace.evaluate(closed, chain, false, &mut self.work).ok()?;
+        let own = self.workspace.evaluate(closed, chain, false, self.work).ok()?;
         if own.choices_count > 0 {
-            fill_nothing(&mut shared.from_read);
+            shared.from_read.fill(0);
             // Their graph is the same, and so is its component.
             let explored = if own.is_feasible { 1 } else { own.explored };
             return Some(Alone { own, reached: Evaluation { explored, ..own } });
         }
         // Only the read can make a component with an interfering write, and it has one with all
         // that it reaches.
-        shared.from_read.copy_from_slice(self.workspace.reached());
+        shared.from_read.copy_from_slice(&self.workspace.later.bounds);
         let is_reached = |list: WriteList<'_>| {
             let inside = list.count_in(&shared.before).min(list.count_in(&shared.after));
             inside > list.count_in(&shared.from_read)
@@ -278,7 +279,7 @@ impl<'a> ReadCase<'a> {
         let mut reached = Evaluation { explored: 1, ..own };
         if self.writes.lists(self.var).any(is_reached) {
             reached.choices_count =
-                self.workspace.count_around(closed, &shared.start, &mut self.work).ok()?;
+                self.workspace.count_around(closed, &shared.start, self.work).ok()?;
         }
         Some(Alone { own, reached })
     }
@@ -323,9 +324,9 @@ impl<'a> ReadCase<'a> {
         let mut is_known = false;
         for at in range.rev() {
             let chain = Chain { first: Some(list.write(at)), ..*chain };
-            let evaluation = self.set_before(&chain).and_then(|()| {
-                self.workspace.evaluate(self.closed, &chain, is_known, &mut self.work)
-            });
+            let evaluation = self
+                .set_before(&chain)
+                .and_then(|()| self.workspace.evaluate(self.closed, &chain, is_known, self.work));
             is_known |= evaluation.is_ok_and(|evaluation| evaluation.is_feasible);
             self.shared.evaluated.push(evaluation.ok());
         }
@@ -338,7 +339,7 @@ impl<'a> ReadCase<'a> {
         list: &WriteList<'_>,
         candidates: Range<u32>,
         read: Point,
-    ) -> Result<u32, Incomplete> {
+    ) -> Outcome<u32> {
         let (mut from, mut to) = (candidates.start, candidates.end);
         // The last one first: often they all have.
         let mut at = to.saturating_sub(1);
@@ -356,30 +357,28 @@ impl<'a> ReadCase<'a> {
 
     /// Builds the graph of an interfering write before the read, from that of the read before its
     /// writer.
-    fn set_before(&mut self, chain: &Chain) -> Result<(), Incomplete> {
+    fn set_before(&mut self, chain: &Chain) -> Outcome {
         self.workspace.overlay.clone_from(&self.shared.start);
         let Some(interfering) = chain.first else { return Ok(()) };
-        self.workspace.overlay.add(self.closed, interfering, chain.middle, &mut self.work)
+        self.workspace.overlay.add(self.closed, (interfering, chain.middle), self.work)
     }
 }
 
+/// A writer and the read that saw it; none is an initial value, or the end of the run.
+pub(super) type Ends = (Option<Point>, Option<Point>);
+
 /// Kind 2: the writer, the interfering write, the read.
 impl<'a> ReadCase<'a> {
-    /// Decides all interfering writes of `read`, which saw `writer`; none is the end, or an initial
-    /// value.
-    pub(super) fn decide_between(
-        mut self,
-        writer: Option<Point>,
-        read: Option<Point>,
-    ) -> Results<'a> {
+    /// Decides all interfering writes of the read.
+    pub(super) fn decide_between(mut self, ends: Ends) -> Results<'a> {
         let (writes, var) = (self.writes, self.var);
-        let is_shared = self.share_ends(writer, read);
+        let is_shared = self.share_ends(ends);
         for list in writes.lists(var) {
             let candidates = list.range(&self.shared.before, &self.shared.after);
             if is_shared.is_err() {
                 self.results.verdicts.unknown.push(list.index, candidates);
             } else {
-                self.decide_list_between(&list, candidates, writer, read);
+                self.decide_list_between(&list, candidates, ends);
             }
         }
         self.results
@@ -387,9 +386,9 @@ impl<'a> ReadCase<'a> {
 
     /// Works out what all interfering writes share: what comes before the writer and after the
     /// read, what the read reaches and what reaches the writer, nothing being added.
-    fn share_ends(&mut self, writer: Option<Point>, read: Option<Point>) -> Result<(), Incomplete> {
+    fn share_ends(&mut self, (writer, read): Ends) -> Outcome {
         let Shared { before, after, from_read, to_writer, .. } = &mut *self.shared;
-        let (closed, graph, work) = (self.closed, self.closed.graph, &mut self.work);
+        let (closed, graph, work) = (self.closed, self.closed.graph, &mut *self.work);
         match writer {
             Some(writer) => closed.before(writer, before),
             None => before.fill(0),
@@ -402,43 +401,39 @@ impl<'a> ReadCase<'a> {
         let steps_max = (STEPS_EACH * candidates.sum::<usize>()).min(STEPS_MAX);
         let Workspace { overlay, later, earlier, .. } = &mut *self.workspace;
         overlay.clear();
-        match read {
-            Some(read) => {
-                later.start_forward(graph, read, from_read);
-                if !later.go_forward(closed, overlay, from_read, steps_max, work)? {
-                    fill_nothing(from_read);
-                }
+        let alone = WitnessGraph { closed, overlay };
+        graph.whole(from_read);
+        if let Some(read) = read {
+            later.start(graph, read);
+            // What is not known in so many steps may be all.
+            if later.go(alone, steps_max, work)? {
+                from_read.copy_from_slice(&later.bounds);
+            } else {
+                from_read.fill(0);
             }
-            None => graph.whole(from_read),
         }
-        match writer {
-            Some(writer) => {
-                earlier.start_backward(graph, writer, to_writer);
-                if !earlier.go_backward(closed, overlay, to_writer, steps_max, work)? {
-                    graph.whole(to_writer);
-                }
+        to_writer.fill(0);
+        if let Some(writer) = writer {
+            earlier.start(graph, writer);
+            if earlier.go(alone, steps_max, work)? {
+                to_writer.copy_from_slice(&earlier.bounds);
+            } else {
+                graph.whole(to_writer);
             }
-            None => fill_nothing(to_writer),
         }
         Ok(())
     }
 
-    fn decide_list_between(
-        &mut self,
-        list: &WriteList<'_>,
-        candidates: Range<u32>,
-        writer: Option<Point>,
-        read: Option<Point>,
-    ) {
+    fn decide_list_between(&mut self, list: &WriteList<'_>, candidates: Range<u32>, ends: Ends) {
         let Range { start, end } = candidates;
         let Shared { from_read, to_writer, .. } = &*self.shared;
         // Those that can reach the writer come first, those that the read can reach last.
-        let is_looped = writer.is_some_and(|writer| !has(from_read, writer));
+        let is_looped = ends.0.is_some_and(|writer| !has(from_read, writer));
         let first = if is_looped { end } else { list.count_in(to_writer).clamp(start, end) };
         let last = list.count_in(from_read).clamp(first, end);
-        let mut result = self.decide_each(list, start..first, writer, read);
-        result = result.and_then(|()| self.decide_blocks(list, first..last, writer, read));
-        result = result.and_then(|()| self.decide_each(list, last..end, writer, read));
+        let mut result = self.decide_each(list, start..first, ends);
+        result = result.and_then(|()| self.decide_blocks(list, first..last, ends));
+        result = result.and_then(|()| self.decide_each(list, last..end, ends));
         if let Err(at) = result {
             self.results.verdicts.unknown.push(list.index, at..end);
         }
@@ -449,19 +444,18 @@ impl<'a> ReadCase<'a> {
         &mut self,
         list: &WriteList<'_>,
         range: Range<u32>,
-        writer: Option<Point>,
-        read: Option<Point>,
+        (writer, read): Ends,
     ) -> Result<(), u32> {
         for at in range {
             let chain = Chain { first: writer, middle: list.write(at), last: read };
             let evaluation = self
                 .workspace
-                .set(self.closed, &chain, &mut self.work)
-                .and_then(|()| self.workspace.evaluate(self.closed, &chain, false, &mut self.work));
+                .set(self.closed, &chain, self.work)
+                .and_then(|()| self.workspace.evaluate(self.closed, &chain, false, self.work));
             match evaluation {
                 Ok(evaluation) => self.results.record(list, at..at + 1, evaluation),
                 Err(Incomplete::Cycle) => {}
-                Err(Incomplete::Budget) if self.work.is_over() => return Err(at),
+                Err(Incomplete::Budget) if self.work.0 == 0 => return Err(at),
                 Err(Incomplete::Budget) => {
                     self.results.verdicts.unknown.push(list.index, at..at + 1);
                 }
@@ -476,16 +470,15 @@ impl<'a> ReadCase<'a> {
         &mut self,
         list: &WriteList<'_>,
         range: Range<u32>,
-        writer: Option<Point>,
-        read: Option<Point>,
+        (writer, read): Ends,
     ) -> Result<(), u32> {
         let mut blocks = Vec::from_iter((!range.is_empty()).then_some(range));
         while let Some(block) = blocks.pop() {
             let chain = Chain { first: writer, middle: list.write(block.start), last: None };
-            let added = self.workspace.set(self.closed, &chain, &mut self.work).and_then(|()| {
+            let added = self.workspace.set(self.closed, &chain, self.work).and_then(|()| {
                 let Some(read) = read else { return Ok(()) };
                 let last = list.write(block.end - 1);
-                self.workspace.overlay.add(self.closed, last, read, &mut self.work)
+                self.workspace.overlay.add(self.closed, (last, read), self.work)
             });
             match added {
                 Ok(()) => self.results.record_feasible(list, block),
@@ -506,8 +499,3 @@ impl<'a> ReadCase<'a> {
 /// of them, and at most. If more are needed, each is evaluated by itself.
 const STEPS_EACH: usize = 2;
 const STEPS_MAX: usize = 256;
-
-/// Sets `cut` to no event: all come after it.
-fn fill_nothing(cut: &mut [u32]) {
-    cut.fill(0);
-}

@@ -12,11 +12,11 @@ use num_bigint::BigUint;
 use reweave_order::poset::Poset;
 
 use super::{
-    Algebra, Capacity, Choices, Cut, Lane, Level, Limits, MergeError, Meter, Overflow, Reason,
-    Space, Step, Stop, Unfinished, batches, is_narrow, merge, tables,
+    Algebra, Choices, Level, Limits, MergeError, Meter, Overflow, Reason, Space, Step, Stop,
+    Traversed, is_narrow, tables, traverse,
 };
 use crate::enumerate::{Bounds, intervals};
-use crate::tables::Tables;
+use crate::tables::{Index, Tables};
 
 /// A number of states, exact, of any size.
 pub type Count = BigUint;
@@ -111,7 +111,7 @@ pub fn interval_counts(
     }
 }
 
-fn interval_counts_by<I: Lane>(
+fn interval_counts_by<I: Index>(
     poset: &Poset,
     tables: &Tables<I>,
     limits: &Limits,
@@ -133,65 +133,27 @@ fn interval_counts_by<I: Lane>(
     Ok(counts)
 }
 
-fn count_space<I: Lane>(space: &Space<'_, I>, limits: &Limits, stop: Stop<'_>) -> Counted {
+fn count_space<I: Index>(space: &Space<'_, I>, limits: &Limits, stop: Stop<'_>) -> Counted {
     count_with::<I, u128>(space, limits, stop).unwrap_or_else(|TooWide| {
         count_with::<I, BigUint>(space, limits, stop).expect("numbers of any size fit")
     })
 }
 
-/// A batch has this many times fewer nodes than a level may have: one batch per level is kept,
-/// beside the whole level that the batches start from.
-const BATCH_FRACTION: usize = 4;
-
-/// How large a batch may be.
-pub(super) fn batch_capacity(limits: &Limits, levels: usize) -> Capacity {
-    let nodes = (limits.nodes_max / BATCH_FRACTION).max(1);
-    Capacity { nodes, bytes: limits.bytes_max / levels.max(1) }
-}
-
-fn count_with<I: Lane, N: Number>(
+fn count_with<I: Index, N: Number>(
     space: &Space<'_, I>,
     limits: &Limits,
     stop: Stop<'_>,
 ) -> Result<Counted, TooWide> {
-    // Half of the work is left for batches, should merging not fit.
-    let mut meter = Meter::new(limits.work_max / 2, stop);
-    let cut = match merge(space, Paths::<I, N>::default, limits, &mut meter)? {
-        Ok(paths) => {
-            return Ok(Counted { count: paths.total.into(), cut_short: None, overflow: None });
-        }
-        Err(cut) => cut,
-    };
-    let overflow = Some(cut.overflow(space));
-    meter.grant(limits.work_max - limits.work_max / 2);
-    let capacity = batch_capacity(limits, cut.level.places.len());
-    Ok(match batches(space, *cut, capacity, &mut meter)? {
-        Ok(paths) => Counted { count: paths.total.into(), cut_short: None, overflow },
-        Err(unfinished) => {
-            let count = at_least(&unfinished);
-            Counted { count, cut_short: Some(unfinished.reason), overflow }
-        }
-    })
-}
-
-impl<I: Lane, A: Algebra<I>> Cut<I, A> {
-    /// What to say about it.
-    pub(super) fn overflow(&self, space: &Space<'_, I>) -> Overflow {
-        let level = space.free.len() - self.level.places.len();
-        Overflow { reason: self.reason, level, nodes_count: self.level.count }
-    }
-}
-
-/// What was counted, and one state for each path to a node that was not expanded completely: it has
-/// at least one.
-fn at_least<I: Lane, N: Number>(unfinished: &Unfinished<I, Paths<I, N>>) -> Count {
-    let mut count: BigUint = unfinished.algebra.total.clone().into();
-    for frame in &unfinished.frames {
+    let Traversed { algebra, frames, cut_short, overflow } =
+        traverse(space, Paths::<I, N>::default, limits, stop)?;
+    let mut count: Count = algebra.total.into();
+    // One state for each path to a node that was not expanded completely: it has at least one.
+    for frame in &frames {
         for paths in &frame.carried[frame.cursor.node..] {
             count += Into::<BigUint>::into(paths.clone());
         }
     }
-    count
+    Ok(Counted { count, cut_short, overflow })
 }
 
 /// Nodes carry the number of paths to them.
@@ -207,7 +169,7 @@ impl<I, N: Number> Default for Paths<I, N> {
     }
 }
 
-impl<I: Lane, N: Number> Algebra<I> for Paths<I, N> {
+impl<I: Index, N: Number> Algebra<I> for Paths<I, N> {
     type Carried = Vec<N>;
 
     const LEFT: usize = 2;
@@ -274,7 +236,7 @@ struct Pair<I> {
 /// From how many numbers on a run is added up by prefix sums.
 const LONG_RUN: u32 = 32;
 
-impl<I: Lane> Pair<I> {
+impl<I: Index> Pair<I> {
     fn new(space: &Space<'_, I>, places: &[usize]) -> Self {
         let choices = Choices::new(space, places, 0);
         let (first, last) = (space.least[places[0]], space.greatest[places[0]]);
@@ -290,7 +252,7 @@ impl<I: Lane> Pair<I> {
 
     fn range(&self, index: u32) -> (u32, u32) {
         let row = self.choices.row(index);
-        (row[0].get(), row[1].complement().get())
+        (row[0].get(), (!row[1]).get())
     }
 
     /// How many states are ahead of `node`.

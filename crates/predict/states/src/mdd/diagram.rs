@@ -14,10 +14,11 @@ use reweave_order::poset::{ChainId, Poset};
 
 use super::count::{Count, Number, TooWide};
 use super::{
-    Algebra, Arcs, Lane, Level, Limits, MergeError, Meter, Overflow, Reason, Space, Step, Stop,
+    Algebra, Arcs, Level, Limits, MergeError, Meter, Overflow, Reason, Space, Step, Stop,
     is_narrow, merge, tables,
 };
 use crate::enumerate::Bounds;
+use crate::tables::Index;
 
 /// The states of a poset within bounds, as a decision diagram.
 #[derive(Clone, Debug)]
@@ -79,7 +80,7 @@ impl Graph {
     }
 }
 
-impl<I: Lane> Algebra<I> for Graph {
+impl<I: Index> Algebra<I> for Graph {
     /// For each place of the tables, which chain it is of.
     type Carried = ();
 
@@ -226,7 +227,7 @@ impl Diagram {
     }
 }
 
-fn layers<I: Lane>(
+fn layers<I: Index>(
     poset: &Poset,
     bounds: &Bounds,
     limits: &Limits,

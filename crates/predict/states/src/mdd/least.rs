@@ -14,12 +14,12 @@ use hashbrown::HashTable;
 use reweave_base::{FxBuildHasher, Id};
 use reweave_order::poset::{ChainId, Poset};
 
-use super::count::batch_capacity;
 use super::{
-    Algebra, Lane, Level, Limits, MergeError, Meter, Overflow, Reason, Space, Step, Stop, batches,
-    is_narrow, merge, tables,
+    Algebra, Level, Limits, MergeError, Meter, Overflow, Reason, Space, Step, Stop, Traversed,
+    is_narrow, tables, traverse,
 };
 use crate::enumerate::Bounds;
+use crate::tables::Index;
 
 /// A predicate that is evaluated chain by chain, in any order: what it remembers in the end must
 /// not depend on that.
@@ -74,7 +74,7 @@ pub fn least<F: Fold>(
     }
 }
 
-fn least_by<I: Lane, F: Fold>(
+fn least_by<I: Index, F: Fold>(
     poset: &Poset,
     bounds: &Bounds,
     (fold, weight): (&F, &dyn Fn(ChainId, u32) -> u32),
@@ -92,26 +92,9 @@ fn least_by<I: Lane, F: Fold>(
         best: None,
         bytes_max: limits.bytes_max,
     };
-    // Half of the work is left for batches, should merging not fit.
-    let mut meter = Meter::new(limits.work_max / 2, stop);
-    let fits = "weights are 64 bits wide";
-    let cut = match merge(&space, search, limits, &mut meter).expect(fits) {
-        Ok(search) => {
-            let found = search.found(bounds);
-            return Least { found, cut_short: None, overflow: None };
-        }
-        Err(cut) => cut,
-    };
-    let overflow = Some(cut.overflow(&space));
-    meter.grant(limits.work_max - limits.work_max / 2);
-    let capacity = batch_capacity(limits, cut.level.places.len());
-    match batches(&space, *cut, capacity, &mut meter).expect(fits) {
-        Ok(search) => Least { found: search.found(bounds), cut_short: None, overflow },
-        Err(unfinished) => {
-            let found = unfinished.algebra.found(bounds);
-            Least { found, cut_short: Some(unfinished.reason), overflow }
-        }
-    }
+    let traversed = traverse(&space, search, limits, stop).expect("weights are 64 bits wide");
+    let Traversed { algebra, cut_short, overflow, .. } = traversed;
+    Least { found: algebra.found(bounds), cut_short, overflow }
 }
 
 /// What is remembered of the chains that `bounds` fix, and what they weigh.
@@ -213,7 +196,7 @@ impl<F: Fold> Search<'_, F> {
     }
 }
 
-impl<I: Lane, F: Fold> Algebra<I> for Search<'_, F> {
+impl<I: Index, F: Fold> Algebra<I> for Search<'_, F> {
     type Carried = Entries<F::Memory>;
 
     const LEFT: usize = 1;

@@ -27,45 +27,28 @@ pub enum Type {
     Number,
 }
 
-/// What can be wrong with a predicate.
+/// What can be wrong with a predicate. Of names that do not exist, the nearest that do are given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages explain the fields")]
 pub enum PredicateErrorKind {
     /// It is longer than [`TEXT_MAX`].
     #[error("a predicate has at most {TEXT_MAX} bytes")]
     TooLong,
     /// A character that has no place in the language.
     #[error("unexpected `{}`", printable(*found))]
-    Character {
-        /// Which.
-        found: char,
-        /// What to do instead.
-        advice: Option<&'static str>,
-    },
+    Character { found: char, advice: Option<&'static str> },
     /// A name in quotes does not end.
     #[error("the name has no closing {quote}")]
-    Unclosed {
-        /// The quote.
-        quote: char,
-    },
+    Unclosed { quote: char },
     /// A number that does not fit.
     #[error("numbers go up to {}", i64::MAX)]
     Number,
-    /// Digits with something else among them.
+    /// Digits with something else among them, and the number that may have been meant.
     #[error("numbers are whole, and decimal digits alone")]
-    Numeral {
-        /// The number that may have been meant.
-        meant: Option<i64>,
-    },
+    Numeral { meant: Option<i64> },
     /// Something else was expected.
     #[error("expected {expected}, found {found}")]
-    Expected {
-        /// What.
-        expected: &'static str,
-        /// What was found instead.
-        found: String,
-        /// What to do about it.
-        advice: Option<&'static str>,
-    },
+    Expected { expected: &'static str, found: String, advice: Option<&'static str> },
     /// It is nested more than [`DEPTH_MAX`] deep.
     #[error("nested more than {DEPTH_MAX} deep")]
     TooDeep,
@@ -77,10 +60,7 @@ pub enum PredicateErrorKind {
         Type::Truth => "something true or false, found a number",
         Type::Number => "a number, found something true or false",
     })]
-    Type {
-        /// What is expected.
-        expected: Type,
-    },
+    Type { expected: Type },
     /// A truth that is compared with a number.
     #[error("this is true or false already, and no number")]
     Mixed,
@@ -92,55 +72,25 @@ pub enum PredicateErrorKind {
     InnerRace,
     /// A function that there is not.
     #[error("there is no function `{name}`")]
-    Function {
-        /// Its name.
-        name: String,
-        /// The names that come nearest.
-        near: Vec<String>,
-    },
+    Function { name: String, near: Vec<String> },
     /// Other arguments than the function has.
     #[error("expected `{usage}`")]
-    Arguments {
-        /// How it is written.
-        usage: &'static str,
-        /// What to do about it.
-        advice: Option<&'static str>,
-    },
-    /// A name that the trace does not have.
+    Arguments { usage: &'static str, advice: Option<&'static str> },
+    /// A name that the trace does not have, and what else has it.
     #[error("the trace has no {} `{name}`", word(*kind))]
-    Unknown {
-        /// What it would name.
-        kind: NameKind,
-        /// The name.
-        name: String,
-        /// The names that come nearest.
-        near: Vec<String>,
-        /// What else has the name.
-        also: Option<NameKind>,
-    },
+    Unknown { kind: NameKind, name: String, near: Vec<String>, also: Option<NameKind> },
     /// A name that may be a variable or a thread's local.
     #[error("`{name}` is the name of a variable and of a local")]
-    Ambiguous {
-        /// The name.
-        name: String,
-        /// How the local is written.
-        local: String,
-    },
+    Ambiguous { name: String, local: String },
     /// A name for threads that stands for one already.
     #[error("`{name}` stands for a thread already")]
-    BoundTwice {
-        /// The name.
-        name: String,
-    },
+    BoundTwice { name: String },
     /// It has more than [`PARTS_MAX`] parts once quantifiers are expanded.
     #[error("expanded over all threads, the predicate has more than {PARTS_MAX} parts")]
     TooLarge,
     /// It asks what is not known before the run is over.
     #[error("it is not known while the program runs {what}")]
-    TooEarly {
-        /// What it asks.
-        what: &'static str,
-    },
+    TooEarly { what: &'static str },
 }
 
 /// What things of `kind` are called.
@@ -151,12 +101,8 @@ const fn word(kind: NameKind) -> &'static str {
         NameKind::Local => "local",
         NameKind::Site => "location",
         NameKind::Var => "variable",
-        NameKind::None
-        | NameKind::Condition
-        | NameKind::Barrier
-        | NameKind::Semaphore
-        | NameKind::Object
-        | NameKind::Block => "name",
+        // No predicate names any other.
+        _ => "name",
     }
 }
 

@@ -159,13 +159,7 @@ impl Node {
                 }
                 _ => None,
             },
-            Self::Leaf(_)
-            | Self::Not(_)
-            | Self::All(_)
-            | Self::Any(_)
-            | Self::Compare(..)
-            | Self::Sum(_)
-            | Self::Arithmetic(..) => None,
+            _ => None,
         }
     }
 

@@ -170,13 +170,7 @@ impl Reducer<'_> {
                 let (left, right) = self.decisive_ends(comparison, left, right);
                 surely(comparison, left, right)
             }
-            Node::Constant(_)
-            | Node::Leaf(_)
-            | Node::Sum(_)
-            | Node::Between(_)
-            | Node::Arithmetic(..) => {
-                surely(Comparison::Equal, self.copied(node), Node::truth(wanted))
-            }
+            _ => surely(Comparison::Equal, self.copied(node), Node::truth(wanted)),
         }
     }
 
@@ -305,13 +299,7 @@ impl Reducer<'_> {
                 }
                 _ => None,
             },
-            Node::Constant(_)
-            | Node::Not(_)
-            | Node::All(_)
-            | Node::Any(_)
-            | Node::Compare(..)
-            | Node::Sum(_)
-            | Node::Arithmetic(..) => None,
+            _ => None,
         }
     }
 

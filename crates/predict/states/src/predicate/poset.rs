@@ -4,12 +4,12 @@ use reweave_base::{Id, IndexVec};
 use reweave_order::poset::{ChainId, TracePoset};
 use reweave_trace::{ThreadId, Trace};
 
+use super::Predicate;
 use super::classify::{Class, classify};
 use super::expression::{
     Comparison, Expression, Leaf, LeafId, Node, Operator, Range, Shared, Writer, combined,
     compared, truth,
 };
-use super::{Predicate, StatePredicate};
 use crate::mdd;
 
 /// A predicate over the chains of a poset: what its states are asked.
@@ -116,10 +116,10 @@ impl PosetPredicate {
             }
         }
     }
-}
 
-impl StatePredicate for PosetPredicate {
-    fn is_met(&self, state: &[u32]) -> bool {
+    /// Whether `state` meets the goal: how many events of each chain have happened.
+    #[must_use]
+    pub fn is_met(&self, state: &[u32]) -> bool {
         self.goal.root.value(&|id| self.leaf(id, state)) == Some(1)
     }
 }

@@ -68,12 +68,7 @@ impl Running {
                     lock: names.locks.name(lock).to_owned(),
                 },
                 Atom::Variable(var) => Subject::Variable { name: names.vars.name(var).to_owned() },
-                Atom::At(..)
-                | Atom::Next(..)
-                | Atom::Position(_)
-                | Atom::Done(_)
-                | Atom::Started(_)
-                | Atom::Local(..) => unreachable!("refused when names were gathered"),
+                _ => unreachable!("refused when names were gathered"),
             };
             (subject, atoms.spell(leaf))
         };

@@ -346,7 +346,7 @@ impl Parser<'_> {
         let found = match &self.peek().word {
             Word::Symbol(symbol) => wanted.iter().find(|own| *own == symbol),
             Word::Name(name) => wanted.iter().find(|own| *own == name),
-            Word::Quoted(_) | Word::Backquoted(_) | Word::Number(_) | Word::End => None,
+            _ => None,
         };
         let found = *found?;
         self.take();
@@ -373,11 +373,7 @@ impl Parser<'_> {
         let Token { word, span } = self.peek();
         let found = match word {
             Word::End => "the end".into(),
-            Word::Name(_)
-            | Word::Quoted(_)
-            | Word::Backquoted(_)
-            | Word::Number(_)
-            | Word::Symbol(_) => format!("`{}`", &self.text[span.clone()]),
+            _ => format!("`{}`", &self.text[span.clone()]),
         };
         let advice = self.advice();
         self.fault(span.clone(), PredicateErrorKind::Expected { expected, found, advice })
@@ -386,14 +382,7 @@ impl Parser<'_> {
     /// Advice about an unexpected token: it, or the one before it, may be part of a variable's
     /// name.
     fn advice(&self) -> Option<&'static str> {
-        let is_word = |token: &Token| match &token.word {
-            Word::Name(name) => matches!(name.as_str(), "and" | "or" | "not"),
-            Word::Quoted(_)
-            | Word::Backquoted(_)
-            | Word::Number(_)
-            | Word::Symbol(_)
-            | Word::End => false,
-        };
+        let is_word = |token: &Token| matches!(&token.word, Word::Name(name) if matches!(name.as_str(), "and" | "or" | "not"));
         let next = self.peek();
         let before = self.at.checked_sub(1).map(|at| &self.tokens[at]);
         if before.is_some_and(|before| {

@@ -14,7 +14,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use reweave_base::IndexVec;
 use reweave_order::poset::Relation;
-use reweave_states::predicate::{Class, Modality, Predicate, PredicateErrorKind, StatePredicate};
+use reweave_states::predicate::{Class, Modality, Predicate, PredicateErrorKind};
 use reweave_testkit::{Scope, Shape, generate, soak, std, trace};
 use reweave_trace::Trace;
 
@@ -245,13 +245,6 @@ t2|r(m)|7|3
     assert_eq!(values([2, 1]), at(None));
     assert_eq!(values([2, 2]), at(Some(7)));
     check_everywhere("n + m > 7", &trace, Relation::TraceOrderPreserving);
-}
-
-#[test]
-fn a_closure_is_a_predicate() {
-    let is_high = |state: &[u32]| state.iter().sum::<u32>() > 3;
-    let predicate: &dyn StatePredicate = &is_high;
-    assert!(predicate.is_met(&[2, 2]) && !predicate.is_met(&[1, 2]));
 }
 
 const MODALITIES: [Modality; 4] =

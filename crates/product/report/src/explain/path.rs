@@ -126,7 +126,7 @@ impl Search<'_> {
                 ends.or_else(start)
             }
             Op::Condition(ConditionOp::Wake, _) => {
-                let notify = signals.stay(event)?.notify.and_then(reached)?;
+                let notify = signals.wait_interval(event)?.notify.and_then(reached)?;
                 Some((notify, Link::Notify))
             }
             Op::Barrier(..) => {

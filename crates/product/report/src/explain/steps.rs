@@ -279,9 +279,10 @@ impl<'t> Replay<'t> {
                 let last = trace.lifetime(child).last;
                 Some(Reason::Ended(child, last.and_then(|last| self.step(last))))
             }
-            Op::Condition(ConditionOp::Wake, _) => {
-                at(signals.stay(event).and_then(|stay| stay.notify), Reason::Notified)
-            }
+            Op::Condition(ConditionOp::Wake, _) => at(
+                signals.wait_interval(event).and_then(|interval| interval.notify),
+                Reason::Notified,
+            ),
             Op::Condition(ConditionOp::Timeout, _) => Some(Reason::TimesOut),
             Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
                 match signals.woken(event).len() {
@@ -398,7 +399,7 @@ mod tests {
             Reason::Wakes(_) => {
                 let woken = trace.signals().woken(step.event).iter();
                 woken.copied().all(|wait| {
-                    let begin = trace.signals().stay(wait).map(|stay| stay.begin);
+                    let begin = trace.signals().wait_interval(wait).map(|interval| interval.begin);
                     begin.is_some_and(|begin| before.contains(&begin))
                 })
             }

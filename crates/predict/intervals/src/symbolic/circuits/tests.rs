@@ -1,12 +1,12 @@
 //! Every circuit against the operator it is for.
 
 use reweave_base::Rng;
-use reweave_solver::{Engine, Outcome, Solver};
+use reweave_solver::{Outcome, Solver};
 
 use super::*;
 
 fn circuits(limit: u32) -> Circuits {
-    Circuits::new(Gates::new(Solver::new(Engine::default(), u64::MAX), u64::MAX), limit)
+    Circuits::new(Gates::new(Solver::new(u64::MAX), u64::MAX), limit)
 }
 
 /// `number` as a number of `limit` bits.
