@@ -4,7 +4,7 @@
 //! and goes on to the next such instruction, or to the thread's end. What a thread computes in
 //! between nobody else can see, so nothing is lost by doing it at once.
 //!
-//! A lock is owned and counted. A wait gives its lock back and starts waiting in one step, as real
+//! A lock is owned and counted. A wait releases its lock and starts waiting in one step, as real
 //! ones do; a notify lets one of those wake that wait at that moment, and which one is for the
 //! schedule to say.
 
@@ -12,7 +12,6 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use reweave_base::{FxBuildHasher, Id};
-use reweave_lang::{GlobalId, LockId};
 
 use crate::code::{CellOf, Cells, Code, Instruction, Register};
 use crate::observe::{Happened, Observer, ThreadNumber};
@@ -81,9 +80,7 @@ pub(crate) enum Resource {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stepped {
     pub(crate) freed: Option<Resource>,
-    /// A wait also starts to wait for its condition.
     pub(crate) forked: Option<ThreadNumber>,
-    pub(crate) has_ended: bool,
 }
 
 impl<'c> Machine<'c> {
@@ -150,7 +147,6 @@ impl<'c> Machine<'c> {
                 let lock = self.lock_number(thread, lock)?;
                 self.lock_blocks(thread, lock)
             }
-            Instruction::AcquireAtomic => self.lock_blocks(thread, 0),
             Instruction::Wake { condition } => {
                 let since = self.threads[thread as usize].waits_since?;
                 let wakes = self.conditions[condition as usize].can_wake(thread, since);
@@ -181,23 +177,18 @@ impl<'c> Machine<'c> {
     }
 
     /// The cell that an access of `thread` goes to; none if the index is out of bounds.
-    pub(crate) fn cell<I: Id>(
-        &self,
-        thread: ThreadNumber,
-        cell: CellOf<I>,
-        cells: &[Cells],
-    ) -> Option<u32> {
+    pub(crate) fn cell(&self, thread: ThreadNumber, cell: CellOf, cells: &[Cells]) -> Option<u32> {
         match cell {
-            CellOf::Single(of) => Some(cells[of.index()].start),
+            CellOf::Single(of) => Some(cells[of as usize].start),
             CellOf::Element(of, register) => {
-                let Cells { start, length, .. } = cells[of.index()];
+                let Cells { start, length, .. } = cells[of as usize];
                 let index = u32::try_from(self.register(thread, register)).ok()?;
                 (index < length.unwrap_or(1)).then_some(start + index)
             }
         }
     }
 
-    pub(crate) fn lock_number(&self, thread: ThreadNumber, lock: CellOf<LockId>) -> Option<u32> {
+    pub(crate) fn lock_number(&self, thread: ThreadNumber, lock: CellOf) -> Option<u32> {
         self.cell(thread, lock, &self.code.locks)
     }
 
@@ -216,18 +207,21 @@ impl<'c> Machine<'c> {
         self.faults.push(Fault { thread: name, kind, line: effect.line, span: effect.span });
     }
 
-    fn out_of_bounds<I: Id>(
+    /// The same, or what is wrong with the index.
+    fn cell_in_bounds(
         &self,
         thread: ThreadNumber,
-        cell: CellOf<I>,
+        cell: CellOf,
         cells: &[Cells],
-    ) -> FaultKind {
-        let (of, index) = match cell {
-            CellOf::Single(of) => (of, 0),
-            CellOf::Element(of, register) => (of, self.register(thread, register)),
-        };
-        let Cells { name, length, .. } = &cells[of.index()];
-        FaultKind::OutOfBounds { name: name.clone(), index, length: length.unwrap_or(1) }
+    ) -> Result<u32, FaultKind> {
+        self.cell(thread, cell, cells).ok_or_else(|| {
+            let (of, index) = match cell {
+                CellOf::Single(of) => (of, 0),
+                CellOf::Element(of, register) => (of, self.register(thread, register)),
+            };
+            let Cells { name, length, .. } = &cells[of as usize];
+            FaultKind::OutOfBounds { name: name.clone(), index, length: length.unwrap_or(1) }
+        })
     }
 }
 
@@ -326,19 +320,14 @@ impl Machine<'_> {
                 Ok(())
             }
             Instruction::Branch { condition, otherwise } => {
-                let goes_on = self.register(thread, condition) != 0;
-                let what = Happened::Branch { opens: true };
-                self.report(thread, what, Some(i64::from(goes_on)), observer);
-                self.threads[thread as usize].at += 1;
-                if !goes_on {
-                    self.threads[thread as usize].at = otherwise;
-                }
+                let goes_on = self.test(thread, condition, true, observer);
+                let at = &mut self.threads[thread as usize].at;
+                *at = if goes_on { *at + 1 } else { otherwise };
                 self.advance(thread, observer);
-                return self.ended(thread, stepped);
+                return stepped;
             }
             Instruction::Guard { flag } => {
-                let value = self.register(thread, flag);
-                self.report(thread, Happened::Branch { opens: false }, Some(value), observer);
+                self.test(thread, flag, false, observer);
                 Ok(())
             }
             Instruction::Read { .. }
@@ -346,16 +335,11 @@ impl Machine<'_> {
             | Instruction::CompareAndSwap { .. }
             | Instruction::FetchAdd { .. } => self.access(thread, instruction, observer),
             Instruction::Assert { condition } => {
-                let holds = self.register(thread, condition) != 0;
-                let what = Happened::Branch { opens: false };
-                self.report(thread, what, Some(i64::from(holds)), observer);
+                let holds = self.test(thread, condition, false, observer);
                 if holds { Ok(()) } else { Err(FaultKind::Assertion) }
             }
             Instruction::Assume { condition } => {
-                let holds = self.register(thread, condition) != 0;
-                let what = Happened::Branch { opens: false };
-                self.report(thread, what, Some(i64::from(holds)), observer);
-                if !holds {
+                if !self.test(thread, condition, false, observer) {
                     // What comes after it does not run, and so has no faults.
                     self.assumption = Some(self.line(thread));
                     return stepped;
@@ -371,11 +355,6 @@ impl Machine<'_> {
             }
             Err(kind) => self.fail(thread, kind),
         }
-        self.ended(thread, stepped)
-    }
-
-    fn ended(&self, thread: ThreadNumber, mut stepped: Stepped) -> Stepped {
-        stepped.has_ended = self.threads[thread as usize].has_ended;
         stepped
     }
 
@@ -397,14 +376,25 @@ impl Machine<'_> {
         self.threads[thread as usize].registers[register as usize] = value;
     }
 
-    fn global(&self, thread: ThreadNumber, cell: CellOf<GlobalId>) -> Result<u32, FaultKind> {
-        let cells = &self.code.cells;
-        self.cell(thread, cell, cells).ok_or_else(|| self.out_of_bounds(thread, cell, cells))
+    fn global(&self, thread: ThreadNumber, cell: CellOf) -> Result<u32, FaultKind> {
+        self.cell_in_bounds(thread, cell, &self.code.cells)
     }
 
-    fn lock(&self, thread: ThreadNumber, lock: CellOf<LockId>) -> Result<u32, FaultKind> {
-        let locks = &self.code.locks;
-        self.cell(thread, lock, locks).ok_or_else(|| self.out_of_bounds(thread, lock, locks))
+    fn lock(&self, thread: ThreadNumber, lock: CellOf) -> Result<u32, FaultKind> {
+        self.cell_in_bounds(thread, lock, &self.code.locks)
+    }
+
+    /// Tests `condition`, which is an event; `opens` says whether what follows depends on it.
+    fn test<O: Observer>(
+        &self,
+        thread: ThreadNumber,
+        condition: Register,
+        opens: bool,
+        observer: &mut O,
+    ) -> bool {
+        let holds = self.register(thread, condition) != 0;
+        self.report(thread, Happened::Branch { opens }, Some(i64::from(holds)), observer);
+        holds
     }
 
     fn access<O: Observer>(
@@ -464,12 +454,10 @@ impl Machine<'_> {
                 let lock = self.lock(thread, lock)?;
                 self.acquire(thread, lock, observer);
             }
-            Instruction::AcquireAtomic => self.acquire(thread, 0, observer),
             Instruction::Release { lock } => {
                 let lock = self.lock(thread, lock)?;
                 self.release(thread, lock, stepped, observer)?;
             }
-            Instruction::ReleaseAtomic => self.release(thread, 0, stepped, observer)?,
             Instruction::Wait { condition, lock } => {
                 let lock = self.lock(thread, lock)?;
                 self.wait(thread, condition, lock, stepped, observer)?;
@@ -678,15 +666,11 @@ impl Machine<'_> {
 
 impl Code {
     fn function(&self, function: reweave_lang::FunctionId) -> u32 {
-        use reweave_base::Id;
         self.functions[function.index()]
     }
 
     /// The name of a lock, as traces have it.
     pub(crate) fn lock_name(&self, lock: u32) -> String {
-        if lock == 0 {
-            return "atomic".to_owned();
-        }
         element_name(&self.locks, lock)
     }
 

@@ -15,7 +15,7 @@ use reweave_trace::{
     TraceBuilder, Transition, Unary, VarId,
 };
 
-use crate::code::{Address, Code, Effect, Instruction, OUTSIDE, Symbol, SymbolId};
+use crate::code::{Address, Cells, Code, Effect, Instruction, OUTSIDE, Symbol, SymbolId};
 use crate::observe::{Happened, Observer, ThreadNumber};
 
 /// What a run is to be recorded with.
@@ -300,8 +300,8 @@ impl Observer for Recorder<'_> {
 struct Expressions<'c> {
     code: &'c Code,
     program: Program,
-    /// For each variable which element of its array it is.
-    elements: Vec<i64>,
+    /// For each variable which element of its array it is, if it is one.
+    elements: Vec<Option<i64>>,
     /// The same for each lock.
     lock_elements: Vec<Option<i64>>,
     made: FxHashMap<(SymbolId, Option<VarId>), ExprId>,
@@ -312,8 +312,8 @@ struct Expressions<'c> {
     bodies: FxHashMap<(Address, Variant), Body>,
 }
 
-/// What distinguishes events of one instruction: what it accesses or which lock it takes or gives
-/// back, and whether a test fails or a swap does.
+/// What distinguishes events of one instruction: what it accesses or which lock it acquires or
+/// releases, and whether a test fails or a swap does.
 type Variant = (Option<VarId>, Option<LockId>, bool);
 
 /// What a transition tests and assigns.
@@ -363,8 +363,8 @@ impl Recorder<'_> {
         let mut expressions = Expressions {
             code: self.code,
             program: Program::default(),
-            elements: self.elements(),
-            lock_elements: self.lock_elements(),
+            elements: elements(&self.cells, &self.code.cells),
+            lock_elements: elements(&self.locks, &self.code.locks),
             made: FxHashMap::default(),
             constants: FxHashMap::default(),
             tests: FxHashMap::default(),
@@ -440,18 +440,6 @@ impl Recorder<'_> {
         body
     }
 
-    fn elements(&self) -> Vec<i64> {
-        let mut elements = vec![0; self.cells.len()];
-        for cells in &self.code.cells {
-            for element in 0..cells.length.unwrap_or(1) {
-                if let Some(var) = self.cells[(cells.start + element) as usize] {
-                    elements[var as usize] = i64::from(element);
-                }
-            }
-        }
-        elements
-    }
-
     fn new_body(
         &self,
         at: Address,
@@ -461,15 +449,20 @@ impl Recorder<'_> {
         let effect = self.code.effects[at as usize];
         let defined = effect.defines.map(|register| LocalId::from_index(register as usize));
         let value = effect.value.map(|value| expressions.of(value, var));
+        let element = match (var, lock) {
+            (Some(var), _) => expressions.elements[var.index()],
+            (None, Some(lock)) => expressions.lock_elements[lock.index()],
+            (None, None) => None,
+        };
         match self.code.instructions[at as usize] {
             Instruction::Let { .. } | Instruction::Read { .. } => Body {
                 define: defined.zip(value),
-                guard: self.index_guard(&effect, var, expressions),
+                guard: self.index_guard(&effect, element, expressions),
                 ..Body::default()
             },
             Instruction::Write { .. } => Body {
                 store: var.zip(value),
-                guard: self.index_guard(&effect, var, expressions),
+                guard: self.index_guard(&effect, element, expressions),
                 ..Body::default()
             },
             Instruction::Branch { .. } | Instruction::Guard { .. } | Instruction::Assume { .. } => {
@@ -485,7 +478,8 @@ impl Recorder<'_> {
             Instruction::Assert { .. } => Body { assertion: value, ..Body::default() },
             Instruction::CompareAndSwap { .. } => {
                 let Some(var) = var else { return Body::default() };
-                let guard = self.swap_guard(&effect, var, fails, expressions);
+                let index = self.index_guard(&effect, element, expressions);
+                let guard = swap_guard(&effect, var, index, fails, expressions);
                 let result = expressions.constant(i64::from(!fails));
                 let define = defined.map(|local| (local, result));
                 let store = value.filter(|_| !fails).map(|value| (var, value));
@@ -493,75 +487,59 @@ impl Recorder<'_> {
             }
             Instruction::FetchAdd { .. } => {
                 let seen = var.map(|var| expressions.program.add_expr(Expr::Shared(var)));
-                let guard = self.index_guard(&effect, var, expressions);
+                let guard = self.index_guard(&effect, element, expressions);
                 Body { guard, store: var.zip(value), define: defined.zip(seen), assertion: None }
             }
-            _ => Body { guard: self.lock_guard(&effect, lock, expressions), ..Body::default() },
+            _ => Body { guard: self.index_guard(&effect, element, expressions), ..Body::default() },
         }
     }
 
-    /// That the index is the one of the lock which was taken or released.
-    fn lock_guard(
-        &self,
-        effect: &Effect,
-        lock: Option<LockId>,
-        expressions: &mut Expressions<'_>,
-    ) -> Option<ExprId> {
-        let (index, lock) = effect.index.zip(lock)?;
-        if let Symbol::Constant(_) = self.code.symbols[index as usize] {
-            return None;
-        }
-        let element = expressions.lock_elements[lock.index()]?;
-        let (index, element) = (expressions.of(index, None), expressions.constant(element));
-        Some(expressions.test(Binary::Equal, index, element))
-    }
-
-    /// For each lock which element of its array it is, if it is one.
-    fn lock_elements(&self) -> Vec<Option<i64>> {
-        let mut elements = vec![None; self.locks.len()];
-        for (lock, id) in self.locks.iter().enumerate() {
-            if let &Some(id) = id {
-                let name = self.code.lock_name(lock as u32);
-                let element = name.strip_suffix(']').and_then(|name| name.rsplit('[').next());
-                elements[id as usize] = element.and_then(|element| element.parse().ok());
-            }
-        }
-        elements
-    }
-
-    /// That a swap found what it compares with, or did not.
-    fn swap_guard(
-        &self,
-        effect: &Effect,
-        var: VarId,
-        fails: bool,
-        expressions: &mut Expressions<'_>,
-    ) -> Option<ExprId> {
-        let index = self.index_guard(effect, Some(var), expressions);
-        let Some(compared) = effect.compared else { return index };
-        let seen = expressions.program.add_expr(Expr::Shared(var));
-        let compared = expressions.of(compared, None);
-        let operator = if fails { Binary::NotEqual } else { Binary::Equal };
-        let test = expressions.test(operator, seen, compared);
-        Some(match index {
-            Some(index) => expressions.test(Binary::And, index, test),
-            None => test,
-        })
-    }
-
-    /// That the index is the one of the element which was accessed.
+    /// That the index is the one of the `element` which was accessed, or of the lock which was acquired
+    /// or released.
     fn index_guard(
         &self,
         effect: &Effect,
-        var: Option<VarId>,
+        element: Option<i64>,
         expressions: &mut Expressions<'_>,
     ) -> Option<ExprId> {
-        let (index, var) = effect.index.zip(var)?;
+        let (index, element) = effect.index.zip(element)?;
         if let Symbol::Constant(_) = self.code.symbols[index as usize] {
             return None;
         }
-        let element = expressions.elements[var.index()];
         let (index, element) = (expressions.of(index, None), expressions.constant(element));
         Some(expressions.test(Binary::Equal, index, element))
     }
+}
+
+/// For each variable or lock which element of its array it is, if it is one: `ids` has for each of
+/// the numbers that `cells` count what it is in the trace.
+fn elements(ids: &[Option<u32>], cells: &[Cells]) -> Vec<Option<i64>> {
+    let mut elements = vec![None; ids.len()];
+    for cells in cells {
+        for element in 0..cells.length.unwrap_or(0) {
+            if let Some(id) = ids[(cells.start + element) as usize] {
+                elements[id as usize] = Some(i64::from(element));
+            }
+        }
+    }
+    elements
+}
+
+/// That a swap of `var` found what it compares with, or did not, and had the right `index`.
+fn swap_guard(
+    effect: &Effect,
+    var: VarId,
+    index: Option<ExprId>,
+    fails: bool,
+    expressions: &mut Expressions<'_>,
+) -> Option<ExprId> {
+    let Some(compared) = effect.compared else { return index };
+    let seen = expressions.program.add_expr(Expr::Shared(var));
+    let compared = expressions.of(compared, None);
+    let operator = if fails { Binary::NotEqual } else { Binary::Equal };
+    let test = expressions.test(operator, seen, compared);
+    Some(match index {
+        Some(index) => expressions.test(Binary::And, index, test),
+        None => test,
+    })
 }
