@@ -8,7 +8,7 @@ use crate::program::{
     Block, BlockId, Capture, ConditionId, Expr, ExprId, ExprKind, FunctionId, GlobalId, LocalId,
     LockId, LockPlace, Place, Range, Statement, StatementKind, StatementKind as Kind,
 };
-use crate::resolve::{Entity, Resolver, Spawned, Wanted, name_of};
+use crate::resolve::{Entity, Info, Resolver, Spawned, Wanted, name_of};
 use crate::source::Span;
 use crate::syntax::{self, NodeId, NodeKind, StatementKind as Syntax, Value};
 
@@ -66,26 +66,26 @@ impl<'s> Resolver<'s> {
             Syntax::Atomic { body } => Kind::Atomic { body: self.block(body, Some(inside)) },
             Syntax::Expect { body } => Kind::Expect { body: self.block(body, Some(inside)) },
             Syntax::Sync { lock, body } => return self.sync(*lock, body, inside),
-            Syntax::Lock { lock } => {
+            Syntax::Lock(lock) => {
                 let lock = self.lock_place(*lock);
                 self.has_bad_lock |= lock.is_none();
                 self.take(lock?);
                 Kind::Lock { lock: lock? }
             }
-            Syntax::Unlock { lock } => {
+            Syntax::Unlock(lock) => {
                 let lock = self.lock_place(*lock)?;
                 self.needs(lock, "unlocks");
                 self.release(lock);
                 Kind::Unlock { lock }
             }
             Syntax::Wait { condition, lock } => return self.wait(*condition, *lock),
-            Syntax::Notify { condition } => Kind::Notify { condition: self.condition(*condition)? },
-            Syntax::NotifyAll { condition } => {
+            Syntax::Notify(condition) => Kind::Notify { condition: self.condition(*condition)? },
+            Syntax::NotifyAll(condition) => {
                 Kind::NotifyAll { condition: self.condition(*condition)? }
             }
-            Syntax::Join { name } => Kind::Join { local: self.handle(*name)? },
-            Syntax::Assert { condition } => Kind::Assert { condition: self.expression(*condition) },
-            Syntax::Assume { condition } => Kind::Assume { condition: self.expression(*condition) },
+            Syntax::Join(name) => Kind::Join { local: self.handle(*name)? },
+            Syntax::Assert(condition) => Kind::Assert { condition: self.expression(*condition) },
+            Syntax::Assume(condition) => Kind::Assume { condition: self.expression(*condition) },
             Syntax::Skip => Kind::Skip,
             Syntax::Return { value } => self.return_value(*value, word),
             Syntax::Break => self.leave_loop(word, "break", Kind::Break),
@@ -175,7 +175,7 @@ impl<'s> Resolver<'s> {
         inside: Inside,
     ) -> Kind {
         let mark = self.scope.enter();
-        let range = self.range(range, Self::declare_integer);
+        let range = self.range(range, false);
         let body = self.repeated(body, word, inside);
         self.scope.leave(mark);
         Kind::For { range, body }
@@ -189,7 +189,7 @@ impl<'s> Resolver<'s> {
         inside: Inside,
     ) -> Kind {
         let mark = self.scope.enter();
-        let range = self.range(range, Self::declare_for_threads);
+        let range = self.range(range, true);
         let body = self.spawned(body, word, inside, Some(range.local));
         self.scope.leave(mark);
         Kind::ForEachThread { range, body }
@@ -232,20 +232,15 @@ impl<'s> Resolver<'s> {
         Capture { body, locals: thread.captured.into_iter().collect() }
     }
 
-    fn declare_integer(&mut self, name: Span) -> LocalId {
-        self.declare(name, false)
-    }
-
-    /// The range of a loop; its variable is declared behind it.
-    fn range(
-        &mut self,
-        range: &syntax::Range,
-        declare: impl FnOnce(&mut Self, Span) -> LocalId,
-    ) -> Range {
+    /// The range of a loop; its variable is declared behind it. With `for_threads` each thread has a
+    /// variable of its own.
+    fn range(&mut self, range: &syntax::Range, for_threads: bool) -> Range {
         let outer = self.scope.declaring.replace(range.name);
         let (from, to) = (self.expression(range.from), self.expression(range.to));
         self.scope.declaring = outer;
-        let local = declare(self, range.name);
+        let depth = self.body.threads.len();
+        let info = Info { is_handle: false, depth, home: depth + usize::from(for_threads) };
+        let local = self.declare_at(range.name, info);
         Range { local, from, to, is_inclusive: range.is_inclusive }
     }
 
@@ -549,7 +544,7 @@ impl Resolver<'_> {
 
     /// Says that an assignment in a thread's block stays within the thread.
     fn warn_of_copy(&mut self, local: LocalId, name: Span) {
-        if self.scope.info(local).home >= self.body.threads.len() {
+        if self.scope.info[local].home >= self.body.threads.len() {
             return;
         }
         let shown = self.shown(name);
