@@ -14,7 +14,7 @@ use std::ops::Deref;
 use proptest::strategy::Strategy;
 use reweave_base::{Id, Rng};
 use reweave_trace::{
-    AccessOp, BarrierId, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, LockId, LockOp,
+    AccessOp, BarrierId, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, LockOp,
     MemoryOrder, NameKind, ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadOp, Trace,
     TraceBuilder, VarId,
 };
@@ -87,7 +87,7 @@ impl Shape {
     pub const GENERAL: Self = Self { threads: 4, vars: 4, locks: 3, forks: true, ..Self::BARE };
     /// Many locks, few variables.
     pub const LOCKS: Self = Self { threads: 4, locks: 6, held_max: 3, ..Self::BARE };
-    /// Locks in each other and in themselves, in both modes, given back in any order.
+    /// Locks in each other and in themselves, in both modes, released in any order.
     pub const NESTED: Self =
         Self { vars: 1, locks: 3, held_max: 5, reentrant: true, shared: true, ..Self::BARE };
     /// Many short-lived threads.
@@ -266,6 +266,11 @@ struct World {
 
 type Actions = Vec<(usize, Action)>;
 
+/// Adds that a thread could do `op`.
+fn may(actions: &mut Actions, weight: usize, op: Op) {
+    actions.push((weight, Action::Do(op)));
+}
+
 fn id<I: Id>(index: usize) -> I {
     I::from_index(index)
 }
@@ -318,27 +323,23 @@ impl World {
         }
         match thread.bound.front().copied() {
             Some(Op::Condition(ConditionOp::Wake, on)) => {
-                let end = if thread.woken {
-                    Op::Condition(ConditionOp::Wake, on)
-                } else {
-                    Op::Condition(ConditionOp::Timeout, on)
-                };
+                let end = if thread.woken { ConditionOp::Wake } else { ConditionOp::Timeout };
                 // Most waits should live to be notified; a last thread must give up itself.
                 let is_patient = !thread.woken && !self.builder.len().is_multiple_of(4);
                 if !is_patient || self.is_alone(at) {
-                    actions.push((1, Action::Do(end)));
+                    may(&mut actions, 1, Op::Condition(end, on));
                 }
                 return actions;
             }
             Some(op @ Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock)) => {
                 if self.is_free(at, lock.index(), matches!(op, Op::Lock(LockOp::AcquireShared, _)))
                 {
-                    actions.push((1, Action::Do(op)));
+                    may(&mut actions, 1, op);
                 }
                 return actions;
             }
             Some(op) => {
-                actions.push((1, Action::Do(op)));
+                may(&mut actions, 1, op);
                 return actions;
             }
             None => {}
@@ -360,36 +361,21 @@ impl World {
 
     fn access_actions(&self, actions: &mut Actions) {
         for x in (0..self.shape.vars).map(id::<VarId>) {
-            actions.push((3, Action::Do(Op::Access(AccessOp::Write, x))));
-            actions.push((5, Action::Do(Op::Access(AccessOp::Read, x))));
+            may(actions, 3, Op::Access(AccessOp::Write, x));
+            may(actions, 5, Op::Access(AccessOp::Read, x));
             if self.shape.unknown_writers {
-                actions.push((1, Action::Do(Op::Access(AccessOp::UnknownRead, x))));
+                may(actions, 1, Op::Access(AccessOp::UnknownRead, x));
             }
             if self.shape.atomics {
-                actions.push((
-                    2,
-                    Action::Do(Op::Access(AccessOp::AtomicRead(MemoryOrder::SeqCst), x)),
-                ));
-                actions.push((
-                    1,
-                    Action::Do(Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), x)),
-                ));
-                actions.push((
-                    2,
-                    Action::Do(Op::Access(AccessOp::AtomicWrite(MemoryOrder::Release), x)),
-                ));
-                actions.push((
-                    1,
-                    Action::Do(Op::Access(AccessOp::AtomicWrite(MemoryOrder::Relaxed), x)),
-                ));
-                actions.push((
-                    2,
-                    Action::Do(Op::Access(AccessOp::AtomicUpdate(MemoryOrder::AcqRel), x)),
-                ));
+                may(actions, 2, Op::Access(AccessOp::AtomicRead(MemoryOrder::SeqCst), x));
+                may(actions, 1, Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), x));
+                may(actions, 2, Op::Access(AccessOp::AtomicWrite(MemoryOrder::Release), x));
+                may(actions, 1, Op::Access(AccessOp::AtomicWrite(MemoryOrder::Relaxed), x));
+                may(actions, 2, Op::Access(AccessOp::AtomicUpdate(MemoryOrder::AcqRel), x));
             }
         }
         if self.shape.atomics {
-            actions.push((1, Action::Do(Op::Fence(MemoryOrder::SeqCst))));
+            may(actions, 1, Op::Fence(MemoryOrder::SeqCst));
         }
     }
 
@@ -408,15 +394,15 @@ impl World {
                 continue;
             }
             if self.is_free(at, lock, false) {
-                actions.push((3, Action::Do(Op::Lock(LockOp::Acquire, id(lock)))));
+                may(actions, 3, Op::Lock(LockOp::Acquire, id(lock)));
             }
             if self.shape.shared && self.is_free(at, lock, true) {
-                actions.push((3, Action::Do(Op::Lock(LockOp::AcquireShared, id(lock)))));
+                may(actions, 3, Op::Lock(LockOp::AcquireShared, id(lock)));
             }
         }
         for (place, &entry) in held.iter().enumerate() {
             if !held[..place].contains(&entry) {
-                actions.push((4, Action::Do(release(entry))));
+                may(actions, 4, release(entry));
             }
         }
     }
@@ -429,12 +415,12 @@ impl World {
             let is_quiet = thread.held.is_empty() && thread.bound.is_empty();
             match thread.life {
                 Life::Unborn => {
-                    actions.push((6, Action::Do(Op::Thread(ThreadOp::Fork, id(child)))));
+                    may(actions, 6, Op::Thread(ThreadOp::Fork, id(child)));
                 }
                 Life::Running if child != at && is_quiet && thread.inside.is_empty() => {
-                    actions.push((1, Action::Do(Op::Thread(ThreadOp::Join, id(child)))));
+                    may(actions, 1, Op::Thread(ThreadOp::Join, id(child)));
                 }
-                Life::Over => actions.push((1, Action::Do(Op::Thread(ThreadOp::Join, id(child))))),
+                Life::Over => may(actions, 1, Op::Thread(ThreadOp::Join, id(child))),
                 Life::Running => {}
             }
         }
@@ -442,7 +428,7 @@ impl World {
 
     fn condition_actions(&self, at: usize, actions: &mut Actions) {
         for on in (0..self.shape.conditions).map(id::<ConditionId>) {
-            actions.push((1, Action::Do(Op::Condition(ConditionOp::Wait, on))));
+            may(actions, 1, Op::Condition(ConditionOp::Wait, on));
             for &entry in &self.threads[at].held {
                 let (release, acquire) = (release(entry), acquire(entry));
                 actions.push((4, Action::BeginWait { release, on, acquire }));
@@ -450,14 +436,12 @@ impl World {
             let waiting: Vec<usize> =
                 (0..self.shape.threads).filter(|&other| self.waits_on(other, on)).collect();
             if waiting.is_empty() {
-                actions.push((1, Action::Do(Op::Condition(ConditionOp::Notify, on))));
+                may(actions, 1, Op::Condition(ConditionOp::Notify, on));
             }
             let wakes = waiting.iter().map(|&whom| (4, Action::Wake { on, whom }));
             actions.extend(wakes);
-            actions.push((
-                if waiting.is_empty() { 1 } else { 3 },
-                Action::Do(Op::Condition(ConditionOp::NotifyAll, on)),
-            ));
+            let weight = if waiting.is_empty() { 1 } else { 3 };
+            may(actions, weight, Op::Condition(ConditionOp::NotifyAll, on));
         }
     }
 
@@ -472,23 +456,19 @@ impl World {
             let own = self.threads[at].inside.iter().find(|&&(inside, _)| inside == at_barrier);
             match own {
                 None => {
-                    actions.push((4, Action::Do(Op::Barrier(BarrierOp::Arrive, id(at_barrier)))));
+                    may(actions, 4, Op::Barrier(BarrierOp::Arrive, id(at_barrier)));
                 }
                 Some(&(_, round)) => {
                     if barrier.parties.is_none_or(|parties| barrier.rounds[round] == parties) {
-                        actions
-                            .push((4, Action::Do(Op::Barrier(BarrierOp::Depart, id(at_barrier)))));
+                        may(actions, 4, Op::Barrier(BarrierOp::Depart, id(at_barrier)));
                     }
                 }
             }
         }
         for (semaphore, &(tokens, known)) in self.semaphores.iter().enumerate() {
-            actions.push((
-                3,
-                Action::Do(Op::Semaphore(SemaphoreOp::Post, id::<SemaphoreId>(semaphore))),
-            ));
+            may(actions, 3, Op::Semaphore(SemaphoreOp::Post, id::<SemaphoreId>(semaphore)));
             if tokens > 0 || !known {
-                actions.push((4, Action::Do(Op::Semaphore(SemaphoreOp::Take, id(semaphore)))));
+                may(actions, 4, Op::Semaphore(SemaphoreOp::Take, id(semaphore)));
             }
         }
     }
@@ -496,27 +476,27 @@ impl World {
     fn other_actions(&self, at: usize, actions: &mut Actions) {
         for (object, &life) in self.objects.iter().enumerate() {
             match life {
-                Life::Unborn => actions
-                    .push((1, Action::Do(Op::Object(ObjectOp::Alloc, id::<ObjectId>(object))))),
+                Life::Unborn => {
+                    may(actions, 1, Op::Object(ObjectOp::Alloc, id::<ObjectId>(object)));
+                }
                 Life::Running => {
-                    actions.push((1, Action::Do(Op::Object(ObjectOp::Free, id(object)))));
+                    may(actions, 1, Op::Object(ObjectOp::Free, id(object)));
                 }
                 Life::Over => {}
             }
         }
         for block in 0..self.shape.blocks {
-            actions.push((1, Action::Do(Op::Block(BlockOp::Begin, id::<BlockId>(block)))));
+            may(actions, 1, Op::Block(BlockOp::Begin, id::<BlockId>(block)));
             if self.threads[at].blocks.contains(&block) {
-                actions.push((2, Action::Do(Op::Block(BlockOp::End, id(block)))));
+                may(actions, 2, Op::Block(BlockOp::End, id(block)));
             }
         }
         if self.shape.notes {
-            actions.push((1, Action::Do(Op::Branch)));
-            actions.push((1, Action::Do(Op::Let(id(0)))));
-            actions.extend(
-                (0..self.shape.locks)
-                    .map(|lock| (1, Action::Do(Op::Lock(LockOp::Request, id(lock))))),
-            );
+            may(actions, 1, Op::Branch);
+            may(actions, 1, Op::Let(id(0)));
+            for lock in 0..self.shape.locks {
+                may(actions, 1, Op::Lock(LockOp::Request, id(lock)));
+            }
         }
     }
 
@@ -619,24 +599,16 @@ impl World {
 }
 
 fn acquire((lock, shared): (usize, bool)) -> Op {
-    if shared {
-        Op::Lock(LockOp::AcquireShared, id::<LockId>(lock))
-    } else {
-        Op::Lock(LockOp::Acquire, id(lock))
-    }
+    Op::Lock(if shared { LockOp::AcquireShared } else { LockOp::Acquire }, id(lock))
 }
 
 fn release((lock, shared): (usize, bool)) -> Op {
-    if shared {
-        Op::Lock(LockOp::ReleaseShared, id::<LockId>(lock))
-    } else {
-        Op::Lock(LockOp::Release, id(lock))
-    }
+    Op::Lock(if shared { LockOp::ReleaseShared } else { LockOp::Release }, id(lock))
 }
 
 fn drop_one<T: PartialEq>(items: &mut Vec<T>, item: &T) {
     let place = items.iter().rposition(|other| other == item);
-    items.remove(place.expect("only what is there is given back"));
+    items.remove(place.expect("only what is there is released"));
 }
 
 /// Names everything that the shape speaks of, numbered from 1.
