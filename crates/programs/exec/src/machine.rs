@@ -12,9 +12,10 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use reweave_base::{FxBuildHasher, Id};
+use reweave_trace::OpKind;
 
 use crate::code::{CellOf, Cells, Code, Instruction, Register};
-use crate::observe::{Happened, Observer, ThreadNumber};
+use crate::observe::{Made, Observer, ThreadNumber};
 use crate::outcome::{Fault, FaultKind};
 
 /// A run, stopped between two steps.
@@ -316,18 +317,18 @@ impl Machine<'_> {
             Instruction::Let { to, from } => {
                 let value = self.register(thread, from);
                 self.set(thread, to, value);
-                self.report(thread, Happened::Let, Some(value), observer);
+                self.report(thread, (OpKind::Let, to), Some(value), observer);
                 Ok(())
             }
             Instruction::Branch { condition, otherwise } => {
-                let goes_on = self.test(thread, condition, true, observer);
+                let goes_on = self.test(thread, condition, observer);
                 let at = &mut self.threads[thread as usize].at;
                 *at = if goes_on { *at + 1 } else { otherwise };
                 self.advance(thread, observer);
                 return stepped;
             }
             Instruction::Guard { flag } => {
-                self.test(thread, flag, false, observer);
+                self.test(thread, flag, observer);
                 Ok(())
             }
             Instruction::Read { .. }
@@ -335,11 +336,11 @@ impl Machine<'_> {
             | Instruction::CompareAndSwap { .. }
             | Instruction::FetchAdd { .. } => self.access(thread, instruction, observer),
             Instruction::Assert { condition } => {
-                let holds = self.test(thread, condition, false, observer);
+                let holds = self.test(thread, condition, observer);
                 if holds { Ok(()) } else { Err(FaultKind::Assertion) }
             }
             Instruction::Assume { condition } => {
-                if !self.test(thread, condition, false, observer) {
+                if !self.test(thread, condition, observer) {
                     // What comes after it does not run, and so has no faults.
                     self.assumption = Some(self.line(thread));
                     return stepped;
@@ -365,7 +366,7 @@ impl Machine<'_> {
     fn report<O: Observer>(
         &self,
         thread: ThreadNumber,
-        what: Happened,
+        what: Made,
         value: Option<i64>,
         observer: &mut O,
     ) {
@@ -384,16 +385,15 @@ impl Machine<'_> {
         self.cell_in_bounds(thread, lock, &self.code.locks)
     }
 
-    /// Tests `condition`, which is an event; `opens` says whether what follows depends on it.
+    /// Tests `condition`, which is an event.
     fn test<O: Observer>(
         &self,
         thread: ThreadNumber,
         condition: Register,
-        opens: bool,
         observer: &mut O,
     ) -> bool {
         let holds = self.register(thread, condition) != 0;
-        self.report(thread, Happened::Branch { opens }, Some(i64::from(holds)), observer);
+        self.report(thread, (OpKind::Branch, 0), Some(i64::from(holds)), observer);
         holds
     }
 
@@ -407,14 +407,14 @@ impl Machine<'_> {
             Instruction::Read { to, cell } => {
                 let cell = self.global(thread, cell)?;
                 let value = self.memory[cell as usize];
-                self.report(thread, Happened::Read(cell), Some(value), observer);
+                self.report(thread, (OpKind::Read, cell), Some(value), observer);
                 self.set(thread, to, value);
             }
             Instruction::Write { cell, from } => {
                 let cell = self.global(thread, cell)?;
                 let value = self.register(thread, from);
                 self.memory[cell as usize] = value;
-                self.report(thread, Happened::Write(cell), Some(value), observer);
+                self.report(thread, (OpKind::Write, cell), Some(value), observer);
             }
             Instruction::CompareAndSwap { to, cell, old, new } => {
                 let cell = self.global(thread, cell)?;
@@ -423,9 +423,9 @@ impl Machine<'_> {
                 if swaps {
                     let new = self.register(thread, new);
                     self.memory[cell as usize] = new;
-                    self.report(thread, Happened::AtomicUpdate(cell), Some(new), observer);
+                    self.report(thread, (OpKind::AtomicUpdate, cell), Some(new), observer);
                 } else {
-                    self.report(thread, Happened::AtomicRead(cell), Some(seen), observer);
+                    self.report(thread, (OpKind::AtomicRead, cell), Some(seen), observer);
                 }
                 self.set(thread, to, i64::from(swaps));
             }
@@ -434,7 +434,7 @@ impl Machine<'_> {
                 let seen = self.memory[cell as usize];
                 let sum = seen.wrapping_add(self.register(thread, amount));
                 self.memory[cell as usize] = sum;
-                self.report(thread, Happened::AtomicUpdate(cell), Some(sum), observer);
+                self.report(thread, (OpKind::AtomicUpdate, cell), Some(sum), observer);
                 self.set(thread, to, seen);
             }
             other => unreachable!("{other:?} is no access"),
@@ -465,23 +465,23 @@ impl Machine<'_> {
             Instruction::Wake { condition } => {
                 let since = self.threads[thread as usize].waits_since.take();
                 self.conditions[condition as usize].wake(thread, since.unwrap_or(0));
-                self.report(thread, Happened::Wake(condition), None, observer);
+                self.report(thread, (OpKind::Wake, condition), None, observer);
             }
             Instruction::Notify { condition } => {
                 self.conditions[condition as usize].notify();
                 stepped.freed = Some(Resource::Condition(condition));
-                self.report(thread, Happened::Notify(condition), None, observer);
+                self.report(thread, (OpKind::Notify, condition), None, observer);
             }
             Instruction::NotifyAll { condition } => {
                 self.conditions[condition as usize].notify_all();
                 stepped.freed = Some(Resource::Condition(condition));
-                self.report(thread, Happened::NotifyAll(condition), None, observer);
+                self.report(thread, (OpKind::NotifyAll, condition), None, observer);
             }
             Instruction::BeginBlock { block } => {
-                self.report(thread, Happened::Begin(block), None, observer);
+                self.report(thread, (OpKind::Begin, block), None, observer);
             }
             Instruction::EndBlock { block } => {
-                self.report(thread, Happened::End(block), None, observer);
+                self.report(thread, (OpKind::End, block), None, observer);
             }
             _ => stepped.forked = self.fork_or_join(thread, instruction, observer),
         }
@@ -492,7 +492,7 @@ impl Machine<'_> {
         let state = &mut self.locks[lock as usize];
         state.owner = Some(thread);
         state.count += 1;
-        self.report(thread, Happened::Acquire(lock), None, observer);
+        self.report(thread, (OpKind::Acquire, lock), None, observer);
     }
 
     fn release<O: Observer>(
@@ -516,7 +516,7 @@ impl Machine<'_> {
             state.owner = None;
             stepped.freed = Some(Resource::Lock(lock));
         }
-        self.report(thread, Happened::Release(lock), None, observer);
+        self.report(thread, (OpKind::Release, lock), None, observer);
         Ok(())
     }
 
@@ -534,7 +534,7 @@ impl Machine<'_> {
         self.release(thread, lock, stepped, observer)?;
         let since = self.conditions[condition as usize].wait(thread);
         self.threads[thread as usize].waits_since = Some(since);
-        self.report(thread, Happened::Wait(condition), None, observer);
+        self.report(thread, (OpKind::Wait, condition), None, observer);
         Ok(())
     }
 
@@ -566,19 +566,19 @@ impl Machine<'_> {
             }
             Instruction::Join { handle } => {
                 let child = self.register(thread, handle) as ThreadNumber;
-                self.report(thread, Happened::Join(child), None, observer);
+                self.report(thread, (OpKind::Join, child), None, observer);
                 return None;
             }
             Instruction::JoinChild { next } => {
                 let place = self.register(thread, next);
                 let child = self.threads[thread as usize].children[place as usize];
                 self.set(thread, next, place + 1);
-                self.report(thread, Happened::Join(child), None, observer);
+                self.report(thread, (OpKind::Join, child), None, observer);
                 return None;
             }
             other => unreachable!("{other:?} makes no event of its own"),
         };
-        self.report(thread, Happened::Fork(child), None, observer);
+        self.report(thread, (OpKind::Fork, child), None, observer);
         self.advance(child, observer);
         Some(child)
     }

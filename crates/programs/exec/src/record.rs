@@ -11,12 +11,12 @@ use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_lang::BlockId;
 use reweave_trace::{
     AccessOp, Binary, EventId, Expr, ExprId, Flow, Instance, InstanceId, LocalId, LockId, LockOp,
-    MemoryOrder, Op, OpCode, OpKind, PointId, Program, StaticBlockId, Step, ThreadId, Trace,
-    TraceBuilder, Transition, Unary, VarId,
+    MemoryOrder, NameKind, Op, OpCode, OpKind, PointId, Program, StaticBlockId, Step, ThreadId,
+    Trace, TraceBuilder, Transition, Unary, VarId,
 };
 
 use crate::code::{Address, Cells, Code, Effect, Instruction, OUTSIDE, Symbol, SymbolId};
-use crate::observe::{Happened, Observer, ThreadNumber};
+use crate::observe::{Made, Observer, ThreadNumber};
 
 /// What a run is to be recorded with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,50 +123,26 @@ impl<'c> Recorder<'c> {
         self.builder.finish().expect("a run of a program is well formed")
     }
 
-    fn operand(&mut self, what: Happened) -> (OpKind, u32) {
-        let code = self.code;
-        let names = self.builder.names();
-        let mut cell = |table: &mut Vec<Option<u32>>, cell: u32| {
-            *table[cell as usize]
-                .get_or_insert_with(|| names.vars.intern(&code.cell_name(cell)).index() as u32)
-        };
-        match what {
-            Happened::Let => (OpKind::Let, 0),
-            Happened::Branch { .. } => (OpKind::Branch, 0),
-            Happened::Read(of) => (OpKind::Read, cell(&mut self.cells, of)),
-            Happened::Write(of) => (OpKind::Write, cell(&mut self.cells, of)),
-            Happened::AtomicRead(of) => (OpKind::AtomicRead, cell(&mut self.cells, of)),
-            Happened::AtomicUpdate(of) => (OpKind::AtomicUpdate, cell(&mut self.cells, of)),
-            Happened::Request(lock) => (OpKind::Request, self.lock(lock)),
-            Happened::Acquire(lock) => (OpKind::Acquire, self.lock(lock)),
-            Happened::Release(lock) => (OpKind::Release, self.lock(lock)),
-            Happened::Wait(of) => (OpKind::Wait, self.condition(of)),
-            Happened::Wake(of) => (OpKind::Wake, self.condition(of)),
-            Happened::Notify(of) => (OpKind::Notify, self.condition(of)),
-            Happened::NotifyAll(of) => (OpKind::NotifyAll, self.condition(of)),
-            Happened::Begin(of) => (OpKind::Begin, self.block(of)),
-            Happened::End(of) => (OpKind::End, self.block(of)),
-            Happened::Fork(child) => (OpKind::Fork, child),
-            Happened::Join(child) => (OpKind::Join, child),
-        }
-    }
-
-    fn lock(&mut self, lock: u32) -> u32 {
+    /// The index, among the names of the trace, of what an event is on.
+    fn operand(&mut self, (kind, on): Made) -> u32 {
         let (code, names) = (self.code, self.builder.names());
-        let named = &mut self.locks[lock as usize];
-        *named.get_or_insert_with(|| names.locks.intern(&code.lock_name(lock)).index() as u32)
-    }
-
-    fn condition(&mut self, condition: u32) -> u32 {
-        let (name, names) = (&self.code.conditions[condition as usize], self.builder.names());
-        let named = &mut self.conditions[condition as usize];
-        *named.get_or_insert_with(|| names.conditions.intern(name).index() as u32)
-    }
-
-    fn block(&mut self, block: u32) -> u32 {
-        let (name, names) = (&self.code.expected[block as usize], self.builder.names());
-        let named = &mut self.blocks[block as usize];
-        *named.get_or_insert_with(|| names.blocks.intern(name).index() as u32)
+        let named = match kind.operand() {
+            NameKind::Var => &mut self.cells,
+            NameKind::Lock => &mut self.locks,
+            NameKind::Condition => &mut self.conditions,
+            NameKind::Block => &mut self.blocks,
+            // Threads and, with the flow layer, locals have one number here and there.
+            _ => return on,
+        };
+        *named[on as usize].get_or_insert_with(|| {
+            let name = match kind.operand() {
+                NameKind::Var => code.cell_name(on),
+                NameKind::Lock => code.lock_name(on),
+                NameKind::Condition => code.conditions[on as usize].clone(),
+                _ => code.expected[on as usize].clone(),
+            };
+            names.intern(kind.operand(), name.as_bytes()).expect("the name is text")
+        })
     }
 
     fn site(&mut self, at: Address) -> u32 {
@@ -177,7 +153,7 @@ impl<'c> Recorder<'c> {
         })
     }
 
-    fn flow_of(&mut self, thread: ThreadNumber, at: Address, what: Happened) {
+    fn flow_of(&mut self, thread: ThreadNumber, at: Address, what: Made) {
         let effect = self.code.effects[at as usize];
         let event = EventId::from_index(self.builder.len() - 1);
         let trail = &mut self.trails[thread as usize];
@@ -186,7 +162,8 @@ impl<'c> Recorder<'c> {
             0 => trail.outer_control,
             _ => Some(trail.controls[depth - 1]),
         };
-        if matches!(what, Happened::Branch { opens: true }) {
+        // Nothing depends on the other tests: if one fails, the thread ends.
+        if let Instruction::Branch { .. } = self.code.instructions[at as usize] {
             trail.controls.truncate(depth);
             trail.controls.push(event);
         }
@@ -200,7 +177,7 @@ impl<'c> Recorder<'c> {
         (step.control, step.instance) = (control, instance);
         let (start, end) = effect.uses;
         self.flow.push(step, &self.uses[start as usize..end as usize]);
-        if let Happened::Fork(child) = what {
+        if let (OpKind::Fork, child) = what {
             let child = &mut self.trails[child as usize];
             (child.outer_instance, child.outer_control) = (instance, control);
         }
@@ -214,22 +191,15 @@ impl Observer for Recorder<'_> {
         self.trails.push(Trail::default());
     }
 
-    fn event(&mut self, thread: ThreadNumber, at: Address, what: Happened, value: Option<i64>) {
-        let (kind, operand) = match what {
-            Happened::Let => {
-                let register = self.code.effects[at as usize].defines;
-                match self.layers {
-                    Layers::Events => {
-                        let name = &self.code.names[register.unwrap_or(0) as usize];
-                        (OpKind::Let, self.builder.local(name).index() as u32)
-                    }
-                    _ => (OpKind::Let, register.unwrap_or(0)),
-                }
+    fn event(&mut self, thread: ThreadNumber, at: Address, what: Made, value: Option<i64>) {
+        let operand = match what {
+            (OpKind::Let, register) if self.layers == Layers::Events => {
+                self.builder.local(&self.code.names[register as usize]).index() as u32
             }
             _ => self.operand(what),
         };
         let site = self.site(at);
-        self.builder.push_indexes(thread, OpCode::new(kind, MemoryOrder::SeqCst), operand, site);
+        self.builder.push_indexes(thread, OpCode::new(what.0, MemoryOrder::SeqCst), operand, site);
         if let Some(value) = value {
             self.builder.value(value);
         }
