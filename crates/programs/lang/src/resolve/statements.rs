@@ -15,6 +15,13 @@ use crate::syntax::{self, NodeId, NodeKind, StatementKind as Syntax, Value};
 /// The statement whose body a block is.
 type Inside = (BlockId, u32);
 
+/// Takes the id of an entity if it is of the right kind.
+macro_rules! only {
+    ($Kind:ident) => {
+        |entity| if let Entity::$Kind(id) = entity { Some(id) } else { None }
+    };
+}
+
 impl<'s> Resolver<'s> {
     /// Resolves a block. The recursion is as deep as blocks nest, which the parser limits.
     pub(super) fn block(&mut self, block: &'s syntax::Block, inside: Option<Inside>) -> BlockId {
@@ -384,10 +391,7 @@ impl Resolver<'_> {
 
     /// The function that the name of a call means, if it takes these arguments.
     fn callee(&mut self, name: Span, span: Span, arguments: &[ExprId]) -> Option<FunctionId> {
-        let function = self.named(name, Wanted::Function, |entity| match entity {
-            Entity::Function(function) => Some(function),
-            _ => None,
-        })?;
+        let function = self.named(name, Wanted::Function, only!(Function))?;
         self.calls.push(super::Call { from: self.body.function, to: function, span: name });
         // The function may release what is held.
         self.body.held.clear();
@@ -465,38 +469,26 @@ impl Resolver<'_> {
     /// The shared variable or element that `cas` and `fetchadd` work on.
     pub(super) fn shared(&mut self, place: syntax::Place) -> Option<Place> {
         let index = place.index.map(|index| self.expression(index));
-        let global = self.named(place.name, Wanted::Shared, |entity| match entity {
-            Entity::Global(global) => Some(global),
-            _ => None,
-        })?;
+        let global = self.named(place.name, Wanted::Shared, only!(Global))?;
         self.shared_place(global, place.name, index, place.span)
     }
 
     /// The lock, or element of an array of locks, at `place`.
     fn lock_place(&mut self, place: syntax::Place) -> Option<LockPlace> {
         let index = place.index.map(|index| self.expression(index));
-        let lock = self.named(place.name, Wanted::Lock, |entity| match entity {
-            Entity::Lock(lock) => Some(lock),
-            _ => None,
-        })?;
+        let lock = self.named(place.name, Wanted::Lock, only!(Lock))?;
         let length = self.program.locks[lock].length;
         self.check_index(Entity::Lock(lock), place.name, length, index, place.span)?;
         Some(LockPlace { lock, index, span: place.span })
     }
 
     pub(super) fn condition(&mut self, name: Span) -> Option<ConditionId> {
-        self.named(name, Wanted::Condition, |entity| match entity {
-            Entity::Condition(condition) => Some(condition),
-            _ => None,
-        })
+        self.named(name, Wanted::Condition, only!(Condition))
     }
 
     /// The handle that `join` takes.
     pub(super) fn handle(&mut self, name: Span) -> Option<LocalId> {
-        let local = self.named(name, Wanted::Handle, |entity| match entity {
-            Entity::Handle(local) => Some(local),
-            _ => None,
-        })?;
+        let local = self.named(name, Wanted::Handle, only!(Handle))?;
         self.capture(local);
         Some(local)
     }
