@@ -162,7 +162,7 @@ impl<'c> Recorder<'c> {
             0 => trail.outer_control,
             _ => Some(trail.controls[depth - 1]),
         };
-        // Nothing depends on the other tests: if one fails, the thread ends.
+        // Only a branch has two ways on; after the other tests there is one.
         if let Instruction::Branch { .. } = self.code.instructions[at as usize] {
             trail.controls.truncate(depth);
             trail.controls.push(event);

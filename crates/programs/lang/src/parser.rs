@@ -461,7 +461,7 @@ impl Parser<'_> {
 
 // What people who know other languages write, and what to write instead.
 
-/// Whether a statement can start with `kind`: a name, or a word that does nothing else.
+/// Whether a statement can start with `kind`: a name, or a word but for these.
 fn starts_statement(kind: TokenKind) -> bool {
     let starts_nothing = matches!(
         kind,
