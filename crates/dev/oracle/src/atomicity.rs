@@ -2,12 +2,11 @@
 //! pair, and in other runs by trying every pattern in every correct reordering.
 
 use reweave_base::Id;
-use reweave_trace::{
-    AccessOp, BarrierOp, ConditionOp, EventId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadId,
-    ThreadOp, Trace,
-};
+use reweave_trace::{AccessOp, EventId, Op, ThreadId, Trace};
 
+use crate::hb;
 use crate::query::{Query, View};
+use crate::relation::{Order, close};
 
 /// A stretch of a thread that is expected to be atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,48 +44,15 @@ fn conflict(left: Op, right: Op) -> bool {
     left.var().is_some() && left.var() == right.var() && (left.is_write() || right.is_write())
 }
 
-/// Whether `early`, observed before `late`, is put before it by one rule alone.
+/// Whether `early`, observed before `late`, is put before it by one rule alone: as happens-before
+/// does, by a conflict, or because a notify comes after the waits that it woke began.
 #[must_use]
 pub fn is_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
-    let (from, to) = (trace.event(early), trace.event(late));
-    if is_data_edge(trace, early, late)
-        || from.op == Op::Thread(ThreadOp::Fork, to.thread)
-        || to.op == Op::Thread(ThreadOp::Join, from.thread)
-    {
-        return true;
-    }
-    let signals = trace.signals();
-    match (from.op, to.op) {
-        (Op::Thread(ThreadOp::Fork, child), Op::Thread(ThreadOp::Join, joined)) => child == joined,
-        (
-            Op::Lock(LockOp::Release, released),
-            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, acquired),
-        )
-        | (Op::Lock(LockOp::ReleaseShared, released), Op::Lock(LockOp::Acquire, acquired)) => {
-            released == acquired
-        }
-        (
-            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _),
-            Op::Condition(ConditionOp::Wake, _),
-        ) => signals.wait_interval(late).and_then(|interval| interval.notify) == Some(early),
-        (_, Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _)) => {
-            let mut intervals = signals.wait_intervals().iter();
-            intervals.any(|interval| interval.notify == Some(late) && interval.begin == early)
-        }
-        (Op::Barrier(BarrierOp::Arrive, _), Op::Barrier(..)) => {
-            let needed = signals.needed_round(late).map(|round| signals.round(round));
-            needed.is_some_and(|round| round.arrivals.contains(&early))
-        }
-        (Op::Semaphore(SemaphoreOp::Post, _), Op::Semaphore(SemaphoreOp::Take, _)) => {
-            signals.post(late) == Some(early)
-        }
-        (Op::Object(ObjectOp::Alloc, born), Op::Object(ObjectOp::Free, ended)) => born == ended,
-        _ => false,
-    }
+    let mut waits = trace.signals().wait_intervals().iter();
+    is_data_edge(trace, early, late)
+        || hb::is_edge(trace, early, late)
+        || waits.any(|wait| wait.notify == Some(late) && wait.begin == early)
 }
-
-/// Which of some things come before which.
-type Relation = Vec<Vec<bool>>;
 
 /// Whether `early`, observed before `late`, is put before it by program order or a conflict.
 #[must_use]
@@ -98,38 +64,17 @@ pub fn is_data_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
 /// A rule that puts an event before a later one.
 pub type Rule = fn(&Trace, EventId, EventId) -> bool;
 
-/// Of the first `count` events what comes before what by any number of edges.
-fn order(trace: &Trace, count: usize, rule: Rule) -> Relation {
-    let event = EventId::from_index;
-    let mut before: Relation = (0..count)
-        .map(|early| {
-            (0..count).map(|late| early < late && rule(trace, event(early), event(late))).collect()
-        })
-        .collect();
-    close(&mut before);
-    before
-}
-
-fn close(relation: &mut Relation) {
-    for middle in 0..relation.len() {
-        let next = relation[middle].clone();
-        for row in relation.iter_mut().filter(|row| row[middle]) {
-            for (to, &is_next) in row.iter_mut().zip(&next) {
-                *to |= is_next;
-            }
-        }
-    }
-}
-
 /// Whether others come between the events of each block, of the first `count` events, by `rule`.
 #[must_use]
 pub fn violated(trace: &Trace, blocks: &[Block], count: usize, rule: Rule) -> Vec<bool> {
-    let before = order(trace, count, rule);
+    let order =
+        Order::closure(trace, |early, late| late.index() < count && rule(trace, early, late));
+    let events = || (0..count).map(EventId::from_index);
     let is_violated = |block: &Block| {
-        let own = |&event: &usize| block.holds(trace, EventId::from_index(event));
-        (0..count).filter(|event| !own(event)).any(|other| {
-            (0..count).filter(own).any(|event| before[event][other])
-                && (0..count).filter(own).any(|event| before[other][event])
+        let own = |event: &EventId| block.holds(trace, *event);
+        events().filter(|event| !own(event)).any(|other| {
+            events().filter(own).any(|event| order.is_before(event, other))
+                && events().filter(own).any(|event| order.is_before(other, event))
         })
     };
     blocks.iter().map(is_violated).collect()
@@ -146,7 +91,7 @@ pub fn on_cycle(trace: &Trace, blocks: &[Block], whole: &[bool]) -> Vec<bool> {
         let own = within.find(|(block, _)| block.holds(trace, EventId::from_index(event)));
         own.map_or(event, |(block, _)| block.begin.index())
     };
-    let mut before: Relation = vec![vec![false; count]; count];
+    let mut before = vec![vec![false; count]; count];
     for late in 0..count {
         for early in 0..late {
             let (from, to) = (transaction(early), transaction(late));

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 /// The bytes of a shadow word.
-const GRANULE: u64 = 8;
+const WORD_BYTES: u64 = 8;
 
 /// An event of a recording, as far as it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +51,11 @@ pub struct Cell {
     pub begin: u64,
     /// The byte after its last.
     pub end: u64,
-    /// The place of the first access to its granule in its lifetime.
+    /// The place of the first access to its shadow word in its lifetime.
     pub lifetime: usize,
 }
 
-/// The cells that the access at `place` in `events` covers, as far as their granules are kept, by
+/// The cells that the access at `place` in `events` covers, as far as their shadow words are kept, by
 /// address.
 #[must_use]
 pub fn cells_of(events: &[(u32, Event)], place: usize) -> Vec<Cell> {
@@ -63,13 +63,13 @@ pub fn cells_of(events: &[(u32, Event)], place: usize) -> Vec<Cell> {
     let mut cells = Vec::new();
     let mut begin = access.start;
     while begin < access.end {
-        let granule = begin / GRANULE;
-        let others = accesses_of_lifetime(events, place, granule);
+        let word = begin / WORD_BYTES;
+        let others = accesses_of_lifetime(events, place, word);
         let is_border = |byte: u64| {
-            byte.is_multiple_of(GRANULE)
+            byte.is_multiple_of(WORD_BYTES)
                 || others.iter().any(|(_, _, other)| other.start == byte || other.end == byte)
         };
-        let end = (begin + 1..).find(|&byte| is_border(byte)).expect("a granule ends");
+        let end = (begin + 1..).find(|&byte| is_border(byte)).expect("a shadow word ends");
         let (lifetime, ..) = others[0];
         let is_contended = others.iter().enumerate().any(|(place, first)| {
             others[place + 1..].iter().any(|second| {
@@ -109,24 +109,24 @@ fn is_ordered(events: &[(u32, Event)], first: usize, second: usize) -> bool {
     reached[second]
 }
 
-/// All accesses to `granule` in the lifetime in which it is at `place`, with their places and
+/// All accesses to `word` in the lifetime in which it is at `place`, with their places and
 /// threads.
 fn accesses_of_lifetime(
     events: &[(u32, Event)],
     place: usize,
-    granule: u64,
+    word: u64,
 ) -> Vec<(usize, u32, Access)> {
     let mut owners = Owners::default();
     let mut lifetime = Vec::new();
     for (at, (thread, event)) in events.iter().enumerate() {
-        let ends = owners.step(at, event).iter().any(|byte| byte / GRANULE == granule);
+        let ends = owners.step(at, event).iter().any(|byte| byte / WORD_BYTES == word);
         match (ends, at > place) {
             (true, true) => break,
             (true, false) => lifetime.clear(),
             (false, _) => {}
         }
         if let Event::Access(access) = *event
-            && (access.start / GRANULE..=(access.end - 1) / GRANULE).contains(&granule)
+            && (access.start / WORD_BYTES..=(access.end - 1) / WORD_BYTES).contains(&word)
         {
             lifetime.push((at, *thread, access));
         }

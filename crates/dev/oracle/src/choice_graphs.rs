@@ -6,9 +6,11 @@
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::views::{CriticalSection, Mode};
-use reweave_trace::{AccessOp, ConditionOp, EventId, ObjectOp, Op, SemaphoreOp, ThreadOp, Trace};
+use reweave_trace::{EventId, Trace};
 
-use crate::nondeterminism::{Witness, WitnessKind};
+use crate::mhb;
+use crate::nondeterminism::Witness;
+use crate::relation::close;
 
 /// How the phases decide a witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +37,7 @@ pub fn outcome(trace: &Trace, witness: &Witness) -> Outcome {
     if witness.is_void() {
         return Outcome::Cyclic;
     }
-    let added = witness_edges(witness);
+    let added = witness.edges();
     let mut graph = Graph::new(trace, witness.read);
     added.iter().for_each(|&(tail, head)| graph.add(tail, head));
     graph.close(trace);
@@ -70,18 +72,7 @@ pub fn is_shown(trace: &Trace, witness: &Witness, order: &[EventId]) -> bool {
     let mut pairs = rivals(trace).into_iter();
     are_edges_kept
         && pairs.all(|(left, right)| is_before(&left, &right) || is_before(&right, &left))
-        && witness_edges(witness).iter().all(|&(early, late)| is_kept(early, late))
-}
-
-/// The order that `witness` asks for, edge by edge.
-fn witness_edges(witness: &Witness) -> Vec<(EventId, EventId)> {
-    let Witness { kind, writer, read, interfering } = *witness;
-    let chain = match kind {
-        WitnessKind::WriterAfter => [interfering, read, writer],
-        WitnessKind::Between => [writer, interfering, read],
-        WitnessKind::WriterAbsent => [None; 3],
-    };
-    chain.windows(2).filter_map(|pair| pair[0].zip(pair[1])).collect()
+        && witness.edges().iter().all(|&(early, late)| is_kept(early, late))
 }
 
 /// Whether each event comes before each other.
@@ -102,7 +93,7 @@ impl Graph {
                 }
             }
         }
-        graph.close_paths();
+        close(&mut graph.before);
         graph
     }
 
@@ -112,15 +103,6 @@ impl Graph {
 
     fn is_cyclic(&self) -> bool {
         (0..self.before.len()).any(|at| self.before[at][at])
-    }
-
-    fn close_paths(&mut self) {
-        for middle in 0..self.before.len() {
-            let onward = self.before[middle].clone();
-            for row in self.before.iter_mut().filter(|row| row[middle]) {
-                row.iter_mut().zip(&onward).for_each(|(slot, &is_set)| *slot |= is_set);
-            }
-        }
     }
 
     /// Adds an edge and all paths through it.
@@ -157,46 +139,7 @@ impl Graph {
 /// Whether `late` comes right after `early` in the partial order graph, or as a reads-from edge but that of
 /// `free`.
 fn is_edge(trace: &Trace, early: EventId, late: EventId, free: Option<EventId>) -> bool {
-    let (from, to) = (trace.event(early), trace.event(late));
-    let signals = trace.signals();
-    if early >= late {
-        return false;
-    }
-    if from.thread == to.thread || from.op == Op::Thread(ThreadOp::Fork, to.thread) {
-        return true;
-    }
-    match to.op {
-        Op::Access(AccessOp::Read | AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), _) => {
-            trace.writer(late) == Some(early) && free != Some(late)
-        }
-        Op::Thread(ThreadOp::Join, child) => {
-            from.thread == child || from.op == Op::Thread(ThreadOp::Fork, child)
-        }
-        Op::Condition(ConditionOp::Wake, _) => {
-            signals.wait_interval(late).is_some_and(|interval| interval.notify == Some(early))
-        }
-        Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
-            let mut woken =
-                signals.woken(late).iter().filter_map(|&wait| signals.wait_interval(wait));
-            woken.any(|interval| interval.begin == early)
-        }
-        Op::Barrier(..) => {
-            let round = signals.needed_round(late).map(|round| signals.round(round));
-            round.is_some_and(|round| round.arrivals.contains(&early))
-        }
-        Op::Semaphore(SemaphoreOp::Take, _) => signals.post(late) == Some(early),
-        Op::Object(ObjectOp::Free, object) => from.op == Op::Object(ObjectOp::Alloc, object),
-        Op::Access(AccessOp::Write | AccessOp::UnknownRead | AccessOp::AtomicWrite(_), _)
-        | Op::Fence(_)
-        | Op::Lock(..)
-        | Op::Thread(ThreadOp::Fork, _)
-        | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
-        | Op::Semaphore(SemaphoreOp::Post, _)
-        | Op::Object(ObjectOp::Alloc, _)
-        | Op::Block(..)
-        | Op::Branch
-        | Op::Let(_) => false,
-    }
+    early < late && mhb::is_edge(trace, early, late, free.as_slice())
 }
 
 /// All pairs of sections that exclude each other.
@@ -238,7 +181,7 @@ fn choices(trace: &Trace, graph: &Graph, added: &[(EventId, EventId)]) -> Vec<Ch
             open.push([(left_end, right.acquire), (right_end, left.acquire)]);
         }
     }
-    contracted.close_paths();
+    close(&mut contracted.before);
     let is_reached = |from: EventId, to: EventId| {
         vertices[from] == vertices[to] || contracted.has(vertices[from], vertices[to])
     };

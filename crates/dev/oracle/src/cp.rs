@@ -1,106 +1,87 @@
 //! Causally-precedes pair by pair, straight from its definition: for tests.
 
-use reweave_base::{Id, IndexVec};
+use reweave_base::Id;
 use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{EventId, Trace};
 
 use crate::hb::{is_edge, is_hard_edge};
+use crate::relation::Order;
 
-/// Whether each event comes before each other by CP.
-#[derive(Debug)]
-pub struct Order {
-    before: Pairs,
+/// CP over all events of `trace`: the smallest relation that the rules hold for.
+#[must_use]
+pub fn order(trace: &Trace) -> Order {
+    order_with(trace, None, &[])
 }
 
-/// For each event, of which events it is true.
-type Pairs = IndexVec<EventId, Vec<bool>>;
-
-impl Order {
-    /// CP over all events of `trace`: the smallest relation that the rules hold for.
-    #[must_use]
-    pub fn new(trace: &Trace) -> Self {
-        Self::with(trace, None)
-    }
-
-    /// The same with an edge, too, from each section to those on its lock, not both in shared
-    /// mode, that end more than `window` events after it began.
-    #[must_use]
-    pub fn within(trace: &Trace, window: usize) -> Self {
-        Self::with(trace, Some(window))
-    }
-
-    fn with(trace: &Trace, window: Option<usize>) -> Self {
-        let happens_before = happens_before(trace);
-        let mut order = Self { before: none(trace) };
-        for (late, _) in trace.events() {
-            for (early, _) in trace.events().take_while(|&(early, _)| early < late) {
-                if is_hard_edge(trace, early, late) {
-                    order.add(&happens_before, early, late);
-                }
-            }
-        }
-        loop {
-            let mut changed = false;
-            for (_, second) in trace.sections().entries() {
-                for (_, first) in trace.sections().entries() {
-                    let Some(release) = source_of(first, second) else { continue };
-                    if order.is_before(release, second.acquire) {
-                        continue;
-                    }
-                    let last = trace.lifetime(second.thread).last;
-                    let end = second.release.or(last).expect("its acquire is an event");
-                    let span = end.index() - first.acquire.index();
-                    // Rule (a), rule (b), the window.
-                    if conflict(trace, first, second)
-                        || order.is_before(first.acquire, end)
-                        || window.is_some_and(|window| span > window)
-                    {
-                        order.add(&happens_before, release, second.acquire);
-                        changed = true;
-                    }
-                }
-            }
-            if !changed {
-                return order;
-            }
-        }
-    }
-
-    /// Whether `early` comes before `late` by CP.
-    #[must_use]
-    pub fn is_before(&self, early: EventId, late: EventId) -> bool {
-        self.before[late][early.index()]
-    }
-
-    /// Adds an edge and, by rule (c), all pairs that happens-before makes of it.
-    fn add(&mut self, happens_before: &Pairs, from: EventId, to: EventId) {
-        let reaches = |early: EventId, late| early == late || happens_before[late][early.index()];
-        for late in happens_before.ids().filter(|&late| reaches(to, late)) {
-            for early in happens_before.ids().filter(|&early| reaches(early, from)) {
-                self.before[late][early.index()] = true;
-            }
-        }
-    }
+/// The same with an edge, too, from each section to those on its lock, not both in shared mode, that
+/// end more than `window` events after it began.
+#[must_use]
+pub fn order_within(trace: &Trace, window: usize) -> Order {
+    order_with(trace, Some(window), &[])
 }
 
-fn none(trace: &Trace) -> Pairs {
-    IndexVec::from_elem(vec![false; trace.len()], trace.len())
-}
-
-fn happens_before(trace: &Trace) -> Pairs {
-    let mut before = none(trace);
-    // Edges go forward in observed order, so what is before `middle` is known by its turn.
+/// With `added` to the hard edges.
+fn order_with(trace: &Trace, window: Option<usize>, added: &[(EventId, EventId)]) -> Order {
+    let is_added = |early, late| added.contains(&(early, late));
+    let happens_before =
+        Order::closure(trace, |early, late| is_edge(trace, early, late) || is_added(early, late));
+    let mut order = Order::empty(trace);
     for (late, _) in trace.events() {
-        for (middle, _) in trace.events().take_while(|&(middle, _)| middle < late) {
-            if is_edge(trace, middle, late) {
-                before[late][middle.index()] = true;
-                for early in 0..middle.index() {
-                    before[late][early] |= before[middle][early];
-                }
+        for (early, _) in trace.events().take_while(|&(early, _)| early < late) {
+            if is_hard_edge(trace, early, late) || is_added(early, late) {
+                // By rule (c) with all that happens before and after.
+                order.add_composed(&happens_before, early, late);
             }
         }
     }
-    before
+    loop {
+        let mut changed = false;
+        for (_, second) in trace.sections().entries() {
+            for (_, first) in trace.sections().entries() {
+                let Some(release) = source_of(first, second) else { continue };
+                if order.is_before(release, second.acquire) {
+                    continue;
+                }
+                let last = trace.lifetime(second.thread).last;
+                let end = second.release.or(last).expect("its acquire is an event");
+                let span = end.index() - first.acquire.index();
+                // Rule (a), rule (b), the window.
+                if conflict(trace, first, second)
+                    || order.is_before(first.acquire, end)
+                    || window.is_some_and(|window| span > window)
+                {
+                    order.add_composed(&happens_before, release, second.acquire);
+                    changed = true;
+                }
+            }
+        }
+        if !changed {
+            return order;
+        }
+    }
+}
+
+/// Up to `count_max` races: each time the first one by CP with those before it as hard edges, of
+/// which the second access is none before those of the others.
+#[must_use]
+pub fn first_races(trace: &Trace, count_max: usize) -> Vec<(EventId, EventId)> {
+    let mut races: Vec<(EventId, EventId)> = Vec::new();
+    while races.len() < count_max {
+        let order = order_with(trace, None, &races);
+        let is_race = |&(early, late): &(EventId, EventId)| {
+            let (from, to) = (trace.event(early), trace.event(late));
+            from.thread != to.thread
+                && from.op.conflicts_with(to.op)
+                && !order.is_before(early, late)
+                && races.last().is_none_or(|&(_, last)| last <= late)
+        };
+        let ids = || trace.events().map(|(id, _)| id);
+        let latest_first = |late| ids().rev().filter(move |&early| early < late);
+        let mut pairs = ids().flat_map(|late| latest_first(late).map(move |early| (early, late)));
+        let Some(first) = pairs.find(is_race) else { break };
+        races.push(first);
+    }
+    races
 }
 
 /// The release of `first`, if the two are sections on one lock, `first` the earlier, not both in

@@ -1,44 +1,17 @@
-//! Which events come before which in a poset of a trace, pair by pair: happens-before, and the
-//! trace-order-preserving relation, every consistent cut of which is a state of a correct reordering.
-//!
-//! For traces of a few dozen events: the order is a matrix that is closed under composition.
+//! The trace-order-preserving relation, pair by pair: happens-before and more, so that every consistent
+//! cut is a state of a correct reordering.
 
 use reweave_trace::{EventId, Op, Trace};
 
 use crate::hb::is_edge;
+use crate::relation::Order;
 
-/// Whether each event happens before each, as a matrix; an event comes before itself.
+/// The trace-order-preserving relation over all events of `trace`.
 #[must_use]
-pub fn happens_before(trace: &Trace) -> Vec<Vec<bool>> {
-    closure(trace, |first, second| is_edge(trace, first, second))
-}
-
-/// Whether each event comes before each in the trace-order-preserving relation, as a matrix; an
-/// event comes before itself.
-#[must_use]
-pub fn trace_order_preserving(trace: &Trace) -> Vec<Vec<bool>> {
-    closure(trace, |first, second| {
+pub fn order(trace: &Trace) -> Order {
+    Order::closure(trace, |first, second| {
         is_edge(trace, first, second) || is_preserved(trace, first, second)
     })
-}
-
-fn closure(trace: &Trace, is_edge: impl Fn(EventId, EventId) -> bool) -> Vec<Vec<bool>> {
-    let count = trace.len();
-    let events: Vec<EventId> = trace.events().map(|(id, _)| id).collect();
-    let mut before = vec![vec![false; count]; count];
-    for (i, &first) in events.iter().enumerate() {
-        for (j, &second) in events.iter().enumerate().skip(i) {
-            before[i][j] = i == j || is_edge(first, second);
-        }
-    }
-    for middle in 0..count {
-        for i in 0..count {
-            for j in 0..count {
-                before[i][j] |= before[i][middle] && before[middle][j];
-            }
-        }
-    }
-    before
 }
 
 /// Whether `second`, observed after `first`, is a read of it or comes at the same condition or

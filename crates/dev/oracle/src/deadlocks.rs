@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use reweave_base::Id;
 use reweave_trace::{ConditionOp, EventId, LockId, LockOp, Op, Trace};
 
+use crate::observed::{acquired, released};
 use crate::query::Query;
 
 /// The sets of acquires, in observed order, at which some correct reordering of `trace` deadlocks;
@@ -72,36 +73,23 @@ fn may_block(trace: &Trace, event: EventId) -> bool {
 fn blocks(trace: &Trace, holder: EventId, waiter: EventId) -> bool {
     match trace.event(waiter).op {
         Op::Lock(LockOp::Acquire, lock) => {
-            let depths = depths(trace, holder, lock);
-            depths.alone > 0 || depths.shared > 0
+            depth(trace, holder, lock, false) > 0 || depth(trace, holder, lock, true) > 0
         }
         Op::Lock(LockOp::AcquireShared | LockOp::Request, lock) => {
-            depths(trace, holder, lock).alone > 0
+            depth(trace, holder, lock, false) > 0
         }
         _ => false,
     }
 }
 
-/// How often a thread has a lock.
-#[derive(Default)]
-struct Depths {
-    alone: u32,
-    shared: u32,
-}
-
-/// How often the thread of `event` has `lock` just before `event`.
-fn depths(trace: &Trace, event: EventId, lock: LockId) -> Depths {
-    let mut depths = Depths::default();
+/// How often the thread of `event` holds `lock`, in shared mode or not, just before `event`.
+fn depth(trace: &Trace, event: EventId, lock: LockId, shared: bool) -> i64 {
     let thread = trace.event(event).thread;
-    for (_, other) in trace.events().take(event.index()).filter(|(_, other)| other.thread == thread)
-    {
-        match other.op {
-            Op::Lock(LockOp::Acquire, on) if on == lock => depths.alone += 1,
-            Op::Lock(LockOp::Release, on) if on == lock => depths.alone -= 1,
-            Op::Lock(LockOp::AcquireShared, on) if on == lock => depths.shared += 1,
-            Op::Lock(LockOp::ReleaseShared, on) if on == lock => depths.shared -= 1,
-            _ => {}
-        }
-    }
-    depths
+    let before = trace.events().take(event.index()).filter(|(_, other)| other.thread == thread);
+    let changes = before.map(|(_, other)| match Some((lock, shared)) {
+        held if acquired(other.op) == held => 1,
+        held if released(other.op) == held => -1,
+        _ => 0,
+    });
+    changes.sum()
 }

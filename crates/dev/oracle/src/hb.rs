@@ -1,43 +1,15 @@
 //! Happens-before pair by pair, straight from its definition: cubic, for tests.
 
-use reweave_base::{Id, IndexVec};
 use reweave_trace::{
     AccessOp, BarrierOp, ConditionOp, EventId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadOp, Trace,
 };
 
-/// Whether each event happens before each other.
-#[derive(Debug)]
-pub struct Order {
-    before: IndexVec<EventId, Vec<bool>>,
-}
+use crate::relation::Order;
 
-impl Order {
-    /// Happens-before over all events of `trace`.
-    #[must_use]
-    pub fn new(trace: &Trace) -> Self {
-        let events: Vec<EventId> = trace.events().map(|(id, _)| id).collect();
-        let mut before: IndexVec<EventId, Vec<bool>> =
-            IndexVec::from_elem(vec![false; events.len()], events.len());
-        // Edges go forward in observed order, so what is before `middle` is known by its turn.
-        for &late in &events {
-            for &middle in events.iter().filter(|&&middle| middle < late) {
-                if !is_edge(trace, middle, late) {
-                    continue;
-                }
-                before[late][middle.index()] = true;
-                for early in 0..middle.index() {
-                    before[late][early] |= before[middle][early];
-                }
-            }
-        }
-        Self { before }
-    }
-
-    /// Whether `early` happens before `late`.
-    #[must_use]
-    pub fn is_before(&self, early: EventId, late: EventId) -> bool {
-        self.before[late][early.index()]
-    }
+/// Happens-before over all events of `trace`.
+#[must_use]
+pub fn order(trace: &Trace) -> Order {
+    Order::closure(trace, |early, late| is_edge(trace, early, late))
 }
 
 /// Whether `early`, observed before `late`, is put before it by one rule alone.

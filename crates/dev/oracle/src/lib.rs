@@ -10,9 +10,9 @@
 //! | [`observed`] | what the definitions ask of the observed order |
 //! | [`reachable`] | every state that a correct reordering reaches, races and deadlocks among them |
 //! | [`query`] | whether a correct reordering meets a query |
-//! | [`hb`], [`shb`], [`cp`], [`wcp`] | the relations, pair by pair |
+//! | [`hb`], [`shb`], [`cp`], [`wcp`] | the relations, pair by pair, each an [`Order`](relation::Order) |
 //! | [`mhb`] | must-happen-before: what every correct reordering keeps |
-//! | [`cut_order`], [`cuts`] | the order of a trace's poset; its consistent cuts |
+//! | [`cut_order`], [`cuts`] | the trace-order-preserving relation; consistent cuts of a poset |
 //! | [`predicate`] | predicates over global states |
 //! | [`races`], [`deadlocks`] | the races of each relation; predictable deadlocks |
 //! | [`atomicity`] | blocks that are not atomic, in the observed run and in others |
@@ -48,6 +48,7 @@ pub mod predicate;
 pub mod query;
 pub mod races;
 pub mod reachable;
+pub mod relation;
 pub mod reordering;
 pub mod shb;
 pub mod wcp;

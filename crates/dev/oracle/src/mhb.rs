@@ -1,46 +1,18 @@
 //! Must-happen-before, event by event: which events every correct reordering that runs an event
 //! runs before it.
 
-use reweave_base::{Id, IndexVec};
 use reweave_trace::{AccessOp, ConditionOp, EventId, ObjectOp, Op, SemaphoreOp, ThreadOp, Trace};
 
-/// Whether each event must happen before each other.
-#[derive(Debug)]
-pub struct Order {
-    before: IndexVec<EventId, Vec<bool>>,
+use crate::relation::Order;
+
+/// Must-happen-before over all events of `trace`, if the reads of `free` may see any write.
+#[must_use]
+pub fn order(trace: &Trace, free: &[EventId]) -> Order {
+    Order::closure(trace, |early, late| is_edge(trace, early, late, free))
 }
 
-impl Order {
-    /// Must-happen-before over all events of `trace`, if the reads of `free` may see any write.
-    #[must_use]
-    pub fn new(trace: &Trace, free: &[EventId]) -> Self {
-        let none = vec![false; trace.len()];
-        let mut order = Self { before: IndexVec::from_elem(none, trace.len()) };
-        // Edges go forward in observed order, so what is before `early` is known by its turn.
-        for (late, _) in trace.events() {
-            for (early, _) in trace.events().take_while(|&(early, _)| early < late) {
-                if is_edge(trace, early, late, free) {
-                    let passed_on = order.before[early].clone();
-                    let own = &mut order.before[late];
-                    own[early.index()] = true;
-                    for (slot, is_set) in own.iter_mut().zip(passed_on) {
-                        *slot |= is_set;
-                    }
-                }
-            }
-        }
-        order
-    }
-
-    /// Whether `early` must happen before `late`.
-    #[must_use]
-    pub fn is_before(&self, early: EventId, late: EventId) -> bool {
-        self.before[late][early.index()]
-    }
-}
-
-/// Whether one rule alone puts `early` before `late`.
-fn is_edge(trace: &Trace, early: EventId, late: EventId, free: &[EventId]) -> bool {
+/// Whether one rule alone puts `early`, observed before `late`, before it.
+pub(crate) fn is_edge(trace: &Trace, early: EventId, late: EventId, free: &[EventId]) -> bool {
     let (from, to) = (trace.event(early), trace.event(late));
     let signals = trace.signals();
     if from.thread == to.thread || from.op == Op::Thread(ThreadOp::Fork, to.thread) {

@@ -119,7 +119,7 @@ pub fn released(op: Op) -> Option<(LockId, bool)> {
     }
 }
 
-/// A read sees the last write before it; of a loose read it is not known.
+/// A read sees the last write before it; of a read with an unknown writer it is not known.
 fn saw(trace: &Trace, id: EventId) -> Option<EventId> {
     let op = trace.event(id).op;
     if !op.is_read() || matches!(op, Op::Access(AccessOp::UnknownRead, _)) {

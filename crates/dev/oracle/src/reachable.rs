@@ -116,21 +116,23 @@ pub fn explore(
     mut visit: impl FnMut(State<'_>) -> ControlFlow<()>,
 ) -> Explored {
     let may_run = |search: &Search<'_>, event| search.may_run(event);
-    depth_first(trace, states_max, may_run, |search, path| visit(State { search, path }))
+    depth_first(trace, states_max, true, may_run, |search, path| visit(State { search, path }))
 }
 
 /// Hands every state that is reached by the steps of `may_run` to `visit`, with a path to it, each
-/// once, until it breaks off or `states_max` were visited.
+/// once, until it breaks off or `states_max` were visited. Unless the last writes count, states that
+/// differ in these alone are one.
 pub(crate) fn depth_first(
     trace: &Trace,
     states_max: usize,
+    writes_count: bool,
     may_run: impl Fn(&Search<'_>, EventId) -> bool,
     mut visit: impl FnMut(&Search<'_>, &[EventId]) -> ControlFlow<()>,
 ) -> Explored {
     let mut search = Search::new(trace);
     let mut path: Vec<EventId> = Vec::new();
     let mut seen: FxHashSet<Vec<u32>> = FxHashSet::default();
-    seen.insert(search.key());
+    seen.insert(search.key(writes_count));
     let mut complete = visit(&search, &path).is_continue();
     // For each state on the path, the thread to try next.
     let mut tries = vec![0];
@@ -146,7 +148,7 @@ pub(crate) fn depth_first(
             continue;
         };
         search.run(event);
-        if !seen.insert(search.key()) {
+        if !seen.insert(search.key(writes_count)) {
             search.take_back(event);
             continue;
         }
@@ -276,11 +278,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// How far each thread has come, then the last write of each variable, 0 for none.
-    fn key(&self) -> Vec<u32> {
+    /// How far each thread has come, then the last write of each variable if they count, 0 for none.
+    fn key(&self, writes_count: bool) -> Vec<u32> {
         let last = |writes: &Vec<EventId>| writes.last().map_or(0, |write| write.number());
         let done = self.done.iter().map(|&count| count as u32);
-        done.chain(self.writes.iter().map(last)).collect()
+        let writes = if writes_count { self.writes.as_slice() } else { &[] };
+        done.chain(writes.iter().map(last)).collect()
     }
 
     pub(crate) fn next(&self, thread: ThreadId) -> Option<EventId> {
@@ -335,7 +338,7 @@ impl<'a> Search<'a> {
     }
 
     /// The threads that keep `acquire` waiting; none if it is no acquire.
-    fn keep_waiting(&self, acquire: EventId) -> Vec<ThreadId> {
+    pub(crate) fn keep_waiting(&self, acquire: EventId) -> Vec<ThreadId> {
         let event = self.observed.event(acquire);
         let Some((lock, shared)) = acquired(event.op) else { return Vec::new() };
         let holds = |thread: &ThreadId| {

@@ -13,6 +13,47 @@
 //! was written, branches depend on it, locks block. The values are recorded, and locations are lines
 //! of the program's source, so they move when it changes; nothing else does for a program and seed.
 
+/// Declares the programs of a published table, in its order: what each is called there, how it is run, and
+/// what counts were published.
+macro_rules! programs {
+    (
+        $(#[$about:meta])* $Programs:ident -> $Counts:ident, $seed:ident:
+        $($(#[$doc:meta])* $Name:ident $name:literal $run:expr, $published:expr;)*
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $Programs {
+            $($(#[$doc])* $Name,)*
+        }
+
+        impl $Programs {
+            /// Every program, in the order of the published table.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$Name),*];
+
+            /// What it is called in the published table.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$Name => $name,)*
+                }
+            }
+
+            /// Runs it, with the schedule and the random input of `seed`.
+            pub fn run(self, $seed: u64) -> Trace {
+                match self {
+                    $(Self::$Name => $run,)*
+                }
+            }
+
+            /// The counts that were published.
+            pub const fn published(self) -> $Counts {
+                match self {
+                    $(Self::$Name => $Counts::listed($published),)*
+                }
+            }
+        }
+    };
+}
+
 mod account;
 mod barrier;
 mod daisy;
@@ -30,50 +71,10 @@ use reweave_trace::{AccessOp, NameKind, Op, OpKind, Trace, VarId};
 
 pub use crate::monitored::{Monitored, RaceCounts};
 
-/// Declares the programs, in the order of the published table: what each is called, how it is run,
-/// and how many threads, events, lock events, locks, accesses, variables, signals and witnesses were
-/// published.
-macro_rules! programs {
-    ($seed:ident: $($(#[$doc:meta])* $Name:ident $name:literal $run:expr, $published:expr;)*) => {
-        /// A program in one size.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[expect(missing_docs, reason = "each is one program in another size")]
-        pub enum Program {
-            $($(#[$doc])* $Name,)*
-        }
-
-        impl Program {
-            /// Every program, in the order of the published table.
-            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$Name),*];
-
-            /// What it is called.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$Name => $name,)*
-                }
-            }
-
-            /// Runs it, with the schedule and the random input of `seed`.
-            pub fn run(self, $seed: u64) -> Trace {
-                match self {
-                    $(Self::$Name => $run,)*
-                }
-            }
-
-            /// The counts of the published trace that it stands for.
-            pub const fn published(self) -> Counts {
-                let [threads, events, lock_events, locks, accesses, vars, signals, witnesses] =
-                    match self {
-                        $(Self::$Name => $published,)*
-                    };
-                Counts { threads, events, lock_events, locks, accesses, vars, signals, witnesses }
-            }
-        }
-    };
-}
-
 programs! {
-    seed:
+    /// A program in one size.
+    #[expect(missing_docs, reason = "some are a program in another size")]
+    Program -> Counts, seed:
     /// A pool of connections for which clients wait.
     Conpool "conpool" pool::trace(seed), [4, 97, 16, 1, 53, 5, 3, 252];
     /// Workers that watch each other's heartbeats.
@@ -168,6 +169,14 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Those of a row of the published table: threads, events, lock events, locks, accesses, variables,
+    /// signals and witnesses.
+    const fn listed(
+        [threads, events, lock_events, locks, accesses, vars, signals, witnesses]: [u64; 8],
+    ) -> Self {
+        Self { threads, events, lock_events, locks, accesses, vars, signals, witnesses }
+    }
+
     /// Those of `trace`.
     pub fn new(trace: &Trace) -> Self {
         let mut counts = Self {

@@ -199,12 +199,8 @@ impl State {
             Request::Wake(condition, lock) | Request::WakeOrTimeout(condition, lock) => {
                 let is_woken = self.threads[thread].is_woken;
                 self.waiting[condition].retain(|&other| other != thread);
-                let end = if is_woken {
-                    Op::Condition(ConditionOp::Wake, condition)
-                } else {
-                    Op::Condition(ConditionOp::Timeout, condition)
-                };
-                self.builder.push(thread, end, site);
+                let end = if is_woken { ConditionOp::Wake } else { ConditionOp::Timeout };
+                self.builder.push(thread, Op::Condition(end, condition), site);
                 self.builder.push(thread, Op::Lock(LockOp::Acquire, lock), site);
                 self.holders[lock] = Some(thread);
             }
@@ -233,7 +229,7 @@ impl State {
     }
 
     fn unlock(&mut self, thread: ThreadId, lock: LockId, site: SiteId) {
-        assert_eq!(self.holders[lock], Some(thread), "a program gives back what it holds");
+        assert_eq!(self.holders[lock], Some(thread), "a program releases what it holds");
         self.builder.push(thread, Op::Lock(LockOp::Release, lock), site);
         self.holders[lock] = None;
     }
@@ -292,13 +288,13 @@ impl Thread {
         }
     }
 
-    /// Takes `lock`, which it must not hold.
+    /// Acquires `lock`, which it must not hold.
     #[track_caller]
     pub(crate) fn lock(&self, lock: LockId) -> impl Future<Output = ()> + use<> {
         self.act(Request::Lock(lock))
     }
 
-    /// Gives `lock` back.
+    /// Releases `lock`.
     #[track_caller]
     pub(crate) fn unlock(&self, lock: LockId) -> impl Future<Output = ()> + use<> {
         self.act(Request::Unlock(lock))

@@ -20,67 +20,29 @@ use reweave_trace::Trace;
 use crate::elevator;
 use crate::machine::Thread;
 
-/// Declares the programs, in the order of the published table: what each is called there, how it is
-/// run, and how many threads, variables and, by ParaMount, racy variables were published.
-macro_rules! programs {
-    ($seed:ident: $($(#[$doc:meta])* $Name:ident $name:literal $run:expr, $published:expr;)*) => {
-        /// A program in which races are looked for.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Monitored {
-            $($(#[$doc])* $Name,)*
-        }
-
-        impl Monitored {
-            /// Every program, in the order of the published table.
-            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$Name),*];
-
-            /// What it is called in the published table.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$Name => $name,)*
-                }
-            }
-
-            /// What is published of it; of racy variables, what ParaMount found.
-            pub const fn published(self) -> RaceCounts {
-                let (threads, vars, racy) = match self {
-                    $(Self::$Name => $published,)*
-                };
-                RaceCounts { threads, vars, racy }
-            }
-
-            /// Runs it, with the schedule and the random input of `seed`.
-            pub fn run(self, $seed: u64) -> Trace {
-                match self {
-                    $(Self::$Name => $run,)*
-                }
-            }
-        }
-    };
-}
-
 programs! {
-    seed:
+    /// A program in which races are looked for.
+    Monitored -> RaceCounts, seed:
     /// Bank accounts behind locks, and a total that is not.
-    Banking "banking" banking::trace(seed), (4, 7, 1);
+    Banking "banking" banking::trace(seed), [4, 7, 1];
     /// A sorted list, locked hand over hand but by who removes from it.
-    SetFaulty "set (faulty)" set::trace(seed, set::Removal::Unlocked), (4, 10, 1);
+    SetFaulty "set (faulty)" set::trace(seed, set::Removal::Unlocked), [4, 10, 1];
     /// The same, locked hand over hand by all.
-    SetCorrect "set (correct)" set::trace(seed, set::Removal::Locked), (4, 10, 0);
+    SetCorrect "set (correct)" set::trace(seed, set::Removal::Locked), [4, 10, 0];
     /// A growing list without a lock.
-    ArrayList1 "arraylist1" list::unguarded(seed), (4, 6, 3);
+    ArrayList1 "arraylist1" list::unguarded(seed), [4, 6, 3];
     /// The same behind a lock.
-    ArrayList2 "arraylist2" list::guarded(seed), (4, 16, 0);
+    ArrayList2 "arraylist2" list::guarded(seed), [4, 16, 0];
     /// Relaxation of a grid, red and black in turn, with a barrier between them.
-    Sor "sor" sor::trace(seed), (4, 20, 0);
+    Sor "sor" sor::trace(seed), [4, 20, 0];
     /// Lifts that serve floors.
-    Elevator "elevator" elevator::trace(seed, LIFTS), (4, 23, 0);
+    Elevator "elevator" elevator::trace(seed, LIFTS), [4, 23, 0];
     /// The travelling salesman by branch and bound.
-    Tsp "tsp" tsp::trace(seed), (4, 36, 1);
+    Tsp "tsp" tsp::trace(seed), [4, 36, 1];
     /// A ray tracer that adds up a checksum.
-    RayTracer "raytracer" raytracer::trace(seed), (4, 77, 1);
+    RayTracer "raytracer" raytracer::trace(seed), [4, 77, 1];
     /// A crawler with a pool of workers.
-    Hedc "hedc" hedc::trace(seed), (8, 345, 4);
+    Hedc "hedc" hedc::trace(seed), [8, 345, 4];
 }
 
 /// What is published of a program.
@@ -90,8 +52,14 @@ pub struct RaceCounts {
     pub threads: u64,
     /// Variables.
     pub vars: u64,
-    /// Variables with a race.
+    /// Variables with a race, as ParaMount found them.
     pub racy: u64,
+}
+
+impl RaceCounts {
+    const fn listed([threads, vars, racy]: [u64; 3]) -> Self {
+        Self { threads, vars, racy }
+    }
 }
 
 const LIFTS: elevator::Size =

@@ -1,4 +1,4 @@
-//! A connection pool: clients take a connection, use it and releases it; who finds none waits.
+//! A connection pool: clients take a connection, use it and return it; who finds none waits.
 
 use std::rc::Rc;
 

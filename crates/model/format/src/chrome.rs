@@ -24,7 +24,7 @@ use reweave_trace::{
 use serde::Serialize;
 
 /// The key of the events; a file that has it is known by it.
-pub(crate) const KEY: &[u8] = b"\"traceEvents\"";
+pub(crate) const KEY: &[u8] = b"traceEvents";
 
 /// How long an event takes.
 const EVENT_TIME: u64 = 1;

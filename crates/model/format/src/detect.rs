@@ -130,7 +130,9 @@ fn format_of(line: &[u8]) -> Result<Format, Failure> {
         return unrecognised("it is binary");
     }
     if line.trim_ascii_start().starts_with(b"{") {
-        if memmem::find(line, chrome::KEY).is_some() && has_key(line, chrome::KEY) {
+        if memmem::find(line, chrome::KEY).is_some()
+            && poset::keys(line).any(|(key, _)| key == chrome::KEY)
+        {
             return unrecognised("it is for timeline viewers, and is written and not read");
         }
         return Ok(Format::JsonLines);
@@ -148,41 +150,6 @@ fn format_of(line: &[u8]) -> Result<Format, Failure> {
         }
         Ok(_) => Ok(Format::Columns),
     }
-}
-
-/// Whether the object that starts in `line` has `key`, in quotes, as a key of its own: not as a
-/// value, nor deeper inside.
-fn has_key(line: &[u8], key: &[u8]) -> bool {
-    let (mut at, mut depth) = (0, 0_usize);
-    while let Some(&byte) = line.get(at) {
-        match byte {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => {
-                let rest = &line[at..];
-                let length = string_length(rest);
-                let is_key = rest[length..].trim_ascii_start().starts_with(b":");
-                if depth == 1 && is_key && &rest[..length] == key {
-                    return true;
-                }
-                at += length - 1;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    false
-}
-
-/// How long the string is that `text` starts with, its quotes included; all of it if it has no end.
-fn string_length(text: &[u8]) -> usize {
-    let mut is_escaped = false;
-    let end = text.iter().skip(1).position(|&byte| {
-        let is_end = byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-        is_end
-    });
-    end.map_or(text.len(), |end| end + 2)
 }
 
 /// A stream being decompressed, whose faults are distinguished from those of reading the file.

@@ -82,7 +82,7 @@ pub enum ReadErrorKind {
     #[error("{0}")]
     Malformed(String),
     /// The events cannot have happened as they stand.
-    #[error("{0}; `--repair` mends what it can")]
+    #[error("{0}; try `--repair`")]
     IllFormed(String),
     /// The file ends early or was changed.
     #[error("{reason}; {kept} events before it are whole: `--repair` keeps them")]

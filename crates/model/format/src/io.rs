@@ -43,7 +43,7 @@ const ZSTD_LEVEL: i32 = 3;
 /// # Errors
 /// If it cannot be read or is no trace: where, and what was expected.
 pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<Reading, ReadError> {
-    read_file(path, options)
+    read_file(path, options, Wanted::Trace).map(trace)
 }
 
 /// Reads the trace that `source` gives; errors call it `name`.
@@ -55,7 +55,7 @@ pub fn read_from(
     name: &str,
     options: &ReadOptions<'_>,
 ) -> Result<Reading, ReadError> {
-    read_counted(source, name, options)
+    read_counted(source, name, options, Wanted::Trace).map(trace)
 }
 
 /// Reads the trace or the poset in the file at `path`; `-` is standard input.
@@ -63,7 +63,7 @@ pub fn read_from(
 /// # Errors
 /// If it cannot be read or is neither: where, and what was expected.
 pub fn read_input(path: &Path, options: &ReadOptions<'_>) -> Result<Input, ReadError> {
-    read_file(path, options)
+    read_file(path, options, Wanted::TraceOrPoset)
 }
 
 /// Reads the trace or the poset that `source` gives; errors call it `name`.
@@ -75,41 +75,27 @@ pub fn read_input_from(
     name: &str,
     options: &ReadOptions<'_>,
 ) -> Result<Input, ReadError> {
-    read_counted(source, name, options)
+    read_counted(source, name, options, Wanted::TraceOrPoset)
 }
 
-/// What may come of reading a file.
-trait Wanted: Sized {
-    /// It was a trace.
-    fn trace(reading: Reading) -> Self;
-
-    /// It is a poset, which `source` is at the start of.
-    fn poset(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Self, Failure>;
+/// What a file may hold.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Trace,
+    TraceOrPoset,
 }
 
-impl Wanted for Reading {
-    fn trace(reading: Reading) -> Self {
-        reading
-    }
-
-    fn poset(_: &mut dyn Read, _: &ReadOptions<'_>) -> Result<Self, Failure> {
-        Err((Place::File, ReadErrorKind::Poset))
+/// The trace that was wanted and nothing else.
+fn trace(input: Input) -> Reading {
+    match input {
+        Input::Trace(reading) => *reading,
+        Input::Poset(_) => unreachable!("a poset is refused where a trace is wanted"),
     }
 }
 
-impl Wanted for Input {
-    fn trace(reading: Reading) -> Self {
-        Self::Trace(Box::new(reading))
-    }
-
-    fn poset(source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<Self, Failure> {
-        poset::read(source, options).map(Self::Poset)
-    }
-}
-
-fn read_file<W: Wanted>(path: &Path, options: &ReadOptions<'_>) -> Result<W, ReadError> {
+fn read_file(path: &Path, options: &ReadOptions<'_>, wanted: Wanted) -> Result<Input, ReadError> {
     if path == Path::new("-") {
-        return read_counted(io::stdin().lock(), "standard input", options);
+        return read_counted(io::stdin().lock(), "standard input", options, wanted);
     }
     let name = path.display().to_string();
     let file = open(path).map_err(|error| ReadError {
@@ -117,7 +103,7 @@ fn read_file<W: Wanted>(path: &Path, options: &ReadOptions<'_>) -> Result<W, Rea
         place: Place::File,
         kind: error.into(),
     })?;
-    read_counted(file, &name, options)
+    read_counted(file, &name, options, wanted)
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -129,11 +115,12 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn read_counted<W: Wanted>(
+fn read_counted(
     source: impl Read,
     name: &str,
     options: &ReadOptions<'_>,
-) -> Result<W, ReadError> {
+    wanted: Wanted,
+) -> Result<Input, ReadError> {
     let stage = tracing::info_span!(
         "read",
         file = name,
@@ -148,7 +135,7 @@ fn read_counted<W: Wanted>(
     let go_on = |_| options.go_on.is_none_or(|go_on| go_on(taken.load(Ordering::Relaxed)));
     let options = ReadOptions { go_on: Some(&go_on), ..*options };
     let mut source = Counted { source, taken: &taken };
-    let read = read_packed(&mut source, Packing::default(), &options);
+    let read = read_packed(&mut source, Packing::default(), &options, wanted);
     stage.record("bytes", taken.load(Ordering::Relaxed));
     read.map_err(|(place, kind)| ReadError { file: name.to_owned(), place, kind })
 }
@@ -176,11 +163,12 @@ struct Packing {
     outermost: Option<Compression>,
 }
 
-fn read_packed<W: Wanted>(
+fn read_packed(
     source: &mut dyn Read,
     packing: Packing,
     options: &ReadOptions<'_>,
-) -> Result<W, Failure> {
+    wanted: Wanted,
+) -> Result<Input, Failure> {
     let (head, content) = detect::content(source)?;
     let mut source = head.as_slice().chain(source);
     let plain = |reading: Reading| {
@@ -188,17 +176,17 @@ fn read_packed<W: Wanted>(
         stage.record("format", field::debug(reading.format));
         stage.record("threads", reading.trace.names().threads.len());
         stage.record("events", reading.trace.len());
-        W::trace(Reading { compression: packing.outermost, ..reading })
+        Input::Trace(Box::new(Reading { compression: packing.outermost, ..reading }))
     };
     let compression = match content {
         Content::Rwt => return read_rwt(&mut source, options).map(plain),
         Content::Text => return read_text(&mut source, options).map(plain),
         Content::Object => {
             let (mut source, is_poset) = detect::poset_or_lines(&mut source);
-            return if is_poset {
-                W::poset(&mut source, options)
-            } else {
-                read_text(&mut source, options).map(plain)
+            return match wanted {
+                _ if !is_poset => read_text(&mut source, options).map(plain),
+                Wanted::Trace => Err((Place::File, ReadErrorKind::Poset)),
+                Wanted::TraceOrPoset => poset::read(&mut source, options).map(Input::Poset),
             };
         }
         Content::Compressed(_) if packing.depth == COMPRESSIONS_MAX => {
@@ -212,12 +200,12 @@ fn read_packed<W: Wanted>(
     match compression {
         Compression::Gzip => {
             let stream = MultiGzDecoder::new(source);
-            read_packed(&mut Unpacked::new(stream, compression), packing, options)
+            read_packed(&mut Unpacked::new(stream, compression), packing, options, wanted)
         }
         Compression::Zstd => {
             let stream = zstd::stream::read::Decoder::new(source);
             let stream = stream.map_err(|error| (Place::File, error.into()))?;
-            read_packed(&mut Unpacked::new(stream, compression), packing, options)
+            read_packed(&mut Unpacked::new(stream, compression), packing, options, wanted)
         }
     }
 }

@@ -35,16 +35,10 @@ pub const MISSING: &str = "this build of reweave does not write Parquet: build i
 ///
 /// # Errors
 /// If `out` fails, or this build cannot write it.
-#[cfg(feature = "parquet")]
+#[cfg_attr(not(feature = "parquet"), expect(unused_variables, reason = "nothing is written"))]
 pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
-    table::write(trace, out)
-}
-
-/// Writes `trace` to `out`.
-///
-/// # Errors
-/// If `out` fails, or this build cannot write it.
-#[cfg(not(feature = "parquet"))]
-pub fn write(_: &Trace, _: &mut dyn Write) -> io::Result<()> {
+    #[cfg(feature = "parquet")]
+    return table::write(trace, out);
+    #[cfg(not(feature = "parquet"))]
     Err(io::Error::new(io::ErrorKind::Unsupported, MISSING))
 }

@@ -155,20 +155,26 @@ impl Read for Watched<'_> {
 
 /// Whether a text that starts with `head` is to be taken for a poset.
 pub(crate) fn is_poset(head: &[u8]) -> bool {
-    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
-    let Some(mut rest) = head.trim_ascii_start().strip_prefix(b"{") else { return false };
     // The keys of the object one after the other, until one decides.
-    while let Some((key, value)) = key_and_value(rest) {
-        match key {
-            b"n" => return true,
-            b"events" => return value.starts_with(b"["),
-            b"thread" | b"op" | b"on" | b"semaphore" | b"barrier" => return false,
-            _ => {}
-        }
-        let Some(after) = after_value(value) else { return false };
-        rest = after;
-    }
-    false
+    let decision = keys(head).find_map(|(key, value)| match key {
+        b"n" => Some(true),
+        b"events" => Some(value.starts_with(b"[")),
+        b"thread" | b"op" | b"on" | b"semaphore" | b"barrier" => Some(false),
+        _ => None,
+    });
+    decision.unwrap_or(false)
+}
+
+/// The keys of the object that `text` starts with, as they are spelled, each with the text from its
+/// value on; as far as the text goes.
+pub(crate) fn keys(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let mut rest = text.trim_ascii_start().strip_prefix(b"{");
+    std::iter::from_fn(move || {
+        let (key, value) = key_and_value(rest?)?;
+        rest = after_value(value);
+        Some((key, value))
+    })
 }
 
 /// The next key of an object, as it is spelled, and the text from its value on.

@@ -675,30 +675,13 @@ impl<W: Write> Writer<W> {
     }
 
     /// Adds the events of `columns`, at most [`BLOCK_EVENTS_MAX`], with the value of each by its
-    /// place among them, and what is new in `names`, which only ever grows.
+    /// place among them, where they come from, and what is new in `names`, which only ever grows.
     ///
     /// What is declared of a semaphore or a barrier is written with its name: it must be declared
     /// by the block that first speaks of it.
     ///
     /// # Errors
-    /// If `out` does, or if a name is longer than the format can carry.
-    ///
-    /// # Panics
-    /// If there are too many events.
-    pub fn block(
-        &mut self,
-        names: &Names,
-        declared: &Declared,
-        columns: &Columns,
-        values: Option<&dyn Fn(usize) -> Option<i64>>,
-    ) -> io::Result<()> {
-        self.block_with_origins(names, declared, columns, values, None)
-    }
-
-    /// The same as [`block`](Self::block), with where the events come from.
-    ///
-    /// # Errors
-    /// As there, or if the path of a file is longer than the format can carry.
+    /// If `out` does, or if a name or the path of a file is longer than the format can carry.
     ///
     /// # Panics
     /// If there are too many events.

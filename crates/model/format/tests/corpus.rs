@@ -70,7 +70,8 @@ fn in_blocks(trace: &Trace, cuts: &[usize]) -> Vec<u8> {
             trace.value(EventId::from_number(number).unwrap())
         };
         let columns = trace.columns().copied(start..end);
-        writer.block(trace.names(), trace.declared(), &columns, Some(&value)).unwrap();
+        let (names, declared) = (trace.names(), trace.declared());
+        writer.block_with_origins(names, declared, &columns, Some(&value), None).unwrap();
         start = end;
     }
     writer.finish(trace.names(), trace.declared()).unwrap()

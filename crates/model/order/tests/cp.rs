@@ -1,7 +1,8 @@
 //! The CP clocks hold exactly the relation of the definition, and the paper's figures come out.
 
 use proptest::prelude::*;
-use reweave_oracle::cp::Order;
+use reweave_oracle::cp::{order, order_within};
+use reweave_oracle::relation::Order;
 use reweave_order::cp::CausallyPrecedes;
 use reweave_order::hb::HappensBefore;
 use reweave_testkit::{Scope, Shape, soak, traces};
@@ -9,12 +10,12 @@ use reweave_trace::{EventId, OpKind, Trace};
 
 /// The first event pair, if any, that clocks and definition disagree on.
 fn disagreement(trace: &Trace) -> Option<String> {
-    compare(trace, &CausallyPrecedes::new(trace), &Order::new(trace))
+    compare(trace, &CausallyPrecedes::new(trace), &order(trace))
 }
 
 /// The same for one window.
 fn disagreement_within(trace: &Trace, window: usize) -> Option<String> {
-    compare(trace, &CausallyPrecedes::within(trace, window), &Order::within(trace, window))
+    compare(trace, &CausallyPrecedes::within(trace, window), &order_within(trace, window))
 }
 
 fn compare(trace: &Trace, causal: &CausallyPrecedes, order: &Order) -> Option<String> {
@@ -131,7 +132,7 @@ fn rule_b_holds_within_one_thread_too() {
                         w(y)
         ",
     );
-    assert!(Order::new(&trace).is_before(event(&trace, 5), event(&trace, 20)));
+    assert!(order(&trace).is_before(event(&trace, 5), event(&trace, 20)));
     assert_eq!(races(&trace), Vec::<Vec<u32>>::new());
 }
 
@@ -149,7 +150,7 @@ fn a_thread_may_be_joined_while_it_holds_a_lock() {
         join(t2)
         ",
     );
-    assert!(Order::new(&trace).is_before(event(&trace, 3), event(&trace, 4)));
+    assert!(order(&trace).is_before(event(&trace, 3), event(&trace, 4)));
     assert_eq!(disagreement(&trace), None);
 }
 

@@ -2,14 +2,14 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use reweave_oracle::hb::Order;
+use reweave_oracle::hb;
 use reweave_order::hb::{HappensBefore, Segments};
 use reweave_testkit::{Scope, Shape, soak, traces};
 use reweave_trace::Trace;
 
 /// The first event pair, if any, that clocks and definition disagree on.
 fn disagreement(trace: &Trace) -> Option<String> {
-    let order = Order::new(trace);
+    let order = hb::order(trace);
     let mut clocks = HappensBefore::new();
     let mut segments = Segments::new(trace);
     let mut segment_of = Vec::new();
@@ -43,7 +43,7 @@ fn disagreement(trace: &Trace) -> Option<String> {
 fn check(drawing: &str, expected: &Expect) {
     let trace = reweave_testkit::trace(drawing);
     assert_eq!(disagreement(&trace), None);
-    let order = Order::new(&trace);
+    let order = hb::order(&trace);
     let mut lines = String::new();
     for (late, to) in trace.events() {
         let before: Vec<_> = trace

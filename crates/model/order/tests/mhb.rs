@@ -1,14 +1,14 @@
 //! The causal past of every event is that of the definition.
 
 use proptest::prelude::*;
-use reweave_oracle::mhb::Order;
+use reweave_oracle::mhb;
 use reweave_order::mhb::MustHappenBefore;
 use reweave_testkit::{Scope, Shape, soak, traces};
 use reweave_trace::{EventId, Trace};
 
 /// The first event pair, if any, that rows and definition disagree on.
 fn disagreement(trace: &Trace, free: &[EventId]) -> Option<String> {
-    let order = Order::new(trace, free);
+    let order = mhb::order(trace, free);
     let found = MustHappenBefore::with_free_reads(trace, free);
     for (late, _) in trace.events() {
         let row = found.past(late);

@@ -3,8 +3,7 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use reweave_oracle::reachable;
-use reweave_oracle::shb::Order;
+use reweave_oracle::{reachable, shb};
 use reweave_order::VectorClock;
 use reweave_order::shb::SchedulableHappensBefore;
 use reweave_testkit::{Scope, Shape, corpus, soak, traces};
@@ -12,13 +11,13 @@ use reweave_trace::{Checker, ConditionOp, EventId, Goal, Op, OpKind, Reordering,
 
 /// The first event pair, if any, that clocks and definition disagree on.
 fn disagreement(trace: &Trace) -> Option<String> {
-    let order = Order::new(trace);
+    let tested = shb::tested(trace);
     let mut clocks = SchedulableHappensBefore::new();
     for (late, _) in trace.events() {
         let clock = clocks.advance(trace, late);
         for (early, event) in trace.events() {
             let in_clock = trace.position(early) < clock.get(event.thread);
-            let defined = early == late || order.is_ordered(early, late);
+            let defined = early == late || tested.is_before(early, late);
             if in_clock != defined {
                 let (early, late) = (early.number(), late.number());
                 return Some(format!("{early} before {late}: {in_clock}, not {defined}"));
@@ -64,7 +63,7 @@ fn cut(trace: &Trace, tested: &[VectorClock], pair: (EventId, EventId)) -> Reord
 /// Whether each notify comes after the begin of every wait that it woke and, if it may have woken
 /// more, after what ended each wait that was over by then.
 fn orders_its_waits(trace: &Trace) -> bool {
-    let order = Order::new(trace);
+    let order = shb::order(trace);
     let condition = |event| match trace.event(event).op {
         Op::Condition(
             ConditionOp::Wait | ConditionOp::Notify | ConditionOp::NotifyAll,

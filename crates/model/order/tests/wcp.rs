@@ -1,15 +1,14 @@
 //! The WCP clocks hold exactly the relation of the definition, and the corpus comes out.
 
 use proptest::prelude::*;
-use reweave_oracle::cp::Order as CausallyPrecedes;
-use reweave_oracle::wcp::Order;
+use reweave_oracle::{cp, wcp};
 use reweave_order::wcp::WeakCausallyPrecedes;
 use reweave_testkit::{Scope, Shape, soak, traces};
 use reweave_trace::{AccessOp, EventId, LockOp, Op, OpKind, Trace};
 
 /// The first event pair, if any, that clocks and definition disagree on.
 fn disagreement(trace: &Trace) -> Option<String> {
-    let order = Order::new(trace);
+    let order = wcp::order(trace);
     let mut clocks = WeakCausallyPrecedes::new(trace);
     for (late, _) in trace.events() {
         let clock = clocks.advance(trace, late);
@@ -106,7 +105,7 @@ fn rule_b_holds_within_one_thread_too() {
                         w(y)
         ",
     );
-    assert!(Order::new(&trace).is_before(event(&trace, 5), event(&trace, 20)));
+    assert!(wcp::order(&trace).is_before(event(&trace, 5), event(&trace, 20)));
     assert_eq!(races(&trace), Vec::<Vec<u32>>::new());
 }
 
@@ -128,7 +127,7 @@ fn an_access_is_ordered_from_itself_on_and_not_from_its_acquire_on() {
         ",
     );
     assert_eq!(races(&trace), [[1, 6]]);
-    assert!(CausallyPrecedes::new(&trace).is_before(event(&trace, 1), event(&trace, 6)));
+    assert!(cp::order(&trace).is_before(event(&trace, 1), event(&trace, 6)));
 }
 
 #[test]
@@ -256,7 +255,7 @@ proptest! {
 
     #[test]
     fn what_wcp_orders_cp_orders(trace in traces(Shape::EVERYTHING.events(60))) {
-        let (weak, causal) = (Order::new(&trace), CausallyPrecedes::new(&trace));
+        let (weak, causal) = (wcp::order(&trace), cp::order(&trace));
         for (late, _) in trace.events() {
             for (early, _) in trace.events().take_while(|&(early, _)| early < late) {
                 prop_assert!(!weak.is_before(early, late) || causal.is_before(early, late));

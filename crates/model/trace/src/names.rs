@@ -42,6 +42,25 @@ pub struct Names {
     pub sites: Interner<SiteId>,
 }
 
+/// Calls something of the names of a kind that is known only at run time; `$none` stands for nothing.
+macro_rules! of_kind {
+    ($names:ident, $kind:expr, $none:expr, $($call:tt)+) => {
+        match $kind {
+            NameKind::None => $none,
+            NameKind::Thread => $names.threads $($call)+,
+            NameKind::Var => $names.vars $($call)+,
+            NameKind::Lock => $names.locks $($call)+,
+            NameKind::Condition => $names.conditions $($call)+,
+            NameKind::Barrier => $names.barriers $($call)+,
+            NameKind::Semaphore => $names.semaphores $($call)+,
+            NameKind::Object => $names.objects $($call)+,
+            NameKind::Block => $names.blocks $($call)+,
+            NameKind::Local => $names.locals $($call)+,
+            NameKind::Site => $names.sites $($call)+,
+        }
+    };
+}
+
 impl Names {
     /// The site at `location` reached through `stack`, the innermost caller first.
     pub fn site<'a>(&mut self, location: &str, stack: impl IntoIterator<Item = &'a str>) -> SiteId {
@@ -83,19 +102,7 @@ impl Names {
     /// operation that has none is in range.
     #[must_use]
     pub fn count(&self, kind: NameKind) -> usize {
-        match kind {
-            NameKind::None => 1,
-            NameKind::Thread => self.threads.len(),
-            NameKind::Var => self.vars.len(),
-            NameKind::Lock => self.locks.len(),
-            NameKind::Condition => self.conditions.len(),
-            NameKind::Barrier => self.barriers.len(),
-            NameKind::Semaphore => self.semaphores.len(),
-            NameKind::Object => self.objects.len(),
-            NameKind::Block => self.blocks.len(),
-            NameKind::Local => self.locals.len(),
-            NameKind::Site => self.sites.len(),
-        }
+        of_kind!(self, kind, 1, .len())
     }
 
     /// The index of `name` among the things of `kind`, new if it was not there.
@@ -104,56 +111,18 @@ impl Names {
     /// If the bytes are not UTF-8.
     #[inline]
     pub fn intern(&mut self, kind: NameKind, name: &[u8]) -> Result<u32, std::str::Utf8Error> {
-        let index = match kind {
-            NameKind::None => 0,
-            NameKind::Thread => self.threads.intern_bytes(name)?.index(),
-            NameKind::Var => self.vars.intern_bytes(name)?.index(),
-            NameKind::Lock => self.locks.intern_bytes(name)?.index(),
-            NameKind::Condition => self.conditions.intern_bytes(name)?.index(),
-            NameKind::Barrier => self.barriers.intern_bytes(name)?.index(),
-            NameKind::Semaphore => self.semaphores.intern_bytes(name)?.index(),
-            NameKind::Object => self.objects.intern_bytes(name)?.index(),
-            NameKind::Block => self.blocks.intern_bytes(name)?.index(),
-            NameKind::Local => self.locals.intern_bytes(name)?.index(),
-            NameKind::Site => self.sites.intern_bytes(name)?.index(),
-        };
-        Ok(index as u32)
+        Ok(of_kind!(self, kind, 0, .intern_bytes(name)?.index()) as u32)
     }
 
     /// The name of the thing of `kind` at `index`; empty for nothing.
     #[must_use]
     pub fn name(&self, kind: NameKind, index: u32) -> &str {
-        let index = index as usize;
-        match kind {
-            NameKind::None => "",
-            NameKind::Thread => self.threads.name(Id::from_index(index)),
-            NameKind::Var => self.vars.name(Id::from_index(index)),
-            NameKind::Lock => self.locks.name(Id::from_index(index)),
-            NameKind::Condition => self.conditions.name(Id::from_index(index)),
-            NameKind::Barrier => self.barriers.name(Id::from_index(index)),
-            NameKind::Semaphore => self.semaphores.name(Id::from_index(index)),
-            NameKind::Object => self.objects.name(Id::from_index(index)),
-            NameKind::Block => self.blocks.name(Id::from_index(index)),
-            NameKind::Local => self.locals.name(Id::from_index(index)),
-            NameKind::Site => self.sites.name(Id::from_index(index)),
-        }
+        of_kind!(self, kind, "", .name(Id::from_index(index as usize)))
     }
 
     /// Forgets all but the first `count` names of `kind`.
     pub fn truncate(&mut self, kind: NameKind, count: usize) {
-        match kind {
-            NameKind::None => {}
-            NameKind::Thread => self.threads.truncate(count),
-            NameKind::Var => self.vars.truncate(count),
-            NameKind::Lock => self.locks.truncate(count),
-            NameKind::Condition => self.conditions.truncate(count),
-            NameKind::Barrier => self.barriers.truncate(count),
-            NameKind::Semaphore => self.semaphores.truncate(count),
-            NameKind::Object => self.objects.truncate(count),
-            NameKind::Block => self.blocks.truncate(count),
-            NameKind::Local => self.locals.truncate(count),
-            NameKind::Site => self.sites.truncate(count),
-        }
+        of_kind!(self, kind, (), .truncate(count));
     }
 
     /// `op` as text formats spell it, such as `w(x)`, `ar.acquire(flag)`, `fence(seqcst)`.

@@ -140,7 +140,7 @@ impl Trace {
     }
 
     /// Pairs of names that are probably one thread under two spellings: `2`, which is forked or
-    /// joined and never runs, and `T2`, which runs in between. Mending takes them as one.
+    /// joined and never runs, and `T2`, which runs in between. Repair takes them as one.
     #[must_use]
     pub fn two_spellings(&self) -> Vec<(ThreadId, ThreadId)> {
         repair::two_spellings(&self.names, &self.columns)

@@ -25,7 +25,7 @@ reweave_base::id! {
 }
 
 /// What a step does that other threads can notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     /// Nothing.
     Local,
@@ -149,15 +149,8 @@ impl Ctp {
 
     /// The slot of the shared variable that `step` reads, if it reads one.
     pub fn read_slot(&self, step: &Step) -> Option<Slot> {
-        match step.action {
-            Action::Read(var) | Action::Update(var) => Some(self.shared(var)),
-            Action::Local
-            | Action::Write(_)
-            | Action::Acquire(_)
-            | Action::Release(_)
-            | Action::Fork(_)
-            | Action::Join(_) => None,
-        }
+        let (Action::Read(var) | Action::Update(var)) = step.action else { return None };
+        Some(self.shared(var))
     }
 
     /// Whether `thread` has a single path: no point has two steps.

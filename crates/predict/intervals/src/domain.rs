@@ -113,10 +113,14 @@ fn and(left: Option<bool>, right: Option<bool>) -> Option<bool> {
     }
 }
 
+/// The other truth, if it is known.
+fn not(truth: Option<bool>) -> Option<bool> {
+    truth.map(|truth| !truth)
+}
+
 /// What `||` gives of two truths.
 fn or(left: Option<bool>, right: Option<bool>) -> Option<bool> {
-    let negated = |truth: Option<bool>| truth.map(|truth| !truth);
-    negated(and(negated(left), negated(right)))
+    not(and(not(left), not(right)))
 }
 
 /// The comparison that is true where `operator` is false; none if it compares nothing.
@@ -129,18 +133,7 @@ pub(crate) const fn opposite(operator: Binary) -> Option<Binary> {
         Binary::LessEqual => Binary::Greater,
         Binary::Greater => Binary::LessEqual,
         Binary::GreaterEqual => Binary::Less,
-        Binary::Add
-        | Binary::Subtract
-        | Binary::Multiply
-        | Binary::Divide
-        | Binary::Remainder
-        | Binary::ShiftLeft
-        | Binary::ShiftRight
-        | Binary::BitAnd
-        | Binary::BitOr
-        | Binary::BitXor
-        | Binary::And
-        | Binary::Or => return None,
+        _ => return None,
     })
 }
 

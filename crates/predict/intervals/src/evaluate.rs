@@ -24,28 +24,6 @@ use reweave_trace::{Binary, Unary};
 use crate::domain::{Domain, Interval, opposite, truth};
 use crate::terms::{Slot, Term, TermId, Terms};
 
-/// Where slots hold sets.
-pub trait Store<D> {
-    /// What `slot` holds.
-    fn get(&self, slot: Slot) -> D;
-
-    /// Makes `slot` hold `value`.
-    fn set(&mut self, slot: Slot, value: D);
-}
-
-/// By index; every slot that is asked for must be there.
-impl<D: Domain> Store<D> for [D] {
-    #[inline]
-    fn get(&self, slot: Slot) -> D {
-        self[slot.index()].clone()
-    }
-
-    #[inline]
-    fn set(&mut self, slot: Slot, value: D) {
-        self[slot.index()] = value;
-    }
-}
-
 /// The values that `id` can have; none if it divides by zero whatever the slots hold.
 #[inline]
 pub fn value<D: Domain>(terms: &Terms, id: TermId, store: &impl Fn(Slot) -> D) -> Option<D> {
@@ -102,14 +80,9 @@ fn watched<D: Domain>(
     }
 }
 
-/// Takes from the store's sets what they cannot hold where `id` has a value and is true, or false,
-/// as `wanted`. Returns whether anything is left; if not, the sets are of no meaning.
-pub fn assume<D: Domain>(
-    terms: &Terms,
-    id: TermId,
-    wanted: bool,
-    store: &mut (impl Store<D> + ?Sized),
-) -> bool {
+/// Takes from the sets of `store`, one for each slot, what they cannot hold where `id` has a value and
+/// is true, or false, as `wanted`. Returns whether anything is left; if not, the sets are of no meaning.
+pub fn assume<D: Domain>(terms: &Terms, id: TermId, wanted: bool, store: &mut [D]) -> bool {
     // What the second part of a conjunction says can make the first say more.
     let is_conjunction = match terms.term(id) {
         Term::Binary(Binary::And, ..) => wanted,
@@ -122,17 +95,12 @@ pub fn assume<D: Domain>(
 
 /// The values that `id` can have in `store`.
 #[inline]
-fn current<D: Domain>(terms: &Terms, id: TermId, store: &(impl Store<D> + ?Sized)) -> Option<D> {
-    value(terms, id, &|slot| store.get(slot))
+fn current<D: Domain>(terms: &Terms, id: TermId, store: &[D]) -> Option<D> {
+    value(terms, id, &|slot: Slot| store[slot.index()].clone())
 }
 
 /// [`assume`], once; none if nothing is left.
-fn refine<D: Domain>(
-    terms: &Terms,
-    id: TermId,
-    wanted: bool,
-    store: &mut (impl Store<D> + ?Sized),
-) -> Option<()> {
+fn refine<D: Domain>(terms: &Terms, id: TermId, wanted: bool, store: &mut [D]) -> Option<()> {
     match terms.term(id) {
         Term::Unary(Unary::Not, operand) => refine(terms, operand, !wanted, store),
         Term::Binary(operator @ (Binary::And | Binary::Or), left, right) => {
@@ -173,24 +141,19 @@ fn narrow_changed<D: Domain>(
     id: TermId,
     before: &D,
     after: D,
-    store: &mut (impl Store<D> + ?Sized),
+    store: &mut [D],
 ) -> Option<()> {
     if *before == after { Some(()) } else { narrow(terms, id, after, store) }
 }
 
 /// Takes from the store's sets what they cannot hold where `id` is a member of `target`; none if
 /// nothing is left.
-fn narrow<D: Domain>(
-    terms: &Terms,
-    id: TermId,
-    target: D,
-    store: &mut (impl Store<D> + ?Sized),
-) -> Option<()> {
+fn narrow<D: Domain>(terms: &Terms, id: TermId, target: D, store: &mut [D]) -> Option<()> {
     match terms.term(id) {
         Term::Constant(number) => target.contains(number).then_some(()),
         Term::Slot(slot) => {
-            let left = store.get(slot).meet(&target)?;
-            store.set(slot, left);
+            let held = &mut store[slot.index()];
+            *held = held.meet(&target)?;
             Some(())
         }
         Term::Unary(Unary::Not, _) => narrow_truth(terms, id, &target, store),
@@ -214,12 +177,7 @@ fn narrow<D: Domain>(
 }
 
 /// [`narrow`] of a term that is 0 or 1.
-fn narrow_truth<D: Domain>(
-    terms: &Terms,
-    id: TermId,
-    target: &D,
-    store: &mut (impl Store<D> + ?Sized),
-) -> Option<()> {
+fn narrow_truth<D: Domain>(terms: &Terms, id: TermId, target: &D, store: &mut [D]) -> Option<()> {
     match (target.contains(0), target.contains(1)) {
         (true, true) => Some(()),
         (false, false) => None,

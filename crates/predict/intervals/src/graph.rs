@@ -220,14 +220,7 @@ fn of_points(
     settings: &Settings,
     mut is_node: IndexVec<Point, bool>,
 ) -> Graph {
-    let orders = match settings.mode {
-        Mode::Sound => Vec::new(),
-        Mode::Paper => orders(ctp, lattice),
-    };
-    orders.iter().for_each(|&(from, to)| {
-        is_node[from] = true;
-        is_node[to] = true;
-    });
+    let orders = orders(ctp, lattice, settings.mode, &mut is_node);
     let mut graph = Frame::new(ctp, &is_node).graph(ctp, lattice, kind);
     let rules = Switches::new(ctp, lattice, settings.switches, &graph.nodes);
     graph.switches = rules.all(|first, second| {
@@ -253,9 +246,18 @@ fn is_only_ordered(ctp: &Ctp, lattice: &Lattice, first: ThreadId, second: Thread
         })
 }
 
-/// From where to where forks and joins order threads, in points.
-fn orders(ctp: &Ctp, lattice: &Lattice) -> Vec<(Point, Point)> {
+/// From where to where forks and joins order threads, in points, which become nodes. In the sound mode
+/// there are none: switches do that.
+fn orders(
+    ctp: &Ctp,
+    lattice: &Lattice,
+    mode: Mode,
+    is_node: &mut IndexVec<Point, bool>,
+) -> Vec<(Point, Point)> {
     let mut orders = Vec::new();
+    if mode == Mode::Sound {
+        return orders;
+    }
     for thread in ctp.threads.ids() {
         let line = ctp
             .is_straight_line(thread)
@@ -276,6 +278,7 @@ fn orders(ctp: &Ctp, lattice: &Lattice) -> Vec<(Point, Point)> {
             }
         }
     }
+    orders.iter().flat_map(|&(from, to)| [from, to]).for_each(|point| is_node[point] = true);
     orders
 }
 
@@ -426,14 +429,7 @@ fn build_pairs(
             }
         }
     }
-    let orders = match settings.mode {
-        Mode::Sound => Vec::new(),
-        Mode::Paper => orders(ctp, lattice),
-    };
-    orders.iter().for_each(|&(from, to)| {
-        is_node[from] = true;
-        is_node[to] = true;
-    });
+    let orders = orders(ctp, lattice, settings.mode, &mut is_node);
     let frame = Frame::new(ctp, &is_node);
     let node = |point| frame.node(point).expect("switches are between nodes");
     let mut switches: Vec<(NodeId, NodeId)> =

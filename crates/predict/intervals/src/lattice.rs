@@ -210,12 +210,7 @@ fn change(locks: &mut [u64], action: Action) {
     match action {
         Action::Acquire(lock) => locks[lock.index() / 64] |= 1 << (lock.index() % 64),
         Action::Release(lock) => locks[lock.index() / 64] &= !(1 << (lock.index() % 64)),
-        Action::Local
-        | Action::Read(_)
-        | Action::Write(_)
-        | Action::Update(_)
-        | Action::Fork(_)
-        | Action::Join(_) => {}
+        _ => {}
     }
 }
 
@@ -318,13 +313,7 @@ impl Lattice {
         match action {
             Action::Acquire(lock) => !self.locations[other].holds(place, lock),
             Action::Join(child) if child == other => self.locations[other].is_end(place),
-            Action::Local
-            | Action::Read(_)
-            | Action::Write(_)
-            | Action::Update(_)
-            | Action::Release(_)
-            | Action::Fork(_)
-            | Action::Join(_) => true,
+            _ => true,
         }
     }
 

@@ -353,7 +353,7 @@ const fn decide_second(from: Decisions) -> Decisions {
     (from & 0b0011) << 2 | from & 0b1100
 }
 
-/// Room for the sweep, used again and again.
+/// The buffers of the sweep, used again and again.
 struct Search<'a> {
     pair: &'a Pair,
     row: Vec<Decisions>,

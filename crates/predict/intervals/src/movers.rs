@@ -142,28 +142,13 @@ fn may_wait(ctp: &Ctp, lattice: &Lattice, step: &Step, lock: LockId) -> bool {
 
 /// Whether two steps of different threads cannot be exchanged for what they do.
 pub fn is_conflict(left: Action, right: Action) -> bool {
-    let variable = |action| match action {
-        Action::Read(var) => Some((var, false)),
-        Action::Write(var) | Action::Update(var) => Some((var, true)),
-        Action::Local
-        | Action::Acquire(_)
-        | Action::Release(_)
-        | Action::Fork(_)
-        | Action::Join(_) => None,
-    };
-    let lock = |action| match action {
-        Action::Acquire(lock) | Action::Release(lock) => Some(lock),
-        Action::Local
-        | Action::Read(_)
-        | Action::Write(_)
-        | Action::Update(_)
-        | Action::Fork(_)
-        | Action::Join(_) => None,
-    };
-    if let (Some((left, writes)), Some((right, also_writes))) = (variable(left), variable(right)) {
-        return left == right && (writes || also_writes);
+    use Action::{Acquire, Read, Release, Update, Write};
+    match (left, right) {
+        (Read(left), Write(right) | Update(right))
+        | (Write(left) | Update(left), Read(right) | Write(right) | Update(right)) => left == right,
+        (Acquire(left) | Release(left), Acquire(right) | Release(right)) => left == right,
+        _ => false,
     }
-    lock(left).is_some() && lock(left) == lock(right)
 }
 
 /// For each step whether it may not complete: it has a guard, or divides by what may be zero.

@@ -187,10 +187,16 @@ impl<D: Domain> StepValues<D> {
         join_option(&mut self.read, other.read.as_ref());
         join_option(&mut self.stored, other.stored.as_ref());
         join_option(&mut self.defined, other.defined.as_ref());
-        match (&mut self.asserted, &other.asserted) {
-            (Some(mine), Some(asserted)) => mine.join(asserted),
-            (mine @ None, Some(asserted)) => *mine = Some(asserted.clone()),
-            (_, None) => {}
+        if let Some(asserted) = &other.asserted {
+            self.note_assertion(asserted.clone());
+        }
+    }
+
+    /// Adds what its assertion came to.
+    fn note_assertion(&mut self, asserted: Asserted<D>) {
+        match &mut self.asserted {
+            Some(seen) => seen.join(&asserted),
+            unseen @ None => *unseen = Some(asserted),
         }
     }
 
@@ -227,7 +233,7 @@ impl<D: Domain> StepValues<D> {
 }
 
 impl<D: Domain> Asserted<D> {
-    pub(crate) fn join(&mut self, other: &Self) {
+    fn join(&mut self, other: &Self) {
         self.truth.join(&other.truth);
         match (&mut self.failing, &other.failing) {
             (Some(mine), Some(failing)) => {

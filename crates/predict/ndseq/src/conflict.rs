@@ -19,7 +19,7 @@
 
 use std::collections::VecDeque;
 
-use reweave_base::{ComponentId, FxHashSet, Id, IndexVec, strong_components};
+use reweave_base::{ComponentId, CsrTable, FxHashSet, Id, IndexVec, strong_components};
 use reweave_trace::ThreadId;
 
 use crate::events::NodeId;
@@ -43,12 +43,9 @@ pub struct Edge {
 pub struct Conflicts {
     /// Sorted.
     edges: Vec<Edge>,
-    /// For each pair of threads, in order, where its edges lie.
-    arcs: Vec<Arc>,
-    /// Where the arcs of each thread start.
-    starts: IndexVec<ThreadId, u32>,
+    /// For each thread, and each to which a conflict leads from it, in order, where the edges lie.
+    arcs: CsrTable<ThreadId, Arc>,
     components: IndexVec<ThreadId, Option<ComponentId>>,
-    has_cycle: bool,
 }
 
 /// The edges from one thread to another.
@@ -77,33 +74,26 @@ impl Conflicts {
             }
         }
         let threads_count = run.events.parents().len();
-        let mut starts = IndexVec::from_elem(0_u32, threads_count + 1);
-        for arc in &arcs {
-            starts[ThreadId::from_index(arc.from.index() + 1)] += 1;
-        }
-        for index in 0..threads_count {
-            let before = starts[ThreadId::from_index(index)];
-            starts[ThreadId::from_index(index + 1)] += before;
-        }
-        let mut conflicts =
-            Self { edges, arcs, starts, components: IndexVec::new(), has_cycle: false };
-        let threads = (0..threads_count).map(ThreadId::from_index);
-        conflicts.components = strong_components(threads_count, threads, |thread| {
-            conflicts.arcs_of(thread).iter().map(|arc| arc.to)
+        let (any, threads) =
+            (ThreadId::from_index(0), (0..threads_count).map(ThreadId::from_index));
+        let filler = Arc { from: any, to: any, edges: (0, 0) };
+        let arcs =
+            CsrTable::group(threads_count, filler, || arcs.iter().map(|&arc| (arc.from, arc)));
+        let components = strong_components(threads_count, threads, |thread| {
+            arcs.row(thread).iter().map(|arc| arc.to)
         });
-        // No arc leads from a thread to itself, so one inside a component is on a cycle.
-        conflicts.has_cycle = conflicts.arcs.iter().any(|arc| conflicts.is_inside(arc));
-        conflicts
+        Self { edges, arcs, components }
     }
 
     /// Whether the threads can be put one after the other.
-    pub const fn is_serializable(&self) -> bool {
-        !self.has_cycle
+    pub fn is_serializable(&self) -> bool {
+        self.cyclic_arcs().next().is_none()
     }
 
-    fn arcs_of(&self, thread: ThreadId) -> &[Arc] {
-        let end = self.starts[ThreadId::from_index(thread.index() + 1)];
-        &self.arcs[self.starts[thread] as usize..end as usize]
+    /// The arcs on cycles, in order: those inside a component, since none leads from a thread to itself.
+    fn cyclic_arcs(&self) -> impl Iterator<Item = &Arc> {
+        let arcs = self.arcs.rows().flat_map(|(_, row)| row);
+        arcs.filter(|arc| self.is_inside(arc))
     }
 
     fn edges_of(&self, arc: Arc) -> &[Edge] {
@@ -111,7 +101,7 @@ impl Conflicts {
     }
 
     fn arc(&self, from: ThreadId, to: ThreadId) -> Option<Arc> {
-        let arcs = self.arcs_of(from);
+        let arcs = self.arcs.row(from);
         arcs.binary_search_by_key(&to, |arc| arc.to).ok().map(|index| arcs[index])
     }
 
@@ -121,11 +111,7 @@ impl Conflicts {
 
     /// A cycle of fewest threads: each edge starts at the thread where the one before it ends.
     pub fn shortest_cycle(&self) -> Option<Vec<Edge>> {
-        if !self.has_cycle {
-            return None;
-        }
-        let cyclic = || self.arcs.iter().filter(|arc| self.is_inside(arc));
-        let two = cyclic().find_map(|&arc| Some([arc, self.arc(arc.to, arc.from)?]));
+        let two = self.cyclic_arcs().find_map(|&arc| Some([arc, self.arc(arc.to, arc.from)?]));
         let first_edges = |arcs: &[Arc]| arcs.iter().map(|&arc| self.edges_of(arc)[0]).collect();
         if let Some(two) = two {
             return Some(first_edges(&two));
@@ -133,7 +119,7 @@ impl Conflicts {
         let mut paths = Paths::new(self.components.len());
         let mut shortest: Option<Vec<Arc>> = None;
         let mut previous = None;
-        for arc in cyclic() {
+        for arc in self.cyclic_arcs() {
             // One search from each thread finds the shortest cycle through it.
             if previous.replace(arc.from) == Some(arc.from) {
                 continue;
@@ -158,7 +144,7 @@ impl Conflicts {
         let best = |arc: Arc| self.edges_of(arc).iter().min_by_key(|edge| cost(edge)).copied();
         let mut is_shown: FxHashSet<Option<ComponentId>> = FxHashSet::default();
         let mut single = Vec::new();
-        for &arc in self.arcs.iter().filter(|arc| self.is_inside(arc)) {
+        for &arc in self.cyclic_arcs() {
             let Some(back) = self.arc(arc.to, arc.from).and_then(best) else {
                 single.push(arc);
                 continue;
@@ -219,7 +205,7 @@ impl Paths {
             if length >= length_max {
                 return None;
             }
-            for arc in conflicts.arcs_of(thread).iter().filter(|arc| conflicts.is_inside(arc)) {
+            for arc in conflicts.arcs.row(thread).iter().filter(|arc| conflicts.is_inside(arc)) {
                 if self.stamps[arc.to] == self.stamp {
                     continue;
                 }

@@ -53,12 +53,16 @@ pub(crate) type RunIndex = usize;
 /// The clauses so far, by what their variables stand for.
 #[derive(Debug)]
 pub(crate) struct Encoding {
+    /// What the clauses are given to.
+    pub(crate) solver: Solver,
     tables: Vec<Table>,
     candidates: Candidates,
     own: FxHashSet<Placement>,
     budget: StepBudget,
-    placements: BTreeMap<Placement, Lit>,
-    exemptions: BTreeMap<Statement, Lit>,
+    /// The placements that have a variable, with it.
+    pub(crate) placements: BTreeMap<Placement, Lit>,
+    /// The statements that have events that might be irrelevant, and whether they are exempt.
+    pub(crate) exemptions: BTreeMap<Statement, Lit>,
     covers: bool,
     rest: Vec<Task>,
     fresh_placements: Vec<Lit>,
@@ -117,6 +121,7 @@ impl Encoding {
         let blocked = tables.iter().map(|table| &table.is_blocked);
         let candidates = Candidates::new(runs.iter().zip(blocked), own, &mut budget);
         Self {
+            solver: Solver::new(settings.engine, settings.conflicts_max),
             tables,
             candidates,
             own: own.iter().copied().collect(),
@@ -145,16 +150,6 @@ impl Encoding {
         self.tables[run].is_kept[node]
     }
 
-    /// The placements that have a variable, with it.
-    pub(crate) const fn placements(&self) -> &BTreeMap<Placement, Lit> {
-        &self.placements
-    }
-
-    /// The statements that have events that might be irrelevant, and whether they are exempt.
-    pub(crate) const fn exemptions(&self) -> &BTreeMap<Statement, Lit> {
-        &self.exemptions
-    }
-
     /// The variables of placements that are new since the last call.
     pub(crate) fn take_fresh_placements(&mut self) -> Vec<Lit> {
         std::mem::take(&mut self.fresh_placements)
@@ -166,42 +161,36 @@ impl Encoding {
     }
 
     /// Adds (6) for a cycle through `events`, with all that follows.
-    pub(crate) fn add_cycle(
-        &mut self,
-        runs: &[Run<'_>],
-        run: RunIndex,
-        events: &[NodeId],
-        solver: &mut Solver,
-    ) {
+    pub(crate) fn add_cycle(&mut self, runs: &[Run<'_>], run: RunIndex, events: &[NodeId]) {
         let mut clause = Vec::new();
         for &event in events {
             if !self.tables[run].is_kept[event] {
-                clause.push(self.node(runs, run, event, solver));
+                clause.push(self.node(runs, run, event));
             }
         }
-        solver.add(&clause);
-        self.complete(runs, solver);
+        self.solver.add(&clause);
+        self.complete(runs);
     }
 
     /// Adds (5) for two placements.
-    pub(crate) fn add_overlap(&mut self, left: Placement, right: Placement, solver: &mut Solver) {
-        let clause = [!self.placement(left, solver), !self.placement(right, solver)];
-        solver.add(&clause);
+    pub(crate) fn add_overlap(&mut self, left: Placement, right: Placement) {
+        let clause = [!self.placement(left), !self.placement(right)];
+        self.solver.add(&clause);
     }
 
     /// Adds (8) for a set of placements.
-    pub(crate) fn add_rejection(&mut self, rejected: &[Placement], solver: &mut Solver) {
+    pub(crate) fn add_rejection(&mut self, rejected: &[Placement]) {
         let mut clause = Vec::new();
         for &placement in rejected {
             if !self.own.contains(&placement) {
-                clause.push(!self.placement(placement, solver));
+                clause.push(!self.placement(placement));
             }
         }
-        solver.add(&clause);
+        self.solver.add(&clause);
     }
 
     /// From now on demands that what is irrelevant is enclosed or its statement exempt.
-    pub(crate) fn cover(&mut self, runs: &[Run<'_>], solver: &mut Solver) {
+    pub(crate) fn cover(&mut self, runs: &[Run<'_>]) {
         if std::mem::replace(&mut self.covers, true) {
             return;
         }
@@ -210,46 +199,40 @@ impl Encoding {
             let encoded = run.events.nodes().filter(|&node| table.of_node(node).is_some());
             self.rest.extend(encoded.map(|node| Task::Cover(index, node)));
         }
-        self.complete(runs, solver);
+        self.complete(runs);
     }
 
-    fn complete(&mut self, runs: &[Run<'_>], solver: &mut Solver) {
+    fn complete(&mut self, runs: &[Run<'_>]) {
         while !self.is_exhausted() {
             let Some(task) = self.rest.pop() else { return };
             match task {
-                Task::Node(run, node) => self.complete_node(runs, run, node, solver),
-                Task::Cover(run, node) => self.complete_cover(runs, run, node, solver),
+                Task::Node(run, node) => self.complete_node(runs, run, node),
+                Task::Cover(run, node) => self.complete_cover(runs, run, node),
                 Task::Irrelevant(run, instance) => {
-                    self.complete_irrelevant(runs, run, instance, solver);
+                    self.complete_irrelevant(runs, run, instance);
                 }
                 Task::Enclosed(run, instance) => {
-                    self.complete_enclosed(runs, run, instance, solver);
+                    self.complete_enclosed(runs, run, instance);
                 }
             }
         }
     }
 
     /// (4), and (1) for a branch.
-    fn complete_node(
-        &mut self,
-        runs: &[Run<'_>],
-        run: RunIndex,
-        node: NodeId,
-        solver: &mut Solver,
-    ) {
-        let literal = self.node(runs, run, node, solver);
+    fn complete_node(&mut self, runs: &[Run<'_>], run: RunIndex, node: NodeId) {
+        let literal = self.node(runs, run, node);
         for index in 0..self.tables[run].targets.row(node).len() {
             let target = self.tables[run].targets.row(node)[index];
             if !self.tables[run].is_live[target] {
                 continue;
             }
             if self.tables[run].is_kept[target] {
-                solver.add(&[!literal]);
+                self.solver.add(&[!literal]);
                 return;
             }
-            let flows_into = self.node(runs, run, target, solver);
+            let flows_into = self.node(runs, run, target);
             if flows_into != literal {
-                solver.add(&[!literal, flows_into]);
+                self.solver.add(&[!literal, flows_into]);
             }
         }
         if runs[run].dependences.is_junction(node) {
@@ -257,64 +240,46 @@ impl Encoding {
         }
         if runs[run].events.is_branch(node) {
             let mut clause = vec![!literal];
-            clause.extend(self.enclosing(run, runs[run].events.instance(node), solver));
-            solver.add(&clause);
+            clause.extend(self.enclosing(run, runs[run].events.instance(node)));
+            self.solver.add(&clause);
         } else if self.covers {
             self.rest.push(Task::Cover(run, node));
         }
     }
 
     /// Cover, for an event that is no branch; (1) says more of those.
-    fn complete_cover(
-        &mut self,
-        runs: &[Run<'_>],
-        run: RunIndex,
-        node: NodeId,
-        solver: &mut Solver,
-    ) {
+    fn complete_cover(&mut self, runs: &[Run<'_>], run: RunIndex, node: NodeId) {
         let instance = runs[run].events.instance(node);
         let Some(id) = instance.filter(|_| !runs[run].events.is_branch(node)) else { return };
-        let literal = self.node(runs, run, node, solver);
+        let literal = self.node(runs, run, node);
         let scopes = &runs[run].scopes;
         let statement = (scopes.block(scopes.execution(id)), scopes.position(id));
-        let mut clause = vec![!literal, self.exemption(statement, solver)];
-        clause.extend(self.enclosing(run, instance, solver));
-        solver.add(&clause);
+        let mut clause = vec![!literal, self.exemption(statement)];
+        clause.extend(self.enclosing(run, instance));
+        self.solver.add(&clause);
     }
 
     /// (3), from an instance to what is in it.
-    fn complete_irrelevant(
-        &mut self,
-        runs: &[Run<'_>],
-        run: RunIndex,
-        instance: InstanceId,
-        solver: &mut Solver,
-    ) {
-        let literal = self.irrelevant(run, instance, solver);
+    fn complete_irrelevant(&mut self, runs: &[Run<'_>], run: RunIndex, instance: InstanceId) {
+        let literal = self.irrelevant(run, instance);
         for &event in runs[run].scopes.own(instance) {
             if !self.tables[run].is_live[event] {
                 continue;
             }
-            let inside = self.node(runs, run, event, solver);
-            solver.add(&[!literal, inside]);
+            let inside = self.node(runs, run, event);
+            self.solver.add(&[!literal, inside]);
         }
         for &child in runs[run].scopes.children(instance) {
             if self.tables[run].holds_live[child] {
-                let inside = self.irrelevant(run, child, solver);
-                solver.add(&[!literal, inside]);
+                let inside = self.irrelevant(run, child);
+                self.solver.add(&[!literal, inside]);
             }
         }
     }
 
     /// An instance is inside a skipped stretch if one of its own block is, or if the instance
     /// around it is.
-    fn complete_enclosed(
-        &mut self,
-        runs: &[Run<'_>],
-        run: RunIndex,
-        instance: InstanceId,
-        solver: &mut Solver,
-    ) {
+    fn complete_enclosed(&mut self, runs: &[Run<'_>], run: RunIndex, instance: InstanceId) {
         let scopes = &runs[run].scopes;
         let execution = scopes.execution(instance);
         let (block, position) = (scopes.block(execution), scopes.position(instance));
@@ -328,7 +293,7 @@ impl Encoding {
         let last_max = after.map_or(statements, |index| scopes.position(members[index]));
         let looked_at = after.unwrap_or(members.len()) - before.unwrap_or(0);
         self.budget.spend(looked_at as u64 + u64::from(position - first_min));
-        let mut clause = vec![!self.enclosed(run, instance, solver)];
+        let mut clause = vec![!self.enclosed(run, instance)];
         for first in first_min..=position {
             let last: Vec<u32> =
                 self.candidates.last_statements(block, first, (position, last_max)).collect();
@@ -337,31 +302,26 @@ impl Encoding {
                     return;
                 }
                 let placement = Placement { block, first, last };
-                clause.push(self.stretch(runs, run, execution, placement, solver));
+                clause.push(self.stretch(runs, run, execution, placement));
             }
         }
-        clause.extend(self.enclosing(run, scopes.parents()[instance], solver));
-        solver.add(&clause);
+        clause.extend(self.enclosing(run, scopes.parents()[instance]));
+        self.solver.add(&clause);
     }
 
     /// That `instance` is inside a skipped stretch, if that can be.
-    fn enclosing(
-        &mut self,
-        run: RunIndex,
-        instance: Option<InstanceId>,
-        solver: &mut Solver,
-    ) -> Option<Lit> {
+    fn enclosing(&mut self, run: RunIndex, instance: Option<InstanceId>) -> Option<Lit> {
         let instance = instance.filter(|&instance| !self.tables[run].is_blocked[instance])?;
-        Some(self.enclosed(run, instance, solver))
+        Some(self.enclosed(run, instance))
     }
 
     /// X_e.
-    fn node(&mut self, runs: &[Run<'_>], run: RunIndex, node: NodeId, solver: &mut Solver) -> Lit {
+    fn node(&mut self, runs: &[Run<'_>], run: RunIndex, node: NodeId) -> Lit {
         let table = &mut self.tables[run];
         if let Some(literal) = table.of_node(node) {
             return literal;
         }
-        let literal = solver.variable();
+        let literal = self.solver.variable();
         match table.group(node) {
             Some(instance) => {
                 let scopes = &runs[run].scopes;
@@ -382,21 +342,21 @@ impl Encoding {
     }
 
     /// That all events of `instance` are irrelevant.
-    fn irrelevant(&mut self, run: RunIndex, instance: InstanceId, solver: &mut Solver) -> Lit {
+    fn irrelevant(&mut self, run: RunIndex, instance: InstanceId) -> Lit {
         let slot = &mut self.tables[run].irrelevant[instance];
         if slot.is_none() {
             self.rest.push(Task::Irrelevant(run, instance));
         }
-        *slot.get_or_insert_with(|| solver.variable())
+        *slot.get_or_insert_with(|| self.solver.variable())
     }
 
     /// That `instance` is inside a skipped stretch.
-    fn enclosed(&mut self, run: RunIndex, instance: InstanceId, solver: &mut Solver) -> Lit {
+    fn enclosed(&mut self, run: RunIndex, instance: InstanceId) -> Lit {
         let slot = &mut self.tables[run].enclosed[instance];
         if slot.is_none() {
             self.rest.push(Task::Enclosed(run, instance));
         }
-        *slot.get_or_insert_with(|| solver.variable())
+        *slot.get_or_insert_with(|| self.solver.variable())
     }
 
     /// X_Es, with (2) and (3).
@@ -406,34 +366,28 @@ impl Encoding {
         run: RunIndex,
         execution: ExecutionId,
         placement: Placement,
-        solver: &mut Solver,
     ) -> Lit {
         if let Some(&literal) = self.tables[run].stretches.get(&(execution, placement)) {
             return literal;
         }
         self.budget.spend(VARIABLE);
-        let literal = solver.variable();
+        let literal = self.solver.variable();
         self.tables[run].stretches.insert((execution, placement), literal);
         if !self.own.contains(&placement) {
-            let chosen = self.placement(placement, solver);
-            solver.add(&[!literal, chosen]);
+            let chosen = self.placement(placement);
+            self.solver.add(&[!literal, chosen]);
         }
         let scopes = &runs[run].scopes;
         let members = scopes.members_within(execution, placement.first, placement.last);
-        if let Some(inside) = self.all_irrelevant(run, members, solver) {
-            solver.add(&[!literal, inside]);
+        if let Some(inside) = self.all_irrelevant(run, members) {
+            self.solver.add(&[!literal, inside]);
         }
         literal
     }
 
     /// That all events of `members`, neighbours in one execution of a block, are irrelevant; none
     /// if they are anyway. Stretches that end alike share what they have in common.
-    fn all_irrelevant(
-        &mut self,
-        run: RunIndex,
-        members: &[InstanceId],
-        solver: &mut Solver,
-    ) -> Option<Lit> {
+    fn all_irrelevant(&mut self, run: RunIndex, members: &[InstanceId]) -> Option<Lit> {
         let holds_live = &self.tables[run].holds_live;
         let end = members.iter().rposition(|&member| holds_live[member])?;
         let last = members[end];
@@ -453,13 +407,13 @@ impl Encoding {
         self.budget.spend(looked_at as u64);
         for member in fresh.into_iter().rev() {
             self.budget.spend(VARIABLE);
-            let first = self.irrelevant(run, member, solver);
+            let first = self.irrelevant(run, member);
             let both = match literal {
                 None => first,
                 Some(others) => {
-                    let both = solver.variable();
-                    solver.add(&[!both, first]);
-                    solver.add(&[!both, others]);
+                    let both = self.solver.variable();
+                    self.solver.add(&[!both, first]);
+                    self.solver.add(&[!both, others]);
                     both
                 }
             };
@@ -470,22 +424,22 @@ impl Encoding {
     }
 
     /// X_s.
-    fn placement(&mut self, placement: Placement, solver: &mut Solver) -> Lit {
+    fn placement(&mut self, placement: Placement) -> Lit {
         if let Some(&literal) = self.placements.get(&placement) {
             return literal;
         }
-        let literal = solver.variable();
+        let literal = self.solver.variable();
         self.placements.insert(placement, literal);
         self.fresh_placements.push(literal);
         literal
     }
 
     /// That `statement` is exempt.
-    fn exemption(&mut self, statement: Statement, solver: &mut Solver) -> Lit {
+    fn exemption(&mut self, statement: Statement) -> Lit {
         if let Some(&literal) = self.exemptions.get(&statement) {
             return literal;
         }
-        let literal = solver.variable();
+        let literal = self.solver.variable();
         self.exemptions.insert(statement, literal);
         self.fresh_exemptions.push(literal);
         literal

@@ -43,7 +43,6 @@ pub(crate) struct Search<'t> {
     statements: Vec<IndexVec<NodeId, Option<Statement>>>,
     own: Vec<Placement>,
     proof: Option<Explanation>,
-    solver: Solver,
     encoding: Encoding,
     /// Fewest placements. It lives as long as the search: its lower bound only grows.
     number: Objective,
@@ -118,7 +117,6 @@ impl<'t> Search<'t> {
             statements,
             own,
             proof,
-            solver: Solver::new(settings.conflicts_max),
             encoding,
             number: Objective::default(),
             exemptions: Objective::default(),
@@ -140,8 +138,8 @@ impl<'t> Search<'t> {
     /// Adds up what the search took so far.
     pub(crate) fn count(&self, statistics: &mut Statistics) {
         statistics.candidates = self.encoding.candidates_count();
-        statistics.variables = self.solver.variables_count();
-        statistics.clauses = self.solver.clauses_count();
+        statistics.variables = self.encoding.solver.variables_count();
+        statistics.clauses = self.encoding.solver.clauses_count();
         statistics.cycles = self.cycles;
         statistics.rounds = self.rounds;
         statistics.cores = self.cores + self.number.cores() + self.exemptions.cores();
@@ -149,7 +147,7 @@ impl<'t> Search<'t> {
 
     /// Says that `placements` are wrong, and so is every set that contains them.
     pub(crate) fn reject(&mut self, placements: &[Placement]) {
-        self.encoding.add_rejection(placements, &mut self.solver);
+        self.encoding.add_rejection(placements);
         self.add_new_soft(false);
     }
 
@@ -177,7 +175,8 @@ impl<'t> Search<'t> {
         loop {
             let assumptions: Vec<Lit> = self.number.assumptions().collect();
             match self.propose(&assumptions, false) {
-                Err(Failure::Refuted(core)) if self.number.relax(&core, &mut self.solver) => {}
+                Err(Failure::Refuted(core))
+                    if self.number.relax(&core, &mut self.encoding.solver) => {}
                 other => return other,
             }
         }
@@ -189,7 +188,7 @@ impl<'t> Search<'t> {
             self.least_exemptions()?;
         }
         let mut width = Objective::default();
-        for (placement, &chosen) in self.encoding.placements() {
+        for (placement, &chosen) in &self.encoding.placements {
             if !self.number.assumes(!chosen) {
                 width.add_soft(!chosen, u64::from(placement.width()));
             }
@@ -198,7 +197,7 @@ impl<'t> Search<'t> {
             let mut conditions = self.conditions();
             conditions.extend(width.assumptions());
             match self.propose(&conditions, self.cover) {
-                Err(Failure::Refuted(core)) if width.relax(&core, &mut self.solver) => {}
+                Err(Failure::Refuted(core)) if width.relax(&core, &mut self.encoding.solver) => {}
                 other => break other?,
             }
         };
@@ -208,16 +207,17 @@ impl<'t> Search<'t> {
 
     /// The second criterion.
     fn least_exemptions(&mut self) -> Result<(), Failure> {
-        self.encoding.cover(&self.runs, &mut self.solver);
+        self.encoding.cover(&self.runs);
         self.cores += std::mem::take(&mut self.exemptions).cores();
         self.add_new_soft(true);
-        for &exempt in self.encoding.exemptions().values() {
+        for &exempt in self.encoding.exemptions.values() {
             self.exemptions.add_soft(!exempt, 1);
         }
         loop {
             let conditions = self.conditions();
             match self.propose(&conditions, true) {
-                Err(Failure::Refuted(core)) if self.exemptions.relax(&core, &mut self.solver) => {}
+                Err(Failure::Refuted(core))
+                    if self.exemptions.relax(&core, &mut self.encoding.solver) => {}
                 other => return other.map(|_| ()),
             }
         }
@@ -261,7 +261,7 @@ impl<'t> Search<'t> {
     }
 
     fn variables(&self, placements: &[Placement]) -> Vec<Lit> {
-        let variable = |placement| self.encoding.placements().get(placement).copied();
+        let variable = |placement| self.encoding.placements.get(placement).copied();
         placements.iter().filter_map(variable).collect()
     }
 
@@ -272,13 +272,13 @@ impl<'t> Search<'t> {
         conditions: &[Lit],
     ) -> Result<Option<Proposal>, Failure> {
         let excluded: FxHashSet<Lit> = conditions.iter().map(|&condition| !condition).collect();
-        let selector = self.solver.variable();
+        let selector = self.encoding.solver.variable();
         let mut clause = vec![!selector];
         clause.extend(literals.iter().filter(|literal| !excluded.contains(literal)));
         if clause.len() == 1 {
             return Ok(None);
         }
-        self.solver.add(&clause);
+        self.encoding.solver.add(&clause);
         let mut assumptions = conditions.to_vec();
         assumptions.push(selector);
         match self.propose(&assumptions, self.cover) {
@@ -297,7 +297,7 @@ impl<'t> Search<'t> {
             let order = placement.order(blocks);
             after.is_none_or(|after| after < order) && order < before
         };
-        let all = self.encoding.placements().iter();
+        let all = self.encoding.placements.iter();
         all.filter(|&(&placement, _)| stands_between(placement))
             .map(|(_, &chosen)| chosen)
             .collect()
@@ -315,7 +315,7 @@ impl<'t> Search<'t> {
             if self.rounds_left == 0 || self.encoding.is_exhausted() {
                 return Err(Failure::Exhausted);
             }
-            match self.solver.solve(&assumptions) {
+            match self.encoding.solver.solve(&assumptions) {
                 Outcome::Satisfied => {}
                 Outcome::Refuted(core) => return Err(Failure::Refuted(core)),
                 Outcome::Exhausted => return Err(Failure::Exhausted),
@@ -355,13 +355,13 @@ impl<'t> Search<'t> {
     /// What the solver's model says.
     fn proposal(&self, covers: bool) -> Proposal {
         let blocks = self.runs[0].flow.blocks();
-        let chosen = self.encoding.placements().iter();
-        let chosen = chosen.filter(|&(_, &literal)| self.solver.holds(literal));
+        let chosen = self.encoding.placements.iter();
+        let chosen = chosen.filter(|&(_, &literal)| self.encoding.solver.holds(literal));
         let mut placements: Vec<Placement> = chosen.map(|(&placement, _)| placement).collect();
         placements.sort_unstable_by_key(|placement| placement.order(blocks));
         let exempt = covers.then(|| {
-            let exempt = self.encoding.exemptions().iter();
-            let exempt = exempt.filter(|&(_, &literal)| self.solver.holds(literal));
+            let exempt = self.encoding.exemptions.iter();
+            let exempt = exempt.filter(|&(_, &literal)| self.encoding.solver.holds(literal));
             exempt.map(|(&statement, _)| statement).collect()
         });
         Proposal { placements, exempt }
@@ -370,7 +370,7 @@ impl<'t> Search<'t> {
     /// Adds clauses that `proposal` breaks, if it is not good for all runs.
     fn refute(&mut self, proposal: &Proposal) -> bool {
         if let Some((left, right)) = overlap(&proposal.placements) {
-            self.encoding.add_overlap(left, right, &mut self.solver);
+            self.encoding.add_overlap(left, right);
             return true;
         }
         let mut all = self.own.clone();
@@ -436,7 +436,7 @@ impl<'t> Search<'t> {
         });
         self.cycles += clauses.len() as u64;
         for clause in clauses {
-            self.encoding.add_cycle(&self.runs, index, &clause, &mut self.solver);
+            self.encoding.add_cycle(&self.runs, index, &clause);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use reweave_oracle::hb::Order;
+use reweave_oracle::hb;
 use reweave_races::epoch;
 use reweave_testkit::{Scope, Shape, corpus, soak, traces};
 use reweave_trace::{EventId, OpKind, Trace, VarId};
@@ -10,7 +10,7 @@ use reweave_trace::{EventId, OpKind, Trace, VarId};
 /// The variables with two conflicting accesses of different threads, neither of which happens
 /// before the other.
 fn expected(trace: &Trace) -> Vec<VarId> {
-    let order = Order::new(trace);
+    let order = hb::order(trace);
     let is_race = |&first: &EventId, &second: &EventId| {
         let (early, late) = (trace.event(first), trace.event(second));
         early.thread != late.thread

@@ -8,7 +8,7 @@
 //! with the instruction at which a thread stands they are its whole state. The registers after
 //! them hold what is recomputed from those, and constants.
 
-use reweave_lang::{BlockId, FunctionId, GlobalId, LockId, Span};
+use reweave_lang::{BlockId, FunctionId, Span};
 use reweave_trace::{Binary, StaticBlock, Unary};
 
 /// A register of a thread.
@@ -44,7 +44,7 @@ pub struct Code {
     pub(crate) cells: Vec<Cells>,
     /// What all cells hold at the start.
     pub(crate) memory: Vec<i64>,
-    /// Where each lock's elements start, after the lock of all atomic sections, which is the first.
+    /// Where each lock's elements start. The first is the lock of all atomic sections.
     pub(crate) locks: Vec<Cells>,
     pub(crate) locks_count: u32,
     pub(crate) conditions: Vec<String>,
@@ -109,14 +109,17 @@ pub(crate) enum Symbol {
     Binary(Binary, SymbolId, SymbolId),
 }
 
-/// Which cell an access goes to, or which lock.
+/// Which cell an access goes to, or which lock: its place in [`Code::cells`] or [`Code::locks`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CellOf<I> {
+pub(crate) enum CellOf {
     /// The only one.
-    Single(I),
+    Single(u32),
     /// The element that a register says.
-    Element(I, Register),
+    Element(u32, Register),
 }
+
+/// The lock of all atomic sections.
+pub(crate) const ATOMIC: CellOf = CellOf::Single(0);
 
 /// One instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,22 +144,20 @@ pub(crate) enum Instruction {
 
     // What makes one event.
     Let { to: Register, from: Register },
-    Read { to: Register, cell: CellOf<GlobalId> },
-    Write { cell: CellOf<GlobalId>, from: Register },
-    CompareAndSwap { to: Register, cell: CellOf<GlobalId>, old: Register, new: Register },
-    FetchAdd { to: Register, cell: CellOf<GlobalId>, amount: Register },
+    Read { to: Register, cell: CellOf },
+    Write { cell: CellOf, from: Register },
+    CompareAndSwap { to: Register, cell: CellOf, old: Register, new: Register },
+    FetchAdd { to: Register, cell: CellOf, amount: Register },
     // Goes on if the register is not zero, else at `otherwise`.
     Branch { condition: Register, otherwise: Address },
     // A test that a jump out of blocks has decided.
     Guard { flag: Register },
     Assert { condition: Register },
     Assume { condition: Register },
-    Acquire { lock: CellOf<LockId> },
-    Release { lock: CellOf<LockId> },
-    AcquireAtomic,
-    ReleaseAtomic,
+    Acquire { lock: CellOf },
+    Release { lock: CellOf },
     // Releases the lock and starts waiting: two events.
-    Wait { condition: u32, lock: CellOf<LockId> },
+    Wait { condition: u32, lock: CellOf },
     // Stops waiting.
     Wake { condition: u32 },
     Notify { condition: u32 },

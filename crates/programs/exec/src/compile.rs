@@ -17,13 +17,13 @@ mod expression;
 
 use reweave_base::{FxHashMap, FxHashSet, Id};
 use reweave_lang::{
-    BlockId, Capture, ExprId, FunctionId, LockId, Place, Program, Range, Source, Span, Statement,
+    BlockId, Capture, ExprId, FunctionId, Place, Program, Range, Source, Span, Statement,
     StatementKind,
 };
 use reweave_trace::{Binary, Extent, StaticBlock, StaticBlockId};
 
 use crate::code::{
-    Address, CellOf, Cells, Code, Effect, Entry, Instruction, OUTSIDE, Register, Symbol, SymbolId,
+    ATOMIC, Address, Cells, Code, Effect, Entry, Instruction, OUTSIDE, Register, Symbol, SymbolId,
 };
 
 impl Code {
@@ -125,6 +125,7 @@ impl<'a> Compiler<'a> {
             let cells = &self.code.cells[global.index()];
             self.code.focus.extend(cells.start..cells.start + cells.length.unwrap_or(1));
         }
+        self.code.locks.push(Cells { name: "atomic".to_owned(), start: 0, length: None });
         let mut start = 1;
         for lock in self.program.locks.iter() {
             self.code.locks.push(Cells { name: lock.name.clone(), start, length: lock.length });
@@ -382,19 +383,16 @@ enum Goal {
 }
 
 impl Compiler<'_> {
-    fn continue_loop(&mut self) {
-        self.leave(Goal::Continue);
+    /// Leaves the innermost loop, or goes on with it.
+    fn jump_in_loop(&mut self, goal: Goal) {
+        self.leave(goal);
         let jump = self.emit(Instruction::Jump { target: 0 });
-        if let Some(Level::Loop { continues, .. }) = self.innermost_loop() {
-            continues.push(jump);
-        }
-    }
-
-    fn break_loop(&mut self) {
-        self.leave(Goal::Break);
-        let jump = self.emit(Instruction::Jump { target: 0 });
-        if let Some(Level::Loop { breaks, .. }) = self.innermost_loop() {
-            breaks.push(jump);
+        let mut loops = self.levels.iter_mut().rev();
+        if let Some((breaks, continues)) = loops.find_map(|level| match level {
+            Level::Loop { breaks, continues, .. } => Some((breaks, continues)),
+            _ => None,
+        }) {
+            if goal == Goal::Break { breaks } else { continues }.push(jump);
         }
     }
 
@@ -429,10 +427,6 @@ impl Compiler<'_> {
                 self.emit(Instruction::End);
             }
         }
-    }
-
-    fn innermost_loop(&mut self) -> Option<&mut Level> {
-        self.levels.iter_mut().rev().find(|level| matches!(level, Level::Loop { .. }))
     }
 
     /// Ends the sections that are left, and tests a flag wherever statements are left out.
@@ -485,8 +479,7 @@ impl Compiler<'_> {
 
     fn guard(&mut self, flag: Register) {
         let symbol = self.symbol(Symbol::Register(flag));
-        let address = self.event(Instruction::Guard { flag }, &[symbol], None);
-        self.effect(address).value = Some(symbol);
+        self.event_of(symbol, None, |flag| Instruction::Guard { flag });
     }
 }
 
@@ -550,7 +543,9 @@ impl Compiler<'_> {
                 self.join_children(since);
             }
             StatementKind::Atomic { body } => {
-                self.section(Instruction::AcquireAtomic, None, Instruction::ReleaseAtomic, *body);
+                let (begin, end) =
+                    (Instruction::Acquire { lock: ATOMIC }, Instruction::Release { lock: ATOMIC });
+                self.section(begin, None, end, *body);
             }
             StatementKind::Expect { body } => {
                 let block = self.code.expected.len() as u32;
@@ -565,16 +560,19 @@ impl Compiler<'_> {
                 let (begin, end) = (Instruction::Acquire { lock }, Instruction::Release { lock });
                 self.section(begin, index, end, *body);
             }
-            StatementKind::CompareAndSwap { .. } | StatementKind::FetchAdd { .. } => {
-                self.atomic_update(&statement.kind);
+            StatementKind::CompareAndSwap { local, place, old, new } => {
+                self.compare_and_swap(local.index() as Register, place, *old, *new);
+            }
+            StatementKind::FetchAdd { local, place, amount } => {
+                self.fetch_add(local.index() as Register, place, *amount);
             }
             StatementKind::Fork { local, body } => {
                 self.fork(body, Some(local.index() as Register));
             }
             StatementKind::Skip => {}
             StatementKind::Return { value } => self.return_value(*value),
-            StatementKind::Break => self.break_loop(),
-            StatementKind::Continue => self.continue_loop(),
+            StatementKind::Break => self.jump_in_loop(Goal::Break),
+            StatementKind::Continue => self.jump_in_loop(Goal::Continue),
             StatementKind::Call { function, arguments } => self.call(*function, arguments),
             other => self.simple(other),
         }
@@ -605,7 +603,7 @@ impl Compiler<'_> {
         match kind {
             StatementKind::Lock { lock } => {
                 let (lock, index) = self.lock(lock);
-                self.acquire(lock, index);
+                self.indexed(Instruction::Acquire { lock }, index);
             }
             StatementKind::Unlock { lock } => {
                 let (lock, index) = self.lock(lock);
@@ -616,7 +614,7 @@ impl Compiler<'_> {
                 let condition = condition.index() as u32;
                 self.event(Instruction::Wait { condition, lock }, &[], None);
                 self.event(Instruction::Wake { condition }, &[], None);
-                self.acquire(lock, index);
+                self.indexed(Instruction::Acquire { lock }, index);
             }
             StatementKind::Notify { condition } => {
                 let condition = condition.index() as u32;
@@ -632,15 +630,11 @@ impl Compiler<'_> {
             }
             StatementKind::Assert { condition } => {
                 let symbol = self.flatten(*condition);
-                let condition = self.evaluate(symbol);
-                let address = self.event(Instruction::Assert { condition }, &[symbol], None);
-                self.effect(address).value = Some(symbol);
+                self.event_of(symbol, None, |condition| Instruction::Assert { condition });
             }
             StatementKind::Assume { condition } => {
                 let symbol = self.flatten(*condition);
-                let condition = self.evaluate(symbol);
-                let address = self.event(Instruction::Assume { condition }, &[symbol], None);
-                self.effect(address).value = Some(symbol);
+                self.event_of(symbol, None, |condition| Instruction::Assume { condition });
             }
             other => unreachable!("{other:?} is compiled elsewhere"),
         }
@@ -783,10 +777,6 @@ impl Compiler<'_> {
         self.set_target(exit, end);
     }
 
-    fn acquire(&mut self, lock: CellOf<LockId>, index: Option<SymbolId>) {
-        self.indexed(Instruction::Acquire { lock }, index);
-    }
-
     /// An event of a lock with this index.
     fn indexed(&mut self, instruction: Instruction, index: Option<SymbolId>) {
         let address = self.event(instruction, index.as_slice(), None);
@@ -812,25 +802,15 @@ impl Compiler<'_> {
         self.span = span;
     }
 
-    fn atomic_update(&mut self, kind: &StatementKind) {
-        match kind {
-            StatementKind::CompareAndSwap { local, place, old, new } => {
-                let (cell, index) = self.cell_before(place, &[*old, *new]);
-                let (old, new) = (self.flatten(*old), self.flatten(*new));
-                let (old_register, new_register) = (self.evaluate(old), self.evaluate(new));
-                let to = local.index() as Register;
-                let instruction =
-                    Instruction::CompareAndSwap { to, cell, old: old_register, new: new_register };
-                let symbols: Vec<SymbolId> = index.into_iter().chain([old, new]).collect();
-                let address = self.event(instruction, &symbols, Some(to));
-                let effect = self.effect(address);
-                (effect.value, effect.index, effect.compared) = (Some(new), index, Some(old));
-            }
-            StatementKind::FetchAdd { local, place, amount } => {
-                self.fetch_add(local.index() as Register, place, *amount);
-            }
-            other => unreachable!("{other:?} is no atomic update"),
-        }
+    fn compare_and_swap(&mut self, to: Register, place: &Place, old: ExprId, new: ExprId) {
+        let (cell, index) = self.cell_before(place, &[old, new]);
+        let (compared, value) = (self.flatten(old), self.flatten(new));
+        let (old, new) = (self.evaluate(compared), self.evaluate(value));
+        let symbols: Vec<SymbolId> = index.into_iter().chain([compared, value]).collect();
+        let instruction = Instruction::CompareAndSwap { to, cell, old, new };
+        let address = self.event(instruction, &symbols, Some(to));
+        let effect = self.effect(address);
+        (effect.value, effect.index, effect.compared) = (Some(value), index, Some(compared));
     }
 
     fn fetch_add(&mut self, to: Register, place: &Place, amount: ExprId) {

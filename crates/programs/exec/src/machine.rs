@@ -4,7 +4,7 @@
 //! and goes on to the next such instruction, or to the thread's end. What a thread computes in
 //! between nobody else can see, so nothing is lost by doing it at once.
 //!
-//! A lock is owned and counted. A wait gives its lock back and starts waiting in one step, as real
+//! A lock is owned and counted. A wait releases its lock and starts waiting in one step, as real
 //! ones do; a notify lets one of those wake that wait at that moment, and which one is for the
 //! schedule to say.
 
@@ -12,10 +12,10 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use reweave_base::{FxBuildHasher, Id};
-use reweave_lang::{GlobalId, LockId};
+use reweave_trace::OpKind;
 
 use crate::code::{CellOf, Cells, Code, Instruction, Register};
-use crate::observe::{Happened, Observer, ThreadNumber};
+use crate::observe::{Made, Observer, ThreadNumber};
 use crate::outcome::{Fault, FaultKind};
 
 /// A run, stopped between two steps.
@@ -81,9 +81,7 @@ pub(crate) enum Resource {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stepped {
     pub(crate) freed: Option<Resource>,
-    /// A wait also starts to wait for its condition.
     pub(crate) forked: Option<ThreadNumber>,
-    pub(crate) has_ended: bool,
 }
 
 impl<'c> Machine<'c> {
@@ -150,7 +148,6 @@ impl<'c> Machine<'c> {
                 let lock = self.lock_number(thread, lock)?;
                 self.lock_blocks(thread, lock)
             }
-            Instruction::AcquireAtomic => self.lock_blocks(thread, 0),
             Instruction::Wake { condition } => {
                 let since = self.threads[thread as usize].waits_since?;
                 let wakes = self.conditions[condition as usize].can_wake(thread, since);
@@ -181,23 +178,18 @@ impl<'c> Machine<'c> {
     }
 
     /// The cell that an access of `thread` goes to; none if the index is out of bounds.
-    pub(crate) fn cell<I: Id>(
-        &self,
-        thread: ThreadNumber,
-        cell: CellOf<I>,
-        cells: &[Cells],
-    ) -> Option<u32> {
+    pub(crate) fn cell(&self, thread: ThreadNumber, cell: CellOf, cells: &[Cells]) -> Option<u32> {
         match cell {
-            CellOf::Single(of) => Some(cells[of.index()].start),
+            CellOf::Single(of) => Some(cells[of as usize].start),
             CellOf::Element(of, register) => {
-                let Cells { start, length, .. } = cells[of.index()];
+                let Cells { start, length, .. } = cells[of as usize];
                 let index = u32::try_from(self.register(thread, register)).ok()?;
                 (index < length.unwrap_or(1)).then_some(start + index)
             }
         }
     }
 
-    pub(crate) fn lock_number(&self, thread: ThreadNumber, lock: CellOf<LockId>) -> Option<u32> {
+    pub(crate) fn lock_number(&self, thread: ThreadNumber, lock: CellOf) -> Option<u32> {
         self.cell(thread, lock, &self.code.locks)
     }
 
@@ -216,18 +208,21 @@ impl<'c> Machine<'c> {
         self.faults.push(Fault { thread: name, kind, line: effect.line, span: effect.span });
     }
 
-    fn out_of_bounds<I: Id>(
+    /// The same, or what is wrong with the index.
+    fn cell_in_bounds(
         &self,
         thread: ThreadNumber,
-        cell: CellOf<I>,
+        cell: CellOf,
         cells: &[Cells],
-    ) -> FaultKind {
-        let (of, index) = match cell {
-            CellOf::Single(of) => (of, 0),
-            CellOf::Element(of, register) => (of, self.register(thread, register)),
-        };
-        let Cells { name, length, .. } = &cells[of.index()];
-        FaultKind::OutOfBounds { name: name.clone(), index, length: length.unwrap_or(1) }
+    ) -> Result<u32, FaultKind> {
+        self.cell(thread, cell, cells).ok_or_else(|| {
+            let (of, index) = match cell {
+                CellOf::Single(of) => (of, 0),
+                CellOf::Element(of, register) => (of, self.register(thread, register)),
+            };
+            let Cells { name, length, .. } = &cells[of as usize];
+            FaultKind::OutOfBounds { name: name.clone(), index, length: length.unwrap_or(1) }
+        })
     }
 }
 
@@ -322,23 +317,18 @@ impl Machine<'_> {
             Instruction::Let { to, from } => {
                 let value = self.register(thread, from);
                 self.set(thread, to, value);
-                self.report(thread, Happened::Let, Some(value), observer);
+                self.report(thread, (OpKind::Let, to), Some(value), observer);
                 Ok(())
             }
             Instruction::Branch { condition, otherwise } => {
-                let goes_on = self.register(thread, condition) != 0;
-                let what = Happened::Branch { opens: true };
-                self.report(thread, what, Some(i64::from(goes_on)), observer);
-                self.threads[thread as usize].at += 1;
-                if !goes_on {
-                    self.threads[thread as usize].at = otherwise;
-                }
+                let goes_on = self.test(thread, condition, observer);
+                let at = &mut self.threads[thread as usize].at;
+                *at = if goes_on { *at + 1 } else { otherwise };
                 self.advance(thread, observer);
-                return self.ended(thread, stepped);
+                return stepped;
             }
             Instruction::Guard { flag } => {
-                let value = self.register(thread, flag);
-                self.report(thread, Happened::Branch { opens: false }, Some(value), observer);
+                self.test(thread, flag, observer);
                 Ok(())
             }
             Instruction::Read { .. }
@@ -346,16 +336,11 @@ impl Machine<'_> {
             | Instruction::CompareAndSwap { .. }
             | Instruction::FetchAdd { .. } => self.access(thread, instruction, observer),
             Instruction::Assert { condition } => {
-                let holds = self.register(thread, condition) != 0;
-                let what = Happened::Branch { opens: false };
-                self.report(thread, what, Some(i64::from(holds)), observer);
+                let holds = self.test(thread, condition, observer);
                 if holds { Ok(()) } else { Err(FaultKind::Assertion) }
             }
             Instruction::Assume { condition } => {
-                let holds = self.register(thread, condition) != 0;
-                let what = Happened::Branch { opens: false };
-                self.report(thread, what, Some(i64::from(holds)), observer);
-                if !holds {
+                if !self.test(thread, condition, observer) {
                     // What comes after it does not run, and so has no faults.
                     self.assumption = Some(self.line(thread));
                     return stepped;
@@ -371,11 +356,6 @@ impl Machine<'_> {
             }
             Err(kind) => self.fail(thread, kind),
         }
-        self.ended(thread, stepped)
-    }
-
-    fn ended(&self, thread: ThreadNumber, mut stepped: Stepped) -> Stepped {
-        stepped.has_ended = self.threads[thread as usize].has_ended;
         stepped
     }
 
@@ -386,7 +366,7 @@ impl Machine<'_> {
     fn report<O: Observer>(
         &self,
         thread: ThreadNumber,
-        what: Happened,
+        what: Made,
         value: Option<i64>,
         observer: &mut O,
     ) {
@@ -397,14 +377,24 @@ impl Machine<'_> {
         self.threads[thread as usize].registers[register as usize] = value;
     }
 
-    fn global(&self, thread: ThreadNumber, cell: CellOf<GlobalId>) -> Result<u32, FaultKind> {
-        let cells = &self.code.cells;
-        self.cell(thread, cell, cells).ok_or_else(|| self.out_of_bounds(thread, cell, cells))
+    fn global(&self, thread: ThreadNumber, cell: CellOf) -> Result<u32, FaultKind> {
+        self.cell_in_bounds(thread, cell, &self.code.cells)
     }
 
-    fn lock(&self, thread: ThreadNumber, lock: CellOf<LockId>) -> Result<u32, FaultKind> {
-        let locks = &self.code.locks;
-        self.cell(thread, lock, locks).ok_or_else(|| self.out_of_bounds(thread, lock, locks))
+    fn lock(&self, thread: ThreadNumber, lock: CellOf) -> Result<u32, FaultKind> {
+        self.cell_in_bounds(thread, lock, &self.code.locks)
+    }
+
+    /// Tests `condition`, which is an event.
+    fn test<O: Observer>(
+        &self,
+        thread: ThreadNumber,
+        condition: Register,
+        observer: &mut O,
+    ) -> bool {
+        let holds = self.register(thread, condition) != 0;
+        self.report(thread, (OpKind::Branch, 0), Some(i64::from(holds)), observer);
+        holds
     }
 
     fn access<O: Observer>(
@@ -417,14 +407,14 @@ impl Machine<'_> {
             Instruction::Read { to, cell } => {
                 let cell = self.global(thread, cell)?;
                 let value = self.memory[cell as usize];
-                self.report(thread, Happened::Read(cell), Some(value), observer);
+                self.report(thread, (OpKind::Read, cell), Some(value), observer);
                 self.set(thread, to, value);
             }
             Instruction::Write { cell, from } => {
                 let cell = self.global(thread, cell)?;
                 let value = self.register(thread, from);
                 self.memory[cell as usize] = value;
-                self.report(thread, Happened::Write(cell), Some(value), observer);
+                self.report(thread, (OpKind::Write, cell), Some(value), observer);
             }
             Instruction::CompareAndSwap { to, cell, old, new } => {
                 let cell = self.global(thread, cell)?;
@@ -433,9 +423,9 @@ impl Machine<'_> {
                 if swaps {
                     let new = self.register(thread, new);
                     self.memory[cell as usize] = new;
-                    self.report(thread, Happened::AtomicUpdate(cell), Some(new), observer);
+                    self.report(thread, (OpKind::AtomicUpdate, cell), Some(new), observer);
                 } else {
-                    self.report(thread, Happened::AtomicRead(cell), Some(seen), observer);
+                    self.report(thread, (OpKind::AtomicRead, cell), Some(seen), observer);
                 }
                 self.set(thread, to, i64::from(swaps));
             }
@@ -444,7 +434,7 @@ impl Machine<'_> {
                 let seen = self.memory[cell as usize];
                 let sum = seen.wrapping_add(self.register(thread, amount));
                 self.memory[cell as usize] = sum;
-                self.report(thread, Happened::AtomicUpdate(cell), Some(sum), observer);
+                self.report(thread, (OpKind::AtomicUpdate, cell), Some(sum), observer);
                 self.set(thread, to, seen);
             }
             other => unreachable!("{other:?} is no access"),
@@ -464,12 +454,10 @@ impl Machine<'_> {
                 let lock = self.lock(thread, lock)?;
                 self.acquire(thread, lock, observer);
             }
-            Instruction::AcquireAtomic => self.acquire(thread, 0, observer),
             Instruction::Release { lock } => {
                 let lock = self.lock(thread, lock)?;
                 self.release(thread, lock, stepped, observer)?;
             }
-            Instruction::ReleaseAtomic => self.release(thread, 0, stepped, observer)?,
             Instruction::Wait { condition, lock } => {
                 let lock = self.lock(thread, lock)?;
                 self.wait(thread, condition, lock, stepped, observer)?;
@@ -477,23 +465,23 @@ impl Machine<'_> {
             Instruction::Wake { condition } => {
                 let since = self.threads[thread as usize].waits_since.take();
                 self.conditions[condition as usize].wake(thread, since.unwrap_or(0));
-                self.report(thread, Happened::Wake(condition), None, observer);
+                self.report(thread, (OpKind::Wake, condition), None, observer);
             }
             Instruction::Notify { condition } => {
                 self.conditions[condition as usize].notify();
                 stepped.freed = Some(Resource::Condition(condition));
-                self.report(thread, Happened::Notify(condition), None, observer);
+                self.report(thread, (OpKind::Notify, condition), None, observer);
             }
             Instruction::NotifyAll { condition } => {
                 self.conditions[condition as usize].notify_all();
                 stepped.freed = Some(Resource::Condition(condition));
-                self.report(thread, Happened::NotifyAll(condition), None, observer);
+                self.report(thread, (OpKind::NotifyAll, condition), None, observer);
             }
             Instruction::BeginBlock { block } => {
-                self.report(thread, Happened::Begin(block), None, observer);
+                self.report(thread, (OpKind::Begin, block), None, observer);
             }
             Instruction::EndBlock { block } => {
-                self.report(thread, Happened::End(block), None, observer);
+                self.report(thread, (OpKind::End, block), None, observer);
             }
             _ => stepped.forked = self.fork_or_join(thread, instruction, observer),
         }
@@ -504,7 +492,7 @@ impl Machine<'_> {
         let state = &mut self.locks[lock as usize];
         state.owner = Some(thread);
         state.count += 1;
-        self.report(thread, Happened::Acquire(lock), None, observer);
+        self.report(thread, (OpKind::Acquire, lock), None, observer);
     }
 
     fn release<O: Observer>(
@@ -528,7 +516,7 @@ impl Machine<'_> {
             state.owner = None;
             stepped.freed = Some(Resource::Lock(lock));
         }
-        self.report(thread, Happened::Release(lock), None, observer);
+        self.report(thread, (OpKind::Release, lock), None, observer);
         Ok(())
     }
 
@@ -546,7 +534,7 @@ impl Machine<'_> {
         self.release(thread, lock, stepped, observer)?;
         let since = self.conditions[condition as usize].wait(thread);
         self.threads[thread as usize].waits_since = Some(since);
-        self.report(thread, Happened::Wait(condition), None, observer);
+        self.report(thread, (OpKind::Wait, condition), None, observer);
         Ok(())
     }
 
@@ -578,19 +566,19 @@ impl Machine<'_> {
             }
             Instruction::Join { handle } => {
                 let child = self.register(thread, handle) as ThreadNumber;
-                self.report(thread, Happened::Join(child), None, observer);
+                self.report(thread, (OpKind::Join, child), None, observer);
                 return None;
             }
             Instruction::JoinChild { next } => {
                 let place = self.register(thread, next);
                 let child = self.threads[thread as usize].children[place as usize];
                 self.set(thread, next, place + 1);
-                self.report(thread, Happened::Join(child), None, observer);
+                self.report(thread, (OpKind::Join, child), None, observer);
                 return None;
             }
             other => unreachable!("{other:?} makes no event of its own"),
         };
-        self.report(thread, Happened::Fork(child), None, observer);
+        self.report(thread, (OpKind::Fork, child), None, observer);
         self.advance(child, observer);
         Some(child)
     }
@@ -678,15 +666,11 @@ impl Machine<'_> {
 
 impl Code {
     fn function(&self, function: reweave_lang::FunctionId) -> u32 {
-        use reweave_base::Id;
         self.functions[function.index()]
     }
 
     /// The name of a lock, as traces have it.
     pub(crate) fn lock_name(&self, lock: u32) -> String {
-        if lock == 0 {
-            return "atomic".to_owned();
-        }
         element_name(&self.locks, lock)
     }
 

@@ -11,12 +11,12 @@ use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_lang::BlockId;
 use reweave_trace::{
     AccessOp, Binary, EventId, Expr, ExprId, Flow, Instance, InstanceId, LocalId, LockId, LockOp,
-    MemoryOrder, Op, OpCode, OpKind, PointId, Program, StaticBlockId, Step, ThreadId, Trace,
-    TraceBuilder, Transition, Unary, VarId,
+    MemoryOrder, NameKind, Op, OpCode, OpKind, PointId, Program, StaticBlockId, Step, ThreadId,
+    Trace, TraceBuilder, Transition, Unary, VarId,
 };
 
-use crate::code::{Address, Code, Effect, Instruction, OUTSIDE, Symbol, SymbolId};
-use crate::observe::{Happened, Observer, ThreadNumber};
+use crate::code::{Address, Cells, Code, Effect, Instruction, OUTSIDE, Symbol, SymbolId};
+use crate::observe::{Made, Observer, ThreadNumber};
 
 /// What a run is to be recorded with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,50 +123,26 @@ impl<'c> Recorder<'c> {
         self.builder.finish().expect("a run of a program is well formed")
     }
 
-    fn operand(&mut self, what: Happened) -> (OpKind, u32) {
-        let code = self.code;
-        let names = self.builder.names();
-        let mut cell = |table: &mut Vec<Option<u32>>, cell: u32| {
-            *table[cell as usize]
-                .get_or_insert_with(|| names.vars.intern(&code.cell_name(cell)).index() as u32)
-        };
-        match what {
-            Happened::Let => (OpKind::Let, 0),
-            Happened::Branch { .. } => (OpKind::Branch, 0),
-            Happened::Read(of) => (OpKind::Read, cell(&mut self.cells, of)),
-            Happened::Write(of) => (OpKind::Write, cell(&mut self.cells, of)),
-            Happened::AtomicRead(of) => (OpKind::AtomicRead, cell(&mut self.cells, of)),
-            Happened::AtomicUpdate(of) => (OpKind::AtomicUpdate, cell(&mut self.cells, of)),
-            Happened::Request(lock) => (OpKind::Request, self.lock(lock)),
-            Happened::Acquire(lock) => (OpKind::Acquire, self.lock(lock)),
-            Happened::Release(lock) => (OpKind::Release, self.lock(lock)),
-            Happened::Wait(of) => (OpKind::Wait, self.condition(of)),
-            Happened::Wake(of) => (OpKind::Wake, self.condition(of)),
-            Happened::Notify(of) => (OpKind::Notify, self.condition(of)),
-            Happened::NotifyAll(of) => (OpKind::NotifyAll, self.condition(of)),
-            Happened::Begin(of) => (OpKind::Begin, self.block(of)),
-            Happened::End(of) => (OpKind::End, self.block(of)),
-            Happened::Fork(child) => (OpKind::Fork, child),
-            Happened::Join(child) => (OpKind::Join, child),
-        }
-    }
-
-    fn lock(&mut self, lock: u32) -> u32 {
+    /// The index, among the names of the trace, of what an event is on.
+    fn operand(&mut self, (kind, on): Made) -> u32 {
         let (code, names) = (self.code, self.builder.names());
-        let named = &mut self.locks[lock as usize];
-        *named.get_or_insert_with(|| names.locks.intern(&code.lock_name(lock)).index() as u32)
-    }
-
-    fn condition(&mut self, condition: u32) -> u32 {
-        let (name, names) = (&self.code.conditions[condition as usize], self.builder.names());
-        let named = &mut self.conditions[condition as usize];
-        *named.get_or_insert_with(|| names.conditions.intern(name).index() as u32)
-    }
-
-    fn block(&mut self, block: u32) -> u32 {
-        let (name, names) = (&self.code.expected[block as usize], self.builder.names());
-        let named = &mut self.blocks[block as usize];
-        *named.get_or_insert_with(|| names.blocks.intern(name).index() as u32)
+        let named = match kind.operand() {
+            NameKind::Var => &mut self.cells,
+            NameKind::Lock => &mut self.locks,
+            NameKind::Condition => &mut self.conditions,
+            NameKind::Block => &mut self.blocks,
+            // Threads and, with the flow layer, locals have one number here and there.
+            _ => return on,
+        };
+        *named[on as usize].get_or_insert_with(|| {
+            let name = match kind.operand() {
+                NameKind::Var => code.cell_name(on),
+                NameKind::Lock => code.lock_name(on),
+                NameKind::Condition => code.conditions[on as usize].clone(),
+                _ => code.expected[on as usize].clone(),
+            };
+            names.intern(kind.operand(), name.as_bytes()).expect("the name is text")
+        })
     }
 
     fn site(&mut self, at: Address) -> u32 {
@@ -177,7 +153,7 @@ impl<'c> Recorder<'c> {
         })
     }
 
-    fn flow_of(&mut self, thread: ThreadNumber, at: Address, what: Happened) {
+    fn flow_of(&mut self, thread: ThreadNumber, at: Address, what: Made) {
         let effect = self.code.effects[at as usize];
         let event = EventId::from_index(self.builder.len() - 1);
         let trail = &mut self.trails[thread as usize];
@@ -186,7 +162,8 @@ impl<'c> Recorder<'c> {
             0 => trail.outer_control,
             _ => Some(trail.controls[depth - 1]),
         };
-        if matches!(what, Happened::Branch { opens: true }) {
+        // Only a branch has two ways on; after the other tests there is one.
+        if let Instruction::Branch { .. } = self.code.instructions[at as usize] {
             trail.controls.truncate(depth);
             trail.controls.push(event);
         }
@@ -200,7 +177,7 @@ impl<'c> Recorder<'c> {
         (step.control, step.instance) = (control, instance);
         let (start, end) = effect.uses;
         self.flow.push(step, &self.uses[start as usize..end as usize]);
-        if let Happened::Fork(child) = what {
+        if let (OpKind::Fork, child) = what {
             let child = &mut self.trails[child as usize];
             (child.outer_instance, child.outer_control) = (instance, control);
         }
@@ -214,22 +191,15 @@ impl Observer for Recorder<'_> {
         self.trails.push(Trail::default());
     }
 
-    fn event(&mut self, thread: ThreadNumber, at: Address, what: Happened, value: Option<i64>) {
-        let (kind, operand) = match what {
-            Happened::Let => {
-                let register = self.code.effects[at as usize].defines;
-                match self.layers {
-                    Layers::Events => {
-                        let name = &self.code.names[register.unwrap_or(0) as usize];
-                        (OpKind::Let, self.builder.local(name).index() as u32)
-                    }
-                    _ => (OpKind::Let, register.unwrap_or(0)),
-                }
+    fn event(&mut self, thread: ThreadNumber, at: Address, what: Made, value: Option<i64>) {
+        let operand = match what {
+            (OpKind::Let, register) if self.layers == Layers::Events => {
+                self.builder.local(&self.code.names[register as usize]).index() as u32
             }
             _ => self.operand(what),
         };
         let site = self.site(at);
-        self.builder.push_indexes(thread, OpCode::new(kind, MemoryOrder::SeqCst), operand, site);
+        self.builder.push_indexes(thread, OpCode::new(what.0, MemoryOrder::SeqCst), operand, site);
         if let Some(value) = value {
             self.builder.value(value);
         }
@@ -300,8 +270,8 @@ impl Observer for Recorder<'_> {
 struct Expressions<'c> {
     code: &'c Code,
     program: Program,
-    /// For each variable which element of its array it is.
-    elements: Vec<i64>,
+    /// For each variable which element of its array it is, if it is one.
+    elements: Vec<Option<i64>>,
     /// The same for each lock.
     lock_elements: Vec<Option<i64>>,
     made: FxHashMap<(SymbolId, Option<VarId>), ExprId>,
@@ -312,8 +282,8 @@ struct Expressions<'c> {
     bodies: FxHashMap<(Address, Variant), Body>,
 }
 
-/// What distinguishes events of one instruction: what it accesses or which lock it takes or gives
-/// back, and whether a test fails or a swap does.
+/// What distinguishes events of one instruction: what it accesses or which lock it acquires or
+/// releases, and whether a test fails or a swap does.
 type Variant = (Option<VarId>, Option<LockId>, bool);
 
 /// What a transition tests and assigns.
@@ -363,8 +333,8 @@ impl Recorder<'_> {
         let mut expressions = Expressions {
             code: self.code,
             program: Program::default(),
-            elements: self.elements(),
-            lock_elements: self.lock_elements(),
+            elements: elements(&self.cells, &self.code.cells),
+            lock_elements: elements(&self.locks, &self.code.locks),
             made: FxHashMap::default(),
             constants: FxHashMap::default(),
             tests: FxHashMap::default(),
@@ -440,18 +410,6 @@ impl Recorder<'_> {
         body
     }
 
-    fn elements(&self) -> Vec<i64> {
-        let mut elements = vec![0; self.cells.len()];
-        for cells in &self.code.cells {
-            for element in 0..cells.length.unwrap_or(1) {
-                if let Some(var) = self.cells[(cells.start + element) as usize] {
-                    elements[var as usize] = i64::from(element);
-                }
-            }
-        }
-        elements
-    }
-
     fn new_body(
         &self,
         at: Address,
@@ -461,15 +419,20 @@ impl Recorder<'_> {
         let effect = self.code.effects[at as usize];
         let defined = effect.defines.map(|register| LocalId::from_index(register as usize));
         let value = effect.value.map(|value| expressions.of(value, var));
+        let element = match (var, lock) {
+            (Some(var), _) => expressions.elements[var.index()],
+            (None, Some(lock)) => expressions.lock_elements[lock.index()],
+            (None, None) => None,
+        };
         match self.code.instructions[at as usize] {
             Instruction::Let { .. } | Instruction::Read { .. } => Body {
                 define: defined.zip(value),
-                guard: self.index_guard(&effect, var, expressions),
+                guard: self.index_guard(&effect, element, expressions),
                 ..Body::default()
             },
             Instruction::Write { .. } => Body {
                 store: var.zip(value),
-                guard: self.index_guard(&effect, var, expressions),
+                guard: self.index_guard(&effect, element, expressions),
                 ..Body::default()
             },
             Instruction::Branch { .. } | Instruction::Guard { .. } | Instruction::Assume { .. } => {
@@ -485,7 +448,8 @@ impl Recorder<'_> {
             Instruction::Assert { .. } => Body { assertion: value, ..Body::default() },
             Instruction::CompareAndSwap { .. } => {
                 let Some(var) = var else { return Body::default() };
-                let guard = self.swap_guard(&effect, var, fails, expressions);
+                let index = self.index_guard(&effect, element, expressions);
+                let guard = swap_guard(&effect, var, index, fails, expressions);
                 let result = expressions.constant(i64::from(!fails));
                 let define = defined.map(|local| (local, result));
                 let store = value.filter(|_| !fails).map(|value| (var, value));
@@ -493,75 +457,59 @@ impl Recorder<'_> {
             }
             Instruction::FetchAdd { .. } => {
                 let seen = var.map(|var| expressions.program.add_expr(Expr::Shared(var)));
-                let guard = self.index_guard(&effect, var, expressions);
+                let guard = self.index_guard(&effect, element, expressions);
                 Body { guard, store: var.zip(value), define: defined.zip(seen), assertion: None }
             }
-            _ => Body { guard: self.lock_guard(&effect, lock, expressions), ..Body::default() },
+            _ => Body { guard: self.index_guard(&effect, element, expressions), ..Body::default() },
         }
     }
 
-    /// That the index is the one of the lock which was taken or released.
-    fn lock_guard(
-        &self,
-        effect: &Effect,
-        lock: Option<LockId>,
-        expressions: &mut Expressions<'_>,
-    ) -> Option<ExprId> {
-        let (index, lock) = effect.index.zip(lock)?;
-        if let Symbol::Constant(_) = self.code.symbols[index as usize] {
-            return None;
-        }
-        let element = expressions.lock_elements[lock.index()]?;
-        let (index, element) = (expressions.of(index, None), expressions.constant(element));
-        Some(expressions.test(Binary::Equal, index, element))
-    }
-
-    /// For each lock which element of its array it is, if it is one.
-    fn lock_elements(&self) -> Vec<Option<i64>> {
-        let mut elements = vec![None; self.locks.len()];
-        for (lock, id) in self.locks.iter().enumerate() {
-            if let &Some(id) = id {
-                let name = self.code.lock_name(lock as u32);
-                let element = name.strip_suffix(']').and_then(|name| name.rsplit('[').next());
-                elements[id as usize] = element.and_then(|element| element.parse().ok());
-            }
-        }
-        elements
-    }
-
-    /// That a swap found what it compares with, or did not.
-    fn swap_guard(
-        &self,
-        effect: &Effect,
-        var: VarId,
-        fails: bool,
-        expressions: &mut Expressions<'_>,
-    ) -> Option<ExprId> {
-        let index = self.index_guard(effect, Some(var), expressions);
-        let Some(compared) = effect.compared else { return index };
-        let seen = expressions.program.add_expr(Expr::Shared(var));
-        let compared = expressions.of(compared, None);
-        let operator = if fails { Binary::NotEqual } else { Binary::Equal };
-        let test = expressions.test(operator, seen, compared);
-        Some(match index {
-            Some(index) => expressions.test(Binary::And, index, test),
-            None => test,
-        })
-    }
-
-    /// That the index is the one of the element which was accessed.
+    /// That the index is the one of the `element` which was accessed, or of the lock which was acquired
+    /// or released.
     fn index_guard(
         &self,
         effect: &Effect,
-        var: Option<VarId>,
+        element: Option<i64>,
         expressions: &mut Expressions<'_>,
     ) -> Option<ExprId> {
-        let (index, var) = effect.index.zip(var)?;
+        let (index, element) = effect.index.zip(element)?;
         if let Symbol::Constant(_) = self.code.symbols[index as usize] {
             return None;
         }
-        let element = expressions.elements[var.index()];
         let (index, element) = (expressions.of(index, None), expressions.constant(element));
         Some(expressions.test(Binary::Equal, index, element))
     }
+}
+
+/// For each variable or lock which element of its array it is, if it is one: `ids` has for each of
+/// the numbers that `cells` count what it is in the trace.
+fn elements(ids: &[Option<u32>], cells: &[Cells]) -> Vec<Option<i64>> {
+    let mut elements = vec![None; ids.len()];
+    for cells in cells {
+        for element in 0..cells.length.unwrap_or(0) {
+            if let Some(id) = ids[(cells.start + element) as usize] {
+                elements[id as usize] = Some(i64::from(element));
+            }
+        }
+    }
+    elements
+}
+
+/// That a swap of `var` found what it compares with, or did not, and had the right `index`.
+fn swap_guard(
+    effect: &Effect,
+    var: VarId,
+    index: Option<ExprId>,
+    fails: bool,
+    expressions: &mut Expressions<'_>,
+) -> Option<ExprId> {
+    let Some(compared) = effect.compared else { return index };
+    let seen = expressions.program.add_expr(Expr::Shared(var));
+    let compared = expressions.of(compared, None);
+    let operator = if fails { Binary::NotEqual } else { Binary::Equal };
+    let test = expressions.test(operator, seen, compared);
+    Some(match index {
+        Some(index) => expressions.test(Binary::And, index, test),
+        None => test,
+    })
 }

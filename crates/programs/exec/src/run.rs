@@ -4,11 +4,11 @@
 //! to wait for something is set aside until a step gives that back, so a step costs the same with
 //! many threads as with few.
 
-use reweave_trace::Trace;
+use reweave_trace::{OpKind, Trace};
 
 use crate::code::Code;
-use crate::machine::{Machine, Resource};
-use crate::observe::{Happened, Observer, ThreadNumber};
+use crate::machine::{Machine, Resource, Stepped};
+use crate::observe::{Observer, ThreadNumber};
 use crate::outcome::{Awaited, Blocked, Ending, Fault, Outcome};
 use crate::record::{Layers, Recorder};
 use crate::scheduler::{Scheduler, View};
@@ -127,7 +127,7 @@ pub fn run(code: &Code, scheduler: &mut dyn Scheduler, settings: &Settings) -> R
         }
         let stepped = machine.step(thread, &mut recorder);
         schedule.push(thread);
-        ready.update(place, stepped.freed, stepped.forked, &machine);
+        ready.update(place, stepped, &machine);
     };
     if let Ending::Deadlock(_) = ending {
         request_locks(&machine, &mut recorder);
@@ -149,7 +149,7 @@ fn request_locks(machine: &Machine<'_>, recorder: &mut Recorder<'_>) {
             continue;
         }
         if let Some(Resource::Lock(lock)) = machine.blocked_on(number) {
-            recorder.event(number, thread.at, Happened::Request(lock), None);
+            recorder.event(number, thread.at, (OpKind::Request, lock), None);
         }
     }
 }
@@ -173,62 +173,62 @@ pub(crate) fn blocked(machine: &Machine<'_>, thread: ThreadNumber) -> Option<Blo
     Some(Blocked { thread: state.name.to_string(), awaited, line })
 }
 
-/// The threads that may be able to go on, and those that wait, by what they wait for.
+/// The threads that may be able to go on, and those that wait.
 struct Ready {
     threads: Vec<ThreadNumber>,
-    for_lock: Vec<Vec<ThreadNumber>>,
-    for_condition: Vec<Vec<ThreadNumber>>,
-    for_thread: Vec<Vec<ThreadNumber>>,
+    /// Those that wait, by what they wait for: locks, then conditions, then threads.
+    waiting: Vec<Vec<ThreadNumber>>,
+    locks_count: usize,
+    conditions_count: usize,
 }
 
 impl Ready {
     fn new(machine: &Machine<'_>) -> Self {
         let threads = 0..machine.threads.len() as ThreadNumber;
+        let (locks_count, conditions_count) = (machine.locks.len(), machine.conditions.len());
         Self {
             threads: threads
                 .filter(|&thread| !machine.threads[thread as usize].has_ended)
                 .collect(),
-            for_lock: vec![Vec::new(); machine.locks.len()],
-            for_condition: vec![Vec::new(); machine.conditions.len()],
-            for_thread: vec![Vec::new(); machine.threads.len()],
+            waiting: vec![Vec::new(); locks_count + conditions_count + machine.threads.len()],
+            locks_count,
+            conditions_count,
+        }
+    }
+
+    /// The place in `waiting` of those that wait for `awaited`.
+    const fn place(&self, awaited: Resource) -> usize {
+        match awaited {
+            Resource::Lock(lock) => lock as usize,
+            Resource::Condition(of) => self.locks_count + of as usize,
+            Resource::Thread(of) => self.locks_count + self.conditions_count + of as usize,
         }
     }
 
     /// The thread at `place` waits for `awaited`.
     fn set_aside(&mut self, place: usize, awaited: Resource) {
         let thread = self.threads.swap_remove(place);
-        match awaited {
-            Resource::Lock(lock) => self.for_lock[lock as usize].push(thread),
-            Resource::Condition(of) => self.for_condition[of as usize].push(thread),
-            Resource::Thread(of) => self.for_thread[of as usize].push(thread),
-        }
+        let queue = self.place(awaited);
+        self.waiting[queue].push(thread);
     }
 
     /// The thread at `place` has taken a step.
-    fn update(
-        &mut self,
-        place: usize,
-        freed: Option<Resource>,
-        forked: Option<ThreadNumber>,
-        machine: &Machine<'_>,
-    ) {
+    fn update(&mut self, place: usize, stepped: Stepped, machine: &Machine<'_>) {
         let thread = self.threads[place];
-        match freed {
-            Some(Resource::Lock(lock)) => self.threads.append(&mut self.for_lock[lock as usize]),
-            Some(Resource::Condition(of)) => {
-                self.threads.append(&mut self.for_condition[of as usize]);
-            }
-            Some(Resource::Thread(_)) | None => {}
+        if let Some(freed) = stepped.freed {
+            let queue = self.place(freed);
+            self.threads.append(&mut self.waiting[queue]);
         }
-        if let Some(child) = forked {
-            self.for_thread.resize_with(machine.threads.len(), Vec::new);
+        if let Some(child) = stepped.forked {
+            self.waiting.push(Vec::new());
             if !machine.threads[child as usize].has_ended {
                 self.threads.push(child);
             }
         }
         if machine.threads[thread as usize].has_ended {
             self.threads.swap_remove(place);
-            self.threads.append(&mut self.for_thread[thread as usize]);
+            let queue = self.place(Resource::Thread(thread));
+            self.threads.append(&mut self.waiting[queue]);
         }
     }
 }

@@ -180,10 +180,14 @@ impl Parser<'_> {
 
     /// Takes a mark or word that must stand here.
     fn expect(&mut self, kind: TokenKind, context: &str) -> Parsed<Span> {
+        let help = self.operator_word();
+        self.expect_with(kind, context, help)
+    }
+
+    fn expect_with(&mut self, kind: TokenKind, context: &str, help: Option<&str>) -> Parsed<Span> {
         if self.kind() == kind {
             return Ok(self.bump());
         }
-        let help = self.operator_word();
         let expected = quoted(kind.spelling().unwrap_or("a token"));
         Err(self.unexpected_with(&expected, context, help))
     }
@@ -457,63 +461,31 @@ impl Parser<'_> {
 
 // What people who know other languages write, and what to write instead.
 
-/// Whether a statement can start with `kind`.
-const fn starts_statement(kind: TokenKind) -> bool {
-    matches!(
+/// Whether a statement can start with `kind`: a name, or a word but for these.
+fn starts_statement(kind: TokenKind) -> bool {
+    let starts_nothing = matches!(
         kind,
-        TokenKind::Name
-            | TokenKind::Let
-            | TokenKind::If
-            | TokenKind::While
-            | TokenKind::For
-            | TokenKind::Coforeach
-            | TokenKind::Cobegin
-            | TokenKind::Atomic
-            | TokenKind::Expect
-            | TokenKind::Sync
-            | TokenKind::Lock
-            | TokenKind::Unlock
-            | TokenKind::Wait
-            | TokenKind::Notify
-            | TokenKind::NotifyAll
-            | TokenKind::Join
-            | TokenKind::Assert
-            | TokenKind::Assume
-            | TokenKind::Skip
-            | TokenKind::Return
-            | TokenKind::Break
-            | TokenKind::Continue
-    )
+        TokenKind::Shared
+            | TokenKind::Cond
+            | TokenKind::Focus
+            | TokenKind::Fn
+            | TokenKind::Thread
+            | TokenKind::Main
+            | TokenKind::Else
+            | TokenKind::In
+            | TokenKind::Cas
+            | TokenKind::FetchAdd
+            | TokenKind::Fork
+    );
+    kind == TokenKind::Name || kind.is_word() && !starts_nothing
 }
 
-/// Whether `name` is a type, or a word before one, elsewhere.
-fn is_type(name: &str) -> bool {
-    matches!(
-        name,
-        "int"
-            | "long"
-            | "short"
-            | "char"
-            | "unsigned"
-            | "signed"
-            | "bool"
-            | "float"
-            | "double"
-            | "size_t"
-            | "void"
-            | "i32"
-            | "i64"
-            | "u32"
-            | "u64"
-            | "usize"
-            | "auto"
-            | "var"
-            | "const"
-            | "static"
-            | "volatile"
-            | "local"
-    )
-}
+/// Types, and words before them, elsewhere.
+const TYPES: [&str; 22] = [
+    "int", "long", "short", "char", "unsigned", "signed", "bool", "float", "double", "size_t",
+    "void", "i32", "i64", "u32", "u64", "usize", "auto", "var", "const", "static", "volatile",
+    "local",
+];
 
 /// For a name that a statement starts with and that another name or a block follows.
 fn of_statement_name(name: &str) -> Option<&'static str> {
@@ -531,7 +503,7 @@ fn of_statement_name(name: &str) -> Option<&'static str> {
         "goto" => Some("there is no `goto`"),
         "unless" => Some("write `if (!(…))`"),
         "mut" => Some("every local may be assigned again; leave out `mut`"),
-        _ if is_type(name) => Some("a local is declared by `let`: `let x = 0;`"),
+        _ if TYPES.contains(&name) => Some("a local is declared by `let`: `let x = 0;`"),
         _ => None,
     }
 }
@@ -555,7 +527,7 @@ fn declaring_word(name: &str) -> Option<&'static str> {
         "mutex" | "Mutex" | "Lock" | "pthread_mutex_t" => Some("lock"),
         "condition" | "condvar" | "Condition" | "pthread_cond_t" => Some("cond"),
         "global" => Some("shared"),
-        _ => is_type(name).then_some("shared"),
+        _ => TYPES.contains(&name).then_some("shared"),
     }
 }
 
@@ -790,11 +762,8 @@ impl Parser<'_> {
             }
         };
         self.bump();
-        if self.kind() != TokenKind::RightBracket {
-            let help = "the length of an array is one number; work out the result";
-            return Err(self.unexpected_with("`]`", "after the length", Some(help)));
-        }
-        self.bump();
+        let help = "the length of an array is one number; work out the result";
+        self.expect_with(TokenKind::RightBracket, "after the length", Some(help))?;
         let value = if let Magnitude::Is(value) = value { value } else { u64::MAX };
         Ok(Some(Length { value, span }))
     }

@@ -133,14 +133,7 @@ impl<'s> Resolver<'s> {
     /// What the name at `span` means here.
     fn entity(&self, span: Span) -> Option<Entity> {
         let name = self.text(span);
-        let local = self.scope.find(name).map(|local| {
-            if self.scope.info(local).is_handle {
-                Entity::Handle(local)
-            } else {
-                Entity::Local(local)
-            }
-        });
-        local.or_else(|| self.entities.get(name).copied())
+        self.local_entity(name).or_else(|| self.entities.get(name).copied())
     }
 
     /// Where an entity is declared.
@@ -174,8 +167,8 @@ impl<'s> Resolver<'s> {
 
 // Declarations, and the bodies among them.
 
-/// What there is room for.
-struct Room {
+/// How many elements declarations of one kind may have.
+struct Capacity {
     /// How many elements all arrays have together, where what is no array counts for one.
     elements_max: u64,
     /// How many elements the declarations so far have.
@@ -183,7 +176,7 @@ struct Room {
     noun: &'static str,
 }
 
-impl Room {
+impl Capacity {
     const SHARED: Self = Self { elements_max: 1 << 24, elements: 0, noun: "shared variables" };
     const LOCKS: Self = Self { elements_max: 1 << 20, elements: 0, noun: "locks" };
 }
@@ -196,7 +189,7 @@ fn no_body() -> BlockId {
 impl<'s> Resolver<'s> {
     /// Gives every declaration its id.
     fn declare_items(&mut self) {
-        let (mut variables, mut locks) = (Room::SHARED, Room::LOCKS);
+        let (mut variables, mut locks) = (Capacity::SHARED, Capacity::LOCKS);
         for item in &self.syntax.items {
             match item {
                 Item::Shared { name, length, initial } => {
@@ -257,10 +250,15 @@ impl<'s> Resolver<'s> {
         self.declarations.push(name);
     }
 
-    /// The length of what is declared as `name`, for which there must be `room`.
-    fn length(&mut self, name: Span, length: Option<Length>, room: &mut Room) -> Option<u32> {
+    /// The length of what is declared as `name`, which counts against `capacity`.
+    fn length(
+        &mut self,
+        name: Span,
+        length: Option<Length>,
+        capacity: &mut Capacity,
+    ) -> Option<u32> {
         let (value, span) = length.map_or((1, name), |length| (length.value, length.span));
-        let most = room.elements_max;
+        let most = capacity.elements_max;
         if value == 0 || value > most {
             let label = if value == 0 { "this would have no element" } else { "this is too long" };
             let message = format!("the length of an array is between 1 and {most}");
@@ -268,15 +266,15 @@ impl<'s> Resolver<'s> {
             // Of this length no constant index is out of bounds.
             return Some(u32::MAX);
         }
-        let before = room.elements;
-        room.elements += value;
+        let before = capacity.elements;
+        capacity.elements += value;
         // The declarations behind the one that goes over have no fault of their own.
-        if before <= most && room.elements > most {
+        if before <= most && capacity.elements > most {
             let message = format!(
                 "there are too many {}: together they have at most {most} elements",
-                room.noun
+                capacity.noun
             );
-            let label = format!("{} with this, {before} before it", room.elements);
+            let label = format!("{} with this, {before} before it", capacity.elements);
             self.report(Diagnostic::error(span, message, label));
         }
         length.map(|_| value as u32)
@@ -397,26 +395,7 @@ struct Info {
     home: usize,
 }
 
-impl<'s> Scope<'s> {
-    /// The local of that name that lives here.
-    fn find(&self, name: &str) -> Option<LocalId> {
-        self.live.get(name).copied()
-    }
-
-    fn info(&self, local: LocalId) -> Info {
-        self.info[local]
-    }
-
-    /// The local of that name that lived before.
-    fn ended(&self, name: &str) -> Option<LocalId> {
-        self.ended.get(name).copied()
-    }
-
-    /// The names of all that live here, in the order of their declaration.
-    fn names(&self) -> &[&'s str] {
-        &self.names
-    }
-
+impl Scope<'_> {
     /// Starts a block; what it gives is for [`Scope::leave`].
     fn enter(&self) -> usize {
         self.names.len()
@@ -443,12 +422,6 @@ impl Resolver<'_> {
     fn declare(&mut self, name: Span, is_handle: bool) -> LocalId {
         let depth = self.body.threads.len();
         self.declare_at(name, Info { is_handle, depth, home: depth })
-    }
-
-    /// Declares the variable of a `coforeach`, of which each thread has its own.
-    fn declare_for_threads(&mut self, name: Span) -> LocalId {
-        let depth = self.body.threads.len();
-        self.declare_at(name, Info { is_handle: false, depth, home: depth + 1 })
     }
 
     fn declare_at(&mut self, span: Span, info: Info) -> LocalId {
@@ -484,7 +457,7 @@ impl Resolver<'_> {
     /// Notes that the code here uses a local: the blocks that are threads of their own between its
     /// declaration and here get a copy.
     fn capture(&mut self, local: LocalId) {
-        let depth = self.scope.info(local).depth;
+        let depth = self.scope.info[local].depth;
         for thread in &mut self.body.threads[depth..] {
             thread.captured.insert(local);
         }
@@ -604,7 +577,7 @@ impl Resolver<'_> {
             error.help(help)
         } else if is_own {
             error.help("a local can be used after its declaration, not in its own first value")
-        } else if let Some(local) = self.scope.ended(name) {
+        } else if let Some(&local) = self.scope.ended.get(name) {
             let place = self.program.locals[local].span;
             error
                 .and(place, "declared here, in a block that has ended")
@@ -691,7 +664,7 @@ impl Resolver<'_> {
             return None;
         }
         let far = name.len() / 3 + 1;
-        let locals = self.scope.names().iter().map(|&name| (name, self.local_entity(name)));
+        let locals = self.scope.names.iter().map(|&name| (name, self.local_entity(name)));
         let items = self.declarations.iter().map(|&name| (name, self.entities.get(name).copied()));
         let fitting = locals
             .chain(items)
@@ -704,8 +677,8 @@ impl Resolver<'_> {
     }
 
     fn local_entity(&self, name: &str) -> Option<Entity> {
-        let local = self.scope.find(name)?;
-        let is_handle = self.scope.info(local).is_handle;
+        let &local = self.scope.live.get(name)?;
+        let is_handle = self.scope.info[local].is_handle;
         Some(if is_handle { Entity::Handle(local) } else { Entity::Local(local) })
     }
 }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use reweave_base::{Id, Rng};
 use reweave_trace::{
-    AccessOp, BarrierId, BarrierOp, ConditionId, ConditionOp, LockId, LockOp, Op, SemaphoreId,
-    SemaphoreOp, SiteId, ThreadId, ThreadOp, Trace, TraceBuilder, VarId,
+    AccessOp, BarrierOp, ConditionOp, LockOp, Op, SemaphoreOp, SiteId, ThreadId, ThreadOp, Trace,
+    TraceBuilder, VarId,
 };
 
 use crate::{Config, Shape};
@@ -18,13 +18,13 @@ const STRIDE: usize = 1 << 16;
 
 /// What a thread is doing.
 #[derive(Debug, Default)]
-pub(crate) struct Thread {
-    pub(crate) script: VecDeque<Op>,
+struct Thread {
+    script: VecDeque<Op>,
     is_forked: bool,
     /// How many steps it did.
-    pub(crate) steps: usize,
+    steps: usize,
     /// No more is coming once the script is used up.
-    pub(crate) is_closing: bool,
+    is_closing: bool,
     is_woken: bool,
     departs_after: u64,
 }
@@ -38,9 +38,9 @@ impl Thread {
 /// A run that is being made.
 #[derive(Debug)]
 pub(crate) struct Run {
-    pub(crate) config: Config,
-    pub(crate) rng: Rng,
-    pub(crate) threads: Vec<Thread>,
+    config: Config,
+    rng: Rng,
+    threads: Vec<Thread>,
     builder: TraceBuilder,
     holders: Vec<Option<usize>>,
     tokens: Vec<u64>,
@@ -48,7 +48,7 @@ pub(crate) struct Run {
     waiting: Vec<VecDeque<usize>>,
     arrivals: u64,
     /// Items that each monitor holds, for shapes with monitors.
-    pub(crate) items: Vec<u64>,
+    items: Vec<u64>,
 }
 
 impl Run {
@@ -183,50 +183,38 @@ impl Run {
         self.builder.push(ThreadId::from_index(thread), op, site);
     }
 
-    pub(crate) fn push(&mut self, thread: usize, op: Op) {
+    fn push(&mut self, thread: usize, op: Op) {
         self.threads[thread].script.push_back(op);
     }
 }
 
-pub(crate) fn lock(index: usize) -> LockId {
-    LockId::from_index(index)
-}
-
-pub(crate) fn condition(index: usize) -> ConditionId {
-    ConditionId::from_index(index)
-}
-
-pub(crate) fn semaphore(index: usize) -> SemaphoreId {
-    SemaphoreId::from_index(index)
-}
-
-pub(crate) fn barrier() -> BarrierId {
-    BarrierId::from_index(0)
+fn id<I: Id>(index: usize) -> I {
+    I::from_index(index)
 }
 
 // What threads of each shape do next.
 
 impl Run {
     /// Gives the first thread its forks; in the fork-join shape each thread forks its own.
-    pub(crate) fn start(&mut self) {
+    fn start(&mut self) {
         match self.config.shape {
             Shape::ForkJoin => {
                 for parent in 0..self.config.threads {
                     for child in self.children(parent) {
-                        self.push(parent, Op::Thread(ThreadOp::Fork, ThreadId::from_index(child)));
+                        self.push(parent, Op::Thread(ThreadOp::Fork, id(child)));
                     }
                 }
             }
             _ => {
                 for child in 1..self.config.threads {
-                    self.push(0, Op::Thread(ThreadOp::Fork, ThreadId::from_index(child)));
+                    self.push(0, Op::Thread(ThreadOp::Fork, id(child)));
                 }
             }
         }
     }
 
     /// Gives `thread` its next few steps; at least one unless it closes.
-    pub(crate) fn refill(&mut self, thread: usize) {
+    fn refill(&mut self, thread: usize) {
         match self.config.shape {
             Shape::Guarded => self.guarded(thread),
             Shape::Mixed => {
@@ -250,14 +238,14 @@ impl Run {
             Shape::WaitNotify => self.wait_notify(thread),
             Shape::Barrier => {
                 self.accesses(thread, 20);
-                self.push(thread, Op::Barrier(BarrierOp::Arrive, barrier()));
-                self.push(thread, Op::Barrier(BarrierOp::Depart, barrier()));
+                self.push(thread, Op::Barrier(BarrierOp::Arrive, id(0)));
+                self.push(thread, Op::Barrier(BarrierOp::Depart, id(0)));
             }
         }
     }
 
     fn var(&mut self) -> VarId {
-        VarId::from_index(self.rng.below(self.config.vars))
+        id(self.rng.below(self.config.vars))
     }
 
     /// From one access to `accesses_max`, two reads to a write.
@@ -275,11 +263,11 @@ impl Run {
         locks.sort_unstable();
         locks.dedup();
         for &index in &locks {
-            self.push(thread, Op::Lock(LockOp::Acquire, lock(index)));
+            self.push(thread, Op::Lock(LockOp::Acquire, id(index)));
             self.accesses(thread, accesses_max);
         }
         for &index in locks.iter().rev() {
-            self.push(thread, Op::Lock(LockOp::Release, lock(index)));
+            self.push(thread, Op::Lock(LockOp::Release, id(index)));
         }
     }
 
@@ -302,16 +290,16 @@ impl Run {
         // A section is about ten events, and half of all events are in one.
         let is_forgotten = self.rng.below((self.config.events / 200).max(1)) == 0;
         if !is_forgotten {
-            self.push(thread, Op::Lock(LockOp::Acquire, lock(guard)));
+            self.push(thread, Op::Lock(LockOp::Acquire, id(guard)));
         }
         self.guarded_accesses(thread, guard, own_count);
         if let Some(inner) = inner {
-            self.push(thread, Op::Lock(LockOp::Acquire, lock(inner)));
+            self.push(thread, Op::Lock(LockOp::Acquire, id(inner)));
             self.guarded_accesses(thread, inner, own_count);
-            self.push(thread, Op::Lock(LockOp::Release, lock(inner)));
+            self.push(thread, Op::Lock(LockOp::Release, id(inner)));
         }
         if !is_forgotten {
-            self.push(thread, Op::Lock(LockOp::Release, lock(guard)));
+            self.push(thread, Op::Lock(LockOp::Release, id(guard)));
         }
     }
 
@@ -326,13 +314,9 @@ impl Run {
 
     /// One access, two reads to a write.
     fn access(&mut self, thread: usize, var: usize) {
-        let var = VarId::from_index(var);
-        let op = if self.rng.chance(33) {
-            Op::Access(AccessOp::Write, var)
-        } else {
-            Op::Access(AccessOp::Read, var)
-        };
-        self.push(thread, op);
+        let var = id(var);
+        let op = if self.rng.chance(33) { AccessOp::Write } else { AccessOp::Read };
+        self.push(thread, Op::Access(op, var));
     }
 
     /// The threads that `parent` forks: threads are a binary tree, numbered level by level.
@@ -355,7 +339,7 @@ impl Run {
             return;
         }
         for child in self.children(thread) {
-            self.push(thread, Op::Thread(ThreadOp::Join, ThreadId::from_index(child)));
+            self.push(thread, Op::Thread(ThreadOp::Join, id(child)));
         }
         self.threads[thread].is_closing = true;
     }
@@ -366,9 +350,9 @@ impl Run {
         let slot = self.var();
         let is_producer = thread.is_multiple_of(2);
         if !is_producer {
-            self.push(thread, Op::Semaphore(SemaphoreOp::Take, semaphore(queue)));
+            self.push(thread, Op::Semaphore(SemaphoreOp::Take, id(queue)));
         }
-        self.push(thread, Op::Lock(LockOp::Acquire, lock(queue)));
+        self.push(thread, Op::Lock(LockOp::Acquire, id(queue)));
         self.push(
             thread,
             if is_producer {
@@ -377,9 +361,9 @@ impl Run {
                 Op::Access(AccessOp::Read, slot)
             },
         );
-        self.push(thread, Op::Lock(LockOp::Release, lock(queue)));
+        self.push(thread, Op::Lock(LockOp::Release, id(queue)));
         if is_producer {
-            self.push(thread, Op::Semaphore(SemaphoreOp::Post, semaphore(queue)));
+            self.push(thread, Op::Semaphore(SemaphoreOp::Post, id(queue)));
         }
         self.accesses(thread, 2);
     }
@@ -389,32 +373,25 @@ impl Run {
     fn wait_notify(&mut self, thread: usize) {
         let monitor = self.rng.below(self.config.locks);
         let item = self.var();
-        self.push(thread, Op::Lock(LockOp::Acquire, lock(monitor)));
+        self.push(thread, Op::Lock(LockOp::Acquire, id(monitor)));
         if thread.is_multiple_of(2) {
             self.items[monitor] += 1;
             self.push(thread, Op::Access(AccessOp::Write, item));
-            let all = self.rng.chance(10);
-            let wakes = condition(monitor);
-            self.push(
-                thread,
-                if all {
-                    Op::Condition(ConditionOp::NotifyAll, wakes)
-                } else {
-                    Op::Condition(ConditionOp::Notify, wakes)
-                },
-            );
+            let wakes_all = self.rng.chance(10);
+            let op = if wakes_all { ConditionOp::NotifyAll } else { ConditionOp::Notify };
+            self.push(thread, Op::Condition(op, id(monitor)));
         } else {
             self.push(thread, Op::Access(AccessOp::Read, item));
             if self.items[monitor] == 0 {
-                self.push(thread, Op::Lock(LockOp::Release, lock(monitor)));
-                self.push(thread, Op::Condition(ConditionOp::Wait, condition(monitor)));
-                self.push(thread, Op::Condition(ConditionOp::Wake, condition(monitor)));
-                self.push(thread, Op::Lock(LockOp::Acquire, lock(monitor)));
+                self.push(thread, Op::Lock(LockOp::Release, id(monitor)));
+                self.push(thread, Op::Condition(ConditionOp::Wait, id(monitor)));
+                self.push(thread, Op::Condition(ConditionOp::Wake, id(monitor)));
+                self.push(thread, Op::Lock(LockOp::Acquire, id(monitor)));
             }
             self.items[monitor] = self.items[monitor].saturating_sub(1);
             self.push(thread, Op::Access(AccessOp::Write, item));
         }
-        self.push(thread, Op::Lock(LockOp::Release, lock(monitor)));
+        self.push(thread, Op::Lock(LockOp::Release, id(monitor)));
         self.accesses(thread, 2);
     }
 }

@@ -49,7 +49,7 @@ pub enum CtpError {
 /// What distinguishes steps: all but where they start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Body {
-    action: (u8, u32),
+    action: Action,
     site: SiteId,
     guard: Option<TermId>,
     store: Option<(Slot, TermId)>,
@@ -60,7 +60,6 @@ struct Body {
 impl Body {
     /// That of a step that assigns nothing.
     fn plain(action: Action, site: SiteId) -> Self {
-        let action = action.code();
         Self { action, site, guard: None, store: None, define: None, assertion: None }
     }
 }
@@ -73,7 +72,7 @@ struct Place {
     held: Vec<(LockId, u32)>,
 }
 
-type Edge = (Action, Body, usize);
+type Edge = (Body, usize);
 
 pub(super) fn build(traces: &[&Trace]) -> Result<Ctp, CtpError> {
     let programs = programs(traces)?;
@@ -197,12 +196,12 @@ impl<'t> Builder<'t> {
         while edges.len() < places.len() {
             let here = places[edges.len()].clone();
             let mut leaving = Vec::new();
-            for (action, body, next) in self.ways(thread, &here) {
+            for (body, next) in self.ways(thread, &here) {
                 let to = *known.entry(next.clone()).or_insert_with(|| {
                     places.push(next);
                     places.len() - 1
                 });
-                leaving.push((action, body, to));
+                leaving.push((body, to));
             }
             edges.push(leaving);
         }
@@ -211,8 +210,8 @@ impl<'t> Builder<'t> {
     }
 
     /// The ways on from `here`, each with where it leads.
-    fn ways(&mut self, thread: ThreadId, here: &Place) -> Vec<(Action, Body, Place)> {
-        let mut ways: Vec<(Action, Body, Place)> = Vec::new();
+    fn ways(&mut self, thread: ThreadId, here: &Place) -> Vec<(Body, Place)> {
+        let mut ways: Vec<(Body, Place)> = Vec::new();
         for &(run, point) in &here.at {
             for index in 0..self.sources[run as usize].leaving[point].len() {
                 let source = &self.sources[run as usize];
@@ -220,13 +219,13 @@ impl<'t> Builder<'t> {
                 let (action, held) = hold(source.action(transition.access), &here.held);
                 let to = (run, source.behind_wait(transition.to));
                 let body = self.body(run, thread, action, &transition);
-                match ways.iter_mut().find(|(_, known, _)| *known == body) {
-                    Some((_, _, place)) => place.at.push(to),
-                    None => ways.push((action, body, Place { at: vec![to], held })),
+                match ways.iter_mut().find(|(known, _)| *known == body) {
+                    Some((_, place)) => place.at.push(to),
+                    None => ways.push((body, Place { at: vec![to], held })),
                 }
             }
         }
-        for (_, _, place) in &mut ways {
+        for (_, place) in &mut ways {
             place.at.sort_unstable();
             place.at.dedup();
         }
@@ -246,7 +245,7 @@ impl<'t> Builder<'t> {
         let mut assign = |(owner, value)| (self.slot_of[&owner], self.term(run, thread, value));
         let (store, define) = (store.map(&mut assign), define.map(&mut assign));
         Body {
-            action: action.code(),
+            action,
             site,
             guard: of.guard.map(|guard| self.term(run, thread, guard)),
             store,
@@ -313,12 +312,12 @@ impl Ctp {
         let count = points.len();
         for (index, leaving) in points.into_iter().enumerate() {
             let start = StepId::from_index(self.steps.len());
-            for (action, body, to) in leaving {
+            for (body, to) in leaving {
                 self.steps.push(Step {
                     thread,
                     from: Point::from_index(base + index),
                     to: Point::from_index(base + to),
-                    action,
+                    action: body.action,
                     guard: body.guard,
                     store: body.store,
                     define: body.define,
@@ -393,7 +392,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// Where a thread is behind a wait, which it begins in the same step as it gives the lock back.
+    /// Where a thread is behind a wait, which it begins in the same step as it releases the lock.
     fn behind_wait(&self, point: PointId) -> PointId {
         match self.leaving[point][..] {
             [only]
@@ -449,21 +448,6 @@ enum State {
     New,
     Open,
     Done,
-}
-
-impl Action {
-    fn code(self) -> (u8, u32) {
-        match self {
-            Self::Local => (0, 0),
-            Self::Read(var) => (1, var.number()),
-            Self::Write(var) => (2, var.number()),
-            Self::Update(var) => (3, var.number()),
-            Self::Acquire(lock) => (4, lock.number()),
-            Self::Release(lock) => (5, lock.number()),
-            Self::Fork(thread) => (6, thread.number()),
-            Self::Join(thread) => (7, thread.number()),
-        }
-    }
 }
 
 /// What `action` is to a thread that holds `held`, and what it holds then: a lock that is taken
@@ -523,7 +507,7 @@ fn minimise(edges: &[Vec<Edge>], held: Vec<Vec<(LockId, u32)>>) -> Vec<Vec<Edge>
     let mut held: Vec<Option<_>> = held.into_iter().map(Some).collect();
     for &point in order.iter().rev() {
         let mut future: Vec<(Body, usize)> =
-            edges[point].iter().map(|&(_, body, to)| (body, class[to])).collect();
+            edges[point].iter().map(|&(body, to)| (body, class[to])).collect();
         future.sort_unstable();
         let holds = held[point].take().expect("a point is visited once");
         class[point] = *known.entry((holds, future)).or_insert_with(|| {
@@ -536,7 +520,7 @@ fn minimise(edges: &[Vec<Edge>], held: Vec<Vec<(LockId, u32)>>) -> Vec<Vec<Edge>
     let mut merged: Vec<Vec<Edge>> = Vec::new();
     for &point in classes.iter().rev() {
         let onward = edges[point].iter();
-        merged.push(onward.map(|&(action, body, to)| (action, body, last - class[to])).collect());
+        merged.push(onward.map(|&(body, to)| (body, last - class[to])).collect());
     }
     merged
 }
@@ -544,13 +528,13 @@ fn minimise(edges: &[Vec<Edge>], held: Vec<Vec<(LockId, u32)>>) -> Vec<Vec<Edge>
 /// All points, each after those that lead to it; the entry, which all come from, is first.
 fn topological(edges: &[Vec<Edge>]) -> Vec<usize> {
     let mut incoming = vec![0_u32; edges.len()];
-    for &(_, _, to) in edges.iter().flatten() {
+    for &(_, to) in edges.iter().flatten() {
         incoming[to] += 1;
     }
     let mut order = vec![0];
     let mut next = 0;
     while next < order.len() {
-        for &(_, _, to) in &edges[order[next]] {
+        for &(_, to) in &edges[order[next]] {
             incoming[to] -= 1;
             if incoming[to] == 0 {
                 order.push(to);
@@ -659,32 +643,32 @@ impl Builder<'_> {
                 && let Some(first) = leaving.first().copied()
             {
                 for local in self.captured(thread) {
-                    let step = self.takes_over(thread, local, first.1);
+                    let body = self.takes_over(thread, local, first.0.site);
                     let next = passing.len() + 1;
-                    passing.push(vec![(step.0, step.1, next)]);
+                    passing.push(vec![(body, next)]);
                 }
             }
             let here = passing.len();
             new_of.push(here);
             passing.push(Vec::new());
-            for (action, body, to) in leaving {
+            for (body, to) in leaving {
                 let mut from = here;
-                if let Action::Fork(child) = action {
+                if let Action::Fork(child) = body.action {
                     for local in self.captured(child) {
-                        let (action, body) = self.hands_over(thread, child, local, body);
+                        let passes = self.hands_over(thread, child, local, body.site);
                         let next = passing.len();
                         passing.push(Vec::new());
-                        passing[from].push((action, body, next));
+                        passing[from].push((passes, next));
                         from = next;
                     }
                 }
                 unnumbered.push((from, passing[from].len()));
-                passing[from].push((action, body, to));
+                passing[from].push((body, to));
             }
         }
         for (point, place) in unnumbered {
             let edge = &mut passing[point][place];
-            edge.2 = new_of[edge.2];
+            edge.1 = new_of[edge.1];
         }
         passing
     }
@@ -693,12 +677,11 @@ impl Builder<'_> {
         self.captures.get(&thread).into_iter().flatten().copied().collect()
     }
 
-    fn takes_over(&mut self, thread: ThreadId, local: LocalId, like: Body) -> (Action, Body) {
+    fn takes_over(&mut self, thread: ThreadId, local: LocalId, site: SiteId) -> Body {
         let var = self.passed[&(thread, local)];
         let value = self.terms.add(Term::Slot(self.slot_of[&Owner::Shared(var)]));
-        let action = Action::Read(var);
         let define = Some((self.slot_of[&Owner::Local(thread, local)], value));
-        (action, Body { define, ..Body::plain(action, like.site) })
+        Body { define, ..Body::plain(Action::Read(var), site) }
     }
 
     fn hands_over(
@@ -706,13 +689,12 @@ impl Builder<'_> {
         parent: ThreadId,
         child: ThreadId,
         local: LocalId,
-        like: Body,
-    ) -> (Action, Body) {
+        site: SiteId,
+    ) -> Body {
         let var = self.passed[&(child, local)];
         let value = self.terms.add(Term::Slot(self.slot_of[&Owner::Local(parent, local)]));
-        let action = Action::Write(var);
         let store = Some((self.slot_of[&Owner::Shared(var)], value));
-        (action, Body { store, ..Body::plain(action, like.site) })
+        Body { store, ..Body::plain(Action::Write(var), site) }
     }
 }
 

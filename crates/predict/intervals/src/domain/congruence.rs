@@ -11,7 +11,9 @@ use std::fmt;
 
 use reweave_trace::{Binary, Unary};
 
-use crate::domain::{Domain, and, from_truth, logical_back, not_back, opposite, or, select, truth};
+use crate::domain::{
+    Domain, and, from_truth, logical_back, not, not_back, opposite, or, select, truth,
+};
 
 /// All integers with one residue modulo something, or one integer only.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -147,7 +149,7 @@ impl Domain for Congruence {
             // Only the least integer overflows when negated.
             Unary::Negate if operand.contains(i64::MIN) => Class::new(*operand).negated().wrapped(),
             Unary::Negate => Class::new(*operand).negated().exact(),
-            Unary::Not => from_truth(truth(operand).map(|truth| !truth)),
+            Unary::Not => from_truth(not(truth(operand))),
         }
     }
 
@@ -169,7 +171,7 @@ impl Domain for Congruence {
                 Some(bitwise(operator, *left, *right))
             }
             Binary::Equal => decided(left.equality(*right)),
-            Binary::NotEqual => decided(left.equality(*right).map(|truth| !truth)),
+            Binary::NotEqual => decided(not(left.equality(*right))),
             Binary::Less | Binary::LessEqual | Binary::Greater | Binary::GreaterEqual => {
                 decided(None)
             }
@@ -229,14 +231,8 @@ impl Domain for Congruence {
                 Some((left, bitwise_back(operator, result, left).meet(right)?))
             }
             Binary::Multiply | Binary::ShiftLeft | Binary::ShiftRight => Some((*left, *right)),
-            Binary::Equal
-            | Binary::NotEqual
-            | Binary::Less
-            | Binary::LessEqual
-            | Binary::Greater
-            | Binary::GreaterEqual
-            | Binary::And
-            | Binary::Or => logical_back(operator, left, right, &result),
+            // Comparisons, `&&` and `||`.
+            _ => logical_back(operator, left, right, &result),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::fmt;
 
 use reweave_trace::{Binary, Unary};
 
-use crate::domain::{Domain, and, from_truth, logical_back, not_back, or, select, truth};
+use crate::domain::{Domain, and, from_truth, logical_back, not, not_back, or, select, truth};
 
 /// All integers from `low` to `high`, which are members. The least and the greatest 64-bit integers
 /// stand for the infinities when written.
@@ -39,12 +39,6 @@ impl Interval {
     #[inline]
     pub const fn high(self) -> i64 {
         self.high
-    }
-
-    /// How many bits number the members: the logarithm of their count, rounded up; 0 for one
-    /// member, 64 for all integers.
-    pub const fn bits(self) -> u32 {
-        u64::BITS - self.high.abs_diff(self.low).leading_zeros()
     }
 
     /// Whether the exact result of `operator` on some pair of members is no 64-bit integer.
@@ -145,13 +139,7 @@ fn remainder(left: Interval, right: Interval) -> Option<Interval> {
         // A remainder is smaller than a divisor, so its negation does not overflow.
         Interval { low: -(high as i64), high: -(low as i64) }
     });
-    match (below, above) {
-        (Some(mut below), Some(above)) => {
-            below.join(&above);
-            Some(below)
-        }
-        (one, other) => one.or(other),
-    }
+    hull(below, above)
 }
 
 /// Bounds of what remains of numbers from `low` to `high`, divided by numbers from `least` to
@@ -224,7 +212,7 @@ impl Domain for Interval {
         match operator {
             Unary::Negate if operand.low == i64::MIN => Self::TOP,
             Unary::Negate => Self { low: -operand.high, high: -operand.low },
-            Unary::Not => from_truth(truth(operand).map(|truth| !truth)),
+            Unary::Not => from_truth(not(truth(operand))),
         }
     }
 
@@ -251,11 +239,11 @@ impl Domain for Interval {
             }
             Binary::BitAnd | Binary::BitOr | Binary::BitXor => Some(range(operator, *left, *right)),
             Binary::Equal => decided(equality(left, right)),
-            Binary::NotEqual => decided(equality(left, right).map(|truth| !truth)),
+            Binary::NotEqual => decided(not(equality(left, right))),
             Binary::Less => decided(order(left, right)),
             Binary::Greater => decided(order(right, left)),
-            Binary::LessEqual => decided(order(right, left).map(|truth| !truth)),
-            Binary::GreaterEqual => decided(order(left, right).map(|truth| !truth)),
+            Binary::LessEqual => decided(not(order(right, left))),
+            Binary::GreaterEqual => decided(not(order(left, right))),
             Binary::And => decided(and(truth(left), truth(right))),
             Binary::Or => decided(or(truth(left), truth(right))),
         }
@@ -276,16 +264,61 @@ impl Domain for Interval {
     }
 
     fn unary_back(operator: Unary, operand: &Self, result: &Self) -> Option<Self> {
-        unary(operator, *operand, *result)
+        match operator {
+            Unary::Not => not_back(operand, result),
+            Unary::Negate if result.low != i64::MIN => {
+                operand.meet(&Self { low: -result.high, high: -result.low })
+            }
+            // The least number is its own negation and lies apart from the other operands.
+            Unary::Negate => {
+                let least = operand.meet(&Self::constant(i64::MIN));
+                let others = Self::new(result.low + 1, result.high)
+                    .and_then(|others| operand.meet(&Self::unary(operator, &others)));
+                hull(least, others)
+            }
+        }
     }
 
+    /// Sums and differences are undone by their inverses even where they wrap; if they cannot wrap, the
+    /// inverse is exact as well and is cut to 64 bits. Products, quotients and shifts are undone only
+    /// where they cannot wrap.
     fn binary_back(
         operator: Binary,
         left: &Self,
         right: &Self,
         result: &Self,
     ) -> Option<(Self, Self)> {
-        binary(operator, *left, *right, *result)
+        let (left, right) = (*left, *right);
+        let result = Self::binary(operator, &left, &right)?.meet(result)?;
+        let wraps = Self::may_overflow(operator, left, right);
+        match operator {
+            Binary::Add => {
+                let left = undo(Binary::Subtract, result, right, wraps)?.meet(&left)?;
+                Some((left, undo(Binary::Subtract, result, left, wraps)?.meet(&right)?))
+            }
+            Binary::Subtract => {
+                let left = undo(Binary::Add, result, right, wraps)?.meet(&left)?;
+                Some((left, undo(Binary::Subtract, left, result, wraps)?.meet(&right)?))
+            }
+            Binary::Multiply if !wraps => {
+                let left = factors(result, right)?.meet(&left)?;
+                Some((left, factors(result, left)?.meet(&right)?))
+            }
+            Binary::Divide => {
+                let left = if wraps { left } else { dividends(result, right)?.meet(&left)? };
+                Some((left, select(&right, true)?))
+            }
+            Binary::Remainder => Some((same_sign(result).meet(&left)?, select(&right, true)?)),
+            Binary::ShiftLeft if !wraps => Some((shifted(result, right)?.meet(&left)?, right)),
+            Binary::ShiftRight => Some((unshifted(result, right)?.meet(&left)?, right)),
+            Binary::Multiply
+            | Binary::ShiftLeft
+            | Binary::BitAnd
+            | Binary::BitOr
+            | Binary::BitXor => Some((left, right)),
+            // Comparisons, `&&` and `||`.
+            _ => logical_back(operator, &left, &right, &result),
+        }
     }
 }
 
@@ -334,70 +367,6 @@ fn at_most(left: Interval, right: Interval) -> Option<(Interval, Interval)> {
 }
 
 // Operators on intervals backwards: from what is known of the result to the operands.
-//
-// Sums and differences are undone by their inverses even where they wrap; if they cannot wrap, the
-// inverse is exact as well and is cut to 64 bits. Products, quotients and shifts are undone only
-// where they cannot wrap.
-
-/// [`Domain::unary_back`].
-fn unary(operator: Unary, operand: Interval, result: Interval) -> Option<Interval> {
-    match operator {
-        Unary::Not => not_back(&operand, &result),
-        Unary::Negate if result.low != i64::MIN => {
-            operand.meet(&Interval { low: -result.high, high: -result.low })
-        }
-        // The least number is its own negation and lies apart from the other operands.
-        Unary::Negate => {
-            let least = operand.meet(&Interval::constant(i64::MIN));
-            let others = Interval::new(result.low + 1, result.high)
-                .and_then(|others| operand.meet(&Interval::unary(operator, &others)));
-            hull(least, others)
-        }
-    }
-}
-
-/// [`Domain::binary_back`].
-fn binary(
-    operator: Binary,
-    left: Interval,
-    right: Interval,
-    result: Interval,
-) -> Option<(Interval, Interval)> {
-    let result = Interval::binary(operator, &left, &right)?.meet(&result)?;
-    let wraps = Interval::may_overflow(operator, left, right);
-    match operator {
-        Binary::Add => {
-            let left = undo(Binary::Subtract, result, right, wraps)?.meet(&left)?;
-            Some((left, undo(Binary::Subtract, result, left, wraps)?.meet(&right)?))
-        }
-        Binary::Subtract => {
-            let left = undo(Binary::Add, result, right, wraps)?.meet(&left)?;
-            Some((left, undo(Binary::Subtract, left, result, wraps)?.meet(&right)?))
-        }
-        Binary::Multiply if !wraps => {
-            let left = factors(result, right)?.meet(&left)?;
-            Some((left, factors(result, left)?.meet(&right)?))
-        }
-        Binary::Divide => {
-            let left = if wraps { left } else { dividends(result, right)?.meet(&left)? };
-            Some((left, select(&right, true)?))
-        }
-        Binary::Remainder => Some((same_sign(result).meet(&left)?, select(&right, true)?)),
-        Binary::ShiftLeft if !wraps => Some((shifted(result, right)?.meet(&left)?, right)),
-        Binary::ShiftRight => Some((unshifted(result, right)?.meet(&left)?, right)),
-        Binary::Multiply | Binary::ShiftLeft | Binary::BitAnd | Binary::BitOr | Binary::BitXor => {
-            Some((left, right))
-        }
-        Binary::Equal
-        | Binary::NotEqual
-        | Binary::Less
-        | Binary::LessEqual
-        | Binary::Greater
-        | Binary::GreaterEqual
-        | Binary::And
-        | Binary::Or => logical_back(operator, &left, &right, &result),
-    }
-}
 
 /// The smallest interval with both.
 fn hull(one: Option<Interval>, other: Option<Interval>) -> Option<Interval> {
@@ -513,10 +482,7 @@ fn range(operator: Binary, left: Interval, right: Interval) -> Interval {
         for right in by_sign(right).into_iter().flatten() {
             let bounds = [left.low, left.high, right.low, right.high].map(|bound| bound as u64);
             let part = Interval { low: extreme(apply, bounds, 0), high: extreme(apply, bounds, 1) };
-            match &mut all {
-                Some(all) => all.join(&part),
-                None => all = Some(part),
-            }
+            all = hull(all, Some(part));
         }
     }
     all.unwrap_or(Interval::TOP)

@@ -313,7 +313,7 @@ impl Move {
     }
 }
 
-/// Room to run code in.
+/// The rows that code runs on, kept from one run to the next.
 #[derive(Clone)]
 pub(super) struct Scratch<D> {
     /// A row for each point, one after the other.
@@ -322,14 +322,20 @@ pub(super) struct Scratch<D> {
     /// A row for each output.
     ends: Vec<D>,
     has_end: Vec<bool>,
-    /// A row to try things on.
-    trial: Vec<D>,
+    /// A row that guards and assignments are tried on.
+    scratch_row: Vec<D>,
 }
 
 impl<D: Domain> Scratch<D> {
     pub(super) const fn new() -> Self {
         let rows = Vec::new();
-        Self { rows, has_row: Vec::new(), ends: Vec::new(), has_end: Vec::new(), trial: Vec::new() }
+        Self {
+            rows,
+            has_row: Vec::new(),
+            ends: Vec::new(),
+            has_end: Vec::new(),
+            scratch_row: Vec::new(),
+        }
     }
 
     fn reset(&mut self, code: &Code<D>) {
@@ -416,13 +422,16 @@ impl<D: Domain> Code<D> {
         let mut faults = false;
         if stop.is_some() {
             for choice in choices {
-                faults |=
-                    choice.faults(terms, &scratch.rows[from..from + width], &mut scratch.trial);
+                faults |= choice.faults(
+                    terms,
+                    &scratch.rows[from..from + width],
+                    &mut scratch.scratch_row,
+                );
             }
         }
-        scratch.trial.clear();
-        scratch.trial.extend_from_slice(&scratch.rows[from..from + width]);
-        let refined = scratch.trial.as_mut_slice();
+        scratch.scratch_row.clear();
+        scratch.scratch_row.extend_from_slice(&scratch.rows[from..from + width]);
+        let refined = scratch.scratch_row.as_mut_slice();
         let leaves = choices.iter().all(|choice| {
             choice.guard.is_some_and(|guard| evaluate::assume(terms, guard.term, false, refined))
         });
@@ -431,7 +440,7 @@ impl<D: Domain> Code<D> {
             if faults {
                 ends.clone_from_slice(&scratch.rows[from..from + width]);
             } else {
-                ends.clone_from_slice(&scratch.trial);
+                ends.clone_from_slice(&scratch.scratch_row);
             }
             scratch.has_end[stop as usize] = faults || leaves;
         }
@@ -440,45 +449,45 @@ impl<D: Domain> Code<D> {
 
     fn take(&self, terms: &Terms, step: &Move, scratch: &mut Scratch<D>, seen: &mut StepValues<D>) {
         let width = self.footprint.len();
-        let Scratch { rows, has_row, trial, .. } = scratch;
+        let Scratch { rows, has_row, scratch_row, .. } = scratch;
         let from = step.from as usize * width;
         let to = step.to as usize * width;
-        trial.clear();
-        trial.extend_from_slice(&rows[from..from + width]);
+        scratch_row.clear();
+        scratch_row.extend_from_slice(&rows[from..from + width]);
         if let Some(guard) = step.guard {
-            guard.watch(terms, trial, seen);
-            if !evaluate::assume(terms, guard.term, true, trial.as_mut_slice()) {
+            guard.watch(terms, scratch_row, seen);
+            if !evaluate::assume(terms, guard.term, true, scratch_row.as_mut_slice()) {
                 return;
             }
         }
         seen.reached = true;
         if let Some(read) = step.read {
-            join_option(&mut seen.read, Some(&trial[read as usize]));
+            join_option(&mut seen.read, Some(&scratch_row[read as usize]));
         }
         if let Some((formula, slots)) = &step.assertion {
-            formula.watch(terms, trial, seen);
-            if !assert(terms, formula.term, slots, trial, seen) {
+            formula.watch(terms, scratch_row, seen);
+            if !assert(terms, formula.term, slots, scratch_row, seen) {
                 return;
             }
         }
         let [stored, defined] = &step.assigned;
         let (Ok(stored), Ok(defined)) = (
-            assigned(terms, stored.as_ref(), trial, seen),
-            assigned(terms, defined.as_ref(), trial, seen),
+            assigned(terms, stored.as_ref(), scratch_row, seen),
+            assigned(terms, defined.as_ref(), scratch_row, seen),
         ) else {
             return;
         };
         join_option(&mut seen.stored, stored.as_ref().map(|(_, value)| value));
         join_option(&mut seen.defined, defined.as_ref().map(|(_, value)| value));
         for (cell, value) in [stored, defined].into_iter().flatten() {
-            trial[cell as usize] = value;
+            scratch_row[cell as usize] = value;
         }
         let has_row = &mut has_row[step.to as usize];
         let row = &mut rows[to..to + width];
         if *has_row {
-            row.iter_mut().zip(trial.iter()).for_each(|(value, other)| value.join(other));
+            row.iter_mut().zip(scratch_row.iter()).for_each(|(value, other)| value.join(other));
         } else {
-            row.clone_from_slice(trial);
+            row.clone_from_slice(scratch_row);
             *has_row = true;
         }
     }
@@ -514,29 +523,25 @@ fn assert<D: Domain>(
         let value = |&(cell, slot): &(u32, Slot)| (slot, refined[cell as usize].clone());
         fails.then(|| slots.iter().map(value).collect())
     });
-    let asserted = Asserted { truth, failing };
-    match &mut seen.asserted {
-        Some(seen) => seen.join(&asserted),
-        unseen @ None => *unseen = Some(asserted),
-    }
+    seen.note_assertion(Asserted { truth, failing });
     true
 }
 
 impl Choice {
     /// Whether a divisor may be zero when the step is tried in `row`.
-    fn faults<D: Domain>(&self, terms: &Terms, row: &[D], trial: &mut Vec<D>) -> bool {
+    fn faults<D: Domain>(&self, terms: &Terms, row: &[D], scratch_row: &mut Vec<D>) -> bool {
         if self.guard.is_some_and(|guard| guard.may_fault(terms, row)) {
             return true;
         }
         if self.computed.is_empty() {
             return false;
         }
-        trial.clear();
-        trial.extend_from_slice(row);
-        let is_taken = self
-            .guard
-            .is_none_or(|guard| evaluate::assume(terms, guard.term, true, trial.as_mut_slice()));
-        is_taken && self.computed.iter().any(|formula| formula.may_fault(terms, trial))
+        scratch_row.clear();
+        scratch_row.extend_from_slice(row);
+        let is_taken = self.guard.is_none_or(|guard| {
+            evaluate::assume(terms, guard.term, true, scratch_row.as_mut_slice())
+        });
+        is_taken && self.computed.iter().any(|formula| formula.may_fault(terms, scratch_row))
     }
 }
 

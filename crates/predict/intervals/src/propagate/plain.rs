@@ -249,11 +249,7 @@ fn take<D: Domain>(
     }
     if let Some(assertion) = step.assertion {
         watch(ctp, assertion, &store, seen);
-        let asserted = asserted(ctp, assertion, &store)?;
-        match &mut seen.asserted {
-            Some(seen) => seen.join(&asserted),
-            unseen @ None => *unseen = Some(asserted),
-        }
+        seen.note_assertion(asserted(ctp, assertion, &store)?);
     }
     let mut values = [None, None];
     for (value, assigned) in values.iter_mut().zip([step.store, step.define]) {

@@ -352,13 +352,7 @@ impl<'a> Encoder<'a> {
                 self.forks[child].push((unit, taken));
             }
             Action::Join(child) => self.encode_join(unit, child, taken),
-            Action::Fork(_)
-            | Action::Local
-            | Action::Read(_)
-            | Action::Write(_)
-            | Action::Update(_)
-            | Action::Acquire(_)
-            | Action::Release(_) => {}
+            _ => {}
         }
         if self.ctp.is_end(description.to) {
             self.endings[description.thread].push(taken);

@@ -625,12 +625,7 @@ fn dependencies(ctp: &Ctp, plan: &Plan) -> Vec<ThreadDependency> {
             let (child, forks) = match ctp.steps[step].action {
                 Action::Fork(child) => (child, true),
                 Action::Join(child) => (child, false),
-                Action::Local
-                | Action::Read(_)
-                | Action::Write(_)
-                | Action::Update(_)
-                | Action::Acquire(_)
-                | Action::Release(_) => continue,
+                _ => continue,
             };
             let is_first = ctp.steps[step].from == planned.from;
             if child.index() < ctp.threads.len() && child != planned.thread {

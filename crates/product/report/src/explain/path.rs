@@ -168,7 +168,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reweave_oracle::hb::{Order, is_edge};
+    use reweave_oracle::hb::{is_edge, order};
     use reweave_testkit::generate::{Shape, random};
 
     fn check_chain(trace: &Trace, first: EventId, second: EventId, hops: &[Hop]) {
@@ -190,7 +190,7 @@ mod tests {
             Shape::ALL.into_iter().flat_map(|(_, shape)| (0..30).map(move |it| (shape, it)));
         for (shape, seed) in shapes {
             let trace = random(shape.events(24), seed);
-            let order = Order::new(&trace);
+            let order = order(&trace);
             let ids: Vec<EventId> = trace.events().map(|(id, _)| id).collect();
             for &second in &ids {
                 for &first in ids.iter().filter(|&&first| first < second) {

@@ -1,7 +1,7 @@
 //! Expressions: accesses as events, the rest on registers.
 
 use reweave_base::Id;
-use reweave_lang::{ExprId, ExprKind, FunctionId, GlobalId, LockId, LockPlace, Place, Program};
+use reweave_lang::{ExprId, ExprKind, FunctionId, LockPlace, Place, Program};
 use reweave_trace::{Binary, Unary};
 
 use super::Compiler;
@@ -183,10 +183,19 @@ impl Compiler<'_> {
 
     /// Goes on if `condition` is not zero; where to else is to be set.
     pub(super) fn branch(&mut self, condition: SymbolId) -> Address {
-        let register = self.evaluate(condition);
-        let instruction = Instruction::Branch { condition: register, otherwise: 0 };
-        let address = self.event(instruction, &[condition], None);
-        self.effect(address).value = Some(condition);
+        self.event_of(condition, None, |condition| Instruction::Branch { condition, otherwise: 0 })
+    }
+
+    /// An event that tests or assigns the value of `symbol`, which is computed to a register first.
+    pub(super) fn event_of(
+        &mut self,
+        symbol: SymbolId,
+        defines: Option<Register>,
+        instruction: impl FnOnce(Register) -> Instruction,
+    ) -> Address {
+        let register = self.evaluate(symbol);
+        let address = self.event(instruction(register), &[symbol], defines);
+        self.effect(address).value = Some(symbol);
         address
     }
 
@@ -216,10 +225,11 @@ impl Compiler<'_> {
     }
 
     /// The cell that `place` names, and the symbol of its index.
-    pub(super) fn cell(&mut self, place: &Place) -> (CellOf<GlobalId>, Option<SymbolId>) {
-        let Some(index) = place.index else { return (CellOf::Single(place.global), None) };
+    fn cell(&mut self, place: &Place) -> (CellOf, Option<SymbolId>) {
+        let cells = place.global.index() as u32;
+        let Some(index) = place.index else { return (CellOf::Single(cells), None) };
         let index = self.flatten(index);
-        (CellOf::Element(place.global, self.evaluate(index)), Some(index))
+        (CellOf::Element(cells, self.evaluate(index)), Some(index))
     }
 
     /// The same for an access that comes after what `operands` do: a function that they call would
@@ -228,28 +238,30 @@ impl Compiler<'_> {
         &mut self,
         place: &Place,
         operands: &[ExprId],
-    ) -> (CellOf<GlobalId>, Option<SymbolId>) {
+    ) -> (CellOf, Option<SymbolId>) {
         let (cell, index) = self.cell(place);
         match cell {
-            CellOf::Element(global, from)
+            CellOf::Element(cells, from)
                 if operands.iter().any(|operand| !self.is_pure[operand.index()]) =>
             {
                 let to = self.temporary("");
                 self.emit(Instruction::Copy { to, from });
-                (CellOf::Element(global, to), index)
+                (CellOf::Element(cells, to), index)
             }
             _ => (cell, index),
         }
     }
 
     /// The lock that `place` names, its index kept while the program goes on, and the symbol of it.
-    pub(super) fn lock(&mut self, place: &LockPlace) -> (CellOf<LockId>, Option<SymbolId>) {
-        let Some(index) = place.index else { return (CellOf::Single(place.lock), None) };
+    pub(super) fn lock(&mut self, place: &LockPlace) -> (CellOf, Option<SymbolId>) {
+        // The first lock is that of atomic sections.
+        let lock = place.lock.index() as u32 + 1;
+        let Some(index) = place.index else { return (CellOf::Single(lock), None) };
         let index = self.flatten(index);
         let from = self.evaluate(index);
         let to = self.temporary("");
         self.emit(Instruction::Copy { to, from });
-        (CellOf::Element(place.lock, to), Some(index))
+        (CellOf::Element(lock, to), Some(index))
     }
 
     /// Gives `register` the value of `symbol`, whose accesses are those emitted since `mark`: by the
@@ -258,10 +270,7 @@ impl Compiler<'_> {
         if self.fold(register, symbol, mark) {
             return;
         }
-        let from = self.evaluate(symbol);
-        let address =
-            self.event(Instruction::Let { to: register, from }, &[symbol], Some(register));
-        self.effect(address).value = Some(symbol);
+        self.event_of(symbol, Some(register), |from| Instruction::Let { to: register, from });
     }
 
     fn fold(&mut self, register: Register, symbol: SymbolId, mark: Address) -> bool {

@@ -135,53 +135,31 @@ fn held_by(machine: &Machine<'_>, thread: ThreadNumber) -> Vec<ThreadNumber> {
 /// What the next step of `thread`, which can take one, uses.
 fn uses(machine: &Machine<'_>, flow: &StaticFlow, thread: ThreadNumber) -> [Option<Use>; 2] {
     let instruction = machine.next(thread);
-    let on = |shared, element, changes| Some(Use { shared, element, changes });
-    let global = |cell, changes| {
-        let (CellOf::Single(of) | CellOf::Element(of, _)) = cell;
-        let element = element(machine, thread, cell, &machine.code.cells)?;
-        on(flow.global(of), element, changes)
-    };
-    let run = on(flow.run(), None, false).filter(|_| flow.may_fail(instruction));
+    let used = flow.used(machine.code, instruction).and_then(|used| {
+        let SharedUse { shared, changes, place } = used;
+        let element = match place {
+            Some((cell @ CellOf::Element(of, _), cells)) => {
+                // There may be no such element, and then nothing is used.
+                Some(machine.cell(thread, cell, cells)? - cells[of as usize].start)
+            }
+            Some((CellOf::Single(_), _)) | None => None,
+        };
+        Some(Use { shared, element, changes })
+    });
+    let run = Use { shared: flow.run(), element: None, changes: false };
+    let run = flow.may_fail(instruction).then_some(run);
     match instruction {
-        Instruction::Read { cell, .. } => [global(cell, false), run],
-        Instruction::Write { cell, .. }
-        | Instruction::CompareAndSwap { cell, .. }
-        | Instruction::FetchAdd { cell, .. } => [global(cell, true), run],
         Instruction::Acquire { lock } => {
-            let (CellOf::Single(of) | CellOf::Element(of, _)) = lock;
-            let element = element(machine, thread, lock, &machine.code.locks);
-            let number = machine.lock_number(thread, lock);
             let is_free = |number: u32| machine.locks[number as usize].owner.is_none();
-            let used = element.filter(|_| number.is_some_and(is_free));
-            [used.and_then(|element| on(flow.lock(of), element, true)), run]
+            let number = machine.lock_number(thread, lock);
+            [used.filter(|_| number.is_some_and(is_free)), run]
         }
-        Instruction::AcquireAtomic => {
-            let is_free = machine.locks[0].owner.is_none();
-            [on(flow.atomic(), None, true).filter(|_| is_free), run]
-        }
-        Instruction::Wait { condition, .. }
-        | Instruction::Wake { condition }
-        | Instruction::Notify { condition }
-        | Instruction::NotifyAll { condition } => [on(flow.condition(condition), None, true), run],
         Instruction::Assume { condition } if machine.register(thread, condition) == 0 => {
-            [on(flow.run(), None, true), None]
+            [used, None]
         }
-        _ => [None, run],
+        Instruction::Assume { .. } => [None, run],
+        _ => [used, run],
     }
-}
-
-/// Which element `cell` names, if it is an array; none at all if there is no such element.
-fn element<I: Id>(
-    machine: &Machine<'_>,
-    thread: ThreadNumber,
-    cell: CellOf<I>,
-    cells: &[Cells],
-) -> Option<Option<u32>> {
-    let number = machine.cell(thread, cell, cells)?;
-    Some(match cell {
-        CellOf::Single(_) => None,
-        CellOf::Element(of, _) => Some(number - cells[of.index()].start),
-    })
 }
 
 /// Whether `other` can still do what conflicts with `used`.
@@ -251,6 +229,14 @@ pub(crate) struct ElementAccess {
     pub(crate) index: Option<SymbolId>,
 }
 
+/// What the step of an instruction does to something shared.
+struct SharedUse<'c> {
+    shared: Shared,
+    changes: bool,
+    /// Where the element is found that it goes to, if it is an access or an acquire.
+    place: Option<(CellOf, &'c [Cells])>,
+}
+
 /// What is known of each instruction of a program.
 #[derive(Debug)]
 pub(crate) struct StaticFlow {
@@ -271,7 +257,7 @@ pub(crate) struct StaticFlow {
 impl StaticFlow {
     pub(crate) fn new(code: &Code) -> Self {
         let count = code.instructions.len();
-        let shared_count = code.cells.len() + code.locks.len() + code.conditions.len() + 2;
+        let shared_count = code.cells.len() + code.locks.len() + code.conditions.len() + 1;
         let has_division = code.instructions.iter().any(|instruction| {
             matches!(instruction, Instruction::Binary { operator, .. } if operator.is_division())
         });
@@ -299,25 +285,35 @@ impl StaticFlow {
         flow
     }
 
-    pub(crate) const fn global(&self, global: reweave_lang::GlobalId) -> Shared {
-        global.number()
-    }
-
-    pub(crate) const fn lock(&self, lock: reweave_lang::LockId) -> Shared {
-        self.globals_count + lock.number()
-    }
-
-    pub(crate) const fn atomic(&self) -> Shared {
-        self.globals_count + self.locks_count
-    }
-
-    pub(crate) const fn condition(&self, condition: u32) -> Shared {
-        self.globals_count + self.locks_count + 1 + condition
+    /// Globals are numbered first, then locks, conditions and the run.
+    const fn condition(&self, condition: u32) -> Shared {
+        self.globals_count + self.locks_count + condition
     }
 
     /// The run as a whole: an assumption that fails changes it, a fault touches it.
-    pub(crate) const fn run(&self) -> Shared {
-        self.globals_count + self.locks_count + 1 + self.conditions_count
+    const fn run(&self) -> Shared {
+        self.condition(self.conditions_count)
+    }
+
+    /// What the step of `instruction` may use.
+    fn used<'c>(&self, code: &'c Code, instruction: Instruction) -> Option<SharedUse<'c>> {
+        let (shared, changes, place) = match instruction {
+            Instruction::Read { cell, .. } => (cell.of(), false, Some((cell, &code.cells))),
+            Instruction::Write { cell, .. }
+            | Instruction::CompareAndSwap { cell, .. }
+            | Instruction::FetchAdd { cell, .. } => (cell.of(), true, Some((cell, &code.cells))),
+            Instruction::Acquire { lock } => {
+                (self.globals_count + lock.of(), true, Some((lock, &code.locks)))
+            }
+            Instruction::Wait { condition, .. }
+            | Instruction::Wake { condition }
+            | Instruction::Notify { condition }
+            | Instruction::NotifyAll { condition } => (self.condition(condition), true, None),
+            Instruction::Assume { .. } => (self.run(), true, None),
+            _ => return None,
+        };
+        let place = place.map(|(cell, cells)| (cell, cells.as_slice()));
+        Some(SharedUse { shared, changes, place })
     }
 
     /// Whether a thread that stands at `at` can still access `shared`, or change it.
@@ -362,7 +358,6 @@ impl StaticFlow {
                 instruction,
                 Instruction::Assert { .. }
                     | Instruction::Release { .. }
-                    | Instruction::ReleaseAtomic
                     | Instruction::Wait { .. }
                     | Instruction::Acquire { lock: CellOf::Element(..) }
                     | Instruction::Read { cell: CellOf::Element(..), .. }
@@ -380,47 +375,23 @@ impl StaticFlow {
             if instruction.makes_event() && self.may_fail(instruction) {
                 self.touches.set(at as usize, self.run() as usize);
             }
-            let (shared, changes, is_element) = match instruction {
-                Instruction::Read { cell, .. } => {
-                    (self.cell(cell), false, matches!(cell, CellOf::Element(..)))
-                }
-                Instruction::Write { cell, .. }
-                | Instruction::CompareAndSwap { cell, .. }
-                | Instruction::FetchAdd { cell, .. } => {
-                    (self.cell(cell), true, matches!(cell, CellOf::Element(..)))
-                }
-                Instruction::Acquire { lock } => {
-                    let (CellOf::Single(of) | CellOf::Element(of, _)) = lock;
-                    (self.lock(of), true, matches!(lock, CellOf::Element(..)))
-                }
-                Instruction::AcquireAtomic => (self.atomic(), true, false),
-                Instruction::Wait { condition, .. }
-                | Instruction::Wake { condition }
-                | Instruction::Notify { condition }
-                | Instruction::NotifyAll { condition } => (self.condition(condition), true, false),
-                Instruction::Assume { .. } => (self.run(), true, false),
-                Instruction::Fork { handle: Some(handle), .. } => {
-                    self.is_handle[handle as usize] = true;
-                    continue;
-                }
-                _ => continue,
+            if let Instruction::Fork { handle: Some(handle), .. } = instruction {
+                self.is_handle[handle as usize] = true;
+            }
+            let Some(SharedUse { shared, changes, place }) = self.used(code, instruction) else {
+                continue;
             };
             self.touches.set(at as usize, shared as usize);
             if changes {
                 self.changes.set(at as usize, shared as usize);
             }
-            if is_element {
+            if let Some((CellOf::Element(..), _)) = place {
                 let index = code.effects[at as usize].index;
                 self.accesses.push(ElementAccess { shared, changes, index });
                 found.push(at);
             }
         }
         found
-    }
-
-    fn cell(&self, cell: CellOf<reweave_lang::GlobalId>) -> Shared {
-        let (CellOf::Single(of) | CellOf::Element(of, _)) = cell;
-        self.global(of)
     }
 
     /// Everything that comes after is reached too.
@@ -589,9 +560,9 @@ impl Code {
                 visit(old);
                 visit(new);
             }
-            Instruction::FetchAdd { cell: of, amount, .. } => {
+            Instruction::FetchAdd { cell: of, amount: from, .. } => {
                 cell(of.register());
-                visit(amount);
+                visit(from);
             }
             Instruction::Acquire { lock }
             | Instruction::Release { lock }
@@ -623,8 +594,6 @@ impl Code {
             | Instruction::Return
             | Instruction::CountChildren { .. }
             | Instruction::Optional { .. }
-            | Instruction::AcquireAtomic
-            | Instruction::ReleaseAtomic
             | Instruction::Wake { .. }
             | Instruction::Notify { .. }
             | Instruction::NotifyAll { .. }
@@ -636,7 +605,13 @@ impl Code {
     }
 }
 
-impl<I> CellOf<I> {
+impl CellOf {
+    /// The place of the variable, lock or array that it is of.
+    const fn of(self) -> u32 {
+        let (Self::Single(of) | Self::Element(of, _)) = self;
+        of
+    }
+
     const fn register(&self) -> Option<Register> {
         match self {
             Self::Single(_) => None,

@@ -29,23 +29,16 @@ impl Parser<'_> {
             TokenKind::Expect => self.expectation(),
             TokenKind::Sync => self.sync(),
             TokenKind::Lock if self.is_item() => Err(self.item_inside()),
-            TokenKind::Lock => self.on_lock("lock", |lock| StatementKind::Lock { lock }),
-            TokenKind::Unlock => self.on_lock("unlock", |lock| StatementKind::Unlock { lock }),
+            TokenKind::Lock => self.on_lock("lock", StatementKind::Lock),
+            TokenKind::Unlock => self.on_lock("unlock", StatementKind::Unlock),
             TokenKind::Wait => self.wait(),
-            TokenKind::Notify => self
-                .on_name("notify", "a condition", |condition| StatementKind::Notify { condition }),
-            TokenKind::NotifyAll => self.on_name("notifyall", "a condition", |condition| {
-                StatementKind::NotifyAll { condition }
-            }),
-            TokenKind::Join => {
-                self.on_name("join", "a thread", |name| StatementKind::Join { name })
+            TokenKind::Notify => self.on_name("notify", "a condition", StatementKind::Notify),
+            TokenKind::NotifyAll => {
+                self.on_name("notifyall", "a condition", StatementKind::NotifyAll)
             }
-            TokenKind::Assert => {
-                self.on_value("assert", |condition| StatementKind::Assert { condition })
-            }
-            TokenKind::Assume => {
-                self.on_value("assume", |condition| StatementKind::Assume { condition })
-            }
+            TokenKind::Join => self.on_name("join", "a thread", StatementKind::Join),
+            TokenKind::Assert => self.on_value("assert", StatementKind::Assert),
+            TokenKind::Assume => self.on_value("assume", StatementKind::Assume),
             TokenKind::Skip => self.alone("skip", StatementKind::Skip),
             TokenKind::Break => self.alone("break", StatementKind::Break),
             TokenKind::Continue => self.alone("continue", StatementKind::Continue),
@@ -133,17 +126,14 @@ impl Parser<'_> {
             self.bump();
         }
         let name = self.name("a local", "after `let`")?;
-        if self.kind() != TokenKind::Assign {
-            let help = match self.kind() {
-                TokenKind::LeftBracket => Some("arrays are global: `shared a[8];`"),
-                TokenKind::Comma => Some("declare each local by itself"),
-                TokenKind::Semicolon => Some("a local has a value from the start: `let x = 0;`"),
-                TokenKind::Equal => Some("to give a value, write `=`"),
-                _ => None,
-            };
-            return Err(self.unexpected_with("`=`", "after the name of the local", help));
-        }
-        self.bump();
+        let help = match self.kind() {
+            TokenKind::LeftBracket => Some("arrays are global: `shared a[8];`"),
+            TokenKind::Comma => Some("declare each local by itself"),
+            TokenKind::Semicolon => Some("a local has a value from the start: `let x = 0;`"),
+            TokenKind::Equal => Some("to give a value, write `=`"),
+            _ => None,
+        };
+        self.expect_with(TokenKind::Assign, "after the name of the local", help)?;
         match self.kind() {
             TokenKind::Cas => self.compare_and_swap(name),
             TokenKind::FetchAdd => self.fetch_add(name),
@@ -165,11 +155,11 @@ impl Parser<'_> {
         self.expect(TokenKind::LeftParen, "after `cas`")?;
         let place = self.place("a shared variable", "after `(`")?;
         let help = Some("`cas` is `cas(place, old, new)`");
-        self.comma("after the place", help)?;
+        self.expect_with(TokenKind::Comma, "after the place", help)?;
         let old = self.value()?;
-        self.comma("after the old value", help)?;
+        self.expect_with(TokenKind::Comma, "after the old value", help)?;
         let new = self.value()?;
-        self.close_with("after the new value", help)?;
+        self.expect_with(TokenKind::RightParen, "after the new value", help)?;
         self.semicolon("`cas(…)`")?;
         Ok(StatementKind::CompareAndSwap { name, place, old, new })
     }
@@ -179,25 +169,11 @@ impl Parser<'_> {
         self.expect(TokenKind::LeftParen, "after `fetchadd`")?;
         let place = self.place("a shared variable", "after `(`")?;
         let help = Some("`fetchadd` is `fetchadd(place, amount)`");
-        self.comma("after the place", help)?;
+        self.expect_with(TokenKind::Comma, "after the place", help)?;
         let amount = self.value()?;
-        self.close_with("after the amount", help)?;
+        self.expect_with(TokenKind::RightParen, "after the amount", help)?;
         self.semicolon("`fetchadd(…)`")?;
         Ok(StatementKind::FetchAdd { name, place, amount })
-    }
-
-    fn comma(&mut self, context: &str, help: Option<&str>) -> Parsed<()> {
-        if self.eat(TokenKind::Comma) {
-            return Ok(());
-        }
-        Err(self.unexpected_with("`,`", context, help))
-    }
-
-    fn close_with(&mut self, context: &str, help: Option<&str>) -> Parsed<()> {
-        if self.eat(TokenKind::RightParen) {
-            return Ok(());
-        }
-        Err(self.unexpected_with("`)`", context, help))
     }
 
     /// Whether a block follows a word that starts a thread elsewhere.
@@ -322,16 +298,12 @@ impl Parser<'_> {
             return Ok(StatementKind::Skip);
         }
         let from = self.value()?;
-        let is_inclusive = self.kind() == TokenKind::DotsEqual;
-        if !is_inclusive && self.kind() != TokenKind::Dots {
+        let is_inclusive = self.eat(TokenKind::DotsEqual);
+        if !is_inclusive && !self.eat(TokenKind::Dots) {
+            let (expected, context) = ("`..` or `..=`", "after the first number");
             let help = "a range is `a..b`, which excludes `b`, or `a..=b`";
-            return Err(self.unexpected_with(
-                "`..` or `..=`",
-                "after the first number",
-                Some(help),
-            ));
+            return Err(self.unexpected_with(expected, context, Some(help)));
         }
-        self.bump();
         let to = self.value()?;
         if !self.eat(TokenKind::RightParen) && self.kind() != TokenKind::LeftBrace {
             return Err(self.unexpected("`)`", "after the range"));
@@ -347,10 +319,7 @@ impl Parser<'_> {
     fn threads(&mut self) -> Parsed<StatementKind> {
         self.bump();
         let help = Some("`cobegin { { … } { … } }` holds one block a thread");
-        if self.kind() != TokenKind::LeftBrace {
-            return Err(self.unexpected_with("`{`", "after `cobegin`", help));
-        }
-        let open = self.bump();
+        let open = self.expect_with(TokenKind::LeftBrace, "after `cobegin`", help)?;
         let mut bodies = Vec::new();
         loop {
             let start = self.at;
@@ -383,13 +352,11 @@ impl Parser<'_> {
 
     fn expectation(&mut self) -> Parsed<StatementKind> {
         self.bump();
-        if !self.eat(TokenKind::Atomic) {
-            let help = match self.kind() {
-                TokenKind::LeftParen => "to check a value, write `assert(…);`",
-                _ => "write `expect atomic { … }`",
-            };
-            return Err(self.unexpected_with("`atomic`", "after `expect`", Some(help)));
-        }
+        let help = match self.kind() {
+            TokenKind::LeftParen => "to check a value, write `assert(…);`",
+            _ => "write `expect atomic { … }`",
+        };
+        self.expect_with(TokenKind::Atomic, "after `expect`", Some(help))?;
         let body = self.block("after `expect atomic`")?;
         Ok(StatementKind::Expect { body })
     }
@@ -397,10 +364,7 @@ impl Parser<'_> {
     fn sync(&mut self) -> Parsed<StatementKind> {
         self.bump();
         let help = Some("write `sync (m) { … }`");
-        if self.kind() != TokenKind::LeftParen {
-            return Err(self.unexpected_with("`(`", "after `sync`", help));
-        }
-        self.bump();
+        self.expect_with(TokenKind::LeftParen, "after `sync`", help)?;
         let lock = self.place("a lock", "after `(`")?;
         self.close(TokenKind::RightParen, "after the lock")?;
         if self.kind() == TokenKind::Semicolon {
@@ -415,13 +379,9 @@ impl Parser<'_> {
 /// Statements of one line.
 impl Parser<'_> {
     /// The `(` of `word`.
-    fn open(&mut self, word: &str, example: &str) -> Parsed<()> {
-        if self.kind() == TokenKind::LeftParen {
-            self.bump();
-            return Ok(());
-        }
-        let help = format!("write `{example}`");
-        Err(self.unexpected_with("`(`", &format!("after `{word}`"), Some(&help)))
+    fn open(&mut self, word: &str, example: &str) -> Parsed<Span> {
+        let (context, help) = (format!("after `{word}`"), format!("write `{example}`"));
+        self.expect_with(TokenKind::LeftParen, &context, Some(&help))
     }
 
     fn on_lock(
@@ -432,7 +392,7 @@ impl Parser<'_> {
         self.bump();
         self.open(word, &format!("{word}(m);"))?;
         let lock = self.place("a lock", "after `(`")?;
-        self.close_with("after the lock", Some("it takes one lock"))?;
+        self.expect_with(TokenKind::RightParen, "after the lock", Some("it takes one lock"))?;
         if self.kind() == TokenKind::LeftBrace {
             let help = "to hold a lock over a block, write `sync (m) { … }`";
             return Err(self.unexpected_with("`;`", &format!("after `{word}(…)`"), Some(help)));
@@ -446,7 +406,7 @@ impl Parser<'_> {
         let help = Some("`wait` is `wait(condition, lock)`");
         self.open("wait", "wait(c, m);")?;
         let condition = self.name("a condition", "after `(`")?;
-        self.comma("after the condition", help)?;
+        self.expect_with(TokenKind::Comma, "after the condition", help)?;
         let lock = self.place("a lock", "after `,`")?;
         self.close(TokenKind::RightParen, "after the lock")?;
         self.semicolon("`wait(…)`")?;

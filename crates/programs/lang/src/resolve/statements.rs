@@ -8,12 +8,19 @@ use crate::program::{
     Block, BlockId, Capture, ConditionId, Expr, ExprId, ExprKind, FunctionId, GlobalId, LocalId,
     LockId, LockPlace, Place, Range, Statement, StatementKind, StatementKind as Kind,
 };
-use crate::resolve::{Entity, Resolver, Spawned, Wanted, name_of};
+use crate::resolve::{Entity, Info, Resolver, Spawned, Wanted, name_of};
 use crate::source::Span;
 use crate::syntax::{self, NodeId, NodeKind, StatementKind as Syntax, Value};
 
 /// The statement whose body a block is.
 type Inside = (BlockId, u32);
+
+/// Takes the id of an entity if it is of the right kind.
+macro_rules! only {
+    ($Kind:ident) => {
+        |entity| if let Entity::$Kind(id) = entity { Some(id) } else { None }
+    };
+}
 
 impl<'s> Resolver<'s> {
     /// Resolves a block. The recursion is as deep as blocks nest, which the parser limits.
@@ -66,26 +73,26 @@ impl<'s> Resolver<'s> {
             Syntax::Atomic { body } => Kind::Atomic { body: self.block(body, Some(inside)) },
             Syntax::Expect { body } => Kind::Expect { body: self.block(body, Some(inside)) },
             Syntax::Sync { lock, body } => return self.sync(*lock, body, inside),
-            Syntax::Lock { lock } => {
+            Syntax::Lock(lock) => {
                 let lock = self.lock_place(*lock);
                 self.has_bad_lock |= lock.is_none();
                 self.take(lock?);
                 Kind::Lock { lock: lock? }
             }
-            Syntax::Unlock { lock } => {
+            Syntax::Unlock(lock) => {
                 let lock = self.lock_place(*lock)?;
                 self.needs(lock, "unlocks");
                 self.release(lock);
                 Kind::Unlock { lock }
             }
             Syntax::Wait { condition, lock } => return self.wait(*condition, *lock),
-            Syntax::Notify { condition } => Kind::Notify { condition: self.condition(*condition)? },
-            Syntax::NotifyAll { condition } => {
+            Syntax::Notify(condition) => Kind::Notify { condition: self.condition(*condition)? },
+            Syntax::NotifyAll(condition) => {
                 Kind::NotifyAll { condition: self.condition(*condition)? }
             }
-            Syntax::Join { name } => Kind::Join { local: self.handle(*name)? },
-            Syntax::Assert { condition } => Kind::Assert { condition: self.expression(*condition) },
-            Syntax::Assume { condition } => Kind::Assume { condition: self.expression(*condition) },
+            Syntax::Join(name) => Kind::Join { local: self.handle(*name)? },
+            Syntax::Assert(condition) => Kind::Assert { condition: self.expression(*condition) },
+            Syntax::Assume(condition) => Kind::Assume { condition: self.expression(*condition) },
             Syntax::Skip => Kind::Skip,
             Syntax::Return { value } => self.return_value(*value, word),
             Syntax::Break => self.leave_loop(word, "break", Kind::Break),
@@ -175,7 +182,7 @@ impl<'s> Resolver<'s> {
         inside: Inside,
     ) -> Kind {
         let mark = self.scope.enter();
-        let range = self.range(range, Self::declare_integer);
+        let range = self.range(range, false);
         let body = self.repeated(body, word, inside);
         self.scope.leave(mark);
         Kind::For { range, body }
@@ -189,7 +196,7 @@ impl<'s> Resolver<'s> {
         inside: Inside,
     ) -> Kind {
         let mark = self.scope.enter();
-        let range = self.range(range, Self::declare_for_threads);
+        let range = self.range(range, true);
         let body = self.spawned(body, word, inside, Some(range.local));
         self.scope.leave(mark);
         Kind::ForEachThread { range, body }
@@ -232,20 +239,15 @@ impl<'s> Resolver<'s> {
         Capture { body, locals: thread.captured.into_iter().collect() }
     }
 
-    fn declare_integer(&mut self, name: Span) -> LocalId {
-        self.declare(name, false)
-    }
-
-    /// The range of a loop; its variable is declared behind it.
-    fn range(
-        &mut self,
-        range: &syntax::Range,
-        declare: impl FnOnce(&mut Self, Span) -> LocalId,
-    ) -> Range {
+    /// The range of a loop; its variable is declared behind it. With `for_threads` each thread has a
+    /// variable of its own.
+    fn range(&mut self, range: &syntax::Range, for_threads: bool) -> Range {
         let outer = self.scope.declaring.replace(range.name);
         let (from, to) = (self.expression(range.from), self.expression(range.to));
         self.scope.declaring = outer;
-        let local = declare(self, range.name);
+        let depth = self.body.threads.len();
+        let info = Info { is_handle: false, depth, home: depth + usize::from(for_threads) };
+        let local = self.declare_at(range.name, info);
         Range { local, from, to, is_inclusive: range.is_inclusive }
     }
 
@@ -389,10 +391,7 @@ impl Resolver<'_> {
 
     /// The function that the name of a call means, if it takes these arguments.
     fn callee(&mut self, name: Span, span: Span, arguments: &[ExprId]) -> Option<FunctionId> {
-        let function = self.named(name, Wanted::Function, |entity| match entity {
-            Entity::Function(function) => Some(function),
-            _ => None,
-        })?;
+        let function = self.named(name, Wanted::Function, only!(Function))?;
         self.calls.push(super::Call { from: self.body.function, to: function, span: name });
         // The function may release what is held.
         self.body.held.clear();
@@ -470,38 +469,26 @@ impl Resolver<'_> {
     /// The shared variable or element that `cas` and `fetchadd` work on.
     pub(super) fn shared(&mut self, place: syntax::Place) -> Option<Place> {
         let index = place.index.map(|index| self.expression(index));
-        let global = self.named(place.name, Wanted::Shared, |entity| match entity {
-            Entity::Global(global) => Some(global),
-            _ => None,
-        })?;
+        let global = self.named(place.name, Wanted::Shared, only!(Global))?;
         self.shared_place(global, place.name, index, place.span)
     }
 
     /// The lock, or element of an array of locks, at `place`.
     fn lock_place(&mut self, place: syntax::Place) -> Option<LockPlace> {
         let index = place.index.map(|index| self.expression(index));
-        let lock = self.named(place.name, Wanted::Lock, |entity| match entity {
-            Entity::Lock(lock) => Some(lock),
-            _ => None,
-        })?;
+        let lock = self.named(place.name, Wanted::Lock, only!(Lock))?;
         let length = self.program.locks[lock].length;
         self.check_index(Entity::Lock(lock), place.name, length, index, place.span)?;
         Some(LockPlace { lock, index, span: place.span })
     }
 
     pub(super) fn condition(&mut self, name: Span) -> Option<ConditionId> {
-        self.named(name, Wanted::Condition, |entity| match entity {
-            Entity::Condition(condition) => Some(condition),
-            _ => None,
-        })
+        self.named(name, Wanted::Condition, only!(Condition))
     }
 
     /// The handle that `join` takes.
     pub(super) fn handle(&mut self, name: Span) -> Option<LocalId> {
-        let local = self.named(name, Wanted::Handle, |entity| match entity {
-            Entity::Handle(local) => Some(local),
-            _ => None,
-        })?;
+        let local = self.named(name, Wanted::Handle, only!(Handle))?;
         self.capture(local);
         Some(local)
     }
@@ -549,7 +536,7 @@ impl Resolver<'_> {
 
     /// Says that an assignment in a thread's block stays within the thread.
     fn warn_of_copy(&mut self, local: LocalId, name: Span) {
-        if self.scope.info(local).home >= self.body.threads.len() {
+        if self.scope.info[local].home >= self.body.threads.len() {
             return;
         }
         let shown = self.shown(name);
