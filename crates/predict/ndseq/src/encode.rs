@@ -121,7 +121,7 @@ impl Encoding {
         let blocked = tables.iter().map(|table| &table.is_blocked);
         let candidates = Candidates::new(runs.iter().zip(blocked), own, &mut budget);
         Self {
-            solver: Solver::new(settings.engine, settings.conflicts_max),
+            solver: Solver::new(settings.conflicts_max),
             tables,
             candidates,
             own: own.iter().copied().collect(),
