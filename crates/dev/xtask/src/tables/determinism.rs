@@ -9,15 +9,13 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use anyhow::Context;
 use reweave_analysis::{Analysis, Counter, Coverage, Settings};
 use reweave_catalog::{Quiet, run};
 use reweave_determinism::{ORDER, PREFIX, STRICT};
-use reweave_format::{ReadOptions, read_from};
 use reweave_simulated::{Counts, Program};
 use reweave_trace::Trace;
 
-use super::{Shown, best_of, machine};
+use super::{Shown, best_of, machine, traces};
 use crate::tree::Tree;
 
 const HEAD: &str = "\
@@ -108,7 +106,7 @@ const TRIES: usize = 3;
 /// From where on ratios have an exponent: sums of that size may have been cut off.
 const LARGE: f64 = 1e6;
 
-/// The seed of every run that is told of in full.
+/// The seed of every run that is reported in full.
 const SEED: u64 = 1;
 
 /// The seeds of the table that says how much they matter.
@@ -246,11 +244,8 @@ pub(super) fn table(tree: &Tree, with_times: bool) -> anyhow::Result<String> {
         table.push_str(&seeds(published, row));
     }
     table.push_str(CORPUS_HEAD);
-    for (path, content) in tree.files() {
-        let name = path.strip_prefix("corpus/traces/").and_then(|path| path.strip_suffix(".std"));
-        let Some(name) = name else { continue };
-        let reading = read_from(content, path, &ReadOptions::default());
-        let trace = reading.with_context(|| format!("cannot read {name}"))?.trace;
+    for recorded in traces(tree, "corpus/traces/") {
+        let (name, trace) = recorded?;
         table.push_str(&Row::measure(name, &trace, with_times).recorded());
     }
     Ok(table)
@@ -357,7 +352,7 @@ impl Verdict {
     }
 }
 
-/// All that is told of a trace.
+/// All that is reported of a trace.
 struct Row {
     name: String,
     counts: Counts,

@@ -7,7 +7,6 @@
 
 mod comparison;
 mod costs;
-mod programs;
 mod published;
 mod seeds;
 
@@ -18,8 +17,8 @@ use reweave_ndseq::{Answer, Placement, Unneeded};
 use reweave_trace::Trace;
 
 use super::machine;
+use super::programs::{Loaded, Size};
 use crate::tree::Tree;
-use programs::{Loaded, Size};
 
 /// The seed of the first of the runs that are looked at together.
 const SEED: u64 = 1;
@@ -108,6 +107,7 @@ mod tests {
     use reweave_lang::format;
     use reweave_ndseq::{Settings, infer};
 
+    use super::super::programs;
     use super::published::PUBLISHED;
     use super::*;
     use crate::tree::root;

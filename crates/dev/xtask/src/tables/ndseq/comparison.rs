@@ -8,10 +8,10 @@ use reweave_ndseq::{Inference, Inferrer, RunError, Settings};
 use reweave_trace::Trace;
 use reweave_workflows::inference::{Request, Validation, infer};
 
-use super::programs::{Loaded, Size, names};
 use super::published::PUBLISHED;
 use super::{SEED, count, place, runs};
 use crate::tables::best_of;
+use crate::tables::programs::{Loaded, Size, names};
 use crate::tree::Tree;
 
 pub(super) const HEAD: &str = "

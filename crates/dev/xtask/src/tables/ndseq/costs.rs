@@ -6,8 +6,8 @@ use reweave_ndseq::{Answer, Known, Settings, infer};
 use reweave_trace::Trace;
 
 use super::comparison::Row;
-use super::programs::Size;
 use super::{count, runs};
+use crate::tables::programs::Size;
 use crate::tables::{Shown, best_of};
 use crate::tree::Tree;
 

@@ -8,8 +8,8 @@ use reweave_trace::Trace;
 
 use super::comparison::order;
 use super::count;
-use super::programs::{Loaded, RUNS, Size};
 use super::published::PUBLISHED;
+use crate::tables::programs::{Loaded, RUNS, Size};
 use crate::tree::Tree;
 
 const HEAD: &str = "
