@@ -302,11 +302,11 @@ fn write_site(
     writeln!(out, "    {}", shown(&line))?;
     let callers = site.callers();
     // The line `and N more` takes the place of the last one.
-    let told = if callers.len() <= CALLERS_MAX { callers.len() } else { CALLERS_MAX - 1 };
-    for frame in &callers[..told] {
+    let shown_count = if callers.len() <= CALLERS_MAX { callers.len() } else { CALLERS_MAX - 1 };
+    for frame in &callers[..shown_count] {
         writeln!(out, "      {DIM}from {}{DIM:#}", shown(frame))?;
     }
-    match callers.len() - told {
+    match callers.len() - shown_count {
         0 => Ok(()),
         more => writeln!(out, "      {DIM}and {more} more{DIM:#}"),
     }

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use super::page::{write_page, write_section};
 use super::report::{cycle_json, faults_json, run_text};
-use super::{Running, code_without_result, write_documents};
+use super::{Processed, Running, write_documents};
 use crate::commands::stats::DrawnFormat;
 use crate::destination::Destination;
-use crate::exit::{self, say};
+use crate::exit;
 use crate::interrupt;
 use crate::program::{self, Loaded};
 
@@ -49,28 +49,12 @@ struct Checked {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.output.as_deref())?;
-    let mut results = Vec::new();
-    let mut failures = Vec::new();
-    let mut without_result = None;
-    for path in &args.programs {
-        match check(args, path) {
-            Ok(checked) => results.push(checked),
-            Err(error) => match code_without_result(&error) {
-                Some(code) => {
-                    say(&format!("reweave: {error:#}"));
-                    without_result = Some(code);
-                }
-                None => failures.push(error),
-            },
-        }
-        if interrupt::is_asked() {
-            break;
-        }
-    }
+    let processed = Processed::new(&args.programs, |path| check(args, path));
+    let results = &processed.results;
     if !results.is_empty() {
         destination.write(|out| match args.format {
             DrawnFormat::Text => results.iter().try_for_each(|checked| text(out, checked)),
-            DrawnFormat::Json => write_json(out, &results, args.programs.len() > 1),
+            DrawnFormat::Json => write_json(out, results, args.programs.len() > 1),
             DrawnFormat::Html => {
                 write_page(out, |out| results.iter().try_for_each(|checked| html(out, checked)))
             }
@@ -80,8 +64,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         matches!(checked.verdict, Verdict::Violated(_))
             || checked.gathered.troubles.iter().any(Trouble::is_fault)
     };
-    let code = if results.iter().any(is_violated) { exit::found() } else { ExitCode::SUCCESS };
-    Ok(exit::after(&failures, without_result.unwrap_or(code)))
+    Ok(processed.exit_code(|results| {
+        if results.iter().any(is_violated) { exit::found() } else { ExitCode::SUCCESS }
+    }))
 }
 
 fn check(args: &Args, path: &Path) -> anyhow::Result<Checked> {

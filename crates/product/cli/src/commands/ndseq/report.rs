@@ -14,15 +14,15 @@ use crate::commands::stats::DrawnFormat;
 use crate::program::Loaded;
 
 /// What was inferred of one program.
-pub(super) struct Inference<'a> {
-    pub(super) loaded: &'a Loaded,
-    pub(super) inferred: &'a Inferred,
+pub(super) struct Inference {
+    pub(super) loaded: Loaded,
+    pub(super) inferred: Inferred,
 }
 
 /// Writes all of `results`; for programs as a list if `is_list`.
 pub(super) fn write_all(
     out: &mut dyn Write,
-    results: &[Inference<'_>],
+    results: &[Inference],
     format: DrawnFormat,
     is_list: bool,
 ) -> io::Result<()> {
@@ -38,7 +38,7 @@ pub(super) fn write_all(
     }
 }
 
-impl Inference<'_> {
+impl Inference {
     fn flow(&self) -> Option<&Flow> {
         self.inferred.runs.first().and_then(|observed| observed.run.trace.flow())
     }
@@ -190,7 +190,7 @@ impl Inference<'_> {
     }
 
     fn json(&self) -> Value {
-        let inferred = self.inferred;
+        let inferred = &self.inferred;
         let answer = &inferred.inference.answer;
         let placements = match answer {
             Answer::Specification(placements)
