@@ -156,6 +156,7 @@ pub fn write_json(out: &mut dyn Write, value: &impl Serialize, depth_max: usize)
 }
 
 /// `object` without its fields that are null.
+#[must_use]
 pub fn compact(mut object: Value) -> Value {
     if let Value::Object(fields) = &mut object {
         fields.retain(|_, value| !value.is_null());

@@ -45,15 +45,12 @@ impl<'t> Legend<'t> {
         let names = &self.trace.names().threads;
         let start = |thread: ThreadId| {
             let fork = self.trace.lifetime(thread).fork?;
-            let event = self.trace.event(fork);
-            let at = brief_place(own_place(self.trace, fork));
-            let at = if at.is_empty() { String::new() } else { format!(" at {at}") };
-            Some((names.name(thread), at, names.name(event.thread)))
+            Some((names.name(thread), self.at(fork, "")))
         };
         let starts: Vec<_> = threads.into_iter().filter_map(start).take(EXPLAINED_MAX).collect();
-        let parts = starts.iter().enumerate().map(|(at, (thread, place, by))| match at {
-            0 => format!("{thread} was started{place} by {by}"),
-            _ => format!("{thread}{place} by {by}"),
+        let parts = starts.iter().enumerate().map(|(at, (thread, place))| match at {
+            0 => format!("{thread} was started{place}"),
+            _ => format!("{thread}{place}"),
         });
         let parts: Vec<String> = parts.collect();
         (!parts.is_empty()).then(|| parts.join("; "))

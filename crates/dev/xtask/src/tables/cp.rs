@@ -106,13 +106,9 @@ pub(super) fn table(tree: &Tree, with_times: bool) -> anyhow::Result<String> {
     }
     table.push_str(UNMATCHED);
     table.push_str(ALL_HEAD);
-    for row in &rows {
-        table.push_str(&row.in_their_unit(&row.name));
-    }
+    table.extend(rows.iter().map(|row| row.in_their_unit(&row.name)));
     table.push_str(PROVEN_HEAD);
-    for row in &rows {
-        table.push_str(&row.proven());
-    }
+    table.extend(rows.iter().map(Row::proven));
     Ok(table)
 }
 

@@ -61,35 +61,24 @@ struct Measure {
     run: fn(&Prepared) -> anyhow::Result<usize>,
 }
 
+const fn measure(
+    name: &'static str,
+    color: &'static str,
+    run: fn(&Prepared) -> anyhow::Result<usize>,
+) -> Measure {
+    Measure { name, color, run }
+}
+
+#[rustfmt::skip]
 const MEASURES: [Measure; 8] = [
-    Measure { name: "read", color: "#7f7f7f", run: |from| Ok(read(&from.binary)?.len()) },
-    Measure {
-        name: "hb",
-        color: "#17becf",
-        run: |from| Ok(all_clocks(&from.trace, &mut HappensBefore::new())),
-    },
-    Measure {
-        name: "shb",
-        color: "#1f77b4",
-        run: |from| Ok(all_clocks(&from.trace, &mut SchedulableHappensBefore::new())),
-    },
-    Measure {
-        name: "wcp",
-        color: "#2ca02c",
-        run: |from| Ok(all_clocks(&from.trace, &mut WeakCausallyPrecedes::new(&from.trace))),
-    },
-    Measure {
-        name: "cp",
-        color: "#bcbd22",
-        run: |from| Ok(access_clocks(&from.trace, &CausallyPrecedes::new(&from.trace))),
-    },
-    Measure { name: "exact", color: "#ff7f0e", run: |from| Ok(findings(&from.trace, &[&EXACT])) },
-    Measure {
-        name: "deadlocks",
-        color: "#9467bd",
-        run: |from| Ok(findings(&from.trace, reweave_deadlocks::ANALYSES)),
-    },
-    Measure { name: "check", color: "#d62728", run: check },
+    measure("read", "#7f7f7f", |from| Ok(read(&from.binary)?.len())),
+    measure("hb", "#17becf", |from| Ok(all_clocks(&from.trace, &mut HappensBefore::new()))),
+    measure("shb", "#1f77b4", |from| Ok(all_clocks(&from.trace, &mut SchedulableHappensBefore::new()))),
+    measure("wcp", "#2ca02c", |from| Ok(all_clocks(&from.trace, &mut WeakCausallyPrecedes::new(&from.trace)))),
+    measure("cp", "#bcbd22", |from| Ok(access_clocks(&from.trace, &CausallyPrecedes::new(&from.trace)))),
+    measure("exact", "#ff7f0e", |from| Ok(findings(&from.trace, &[&EXACT]))),
+    measure("deadlocks", "#9467bd", |from| Ok(findings(&from.trace, reweave_deadlocks::ANALYSES))),
+    measure("check", "#d62728", check),
 ];
 
 fn all_clocks(trace: &Trace, clocks: &mut impl Clocks) -> usize {

@@ -12,7 +12,7 @@ use reweave_exec::{
 };
 use reweave_format::Format;
 use reweave_order::poset::Relation;
-use reweave_report::{Examined, counted};
+use reweave_report::{Examined, compact, counted};
 use reweave_states::analyses::Find;
 use reweave_states::predicate::Predicate;
 use reweave_trace::Trace;
@@ -470,7 +470,7 @@ impl Report<'_> {
         let scheduler = super::check::name(self.scheduler);
         let is_all = self.made.states_count.is_some();
         let others: Vec<Value> = self.made.other_faults.iter().map(fault_json).collect();
-        let mut document = json!({
+        let mut document = compact(json!({
             "schema": "reweave/1",
             "program": self.loaded.source.name(),
             "scheduler": scheduler,
@@ -479,8 +479,7 @@ impl Report<'_> {
             "complete": is_all.then_some(self.made.is_complete),
             "endless": is_all.then_some(self.made.is_endless),
             "other_faults": is_all.then_some(others),
-        });
-        drop_nulls(&mut document);
+        }));
         if !self.made.watched.is_empty() {
             let mut reports = Vec::new();
             reweave_report::json_list(&mut reports, &self.examined())?;
@@ -501,7 +500,8 @@ fn one_json(run: &OneRun) -> Value {
         }
         _ => None,
     };
-    let mut value = json!({
+    // Fields that do not apply are left out.
+    compact(json!({
         "ending": ending_name(&run.ending),
         "faults": faults,
         "result": result.collect::<serde_json::Map<_, _>>(),
@@ -511,16 +511,7 @@ fn one_json(run: &OneRun) -> Value {
         "seed": run.seed,
         "trace": run.trace.as_ref().map(|path| path.display().to_string()),
         "blocked": blocked,
-    });
-    drop_nulls(&mut value);
-    value
-}
-
-/// Removes the fields that do not apply.
-fn drop_nulls(value: &mut Value) {
-    if let Some(object) = value.as_object_mut() {
-        object.retain(|_, value| !value.is_null());
-    }
+    }))
 }
 
 fn fault_json(fault: &Fault) -> Value {

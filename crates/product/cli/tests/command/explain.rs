@@ -128,8 +128,7 @@ fn a_finding_is_looked_up_in_a_report_and_found_again() {
         again.err()
     );
     folder.put("fixed.std", CLEAN);
-    let said =
-        folder.run(&["explain", "--from", "report.json", "fixed.std", "R1"]).expect(2).err();
+    let said = folder.run(&["explain", "--from", "report.json", "fixed.std", "R1"]).expect(2).err();
     assert!(said.starts_with("reweave: fixed.std: races.exact no longer finds R1 ("), "{said}");
 }
 

@@ -81,9 +81,7 @@ pub(super) fn tables(with_times: bool) -> anyhow::Result<String> {
     let rows = PUBLISHED.iter().map(|published| Row::measure(published.0, with_times));
     let rows: Vec<Row> = rows.collect::<anyhow::Result<_>>()?;
     let mut tables = SIZES_HEAD.to_owned();
-    for row in &rows {
-        tables.push_str(&row.sizes());
-    }
+    tables.extend(rows.iter().map(Row::sizes));
     if with_times {
         tables.push_str(TIMES_HEAD);
         for (published, row) in PUBLISHED.iter().zip(&rows) {
@@ -107,16 +105,8 @@ struct Row {
     /// What the detector by states did.
     summary: Summary,
     racy: Vec<String>,
-    times: Times,
-}
-
-struct Times {
-    base: Duration,
-    online_states: Duration,
-    online_pairs: Duration,
-    offline_states: Duration,
-    offline_pairs: Duration,
-    epochs: Duration,
+    /// Of the run alone, of states and of pairs online, of both offline, and of epochs.
+    times: [Duration; 6],
 }
 
 impl Row {
@@ -154,14 +144,7 @@ impl Row {
             states: states.count.to_string(),
             summary,
             racy: racy.iter().map(|&var| trace.names().vars.name(var).to_owned()).collect(),
-            times: Times {
-                base,
-                online_states,
-                online_pairs,
-                offline_states,
-                offline_pairs,
-                epochs,
-            },
+            times: [base, online_states, online_pairs, offline_states, offline_pairs, epochs],
         })
     }
 
@@ -182,17 +165,12 @@ impl Row {
     }
 
     fn times(&self) -> String {
-        let Times { base, online_states, online_pairs, offline_states, offline_pairs, epochs } =
-            self.times;
+        let [base, online_states, online_pairs, offline_states, offline_pairs, epochs] =
+            self.times.map(Shown);
         let racy = self.racy.len();
         format!(
-            "| our program | {} | {} | {racy} | {} | {} | | | {} | {} | {racy} |",
-            Shown(base),
-            Shown(online_states),
-            Shown(online_pairs),
-            Shown(offline_states),
-            Shown(offline_pairs),
-            Shown(epochs),
+            "| our program | {base} | {online_states} | {racy} | {online_pairs} | {offline_states} \
+             | | | {offline_pairs} | {epochs} | {racy} |"
         )
     }
 }

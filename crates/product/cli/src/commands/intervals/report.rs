@@ -311,7 +311,7 @@ fn assertions<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Resu
                 "holds in every interleaving of the recorded paths, by search"
             }
             Verdict::Fails(_) => "fails in this run, which was executed:",
-            Verdict::MayFail if assertion.search.is_none() => {
+            Verdict::MayFail if !assertion.is_searched => {
                 "may fail: the ranges do not exclude it, and the search is disabled"
             }
             Verdict::MayFail => {
@@ -414,16 +414,16 @@ fn graphs<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Result<(
     Ok(())
 }
 
-fn range_json<D: Described>(value: &D) -> serde_json::Map<String, Value> {
+/// `entry` with the range of `value`.
+fn with_range<D: Described>(mut entry: Value, value: &D) -> Value {
     let (low, high) = value.bounds();
-    let mut range = serde_json::Map::new();
-    range.insert("low".into(), json!((low != i64::MIN).then_some(low)));
-    range.insert("high".into(), json!((high != i64::MAX).then_some(high)));
+    entry["low"] = json!((low != i64::MIN).then_some(low));
+    entry["high"] = json!((high != i64::MAX).then_some(high));
     if let Some((modulus, residue)) = value.remainder() {
-        range.insert("modulus".into(), json!(modulus));
-        range.insert("residue".into(), json!(residue));
+        entry["modulus"] = json!(modulus);
+        entry["residue"] = json!(residue);
     }
-    range
+    entry
 }
 
 fn schedule_json(run: &Shown) -> Value {
@@ -476,34 +476,24 @@ fn graphs_json<D: Described>(ranges: &Ranges<D>) -> Value {
 
 fn ranges_json<D: Described>(ranges: &Ranges<D>) -> Value {
     let finals = finals_of(ranges).into_iter().map(|of| {
-        let mut entry = serde_json::Map::new();
-        entry.insert("variable".into(), json!(ranges.ctp.names.vars.name(of.var)));
-        entry.insert("reached".into(), json!(of.value.is_some()));
-        if let Some(value) = &of.value {
-            entry.extend(range_json(value));
+        let variable = ranges.ctp.names.vars.name(of.var);
+        let entry = json!({ "variable": variable, "reached": of.value.is_some(), "bits": of.bits });
+        match &of.value {
+            Some(value) => with_range(entry, value),
+            None => entry,
         }
-        entry.insert("bits".into(), json!(of.bits));
-        Value::Object(entry)
     });
     let rows = by_line(ranges, false);
     let lines = rows.iter().map(|((line, kind, name), value)| {
-        let mut entry = serde_json::Map::new();
-        entry.insert("line".into(), json!(line));
-        entry.insert("use".into(), json!(kind.as_str()));
-        entry.insert("variable".into(), json!(name));
-        entry.extend(range_json(value));
-        Value::Object(entry)
+        with_range(json!({ "line": line, "use": kind.as_str(), "variable": name }), value)
     });
     json!({ "final": finals.collect::<Vec<_>>(), "lines": lines.collect::<Vec<_>>() })
 }
 
 fn assertions_json<D: Described>(ranges: &Ranges<D>) -> Value {
     let entry = |assertion: &reweave_workflows::ranges::Assertion| {
-        let failing = failing(ranges, assertion.site).into_iter().map(|(name, value)| {
-            let mut entry = range_json(&value);
-            entry.insert("variable".into(), json!(name));
-            Value::Object(entry)
-        });
+        let failing = failing(ranges, assertion.site).into_iter();
+        let failing = failing.map(|(name, value)| with_range(json!({ "variable": name }), &value));
         let run = match &assertion.verdict {
             Verdict::Fails(run) => Some(schedule_json(run)),
             _ => None,

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use reweave_ndseq::Verdict;
+use reweave_report::compact;
 use reweave_trace::Trace;
 use reweave_workflows::inference::{Gathered, InferenceError, Trouble, gather};
 use serde_json::{Value, json};
@@ -139,21 +140,21 @@ fn said(checked: &Checked) -> Vec<String> {
 
 fn write_json(out: &mut dyn Write, results: &[Checked], is_list: bool) -> io::Result<()> {
     let document = |checked: &Checked| {
-        let mut value = json!({
+        let cycle = match &checked.verdict {
+            Verdict::Serializable => None,
+            Verdict::Violated(explanation) => {
+                Some(cycle_json(&checked.gathered.runs[explanation.run], explanation))
+            }
+        };
+        compact(json!({
             "schema": "reweave/1",
             "program": checked.loaded.source.name(),
             "runs": checked.gathered.runs.len(),
             "unfinished": checked.gathered.troubles.iter().filter(|it| it.is_left_out()).count(),
             "faults": faults_json(&checked.gathered.troubles),
             "serializable": checked.verdict == Verdict::Serializable,
-        });
-        if let (Verdict::Violated(explanation), Some(object)) =
-            (&checked.verdict, value.as_object_mut())
-        {
-            let observed = &checked.gathered.runs[explanation.run];
-            object.insert("cycle".to_owned(), cycle_json(observed, explanation));
-        }
-        value
+            "cycle": cycle,
+        }))
     };
     let documents: Vec<Value> = results.iter().map(document).collect();
     write_documents(out, &documents, is_list)

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use reweave_exec::{Blocked, Fault};
 use reweave_ndseq::{Answer, Explanation, Placement, Statistics, Unneeded};
+use reweave_report::compact;
 use reweave_trace::{Flow, Trace};
 use reweave_workflows::inference::{Inferred, Observed, Rejected, Trouble, Validation, Wrong};
 use serde_json::{Value, json};
@@ -198,57 +199,48 @@ impl Inference {
             _ => &[],
         };
         let satisfiable = match answer {
-            Answer::Unneeded(_) | Answer::Specification(_) => json!(true),
-            Answer::Impossible(_) | Answer::NoneLeft => json!(false),
-            Answer::Exhausted { found, .. } => {
-                if found.is_some() {
-                    json!(true)
-                } else {
-                    Value::Null
-                }
-            }
+            Answer::Unneeded(_) | Answer::Specification(_) => Some(true),
+            Answer::Impossible(_) | Answer::NoneLeft => Some(false),
+            Answer::Exhausted { found, .. } => found.is_some().then_some(true),
         };
-        let mut document = json!({
+        let reason = match answer {
+            Answer::Unneeded(reason) => Some(unneeded_word(*reason)),
+            Answer::NoneLeft => Some("every specification is rejected"),
+            _ => None,
+        };
+        let cycle = match answer {
+            Answer::Impossible(explanation) => {
+                Some(cycle_json(&inferred.runs[explanation.run], explanation))
+            }
+            _ => None,
+        };
+        let rejected = inferred.rejected.iter().map(|rejected| {
+            json!({
+                "placements": self.placements_json(&rejected.placements),
+                "reason": self.rejected_text(rejected),
+            })
+        });
+        let mut document = compact(json!({
             "schema": "reweave/1",
             "program": self.loaded.source.name(),
-            "satisfiable": satisfiable,
             "placements": self.placements_json(placements),
-            "cost": if satisfiable == json!(true) { json!(placements.len()) } else { Value::Null },
             "complete": !matches!(answer, Answer::Exhausted { .. }),
             "runs": inferred.runs.len(),
             "unfinished": inferred.troubles.iter().filter(|trouble| trouble.is_left_out()).count(),
             "faults": faults_json(&inferred.troubles),
             "statistics": statistics_json(&inferred.inference.statistics),
-        });
-        let Some(object) = document.as_object_mut() else { return document };
-        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-        match answer {
-            Answer::Unneeded(reason) => {
-                put("reason", json!(unneeded_word(*reason)));
-            }
-            Answer::Impossible(explanation) => {
-                put("cycle", cycle_json(&inferred.runs[explanation.run], explanation));
-            }
-            Answer::NoneLeft => {
-                put("reason", json!("every specification is rejected"));
-            }
-            Answer::Specification(_) | Answer::Exhausted { .. } => {}
-        }
-        if let Some(specification) = &inferred.specification {
-            put("specification", json!(specification));
-        }
-        let validated = validated(&inferred.validation);
-        if let Some(validated) = validated.filter(|_| satisfiable == json!(true)) {
-            put("validated", validated);
-        }
-        if !inferred.rejected.is_empty() {
-            let rejected = inferred.rejected.iter().map(|rejected| {
-                json!({
-                    "placements": self.placements_json(&rejected.placements),
-                    "reason": self.rejected_text(rejected),
-                })
-            });
-            put("rejected", Value::from_iter(rejected));
+            "reason": reason,
+            "cycle": cycle,
+            "specification": inferred.specification,
+            "rejected": (!inferred.rejected.is_empty()).then(|| Value::from_iter(rejected)),
+        }));
+        // These are null where the answer is not known.
+        document["satisfiable"] = json!(satisfiable);
+        document["cost"] = json!((satisfiable == Some(true)).then_some(placements.len()));
+        if let Some(validated) =
+            validated(&inferred.validation).filter(|_| satisfiable == Some(true))
+        {
+            document["validated"] = validated;
         }
         document
     }

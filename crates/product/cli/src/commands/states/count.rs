@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reweave_base::Id;
-use reweave_report::{counted as counted_noun, histogram_svg, markup, page};
+use reweave_report::{compact, counted as counted_noun, histogram_svg, markup, page};
 use reweave_states::Bounds;
 use reweave_states::count::{Algorithm, Counted, Effort, count, count_intervals};
 use reweave_states::mdd::{Count, Diagram, Limits};
@@ -165,21 +165,17 @@ fn sizes(space: &Space) -> Option<Vec<(u64, String)>> {
 
 fn json(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()> {
     let mut document = space.document();
-    let mut put = |key: &str, value| document.insert(key.to_owned(), value);
-    put("states", counted.states.to_string().into());
-    put("complete", counted.cut_short.is_none().into());
-    if let Some(reason) = counted.cut_short {
-        put("truncated", reason.as_str().into());
-    }
-    put("algorithm", counted.algorithm.as_str().into());
-    if let Some(overflow) = &counted.overflow {
-        put("overflow", overflow.to_string().into());
-    }
+    document["states"] = json!(counted.states.to_string());
+    document["complete"] = json!(counted.cut_short.is_none());
+    document["truncated"] = json!(counted.cut_short.map(|reason| reason.as_str()));
+    document["algorithm"] = json!(counted.algorithm.as_str());
+    document["overflow"] = json!(counted.overflow.map(|overflow| overflow.to_string()));
     if let Some(intervals) = &counted.intervals {
         let intervals: Vec<String> = intervals.iter().map(ToString::to_string).collect();
-        put("intervals", json!(intervals));
-        put("interval_events", json!(space.event_numbers()));
+        document["intervals"] = json!(intervals);
+        document["interval_events"] = json!(space.event_numbers());
     }
+    let document = compact(document);
     serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)
 }
