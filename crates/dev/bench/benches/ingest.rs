@@ -1,6 +1,6 @@
 //! How fast does a large file become a validated trace, and in how much memory?
 //!
-//! `cargo bench -p reweave-bench --bench ingest -- [EVENTS]`, ten million events unless said. Each
+//! `cargo bench -p reweave-bench --bench ingest -- [EVENTS]`, ten million events by default. Each
 //! file is read in a process of its own.
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 

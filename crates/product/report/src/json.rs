@@ -19,7 +19,6 @@ use serde_json::Value;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
 use crate::alternatives::writer;
-use crate::confirmation::ReplayedEntry;
 use crate::explain::{Explanation, Step};
 use crate::finding::free_reads;
 use crate::left_out::untried;
@@ -276,7 +275,7 @@ fn entry<'a>(examined: &Examined<'a>, reported: &'a Reported) -> impl Serialize 
         ..state: finding.detail.state().map(|state| state_entry(trace, state)),
         sites: finding.events.iter().map(|&event| site_entry(trace, event)).collect::<Vec<_>>(),
         witness?: finding.evidence.proof().map(|proof| witness_entry(trace, proof)),
-        ..replayed: examined.replayed(id).map(ReplayedEntry::new),
+        ..replayed: examined.replayed(id),
     }
 }
 

@@ -46,7 +46,7 @@ initial values is not said; we do.
 
 const TIMES: &str = "
 Their times are of an Intel i7 at 2.67 GHz; ours are of one core, the best of three unless that takes long, from the trace in memory
-to the verdict on every witness and a certified schedule for each group of them.
+to the verdict on every witness and a checked schedule for each group of them.
 ";
 
 const SIZES_HEAD: &str = "

@@ -43,8 +43,8 @@ long. Made by `cargo run --release -p xtask -- tables growth --write`; `--events
 
 - `read`: from the binary format in memory to a validated trace
 - `hb`, `shb`, `wcp`, `cp`: the clock of every event; of `cp`, all edges and the clock of every access
-- `exact`, `deadlocks`: `races.exact` and `deadlocks.exact`, with a certified schedule for each finding
-- `check`: `read`, and all analyses that run by default, to certified findings
+- `exact`, `deadlocks`: `races.exact` and `deadlocks.exact`, with a checked schedule for each finding
+- `check`: `read`, and all analyses that run by default, to checked findings
 
 ";
 

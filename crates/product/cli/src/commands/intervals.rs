@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// Those of the paper can be too few for a proof with three threads or more.
     #[arg(long, default_value = "sound", value_parser = input::named(MODES))]
     mode: graph::Mode,
-    /// Transactions per step before ranges are joined; more is sharper
+    /// Transactions per step before ranges are joined; more is more precise
     #[arg(long, value_name = "B", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     lookahead: u32,
     /// What is known of local variables after a context switch

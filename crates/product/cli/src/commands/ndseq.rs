@@ -2,7 +2,6 @@
 
 mod check;
 mod infer;
-mod page;
 mod report;
 
 use std::io::{self, Write};

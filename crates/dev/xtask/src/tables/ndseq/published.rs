@@ -13,7 +13,7 @@ pub(super) struct Published {
 }
 
 impl Published {
-    /// Its row, in the columns of [`HEAD`](super::comparison::HEAD).
+    /// Its row, in the columns of [`COMPARISON_HEAD`](super::COMPARISON_HEAD).
     pub(super) fn row(&self) -> String {
         let Self { name, cells, .. } = self;
         let found =

@@ -187,7 +187,7 @@ fn by_states(trace: &Trace) -> anyhow::Result<BTreeSet<VarId>> {
     let run = Labelled { poset: recorded.poset(), labels: &labels };
     let empty = Frontiers { run, racy: BTreeSet::new() };
     let gathered = ParaMount { within: Lexical }.gather(recorded.poset(), &empty);
-    let gathered = gathered.ok().context("the lexical algorithm ends early only when told to")?;
+    let gathered = gathered.ok().context("the lexical algorithm ends early only if asked to")?;
     Ok(gathered.racy)
 }
 

@@ -11,8 +11,7 @@ use reweave_trace::Trace;
 use reweave_workflows::inference::{Gathered, InferenceError, Trouble, gather};
 use serde_json::{Value, json};
 
-use super::page::{write_page, write_section};
-use super::report::{cycle_json, faults_json, run_text};
+use super::report::{cycle_json, faults_json, run_text, write_page, write_section};
 use super::{Processed, Running, write_documents};
 use crate::commands::stats::DrawnFormat;
 use crate::destination::Destination;

@@ -4,12 +4,11 @@ use std::io::{self, Write};
 
 use reweave_exec::{Blocked, Fault};
 use reweave_ndseq::{Answer, Explanation, Placement, Statistics, Unneeded};
-use reweave_report::compact;
+use reweave_report::{compact, cycle_html, markup, page};
 use reweave_trace::{Flow, Trace};
 use reweave_workflows::inference::{Inferred, Observed, Rejected, Trouble, Validation, Wrong};
 use serde_json::{Value, json};
 
-use super::page::{program_markup, write_page, write_section};
 use super::write_documents;
 use crate::commands::stats::DrawnFormat;
 use crate::program::Loaded;
@@ -81,10 +80,13 @@ impl Inference {
     fn html(&self, out: &mut dyn Write) -> io::Result<()> {
         write_section(out, &self.said(), self.cycle())?;
         if let Some(validation) = self.validation_text() {
-            writeln!(out, "<p>{}</p>", reweave_report::markup(&validation))?;
+            writeln!(out, "<p>{}</p>", markup(&validation))?;
         }
         match self.specification() {
-            Some(program) => writeln!(out, "<pre>{}</pre>", program_markup(program)),
+            Some(program) => {
+                let lines: Vec<String> = program.lines().map(markup).collect();
+                writeln!(out, "<pre>{}</pre>", lines.join("\n"))
+            }
             None => Ok(()),
         }
     }
@@ -324,4 +326,29 @@ fn statistics_json(statistics: &Statistics) -> Value {
         "rounds": statistics.rounds,
         "cores": statistics.cores,
     })
+}
+
+/// Writes a page with what `body` writes.
+pub(super) fn write_page(
+    out: &mut dyn Write,
+    body: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    page(
+        out,
+        "Sequential specifications: reweave",
+        "What runs one after the other would give",
+        body,
+    )
+}
+
+/// Writes what is `said` of one program, and its cycle if there is one.
+pub(super) fn write_section(
+    out: &mut dyn Write,
+    said: &[String],
+    cycle: Option<(&Trace, &Explanation)>,
+) -> io::Result<()> {
+    for line in said {
+        writeln!(out, "<p>{}</p>", markup(line))?;
+    }
+    cycle.map_or(Ok(()), |(trace, explanation)| cycle_html(out, trace, explanation))
 }
