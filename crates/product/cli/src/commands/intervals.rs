@@ -1,6 +1,5 @@
 //! `intervals`: the ranges of values over all interleavings.
 
-mod page;
 mod report;
 
 use std::io;
@@ -193,7 +192,7 @@ fn write<D: Described>(
             }
             Ok(())
         }
-        FormatName::Html => page::write(out, results),
+        FormatName::Html => report::html(out, results),
     }
 }
 
