@@ -220,8 +220,8 @@ fn handed_over(trace: &Trace, first: EventId, second: EventId, near: usize) -> V
             continue;
         };
         let first_after = |event: EventId, is_wanted: fn(LockOp) -> bool| {
-            let later = before.iter().copied().filter(|&other| other > event);
-            later.into_iter().find(|&other| {
+            let mut later = before.iter().copied().filter(|&other| other > event);
+            later.find(|&other| {
                 matches!(trace.event(other).op, Op::Lock(op, it) if it == lock && is_wanted(op))
             })
         };
