@@ -1,4 +1,4 @@
-/* abba_deadlock.c, mended: whichever way the money goes, the account with the lower address is locked
+/* abba_deadlock.c, fixed: whichever way the money goes, the account with the lower address is locked
  * first. */
 #include <pthread.h>
 #include <stdio.h>

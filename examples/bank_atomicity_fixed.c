@@ -1,4 +1,4 @@
-/* bank_atomicity.c, mended: who reads the balance keeps the lock until the rest is written. */
+/* bank_atomicity.c, fixed: who reads the balance keeps the lock until the rest is written. */
 #include <pthread.h>
 #include <reweave.h>
 #include <stdio.h>

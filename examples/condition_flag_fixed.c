@@ -1,4 +1,4 @@
-/* condition_flag.c, mended: the flag is set under the lock. */
+/* condition_flag.c, fixed: the flag is set under the lock. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>

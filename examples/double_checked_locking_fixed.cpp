@@ -1,4 +1,4 @@
-// double_checked_locking.cpp, mended: the pointer is atomic, and who sees it sees what was written
+// double_checked_locking.cpp, fixed: the pointer is atomic, and who sees it sees what was written
 // before it.
 #include <atomic>
 #include <chrono>

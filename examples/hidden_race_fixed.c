@@ -1,4 +1,4 @@
-/* hidden_race.c, mended: the fee is taken before the lock is let go. */
+/* hidden_race.c, fixed: the fee is taken before the lock is let go. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* lazy_init.c, mended: the table is made once, and who comes meanwhile waits until it is there. */
+/* lazy_init.c, fixed: the table is made once, and who comes meanwhile waits until it is there. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

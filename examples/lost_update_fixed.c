@@ -1,4 +1,4 @@
-/* lost_update.c, mended: the counter is atomic. */
+/* lost_update.c, fixed: the counter is atomic. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* nondeterministic.c, mended: each thread keeps its part, and main combines them when both are there. */
+/* nondeterministic.c, fixed: each thread keeps its part, and main combines them when both are there. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* plain_flag.c, mended: the flag is atomic, its store a release and its load an acquire. */
+/* plain_flag.c, fixed: the flag is atomic, its store a release and its load an acquire. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* producer_consumer.c, mended: a lock guards the place where items are put. */
+/* producer_consumer.c, fixed: a lock guards the place where items are put. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>

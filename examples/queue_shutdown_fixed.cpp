@@ -1,4 +1,4 @@
-// queue_shutdown.cpp, mended: the queue is closed under its lock.
+// queue_shutdown.cpp, fixed: the queue is closed under its lock.
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>

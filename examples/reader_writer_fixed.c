@@ -1,4 +1,4 @@
-/* reader_writer.c, mended: the count is atomic, so readers may count together. */
+/* reader_writer.c, fixed: the count is atomic, so readers may count together. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// three_way_deadlock.cpp, mended: both tools are taken at once. `std::lock` lets the first one go again
+// three_way_deadlock.cpp, fixed: both tools are taken at once. `std::lock` lets the first one go again
 // if it cannot have the second.
 #include <chrono>
 #include <cstdio>

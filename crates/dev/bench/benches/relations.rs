@@ -1,6 +1,6 @@
 //! How many events a second does each relation order, and in how much memory?
 //!
-//! `cargo bench -p reweave-bench --bench relations -- [EVENTS]`, five million events unless said:
+//! `cargo bench -p reweave-bench --bench relations -- [EVENTS]`, five million events by default:
 //! the trace of the speed goals, read from a binary file by a process of its own for each relation,
 //! which then has one thread and takes the best of five. Memory is the most that was resident
 //! beyond the trace, views of the trace that the relation asks for included; those are made in the
@@ -102,7 +102,7 @@ fn measure(name: &str, path: &Path) -> Measured {
     let case = CASES.iter().find(|case| case.name == name).expect("a case has this name");
     let trace = read(path, &ReadOptions::default()).expect("the file is whole").trace;
     // What reading took at its peak is not the relation's. Where the system cannot forget it, the
-    // memory told is too low.
+    // memory reported is too low.
     _ = fs::write("/proc/self/clear_refs", "5");
     let before = peak_bytes();
     let mut best = Duration::MAX;

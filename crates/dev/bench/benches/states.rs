@@ -1,7 +1,7 @@
 //! How fast are states gone through, by each way, and what does it cost to share the work?
 //!
 //! `cargo bench -p reweave-bench --bench states -- [POSET]…`, the 42 million states of
-//! `rand:10:300:0.52:35` unless said. Each state is evaluated: is the sum of a value of each chain at
+//! `rand:10:300:0.52:35` by default. Each state is evaluated: is the sum of a value of each chain at
 //! least 60 a chain? Values are drawn from a fixed seed. Best of several rounds, of all ways in turn;
 //! time of the processor is that of all threads, so it does not depend on what else it does.
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]

@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reweave_base::FxHashMap;
 use reweave_format::{Format, ReadOptions, read, rwt, write};
 use reweave_workload::generate;
 
@@ -74,27 +73,19 @@ fn peak_bytes() -> u64 {
 }
 
 impl Measured {
-    /// As the lines that [`Measured::parse`] reads: how one process tells another.
+    /// As the line that [`Measured::parse`] reads: what one process sends to another.
     #[must_use]
-    pub fn lines(&self) -> String {
+    pub fn line(&self) -> String {
         let Self { events, seconds, peak, names } = self;
-        format!("events {events}\nseconds {seconds}\npeak {peak}\nnames {names}\n")
+        format!("{events} {seconds} {peak} {names}\n")
     }
 
-    /// Reads what [`Measured::lines`] wrote.
+    /// Reads what [`Measured::line`] wrote.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let numbers: FxHashMap<&str, f64> = text
-            .lines()
-            .filter_map(|line| line.split_once(' '))
-            .filter_map(|(key, value)| Some((key, value.parse().ok()?)))
-            .collect();
-        Some(Self {
-            events: *numbers.get("events")?,
-            seconds: *numbers.get("seconds")?,
-            peak: *numbers.get("peak")?,
-            names: *numbers.get("names")?,
-        })
+        let mut numbers = text.split_whitespace().map(|number| number.parse().ok());
+        let mut next = || numbers.next().flatten();
+        Some(Self { events: next()?, seconds: next()?, peak: next()?, names: next()? })
     }
 }
 

@@ -74,7 +74,7 @@ pub const CASES: [Case; 15] = [
     Case { name: "read.jsonl", run: |prepared| read(&prepared.json) },
     Case { name: "write.std", run: |prepared| write(&prepared.trace, Format::Std) },
     Case { name: "write.rwt", run: |prepared| write(&prepared.trace, Format::Rwt) },
-    Case { name: "validate", run: validate },
+    Case { name: "validate", run: |prepared| validated(prepared).len() },
     Case { name: "views", run: views },
     Case { name: "certify", run: certify },
     Case { name: "hb", run: |prepared| clocks(&prepared.trace, &mut HappensBefore::new()) },
@@ -134,20 +134,17 @@ fn clocks(trace: &Trace, clocks: &mut impl Clocks) -> usize {
 }
 
 /// From columns in memory to a validated trace.
-fn validate(prepared: &Prepared) -> usize {
+fn validated(prepared: &Prepared) -> Trace {
     let mut builder = TraceBuilder::new();
     builder.names().clone_from(prepared.trace.names());
     builder.append(prepared.trace.columns());
-    builder.finish().expect("it was well formed before").len()
+    builder.finish().expect("it was well formed before")
 }
 
 /// From columns in memory to all views, which a trace keeps once computed: what `validate` takes
 /// is part of it.
 fn views(prepared: &Prepared) -> usize {
-    let mut builder = TraceBuilder::new();
-    builder.names().clone_from(prepared.trace.names());
-    builder.append(prepared.trace.columns());
-    let trace = builder.finish().expect("it was well formed before");
+    let trace = validated(prepared);
     let last = EventId::from_index(trace.len() - 1);
     let writers = trace.events().filter(|&(id, _)| trace.writer(id).is_some()).count();
     let (var, _) = trace.names().vars.entries().next().expect("there is a variable");

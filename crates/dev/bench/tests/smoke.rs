@@ -18,7 +18,7 @@ fn ingest_measures_every_row() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let table = table(folder.path(), 2_000, |what, path| {
         let measured = measure(what, path, 1);
-        Measured::parse(&measured.lines()).expect("what was written can be read")
+        Measured::parse(&measured.line()).expect("what was written can be read")
     });
     assert_eq!(table.lines().count(), 5, "{table}");
 }

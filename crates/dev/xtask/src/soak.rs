@@ -25,7 +25,7 @@ pub(crate) struct Args {
     fuzz: Option<u64>,
 }
 
-/// Libraries that ask for more memory than there is must be told so, as without a sanitizer.
+/// An allocation that is too large fails, as it does without a sanitizer.
 const ALLOCATION: &str = "allocator_may_return_null=1:max_allocation_size_mb=1024";
 
 /// One program to run.
@@ -101,7 +101,7 @@ fn packages_to_soak(tree: &Tree) -> impl Iterator<Item = String> {
     })
 }
 
-/// What tells `target` the files to start from, where there are any.
+/// The option that gives `target` the files to start from, if there are any.
 fn seeds(tree: &Tree, target: &str) -> Option<String> {
     let folder = format!("fuzz/seeds/{target}/");
     let files = tree.files().map(|(path, _)| path).filter(|path| path.starts_with(&folder));

@@ -10,8 +10,10 @@ mod formats;
 mod growth;
 mod intervals;
 mod ndseq;
+mod programs;
 pub(crate) mod recording;
 mod states;
+mod svg;
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
@@ -20,6 +22,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, ensure};
+use reweave_format::{ReadOptions, read_from};
+use reweave_trace::Trace;
 
 use crate::tree::Tree;
 
@@ -68,20 +72,16 @@ enum Name {
 /// Measures and prints.
 pub(crate) fn run(root: &Path, args: &Args) -> anyhow::Result<ExitCode> {
     let with_times = !cfg!(debug_assertions);
+    let tree = Tree::load(root)?;
     let files = match args.name {
-        Name::Formats => vec![("formats.md", formats::table(&Tree::load(root)?, with_times)?)],
+        Name::Formats => vec![("formats.md", formats::table(&tree, with_times)?)],
         Name::Comparison => vec![("comparison.md", comparison::table(root)?)],
-        Name::Cp => vec![("cp.md", cp::table(&Tree::load(root)?, with_times)?)],
-        Name::Determinism => {
-            vec![("determinism.md", determinism::table(&Tree::load(root)?, with_times)?)]
-        }
+        Name::Cp => vec![("cp.md", cp::table(&tree, with_times)?)],
+        Name::Determinism => vec![("determinism.md", determinism::table(&tree, with_times)?)],
         Name::Intervals => {
-            let table = intervals::table(&Tree::load(root)?, with_times, args.full)?;
-            vec![("intervals.md", table)]
+            vec![("intervals.md", intervals::table(&tree, with_times, args.full)?)]
         }
-        Name::Ndseq => {
-            vec![("ndseq.md", ndseq::table(&Tree::load(root)?, with_times, args.full)?)]
-        }
+        Name::Ndseq => vec![("ndseq.md", ndseq::table(&tree, with_times, args.full)?)],
         Name::Recording => {
             ensure!(with_times, "times mean nothing here: build with `cargo run --release`");
             vec![("recording.md", recording::table()?)]
@@ -90,14 +90,14 @@ pub(crate) fn run(root: &Path, args: &Args) -> anyhow::Result<ExitCode> {
             let states = states::States::measure(with_times, args.full)?;
             let mut files = vec![("states.md", states.table()?)];
             if with_times {
-                files.push(("states.svg", states.plot()?));
+                files.push(("states.svg", states.plot()));
             }
             files
         }
         Name::Growth => {
             ensure!(with_times, "times mean nothing here: build with `cargo run --release`");
             let growth = growth::Growth::measure(args.events)?;
-            vec![("growth.md", growth.table()?), ("growth.svg", growth.plot()?)]
+            vec![("growth.md", growth.table()?), ("growth.svg", growth.plot())]
         }
     };
     let (_, table) = &files[0];
@@ -112,6 +112,23 @@ pub(crate) fn run(root: &Path, args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The trace in `bytes`.
+fn read(bytes: &[u8]) -> anyhow::Result<Trace> {
+    Ok(read_from(bytes, "memory", &ReadOptions::default())?.trace)
+}
+
+/// The traces in RAPID text below `folder` of `tree`, each with its name: the path without both ends.
+fn traces<'t>(
+    tree: &'t Tree,
+    folder: &'t str,
+) -> impl Iterator<Item = anyhow::Result<(&'t str, Trace)>> {
+    tree.files().filter_map(move |(path, content)| {
+        let name = path.strip_prefix(folder)?.strip_suffix(".std")?;
+        let trace = read(content).with_context(|| format!("cannot read {name}"));
+        Some(trace.map(|trace| (name, trace)))
+    })
 }
 
 /// What takes longer in all is not repeated: little disturbs long times.
@@ -154,7 +171,7 @@ impl Display for Shown {
     }
 }
 
-/// The machine at hand and the day, as far as the system tells.
+/// The machine at hand and the day, as far as the system says.
 fn machine() -> String {
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = processors.lines().find_map(|line| line.strip_prefix("model name"));

@@ -4,7 +4,6 @@
 //! made-up tree that has the fault. All of them together run on the real tree as a test, so
 //! `cargo test --workspace` covers them. Checks read text, not syntax; they rely on `rustfmt`.
 
-mod documents;
 mod manifests;
 mod map;
 mod sources;
@@ -71,7 +70,7 @@ fn faults(tree: &Tree) -> Vec<Fault> {
         texts::sizes,
         texts::machine_paths,
         texts::registries,
-        documents::changelog,
+        texts::changelog,
         book::links,
         book::summary,
     ];

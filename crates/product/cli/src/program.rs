@@ -21,11 +21,10 @@ pub fn read(path: &Path) -> anyhow::Result<Source> {
     let name = input::name(path);
     let limit = Source::BYTES_MAX as u64 + 1;
     let mut bytes = Vec::new();
-    let outcome = match path == Path::new("-") {
-        true => std::io::stdin().lock().take(limit).read_to_end(&mut bytes),
-        false => {
-            std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
-        }
+    let outcome = if path == Path::new("-") {
+        std::io::stdin().lock().take(limit).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
     };
     outcome.with_context(|| name.clone())?;
     if bytes.len() > Source::BYTES_MAX {

@@ -24,8 +24,9 @@ pub struct Confirmation {
     pub replayed: Replayed,
 }
 
-/// What replays of a finding saw.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What replays of a finding saw. JSON has it in this form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Replayed {
     /// It happened.
     Confirmed {
@@ -34,6 +35,7 @@ pub enum Replayed {
         /// Of so many.
         attempts: u32,
         /// What was seen; may be empty.
+        #[serde(skip)]
         details: String,
     },
     /// It was not seen to happen, or could not be replayed.
@@ -48,25 +50,6 @@ impl<'a> Examined<'a> {
     pub fn replayed(&self, id: &str) -> Option<&'a Replayed> {
         let mut all = self.confirmations.iter();
         all.find(|confirmation| confirmation.id == id).map(|confirmation| &confirmation.replayed)
-    }
-}
-
-/// What a JSON report says of it.
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReplayedEntry<'a> {
-    Confirmed { times: u32, attempts: u32 },
-    NotConfirmed { reason: &'a str },
-}
-
-impl<'a> ReplayedEntry<'a> {
-    pub fn new(replayed: &'a Replayed) -> Self {
-        match replayed {
-            Replayed::Confirmed { times, attempts, .. } => {
-                Self::Confirmed { times: *times, attempts: *attempts }
-            }
-            Replayed::NotConfirmed { reason } => Self::NotConfirmed { reason },
-        }
     }
 }
 

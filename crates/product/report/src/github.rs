@@ -60,7 +60,7 @@ pub fn github(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> 
         others(out, one, reported)?;
     }
     for one in examined {
-        let line = format!("reweave: {}: {}", title(one.path), told(one));
+        let line = format!("reweave: {}: {}", title(one.path), summary_line(one));
         // The old form of commands is looked for anywhere in a line.
         writeln!(out, "{}", shown(&line).replace("##[", "## ["))?;
     }
@@ -75,7 +75,7 @@ fn findings<'a, 'e>(
 }
 
 /// What was found in a trace, in a line, with what was set aside.
-fn told(examined: &Examined<'_>) -> String {
+fn summary_line(examined: &Examined<'_>) -> String {
     let line = summary(examined.outcome);
     match examined.set_aside.sentence() {
         Some(sentence) => format!("{line}. {sentence}"),
@@ -182,7 +182,7 @@ fn property(text: &str) -> String {
 pub fn github_summary(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     for one in examined {
         writeln!(out, "### reweave: <code>{}</code>\n", cell(&markup(title(one.path))))?;
-        writeln!(out, "{}\n", told(one))?;
+        writeln!(out, "{}\n", summary_line(one))?;
         let findings = &one.outcome.findings;
         if findings.is_empty() {
             continue;

@@ -162,18 +162,17 @@ fn transaction_edge(
 ) -> io::Result<()> {
     let x = column(from.0);
     let (top, bottom) = (height_of(from.1) + 9, height_of(to.1).saturating_sub(10));
-    if to.1 == from.1 + 1 {
-        writeln!(
-            out,
-            "<path d=\"M{x} {top}V{bottom}\" stroke=\"currentColor\" stroke-width=\"1.6\" marker-end=\"url(#tip)\"/>"
-        )?;
+    let bend = x + 34;
+    let curve = if to.1 == from.1 + 1 {
+        format!("V{bottom}")
     } else {
-        let bend = x + 34;
-        writeln!(
-            out,
-            "<path d=\"M{x} {top}C{bend} {top} {bend} {bottom} {x} {bottom}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.6\" marker-end=\"url(#tip)\"/>"
-        )?;
-    }
+        format!("C{bend} {top} {bend} {bottom} {x} {bottom}")
+    };
+    writeln!(
+        out,
+        "<path d=\"M{x} {top}{curve}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.6\" \
+         marker-end=\"url(#tip)\"/>"
+    )?;
     let middle = top.midpoint(bottom) + 4;
     writeln!(out, "<text x=\"{}\" y=\"{middle}\" font-size=\"12\">{}</text>", x + 6, markup(lines))
 }

@@ -20,7 +20,7 @@ use crate::shown::{markup, prose};
 use crate::slice::Reach;
 use crate::text::{self, ReportState};
 use crate::{Examined, title};
-use data::{CHUNK, Chunk, HEADING, list};
+use data::{CHUNK, HEADING, chunk, list};
 
 pub use data::{Argument, Part};
 
@@ -61,7 +61,7 @@ pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     write_data(out, "report", &list(examined, None))?;
     let chunks = examined.iter().zip(&legends).flat_map(|(examined, legend)| {
         let chunks = examined.outcome.findings.chunks(CHUNK);
-        chunks.map(move |findings| Chunk::new(examined, legend, findings, reach, None))
+        chunks.map(move |findings| chunk(examined, legend, findings, reach, None))
     });
     let mut chunks = chunks.enumerate().map(|(at, chunk)| (format!("chunk{at}"), chunk));
     // The page shows the list and its first finding before the others are read.
@@ -86,7 +86,7 @@ pub fn explanation_page(
 ) -> io::Result<()> {
     let findings = std::slice::from_ref(reported);
     let legend = Legend::new(examined.trace);
-    let chunk = Chunk::new(examined, &legend, findings, Reach::FULL, Some(argument));
+    let chunk = chunk(examined, &legend, findings, Reach::FULL, Some(argument));
     start(out, &format!("{} of {}: reweave", reported.id, title(examined.path)), true)?;
     write_data(out, "report", &list(std::slice::from_ref(examined), Some(reported)))?;
     write_data(out, "chunk0", &chunk)?;

@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use std::num::NonZeroU32;
 
 use reweave_analysis::{
-    Alternative, Counter, Coverage, Detail, Finding, GlobalState, Nondeterminism, Proof, Reported,
-    Settings, WitnessList, WitnessVerdict,
+    Alternative, Counter, Coverage, GlobalState, Nondeterminism, Proof, Reported, Settings,
+    WitnessList, WitnessVerdict,
 };
 use reweave_trace::views::Mode;
 use reweave_trace::{EventId, Trace};
@@ -19,7 +19,6 @@ use serde_json::Value;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
 use crate::alternatives::writer;
-use crate::confirmation::ReplayedEntry;
 use crate::explain::{Explanation, Step};
 use crate::finding::free_reads;
 use crate::left_out::untried;
@@ -41,41 +40,35 @@ const EXPLICIT_MAX: usize = 256;
 /// Up to so many findings are indented in full.
 const INDENTED_MAX: usize = 1_000;
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    tool: ToolEntry,
-    trace: TraceEntry<'a>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    repaired: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    settings: Option<SettingsEntry>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    set_aside: Option<SetAsideEntry>,
-    findings: Findings<'a>,
-    unshown: u64,
-    untried: u64,
-    coverage: Vec<CoverageEntry<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    explanation: Option<ExplanationEntry>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    witnesses: Option<Witnesses<'a>>,
+/// An object with these fields, in this order. `key?` is left out where it is none, and the fields of
+/// `..key` take its place.
+macro_rules! object {
+    (@ [$($done:tt)*] $key:ident?: $value:expr, $($rest:tt)*) => {
+        object!(@ [$($done)* {
+            #[serde(skip_serializing_if = "Option::is_none")] $key: Option<$key> = $value
+        }] $($rest)*)
+    };
+    (@ [$($done:tt)*] ..$key:ident: $value:expr, $($rest:tt)*) => {
+        object!(@ [$($done)* { #[serde(flatten)] $key: $key = $value }] $($rest)*)
+    };
+    (@ [$($done:tt)*] $key:ident: $value:expr, $($rest:tt)*) => {
+        object!(@ [$($done)* { $key: $key = $value }] $($rest)*)
+    };
+    (@ [$({ $(#[$attribute:meta])* $key:ident: $kind:ty = $value:expr })*]) => {{
+        // Each field has a type parameter of its name.
+        #[allow(non_camel_case_types)]
+        let object = {
+            #[derive(serde::Serialize)]
+            struct Object<$($key),*> { $($(#[$attribute])* $key: $kind),* }
+            Object { $($key: $value),* }
+        };
+        object
+    }};
+    ($($fields:tt)*) => { object!(@ [] $($fields)*) };
 }
+pub(crate) use object;
 
-/// What wrote a report.
-#[derive(Serialize)]
-struct ToolEntry {
-    name: &'static str,
-    version: &'static str,
-}
-
-/// How many findings were left out, since somebody said so.
-#[derive(Serialize)]
-struct SetAsideEntry {
-    baseline: u64,
-    suppressed: u64,
-}
-
+/// The findings of a report, each made as it is written.
 struct Findings<'a> {
     examined: Examined<'a>,
     all: &'a [Reported],
@@ -96,70 +89,12 @@ struct Witnesses<'a> {
 impl Serialize for Witnesses<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // With one list there is nothing to tell apart.
-        let is_told = self.lists.len() > 1;
+        let has_several = self.lists.len() > 1;
         serializer.collect_seq(self.lists.iter().flat_map(|list| {
-            let analysis = is_told.then_some(list.analysis);
+            let analysis = has_several.then_some(list.analysis);
             list.witnesses.iter().map(move |witness| verdict_entry(self.trace, analysis, witness))
         }))
     }
-}
-
-#[derive(Serialize)]
-struct VerdictEntry {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    analysis: Option<&'static str>,
-    witness_kind: u8,
-    w: u32,
-    r: u32,
-    c: u32,
-    feasible: Option<bool>,
-}
-
-#[derive(Serialize)]
-pub struct TraceEntry<'a> {
-    path: &'a str,
-    events: usize,
-    threads: usize,
-    locks: usize,
-    vars: usize,
-}
-
-#[derive(Serialize)]
-struct FindingEntry<'a> {
-    id: &'a str,
-    fingerprint: String,
-    analysis: &'a str,
-    kind: &'static str,
-    guarantee: &'static str,
-    events: Vec<u32>,
-    message: &'a str,
-    count: u64,
-    #[serde(flatten)]
-    detail: Option<DetailEntry<'a>>,
-    sites: Vec<SiteEntry<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    witness: Option<WitnessEntry<'a>>,
-    #[serde(flatten)]
-    replayed: Option<ReplayedEntry<'a>>,
-}
-
-/// What a finding of some kind has besides.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum DetailEntry<'a> {
-    Reading(ReadingEntry<'a>),
-    State(StateEntry<'a>),
-}
-
-/// What a finding of a global state has besides.
-#[derive(Serialize)]
-struct StateEntry<'a> {
-    predicate: &'a str,
-    modality: &'static str,
-    order: &'static str,
-    method: &'static str,
-    cut: Cut<'a>,
-    values: Vec<ValueEntry<'a>>,
 }
 
 /// How many events of each thread have happened, by its name, in the order of threads.
@@ -174,93 +109,6 @@ impl Serialize for Cut<'_> {
         let count = |thread| self.state.cut.get(thread).copied().unwrap_or(0);
         serializer.collect_map(threads.map(|(thread, name)| (name, count(thread))))
     }
-}
-
-/// What a predicate speaks of; a value that the trace does not have is null.
-#[derive(Serialize)]
-struct ValueEntry<'a> {
-    term: &'a str,
-    value: Option<&'a str>,
-}
-
-/// What a nondeterminism finding has besides.
-#[derive(Serialize)]
-struct ReadingEntry<'a> {
-    witness_kind: u8,
-    w: u32,
-    r: u32,
-    c: u32,
-    mode: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    race_free: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    changes_value: Option<bool>,
-    alternatives: Vec<AlternativeEntry<'a>>,
-}
-
-#[derive(Serialize)]
-struct AlternativeEntry<'a> {
-    w: u32,
-    r: u32,
-    c: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    location: Option<&'a str>,
-    count: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    race_free: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    changes_value: Option<bool>,
-}
-
-/// What `explain` adds to a report.
-#[derive(Serialize)]
-struct ExplanationEntry {
-    why: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    steps: Vec<ReasonEntry>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    fix: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    observed: Vec<StepEntry>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    scheduled: Vec<StepEntry>,
-}
-
-/// A step of the schedule, and why it is allowed.
-#[derive(Serialize)]
-struct ReasonEntry {
-    step: usize,
-    event: u32,
-    reason: String,
-}
-
-/// An event of an explanation, and for a read what it sees.
-#[derive(Serialize)]
-struct StepEntry {
-    event: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sees: Option<u32>,
-}
-
-#[derive(Serialize)]
-struct WitnessEntry<'a> {
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    base: BTreeMap<&'a str, u32>,
-    schedule: Vec<u32>,
-    then: Vec<u32>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    free: Vec<u32>,
-    #[serde(skip_serializing_if = "is_zero")]
-    unknown_reads: usize,
-}
-
-#[derive(Serialize)]
-struct CoverageEntry<'a> {
-    analysis: &'a str,
-    complete: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    truncated: Option<&'static str>,
-    counters: Counters<'a>,
 }
 
 struct Counters<'a>(&'a [(Counter, u64)]);
@@ -307,6 +155,7 @@ pub fn write_json(out: &mut dyn Write, value: &impl Serialize, depth_max: usize)
 }
 
 /// `object` without its fields that are null.
+#[must_use]
 pub fn compact(mut object: Value) -> Value {
     if let Value::Object(fields) = &mut object {
         fields.retain(|_, value| !value.is_null());
@@ -319,29 +168,37 @@ pub fn unless_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
     (!list.is_empty()).then_some(list)
 }
 
-fn document<'a>(examined: &Examined<'a>) -> Document<'a> {
-    let Examined { path, trace, outcome, .. } = *examined;
-    let lists = outcome.witnesses.as_slice();
-    Document {
-        schema: SCHEMA,
-        tool: ToolEntry { name: "reweave", version: env!("CARGO_PKG_VERSION") },
-        trace: trace_entry(path, trace),
-        repaired: trace.repairs().iter().map(ToString::to_string).collect(),
-        settings: SettingsEntry::new(&outcome.settings),
-        set_aside: set_aside_entry(examined.set_aside),
-        findings: Findings { examined: *examined, all: &outcome.findings },
-        unshown: outcome.unshown_count(),
-        untried: untried(outcome),
-        coverage: outcome.coverage.iter().map(coverage_entry).collect(),
-        explanation: None,
-        witnesses: (!lists.is_empty()).then_some(Witnesses { trace, lists }),
-    }
+/// The report on all findings of `examined`.
+fn document(examined: &Examined<'_>) -> impl Serialize {
+    let outcome = examined.outcome;
+    report(examined, &outcome.findings, &outcome.witnesses, None)
 }
 
-/// What is left out, if that is anything.
-fn set_aside_entry(set_aside: SetAside) -> Option<SetAsideEntry> {
-    let SetAside { known: baseline, suppressed } = set_aside;
-    (baseline + suppressed > 0).then_some(SetAsideEntry { baseline, suppressed })
+/// The report on `findings` of `examined`, with the witnesses of `lists`, and why the only finding is
+/// a fault.
+fn report<'a>(
+    examined: &Examined<'a>,
+    findings: &'a [Reported],
+    lists: &'a [WitnessList],
+    explanation: Option<&Explanation<'a>>,
+) -> impl Serialize + use<'a> {
+    let Examined { path, trace, outcome, .. } = *examined;
+    let SetAside { known, suppressed } = examined.set_aside;
+    let set_aside = object! { baseline: known, suppressed: suppressed, };
+    object! {
+        schema: SCHEMA,
+        tool: object! { name: "reweave", version: env!("CARGO_PKG_VERSION"), },
+        trace: trace_entry(path, trace),
+        repaired?: unless_empty(trace.repairs().iter().map(ToString::to_string).collect()),
+        settings?: SettingsEntry::new(&outcome.settings),
+        set_aside?: (known + suppressed > 0).then_some(set_aside),
+        findings: Findings { examined: *examined, all: findings },
+        unshown: outcome.unshown_count(),
+        untried: untried(outcome),
+        coverage: outcome.coverage.iter().map(coverage_entry).collect::<Vec<_>>(),
+        explanation?: explanation.map(|it| explanation_entry(trace, it)),
+        witnesses?: (!lists.is_empty()).then_some(Witnesses { trace, lists }),
+    }
 }
 
 /// Writes the report on one finding of `examined`, with why it is a fault.
@@ -350,14 +207,8 @@ pub fn write_explanation(
     examined: &Examined<'_>,
     explanation: &Explanation<'_>,
 ) -> io::Result<()> {
-    let all = std::slice::from_ref(explanation.reported);
-    let document = Document {
-        findings: Findings { examined: *examined, all },
-        explanation: Some(explanation_entry(examined.trace, explanation)),
-        witnesses: None,
-        ..document(examined)
-    };
-    write_json(out, &document, usize::MAX)
+    let only = std::slice::from_ref(explanation.reported);
+    write_json(out, &report(examined, only, &[], Some(explanation)), usize::MAX)
 }
 
 /// Writes the report on `reported` alone, one of the findings of `examined`.
@@ -366,39 +217,41 @@ pub fn write_one(
     examined: &Examined<'_>,
     reported: &Reported,
 ) -> io::Result<()> {
-    let all = std::slice::from_ref(reported);
-    let findings = Findings { examined: *examined, all };
-    let document = Document { findings, witnesses: None, ..document(examined) };
-    write_json(out, &document, usize::MAX)
+    let only = std::slice::from_ref(reported);
+    write_json(out, &report(examined, only, &[], None), usize::MAX)
 }
 
-fn explanation_entry(trace: &Trace, explanation: &Explanation<'_>) -> ExplanationEntry {
-    let reason = |it: &Step| ReasonEntry {
-        step: it.step,
-        event: it.event.number(),
-        reason: it.reason.words(trace, it.event),
+/// What `explain` adds to a report.
+fn explanation_entry(trace: &Trace, explanation: &Explanation<'_>) -> impl Serialize + use<> {
+    let reason = |it: &Step| {
+        let (step, event) = (it.step, it.event.number());
+        object! { step: step, event: event, reason: it.reason.words(trace, it.event), }
     };
-    let entry = |drawn: Drawn| StepEntry {
-        event: drawn.event.number(),
-        sees: drawn.sees.map(|seen| number(seen.write())),
+    // An event, and for a read what it sees.
+    let event = |drawn: Drawn| {
+        let sees = drawn.sees.map(|seen| number(seen.write()));
+        object! { event: drawn.event.number(), sees?: sees, }
     };
     let happens = |drawn: &Drawn| drawn.role != Role::Never;
-    let entries =
-        |rows: &[Row]| rows.iter().filter_map(Row::drawn).filter(happens).map(entry).collect();
+    let events = |rows: &[Row]| {
+        let drawn = rows.iter().filter_map(Row::drawn).filter(happens);
+        unless_empty(drawn.map(event).collect::<Vec<_>>())
+    };
     let sides = explanation.sides.as_ref();
-    ExplanationEntry {
-        why: explanation.sections.iter().flat_map(|it| it.paragraphs.clone()).collect(),
-        steps: explanation.steps.iter().map(reason).collect(),
-        fix: explanation.fix.clone(),
-        observed: sides.map_or_else(Vec::new, |sides| entries(&sides.observed)),
-        scheduled: sides.map_or_else(Vec::new, |sides| entries(&sides.predicted)),
+    let why = explanation.sections.iter().flat_map(|it| it.paragraphs.clone());
+    object! {
+        why: why.collect::<Vec<String>>(),
+        steps?: unless_empty(explanation.steps.iter().map(reason).collect()),
+        fix?: unless_empty(explanation.fix.clone()),
+        observed?: sides.and_then(|sides| events(&sides.observed)),
+        scheduled?: sides.and_then(|sides| events(&sides.predicted)),
     }
 }
 
-pub fn trace_entry<'a>(path: &'a str, trace: &Trace) -> TraceEntry<'a> {
+pub fn trace_entry<'a>(path: &'a str, trace: &Trace) -> impl Serialize + use<'a> {
     let names = trace.names();
-    TraceEntry {
-        path,
+    object! {
+        path: path,
         events: trace.len(),
         threads: names.threads.len(),
         locks: names.locks.len(),
@@ -406,11 +259,11 @@ pub fn trace_entry<'a>(path: &'a str, trace: &Trace) -> TraceEntry<'a> {
     }
 }
 
-fn entry<'a>(examined: &Examined<'a>, reported: &'a Reported) -> FindingEntry<'a> {
+fn entry<'a>(examined: &Examined<'a>, reported: &'a Reported) -> impl Serialize + use<'a> {
     let Reported { id, fingerprint, finding } = reported;
     let trace = examined.trace;
-    FindingEntry {
-        id,
+    object! {
+        id: id,
         fingerprint: fingerprint.to_string(),
         analysis: finding.analysis,
         kind: finding.kind.as_str(),
@@ -418,44 +271,39 @@ fn entry<'a>(examined: &Examined<'a>, reported: &'a Reported) -> FindingEntry<'a
         events: numbers(&finding.events),
         message: &finding.message,
         count: finding.count,
-        detail: detail_entry(trace, finding),
-        sites: finding.events.iter().map(|&event| SiteEntry::new(trace, event)).collect(),
-        witness: finding.evidence.proof().map(|proof| witness_entry(trace, proof)),
-        replayed: examined.replayed(id).map(ReplayedEntry::new),
+        ..reading: finding.detail.nondeterminism().map(|detail| reading_entry(trace, detail)),
+        ..state: finding.detail.state().map(|state| state_entry(trace, state)),
+        sites: finding.events.iter().map(|&event| site_entry(trace, event)).collect::<Vec<_>>(),
+        witness?: finding.evidence.proof().map(|proof| witness_entry(trace, proof)),
+        ..replayed: examined.replayed(id),
     }
 }
 
-fn detail_entry<'a>(trace: &'a Trace, finding: &'a Finding) -> Option<DetailEntry<'a>> {
-    match &finding.detail {
-        Detail::None => None,
-        Detail::Nondeterminism(detail) => Some(DetailEntry::Reading(reading_entry(trace, detail))),
-        Detail::State(state) => Some(DetailEntry::State(state_entry(trace, state))),
-    }
-}
-
-fn state_entry<'a>(trace: &'a Trace, state: &'a GlobalState) -> StateEntry<'a> {
-    let values = state.values.iter();
-    StateEntry {
+/// What a finding of a global state has besides. A value that the trace does not have is null.
+fn state_entry<'a>(trace: &'a Trace, state: &'a GlobalState) -> impl Serialize {
+    let value = |(term, value): &'a (String, Option<String>)| object! { term: term, value: value, };
+    object! {
         predicate: &state.predicate,
         modality: state.modality.as_str(),
         order: state.order.as_str(),
         method: state.method,
         cut: Cut { trace, state },
-        values: values.map(|(term, value)| ValueEntry { term, value: value.as_deref() }).collect(),
+        values: state.values.iter().map(value).collect::<Vec<_>>(),
     }
 }
 
-fn reading_entry<'a>(trace: &'a Trace, detail: &Nondeterminism) -> ReadingEntry<'a> {
-    let alternatives = detail.alternatives();
-    ReadingEntry {
+/// What a nondeterminism finding has besides.
+fn reading_entry<'a>(trace: &'a Trace, detail: &Nondeterminism) -> impl Serialize + use<'a> {
+    let alternatives = detail.alternatives().map(|write| alternative_entry(trace, detail, &write));
+    object! {
         witness_kind: detail.witness_kind,
         w: number(detail.writer),
         r: read_number(trace, detail.read),
         c: number(detail.interfering),
         mode: detail.mode,
-        race_free: detail.is_race_free,
-        changes_value: detail.changes_value,
-        alternatives: alternatives.map(|write| alternative_entry(trace, detail, &write)).collect(),
+        race_free?: detail.is_race_free,
+        changes_value?: detail.changes_value,
+        alternatives: alternatives.collect::<Vec<_>>(),
     }
 }
 
@@ -463,16 +311,16 @@ fn alternative_entry<'a>(
     trace: &'a Trace,
     detail: &Nondeterminism,
     alternative: &Alternative,
-) -> AlternativeEntry<'a> {
+) -> impl Serialize + use<'a> {
     let location = |write: EventId| trace.names().location(trace.event(write).site);
-    AlternativeEntry {
+    object! {
         w: number(writer(trace, detail, alternative)),
         r: read_number(trace, alternative.read),
         c: number(alternative.write),
-        location: alternative.write.map(location),
+        location?: alternative.write.map(location),
         count: alternative.count,
-        race_free: alternative.is_race_free,
-        changes_value: alternative.changes_value,
+        race_free?: alternative.is_race_free,
+        changes_value?: alternative.changes_value,
     }
 }
 
@@ -480,9 +328,9 @@ fn verdict_entry(
     trace: &Trace,
     analysis: Option<&'static str>,
     witness: &WitnessVerdict,
-) -> VerdictEntry {
-    VerdictEntry {
-        analysis,
+) -> impl Serialize + use<> {
+    object! {
+        analysis?: analysis,
         witness_kind: witness.witness_kind,
         w: number(witness.writer),
         r: read_number(trace, witness.read),
@@ -501,86 +349,64 @@ fn read_number(trace: &Trace, read: Option<EventId>) -> u32 {
     read.map_or_else(|| trace.len() as u32 + 1, EventId::number)
 }
 
-fn witness_entry<'a>(trace: &'a Trace, proof: &Proof) -> WitnessEntry<'a> {
-    let (reordering, then) = (proof.reordering(), numbers(&proof.goal().next()));
-    let (free, unknown_reads) = (numbers(&free_reads(trace, proof).0), proof.unknown_reads_count());
+fn witness_entry<'a>(trace: &'a Trace, proof: &Proof) -> impl Serialize + use<'a> {
+    let reordering = proof.reordering();
     // Of a long witness the prefix in observed order is said by its counts alone.
-    if steps_count(reordering) <= EXPLICIT_MAX {
-        let schedule = numbers(&steps(trace, reordering));
-        return WitnessEntry { base: BTreeMap::new(), schedule, then, free, unknown_reads };
+    let is_short = steps_count(reordering) <= EXPLICIT_MAX;
+    let base: BTreeMap<&str, u32> = if is_short {
+        BTreeMap::new()
+    } else {
+        let names = &trace.names().threads;
+        let base = reordering.base.entries().filter(|&(_, &count)| count > 0);
+        base.map(|(thread, &count)| (names.name(thread), count)).collect()
+    };
+    let schedule =
+        if is_short { numbers(&steps(trace, reordering)) } else { numbers(&reordering.schedule) };
+    let unknown_reads = proof.unknown_reads_count();
+    object! {
+        base?: (!base.is_empty()).then_some(base),
+        schedule: schedule,
+        then: numbers(&proof.goal().next()),
+        free?: unless_empty(numbers(&free_reads(trace, proof).0)),
+        unknown_reads?: (unknown_reads > 0).then_some(unknown_reads),
     }
-    let names = &trace.names().threads;
-    let base = reordering.base.entries().filter(|&(_, &count)| count > 0);
-    let base = base.map(|(thread, &count)| (names.name(thread), count)).collect();
-    WitnessEntry { base, schedule: numbers(&reordering.schedule), then, free, unknown_reads }
 }
 
-fn coverage_entry(coverage: &Coverage) -> CoverageEntry<'_> {
-    CoverageEntry {
+fn coverage_entry(coverage: &Coverage) -> impl Serialize {
+    object! {
         analysis: coverage.analysis,
         complete: coverage.is_complete(),
-        truncated: coverage.truncated.map(|reason| reason.as_str()),
+        truncated?: coverage.truncated.map(|reason| reason.as_str()),
         counters: Counters(&coverage.counters),
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
-const fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 fn numbers(events: &[EventId]) -> Vec<u32> {
     events.iter().map(|event| event.number()).collect()
 }
 
-#[derive(Serialize)]
-pub struct SiteEntry<'a> {
-    event: u32,
-    thread: &'a str,
-    op: String,
-    location: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    function: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<u32>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    stack: Vec<&'a str>,
-    locks: Vec<&'a str>,
-    /// The same once more with how each is held.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    held: Vec<HeldEntry<'a>>,
-}
-
-/// A lock that a thread holds.
-#[derive(Serialize)]
-struct HeldEntry<'a> {
-    lock: &'a str,
-    mode: &'static str,
-}
-
-impl<'a> SiteEntry<'a> {
-    pub fn new(trace: &'a Trace, event: EventId) -> Self {
-        let site = Site::new(trace, event);
-        let place = Place::new(site.location);
-        let held = |&(lock, mode): &(&'a str, Mode)| HeldEntry { lock, mode: mode.as_str() };
-        Self {
-            event: site.number,
-            thread: site.thread,
-            location: site.location,
-            function: site.function(),
-            file: place.map(|place| place.file),
-            line: place.map(|place| place.line),
-            column: place.and_then(|place| place.column),
-            locks: site.locks.iter().map(|&(name, _)| name).collect(),
-            held: site.locks.iter().map(held).collect(),
-            op: site.op,
-            stack: site.stack,
-        }
+fn site_entry(trace: &Trace, event: EventId) -> impl Serialize {
+    let site = Site::new(trace, event);
+    let place = Place::new(site.location);
+    object! {
+        event: site.number,
+        thread: site.thread,
+        op: site.op.clone(),
+        location: site.location,
+        function?: site.function(),
+        file?: place.map(|place| place.file),
+        line?: place.map(|place| place.line),
+        column?: place.and_then(|place| place.column),
+        stack?: unless_empty(site.stack.clone()),
+        locks: site.locks.iter().map(|&(name, _)| name).collect::<Vec<_>>(),
+        // The same once more with how each is held.
+        held?: unless_empty(site.locks.iter().map(held_entry).collect()),
     }
+}
+
+/// A lock that a thread holds, and how.
+fn held_entry<'a>(&(lock, mode): &(&'a str, Mode)) -> impl Serialize + use<'a> {
+    object! { lock: lock, mode: mode.as_str(), }
 }
 
 /// The settings that findings depend on.

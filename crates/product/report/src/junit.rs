@@ -39,50 +39,34 @@ const NAME_MAX: usize = 160;
 /// # Errors
 /// If `out` fails.
 pub fn junit(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
-    let suites: Vec<Counts> = examined.iter().map(Counts::new).collect();
-    let total = suites.iter().fold(Counts::default(), |sum, counts| sum.plus(counts));
+    let suites: Vec<Counts> = examined.iter().map(counts).collect();
+    let total = [0, 1, 2].map(|at| suites.iter().map(|counts| counts[at]).sum());
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
-    writeln!(out, "<testsuites name=\"reweave\"{}>", total.attributes())?;
+    writeln!(out, "<testsuites name=\"reweave\"{}>", attributes(total))?;
     let mut reports_left = REPORTS_MAX;
-    for (one, counts) in examined.iter().zip(&suites) {
+    for (one, counts) in examined.iter().zip(suites) {
         suite(out, one, counts, &mut reports_left)?;
     }
     writeln!(out, "</testsuites>")
 }
 
-/// How many tests a suite has.
-#[derive(Clone, Copy, Default)]
-struct Counts {
-    failures: usize,
-    skipped: usize,
-    passed: usize,
+/// How many tests of a suite fail, are skipped, and pass.
+type Counts = [usize; 3];
+
+fn counts(examined: &Examined<'_>) -> Counts {
+    let outcome = examined.outcome;
+    let is_silent = |coverage: &&Coverage| is_silent(outcome, coverage);
+    let (complete, cut): (Vec<&Coverage>, Vec<&Coverage>) =
+        outcome.coverage.iter().partition(|coverage| coverage.is_complete());
+    let failures = outcome.findings.iter().filter(|it| is_failing(examined, it)).count();
+    let tolerated = outcome.findings.len() - failures;
+    let silent = complete.into_iter().filter(is_silent).count();
+    [failures, cut.len(), tolerated + silent]
 }
 
-impl Counts {
-    fn new(examined: &Examined<'_>) -> Self {
-        let outcome = examined.outcome;
-        let is_silent = |coverage: &&Coverage| is_silent(outcome, coverage);
-        let (complete, cut): (Vec<&Coverage>, Vec<&Coverage>) =
-            outcome.coverage.iter().partition(|coverage| coverage.is_complete());
-        let failures = outcome.findings.iter().filter(|it| is_failing(examined, it)).count();
-        let tolerated = outcome.findings.len() - failures;
-        let silent = complete.into_iter().filter(is_silent).count();
-        Self { failures, skipped: cut.len(), passed: tolerated + silent }
-    }
-
-    const fn plus(self, other: &Self) -> Self {
-        Self {
-            failures: self.failures + other.failures,
-            skipped: self.skipped + other.skipped,
-            passed: self.passed + other.passed,
-        }
-    }
-
-    fn attributes(&self) -> String {
-        let Self { failures, skipped, passed } = self;
-        let tests = failures + skipped + passed;
-        format!(" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"")
-    }
+fn attributes([failures, skipped, passed]: Counts) -> String {
+    let tests = failures + skipped + passed;
+    format!(" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"")
 }
 
 /// Whether `reported` is a reason to fail.
@@ -98,11 +82,11 @@ fn is_silent(outcome: &Outcome, coverage: &Coverage) -> bool {
 fn suite(
     out: &mut dyn Write,
     examined: &Examined<'_>,
-    counts: &Counts,
+    counts: Counts,
     reports_left: &mut usize,
 ) -> io::Result<()> {
     let name = markup(title(examined.path));
-    writeln!(out, "  <testsuite name=\"{name}\"{}>", counts.attributes())?;
+    writeln!(out, "  <testsuite name=\"{name}\"{}>", attributes(counts))?;
     // What is said once in a text report is said once in a suite too.
     let mut state = ReportState::new(examined.trace, CODE_AROUND);
     for reported in &examined.outcome.findings {

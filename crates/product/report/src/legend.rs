@@ -11,7 +11,7 @@ use crate::shown::shown;
 use crate::site::{brief_place, own_place};
 
 /// How many threads and names are explained.
-const TOLD_MAX: usize = 4;
+const EXPLAINED_MAX: usize = 4;
 
 /// Answers about the names of one trace.
 #[derive(Debug)]
@@ -45,15 +45,12 @@ impl<'t> Legend<'t> {
         let names = &self.trace.names().threads;
         let start = |thread: ThreadId| {
             let fork = self.trace.lifetime(thread).fork?;
-            let event = self.trace.event(fork);
-            let at = brief_place(own_place(self.trace, fork));
-            let at = if at.is_empty() { String::new() } else { format!(" at {at}") };
-            Some((names.name(thread), at, names.name(event.thread)))
+            Some((names.name(thread), self.at(fork, "")))
         };
-        let starts: Vec<_> = threads.into_iter().filter_map(start).take(TOLD_MAX).collect();
-        let parts = starts.iter().enumerate().map(|(at, (thread, place, by))| match at {
-            0 => format!("{thread} was started{place} by {by}"),
-            _ => format!("{thread}{place} by {by}"),
+        let starts: Vec<_> = threads.into_iter().filter_map(start).take(EXPLAINED_MAX).collect();
+        let parts = starts.iter().enumerate().map(|(at, (thread, place))| match at {
+            0 => format!("{thread} was started{place}"),
+            _ => format!("{thread}{place}"),
         });
         let parts: Vec<String> = parts.collect();
         (!parts.is_empty()).then(|| parts.join("; "))
@@ -77,10 +74,10 @@ impl<'t> Legend<'t> {
         locks.dedup();
         let vars = vars.into_iter().filter_map(|var| self.var(var));
         let locks = locks.into_iter().filter_map(|lock| self.lock(lock));
-        let mut told: Vec<String> = vars.chain(locks).collect();
-        told.dedup();
-        told.truncate(TOLD_MAX);
-        (!told.is_empty()).then(|| told.join("; "))
+        let mut lines: Vec<String> = vars.chain(locks).collect();
+        lines.dedup();
+        lines.truncate(EXPLAINED_MAX);
+        (!lines.is_empty()).then(|| lines.join("; "))
     }
 
     /// What a variable without a symbol of its own is.

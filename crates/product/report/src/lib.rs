@@ -64,7 +64,7 @@ pub use finding::quoted;
 pub use github::{github, github_summary};
 pub use graph::{graph_dot, graph_svg, histogram_svg};
 pub use html::{html, page};
-pub use json::{SCHEMA, SCHEMA_FILE, json, json_list, recorded_settings};
+pub use json::{SCHEMA, SCHEMA_FILE, compact, json, json_list, recorded_settings};
 pub use junit::junit;
 pub use sarif::sarif;
 pub use shown::{markup, shown};

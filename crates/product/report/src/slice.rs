@@ -219,20 +219,18 @@ fn handed_over(trace: &Trace, first: EventId, second: EventId, near: usize) -> V
         let Op::Lock(LockOp::Release | LockOp::ReleaseShared, lock) = trace.event(given).op else {
             continue;
         };
-        let takes = |event: &&EventId| {
-            let op = trace.event(**event).op;
-            **event > given
-                && matches!(op, Op::Lock(LockOp::Acquire | LockOp::AcquireShared, it) if it == lock)
+        let first_after = |event: EventId, is_wanted: fn(LockOp) -> bool| {
+            let mut later = before.iter().copied().filter(|&other| other > event);
+            later.find(|&other| {
+                matches!(trace.event(other).op, Op::Lock(op, it) if it == lock && is_wanted(op))
+            })
         };
-        let Some(&taken) = before.iter().find(takes) else { continue };
+        let takes = |op| matches!(op, LockOp::Acquire | LockOp::AcquireShared);
+        let Some(taken) = first_after(given, takes) else { continue };
         let mut held = trace.sections().held(threads[0], given);
         let taking = held.find(|section| section.lock == lock).map(|section| section.acquire);
-        let gives = |event: &&EventId| {
-            let op = trace.event(**event).op;
-            **event > taken
-                && matches!(op, Op::Lock(LockOp::Release | LockOp::ReleaseShared, it) if it == lock)
-        };
-        let giving = before.iter().find(gives).copied();
+        let gives = |op| matches!(op, LockOp::Release | LockOp::ReleaseShared);
+        let giving = first_after(taken, gives);
         return [taking, Some(given), Some(taken), giving].into_iter().flatten().collect();
     }
     Vec::new()

@@ -116,18 +116,16 @@ enum Absence {
 }
 
 impl Absence {
-    /// The reason in words, of the file called `name`.
-    fn told(self, name: &str) -> String {
+    /// The reason, for the file called `name`.
+    fn reason(self, name: &str) -> String {
         match self {
             Self::NoSource => format!("`{name}` does not end like a source file"),
             Self::NotFound => format!("`{name}` was not found"),
             Self::Unreadable => format!("`{name}` cannot be read"),
             Self::TooLarge => format!("`{name}` is larger than {} MB", FILE_BYTES_MAX >> 20),
             Self::Enough => {
-                format!(
-                    "`{name}` was skipped: {} MB of code were read already",
-                    TOTAL_BYTES_MAX >> 20
-                )
+                let total = TOTAL_BYTES_MAX >> 20;
+                format!("`{name}` was skipped: {total} MB of code were read already")
             }
         }
     }
@@ -171,7 +169,7 @@ impl Sources {
     pub fn absence(&self, location: &str) -> Option<String> {
         let place = Place::new(location).filter(|_| !self.roots.is_empty())?;
         match self.source(place.file) {
-            Err(absence) => Some(absence.told(place.file)),
+            Err(absence) => Some(absence.reason(place.file)),
             Ok(source) if place.line as usize > source.starts.len() => {
                 let lines = counted(source.starts.len() as u64, "line");
                 Some(format!("`{}` has only {lines} now", place.file))
@@ -424,17 +422,17 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_why_there_is_no_code() {
+    fn the_report_says_why_there_is_no_code() {
         let folder = tempfile::tempdir().unwrap();
         let large = File::create(folder.path().join("large.c")).unwrap();
         large.set_len(FILE_BYTES_MAX + 1).unwrap();
         fs::write(folder.path().join("notes.txt"), "text\n").unwrap();
         let sources = Sources::new(vec![folder.path().to_owned()], None);
-        let told = |location: &str| sources.absence(location).unwrap();
-        assert_eq!(told("large.c:1"), "`large.c` is larger than 8 MB");
-        assert_eq!(told("notes.txt:1"), "`notes.txt` does not end like a source file");
+        let reason = |location: &str| sources.absence(location).unwrap();
+        assert_eq!(reason("large.c:1"), "`large.c` is larger than 8 MB");
+        assert_eq!(reason("notes.txt:1"), "`notes.txt` does not end like a source file");
         sources.files.lock().unwrap().bytes = TOTAL_BYTES_MAX;
-        assert_eq!(told("b.c:1"), "`b.c` was skipped: 64 MB of code were read already");
+        assert_eq!(reason("b.c:1"), "`b.c` was skipped: 64 MB of code were read already");
     }
 
     #[test]

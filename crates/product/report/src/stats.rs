@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use reweave_trace::{EventId, OpKind, ThreadId, Trace};
 use serde::Serialize;
 
-use crate::json::{SCHEMA, TraceEntry, trace_entry, write_json};
+use crate::json::{SCHEMA, object, trace_entry, write_json};
 use crate::shown::shown;
 use crate::{counted, title};
 
@@ -70,31 +70,6 @@ struct SectionsEntry {
     deepest: usize,
 }
 
-#[derive(Serialize)]
-struct Objects {
-    conditions: usize,
-    barriers: usize,
-    semaphores: usize,
-    objects: usize,
-    blocks: usize,
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    trace: TraceEntry<'a>,
-    #[serde(flatten)]
-    top: &'a Stats,
-    stats: &'a Stats,
-    format: &'a str,
-    compression: Option<&'a str>,
-    sections: SectionsEntry,
-    values: bool,
-    objects: Objects,
-    locations: usize,
-    repaired: Vec<String>,
-}
-
 /// Writes the numbers of each of `sources`: an object for one, a list of them for several.
 ///
 /// # Errors
@@ -116,19 +91,27 @@ pub fn stats_list_json(out: &mut dyn Write, sources: &[Source<'_>]) -> io::Resul
     write_json(out, &documents.collect::<Vec<_>>(), usize::MAX)
 }
 
-fn document<'a>(source: &Source<'a>, stats: &'a Stats) -> Document<'a> {
-    Document {
+fn document<'a>(source: &Source<'a>, stats: &'a Stats) -> impl Serialize + use<'a> {
+    let trace = source.trace;
+    let names = trace.names();
+    object! {
         schema: SCHEMA,
-        trace: trace_entry(source.path, source.trace),
-        top: stats,
-        stats,
+        trace: trace_entry(source.path, trace),
+        ..top: stats,
+        stats: stats,
         format: source.format,
         compression: source.compression,
-        sections: sections(source.trace),
-        values: source.trace.has_values(),
-        objects: objects(source.trace),
-        locations: source.trace.names().sites.len(),
-        repaired: source.trace.repairs().iter().map(ToString::to_string).collect(),
+        sections: sections(trace),
+        values: trace.has_values(),
+        objects: object! {
+            conditions: names.conditions.len(),
+            barriers: names.barriers.len(),
+            semaphores: names.semaphores.len(),
+            objects: names.objects.len(),
+            blocks: names.blocks.len(),
+        },
+        locations: names.sites.len(),
+        repaired: trace.repairs().iter().map(ToString::to_string).collect::<Vec<_>>(),
     }
 }
 
@@ -145,18 +128,18 @@ pub fn stats_text(out: &mut dyn Write, source: &Source<'_>) -> io::Result<()> {
         let changes = counted(trace.repairs().len() as u64, "change");
         writeln!(out, "  repaired   {changes} made it well formed")?;
     }
-    let objects = objects(trace);
+    let names = trace.names();
     let rows = [
         ("events", stats.events),
         ("threads", stats.threads),
         ("locks", stats.locks),
         ("variables", stats.vars),
-        ("conditions", objects.conditions),
-        ("barriers", objects.barriers),
-        ("semaphores", objects.semaphores),
-        ("objects", objects.objects),
-        ("blocks", objects.blocks),
-        ("locations", trace.names().sites.len()),
+        ("conditions", names.conditions.len()),
+        ("barriers", names.barriers.len()),
+        ("semaphores", names.semaphores.len()),
+        ("objects", names.objects.len()),
+        ("blocks", names.blocks.len()),
+        ("locations", names.sites.len()),
     ];
     for (name, count) in rows {
         writeln!(out, "  {name:<10} {count}")?;
@@ -197,17 +180,6 @@ fn life(trace: &Trace, thread: ThreadId) -> String {
         life += &format!(", joined at {}", join.number());
     }
     life
-}
-
-fn objects(trace: &Trace) -> Objects {
-    let names = trace.names();
-    Objects {
-        conditions: names.conditions.len(),
-        barriers: names.barriers.len(),
-        semaphores: names.semaphores.len(),
-        objects: names.objects.len(),
-        blocks: names.blocks.len(),
-    }
 }
 
 fn sections(trace: &Trace) -> SectionsEntry {

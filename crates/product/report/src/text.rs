@@ -172,13 +172,14 @@ pub fn size(trace: &Trace) -> String {
 /// A finding in a line: its id, where, on what, and for how many it stands.
 fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
     let Reported { id, finding, .. } = reported;
-    if let Some(line) = reading_line(trace, finding) {
-        return writeln!(out, "{BAD}{id:<6}{BAD:#} {line}, count {}", finding.count);
-    }
-    if let Some(state) = finding.detail.state() {
-        let line = global_state::line(state);
-        return writeln!(out, "{BAD}{id:<6}{BAD:#} {line}, count {}", finding.count);
-    }
+    let state_line = || finding.detail.state().map(global_state::line);
+    let line = reading_line(trace, finding).or_else(state_line);
+    let line = line.unwrap_or_else(|| sites_line(trace, finding));
+    writeln!(out, "{BAD}{id:<6}{BAD:#} {line}, count {}", finding.count)
+}
+
+/// What the events at fault do, and where.
+fn sites_line(trace: &Trace, finding: &Finding) -> String {
     let sites = || finding.events.iter().map(|&event| Site::new(trace, event));
     let mut places: Vec<String> =
         sites().map(|site| brief_place(site.location)).filter(|it| !it.is_empty()).collect();
@@ -186,9 +187,7 @@ fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::
     let mut ops: Vec<String> = sites().map(|site| clipped(&site.op, CELL_MAX)).collect();
     ops.dedup();
     let place = if places.is_empty() { "" } else { " at " };
-    let ops = ops.join(" and ");
-    let places = places.join(" and ");
-    writeln!(out, "{BAD}{id:<6}{BAD:#} {ops}{place}{places}, count {}", finding.count)
+    format!("{}{place}{}", ops.join(" and "), places.join(" and "))
 }
 
 /// Writes what there is to say of one finding.
@@ -302,11 +301,11 @@ fn write_site(
     writeln!(out, "    {}", shown(&line))?;
     let callers = site.callers();
     // The line `and N more` takes the place of the last one.
-    let told = if callers.len() <= CALLERS_MAX { callers.len() } else { CALLERS_MAX - 1 };
-    for frame in &callers[..told] {
+    let shown_count = if callers.len() <= CALLERS_MAX { callers.len() } else { CALLERS_MAX - 1 };
+    for frame in &callers[..shown_count] {
         writeln!(out, "      {DIM}from {}{DIM:#}", shown(frame))?;
     }
-    match callers.len() - told {
+    match callers.len() - shown_count {
         0 => Ok(()),
         more => writeln!(out, "      {DIM}and {more} more{DIM:#}"),
     }

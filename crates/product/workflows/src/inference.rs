@@ -233,8 +233,7 @@ pub fn gather(code: &Code, plan: &Plan, goes_on: &dyn Fn() -> bool) -> Gathered 
     let mut gathered = Gathered::default();
     repeat(code, &plan, goes_on, |seed, run| {
         if run.ending != Ending::Finished || !run.faults.is_empty() {
-            let (ending, faults) = (run.ending.clone(), run.faults.clone());
-            gathered.troubles.push(Trouble { seed, ending, faults });
+            gathered.troubles.push(Trouble::new(seed, &run));
         }
         if run.ending == Ending::Finished {
             gathered.runs.push(Observed { seed: Some(seed), run });

@@ -8,8 +8,7 @@
 
 use reweave_exec::scheduler::{Scheduler, View};
 use reweave_exec::{
-    Code, Ending, Fault, FaultKind, Layers, Run, Schedule, Settings as RunSettings, ThreadNumber,
-    run,
+    Code, Ending, Fault, FaultKind, Layers, Run, Settings as RunSettings, ThreadNumber, run,
 };
 use reweave_intervals::analyse::{self, Analysis, AnalysisError};
 use reweave_intervals::answers;
@@ -17,7 +16,7 @@ use reweave_intervals::ctp::{Action, Ctp, CtpError, Step, StepId};
 use reweave_intervals::domain::Domain;
 use reweave_intervals::graph::{self, GraphKind, build};
 use reweave_intervals::schedule::minimize_switches;
-use reweave_intervals::symbolic::{self, Question, Statistics, StepRanges, Widths};
+use reweave_intervals::symbolic::{self, Question, StepRanges, Widths};
 use reweave_intervals::terms::Term;
 use reweave_trace::{Binary, ConditionOp, Event, Op, SiteId, ThreadId, Trace};
 
@@ -107,8 +106,8 @@ pub struct Assertion {
     pub site: SiteId,
     /// Whether it holds.
     pub verdict: Verdict,
-    /// What the search took, if there was one.
-    pub search: Option<Statistics>,
+    /// Whether a schedule was searched that breaks it.
+    pub is_searched: bool,
 }
 
 /// What becomes of an assertion.
@@ -135,15 +134,11 @@ pub struct Reached {
     pub shown: Option<Shown>,
     /// Whether it is known.
     pub is_known: bool,
-    /// What the search took, if there was one.
-    pub search: Option<Statistics>,
 }
 
 /// A run that shows what was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
-    /// What repeats it.
-    pub schedule: Schedule,
     /// The thread and the line of each of its steps.
     pub steps: Vec<(String, String)>,
 }
@@ -295,13 +290,18 @@ impl<'a, D: Domain> Searcher<'a, D> {
         let judge = |(site, verdict): &(SiteId, answers::Verdict<D>)| {
             let line = self.ctp.names.line(*site);
             let observed = self.runs.iter().find(|(_, run)| breaks(run, line));
-            let (verdict, search) = match (observed, verdict) {
-                (Some((_, run)), _) => (Verdict::Fails(Shown::new(run)), None),
-                (None, answers::Verdict::Holds) => (Verdict::Holds, None),
-                (None, answers::Verdict::NotReached) => (Verdict::NotReached, None),
-                (None, answers::Verdict::MayFail { .. }) => self.fails(*site, goes_on),
+            let mut is_searched = false;
+            let verdict = match (observed, verdict) {
+                (Some((_, run)), _) => Verdict::Fails(Shown::new(run)),
+                (None, answers::Verdict::Holds) => Verdict::Holds,
+                (None, answers::Verdict::NotReached) => Verdict::NotReached,
+                (None, answers::Verdict::MayFail { .. }) => {
+                    let found = self.fails(*site, goes_on);
+                    is_searched = found.is_some();
+                    found.unwrap_or(Verdict::MayFail)
+                }
             };
-            Assertion { site: *site, verdict, search }
+            Assertion { site: *site, verdict, is_searched }
         };
         let mut judged: Vec<Assertion> =
             self.analysis.answers.assertions.iter().map(judge).collect();
@@ -319,7 +319,7 @@ impl<'a, D: Domain> Searcher<'a, D> {
                     && judged.iter().all(|assertion| assertion.site != site)
                 {
                     let verdict = Verdict::Fails(Shown::new(run));
-                    judged.push(Assertion { site, verdict, search: None });
+                    judged.push(Assertion { site, verdict, is_searched: false });
                 }
             }
         }
@@ -330,15 +330,12 @@ impl<'a, D: Domain> Searcher<'a, D> {
         self.ctp.steps.entries().filter(|(_, step)| at(step.site)).map(|(id, _)| id).collect()
     }
 
-    fn fails(&self, site: SiteId, goes_on: &dyn Fn() -> bool) -> (Verdict, Option<Statistics>) {
-        let Some(settings) = self.request.search.filter(|_| goes_on()) else {
-            return (Verdict::MayFail, None);
-        };
+    /// Whether the assertion at `site` fails in some interleaving; none if that is not searched.
+    fn fails(&self, site: SiteId, goes_on: &dyn Fn() -> bool) -> Option<Verdict> {
+        let settings = self.request.search.filter(|_| goes_on())?;
         let mut steps = self.steps_at(|of| of == site);
         steps.retain(|&id| self.ctp.steps[id].assertion.is_some());
-        let question = Question::Fails(steps);
-        let (answer, statistics) = self.ask(&question, &settings);
-        let verdict = match answer {
+        Some(match self.ask(&Question::Fails(steps), &settings) {
             symbolic::Answer::Impossible => Verdict::HoldsBySearch,
             symbolic::Answer::Possible(order) => {
                 // Whether it went as thought, or the same assertion failed before, is all one.
@@ -347,8 +344,7 @@ impl<'a, D: Domain> Searcher<'a, D> {
                 if breaks(&run, line) { Verdict::Fails(Shown::new(&run)) } else { Verdict::MayFail }
             }
             symbolic::Answer::Unconfirmed(_) | symbolic::Answer::Exhausted => Verdict::MayFail,
-        };
-        (verdict, Some(statistics))
+        })
     }
 
     fn reach(&self, line: u32, goes_on: &dyn Fn() -> bool) -> Reached {
@@ -361,39 +357,31 @@ impl<'a, D: Domain> Searcher<'a, D> {
         {
             let mut shown = Shown::new(run);
             shown.steps.truncate(place + 1);
-            return Reached { line, shown: Some(shown), is_known: true, search: None };
+            return Reached { line, shown: Some(shown), is_known: true };
         }
-        let is_there = |site: SiteId| self.ctp.names.line(site) == Some(line);
-        let steps = self.steps_at(is_there);
+        let never = Reached { line, shown: None, is_known: true };
+        let unknown = Reached { is_known: false, ..never.clone() };
+        let steps = self.steps_at(|site| self.ctp.names.line(site) == Some(line));
         if steps.is_empty() {
-            return Reached { line, shown: None, is_known: false, search: None };
+            return unknown;
         }
         let values = &self.analysis.best().steps;
         if is_sound(self.request) && steps.iter().all(|&step| !values[step].reached) {
-            return Reached { line, shown: None, is_known: true, search: None };
+            return never;
         }
-        let Some(settings) = self.request.search.filter(|_| goes_on()) else {
-            return Reached { line, shown: None, is_known: false, search: None };
-        };
-        let (answer, statistics) = self.ask(&Question::Reaches(steps), &settings);
-        let (shown, is_known) = match answer {
-            symbolic::Answer::Impossible => (None, true),
+        let Some(settings) = self.request.search.filter(|_| goes_on()) else { return unknown };
+        match self.ask(&Question::Reaches(steps), &settings) {
+            symbolic::Answer::Impossible => never,
             symbolic::Answer::Possible(order) => {
                 let (is_followed, run) = self.follow(&order);
                 let shown = is_followed.then(|| Shown::new(&run));
-                let is_known = shown.is_some();
-                (shown, is_known)
+                Reached { line, is_known: is_followed, shown }
             }
-            symbolic::Answer::Unconfirmed(_) | symbolic::Answer::Exhausted => (None, false),
-        };
-        Reached { line, shown, is_known, search: Some(statistics) }
+            symbolic::Answer::Unconfirmed(_) | symbolic::Answer::Exhausted => unknown,
+        }
     }
 
-    fn ask(
-        &self,
-        question: &Question,
-        settings: &symbolic::Settings,
-    ) -> (symbolic::Answer, Statistics) {
+    fn ask(&self, question: &Question, settings: &symbolic::Settings) -> symbolic::Answer {
         let ctp = self.guarded(question);
         // Whatever the graphs that were asked for, a search must miss nothing.
         let sound = build(&ctp, GraphKind::TsgReduced, &graph::Settings::default());
@@ -401,7 +389,7 @@ impl<'a, D: Domain> Searcher<'a, D> {
         // Ranges of another mode may leave out what happens.
         let widths =
             if is_sound(self.request) { Widths::Ranges(&self.ranges) } else { Widths::Fixed(64) };
-        symbolic::ask(&ctp, &units, widths, question, settings)
+        symbolic::ask(&ctp, &units, widths, question, settings).0
     }
 
     /// The program in which nobody gets past an assertion that fails, unless it is asked about.
@@ -447,7 +435,7 @@ pub fn follow(code: &Code, ctp: &Ctp, order: &[StepId], settings: &RunSettings) 
 /// Whether the events of `trace` are those `steps`: the same threads took steps, but they must have
 /// been the same steps, too.
 fn took(trace: &Trace, ctp: &Ctp, steps: &[&Step]) -> bool {
-    // A wait begins in the step that gives the lock back.
+    // A wait begins in the step that releases the lock.
     let mut events = trace
         .events()
         .filter(|(_, event)| !matches!(event.op, Op::Condition(ConditionOp::Wait, _)));
@@ -464,7 +452,7 @@ impl Shown {
             (names.threads.name(event.thread).to_owned(), names.location(event.site).to_owned())
         };
         let steps = run.trace.events().map(|(_, event)| step(event)).collect();
-        Self { schedule: run.schedule.clone(), steps }
+        Self { steps }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `abba_deadlock`, mended: whichever way the money goes, the savings are locked first.
+//! `abba_deadlock`, fixed: whichever way the money goes, the savings are locked first.
 
 use std::sync::Mutex;
 use std::thread;

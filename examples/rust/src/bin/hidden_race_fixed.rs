@@ -1,4 +1,4 @@
-//! `hidden_race`, mended: the balance is inside the lock that guards it.
+//! `hidden_race`, fixed: the balance is inside the lock that guards it.
 
 use std::sync::Mutex;
 use std::thread;

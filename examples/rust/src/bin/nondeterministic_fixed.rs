@@ -1,4 +1,4 @@
-//! `nondeterministic`, mended: each thread returns its part, and main combines them in its own order.
+//! `nondeterministic`, fixed: each thread returns its part, and main combines them in its own order.
 
 use std::thread;
 use std::time::Duration;

@@ -95,16 +95,12 @@ fn cell(tool: &Tool, place: &Place, example: &Example, name: &str) -> anyhow::Re
         return Ok(format!("no {}", tool.needs));
     }
     let counts = (tool.look)(place, example, name)?;
-    let told: Vec<String> = counts
-        .iter()
-        .filter(|(_, count)| *count > 0)
-        .map(
-            |(what, count)| {
-                if *count == 1 { (*what).to_owned() } else { format!("{count} {what}s") }
-            },
-        )
-        .collect();
-    Ok(if told.is_empty() { "–".to_owned() } else { told.join(", ") })
+    let reported = counts.iter().filter(|(_, count)| *count > 0).map(|(what, count)| match count {
+        1 => (*what).to_owned(),
+        _ => format!("{count} {what}s"),
+    });
+    let reported: Vec<String> = reported.collect();
+    Ok(if reported.is_empty() { "–".to_owned() } else { reported.join(", ") })
 }
 
 /// The first line of what a tool says of its version.

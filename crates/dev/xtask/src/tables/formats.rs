@@ -1,13 +1,12 @@
 //! How large is a trace in each format, and how fast is it read?
 
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use reweave_format::{Format, ReadOptions, read_from, write_to};
+use reweave_format::{Format, write_to};
 use reweave_trace::Trace;
 use reweave_workload::{Config, Shape, generate};
 
+use super::{best_of, read, traces};
 use crate::tree::Tree;
 
 const HEAD: &str = "\
@@ -27,12 +26,8 @@ const TRIES: usize = 3;
 /// The table over all traces of the corpus, and over synthetic ones if rates are asked for.
 pub(super) fn table(tree: &Tree, with_rates: bool) -> anyhow::Result<String> {
     let mut table = HEAD.to_owned();
-    let corpus = tree.files().filter_map(|(path, content)| {
-        let name = path.strip_prefix("corpus/")?.strip_suffix(".std")?;
-        Some((name, content))
-    });
-    for (name, content) in corpus {
-        let trace = read(content).with_context(|| format!("cannot read {name}"))?;
+    for recorded in traces(tree, "corpus/") {
+        let (name, trace) = recorded?;
         table.push_str(&row(name, &trace, with_rates)?);
     }
     if with_rates {
@@ -61,27 +56,16 @@ fn row(name: &str, trace: &Trace, with_rates: bool) -> anyhow::Result<String> {
         write!(row, " | {:.2}", bytes.len() as f64 / events.max(1) as f64)?;
     }
     for bytes in [&std, &rwt] {
-        match with_rates {
-            true => write!(row, " | {:.1}", events as f64 / best_time(bytes)?.as_secs_f64() / 1e6)?,
-            false => row.push_str(" |"),
+        if with_rates {
+            let (time, reading) = best_of(TRIES, || read(bytes));
+            reading?;
+            write!(row, " | {:.1}", events as f64 / time.as_secs_f64() / 1e6)?;
+        } else {
+            row.push_str(" |");
         }
     }
     row.push_str(" |\n");
     Ok(row)
-}
-
-fn read(bytes: &[u8]) -> anyhow::Result<Trace> {
-    Ok(read_from(bytes, "memory", &ReadOptions::default())?.trace)
-}
-
-fn best_time(bytes: &[u8]) -> anyhow::Result<Duration> {
-    let mut best = Duration::MAX;
-    for _ in 0..TRIES {
-        let start = Instant::now();
-        read(bytes)?;
-        best = best.min(start.elapsed());
-    }
-    Ok(best)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use reweave_analysis::{Analysis, Settings};
 use reweave_base::Id;
 use reweave_catalog::{Quiet, run, select};
-use reweave_format::{Format, ReadOptions, read_from, write_to};
+use reweave_format::{Format, write_to};
 use reweave_order::Clocks;
 use reweave_order::cp::CausallyPrecedes;
 use reweave_order::hb::HappensBefore;
@@ -19,9 +19,10 @@ use reweave_races::exact::EXACT;
 use reweave_trace::{EventId, Trace};
 use reweave_workload::{Config, Shape, generate};
 
-use super::{best_of, machine};
+use super::svg::Svg;
+use super::{best_of, machine, read};
 
-/// How many events the largest trace has unless said.
+/// How many events the largest trace has by default.
 pub(super) const EVENTS_MAX: usize = 8_000_000;
 
 /// How many the smallest has.
@@ -42,8 +43,8 @@ long. Made by `cargo run --release -p xtask -- tables growth --write`; `--events
 
 - `read`: from the binary format in memory to a validated trace
 - `hb`, `shb`, `wcp`, `cp`: the clock of every event; of `cp`, all edges and the clock of every access
-- `exact`, `deadlocks`: `races.exact` and `deadlocks.exact`, with a certified schedule for each finding
-- `check`: `read`, and all analyses that run by default, to certified findings
+- `exact`, `deadlocks`: `races.exact` and `deadlocks.exact`, with a checked schedule for each finding
+- `check`: `read`, and all analyses that run by default, to checked findings
 
 ";
 
@@ -60,40 +61,25 @@ struct Measure {
     run: fn(&Prepared) -> anyhow::Result<usize>,
 }
 
-const MEASURES: [Measure; 8] = [
-    Measure { name: "read", color: "#7f7f7f", run: |from| Ok(read(&from.binary)?.len()) },
-    Measure {
-        name: "hb",
-        color: "#17becf",
-        run: |from| Ok(all_clocks(&from.trace, &mut HappensBefore::new())),
-    },
-    Measure {
-        name: "shb",
-        color: "#1f77b4",
-        run: |from| Ok(all_clocks(&from.trace, &mut SchedulableHappensBefore::new())),
-    },
-    Measure {
-        name: "wcp",
-        color: "#2ca02c",
-        run: |from| Ok(all_clocks(&from.trace, &mut WeakCausallyPrecedes::new(&from.trace))),
-    },
-    Measure {
-        name: "cp",
-        color: "#bcbd22",
-        run: |from| Ok(access_clocks(&from.trace, &CausallyPrecedes::new(&from.trace))),
-    },
-    Measure { name: "exact", color: "#ff7f0e", run: |from| Ok(findings(&from.trace, &[&EXACT])) },
-    Measure {
-        name: "deadlocks",
-        color: "#9467bd",
-        run: |from| Ok(findings(&from.trace, reweave_deadlocks::ANALYSES)),
-    },
-    Measure { name: "check", color: "#d62728", run: check },
-];
-
-fn read(binary: &[u8]) -> anyhow::Result<Trace> {
-    Ok(read_from(binary, "memory", &ReadOptions::default())?.trace)
+const fn measure(
+    name: &'static str,
+    color: &'static str,
+    run: fn(&Prepared) -> anyhow::Result<usize>,
+) -> Measure {
+    Measure { name, color, run }
 }
+
+#[rustfmt::skip]
+const MEASURES: [Measure; 8] = [
+    measure("read", "#7f7f7f", |from| Ok(read(&from.binary)?.len())),
+    measure("hb", "#17becf", |from| Ok(all_clocks(&from.trace, &mut HappensBefore::new()))),
+    measure("shb", "#1f77b4", |from| Ok(all_clocks(&from.trace, &mut SchedulableHappensBefore::new()))),
+    measure("wcp", "#2ca02c", |from| Ok(all_clocks(&from.trace, &mut WeakCausallyPrecedes::new(&from.trace)))),
+    measure("cp", "#bcbd22", |from| Ok(access_clocks(&from.trace, &CausallyPrecedes::new(&from.trace)))),
+    measure("exact", "#ff7f0e", |from| Ok(findings(&from.trace, &[&EXACT]))),
+    measure("deadlocks", "#9467bd", |from| Ok(findings(&from.trace, reweave_deadlocks::ANALYSES))),
+    measure("check", "#d62728", check),
+];
 
 fn all_clocks(trace: &Trace, clocks: &mut impl Clocks) -> usize {
     let ids = (0..trace.len()).map(EventId::from_index);
@@ -185,7 +171,7 @@ impl Growth {
     }
 
     /// The rows as lines, both axes logarithmic.
-    pub(super) fn plot(&self) -> anyhow::Result<String> {
+    pub(super) fn plot(&self) -> String {
         Plot::new(&self.rows).draw(&self.rows)
     }
 }
@@ -243,53 +229,29 @@ impl Plot {
         BOTTOM - (seconds.log10() - from) / (to - from) * (BOTTOM - TOP)
     }
 
-    fn draw(&self, rows: &[Row]) -> anyhow::Result<String> {
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-             viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"13\">\n\
-             <title>Seconds against events</title>\n\
-             <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
-        );
-        self.draw_axes(rows, &mut svg)?;
-        for (at, Measure { name, color, .. }) in MEASURES.iter().enumerate() {
-            let points = rows.iter().map(|row| (row.events as f64, row.seconds[at]));
-            self.draw_line(points, at, name, &format!("stroke=\"{color}\""), &mut svg)?;
-        }
-        let guide = self.guide();
-        let style = "stroke=\"#999\" stroke-dasharray=\"6 4\"";
-        self.draw_line(guide.into_iter(), MEASURES.len(), "linear", style, &mut svg)?;
-        svg.push_str("</svg>\n");
-        Ok(svg)
-    }
-
-    fn draw_axes(&self, rows: &[Row], svg: &mut String) -> anyhow::Result<()> {
+    fn draw(&self, rows: &[Row]) -> String {
+        let mut svg = Svg::new(WIDTH, HEIGHT, "Seconds against events");
         for exponent in self.seconds.0 as i32..=self.seconds.1 as i32 {
             let seconds = 10.0_f64.powi(exponent);
-            let (y, text_y) = (self.y(seconds), self.y(seconds) + 4.0);
-            writeln!(
-                svg,
-                "<path d=\"M{LEFT} {y:.1}H{RIGHT}\" stroke=\"#ddd\"/>\
-                 <text x=\"{}\" y=\"{text_y:.1}\" text-anchor=\"end\">{seconds} s</text>",
-                LEFT - 8.0,
-            )?;
+            svg.horizontal(self.y(seconds), (LEFT, RIGHT), &format!("{seconds} s"));
         }
         for row in rows {
-            let x = self.x(row.events as f64);
-            writeln!(
-                svg,
-                "<path d=\"M{x:.1} {TOP}V{BOTTOM}\" stroke=\"#ddd\"/>\
-                 <text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                BOTTOM + 18.0,
-                short(row.events),
-            )?;
+            svg.vertical(self.x(row.events as f64), (TOP, BOTTOM), &short(row.events));
         }
-        writeln!(
-            svg,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">events</text>",
-            f64::midpoint(LEFT, RIGHT),
-            BOTTOM + 38.0,
-        )?;
-        Ok(())
+        svg.centred((f64::midpoint(LEFT, RIGHT), BOTTOM + 38.0), "events");
+        let mut draw = |at: usize, name: &str, style: &str, points: &[(f64, f64)]| {
+            let place = |&(events, seconds)| (self.x(events), self.y(seconds));
+            let points: Vec<(f64, f64)> = points.iter().map(place).collect();
+            svg.line(&points, &format!("{style} stroke-width=\"2\""));
+            svg.legend((RIGHT + 20.0, TOP + 20.0 + 22.0 * at as f64), style, name);
+        };
+        for (at, Measure { name, color, .. }) in MEASURES.iter().enumerate() {
+            let points = rows.iter().map(|row| (row.events as f64, row.seconds[at]));
+            draw(at, name, &format!("stroke=\"{color}\""), &points.collect::<Vec<_>>());
+        }
+        let style = "stroke=\"#999\" stroke-dasharray=\"6 4\"";
+        draw(MEASURES.len(), "linear", style, &self.guide());
+        svg.finish()
     }
 
     /// What linear growth looks like: a line through the middle, from edge to edge.
@@ -299,31 +261,6 @@ impl Plot {
         let half = ((last - first) / 2.0).min(middle - self.seconds.0);
         let center = f64::midpoint(first, last);
         [-half, half].map(|by| (10.0_f64.powf(center + by), 10.0_f64.powf(middle + by)))
-    }
-
-    /// A line through `points`, and its entry in the legend as the one numbered `at`.
-    fn draw_line(
-        &self,
-        points: impl Iterator<Item = (f64, f64)>,
-        at: usize,
-        name: &str,
-        style: &str,
-        svg: &mut String,
-    ) -> anyhow::Result<()> {
-        let points: Vec<String> = points
-            .map(|(events, seconds)| format!("{:.1},{:.1}", self.x(events), self.y(seconds)))
-            .collect();
-        let points = points.join(" ");
-        let (from, to, y) = (RIGHT + 20.0, RIGHT + 45.0, TOP + 20.0 + 22.0 * at as f64);
-        writeln!(
-            svg,
-            "<polyline points=\"{points}\" fill=\"none\" {style} stroke-width=\"2\"/>\n\
-             <path d=\"M{from} {y}H{to}\" {style} stroke-width=\"2\"/>\
-             <text x=\"{}\" y=\"{}\">{name}</text>",
-            to + 8.0,
-            y + 4.0,
-        )?;
-        Ok(())
     }
 }
 
@@ -356,7 +293,7 @@ mod tests {
 
     #[test]
     fn the_plot_has_a_straight_line_for_each_measure() {
-        let plot = made_up().plot().unwrap();
+        let plot = made_up().plot();
         assert_eq!(plot.matches("<polyline ").count(), MEASURES.len() + 1);
         assert!(plot.contains("<polyline points=\"70.0,430.0 345.0,306.6 620.0,183.2\""), "{plot}");
         for measure in &MEASURES {
@@ -370,6 +307,6 @@ mod tests {
         assert!(row.seconds.iter().all(|&seconds| seconds > 0.0));
         let one = Growth { rows: vec![row] };
         assert!(!one.table().unwrap().contains("on average"));
-        assert!(one.plot().unwrap().ends_with("</svg>\n"));
+        assert!(one.plot().ends_with("</svg>\n"));
     }
 }

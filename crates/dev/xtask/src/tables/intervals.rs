@@ -8,22 +8,19 @@ mod published;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use reweave_exec::run;
 use reweave_exec::scheduler::Random;
-use reweave_exec::{Code, run};
 use reweave_intervals::analyse::Bits;
 use reweave_intervals::ctp::{Ctp, StepId};
 use reweave_intervals::domain::Interval;
 use reweave_intervals::graph::{self, Graph, GraphKind, Mode, Rule, build};
 use reweave_intervals::propagate::{self, Values, propagate};
 use reweave_intervals::symbolic::{self, Answer, Question, StepRanges, Widths, ask};
-use reweave_lang::{Source, check};
 
+use super::programs::{Loaded, Size};
 use super::{Shown, best_of, machine};
 use crate::tree::Tree;
 use published::{PUBLISHED, Row};
-
-const FOLDER: &str = "corpus/programs/intervals/";
 
 const KINDS: [GraphKind; 3] = [GraphKind::Ccfg, GraphKind::Tsg, GraphKind::TsgReduced];
 
@@ -56,7 +53,7 @@ pub(super) fn table(tree: &Tree, with_times: bool, is_full: bool) -> anyhow::Res
     }
     let mut programs = Vec::new();
     for row in &PUBLISHED {
-        programs.push((row, Program::load(tree, row.name)?));
+        programs.push((row, load(tree, row.name)?));
     }
     table.push_str(&ranges(&programs, Mode::Paper, with_times)?);
     table.push_str(&ranges(&programs, Mode::Sound, with_times)?);
@@ -64,24 +61,13 @@ pub(super) fn table(tree: &Tree, with_times: bool, is_full: bool) -> anyhow::Res
     Ok(table)
 }
 
-/// A program and the concurrent trace program of its run.
-struct Program {
-    ctp: Ctp,
-}
-
-impl Program {
-    fn load(tree: &Tree, name: &str) -> anyhow::Result<Self> {
-        let path = format!("{FOLDER}{name}.rw");
-        let found = tree.texts().find(|&(candidate, _)| candidate == path);
-        let (_, text) = found.with_context(|| format!("there is no `{path}`"))?;
-        let source = Source::new(&path, text.to_owned());
-        let Some(program) = check(&source).program else { bail!("`{path}` is wrong") };
-        let code = Code::new(&program, &source);
-        let made = run(&code, &mut Random::new(1), &reweave_exec::Settings::default());
-        let mut ctp = Ctp::new(&[&made.trace])?;
-        ctp.propagate_constants();
-        Ok(Self { ctp })
-    }
+/// The concurrent trace program of a run of the program called `name`.
+fn load(tree: &Tree, name: &str) -> anyhow::Result<Ctp> {
+    let loaded = Loaded::new(tree, &format!("intervals/{name}"), Size::Small)?;
+    let made = run(&loaded.code, &mut Random::new(1), &reweave_exec::Settings::default());
+    let mut ctp = Ctp::new(&[&made.trace])?;
+    ctp.propagate_constants();
+    Ok(ctp)
 }
 
 /// A graph, what is known on it, and how long both took.
@@ -107,7 +93,7 @@ fn measure(ctp: &Ctp, kind: GraphKind, mode: Mode) -> Measured {
     Measured { graph, values, time }
 }
 
-fn ranges(programs: &[(&Row, Program)], mode: Mode, with_times: bool) -> anyhow::Result<String> {
+fn ranges(programs: &[(&Row, Ctp)], mode: Mode, with_times: bool) -> anyhow::Result<String> {
     let mut table = String::new();
     let (title, note) = match mode {
         Mode::Paper => (
@@ -127,34 +113,27 @@ fn ranges(programs: &[(&Row, Program)], mode: Mode, with_times: bool) -> anyhow:
             "\n| {name} | MATs | switches | transactions | time | local bits | global bits |\n\
              | --- | --: | --: | --: | --: | --: | --: |\n"
         )?;
-        for (row, program) in programs {
-            let measured = measure(&program.ctp, kind, mode);
-            let published = row.graphs[place];
-            let found = measured
-                .values
-                .as_ref()
-                .map(|values| Bits::new(&program.ctp, &measured.graph, values));
+        for (row, ctp) in programs {
+            let Measured { graph, values, time } = measure(ctp, kind, mode);
+            let bits = values.as_ref().map(|values| Bits::new(ctp, &graph, values));
             let number = |of: Option<u64>| of.map_or_else(|| "–".to_owned(), |of| of.to_string());
-            let time = match (&measured.values, with_times) {
+            let time = match (&values, with_times) {
                 (None, _) => "–".to_owned(),
-                (Some(_), true) => Shown(measured.time).to_string(),
+                (Some(_), true) => Shown(time).to_string(),
                 (Some(_), false) => "·".to_owned(),
             };
+            let [mats, switches, transactions, seconds, local_bits, global_bits] =
+                row.graphs[place];
             writeln!(
                 table,
-                "| {} | {} / {} | {} / {} | {} / {} | {} s / {time} | {} / {} | {} / {} |",
+                "| {} | {mats} / {} | {switches} / {} | {transactions} / {} | {seconds} s / {time} \
+                 | {local_bits} / {} | {global_bits} / {} |",
                 row.name,
-                published.mats,
-                number(measured.graph.mats_count.map(|count| count as u64)),
-                published.switches,
-                measured.graph.switches.len(),
-                published.transactions,
-                measured.graph.transaction_edges_count(),
-                published.seconds,
-                published.local_bits,
-                number(found.as_ref().map(|bits| bits.local)),
-                published.global_bits,
-                number(found.as_ref().map(|bits| bits.global)),
+                number(graph.mats_count.map(|count| count as u64)),
+                graph.switches.len(),
+                graph.transaction_edges_count(),
+                number(bits.as_ref().map(|bits| bits.local)),
+                number(bits.as_ref().map(|bits| bits.global)),
             )?;
         }
     }
@@ -166,11 +145,7 @@ const UNITS_MAX: usize = 700;
 /// How many conflicts a search may meet.
 const CONFLICTS_MAX: u64 = 300_000;
 
-fn searches(
-    programs: &[(&Row, Program)],
-    with_times: bool,
-    is_full: bool,
-) -> anyhow::Result<String> {
+fn searches(programs: &[(&Row, Ctp)], with_times: bool, is_full: bool) -> anyhow::Result<String> {
     let mut table = String::from(
         "\n## Table 2: searching for a run that breaks the program's assertion\n\n\
          S: there is one, U: there is none; published, then ours. Seconds with values of 32 bits and with those that the ranges need, then \
@@ -179,8 +154,7 @@ fn searches(
          | program | S/U | CCFG 32 | CCFG ranges | TSG 32 | TSG ranges | TSG′ 32 | TSG′ ranges |\n\
          | --- | --- | --: | --: | --: | --: | --: | --: |\n",
     );
-    for (row, program) in programs {
-        let ctp = &program.ctp;
+    for (row, ctp) in programs {
         let asserted: Vec<StepId> = ctp
             .steps
             .entries()
@@ -232,25 +206,29 @@ fn searches(
 
 #[cfg(test)]
 mod tests {
+    use reweave_lang::Source;
+
     use super::*;
     use crate::tree::root;
+
+    const FOLDER: &str = "corpus/programs/intervals/";
 
     #[test]
     fn cp_has_the_fifteen_published_counts() {
         let tree = Tree::load(&root()).unwrap();
         for row in &PUBLISHED[..3] {
-            let program = Program::load(&tree, row.name).unwrap();
+            let ctp = load(&tree, row.name).unwrap();
             for (place, &kind) in KINDS.iter().enumerate() {
                 let settings = graph::Settings {
                     switches: Rule::Lockset,
                     mode: Mode::Paper,
                     ..graph::Settings::default()
                 };
-                let graph = build(&program.ctp, kind, &settings);
-                let published = row.graphs[place];
-                assert_eq!(graph.switches.len().to_string(), published.switches, "{}", row.name);
+                let graph = build(&ctp, kind, &settings);
+                let [mats, switches, ..] = row.graphs[place];
+                assert_eq!(graph.switches.len().to_string(), switches, "{}", row.name);
                 if let Some(count) = graph.mats_count {
-                    assert_eq!(count.to_string(), published.mats, "{}", row.name);
+                    assert_eq!(count.to_string(), mats, "{}", row.name);
                 }
             }
         }

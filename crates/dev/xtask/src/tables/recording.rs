@@ -30,8 +30,8 @@ const HEAD: &str = "\
 # Recording
 
 What it costs to record three programs, next to gcc's thread sanitizer: seconds of CPU time, of the program and of the recorder
-together, and in brackets how many times that of the plain program. All are compiled by gcc with -O1; in each round all ways are
-taken in turn, and the least of five is shown. Made by `cargo run --release -p xtask -- tables recording --write`.
+together, and in brackets how many times that of the plain program. All are compiled by gcc with -O1; in each round all
+configurations run in turn, and the least of five is shown. Made by `cargo run --release -p xtask -- tables recording --write`.
 
 - `locks`: four threads take one lock half a million times each
 - `memory`: two threads multiply matrices of 400 by 400 numbers that look random
@@ -44,24 +44,15 @@ taken in turn, and the least of five is shown. Made by `cargo run --release -p x
 
 ";
 
-/// A way to run a program.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Plain,
-    Sanitized,
-    Off,
-    Recorded(Mode),
-    RecordedInside(Mode),
-}
-
-const WAYS: [(Way, &str); 7] = [
-    (Way::Plain, "plain"),
-    (Way::Sanitized, "sanitizer"),
-    (Way::Off, "off"),
-    (Way::Recorded(Mode::Free), "free"),
-    (Way::RecordedInside(Mode::Free), "free, inside"),
-    (Way::Recorded(Mode::Serial), "serial"),
-    (Way::RecordedInside(Mode::Serial), "serial, inside"),
+/// How a program is run: the column, the ending of the executable, and the mode if it is recorded.
+const CONFIGURATIONS: [(&str, &str, Option<Mode>); 7] = [
+    ("plain", ".plain", None),
+    ("sanitizer", ".sanitized", None),
+    ("off", ".beside", None),
+    ("free", ".beside", Some(Mode::Free)),
+    ("free, inside", ".inside", Some(Mode::Free)),
+    ("serial", ".beside", Some(Mode::Serial)),
+    ("serial, inside", ".inside", Some(Mode::Serial)),
 ];
 
 /// The table.
@@ -70,15 +61,16 @@ pub(super) fn table() -> anyhow::Result<String> {
     let runtime = install()?;
     let mut table = String::from(HEAD);
     writeln!(table, "Measured on: {}.\n", machine())?;
-    let names: Vec<&str> = WAYS.iter().map(|(_, name)| *name).collect();
-    writeln!(table, "| program | events | {} | bytes | trace |", names.join(" | "))?;
-    writeln!(table, "| --- | ---: | {} ---: | ---: |", "---: | ".repeat(WAYS.len()))?;
+    let names = CONFIGURATIONS.map(|(name, ..)| name).join(" | ");
+    writeln!(table, "| program | events | {names} | bytes | trace |")?;
+    writeln!(table, "| --- | ---: | {} ---: | ---: |", "---: | ".repeat(CONFIGURATIONS.len()))?;
     for (name, source) in PROGRAMS {
         build(folder.path(), name, source, &runtime)?;
-        let mut least = [Duration::MAX; WAYS.len()];
+        let mut least = [Duration::MAX; CONFIGURATIONS.len()];
         for _ in 0..TRIES {
-            for (place, (way, _)) in WAYS.iter().enumerate() {
-                least[place] = least[place].min(time(folder.path(), name, *way)?);
+            for (least, (_, ending, mode)) in least.iter_mut().zip(CONFIGURATIONS) {
+                let program = folder.path().join(format!("{name}{ending}"));
+                *least = time(&program, mode)?.min(*least);
             }
         }
         let Recorded { events, bytes, conversion } = recorded(folder.path(), name)?;
@@ -94,7 +86,7 @@ pub(super) fn table() -> anyhow::Result<String> {
     Ok(table)
 }
 
-/// Builds a program in every way that is needed.
+/// Builds a program for every configuration.
 fn build(folder: &Path, name: &str, source: &str, runtime: &Runtime) -> anyhow::Result<()> {
     let path = |ending: &str| folder.join(format!("{name}{ending}"));
     fs::write(path(".c"), source)?;
@@ -115,27 +107,21 @@ fn build(folder: &Path, name: &str, source: &str, runtime: &Runtime) -> anyhow::
     gcc(&["-rdynamic"], &[path(".o"), runtime.object()], &path(".inside"))
 }
 
-/// The CPU time that running a program in one way takes.
-fn time(folder: &Path, name: &str, way: Way) -> anyhow::Result<Duration> {
-    let program = |ending: &str| folder.join(format!("{name}{ending}")).into_os_string();
-    let own = std::env::current_exe()?.into_os_string();
-    let recorded = |mode: Mode, ending: &str| {
-        let mode = if mode == Mode::Free { "free" } else { "serial" };
-        vec![own.clone(), "record-only".into(), mode.into(), program(ending)]
-    };
-    let words = match way {
-        Way::Plain => vec![program(".plain")],
-        Way::Sanitized => vec![program(".sanitized")],
-        Way::Off => vec![program(".beside")],
-        Way::Recorded(mode) => recorded(mode, ".beside"),
-        Way::RecordedInside(mode) => recorded(mode, ".inside"),
-    };
-    // The shell tells the times of what it ran; nothing else does without system calls of our own.
+/// The CPU time that running a program takes, recorded if a mode is given.
+fn time(program: &Path, mode: Option<Mode>) -> anyhow::Result<Duration> {
+    // The shell reports the times of what it ran; nothing else does without system calls of our own.
     let script = "\"$@\" > /dev/null && times";
-    let output = Command::new("sh").args(["-c", script, "sh"]).args(words).output()?;
-    ensure!(output.status.success(), "{name} failed: {}", String::from_utf8_lossy(&output.stderr));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, "sh"]);
+    if let Some(mode) = mode {
+        let mode = if mode == Mode::Free { "free" } else { "serial" };
+        shell.arg(std::env::current_exe()?).args(["record-only", mode]);
+    }
+    let output = shell.arg(program).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{} failed: {said}", program.display());
     let times = String::from_utf8_lossy(&output.stdout).into_owned();
-    let children = times.lines().last().context("the shell told no times")?;
+    let children = times.lines().last().context("the shell reported no times")?;
     children.split_whitespace().map(parse).sum()
 }
 
@@ -159,12 +145,9 @@ struct Recorded {
 
 fn recorded(folder: &Path, name: &str) -> anyhow::Result<Recorded> {
     let program = folder.join(format!("{name}.beside"));
-    let spools = tempfile::tempdir()?;
-    let run = record(
-        Command::new(program).stdout(std::process::Stdio::null()),
-        &serial(),
-        spools.path(),
-    )?;
+    let logs = tempfile::tempdir()?;
+    let mut command = Command::new(program);
+    let run = record(command.stdout(std::process::Stdio::null()), &serial(), logs.path())?;
     let recording = run.recordings.first().context("nothing was recorded")?;
     let start = Instant::now();
     let summary = write_trace(recording, folder, false, &mut std::io::sink())?;
@@ -179,8 +162,8 @@ const fn serial() -> Options {
 /// Runs a program recorded and throws away what was recorded: what is measured.
 pub(crate) fn record_only(mode: &str, program: &Path) -> anyhow::Result<ExitCode> {
     let mode = if mode == "free" { Mode::Free } else { Mode::Serial };
-    let spools = tempfile::tempdir()?;
-    let run = record(&mut Command::new(program), &Options { mode, ..serial() }, spools.path())?;
+    let logs = tempfile::tempdir()?;
+    let run = record(&mut Command::new(program), &Options { mode, ..serial() }, logs.path())?;
     ensure!(run.status.success() && !run.recordings.is_empty(), "nothing was recorded");
     Ok(ExitCode::SUCCESS)
 }

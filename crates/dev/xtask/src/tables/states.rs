@@ -52,7 +52,7 @@ impl States {
     }
 
     /// How much faster more threads are.
-    pub(super) fn plot(&self) -> anyhow::Result<String> {
+    pub(super) fn plot(&self) -> String {
         plot::plot(&self.posets)
     }
 }

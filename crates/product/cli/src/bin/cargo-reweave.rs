@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -22,22 +23,8 @@ fn main() -> ExitCode {
         Some("--version" | "-V") => command.arg("--version"),
         _ => command.arg("cargo").args(arguments),
     };
-    let error = match run(&mut command) {
-        Ok(code) => return code,
-        Err(error) => error,
-    };
+    let error = command.exec();
     let place = program.display();
     _ = writeln!(std::io::stderr(), "cargo-reweave: cannot run `{place}`: {error}");
     ExitCode::from(NOT_RUN)
-}
-
-#[cfg(unix)]
-fn run(command: &mut Command) -> std::io::Result<ExitCode> {
-    Err(std::os::unix::process::CommandExt::exec(command))
-}
-
-#[cfg(not(unix))]
-fn run(command: &mut Command) -> std::io::Result<ExitCode> {
-    let code = command.status()?.code().and_then(|code| u8::try_from(code).ok());
-    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }

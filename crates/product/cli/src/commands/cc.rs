@@ -112,20 +112,7 @@ pub fn own_path() -> anyhow::Result<std::path::PathBuf> {
 }
 
 /// Makes this process the program, so that its end, its signals and its output are the program's.
-#[cfg(unix)]
 pub fn exec(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let error = std::os::unix::process::CommandExt::exec(&mut invocation.command());
     Err(error).with_context(|| format!("cannot run `{}`", invocation.program.display()))
-}
-
-/// Runs the program and ends as it does.
-#[cfg(not(unix))]
-pub fn exec(invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let status = invocation.command().status();
-    let status =
-        status.with_context(|| format!("cannot run `{}`", invocation.program.display()))?;
-    Ok(status
-        .code()
-        .and_then(|code| u8::try_from(code).ok())
-        .map_or(ExitCode::FAILURE, ExitCode::from))
 }

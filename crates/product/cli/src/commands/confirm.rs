@@ -10,14 +10,14 @@ use anyhow::Context as _;
 use reweave_analysis::{Guarantee, Outcome, Reported};
 use reweave_record::plan::{self, Plan};
 use reweave_record::symbols::build_id_of;
-use reweave_report::{Confirmation, Examined, Replayed};
+use reweave_report::{Confirmation, Replayed};
 use reweave_trace::{Module, Trace};
 use reweave_workflows::confirm::confirm;
 
-use super::examine::{Printing, ReportFormat};
-use super::explain::{Found, Wanted};
+use super::examine::Printing;
+use super::explain::Wanted;
 use crate::destination::Destination;
-use crate::{exit, input, interrupt};
+use crate::{exit, interrupt};
 
 /// Replay a finding in the real program until it happens.
 ///
@@ -65,23 +65,11 @@ impl Replaying {
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.printing.output.as_deref())?;
-    let Found { path, trace, outcome, reported } = args.wanted.find()?;
-    let confirmation = one(&trace, &reported, args.replaying, &args.command)?;
+    let found = args.wanted.find()?;
+    let confirmation = one(&found.trace, &found.reported, args.replaying, &args.command)?;
     let is_confirmed = matches!(confirmation.replayed, Replayed::Confirmed { .. });
-    let confirmations = [confirmation];
-    let sources = input::sources(&path, &trace, &args.printing.sources);
-    let examined = Examined::new(&path, &trace, &outcome);
-    let examined = Examined { confirmations: &confirmations, sources: &sources, ..examined };
-    // The other formats are those of reports: this one has a single finding.
-    let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
-    let alone = Examined { outcome: &only, ..examined };
-    let format = args.printing.format();
-    destination.write(|out| match format {
-        ReportFormat::Text => reweave_report::confirmation_text(out, &examined, &reported),
-        ReportFormat::Json => reweave_report::confirmation_json(out, &examined, &reported),
-        ReportFormat::Html => reweave_report::explanation_html(out, &examined, &reported),
-        _ => format.write(out, &[alone], false),
-    })?;
+    let formats = (reweave_report::confirmation_text as _, reweave_report::confirmation_json as _);
+    found.write(&args.printing, destination, &[confirmation], formats)?;
     Ok(if is_confirmed { exit::found() } else { ExitCode::SUCCESS })
 }
 
@@ -112,17 +100,16 @@ fn one(
         replay(command, plan, time, replaying.is_quiet)
     };
     let verdict = confirm(trace, &reported.finding, replaying.attempts, &mut attempt)?;
-    let replayed = match verdict.is_confirmed() {
-        true => Replayed::Confirmed {
+    let replayed = if verdict.is_confirmed() {
+        Replayed::Confirmed {
             times: verdict.confirmed,
             attempts: verdict.attempts,
             details: verdict.details.unwrap_or_default(),
-        },
-        false => {
-            let mismatch = build_mismatch(trace, command);
-            let reasons = [Some(verdict.reason()), mismatch].into_iter().flatten();
-            Replayed::NotConfirmed { reason: reasons.collect::<Vec<_>>().join(". ") }
         }
+    } else {
+        let mismatch = build_mismatch(trace, command);
+        let reasons = [Some(verdict.reason()), mismatch].into_iter().flatten();
+        Replayed::NotConfirmed { reason: reasons.collect::<Vec<_>>().join(". ") }
     };
     Ok(Confirmation { id: reported.id.clone(), replayed })
 }
@@ -165,13 +152,12 @@ fn is_library(path: &str) -> bool {
 /// The file that `program` runs, as a shell finds it.
 pub fn located(program: &OsStr) -> Option<PathBuf> {
     let path = Path::new(program);
-    let found = match path.components().count() > 1 {
-        true => Some(path.to_owned()),
-        false => {
-            let folders = std::env::var_os("PATH")?;
-            let files = std::env::split_paths(&folders).map(|folder| folder.join(path));
-            files.into_iter().find(|file| file.is_file())
-        }
+    let found = if path.components().count() > 1 {
+        Some(path.to_owned())
+    } else {
+        let folders = std::env::var_os("PATH")?;
+        let mut files = std::env::split_paths(&folders).map(|folder| folder.join(path));
+        files.find(|file| file.is_file())
     };
     found?.canonicalize().ok()
 }
@@ -200,6 +186,7 @@ fn replay(
 
 #[cfg(test)]
 mod tests {
+    use super::super::examine::ReportFormat;
     use super::*;
     use clap::Parser;
 

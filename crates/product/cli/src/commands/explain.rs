@@ -1,13 +1,14 @@
 //! `explain`: one finding in detail. It is looked up by its id or fingerprint: the search is repeated,
 //! with the options of the command line or of a report.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::ValueEnum as _;
 use reweave_analysis::{Analysis, Outcome, Reported, Settings};
-use reweave_report::{Examined, SCHEMA, quoted};
+use reweave_report::{Confirmation, Examined, SCHEMA, quoted};
 use reweave_states::analyses::FIND;
 use reweave_trace::Trace;
 use serde_json::Value;
@@ -55,19 +56,9 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.printing.output.as_deref())?;
-    let Found { path, trace, outcome, reported } = args.wanted.find()?;
-    let sources = input::sources(&path, &trace, &args.printing.sources);
-    let examined = Examined { sources: &sources, ..Examined::new(&path, &trace, &outcome) };
-    // The other formats are those of reports: this one has a single finding.
-    let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
-    let alone = Examined { outcome: &only, ..examined };
-    let format = args.printing.format();
-    destination.write(|out| match format {
-        ReportFormat::Text => reweave_report::explanation_text(out, &examined, &reported),
-        ReportFormat::Json => reweave_report::explanation_json(out, &examined, &reported),
-        ReportFormat::Html => reweave_report::explanation_html(out, &examined, &reported),
-        _ => format.write(out, &[alone], false),
-    })?;
+    let found = args.wanted.find()?;
+    let formats = (reweave_report::explanation_text as _, reweave_report::explanation_json as _);
+    found.write(&args.printing, destination, &[], formats)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -113,13 +104,42 @@ pub struct Wanted {
 #[derive(Debug)]
 pub struct Found {
     /// Where the trace came from.
-    pub path: String,
+    path: String,
     /// The trace.
     pub trace: Trace,
     /// All that was found.
-    pub outcome: Outcome,
+    outcome: Outcome,
     /// The finding.
     pub reported: Reported,
+}
+
+/// Writes one finding of a trace.
+pub type WriteFinding = fn(&mut dyn Write, &Examined<'_>, &Reported) -> io::Result<()>;
+
+impl Found {
+    /// Writes the finding, with what came of replaying it: as text and as JSON by these two functions.
+    pub fn write(
+        &self,
+        printing: &Printing,
+        destination: Destination,
+        confirmations: &[Confirmation],
+        (text, json): (WriteFinding, WriteFinding),
+    ) -> anyhow::Result<()> {
+        let Self { path, trace, outcome, reported } = self;
+        let sources = &input::sources(path, trace, &printing.sources);
+        let examined = Examined::new(path, trace, outcome);
+        let examined = Examined { confirmations, sources, ..examined };
+        // The other formats are those of reports: this one has a single finding.
+        let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
+        let alone = Examined { outcome: &only, ..examined };
+        let format = printing.format();
+        destination.write(|out| match format {
+            ReportFormat::Text => text(out, &examined, reported),
+            ReportFormat::Json => json(out, &examined, reported),
+            ReportFormat::Html => reweave_report::explanation_html(out, &examined, reported),
+            _ => format.write(out, &[alone], false),
+        })
+    }
 }
 
 impl Wanted {
@@ -249,9 +269,9 @@ struct Recorded {
     fingerprint: String,
     analysis: String,
     events: Vec<u64>,
-    /// The predicate that a state meets and the order that it is of, where it tells of a state.
+    /// The predicate that a state meets and the order that it is of, if it is one of a state.
     state: Option<[String; 2]>,
-    /// How hard was looked.
+    /// How hard the search was.
     settings: Settings,
 }
 

@@ -1,6 +1,5 @@
 //! `intervals`: the ranges of values over all interleavings.
 
-mod page;
 mod report;
 
 use std::io;
@@ -8,19 +7,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use reweave_exec::Settings;
 use reweave_intervals::analyse;
 use reweave_intervals::domain::{Congruence, Domain, Interval, Product};
 use reweave_intervals::graph::{self, GraphKind};
 use reweave_intervals::{propagate, symbolic};
 use reweave_workflows::ranges::{self, Ranges, Request, Verdict};
-use reweave_workflows::runs::Plan;
 use serde_json::Value;
 
-use super::ndseq::RunSchedulerName;
+use super::ndseq::{Processed, RunSchedulerName, write_documents};
 use super::run::Choosing;
 use crate::destination::Destination;
 use crate::exit;
+use crate::input::{self, NamedValues};
 use crate::interrupt;
 use crate::program::{self, Loaded};
 use report::Described;
@@ -49,25 +47,25 @@ pub(crate) struct Args {
     #[command(flatten)]
     choosing: Choosing,
     /// Which context switches locks exclude
-    #[arg(long, value_enum, default_value_t)]
-    edges: EdgesName,
+    #[arg(long, default_value = "lattice", value_parser = input::named(EDGES))]
+    edges: graph::Rule,
     /// Which context switches are considered
     ///
     /// Those of the paper can be too few for a proof with three threads or more.
-    #[arg(long, value_enum, default_value_t)]
-    mode: ModeName,
-    /// Transactions per step before ranges are joined; more is sharper
+    #[arg(long, default_value = "sound", value_parser = input::named(MODES))]
+    mode: graph::Mode,
+    /// Transactions per step before ranges are joined; more is more precise
     #[arg(long, value_name = "B", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     lookahead: u32,
     /// What is known of local variables after a context switch
-    #[arg(long, value_enum, default_value_t)]
-    locals: LocalsName,
+    #[arg(long, default_value = "both", value_parser = input::named(LOCALS))]
+    locals: propagate::Mode,
     /// Abstract domain
     #[arg(long, value_enum, default_value_t)]
     domain: DomainName,
     /// Graphs to analyse
-    #[arg(long, value_enum, default_value_t)]
-    graph: GraphName,
+    #[arg(long, default_value = "all", value_parser = input::named(GRAPHS))]
+    graph: &'static [GraphKind],
     /// Also report whether and how this line can be reached
     ///
     /// May be given several times.
@@ -98,34 +96,32 @@ enum FormatName {
     Html,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum EdgesName {
-    /// those that no run can make
-    #[default]
-    Lattice,
-    /// those between points that hold a common lock
-    Lockset,
-}
+static EDGES: &NamedValues<graph::Rule> = &[
+    (graph::Rule::Lattice, "lattice", "those that no run can make"),
+    (graph::Rule::Lockset, "lockset", "those between points that hold a common lock"),
+];
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum ModeName {
-    /// all interleavings, also those that end early
-    #[default]
-    Sound,
-    /// as in the paper
-    Paper,
-}
+static MODES: &NamedValues<graph::Mode> = &[
+    (graph::Mode::Sound, "sound", "all interleavings, also those that end early"),
+    (graph::Mode::Paper, "paper", "as in the paper"),
+];
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum LocalsName {
-    /// the intersection of the other two
-    #[default]
-    Both,
-    /// their values before the switch
-    Copy,
-    /// all their values at that point
-    Own,
-}
+static LOCALS: &NamedValues<propagate::Mode> = &[
+    (propagate::Mode::Both, "both", "the intersection of the other two"),
+    (propagate::Mode::Copy, "copy", "their values before the switch"),
+    (propagate::Mode::Own, "own", "all their values at that point"),
+];
+
+static GRAPHS: &NamedValues<&[GraphKind]> = &[
+    (
+        &[GraphKind::Ccfg, GraphKind::Tsg, GraphKind::TsgReduced],
+        "all",
+        "all three; the result is that of the last",
+    ),
+    (&[GraphKind::Ccfg], "ccfg", "every access is a transaction"),
+    (&[GraphKind::Tsg], "tsg", "mutually atomic transactions"),
+    (&[GraphKind::TsgReduced], "tsg-reduced", "mutually atomic transactions that locks permit"),
+];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum DomainName {
@@ -136,19 +132,6 @@ enum DomainName {
     Congruences,
     /// both
     Both,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum GraphName {
-    /// all three; the result is that of the last
-    #[default]
-    All,
-    /// every access is a transaction
-    Ccfg,
-    /// mutually atomic transactions
-    Tsg,
-    /// mutually atomic transactions that locks permit
-    TsgReduced,
 }
 
 /// Runs the command.
@@ -162,22 +145,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn examine<D: Described>(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.output.as_deref())?;
-    let mut results: Vec<(Loaded, Ranges<D>)> = Vec::new();
-    let mut failures = Vec::new();
-    for path in &args.programs {
-        match find(args, path) {
-            Ok(result) => results.push(result),
-            Err(error) => failures.push(error),
-        }
-        if interrupt::is_asked() {
-            break;
-        }
+    let processed = Processed::new(&args.programs, |path| find::<D>(args, path));
+    if !processed.results.is_empty() {
+        destination.write(|out| write(out, &processed.results, args))?;
     }
-    if !results.is_empty() {
-        destination.write(|out| write(out, &results, args))?;
-    }
-    let code = code_of(results.iter().map(|(_, ranges)| ranges));
-    Ok(exit::after(&failures, code))
+    Ok(processed.exit_code(code_of))
 }
 
 fn find<D: Domain>(args: &Args, path: &Path) -> anyhow::Result<(Loaded, Ranges<D>)> {
@@ -201,7 +173,7 @@ fn write<D: Described>(
                 .iter()
                 .map(|(loaded, ranges)| report::json(loaded.source.name(), ranges))
                 .collect();
-            super::ndseq::write_documents(out, &documents, args.programs.len() > 1)
+            write_documents(out, &documents, args.programs.len() > 1)
         }
         FormatName::Text => {
             for (index, (loaded, ranges)) in results.iter().enumerate() {
@@ -220,13 +192,13 @@ fn write<D: Described>(
             }
             Ok(())
         }
-        FormatName::Html => page::write(out, results),
+        FormatName::Html => report::html(out, results),
     }
 }
 
-fn code_of<'a, D: 'a>(all: impl Iterator<Item = &'a Ranges<D>>) -> ExitCode {
+fn code_of<D>(results: &[(Loaded, Ranges<D>)]) -> ExitCode {
     let mut is_open = false;
-    for ranges in all {
+    for (_, ranges) in results {
         if ranges.has_fault {
             return exit::found();
         }
@@ -246,9 +218,7 @@ fn code_of<'a, D: 'a>(all: impl Iterator<Item = &'a Ranges<D>>) -> ExitCode {
 
 impl Args {
     fn request(&self) -> Request {
-        let settings = Settings { steps_max: self.choosing.steps, ..Settings::default() };
-        let scheduler = self.scheduler.kind(self.choosing.depth);
-        let plan = Plan { scheduler, seed: self.choosing.seed, runs_count: self.runs, settings };
+        let plan = self.choosing.plan(self.scheduler.kind(self.choosing.depth), self.runs);
         let search = (self.search > 0).then(|| symbolic::Settings {
             conflicts_max: self.search,
             ..symbolic::Settings::default()
@@ -257,30 +227,15 @@ impl Args {
     }
 
     fn settings(&self) -> analyse::Settings {
-        let kinds = match self.graph {
-            GraphName::All => vec![GraphKind::Ccfg, GraphKind::Tsg, GraphKind::TsgReduced],
-            GraphName::Ccfg => vec![GraphKind::Ccfg],
-            GraphName::Tsg => vec![GraphKind::Tsg],
-            GraphName::TsgReduced => vec![GraphKind::TsgReduced],
-        };
-        let mode = match self.locals {
-            LocalsName::Both => propagate::Mode::Both,
-            LocalsName::Copy => propagate::Mode::Copy,
-            LocalsName::Own => propagate::Mode::Own,
-        };
-        let graph = graph::Settings {
-            switches: match self.edges {
-                EdgesName::Lattice => graph::Rule::Lattice,
-                EdgesName::Lockset => graph::Rule::Lockset,
+        analyse::Settings {
+            kinds: self.graph.to_vec(),
+            graph: graph::Settings { switches: self.edges, mode: self.mode, ..Default::default() },
+            propagation: propagate::Settings {
+                mode: self.locals,
+                lookahead: self.lookahead,
+                ..Default::default()
             },
-            mode: match self.mode {
-                ModeName::Sound => graph::Mode::Sound,
-                ModeName::Paper => graph::Mode::Paper,
-            },
-            ..graph::Settings::default()
-        };
-        let propagation =
-            propagate::Settings { mode, lookahead: self.lookahead, ..Default::default() };
-        analyse::Settings { kinds, graph, propagation, ..Default::default() }
+            ..Default::default()
+        }
     }
 }

@@ -2,19 +2,19 @@
 
 mod check;
 mod infer;
-mod page;
 mod report;
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use reweave_exec::Settings;
 use reweave_workflows::inference::{InferenceError, Trouble};
 use reweave_workflows::runs::{Plan, SchedulerKind};
 use serde_json::Value;
 
 use super::run::Choosing;
-use crate::exit;
+use crate::exit::{self, say};
+use crate::interrupt;
 
 /// Infer and check nondeterministic sequential specifications.
 ///
@@ -51,6 +51,44 @@ pub(super) fn write_documents(
         all => serde_json::to_writer_pretty(&mut *out, all)?,
     }
     writeln!(out)
+}
+
+/// What became of the programs that a command was given.
+pub(super) struct Processed<T> {
+    pub(super) results: Vec<T>,
+    failures: Vec<anyhow::Error>,
+    /// The exit code if a program had no run with a result.
+    without_result: Option<ExitCode>,
+}
+
+impl<T> Processed<T> {
+    /// Processes each of `programs`, until interrupted. One that fails does not stop the others.
+    pub(super) fn new(programs: &[PathBuf], process: impl Fn(&Path) -> anyhow::Result<T>) -> Self {
+        let mut processed =
+            Self { results: Vec::new(), failures: Vec::new(), without_result: None };
+        for path in programs {
+            match process(path) {
+                Ok(result) => processed.results.push(result),
+                Err(error) => match code_without_result(&error) {
+                    Some(code) => {
+                        say(&format!("reweave: {error:#}"));
+                        processed.without_result = Some(code);
+                    }
+                    None => processed.failures.push(error),
+                },
+            }
+            if interrupt::is_asked() {
+                break;
+            }
+        }
+        processed
+    }
+
+    /// The exit code, which is that `of_results` if nothing failed.
+    pub(super) fn exit_code(&self, of_results: impl FnOnce(&[T]) -> ExitCode) -> ExitCode {
+        let code = self.without_result.unwrap_or_else(|| of_results(&self.results));
+        exit::after(&self.failures, code)
+    }
 }
 
 /// The exit code if no run had a result: something found if runs fail, else cut short; none if
@@ -106,8 +144,6 @@ impl RunSchedulerName {
 
 impl Running {
     fn plan(&self) -> Plan {
-        let scheduler = self.scheduler.kind(self.choosing.depth);
-        let settings = Settings { steps_max: self.choosing.steps, ..Settings::default() };
-        Plan { scheduler, seed: self.choosing.seed, runs_count: self.runs, settings }
+        self.choosing.plan(self.scheduler.kind(self.choosing.depth), self.runs)
     }
 }

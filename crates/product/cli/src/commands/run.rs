@@ -12,7 +12,7 @@ use reweave_exec::{
 };
 use reweave_format::Format;
 use reweave_order::poset::Relation;
-use reweave_report::{Examined, counted};
+use reweave_report::{Examined, compact, counted};
 use reweave_states::analyses::Find;
 use reweave_states::predicate::Predicate;
 use reweave_trace::Trace;
@@ -85,6 +85,14 @@ pub struct Choosing {
     pub steps: u64,
 }
 
+impl Choosing {
+    /// `runs_count` runs by `scheduler`.
+    pub fn plan(&self, scheduler: SchedulerKind, runs_count: u32) -> Plan {
+        let settings = Settings { steps_max: self.steps, ..Settings::default() };
+        Plan { scheduler, seed: self.seed, runs_count, settings }
+    }
+}
+
 /// A scheduler as the command line spells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum SchedulerName {
@@ -115,12 +123,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     );
     let loaded = program::load(&args.program)?;
     interrupt::keep();
-    let settings =
-        Settings { steps_max: args.choosing.steps, layers: Layers::Events, ..Settings::default() };
     let made = match args.kind() {
         Some(scheduler) => {
-            let plan =
-                Plan { scheduler, seed: args.choosing.seed, runs_count: args.runs, settings };
+            let mut plan = args.choosing.plan(scheduler, args.runs);
+            plan.settings.layers = Layers::Events;
             repeat(args, &loaded, &plan)?
         }
         None if args.scheduler == SchedulerName::Sequential => {
@@ -130,7 +136,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             );
             sequential(args, &loaded)?
         }
-        None => all(args, &loaded, &settings)?,
+        None => all(args, &loaded)?,
     };
     let watched = made.watched.iter().map(|watched| &watched.outcome);
     let code = exit::of_search(watched);
@@ -182,7 +188,7 @@ fn repeat(args: &Args, loaded: &Loaded, plan: &Plan) -> anyhow::Result<Made> {
 
 /// Enumerates the outcomes of all schedules; the trace is of the outcome asked for, or of the first
 /// faulty one, or of the first.
-fn all(args: &Args, loaded: &Loaded, settings: &Settings) -> anyhow::Result<Made> {
+fn all(args: &Args, loaded: &Loaded) -> anyhow::Result<Made> {
     let exploration = explore_while(&loaded.code, &args.limits(), &|| !interrupt::is_asked());
     let mut made = Made::new(&exploration);
     let is_fault = |outcome: &Outcome| {
@@ -201,7 +207,8 @@ fn all(args: &Args, loaded: &Loaded, settings: &Settings) -> anyhow::Result<Made
         return Ok(made);
     };
     if args.output.is_some() || !args.watch.is_empty() {
-        let settings = Settings { steps_max: u64::MAX, ..*settings };
+        let settings =
+            Settings { steps_max: u64::MAX, layers: Layers::Events, ..Settings::default() };
         let run = reweave_exec::run(&loaded.code, &mut Replay::new(schedule), &settings);
         if let Some(path) = write_trace(args, None, &run)? {
             let number = asked.map_or(0, |place| place + 1);
@@ -305,7 +312,7 @@ struct OneRun {
 impl Made {
     /// An exploration, its outcomes to be added.
     fn new<W>(exploration: &Exploration<W>) -> Self {
-        let is_told = |fault: &Fault| {
+        let is_reported = |fault: &Fault| {
             exploration.outcomes.iter().any(|(outcome, _)| outcome.faults.contains(fault))
         };
         let faults = exploration.faults.iter().map(|(fault, _)| fault);
@@ -313,7 +320,7 @@ impl Made {
             states_count: Some(exploration.states_count),
             is_complete: exploration.complete,
             is_endless: exploration.is_endless,
-            other_faults: faults.filter(|fault| !is_told(fault)).cloned().collect(),
+            other_faults: faults.filter(|fault| !is_reported(fault)).cloned().collect(),
             ..Self::default()
         }
     }
@@ -334,17 +341,17 @@ impl Made {
 
     /// Adds the choices that lead to the last outcome.
     fn add_choices(&mut self, choices: &[Choice]) {
-        let told = choices.iter().take(CHOICES_MAX).map(|choice| match choice {
+        let shown = choices.iter().take(CHOICES_MAX).map(|choice| match choice {
             Choice::Thread(name) => name.to_string(),
             Choice::Taken(line) => format!("line {line} taken"),
             Choice::Skipped(line) => format!("line {line} skipped"),
         });
-        let mut told: Vec<String> = told.collect();
+        let mut shown: Vec<String> = shown.collect();
         if choices.len() > CHOICES_MAX {
-            told.push(format!("… {} more", choices.len() - CHOICES_MAX));
+            shown.push(format!("… {} more", choices.len() - CHOICES_MAX));
         }
         if let Some(last) = self.runs.last_mut() {
-            last.choices = Some(told.join(", "));
+            last.choices = Some(shown.join(", "));
         }
     }
 
@@ -409,7 +416,7 @@ impl Report<'_> {
             .collect()
     }
 
-    /// What no outcome tells: schedules that do not end.
+    /// Schedules that do not end, which no outcome shows.
     fn endless(&self, out: &mut dyn Write) -> io::Result<()> {
         if self.made.is_endless {
             writeln!(out, "Some schedules never end, perhaps only unfair ones.")?;
@@ -463,7 +470,7 @@ impl Report<'_> {
         let scheduler = super::check::name(self.scheduler);
         let is_all = self.made.states_count.is_some();
         let others: Vec<Value> = self.made.other_faults.iter().map(fault_json).collect();
-        let mut document = json!({
+        let mut document = compact(json!({
             "schema": "reweave/1",
             "program": self.loaded.source.name(),
             "scheduler": scheduler,
@@ -472,8 +479,7 @@ impl Report<'_> {
             "complete": is_all.then_some(self.made.is_complete),
             "endless": is_all.then_some(self.made.is_endless),
             "other_faults": is_all.then_some(others),
-        });
-        drop_nulls(&mut document);
+        }));
         if !self.made.watched.is_empty() {
             let mut reports = Vec::new();
             reweave_report::json_list(&mut reports, &self.examined())?;
@@ -494,7 +500,8 @@ fn one_json(run: &OneRun) -> Value {
         }
         _ => None,
     };
-    let mut value = json!({
+    // Fields that do not apply are left out.
+    compact(json!({
         "ending": ending_name(&run.ending),
         "faults": faults,
         "result": result.collect::<serde_json::Map<_, _>>(),
@@ -504,16 +511,7 @@ fn one_json(run: &OneRun) -> Value {
         "seed": run.seed,
         "trace": run.trace.as_ref().map(|path| path.display().to_string()),
         "blocked": blocked,
-    });
-    drop_nulls(&mut value);
-    value
-}
-
-/// Removes the fields that do not apply.
-fn drop_nulls(value: &mut Value) {
-    if let Some(object) = value.as_object_mut() {
-        object.retain(|_, value| !value.is_null());
-    }
+    }))
 }
 
 fn fault_json(fault: &Fault) -> Value {

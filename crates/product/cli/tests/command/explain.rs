@@ -130,10 +130,9 @@ fn a_finding_is_looked_up_in_a_report_and_found_again() {
         "{}",
         again.err()
     );
-    folder.put("mended.std", CLEAN);
-    let said =
-        folder.run(&["explain", "--from", "report.json", "mended.std", "R1"]).expect(2).err();
-    assert!(said.starts_with("reweave: mended.std: races.exact no longer finds R1 ("), "{said}");
+    folder.put("fixed.std", CLEAN);
+    let said = folder.run(&["explain", "--from", "report.json", "fixed.std", "R1"]).expect(2).err();
+    assert!(said.starts_with("reweave: fixed.std: races.exact no longer finds R1 ("), "{said}");
 }
 
 #[test]

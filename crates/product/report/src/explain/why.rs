@@ -170,7 +170,7 @@ fn unconfirmed(trace: &Trace, detail: &Nondeterminism) -> String {
     }
 }
 
-/// How the schedule breaks the couple of the read and what it saw.
+/// How the schedule breaks the reads-from edge to the read.
 fn how(finding: &Finding, detail: &Nondeterminism) -> &'static str {
     let is_shown = detail.read.is_some() && finding.evidence.proof().is_some();
     match (detail.witness_kind, is_shown) {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::alternatives::{Choices, known_value};
 use crate::confirmation::{CAVEAT, Replayed};
 use crate::finding::{confirm_command, explain_command, heading, instances_note, remarks};
-use crate::json::{compact, unless_empty};
+use crate::json::{compact, object, unless_empty};
 use crate::left_out::{accounts, counters};
 use crate::legend::Legend;
 use crate::schedule::{Extent, is_prefix, observed};
@@ -125,23 +125,6 @@ fn trace_entry(examined: &Examined<'_>, is_explanation: bool) -> Value {
     })
 }
 
-/// What there is to say of some findings of one trace.
-#[derive(Serialize)]
-pub struct Chunk {
-    strings: Vec<String>,
-    /// Number and name.
-    threads: Vec<(usize, u32)>,
-    /// Names of the callers, the innermost first.
-    calls: Vec<Vec<u32>>,
-    /// Name, and whether it is held in shared mode.
-    held: Vec<Vec<(u32, u8, u32)>>,
-    places: Vec<Value>,
-    /// Name, and lines by their numbers.
-    files: Vec<(u32, Lines)>,
-    events: Vec<Value>,
-    findings: Vec<Value>,
-}
-
 /// Things that are numbered as they come.
 #[derive(Debug)]
 struct Pool<T> {
@@ -175,14 +158,17 @@ impl Strings {
     }
 }
 
-/// What becomes a chunk.
+/// What is collected for a chunk.
 struct Builder<'a> {
     examined: Examined<'a>,
     legend: &'a Legend<'a>,
     reach: Reach,
     strings: Strings,
+    /// Number and name.
     threads: Pool<(usize, u32)>,
+    /// Names of the callers, the innermost first.
     calls: Pool<Vec<u32>>,
+    /// Name, whether it is held in shared mode, and since which event.
     held: Pool<Vec<(u32, u8, u32)>>,
     code: Code<'a>,
     events: Vec<Value>,
@@ -208,44 +194,42 @@ pub struct Part {
     pub is_list: bool,
 }
 
-impl Chunk {
-    /// What there is to say of `findings`, which are of `examined` and its `legend`; `argument` is
-    /// that for the only one.
-    pub fn new(
-        examined: &Examined<'_>,
-        legend: &Legend<'_>,
-        findings: &[Reported],
-        reach: Reach,
-        argument: Option<Argument>,
-    ) -> Self {
-        let mut builder = Builder {
-            examined: *examined,
-            legend,
-            reach,
-            strings: Strings::default(),
-            threads: Pool::default(),
-            calls: Pool::default(),
-            held: Pool::default(),
-            code: Code::new(examined.sources, reach.code_around),
-            events: Vec::new(),
-            by_event: FxHashMap::default(),
-        };
-        let mut entries: Vec<Value> =
-            findings.iter().map(|reported| builder.finding(reported)).collect();
-        if let ([only], Some(argument)) = (&mut entries[..], argument) {
-            only["argument"] = json!(argument);
-        }
-        let (places, files) = builder.code.finish();
-        Self {
-            strings: builder.strings.all,
-            threads: builder.threads.all,
-            calls: builder.calls.all,
-            held: builder.held.all,
-            places,
-            files,
-            events: builder.events,
-            findings: entries,
-        }
+/// What there is to say of `findings`, which are of `examined` and its `legend`; `argument` is that
+/// for the only one.
+pub fn chunk(
+    examined: &Examined<'_>,
+    legend: &Legend<'_>,
+    findings: &[Reported],
+    reach: Reach,
+    argument: Option<Argument>,
+) -> impl Serialize + use<> {
+    let mut builder = Builder {
+        examined: *examined,
+        legend,
+        reach,
+        strings: Strings::default(),
+        threads: Pool::default(),
+        calls: Pool::default(),
+        held: Pool::default(),
+        code: Code::new(examined.sources, reach.code_around),
+        events: Vec::new(),
+        by_event: FxHashMap::default(),
+    };
+    let mut entries: Vec<Value> =
+        findings.iter().map(|reported| builder.finding(reported)).collect();
+    if let ([only], Some(argument)) = (&mut entries[..], argument) {
+        only["argument"] = json!(argument);
+    }
+    object! {
+        strings: builder.strings.all,
+        threads: builder.threads.all,
+        calls: builder.calls.all,
+        held: builder.held.all,
+        places: builder.code.places,
+        // Name, and lines by their numbers.
+        files: builder.code.files,
+        events: builder.events,
+        findings: entries,
     }
 }
 
@@ -520,10 +504,5 @@ impl<'a> Code<'a> {
         }
         let note = excerpt.doubt.map(|doubt| strings.text(&format!("Warning: {doubt}.")));
         json!([name, file, excerpt.marked, excerpt.first, last, note])
-    }
-
-    /// The places, and the lines of each file.
-    fn finish(self) -> (Vec<Value>, Vec<(u32, Lines)>) {
-        (self.places, self.files)
     }
 }

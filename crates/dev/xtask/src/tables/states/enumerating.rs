@@ -123,7 +123,7 @@ impl Display for Cell {
     }
 }
 
-/// All that is told of a poset.
+/// All that is reported of a poset.
 pub(super) struct Row {
     pub(super) published: &'static Published,
     sizes: Sizes,

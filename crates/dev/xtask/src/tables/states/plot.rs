@@ -4,10 +4,9 @@
 //! the lexical algorithm beside that alone, and fast enumeration beside itself on one thread. Both axes are
 //! logarithmic to base 2; a line that goes up by one for each doubling of threads is ideal.
 
-use std::fmt::Write as _;
-
 use super::enumerating::{Cell, Row, Times};
 use super::published::{Published, THREADS};
+use crate::tables::svg::Svg;
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 440.0;
@@ -25,7 +24,7 @@ const HIGHEST: i32 = 4;
 const COLORS: [&str; 7] =
     ["#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd", "#d62728", "#17becf", "#8c564b"];
 
-/// One of the panels: what is told in it of published and measured rows.
+/// One of the panels: what it shows of published and measured rows.
 struct Panel {
     title: &'static str,
     /// Speed-ups by threads.
@@ -53,34 +52,38 @@ const PANELS: [Panel; 3] = [
 ];
 
 /// The plot of `rows`.
-pub(super) fn plot(rows: &[Row]) -> anyhow::Result<String> {
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-         viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"13\">\n\
-         <title>Speed-up against threads</title>\n\
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
-    );
+pub(super) fn plot(rows: &[Row]) -> String {
+    let mut svg = Svg::new(WIDTH, HEIGHT, "Speed-up against threads");
     for (number, panel) in PANELS.iter().enumerate() {
         let left = LEFT + PANEL_STEP * number as f64;
-        draw_axes(left, panel.title, number == 0, &mut svg)?;
-        draw_line(
-            left,
-            THREADS.map(|threads| Some(threads as f64)),
-            "#999",
-            Some("1 3"),
-            &mut svg,
-        )?;
+        draw_axes(left, panel.title, number == 0, &mut svg);
+        svg.line(
+            &points(left, THREADS.map(|threads| Some(threads as f64))),
+            &dashed("#999", "1 3"),
+        );
         for (row, color) in rows.iter().zip(COLORS) {
-            draw_line(left, (panel.published)(row.published), color, Some("6 4"), &mut svg)?;
+            let published = points(left, (panel.published)(row.published));
+            svg.line(&published, &dashed(color, "6 4"));
             let Some(times) = &row.times else { continue };
             let (alone, by_threads) = (panel.measured)(times);
-            let speed_ups = by_threads.map(|cell| Some(alone.seconds()? / cell.seconds()?));
-            draw_line(left, speed_ups, color, None, &mut svg)?;
+            let measured = by_threads.map(|cell| Some(alone.seconds()? / cell.seconds()?));
+            let measured = points(left, measured);
+            svg.line(&measured, &format!("stroke=\"{color}\" stroke-width=\"2.5\""));
+            measured.iter().for_each(|&point| svg.dot(point, color));
         }
     }
-    draw_legend(rows, &mut svg)?;
-    svg.push_str("</svg>\n");
-    Ok(svg)
+    draw_legend(rows, &mut svg);
+    svg.finish()
+}
+
+fn dashed(color: &str, dashes: &str) -> String {
+    format!("stroke=\"{color}\" stroke-dasharray=\"{dashes}\" stroke-width=\"1.5\"")
+}
+
+/// Where the speed-ups are that are known.
+fn points(left: f64, speed_ups: [Option<f64>; THREADS.len()]) -> Vec<(f64, f64)> {
+    let known = THREADS.into_iter().zip(speed_ups);
+    known.filter_map(|(threads, speed_up)| Some((x(left, threads), y(speed_up?)))).collect()
 }
 
 fn x(left: f64, threads: usize) -> f64 {
@@ -93,72 +96,21 @@ fn y(speed_up: f64) -> f64 {
     BOTTOM - share * (BOTTOM - TOP)
 }
 
-fn draw_axes(left: f64, title: &str, has_labels: bool, svg: &mut String) -> anyhow::Result<()> {
-    let (right, middle) = (left + PANEL_WIDTH, left + PANEL_WIDTH / 2.0);
-    writeln!(
-        svg,
-        "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{title}</text>\
-         <text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">threads</text>",
-        TOP - 18.0,
-        BOTTOM + 40.0,
-    )?;
+fn draw_axes(left: f64, title: &str, has_labels: bool, svg: &mut Svg) {
+    let middle = left + PANEL_WIDTH / 2.0;
+    svg.centred((middle, TOP - 18.0), title);
+    svg.centred((middle, BOTTOM + 40.0), "threads");
     for power in LOWEST..=HIGHEST {
         let speed_up = 2.0_f64.powi(power);
-        let y = y(speed_up);
-        writeln!(svg, "<path d=\"M{left} {y:.1}H{right}\" stroke=\"#ddd\"/>")?;
-        if has_labels {
-            writeln!(
-                svg,
-                "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{speed_up} ×</text>",
-                left - 6.0,
-                y + 4.0,
-            )?;
-        }
+        let label = if has_labels { format!("{speed_up} ×") } else { String::new() };
+        svg.horizontal(y(speed_up), (left, left + PANEL_WIDTH), &label);
     }
     for threads in THREADS {
-        let x = x(left, threads);
-        writeln!(
-            svg,
-            "<path d=\"M{x:.1} {TOP}V{BOTTOM}\" stroke=\"#ddd\"/>\
-             <text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{threads}</text>",
-            BOTTOM + 18.0,
-        )?;
+        svg.vertical(x(left, threads), (TOP, BOTTOM), &threads.to_string());
     }
-    Ok(())
 }
 
-/// A line through the speed-ups that are known, with a dot at each.
-fn draw_line(
-    left: f64,
-    speed_ups: [Option<f64>; THREADS.len()],
-    color: &str,
-    dashes: Option<&str>,
-    svg: &mut String,
-) -> anyhow::Result<()> {
-    let known = THREADS.iter().zip(speed_ups);
-    let known = known.filter_map(|(&threads, speed_up)| Some((x(left, threads), y(speed_up?))));
-    let points: Vec<String> = known.clone().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-    if points.is_empty() {
-        return Ok(());
-    }
-    let weight = match dashes {
-        Some(dashes) => format!("stroke-dasharray=\"{dashes}\" stroke-width=\"1.5\""),
-        None => "stroke-width=\"2.5\"".to_owned(),
-    };
-    writeln!(
-        svg,
-        "<polyline points=\"{}\" fill=\"none\" stroke=\"{color}\" {weight}/>",
-        points.join(" "),
-    )?;
-    if dashes.is_none() {
-        for (x, y) in known {
-            writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{color}\"/>")?;
-        }
-    }
-    Ok(())
-}
-
-fn draw_legend(rows: &[Row], svg: &mut String) -> anyhow::Result<()> {
+fn draw_legend(rows: &[Row], svg: &mut Svg) {
     let colors = rows.iter().zip(COLORS).map(|(row, color)| (row.published.name, color, ""));
     let styles = [
         ("ours", "#555", ""),
@@ -166,16 +118,9 @@ fn draw_legend(rows: &[Row], svg: &mut String) -> anyhow::Result<()> {
         ("ideal", "#999", " stroke-dasharray=\"1 3\""),
     ];
     for (at, (name, color, dashes)) in colors.chain(styles).enumerate() {
-        let y = TOP + 10.0 + 22.0 * at as f64;
-        writeln!(
-            svg,
-            "<path d=\"M{LEGEND} {y}h25\" stroke=\"{color}\"{dashes} stroke-width=\"2\"/>\
-             <text x=\"{}\" y=\"{}\">{name}</text>",
-            LEGEND + 32.0,
-            y + 4.0,
-        )?;
+        let style = format!("stroke=\"{color}\"{dashes}");
+        svg.legend((LEGEND, TOP + 10.0 + 22.0 * at as f64), &style, name);
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -187,7 +132,7 @@ mod tests {
     #[test]
     fn the_plot_has_published_and_measured_lines() {
         let rows: Vec<Row> = PUBLISHED.iter().map(made_up).collect();
-        let plot = plot(&rows).unwrap();
+        let plot = plot(&rows);
         // Four and seven published, seven measured in two panels, and the ideal in each.
         assert_eq!(plot.matches("<polyline ").count(), 4 + 7 + 2 * 7 + 3);
         assert_eq!(plot.matches("stroke-dasharray=\"6 4\"").count(), 4 + 7 + 1);

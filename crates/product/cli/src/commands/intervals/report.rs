@@ -8,10 +8,12 @@ use reweave_intervals::ctp::{Action, Ctp, Owner};
 use reweave_intervals::domain::{Congruence, Domain, Interval, Product};
 use reweave_intervals::graph::GraphKind;
 use reweave_intervals::terms::Slot;
-use reweave_report::{counted, shown};
+use reweave_report::{counted, graph_svg, markup, page, shown};
 use reweave_trace::SiteId;
 use reweave_workflows::ranges::{Ranges, Shown, Verdict};
 use serde_json::{Value, json};
+
+use crate::program::Loaded;
 
 /// A set of numbers that can be shown to people.
 pub(super) trait Described: Domain {
@@ -57,11 +59,11 @@ const FINALS_MAX: usize = 40;
 const STEPS_MAX: usize = 400;
 
 /// The line of a site.
-pub(super) fn line(ctp: &Ctp, site: SiteId) -> u32 {
+fn line(ctp: &Ctp, site: SiteId) -> u32 {
     ctp.names.line(site).unwrap_or(0)
 }
 
-pub(super) const fn graph_name(kind: GraphKind) -> &'static str {
+const fn graph_name(kind: GraphKind) -> &'static str {
     match kind {
         GraphKind::Ccfg => "ccfg",
         GraphKind::Tsg => "tsg",
@@ -97,14 +99,14 @@ fn is_hidden(ctp: &Ctp, slot: Slot) -> bool {
 
 /// What happens to a variable at a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Use {
+enum Use {
     Read,
     Written,
     Local,
 }
 
 impl Use {
-    pub(super) const fn as_str(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "reads",
             Self::Written => "writes",
@@ -114,10 +116,7 @@ impl Use {
 }
 
 /// For each line, use and name the values; elements of an array as one if `by_array`.
-pub(super) fn by_line<D: Described>(
-    ranges: &Ranges<D>,
-    by_array: bool,
-) -> BTreeMap<(u32, Use, String), D> {
+fn by_line<D: Described>(ranges: &Ranges<D>, by_array: bool) -> BTreeMap<(u32, Use, String), D> {
     let ctp = &ranges.ctp;
     let mut rows: BTreeMap<(u32, Use, String), D> = BTreeMap::new();
     let answers = &ranges.analysis.answers;
@@ -159,7 +158,7 @@ fn spelled(lines: &[u32]) -> String {
 }
 
 /// What the ranges are about.
-pub(super) fn scope<D: Described>(ranges: &Ranges<D>) -> String {
+fn scope<D: Described>(ranges: &Ranges<D>) -> String {
     let mut runs = counted(ranges.runs_count as u64, "run");
     if ranges.left_out_count > 0 {
         let others = counted(ranges.left_out_count as u64, "other");
@@ -247,7 +246,7 @@ fn troubles<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Result
 }
 
 /// What the program's own variables hold at the end, by name; nothing if no run came to it.
-pub(super) fn finals_of<D: Described>(ranges: &Ranges<D>) -> Vec<&answers::Final<D>> {
+fn finals_of<D: Described>(ranges: &Ranges<D>) -> Vec<&answers::Final<D>> {
     let own = ranges.analysis.answers.finals.iter();
     let own = own.filter(|of| ranges.has_end && !ranges.ctp.is_passed(of.var));
     let mut finals: Vec<_> = own.collect();
@@ -281,7 +280,7 @@ fn finals<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Result<(
 }
 
 /// What becomes of an assertion, in a word.
-pub(super) fn verdict_word<D>(ranges: &Ranges<D>, verdict: &Verdict) -> &'static str {
+fn verdict_word<D>(ranges: &Ranges<D>, verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Holds | Verdict::HoldsBySearch if ranges.is_closed => "proved",
         Verdict::Holds | Verdict::HoldsBySearch => "holds",
@@ -311,7 +310,7 @@ fn assertions<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Resu
                 "holds in every interleaving of the recorded paths, by search"
             }
             Verdict::Fails(_) => "fails in this run, which was executed:",
-            Verdict::MayFail if assertion.search.is_none() => {
+            Verdict::MayFail if !assertion.is_searched => {
                 "may fail: the ranges do not exclude it, and the search is disabled"
             }
             Verdict::MayFail => {
@@ -342,7 +341,7 @@ fn assertions<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Resu
 }
 
 /// The ranges of what an assertion speaks of, where it fails.
-pub(super) fn failing<D: Described>(ranges: &Ranges<D>, site: SiteId) -> Vec<(String, D)> {
+fn failing<D: Described>(ranges: &Ranges<D>, site: SiteId) -> Vec<(String, D)> {
     let judged = ranges.assertions.iter().find(|assertion| assertion.site == site);
     let may_fail = judged
         .is_some_and(|assertion| matches!(assertion.verdict, Verdict::Fails(_) | Verdict::MayFail));
@@ -361,7 +360,7 @@ pub(super) fn failing<D: Described>(ranges: &Ranges<D>, site: SiteId) -> Vec<(St
 }
 
 /// A schedule as stretches of one thread each.
-pub(super) fn schedule(out: &mut dyn Write, run: &Shown) -> io::Result<()> {
+fn schedule(out: &mut dyn Write, run: &Shown) -> io::Result<()> {
     let mut left = STEPS_MAX;
     for stretch in run.steps.chunk_by(|a, b| a.0 == b.0) {
         let mut lines: Vec<&str> =
@@ -414,16 +413,16 @@ fn graphs<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Result<(
     Ok(())
 }
 
-fn range_json<D: Described>(value: &D) -> serde_json::Map<String, Value> {
+/// `entry` with the range of `value`.
+fn with_range<D: Described>(mut entry: Value, value: &D) -> Value {
     let (low, high) = value.bounds();
-    let mut range = serde_json::Map::new();
-    range.insert("low".into(), json!((low != i64::MIN).then_some(low)));
-    range.insert("high".into(), json!((high != i64::MAX).then_some(high)));
+    entry["low"] = json!((low != i64::MIN).then_some(low));
+    entry["high"] = json!((high != i64::MAX).then_some(high));
     if let Some((modulus, residue)) = value.remainder() {
-        range.insert("modulus".into(), json!(modulus));
-        range.insert("residue".into(), json!(residue));
+        entry["modulus"] = json!(modulus);
+        entry["residue"] = json!(residue);
     }
-    range
+    entry
 }
 
 fn schedule_json(run: &Shown) -> Value {
@@ -476,34 +475,24 @@ fn graphs_json<D: Described>(ranges: &Ranges<D>) -> Value {
 
 fn ranges_json<D: Described>(ranges: &Ranges<D>) -> Value {
     let finals = finals_of(ranges).into_iter().map(|of| {
-        let mut entry = serde_json::Map::new();
-        entry.insert("variable".into(), json!(ranges.ctp.names.vars.name(of.var)));
-        entry.insert("reached".into(), json!(of.value.is_some()));
-        if let Some(value) = &of.value {
-            entry.extend(range_json(value));
+        let variable = ranges.ctp.names.vars.name(of.var);
+        let entry = json!({ "variable": variable, "reached": of.value.is_some(), "bits": of.bits });
+        match &of.value {
+            Some(value) => with_range(entry, value),
+            None => entry,
         }
-        entry.insert("bits".into(), json!(of.bits));
-        Value::Object(entry)
     });
     let rows = by_line(ranges, false);
     let lines = rows.iter().map(|((line, kind, name), value)| {
-        let mut entry = serde_json::Map::new();
-        entry.insert("line".into(), json!(line));
-        entry.insert("use".into(), json!(kind.as_str()));
-        entry.insert("variable".into(), json!(name));
-        entry.extend(range_json(value));
-        Value::Object(entry)
+        with_range(json!({ "line": line, "use": kind.as_str(), "variable": name }), value)
     });
     json!({ "final": finals.collect::<Vec<_>>(), "lines": lines.collect::<Vec<_>>() })
 }
 
 fn assertions_json<D: Described>(ranges: &Ranges<D>) -> Value {
     let entry = |assertion: &reweave_workflows::ranges::Assertion| {
-        let failing = failing(ranges, assertion.site).into_iter().map(|(name, value)| {
-            let mut entry = range_json(&value);
-            entry.insert("variable".into(), json!(name));
-            Value::Object(entry)
-        });
+        let failing = failing(ranges, assertion.site).into_iter();
+        let failing = failing.map(|(name, value)| with_range(json!({ "variable": name }), &value));
         let run = match &assertion.verdict {
             Verdict::Fails(run) => Some(schedule_json(run)),
             _ => None,
@@ -528,4 +517,93 @@ fn reach_json<D: Described>(ranges: &Ranges<D>) -> Value {
         })
     };
     Value::Array(ranges.reached.iter().map(entry).collect())
+}
+
+/// Writes a page on all of `results`.
+pub(super) fn html<D: Described>(
+    out: &mut dyn Write,
+    results: &[(Loaded, Ranges<D>)],
+) -> io::Result<()> {
+    page(out, "Value ranges: reweave report", "What values other orders can give", |out| {
+        for (loaded, ranges) in results {
+            section(out, loaded.source.name(), ranges)?;
+        }
+        Ok(())
+    })
+}
+
+fn section<D: Described>(out: &mut dyn Write, name: &str, ranges: &Ranges<D>) -> io::Result<()> {
+    writeln!(out, "<section>\n<h2>{}</h2>", markup(name))?;
+    let (threads, steps) = (ranges.ctp.threads.len(), ranges.ctp.steps.len());
+    writeln!(
+        out,
+        "<p class=\"soft\">{}, {}</p>\n<p>Ranges cover {}.</p>",
+        counted(threads as u64, "thread"),
+        counted(steps as u64, "step"),
+        markup(&scope(ranges))
+    )?;
+    if !ranges.assertions.is_empty() {
+        writeln!(out, "<h3>Assertions</h3>\n<ul>")?;
+        for assertion in &ranges.assertions {
+            let word = verdict_word(ranges, &assertion.verdict);
+            write!(out, "<li>line {}: <strong>{word}</strong>", line(&ranges.ctp, assertion.site))?;
+            for (name, value) in failing(ranges, assertion.site) {
+                write!(out, "; <code>{}</code> in {} when it fails", markup(&name), value.text())?;
+            }
+            if let Verdict::Fails(run) = &assertion.verdict {
+                shown_run(out, run)?;
+            }
+            writeln!(out, "</li>")?;
+        }
+        writeln!(out, "</ul>")?;
+    }
+    table(out, ranges)?;
+    for examined in ranges.analysis.graphs.iter().rev().take(1) {
+        let graph = &examined.graph;
+        writeln!(
+            out,
+            "<h3>The graph <code>{}</code></h3>\n<p class=\"soft\">{}, {}, {}. Solid arrows are \
+             transactions with their lines, dashed ones switches.</p>",
+            graph_name(graph.kind),
+            counted(graph.nodes.len() as u64, "node"),
+            counted(graph.transaction_edges_count() as u64, "transaction"),
+            counted_switches(graph.switches.len())
+        )?;
+        graph_svg(out, &ranges.ctp, graph)?;
+    }
+    writeln!(out, "</section>")
+}
+
+/// The run that shows something.
+fn shown_run(out: &mut dyn Write, run: &Shown) -> io::Result<()> {
+    let mut text = Vec::new();
+    schedule(&mut text, run)?;
+    let lines: Vec<String> =
+        String::from_utf8_lossy(&text).lines().map(|line| markup(line.trim())).collect();
+    writeln!(out, " in this run, which was executed:<pre>{}</pre>", lines.join("\n"))
+}
+
+fn counted_switches(count: usize) -> String {
+    if count == 1 { "1 switch".to_owned() } else { format!("{count} switches") }
+}
+
+fn table<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Result<()> {
+    writeln!(out, "<h3>Final values</h3>\n<div class=\"scroll\"><table>")?;
+    for of in finals_of(ranges) {
+        let name = ranges.ctp.names.vars.name(of.var);
+        let value = of.value.as_ref().map_or_else(|| "never".to_owned(), D::text);
+        writeln!(out, "<tr><td><code>{}</code></td><td>{value}</td></tr>", markup(name))?;
+    }
+    writeln!(out, "</table></div>\n<h3>Line by line</h3>\n<div class=\"scroll\"><table>")?;
+    for ((line, kind, name), value) in by_line(ranges, true) {
+        let word = kind.as_str();
+        writeln!(
+            out,
+            "<tr><td class=\"number\">{line}</td><td>{word}</td><td><code>{}</code></td>\
+             <td>{}</td></tr>",
+            markup(&name),
+            value.text()
+        )?;
+    }
+    writeln!(out, "</table></div>")
 }

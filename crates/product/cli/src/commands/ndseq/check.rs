@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use reweave_ndseq::Verdict;
+use reweave_ndseq::{Explanation, Verdict};
+use reweave_report::compact;
 use reweave_trace::Trace;
-use reweave_workflows::inference::{Gathered, InferenceError, Trouble, gather};
+use reweave_workflows::inference::{Gathered, InferenceError, Observed, Trouble, gather};
 use serde_json::{Value, json};
 
-use super::page::{write_page, write_section};
-use super::report::{cycle_json, faults_json, run_text};
-use super::{Running, code_without_result, write_documents};
+use super::report::{cycle_json, faults_json, run_text, write_page, write_section};
+use super::{Processed, Running, write_documents};
 use crate::commands::stats::DrawnFormat;
 use crate::destination::Destination;
-use crate::exit::{self, say};
+use crate::exit;
 use crate::interrupt;
 use crate::program::{self, Loaded};
 
@@ -46,42 +46,38 @@ struct Checked {
     verdict: Verdict,
 }
 
+impl Checked {
+    /// The run that no sequential one equals, and why.
+    fn violation(&self) -> Option<(&Observed, &Explanation)> {
+        match &self.verdict {
+            Verdict::Serializable => None,
+            Verdict::Violated(explanation) => {
+                Some((&self.gathered.runs[explanation.run], explanation))
+            }
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.output.as_deref())?;
-    let mut results = Vec::new();
-    let mut failures = Vec::new();
-    let mut without_result = None;
-    for path in &args.programs {
-        match check(args, path) {
-            Ok(checked) => results.push(checked),
-            Err(error) => match code_without_result(&error) {
-                Some(code) => {
-                    say(&format!("reweave: {error:#}"));
-                    without_result = Some(code);
-                }
-                None => failures.push(error),
-            },
-        }
-        if interrupt::is_asked() {
-            break;
-        }
-    }
+    let processed = Processed::new(&args.programs, |path| check(args, path));
+    let results = &processed.results;
     if !results.is_empty() {
         destination.write(|out| match args.format {
             DrawnFormat::Text => results.iter().try_for_each(|checked| text(out, checked)),
-            DrawnFormat::Json => write_json(out, &results, args.programs.len() > 1),
+            DrawnFormat::Json => write_json(out, results, args.programs.len() > 1),
             DrawnFormat::Html => {
                 write_page(out, |out| results.iter().try_for_each(|checked| html(out, checked)))
             }
         })?;
     }
     let is_violated = |checked: &Checked| {
-        matches!(checked.verdict, Verdict::Violated(_))
-            || checked.gathered.troubles.iter().any(Trouble::is_fault)
+        checked.violation().is_some() || checked.gathered.troubles.iter().any(Trouble::is_fault)
     };
-    let code = if results.iter().any(is_violated) { exit::found() } else { ExitCode::SUCCESS };
-    Ok(exit::after(&failures, without_result.unwrap_or(code)))
+    Ok(processed.exit_code(|results| {
+        if results.iter().any(is_violated) { exit::found() } else { ExitCode::SUCCESS }
+    }))
 }
 
 fn check(args: &Args, path: &Path) -> anyhow::Result<Checked> {
@@ -104,22 +100,14 @@ fn text(out: &mut dyn Write, checked: &Checked) -> io::Result<()> {
     for line in said(checked) {
         writeln!(out, "{line}")?;
     }
-    match &checked.verdict {
-        Verdict::Serializable => Ok(()),
-        Verdict::Violated(explanation) => {
-            let observed = &checked.gathered.runs[explanation.run];
-            reweave_report::cycle_text(out, &observed.run.trace, explanation)
-        }
-    }
+    checked.violation().map_or(Ok(()), |(observed, explanation)| {
+        reweave_report::cycle_text(out, &observed.run.trace, explanation)
+    })
 }
 
 fn html(out: &mut dyn Write, checked: &Checked) -> io::Result<()> {
-    let cycle = match &checked.verdict {
-        Verdict::Serializable => None,
-        Verdict::Violated(explanation) => {
-            Some((&checked.gathered.runs[explanation.run].run.trace, explanation))
-        }
-    };
+    let violation = checked.violation();
+    let cycle = violation.map(|(observed, explanation)| (&observed.run.trace, explanation));
     write_section(out, &said(checked), cycle)
 }
 
@@ -142,33 +130,26 @@ fn said(checked: &Checked) -> Vec<String> {
     } else {
         "; the program has no `if (*)` of its own"
     };
-    said.push(match &checked.verdict {
-        Verdict::Serializable => format!("{name}: {runs} can be serialized{with}"),
-        Verdict::Violated(explanation) => {
-            let run = run_text(&checked.gathered.runs[explanation.run]);
-            format!("{name}: {run} cannot be serialized{with}")
-        }
+    said.push(match checked.violation() {
+        None => format!("{name}: {runs} can be serialized{with}"),
+        Some((observed, _)) => format!("{name}: {} cannot be serialized{with}", run_text(observed)),
     });
     said
 }
 
 fn write_json(out: &mut dyn Write, results: &[Checked], is_list: bool) -> io::Result<()> {
     let document = |checked: &Checked| {
-        let mut value = json!({
+        let violation = checked.violation();
+        let cycle = violation.map(|(observed, explanation)| cycle_json(observed, explanation));
+        compact(json!({
             "schema": "reweave/1",
             "program": checked.loaded.source.name(),
             "runs": checked.gathered.runs.len(),
             "unfinished": checked.gathered.troubles.iter().filter(|it| it.is_left_out()).count(),
             "faults": faults_json(&checked.gathered.troubles),
-            "serializable": checked.verdict == Verdict::Serializable,
-        });
-        if let (Verdict::Violated(explanation), Some(object)) =
-            (&checked.verdict, value.as_object_mut())
-        {
-            let observed = &checked.gathered.runs[explanation.run];
-            object.insert("cycle".to_owned(), cycle_json(observed, explanation));
-        }
-        value
+            "serializable": violation.is_none(),
+            "cycle": cycle,
+        }))
     };
     let documents: Vec<Value> = results.iter().map(document).collect();
     write_documents(out, &documents, is_list)

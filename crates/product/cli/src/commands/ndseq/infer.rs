@@ -9,10 +9,10 @@ use reweave_ndseq::{Answer, Placement, placements_of_lines};
 use reweave_workflows::inference::{self, Inferred, Request, Trouble, Validation};
 
 use super::report::{Inference, write_all};
-use super::{Running, code_without_result};
+use super::{Processed, Running};
 use crate::commands::stats::DrawnFormat;
 use crate::destination::Destination;
-use crate::exit::{self, say};
+use crate::exit;
 use crate::interrupt;
 use crate::program::{self, Loaded};
 
@@ -53,33 +53,15 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.output.as_deref())?;
-    let mut results: Vec<(Loaded, Inferred)> = Vec::new();
-    let mut failures = Vec::new();
-    let mut without_result = None;
-    for path in &args.programs {
-        match infer(args, path) {
-            Ok(result) => results.push(result),
-            Err(error) => match code_without_result(&error) {
-                Some(code) => {
-                    say(&format!("reweave: {error:#}"));
-                    without_result = Some(code);
-                }
-                None => failures.push(error),
-            },
-        }
-        if interrupt::is_asked() {
-            break;
-        }
+    let processed = Processed::new(&args.programs, |path| infer(args, path));
+    let results = &processed.results;
+    if !results.is_empty() {
+        destination.write(|out| write_all(out, results, args.format, args.programs.len() > 1))?;
     }
-    let shown: Vec<Inference<'_>> =
-        results.iter().map(|(loaded, inferred)| Inference { loaded, inferred }).collect();
-    if !shown.is_empty() {
-        destination.write(|out| write_all(out, &shown, args.format, args.programs.len() > 1))?;
-    }
-    Ok(exit::after(&failures, without_result.unwrap_or_else(|| code_of(&results))))
+    Ok(processed.exit_code(code_of))
 }
 
-fn infer(args: &Args, path: &Path) -> anyhow::Result<(Loaded, Inferred)> {
+fn infer(args: &Args, path: &Path) -> anyhow::Result<Inference> {
     let loaded = program::load(path)?;
     interrupt::keep();
     let mut settings = reweave_ndseq::Settings::default();
@@ -96,7 +78,7 @@ fn infer(args: &Args, path: &Path) -> anyhow::Result<(Loaded, Inferred)> {
     let Loaded { source, program, code } = &loaded;
     let inferred = inference::infer(source, program, code, &request, &goes_on)
         .with_context(|| name.to_owned())?;
-    Ok((loaded, inferred))
+    Ok(Inference { loaded, inferred })
 }
 
 /// How many sets of placements one `--reject` may mean.
@@ -133,7 +115,7 @@ fn rejected(code: &Code, text: &str) -> anyhow::Result<Vec<Vec<Placement>>> {
     Ok(sets)
 }
 
-fn code_of(results: &[(Loaded, Inferred)]) -> ExitCode {
+fn code_of(results: &[Inference]) -> ExitCode {
     let is_fault = |inferred: &Inferred| {
         matches!(inferred.inference.answer, Answer::Impossible(_) | Answer::NoneLeft)
             || matches!(inferred.validation, Validation::Faulty(_) | Validation::Deadlock(_))
@@ -143,8 +125,8 @@ fn code_of(results: &[(Loaded, Inferred)]) -> ExitCode {
         matches!(inferred.inference.answer, Answer::Exhausted { .. })
             || inferred.validation == Validation::Unknown
     };
-    if results.iter().any(|(_, inferred)| is_fault(inferred)) {
+    if results.iter().any(|it| is_fault(&it.inferred)) {
         return exit::found();
     }
-    exit::of_answer(!results.iter().any(|(_, inferred)| is_cut(inferred)))
+    exit::of_answer(!results.iter().any(|it| is_cut(&it.inferred)))
 }

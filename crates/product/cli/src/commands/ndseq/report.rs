@@ -4,25 +4,25 @@ use std::io::{self, Write};
 
 use reweave_exec::{Blocked, Fault};
 use reweave_ndseq::{Answer, Explanation, Placement, Statistics, Unneeded};
+use reweave_report::{compact, cycle_html, markup, page};
 use reweave_trace::{Flow, Trace};
 use reweave_workflows::inference::{Inferred, Observed, Rejected, Trouble, Validation, Wrong};
 use serde_json::{Value, json};
 
-use super::page::{program_markup, write_page, write_section};
 use super::write_documents;
 use crate::commands::stats::DrawnFormat;
 use crate::program::Loaded;
 
 /// What was inferred of one program.
-pub(super) struct Inference<'a> {
-    pub(super) loaded: &'a Loaded,
-    pub(super) inferred: &'a Inferred,
+pub(super) struct Inference {
+    pub(super) loaded: Loaded,
+    pub(super) inferred: Inferred,
 }
 
 /// Writes all of `results`; for programs as a list if `is_list`.
 pub(super) fn write_all(
     out: &mut dyn Write,
-    results: &[Inference<'_>],
+    results: &[Inference],
     format: DrawnFormat,
     is_list: bool,
 ) -> io::Result<()> {
@@ -38,7 +38,7 @@ pub(super) fn write_all(
     }
 }
 
-impl Inference<'_> {
+impl Inference {
     fn flow(&self) -> Option<&Flow> {
         self.inferred.runs.first().and_then(|observed| observed.run.trace.flow())
     }
@@ -80,10 +80,13 @@ impl Inference<'_> {
     fn html(&self, out: &mut dyn Write) -> io::Result<()> {
         write_section(out, &self.said(), self.cycle())?;
         if let Some(validation) = self.validation_text() {
-            writeln!(out, "<p>{}</p>", reweave_report::markup(&validation))?;
+            writeln!(out, "<p>{}</p>", markup(&validation))?;
         }
         match self.specification() {
-            Some(program) => writeln!(out, "<pre>{}</pre>", program_markup(program)),
+            Some(program) => {
+                let lines: Vec<String> = program.lines().map(markup).collect();
+                writeln!(out, "<pre>{}</pre>", lines.join("\n"))
+            }
             None => Ok(()),
         }
     }
@@ -190,7 +193,7 @@ impl Inference<'_> {
     }
 
     fn json(&self) -> Value {
-        let inferred = self.inferred;
+        let inferred = &self.inferred;
         let answer = &inferred.inference.answer;
         let placements = match answer {
             Answer::Specification(placements)
@@ -198,57 +201,48 @@ impl Inference<'_> {
             _ => &[],
         };
         let satisfiable = match answer {
-            Answer::Unneeded(_) | Answer::Specification(_) => json!(true),
-            Answer::Impossible(_) | Answer::NoneLeft => json!(false),
-            Answer::Exhausted { found, .. } => {
-                if found.is_some() {
-                    json!(true)
-                } else {
-                    Value::Null
-                }
-            }
+            Answer::Unneeded(_) | Answer::Specification(_) => Some(true),
+            Answer::Impossible(_) | Answer::NoneLeft => Some(false),
+            Answer::Exhausted { found, .. } => found.is_some().then_some(true),
         };
-        let mut document = json!({
+        let reason = match answer {
+            Answer::Unneeded(reason) => Some(unneeded_word(*reason)),
+            Answer::NoneLeft => Some("every specification is rejected"),
+            _ => None,
+        };
+        let cycle = match answer {
+            Answer::Impossible(explanation) => {
+                Some(cycle_json(&inferred.runs[explanation.run], explanation))
+            }
+            _ => None,
+        };
+        let rejected = inferred.rejected.iter().map(|rejected| {
+            json!({
+                "placements": self.placements_json(&rejected.placements),
+                "reason": self.rejected_text(rejected),
+            })
+        });
+        let mut document = compact(json!({
             "schema": "reweave/1",
             "program": self.loaded.source.name(),
-            "satisfiable": satisfiable,
             "placements": self.placements_json(placements),
-            "cost": if satisfiable == json!(true) { json!(placements.len()) } else { Value::Null },
             "complete": !matches!(answer, Answer::Exhausted { .. }),
             "runs": inferred.runs.len(),
             "unfinished": inferred.troubles.iter().filter(|trouble| trouble.is_left_out()).count(),
             "faults": faults_json(&inferred.troubles),
             "statistics": statistics_json(&inferred.inference.statistics),
-        });
-        let Some(object) = document.as_object_mut() else { return document };
-        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-        match answer {
-            Answer::Unneeded(reason) => {
-                put("reason", json!(unneeded_word(*reason)));
-            }
-            Answer::Impossible(explanation) => {
-                put("cycle", cycle_json(&inferred.runs[explanation.run], explanation));
-            }
-            Answer::NoneLeft => {
-                put("reason", json!("every specification is rejected"));
-            }
-            Answer::Specification(_) | Answer::Exhausted { .. } => {}
-        }
-        if let Some(specification) = &inferred.specification {
-            put("specification", json!(specification));
-        }
-        let validated = validated(&inferred.validation);
-        if let Some(validated) = validated.filter(|_| satisfiable == json!(true)) {
-            put("validated", validated);
-        }
-        if !inferred.rejected.is_empty() {
-            let rejected = inferred.rejected.iter().map(|rejected| {
-                json!({
-                    "placements": self.placements_json(&rejected.placements),
-                    "reason": self.rejected_text(rejected),
-                })
-            });
-            put("rejected", Value::from_iter(rejected));
+            "reason": reason,
+            "cycle": cycle,
+            "specification": inferred.specification,
+            "rejected": (!inferred.rejected.is_empty()).then(|| Value::from_iter(rejected)),
+        }));
+        // These are null where the answer is not known.
+        document["satisfiable"] = json!(satisfiable);
+        document["cost"] = json!((satisfiable == Some(true)).then_some(placements.len()));
+        if let Some(validated) =
+            validated(&inferred.validation).filter(|_| satisfiable == Some(true))
+        {
+            document["validated"] = validated;
         }
         document
     }
@@ -332,4 +326,29 @@ fn statistics_json(statistics: &Statistics) -> Value {
         "rounds": statistics.rounds,
         "cores": statistics.cores,
     })
+}
+
+/// Writes a page with what `body` writes.
+pub(super) fn write_page(
+    out: &mut dyn Write,
+    body: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    page(
+        out,
+        "Sequential specifications: reweave",
+        "What runs one after the other would give",
+        body,
+    )
+}
+
+/// Writes what is `said` of one program, and its cycle if there is one.
+pub(super) fn write_section(
+    out: &mut dyn Write,
+    said: &[String],
+    cycle: Option<(&Trace, &Explanation)>,
+) -> io::Result<()> {
+    for line in said {
+        writeln!(out, "<p>{}</p>", markup(line))?;
+    }
+    cycle.map_or(Ok(()), |(trace, explanation)| cycle_html(out, trace, explanation))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reweave_base::Id;
-use reweave_report::{counted as counted_noun, histogram_svg, markup, page};
+use reweave_report::{compact, counted as counted_noun, histogram_svg, markup, page};
 use reweave_states::Bounds;
 use reweave_states::count::{Algorithm, Counted, Effort, count, count_intervals};
 use reweave_states::mdd::{Count, Diagram, Limits};
@@ -15,6 +15,7 @@ use super::space::{Source, Space};
 use crate::commands::examine::available_threads;
 use crate::commands::stats::DrawnFormat;
 use crate::destination::Destination;
+use crate::input::{self, NamedValues};
 use crate::watch::Bar;
 use crate::{exit, interrupt};
 
@@ -27,8 +28,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
     /// Algorithm
-    #[arg(long, value_enum, default_value_t)]
-    algorithm: AlgorithmName,
+    #[arg(long, default_value = "auto", value_parser = input::named(ALGORITHMS))]
+    algorithm: Algorithm,
     /// Also count the states per event that is their latest
     #[arg(long)]
     per_event: bool,
@@ -50,38 +51,17 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// An algorithm as the command line spells it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum AlgorithmName {
-    /// diagram
-    #[default]
-    Auto,
-    /// decision diagram, without visiting the states; in batches if memory is short
-    Diagram,
-    /// enumeration of frontiers, thread by thread, on all cores
-    Walk,
-    /// one by one in lexicographic order
-    Lexical,
-    /// breadth-first enumeration
-    Bfs,
-    /// one interval per event, on all cores, each in lexicographic order
-    Paramount,
-    /// one interval per event, on all cores, each breadth first
-    ParamountBfs,
-}
-
-impl AlgorithmName {
-    const fn algorithm(self) -> Algorithm {
-        match self {
-            Self::Auto | Self::Diagram => Algorithm::Diagram,
-            Self::Walk => Algorithm::Fast,
-            Self::Lexical => Algorithm::Lexical,
-            Self::Bfs => Algorithm::BreadthFirst,
-            Self::Paramount => Algorithm::ParaMount,
-            Self::ParamountBfs => Algorithm::ParaMountBreadthFirst,
-        }
-    }
-}
+/// The algorithms, as the command line spells them.
+#[rustfmt::skip]
+static ALGORITHMS: &NamedValues<Algorithm> = &[
+    (Algorithm::Diagram, "auto", "diagram"),
+    (Algorithm::Diagram, "diagram", "decision diagram, without visiting the states; in batches if memory is short"),
+    (Algorithm::Fast, "walk", "enumeration of frontiers, thread by thread, on all cores"),
+    (Algorithm::Lexical, "lexical", "one by one in lexicographic order"),
+    (Algorithm::BreadthFirst, "bfs", "breadth-first enumeration"),
+    (Algorithm::ParaMount, "paramount", "one interval per event, on all cores, each in lexicographic order"),
+    (Algorithm::ParaMountBreadthFirst, "paramount-bfs", "one interval per event, on all cores, each breadth first"),
+];
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -94,12 +74,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         budget: args.budget,
         stop: &|| !bar.go_on(0),
     };
-    let algorithm = args.algorithm.algorithm();
-    let counted = if args.per_event {
-        count_intervals(space.poset(), algorithm, &effort)
-    } else {
-        count(space.poset(), algorithm, &effort)
-    };
+    let count = if args.per_event { count_intervals } else { count };
+    let counted = count(space.poset(), args.algorithm, &effort);
     drop(bar);
     destination.write(|out| match args.format {
         DrawnFormat::Text => text(out, &space, &counted),
@@ -189,21 +165,17 @@ fn sizes(space: &Space) -> Option<Vec<(u64, String)>> {
 
 fn json(out: &mut dyn Write, space: &Space, counted: &Counted) -> io::Result<()> {
     let mut document = space.document();
-    let mut put = |key: &str, value| document.insert(key.to_owned(), value);
-    put("states", counted.states.to_string().into());
-    put("complete", counted.cut_short.is_none().into());
-    if let Some(reason) = counted.cut_short {
-        put("truncated", reason.as_str().into());
-    }
-    put("algorithm", counted.algorithm.as_str().into());
-    if let Some(overflow) = &counted.overflow {
-        put("overflow", overflow.to_string().into());
-    }
+    document["states"] = json!(counted.states.to_string());
+    document["complete"] = json!(counted.cut_short.is_none());
+    document["truncated"] = json!(counted.cut_short.map(|reason| reason.as_str()));
+    document["algorithm"] = json!(counted.algorithm.as_str());
+    document["overflow"] = json!(counted.overflow.map(|overflow| overflow.to_string()));
     if let Some(intervals) = &counted.intervals {
         let intervals: Vec<String> = intervals.iter().map(ToString::to_string).collect();
-        put("intervals", json!(intervals));
-        put("interval_events", json!(space.event_numbers()));
+        document["intervals"] = json!(intervals);
+        document["interval_events"] = json!(space.event_numbers());
     }
+    let document = compact(document);
     serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)
 }

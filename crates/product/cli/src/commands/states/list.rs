@@ -1,18 +1,21 @@
-//! `states list`: the states in lexical order.
+//! `states list` and `states sample`: the states in lexical order, or some drawn at random.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use reweave_base::Rng;
 use reweave_states::Bounds;
 use reweave_states::enumerate::lexical;
+use reweave_states::mdd::{Diagram, Limits, Overflow, Reason};
 
 use super::space::{Source, Space};
 use crate::commands::stats::StatsFormat;
 use crate::destination::Destination;
-use crate::exit::{self, say};
+use crate::exit::{self, Interrupted, say};
 use crate::interrupt;
+use crate::watch::Bar;
 
 /// List the global states in lexicographic order.
 #[derive(Debug, clap::Args)]
@@ -87,8 +90,54 @@ fn each(
     failure.map_or(Ok(end), Err)
 }
 
+/// Sample global states uniformly at random; a seed repeats a sample.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reweave states sample --number 5 --seed 7 run.std")]
+pub(crate) struct SampleArgs {
+    #[command(flatten)]
+    source: Source,
+    /// Number of states to sample
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    number: u64,
+    /// Seed of the random choices
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    format: StatsFormat,
+    /// Write the output to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs `states sample`.
+pub(crate) fn sample(args: &SampleArgs) -> anyhow::Result<ExitCode> {
+    let destination = Destination::prepare(args.output.as_deref())?;
+    let space = args.source.read()?;
+    let bar = Bar::new("building the diagram", None);
+    let stop = || !bar.go_on(0);
+    let bounds = Bounds::all(space.poset());
+    let built = Diagram::build(space.poset(), &bounds, &Limits::default(), &stop);
+    drop(bar);
+    let diagram = match built {
+        Ok(diagram) => diagram,
+        Err(Overflow { reason: Reason::Stopped, .. }) => return Err(Interrupted.into()),
+        Err(overflow) => {
+            say(&format!("{}: no states were drawn: {overflow}", space.path));
+            return Ok(exit::of_answer(false));
+        }
+    };
+    let mut rng = Rng::new(args.seed);
+    destination.write(|out| {
+        let mut table = Table::start(out, &space, args.format)?;
+        (0..args.number).try_for_each(|_| table.push(&diagram.sample(&mut rng)))?;
+        table.finish(false)
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// States, one per line: as text a column per thread, as JSON a list.
-pub(super) struct Table<'a> {
+struct Table<'a> {
     out: &'a mut dyn Write,
     format: StatsFormat,
     widths: Vec<usize>,
@@ -97,11 +146,7 @@ pub(super) struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// A table of states of `space`.
-    pub(super) fn start(
-        out: &'a mut dyn Write,
-        space: &Space,
-        format: StatsFormat,
-    ) -> io::Result<Self> {
+    fn start(out: &'a mut dyn Write, space: &Space, format: StatsFormat) -> io::Result<Self> {
         let names: Vec<String> = space
             .chain_names()
             .iter()
@@ -132,7 +177,7 @@ impl<'a> Table<'a> {
     }
 
     /// Adds a state.
-    pub(super) fn push(&mut self, state: &[u32]) -> io::Result<()> {
+    fn push(&mut self, state: &[u32]) -> io::Result<()> {
         match self.format {
             StatsFormat::Text => self.row(state)?,
             StatsFormat::Json => {
@@ -145,7 +190,7 @@ impl<'a> Table<'a> {
     }
 
     /// Ends it; JSON says whether these are all states.
-    pub(super) fn finish(self, is_complete: bool) -> io::Result<()> {
+    fn finish(self, is_complete: bool) -> io::Result<()> {
         match self.format {
             StatsFormat::Text => Ok(()),
             StatsFormat::Json => writeln!(self.out, "],\n\"complete\":{is_complete}}}"),

@@ -7,8 +7,9 @@ use reweave_format::{Input, RawPoset};
 use reweave_order::poset::{
     IllFormedPoset, Poset, PosetBuilder, Relation, TracePoset, collections, raw,
 };
+use reweave_report::compact;
 use reweave_trace::Trace;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::input;
 
@@ -172,31 +173,27 @@ impl Space {
         }
     }
 
-    /// The first keys of its JSON.
-    pub(crate) fn document(&self) -> Map<String, Value> {
-        let mut document = Map::new();
-        let mut put = |key: &str, value: Value| document.insert(key.to_owned(), value);
-        put("schema", reweave_report::SCHEMA.into());
-        put("path", self.path.clone().into());
-        match &self.origin {
-            Origin::Given(_) => {
-                put("input", "poset".into());
-                put("order", "given".into());
-            }
+    /// What its JSON says of it.
+    pub(crate) fn document(&self) -> Value {
+        let (input, order, events_of, repaired) = match &self.origin {
+            Origin::Given(_) => ("poset", "given", None, None),
             Origin::Traced { trace, events, order, .. } => {
-                put("input", "trace".into());
-                put("order", order.relation().as_str().into());
-                put("events_of", events.as_str().into());
                 let repaired = trace.repairs().iter().map(ToString::to_string);
                 let repaired: Vec<String> = repaired.collect();
-                if !repaired.is_empty() {
-                    put("repaired", json!(repaired));
-                }
+                let repaired = (!repaired.is_empty()).then_some(repaired);
+                ("trace", order.relation().as_str(), Some(events.as_str()), repaired)
             }
-        }
-        put("threads", json!(self.chain_names()));
-        put("chains", self.poset().chains_count().into());
-        put("events", self.poset().len().into());
-        document
+        };
+        compact(json!({
+            "schema": reweave_report::SCHEMA,
+            "path": self.path,
+            "input": input,
+            "order": order,
+            "events_of": events_of,
+            "repaired": repaired,
+            "threads": self.chain_names(),
+            "chains": self.poset().chains_count(),
+            "events": self.poset().len(),
+        }))
     }
 }
