@@ -306,7 +306,7 @@ impl Relation {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::HappensBefore => "hb",
-            Self::TraceOrderPreserving => "kept",
+            Self::TraceOrderPreserving => "preserving",
         }
     }
 }

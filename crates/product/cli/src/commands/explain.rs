@@ -160,7 +160,7 @@ impl Wanted {
             None if self.predicates.is_empty() => None,
             None => Some(Question {
                 predicates: self.predicates.clone(),
-                order: self.order.unwrap_or(OrderName::Kept),
+                order: self.order.unwrap_or(OrderName::Preserving),
                 online: false,
             }),
         };

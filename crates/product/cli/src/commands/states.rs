@@ -68,8 +68,8 @@ pub(crate) struct Question {
     /// May be given several times.
     #[arg(long = "predicate", value_name = "EXPR", required = true, allow_hyphen_values = true)]
     pub(crate) predicates: Vec<String>,
-    /// Order of the events [default: kept]
-    #[arg(long, value_enum, default_value_t = OrderName::Kept, hide_default_value = true)]
+    /// Order of the events [default: preserving]
+    #[arg(long, value_enum, default_value_t = OrderName::Preserving, hide_default_value = true)]
     pub(crate) order: OrderName,
     /// Use the online detector, as for a live run
     #[arg(long)]

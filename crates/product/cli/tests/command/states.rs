@@ -114,8 +114,8 @@ fn options_say_which_events_in_which_order() {
     let counts = [
         count(&[]),
         count(&["--events", "raw"]),
-        count(&["--order", "kept"]),
-        count(&["--events", "raw", "--order", "kept"]),
+        count(&["--order", "preserving"]),
+        count(&["--events", "raw", "--order", "preserving"]),
     ];
     expect![[r#"
         [

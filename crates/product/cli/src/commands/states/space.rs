@@ -56,21 +56,21 @@ pub(crate) enum OrderName {
     #[default]
     Hb,
     /// trace-order-preserving: every state is reachable
-    Kept,
+    Preserving,
 }
 
 impl OrderName {
     pub(crate) const fn relation(self) -> Relation {
         match self {
             Self::Hb => Relation::HappensBefore,
-            Self::Kept => Relation::TraceOrderPreserving,
+            Self::Preserving => Relation::TraceOrderPreserving,
         }
     }
 
     const fn name(self) -> &'static str {
         match self {
             Self::Hb => "happens-before",
-            Self::Kept => "trace-order-preserving",
+            Self::Preserving => "trace-order-preserving",
         }
     }
 }
