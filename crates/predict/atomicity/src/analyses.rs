@@ -242,7 +242,7 @@ impl<'t> Report<'_, 't> {
             driver.charge(steps_left - candidates.steps_left());
             self.counts.location_sets += groups.len() as u64;
             self.counts.patterns += groups.iter().map(|group| group.count).sum::<u64>();
-            let groups = self.to_prove(driver, groups);
+            let groups = self.left_to_prove(driver, groups);
             driver.prove(&mut PredictedPatterns(self), groups)?;
         }
         ControlFlow::Continue(())
@@ -272,7 +272,7 @@ impl<'t> Report<'_, 't> {
     }
 
     /// What is left of `groups` to be proven.
-    fn to_prove(
+    fn left_to_prove(
         &mut self,
         driver: &mut Driver<'_, 't>,
         groups: Vec<predicted::Group>,
