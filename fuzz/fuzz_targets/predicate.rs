@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use reweave_base::IndexVec;
 use reweave_oracle::predicate as reference;
 use reweave_states::predicate::Predicate;
-use reweave_trace::{AccessOp, LockOp, Op, Trace, TraceBuilder};
+use reweave_trace::{AccessOp, LockOp, Marker, Op, Trace, TraceBuilder};
 
 /// Two threads that take turns with a lock, variables and a local. The second does not tell all.
 fn small_trace() -> Trace {
@@ -19,14 +19,14 @@ fn small_trace() -> Trace {
         let ops = [
             Op::Lock(LockOp::Acquire, lock),
             Op::Access(AccessOp::Write, var),
-            Op::Let(local),
+            Op::Marker(Marker::Let(local)),
             Op::Access(AccessOp::Write, dotted),
             Op::Lock(LockOp::Release, lock),
         ];
         for (line, op) in ops.into_iter().enumerate() {
             let site = builder.site(&format!("a.c:{line}"));
             builder.push(thread, op, site);
-            if op == Op::Access(AccessOp::Write, var) || (op == Op::Let(local) && name == "T1") {
+            if op == Op::Access(AccessOp::Write, var) || (op == Op::Marker(Marker::Let(local)) && name == "T1") {
                 builder.value(value);
             }
         }

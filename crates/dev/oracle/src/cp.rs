@@ -10,25 +10,22 @@ use crate::relation::Order;
 /// CP over all events of `trace`: the smallest relation that the rules hold for.
 #[must_use]
 pub fn order(trace: &Trace) -> Order {
-    order_with(trace, None, &[])
+    order_with(trace, None)
 }
 
 /// The same with an edge, too, from each section to those on its lock, not both in shared mode, that
 /// end more than `window` events after it began.
 #[must_use]
 pub fn order_within(trace: &Trace, window: usize) -> Order {
-    order_with(trace, Some(window), &[])
+    order_with(trace, Some(window))
 }
 
-/// With `added` to the hard edges.
-fn order_with(trace: &Trace, window: Option<usize>, added: &[(EventId, EventId)]) -> Order {
-    let is_added = |early, late| added.contains(&(early, late));
-    let happens_before =
-        Order::closure(trace, |early, late| is_edge(trace, early, late) || is_added(early, late));
+fn order_with(trace: &Trace, window: Option<usize>) -> Order {
+    let happens_before = Order::closure(trace, |early, late| is_edge(trace, early, late));
     let mut order = Order::empty(trace);
     for (late, _) in trace.events() {
         for (early, _) in trace.events().take_while(|&(early, _)| early < late) {
-            if is_hard_edge(trace, early, late) || is_added(early, late) {
+            if is_hard_edge(trace, early, late) {
                 // By rule (c) with all that happens before and after.
                 order.add_composed(&happens_before, early, late);
             }
@@ -59,29 +56,6 @@ fn order_with(trace: &Trace, window: Option<usize>, added: &[(EventId, EventId)]
             return order;
         }
     }
-}
-
-/// Up to `count_max` races: each time the first one by CP with those before it as hard edges, of
-/// which the second access is none before those of the others.
-#[must_use]
-pub fn first_races(trace: &Trace, count_max: usize) -> Vec<(EventId, EventId)> {
-    let mut races: Vec<(EventId, EventId)> = Vec::new();
-    while races.len() < count_max {
-        let order = order_with(trace, None, &races);
-        let is_race = |&(early, late): &(EventId, EventId)| {
-            let (from, to) = (trace.event(early), trace.event(late));
-            from.thread != to.thread
-                && from.op.conflicts_with(to.op)
-                && !order.is_before(early, late)
-                && races.last().is_none_or(|&(_, last)| last <= late)
-        };
-        let ids = || trace.events().map(|(id, _)| id);
-        let latest_first = |late| ids().rev().filter(move |&early| early < late);
-        let mut pairs = ids().flat_map(|late| latest_first(late).map(move |early| (early, late)));
-        let Some(first) = pairs.find(is_race) else { break };
-        races.push(first);
-    }
-    races
 }
 
 /// The release of `first`, if the two are sections on one lock, `first` the earlier, not both in

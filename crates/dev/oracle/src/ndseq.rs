@@ -8,7 +8,8 @@
 
 use reweave_base::{Id, IndexVec};
 use reweave_trace::{
-    EventId, Flow, Instance, LocalId, Op, StaticBlock, StaticBlockId, ThreadId, ThreadOp, Trace,
+    EventId, Flow, Instance, LocalId, Marker, Op, StaticBlock, StaticBlockId, ThreadId, ThreadOp,
+    Trace,
 };
 
 /// An `if (*)` around the statements `first` to `last` of a block, counted from 0.
@@ -35,7 +36,7 @@ impl Placement {
 
 /// Whether an event counts: assignments and branches do, as section 3.2 of the paper says.
 const fn counts(op: Op) -> bool {
-    matches!(op, Op::Access(..) | Op::Branch | Op::Let(_))
+    matches!(op, Op::Access(..) | Op::Marker(Marker::Branch | Marker::Let(_)))
 }
 
 /// A set of events, by their place among those that count.
@@ -133,7 +134,7 @@ impl<'t> Definitions<'t> {
             let id = EventId::from_index(index);
             let event = self.trace.event(id);
             let assigned = match event.op {
-                Op::Let(own) => Some(own),
+                Op::Marker(Marker::Let(own)) => Some(own),
                 _ => None,
             };
             let assigned = self.flow.step(id).defines.or(assigned);
@@ -186,7 +187,7 @@ impl<'t> Definitions<'t> {
     }
 
     fn branches(&self) -> Set {
-        let branches = self.all().filter(|&at| self.ops[at] == Op::Branch);
+        let branches = self.all().filter(|&at| self.ops[at] == Op::Marker(Marker::Branch));
         branches.fold(0, |set, at| set | 1 << at)
     }
 
@@ -254,7 +255,7 @@ impl<'t> Definitions<'t> {
                 events >> at & 1 == 1
                     && statement.is_some_and(|statement| !exempt.contains(&statement))
             });
-            self.ops[at] == Op::Branch || must_be_enclosed
+            self.ops[at] == Op::Marker(Marker::Branch) || must_be_enclosed
         };
         let bound: Vec<usize> = self.all().filter(|&at| is_bound(at)).collect();
         let smallest = |at: usize| {

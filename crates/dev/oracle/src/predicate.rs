@@ -6,7 +6,7 @@
 
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::{
-    AccessOp, EventId, LocalId, LockId, LockOp, Op, SiteId, ThreadId, Trace, VarId,
+    AccessOp, EventId, LocalId, LockId, LockOp, Marker, Op, SiteId, ThreadId, Trace, VarId,
 };
 
 /// Whether `text` is true of `cut`, which says how many events each thread has run; none if that is
@@ -156,7 +156,9 @@ impl<'t> Memory<'t> {
             Op::Lock(LockOp::Release | LockOp::ReleaseShared, lock) => {
                 *self.holds.entry((thread, lock)).or_insert(0) -= 1;
             }
-            Op::Let(local) => _ = self.locals.insert((thread, local), self.trace.value(id)),
+            Op::Marker(Marker::Let(local)) => {
+                _ = self.locals.insert((thread, local), self.trace.value(id))
+            }
             Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), var) => {
                 let value = self.trace.value(id).or_else(|| self.seen(var, Some(id)));
                 self.vars.insert(var, value);
@@ -172,8 +174,7 @@ impl<'t> Memory<'t> {
             | Op::Barrier(..)
             | Op::Semaphore(..)
             | Op::Object(..)
-            | Op::Block(..)
-            | Op::Branch => {}
+            | Op::Marker(Marker::Begin(_) | Marker::End(_) | Marker::Branch) => {}
         }
     }
 

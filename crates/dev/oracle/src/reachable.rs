@@ -416,9 +416,7 @@ impl<'a> Search<'a> {
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
             | Op::Semaphore(SemaphoreOp::Post, _)
             | Op::Object(ObjectOp::Alloc, _)
-            | Op::Block(..)
-            | Op::Branch
-            | Op::Let(_) => true,
+            | Op::Marker(_) => true,
         }
     }
 

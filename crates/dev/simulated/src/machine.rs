@@ -20,8 +20,8 @@ use std::task::{Context, Poll, Waker};
 
 use reweave_base::{Id, IndexVec, Rng};
 use reweave_trace::{
-    AccessOp, ConditionId, ConditionOp, LocalId, LockId, LockOp, Op, SiteId, ThreadId, ThreadOp,
-    Trace, TraceBuilder, VarId,
+    AccessOp, ConditionId, ConditionOp, LocalId, LockId, LockOp, Marker, Op, SiteId, ThreadId,
+    ThreadOp, Trace, TraceBuilder, VarId,
 };
 
 type Body = Pin<Box<dyn Future<Output = ()>>>;
@@ -223,8 +223,8 @@ impl State {
             Request::Join(child) => {
                 self.builder.push(thread, Op::Thread(ThreadOp::Join, child), site);
             }
-            Request::Local => self.builder.push(thread, Op::Let(self.local), site),
-            Request::Branch => self.builder.push(thread, Op::Branch, site),
+            Request::Local => self.builder.push(thread, Op::Marker(Marker::Let(self.local)), site),
+            Request::Branch => self.builder.push(thread, Op::Marker(Marker::Branch), site),
         }
     }
 

@@ -206,9 +206,7 @@ impl<'a> Replay<'a> {
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
             | Op::Semaphore(SemaphoreOp::Post, _)
             | Op::Object(ObjectOp::Alloc, _)
-            | Op::Block(..)
-            | Op::Branch
-            | Op::Let(_) => Ok(()),
+            | Op::Marker(_) => Ok(()),
         }
     }
 

@@ -18,8 +18,8 @@ use std::io::{self, BufWriter, Write};
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::views::Mode;
 use reweave_trace::{
-    AccessOp, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, Event, EventId, LockId,
-    LockOp, NameKind, Names, Op, OpKind, SemaphoreOp, ThreadId, ThreadOp, Trace, VarId,
+    AccessOp, BarrierOp, BlockId, ConditionId, ConditionOp, Event, EventId, LockId, LockOp, Marker,
+    NameKind, Names, Op, OpKind, SemaphoreOp, ThreadId, ThreadOp, Trace, VarId,
 };
 use serde::Serialize;
 
@@ -571,10 +571,10 @@ fn blocks_and_waits(run: &Run<'_>) -> Vec<Slice> {
     };
     for (id, event) in trace.events() {
         match event.op {
-            Op::Block(BlockOp::Begin, block) => {
+            Op::Marker(Marker::Begin(block)) => {
                 open.entry((event.thread, block)).or_default().push(id);
             }
-            Op::Block(BlockOp::End, block) => {
+            Op::Marker(Marker::End(block)) => {
                 let begins = open.get_mut(&(event.thread, block)).and_then(Vec::pop);
                 if let Some(begins) = begins {
                     add(event.thread, What::Block(block), begins, Some(id));

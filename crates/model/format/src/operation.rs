@@ -2,9 +2,9 @@
 //!
 //! The word goes to the first parenthesis, the operand from there to the last, so an operand can
 //! hold parentheses. Nothing is allocated; reads, writes, acquires and releases, which are most of
-//! any trace, are told by their first bytes.
+//! any trace, are known by their first bytes.
 
-use reweave_trace::{MemoryOrder, OpCode, OpKind};
+use reweave_trace::{MemoryOrder, NameKind, OpCode, OpKind};
 
 use crate::error::{ReadErrorKind, excerpt};
 
@@ -37,7 +37,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<(OpCode, &[u8]), ReadErrorKind> {
 fn parse_any(text: &[u8]) -> Result<(OpCode, &[u8]), ReadErrorKind> {
     let Some(Parts { word, order, operand }) = take_apart(text) else {
         return match kind_of(text) {
-            Some(OpKind::Branch) => Ok((plain(OpKind::Branch), &[])),
+            Some(kind) if is_bare(kind) => Ok((plain(kind), &[])),
             Some(kind) => Err(expected(&form(kind), text)),
             None => Err(unknown(text)),
         };
@@ -48,8 +48,10 @@ fn parse_any(text: &[u8]) -> Result<(OpCode, &[u8]), ReadErrorKind> {
             let order = order_of(operand).ok_or_else(|| expected(&form(kind), text))?;
             return Ok((OpCode::new(kind, order), &[]));
         }
-        OpKind::Branch if order.is_none() && operand.is_empty() => return Ok((plain(kind), &[])),
-        OpKind::Fence | OpKind::Branch => return Err(expected(&form(kind), text)),
+        _ if is_bare(kind) && order.is_none() && operand.is_empty() => {
+            return Ok((plain(kind), &[]));
+        }
+        _ if kind.operand() == NameKind::None => return Err(expected(&form(kind), text)),
         _ => {}
     }
     let order = match order {
@@ -83,11 +85,16 @@ fn take_apart(text: &[u8]) -> Option<Parts<'_>> {
     })
 }
 
+/// Whether nothing follows the word.
+fn is_bare(kind: OpKind) -> bool {
+    kind.operand() == NameKind::None && !kind.has_order()
+}
+
 /// How an operation of `kind` is to be spelled.
 fn form(kind: OpKind) -> String {
     match kind {
         OpKind::Fence => format!("`fence(order)` with {}", orders()),
-        OpKind::Branch => "`branch` alone".into(),
+        _ if is_bare(kind) => format!("`{}` alone", kind.as_str()),
         _ => format!("`{}(name)`", kind.as_str()),
     }
 }
@@ -138,42 +145,8 @@ pub(crate) fn expect_order(word: &[u8]) -> Result<MemoryOrder, ReadErrorKind> {
 }
 
 /// The kind of operation that `word` spells.
-///
-/// [`OpKind::as_str`] is what it means; written out because comparing with every word in turn is
-/// slow.
 pub(crate) fn kind_of(word: &[u8]) -> Option<OpKind> {
-    Some(match word {
-        b"r" => OpKind::Read,
-        b"w" => OpKind::Write,
-        b"r?" => OpKind::UnknownRead,
-        b"ar" => OpKind::AtomicRead,
-        b"aw" => OpKind::AtomicWrite,
-        b"arw" => OpKind::AtomicUpdate,
-        b"fence" => OpKind::Fence,
-        b"acq" => OpKind::Acquire,
-        b"rel" => OpKind::Release,
-        b"racq" => OpKind::AcquireShared,
-        b"rrel" => OpKind::ReleaseShared,
-        b"req" => OpKind::Request,
-        b"fork" => OpKind::Fork,
-        b"join" => OpKind::Join,
-        b"wait" => OpKind::Wait,
-        b"wake" => OpKind::Wake,
-        b"timeout" => OpKind::Timeout,
-        b"notify" => OpKind::Notify,
-        b"notifyall" => OpKind::NotifyAll,
-        b"arrive" => OpKind::Arrive,
-        b"depart" => OpKind::Depart,
-        b"post" => OpKind::Post,
-        b"take" => OpKind::Take,
-        b"alloc" => OpKind::Alloc,
-        b"free" => OpKind::Free,
-        b"begin" => OpKind::Begin,
-        b"end" => OpKind::End,
-        b"branch" => OpKind::Branch,
-        b"let" => OpKind::Let,
-        _ => return None,
-    })
+    str::from_utf8(word).ok().and_then(OpKind::from_word)
 }
 
 /// The whole number that `text` spells, the only way it is written.

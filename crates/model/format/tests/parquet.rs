@@ -8,7 +8,7 @@ use std::io::{Seek as _, Write as _};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::{Field, Row};
 use reweave_format::{Format, write_to};
-use reweave_trace::{AccessOp, LockOp, MemoryOrder, Op, TraceBuilder};
+use reweave_trace::{AccessOp, LockOp, Marker, MemoryOrder, Op, TraceBuilder};
 
 fn file(bytes: &[u8]) -> File {
     let mut file = tempfile::tempfile().expect("there is room for a file");
@@ -36,7 +36,7 @@ fn rows_are_the_events_and_nothing_is_lost() {
     builder.value(-5);
     builder.push(thread, Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), var), site);
     builder.push(thread, Op::Lock(LockOp::ReleaseShared, lock), site);
-    builder.push(thread, Op::Branch, site);
+    builder.push(thread, Op::Marker(Marker::Branch), site);
     let trace = builder.finish().unwrap();
     let mut out = Vec::new();
     write_to(&trace, &mut out, Format::Parquet).unwrap();

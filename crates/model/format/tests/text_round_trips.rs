@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use reweave_base::Rng;
 use reweave_format::{Format, ReadOptions, read_from, write_to};
 use reweave_trace::{
-    AccessOp, BarrierOp, BlockOp, ConditionOp, LockOp, MemoryOrder, ObjectOp, Op, SemaphoreOp,
+    AccessOp, BarrierOp, ConditionOp, LockOp, Marker, MemoryOrder, ObjectOp, Op, SemaphoreOp,
     ThreadOp, Trace, TraceBuilder,
 };
 
@@ -110,7 +110,7 @@ impl Stage<'_> {
                 let child = self.new_name();
                 let id = self.builder.thread(&child);
                 self.push(&one, Op::Thread(ThreadOp::Fork, id));
-                self.push(&child, Op::Branch);
+                self.push(&child, Op::Marker(Marker::Branch));
                 self.push(&one, Op::Thread(ThreadOp::Join, id));
             }
             4 => self.wait_scene(&one, &name),
@@ -134,10 +134,10 @@ impl Stage<'_> {
                 let b = self.builder.names().blocks.intern(&name);
                 let l = self.builder.names().locals.intern(&name);
                 for op in [
-                    Op::Block(BlockOp::Begin, b),
-                    Op::Branch,
-                    Op::Let(l),
-                    Op::Block(BlockOp::End, b),
+                    Op::Marker(Marker::Begin(b)),
+                    Op::Marker(Marker::Branch),
+                    Op::Marker(Marker::Let(l)),
+                    Op::Marker(Marker::End(b)),
                 ] {
                     self.push(&one, op);
                 }

@@ -103,12 +103,8 @@ pub enum Op {
     Semaphore(SemaphoreOp, SemaphoreId),
     /// Begins or ends the lifetime of an object.
     Object(ObjectOp, ObjectId),
-    /// Enters or leaves a block that the programmer expects to be atomic.
-    Block(BlockOp, BlockId),
-    /// A branch was taken (flow layer).
-    Branch,
-    /// A local was assigned (flow layer).
-    Let(LocalId),
+    /// Notes something about its own thread; no other thread can tell.
+    Marker(Marker),
 }
 
 /// How a variable is accessed.
@@ -194,24 +190,32 @@ pub enum ObjectOp {
     Free,
 }
 
-/// Where an atomic block begins and ends.
+/// What a thread notes about itself. An analysis that does not ask for it treats all alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BlockOp {
-    /// The block is entered.
-    Begin,
-    /// The block is left.
-    End,
+pub enum Marker {
+    /// Enters a block that the programmer expects to be atomic.
+    Begin(BlockId),
+    /// Leaves it.
+    End(BlockId),
+    /// A branch was taken (flow layer).
+    Branch,
+    /// A local was assigned (flow layer).
+    Let(LocalId),
 }
 
-const _: () = assert!(size_of::<Op>() == 8, "an operation is a kind, an order and one operand");
+const _: () = assert!(size_of::<Op>() <= 12, "an operation fits in two registers");
 
 /// Makes [`OpKind`] and all that follows from the list of operations: numbers, spellings, operands,
-/// codes. A plain operation is its number, name, spelling, group, and what its operand names.
+/// codes. A plain operation is its number, name, spelling, group, and what its operand names; a bare
+/// marker has no operand.
 macro_rules! operations {
     (
         plain { $($plain:ident = $plain_number:literal $plain_word:literal
             $group:ident($sub:ident) $name:ident $id:ident,)* }
         ordered { $($ordered:ident = $ordered_number:literal $ordered_word:literal,)* }
+        markers { $($marker:ident = $marker_number:literal $marker_word:literal
+            $marker_name:ident $marker_id:ident,)* }
+        bare { $($bare:ident = $bare_number:literal $bare_word:literal,)* }
     ) => {
         /// An operation without its operand and memory order.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -220,21 +224,24 @@ macro_rules! operations {
         pub enum OpKind {
             $($plain = $plain_number,)*
             $($ordered = $ordered_number,)*
+            $($marker = $marker_number,)*
+            $($bare = $bare_number,)*
             Fence = 6,
-            Branch = 27,
-            Let = 28,
         }
 
         impl OpKind {
             /// Every kind, in the order of their numbers.
-            pub const ALL: [Self; 29] = {
-                let mut all = [Self::Fence; 29];
+            pub const ALL: [Self; Self::COUNT] = {
+                let mut all = [Self::Fence; Self::COUNT];
                 $(all[$plain_number] = Self::$plain;)*
                 $(all[$ordered_number] = Self::$ordered;)*
-                all[Self::Branch as usize] = Self::Branch;
-                all[Self::Let as usize] = Self::Let;
+                $(all[$marker_number] = Self::$marker;)*
+                $(all[$bare_number] = Self::$bare;)*
                 all
             };
+            const COUNT: usize = 1 + [
+                $($plain_number,)* $($ordered_number,)* $($marker_number,)* $($bare_number,)*
+            ].len();
 
             /// How text formats spell it.
             #[must_use]
@@ -242,10 +249,23 @@ macro_rules! operations {
                 match self {
                     $(Self::$plain => $plain_word,)*
                     $(Self::$ordered => $ordered_word,)*
+                    $(Self::$marker => $marker_word,)*
+                    $(Self::$bare => $bare_word,)*
                     Self::Fence => "fence",
-                    Self::Branch => "branch",
-                    Self::Let => "let",
                 }
+            }
+
+            /// The kind that text formats spell so.
+            #[must_use]
+            pub fn from_word(word: &str) -> Option<Self> {
+                Some(match word {
+                    $($plain_word => Self::$plain,)*
+                    $($ordered_word => Self::$ordered,)*
+                    $($marker_word => Self::$marker,)*
+                    $($bare_word => Self::$bare,)*
+                    "fence" => Self::Fence,
+                    _ => return None,
+                })
             }
 
             /// What its operand names.
@@ -254,8 +274,8 @@ macro_rules! operations {
                 match self {
                     $(Self::$plain => NameKind::$name,)*
                     $(Self::$ordered => NameKind::Var,)*
-                    Self::Fence | Self::Branch => NameKind::None,
-                    Self::Let => NameKind::Local,
+                    $(Self::$marker => NameKind::$marker_name,)*
+                    Self::Fence $(| Self::$bare)* => NameKind::None,
                 }
             }
 
@@ -280,8 +300,10 @@ macro_rules! operations {
                         (OpKind::$ordered, order, id.number())
                     })*
                     Self::Fence(order) => (OpKind::Fence, order, 1),
-                    Self::Branch => (OpKind::Branch, MemoryOrder::SeqCst, 1),
-                    Self::Let(id) => (OpKind::Let, MemoryOrder::SeqCst, id.number()),
+                    $(Self::Marker(Marker::$marker(id)) => {
+                        (OpKind::$marker, MemoryOrder::SeqCst, id.number())
+                    })*
+                    $(Self::Marker(Marker::$bare) => (OpKind::$bare, MemoryOrder::SeqCst, 1),)*
                 };
                 (OpCode::new(kind, order), number - 1)
             }
@@ -298,8 +320,10 @@ macro_rules! operations {
                         Self::Access(AccessOp::$ordered(order), VarId::from_index(index))
                     })*
                     OpKind::Fence => Self::Fence(order),
-                    OpKind::Branch => Self::Branch,
-                    OpKind::Let => Self::Let(LocalId::from_index(index)),
+                    $(OpKind::$marker => {
+                        Self::Marker(Marker::$marker($marker_id::from_index(index)))
+                    })*
+                    $(OpKind::$bare => Self::Marker(Marker::$bare),)*
                 }
             }
         }
@@ -330,13 +354,19 @@ operations! {
         Take = 22 "take" Semaphore(SemaphoreOp) Semaphore SemaphoreId,
         Alloc = 23 "alloc" Object(ObjectOp) Object ObjectId,
         Free = 24 "free" Object(ObjectOp) Object ObjectId,
-        Begin = 25 "begin" Block(BlockOp) Block BlockId,
-        End = 26 "end" Block(BlockOp) Block BlockId,
     }
     ordered {
         AtomicRead = 3 "ar",
         AtomicWrite = 4 "aw",
         AtomicUpdate = 5 "arw",
+    }
+    markers {
+        Begin = 25 "begin" Block BlockId,
+        End = 26 "end" Block BlockId,
+        Let = 28 "let" Local LocalId,
+    }
+    bare {
+        Branch = 27 "branch",
     }
 }
 

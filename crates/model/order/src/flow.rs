@@ -217,9 +217,7 @@ impl Flow {
             )
             | Op::Semaphore(SemaphoreOp::Post, _)
             | Op::Object(ObjectOp::Alloc, _)
-            | Op::Block(..)
-            | Op::Branch
-            | Op::Let(_) => {}
+            | Op::Marker(_) => {}
         }
     }
 
@@ -277,9 +275,7 @@ impl Flow {
             | Op::Barrier(BarrierOp::Depart, _)
             | Op::Semaphore(SemaphoreOp::Take, _)
             | Op::Object(ObjectOp::Free, _)
-            | Op::Block(..)
-            | Op::Branch
-            | Op::Let(_) => {}
+            | Op::Marker(_) => {}
         }
     }
 

@@ -234,9 +234,7 @@ impl<'t> MustHappenBefore<'t> {
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
             | Op::Semaphore(SemaphoreOp::Post, _)
             | Op::Object(ObjectOp::Alloc, _)
-            | Op::Block(..)
-            | Op::Branch
-            | Op::Let(_) => {}
+            | Op::Marker(_) => {}
         }
     }
 

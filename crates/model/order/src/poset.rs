@@ -360,9 +360,7 @@ pub fn collections(trace: &Trace, event: EventId) -> EventRole {
         | Op::Barrier(..)
         | Op::Semaphore(..)
         | Op::Object(..) => EventRole::Event,
-        Op::Fence(_) | Op::Lock(LockOp::Request, _) | Op::Block(..) | Op::Branch | Op::Let(_) => {
-            EventRole::Outside
-        }
+        Op::Fence(_) | Op::Lock(LockOp::Request, _) | Op::Marker(_) => EventRole::Outside,
     }
 }
 
@@ -629,9 +627,7 @@ impl TraceOrder {
             | Op::Thread(..)
             | Op::Semaphore(..)
             | Op::Object(..)
-            | Op::Block(..)
-            | Op::Branch
-            | Op::Let(_) => {}
+            | Op::Marker(_) => {}
         }
         self.flow.send(trace, event, happening, &clock, &clock);
         self.flow.put(thread, clock)

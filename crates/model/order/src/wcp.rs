@@ -169,9 +169,7 @@ impl WeakCausallyPrecedes {
             Op::Fence(_)
             | Op::Lock(LockOp::Request, _)
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
-            | Op::Block(..)
-            | Op::Branch
-            | Op::Let(_) => {}
+            | Op::Marker(_) => {}
         }
         &self.threads[thread].clocks.causal
     }

@@ -60,8 +60,8 @@ pub use program::{Binary, Expr, ExprId, PointId, Program, Transition, Transition
 pub use repair::Repair;
 pub use reweave_checker::{Certificate, Checker, Refusal, Rule};
 pub use reweave_op::{
-    AccessOp, After, BarrierId, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, EventId,
-    Goal, LocalId, LockId, LockOp, MemoryOrder, NameKind, ObjectId, ObjectOp, Op, OpCode, OpKind,
+    AccessOp, After, BarrierId, BarrierOp, BlockId, ConditionId, ConditionOp, EventId, Goal,
+    LocalId, LockId, LockOp, Marker, MemoryOrder, NameKind, ObjectId, ObjectOp, Op, OpCode, OpKind,
     Reordering, SemaphoreId, SemaphoreOp, SiteId, ThreadId, ThreadOp, VarId,
 };
 pub use signals::WaitInterval;

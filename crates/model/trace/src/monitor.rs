@@ -12,7 +12,7 @@ use reweave_base::{FxHashMap, Id, IndexVec};
 use crate::columns::Columns;
 use crate::names::Names;
 use crate::op::{
-    BarrierId, BarrierOp, BlockId, BlockOp, ConditionId, ConditionOp, EventId, LockId, LockOp,
+    BarrierId, BarrierOp, BlockId, ConditionId, ConditionOp, EventId, LockId, LockOp, Marker,
     ObjectId, ObjectOp, Op, OpKind, SemaphoreId, SemaphoreOp, ThreadId, ThreadOp,
 };
 use crate::trace::Declared;
@@ -181,8 +181,7 @@ impl Monitor {
             Op::Access(..)
             | Op::Fence(_)
             | Op::Lock(LockOp::Request, _)
-            | Op::Branch
-            | Op::Let(_) => Ok(()),
+            | Op::Marker(Marker::Branch | Marker::Let(_)) => Ok(()),
             Op::Lock(LockOp::Acquire, l) => self.acquire(thread, l),
             Op::Lock(LockOp::Release, l) => self.release(thread, l),
             Op::Lock(LockOp::AcquireShared, l) => self.acquire_shared(thread, l),
@@ -212,11 +211,11 @@ impl Monitor {
             Op::Object(ObjectOp::Free, o) => {
                 self.change_life(o, Life::Live, Life::Ended, Violation::NotAllocated(o))
             }
-            Op::Block(BlockOp::Begin, b) => {
+            Op::Marker(Marker::Begin(b)) => {
                 *self.blocks.entry((thread, b)).or_default() += 1;
                 Ok(())
             }
-            Op::Block(BlockOp::End, b) => match self.blocks.get_mut(&(thread, b)) {
+            Op::Marker(Marker::End(b)) => match self.blocks.get_mut(&(thread, b)) {
                 Some(depth) if *depth > 0 => {
                     *depth -= 1;
                     Ok(())

@@ -144,9 +144,9 @@ impl Display for Spelled<'_> {
         let (code, index) = self.op.encode();
         let (kind, order) = (code.kind(), code.order());
         f.write_str(kind.as_str())?;
-        match self.op {
-            Op::Branch => return Ok(()),
-            Op::Fence(_) => return write!(f, "({})", order.as_str()),
+        match (kind.operand(), kind.has_order()) {
+            (NameKind::None, false) => return Ok(()),
+            (NameKind::None, true) => return write!(f, "({})", order.as_str()),
             _ => {}
         }
         if kind.has_order() && order != crate::MemoryOrder::default() {
@@ -160,7 +160,7 @@ impl Display for Spelled<'_> {
 mod tests {
     use super::*;
     use crate::MemoryOrder;
-    use crate::op::AccessOp;
+    use crate::op::{AccessOp, Marker};
 
     #[test]
     fn operations_are_spelled_as_the_trace_model_says() {
@@ -171,7 +171,7 @@ mod tests {
             Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), x),
             Op::Access(AccessOp::AtomicUpdate(MemoryOrder::SeqCst), x),
             Op::Fence(MemoryOrder::SeqCst),
-            Op::Branch,
+            Op::Marker(Marker::Branch),
         ]
         .map(|op| names.spell(op).to_string());
         assert_eq!(spelled, ["w(x)", "ar.acquire(x)", "arw(x)", "fence(seqcst)", "branch"]);

@@ -51,7 +51,7 @@ impl Display for Fingerprint {
 mod tests {
     use super::*;
     use crate::{Detail, Evidence, Kind};
-    use reweave_trace::{AccessOp, Op, TraceBuilder};
+    use reweave_trace::{AccessOp, Marker, Op, TraceBuilder};
 
     fn fingerprint(threads: [&str; 2], var: &str, locations: [&str; 2], before: usize) -> String {
         let mut builder = TraceBuilder::new();
@@ -59,7 +59,7 @@ mod tests {
         let [here, there] = locations.map(|location| builder.site(location));
         let var = builder.var(var);
         for _ in 0..before {
-            builder.push(first, Op::Branch, here);
+            builder.push(first, Op::Marker(Marker::Branch), here);
         }
         builder.push(first, Op::Access(AccessOp::Write, var), here);
         builder.push(second, Op::Access(AccessOp::Read, var), there);

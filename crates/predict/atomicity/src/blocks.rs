@@ -7,7 +7,7 @@
 //! One pass over the trace.
 
 use reweave_base::IndexVec;
-use reweave_trace::{BlockId, BlockOp, EventId, LockId, LockOp, Op, ThreadId, Trace};
+use reweave_trace::{BlockId, EventId, LockId, LockOp, Marker, Op, ThreadId, Trace};
 
 reweave_base::id! {
     /// One run of a block; numbered in the order of their beginnings.
@@ -70,8 +70,8 @@ impl Block {
 #[must_use]
 pub fn marked(trace: &Trace) -> Blocks {
     stretches(trace, |op| match op {
-        Op::Block(BlockOp::Begin, block) => Some(Change::Enter(BlockName::Marked(block))),
-        Op::Block(BlockOp::End, _) => Some(Change::Leave),
+        Op::Marker(Marker::Begin(block)) => Some(Change::Enter(BlockName::Marked(block))),
+        Op::Marker(Marker::End(_)) => Some(Change::Leave),
         _ => None,
     })
 }

@@ -471,9 +471,7 @@ impl Past {
             | Op::Fence(_)
             | Op::Lock(LockOp::Request, _)
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
-            | Op::Block(..)
-            | Op::Branch
-            | Op::Let(_) => {}
+            | Op::Marker(_) => {}
         }
     }
 }

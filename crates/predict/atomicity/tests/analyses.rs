@@ -9,7 +9,7 @@ use reweave_analysis::{
 };
 use reweave_atomicity::analyses::{Atomicity, MARKED, SECTIONS};
 use reweave_testkit::{Shape, draw, soak, std, trace, traces};
-use reweave_trace::{AccessOp, BlockOp, Checker, EventId, LockOp, Op, Trace, TraceBuilder};
+use reweave_trace::{AccessOp, Checker, EventId, LockOp, Marker, Op, Trace, TraceBuilder};
 
 #[derive(Default)]
 struct Collected {
@@ -266,14 +266,14 @@ fn ten_thousand_threads_with_a_block_each_are_no_trouble() {
         let thread = builder.thread(&format!("T{index}"));
         let own = builder.var(&format!("x{}", index / 2));
         for op in [
-            Op::Block(BlockOp::Begin, block),
+            Op::Marker(Marker::Begin(block)),
             Op::Lock(LockOp::Acquire, lock),
             Op::Access(AccessOp::Read, var),
             Op::Access(AccessOp::Write, var),
             Op::Lock(LockOp::Release, lock),
             Op::Access(AccessOp::Read, own),
             Op::Access(AccessOp::Write, own),
-            Op::Block(BlockOp::End, block),
+            Op::Marker(Marker::End(block)),
         ] {
             builder.push(thread, op, site);
         }

@@ -11,8 +11,8 @@ use std::time::Instant;
 use reweave_base::Rng;
 use reweave_ndseq::{Answer, Known, Settings, infer};
 use reweave_trace::{
-    AccessOp, EventId, Extent, Flow, Instance, InstanceId, LocalId, MemoryOrder, Op, StaticBlock,
-    StaticBlockId, Step, Trace, TraceBuilder, VarId,
+    AccessOp, EventId, Extent, Flow, Instance, InstanceId, LocalId, Marker, MemoryOrder, Op,
+    StaticBlock, StaticBlockId, Step, Trace, TraceBuilder, VarId,
 };
 
 /// A family of runs.
@@ -293,12 +293,26 @@ impl Retry {
         match step {
             0 => {
                 let instance = self.instance(thread, None, 0, thread.body, 0);
-                self.emit(thread, Op::Let(self.locals["done"]), &[], Some("done"), None, instance);
+                self.emit(
+                    thread,
+                    Op::Marker(Marker::Let(self.locals["done"])),
+                    &[],
+                    Some("done"),
+                    None,
+                    instance,
+                );
                 thread.outer = self.instance(thread, None, 0, thread.body, 1);
                 false
             }
             1 => {
-                thread.branch = self.emit(thread, Op::Branch, &["done"], None, None, thread.outer);
+                thread.branch = self.emit(
+                    thread,
+                    Op::Marker(Marker::Branch),
+                    &["done"],
+                    None,
+                    None,
+                    thread.outer,
+                );
                 self.executions += 1;
                 thread.round = self.executions;
                 if thread.done {
@@ -320,7 +334,7 @@ impl Retry {
         let control = thread.branch;
         let instance = self.instance(thread, thread.outer, 1, thread.round, step);
         let filler = self.shape.filler;
-        let current = Op::Let(self.locals["current"]);
+        let current = Op::Marker(Marker::Let(self.locals["current"]));
         let counted = if self.shape.counts { 2 } else { 0 };
         match step {
             0 => {
@@ -360,11 +374,18 @@ impl Retry {
                 self.emit(thread, op, &["count"], None, control, instance);
             }
             _ => {
-                let branch = self.emit(thread, Op::Branch, &["swapped"], None, control, instance);
+                let branch = self.emit(
+                    thread,
+                    Op::Marker(Marker::Branch),
+                    &["swapped"],
+                    None,
+                    control,
+                    instance,
+                );
                 if thread.done {
                     self.executions += 1;
                     let inner = self.instance(thread, instance, 2, self.executions, 0);
-                    let op = Op::Let(self.locals["done"]);
+                    let op = Op::Marker(Marker::Let(self.locals["done"]));
                     self.emit(thread, op, &[], Some("done"), branch, inner);
                 }
                 thread.step = 1;

@@ -15,7 +15,7 @@
 //! `(w + r) log t` edges. Section 3.3 of Burnim et al.
 
 use reweave_base::{CsrTable, FxHashMap, Id, IndexVec};
-use reweave_trace::{Flow, LocalId, Op, ThreadId, ThreadOp, Trace};
+use reweave_trace::{Flow, LocalId, Marker, Op, ThreadId, ThreadOp, Trace};
 
 use crate::events::{Events, NodeId};
 
@@ -113,7 +113,7 @@ fn add_local(trace: &Trace, flow: &Flow, events: &Events, graph: &mut Graph) {
             let found = uses.iter().filter_map(|&local| writers.get(&(event.thread, local)));
             graph.edges.extend(found.map(|&writer| (node, writer)));
         }
-        let own = if let Op::Let(local) = event.op { Some(local) } else { None };
+        let own = if let Op::Marker(Marker::Let(local)) = event.op { Some(local) } else { None };
         let Some(defined) = flow.step(id).defines.or(own) else { continue };
         // What assigns a local and does not count hides the assignments before it.
         match node {

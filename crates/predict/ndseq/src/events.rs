@@ -10,7 +10,9 @@
 //! Linear in the trace. Section 3.2 of Burnim et al.
 
 use reweave_base::{CsrTable, Id, IndexVec};
-use reweave_trace::{AccessOp, EventId, Flow, InstanceId, Op, ThreadId, ThreadOp, Trace, VarId};
+use reweave_trace::{
+    AccessOp, EventId, Flow, InstanceId, Marker, Op, ThreadId, ThreadOp, Trace, VarId,
+};
 
 reweave_base::id! {
     /// An event that counts, or a junction between such events (see
@@ -50,8 +52,8 @@ impl Kind {
     /// What `op` does, if it counts.
     pub const fn new(op: Op) -> Option<Self> {
         match op {
-            Op::Branch => Some(Self::Branch),
-            Op::Let(_) => Some(Self::Local),
+            Op::Marker(Marker::Branch) => Some(Self::Branch),
+            Op::Marker(Marker::Let(_)) => Some(Self::Local),
             Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), var) => {
                 Some(Self::Read(var))
             }
@@ -64,7 +66,7 @@ impl Kind {
             | Op::Barrier(..)
             | Op::Semaphore(..)
             | Op::Object(..)
-            | Op::Block(..) => None,
+            | Op::Marker(Marker::Begin(_) | Marker::End(_)) => None,
         }
     }
 

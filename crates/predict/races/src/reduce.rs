@@ -131,7 +131,7 @@ const fn meaning(op: Op) -> Meaning {
         | Op::Barrier(..)
         | Op::Semaphore(..)
         | Op::Object(..) => Meaning::Synchronisation,
-        Op::Lock(LockOp::Request, _) | Op::Block(..) | Op::Branch | Op::Let(_) => Meaning::Nothing,
+        Op::Lock(LockOp::Request, _) | Op::Marker(_) => Meaning::Nothing,
     }
 }
 

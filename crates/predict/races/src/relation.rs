@@ -320,9 +320,7 @@ fn is_well_nested(trace: &Trace) -> bool {
             Op::Access(AccessOp::Read | AccessOp::Write, _)
                 | Op::Lock(LockOp::Acquire | LockOp::Release | LockOp::Request, _)
                 | Op::Thread(..)
-                | Op::Block(..)
-                | Op::Branch
-                | Op::Let(_)
+                | Op::Marker(_)
         )
     });
     let sections = trace.sections();

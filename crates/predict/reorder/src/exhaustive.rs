@@ -217,9 +217,7 @@ impl<'a> State<'a> {
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
             | Op::Semaphore(SemaphoreOp::Post, _)
             | Op::Object(ObjectOp::Alloc, _)
-            | Op::Block(..)
-            | Op::Branch
-            | Op::Let(_) => true,
+            | Op::Marker(_) => true,
         }
     }
 

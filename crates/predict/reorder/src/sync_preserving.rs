@@ -197,9 +197,7 @@ impl Tails<'_, '_, '_> {
             | Op::Fence(_)
             | Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
             | Op::Thread(ThreadOp::Fork, _)
-            | Op::Block(..)
-            | Op::Branch
-            | Op::Let(_) => {}
+            | Op::Marker(_) => {}
             Op::Thread(ThreadOp::Join, _)
             | Op::Condition(..)
             | Op::Barrier(..)

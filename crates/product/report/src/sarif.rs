@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use reweave_analysis::{Finding, Kind, Proof, Reported};
 use reweave_base::FxHashSet;
 use reweave_trace::{
-    BlockOp, EventId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadId, ThreadOp, Trace,
+    EventId, LockOp, Marker, ObjectOp, Op, SemaphoreOp, ThreadId, ThreadOp, Trace,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -390,10 +390,10 @@ const fn kinds(op: Op) -> &'static [&'static str] {
         Op::Thread(ThreadOp::Join, _) => &["return"],
         Op::Object(ObjectOp::Alloc, _) => &["acquire", "memory"],
         Op::Object(ObjectOp::Free, _) => &["release", "memory"],
-        Op::Block(BlockOp::Begin, _) => &["enter", "scope"],
-        Op::Block(BlockOp::End, _) => &["exit", "scope"],
-        Op::Branch => &["branch"],
-        Op::Let(_) => &["value"],
+        Op::Marker(Marker::Begin(_)) => &["enter", "scope"],
+        Op::Marker(Marker::End(_)) => &["exit", "scope"],
+        Op::Marker(Marker::Branch) => &["branch"],
+        Op::Marker(Marker::Let(_)) => &["value"],
         Op::Semaphore(SemaphoreOp::Take, _) => &["acquire", "resource"],
         Op::Semaphore(SemaphoreOp::Post, _) => &["release", "resource"],
         Op::Condition(..) | Op::Barrier(..) => &["resource"],

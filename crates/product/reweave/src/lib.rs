@@ -92,7 +92,7 @@ pub use reweave_format::{
 };
 #[doc(inline)]
 pub use reweave_trace::{
-    AccessOp, BarrierOp, BlockOp, ConditionOp, Event, EventId, Goal, IllFormed, LockId, LockOp, Op,
+    AccessOp, BarrierOp, ConditionOp, Event, EventId, Goal, IllFormed, LockId, LockOp, Marker, Op,
     Refusal, Reordering, SemaphoreOp, SiteId, ThreadId, ThreadOp, Trace, TraceBuilder, VarId,
     certify,
 };

@@ -11,8 +11,8 @@ use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_lang::BlockId;
 use reweave_trace::{
     AccessOp, Binary, EventId, Expr, ExprId, Flow, Instance, InstanceId, LocalId, LockId, LockOp,
-    MemoryOrder, NameKind, Op, OpCode, OpKind, PointId, Program, StaticBlockId, Step, ThreadId,
-    Trace, TraceBuilder, Transition, Unary, VarId,
+    Marker, MemoryOrder, NameKind, Op, OpCode, OpKind, PointId, Program, StaticBlockId, Step,
+    ThreadId, Trace, TraceBuilder, Transition, Unary, VarId,
 };
 
 use crate::code::{Address, Cells, Code, Effect, Instruction, OUTSIDE, Symbol, SymbolId};
@@ -363,7 +363,7 @@ impl Recorder<'_> {
             let Body { guard, store, define, assertion } =
                 self.body(place, event.op, &mut expressions);
             let access = match event.op {
-                Op::Branch | Op::Let(_) => None,
+                Op::Marker(Marker::Branch | Marker::Let(_)) => None,
                 op => Some(op),
             };
             expressions.program.add_transition(Transition {
@@ -386,7 +386,9 @@ impl Recorder<'_> {
     fn body(&self, place: usize, op: Op, expressions: &mut Expressions<'_>) -> Body {
         let at = self.addresses[place];
         let fails = match op {
-            Op::Branch => self.builder.value_at(EventId::from_index(place)) == Some(0),
+            Op::Marker(Marker::Branch) => {
+                self.builder.value_at(EventId::from_index(place)) == Some(0)
+            }
             op => matches!(op, Op::Access(AccessOp::AtomicRead(_), _)),
         };
         let lock = match op {

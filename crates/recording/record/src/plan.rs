@@ -610,9 +610,7 @@ const fn footprint(op: Op) -> Footprint {
         ) => Footprint::Condition(condition),
         // Whoever was woken no longer waits from the notify on, whenever it goes on.
         Op::Condition(ConditionOp::Wake, _) => Footprint::Own,
-        Op::Fence(_) | Op::Lock(LockOp::Request, _) | Op::Block(..) | Op::Branch | Op::Let(_) => {
-            Footprint::Own
-        }
+        Op::Fence(_) | Op::Lock(LockOp::Request, _) | Op::Marker(_) => Footprint::Own,
         Op::Thread(..) | Op::Barrier(..) | Op::Semaphore(..) | Op::Object(..) => {
             Footprint::Anything
         }
@@ -676,9 +674,7 @@ const fn may_wait(op: Op) -> bool {
         | Op::Barrier(BarrierOp::Arrive, _)
         | Op::Semaphore(SemaphoreOp::Post, _)
         | Op::Object(..)
-        | Op::Block(..)
-        | Op::Branch
-        | Op::Let(_) => false,
+        | Op::Marker(_) => false,
     }
 }
 

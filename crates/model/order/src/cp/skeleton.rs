@@ -273,9 +273,7 @@ impl<'a> Scan<'a> {
             | Op::Fence(_)
             | Op::Lock(LockOp::Request, _)
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
-            | Op::Block(..)
-            | Op::Branch
-            | Op::Let(_) => {}
+            | Op::Marker(_) => {}
         }
     }
 

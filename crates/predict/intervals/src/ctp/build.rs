@@ -384,9 +384,7 @@ impl<'t> Source<'t> {
                 | Op::Barrier(..)
                 | Op::Semaphore(..)
                 | Op::Object(..)
-                | Op::Block(..)
-                | Op::Branch
-                | Op::Let(_),
+                | Op::Marker(_),
             )
             | None => Action::Local,
         }

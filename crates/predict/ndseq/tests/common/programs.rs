@@ -6,8 +6,8 @@
 
 use reweave_base::Rng;
 use reweave_trace::{
-    AccessOp, EventId, Extent, Flow, Instance, InstanceId, LocalId, LockOp, MemoryOrder, Op,
-    StaticBlock, StaticBlockId, Step, ThreadId, ThreadOp, Trace, TraceBuilder,
+    AccessOp, EventId, Extent, Flow, Instance, InstanceId, LocalId, LockOp, Marker, MemoryOrder,
+    Op, StaticBlock, StaticBlockId, Step, ThreadId, ThreadOp, Trace, TraceBuilder,
 };
 
 /// A statement; blocks, variables and locals are numbers.
@@ -503,8 +503,8 @@ fn operation(act: Act, defines: Option<LocalId>, builder: &mut TraceBuilder, thr
     let mut var = |index: usize| builder.var(&format!("x{index}"));
     let thread = |index: usize| ThreadId::from_number(index as u32 + 1).unwrap();
     match act {
-        Act::Branch => Op::Branch,
-        Act::Let => Op::Let(defines.unwrap()),
+        Act::Branch => Op::Marker(Marker::Branch),
+        Act::Let => Op::Marker(Marker::Let(defines.unwrap())),
         Act::Read(x) => Op::Access(AccessOp::Read, var(x)),
         Act::UnknownRead(x) => Op::Access(AccessOp::UnknownRead, var(x)),
         Act::Write(x) => Op::Access(AccessOp::Write, var(x)),

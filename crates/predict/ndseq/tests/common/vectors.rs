@@ -6,7 +6,7 @@ use std::fs;
 use reweave_ndseq::Placement;
 use reweave_testkit::corpus;
 use reweave_trace::{
-    AccessOp, EventId, Extent, Flow, Instance, InstanceId, MemoryOrder, Op, StaticBlock,
+    AccessOp, EventId, Extent, Flow, Instance, InstanceId, Marker, MemoryOrder, Op, StaticBlock,
     StaticBlockId, Step, Trace, TraceBuilder,
 };
 use serde_json::Value;
@@ -77,8 +77,8 @@ fn trace(events: &Value, expected: &Value) -> Trace {
             (Some(x), Some(_)) => Op::Access(AccessOp::AtomicUpdate(MemoryOrder::SeqCst), x),
             (Some(x), None) => Op::Access(AccessOp::Read, x),
             (None, Some(x)) => Op::Access(AccessOp::Write, x),
-            (None, None) if event["kind"] == "branch" => Op::Branch,
-            (None, None) => Op::Let(defines.unwrap()),
+            (None, None) if event["kind"] == "branch" => Op::Marker(Marker::Branch),
+            (None, None) => Op::Marker(Marker::Let(defines.unwrap())),
         };
         builder.push(thread, op, site);
         let control = event["cdep"].as_u64().and_then(|id| EventId::from_number(id as u32));

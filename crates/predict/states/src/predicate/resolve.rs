@@ -9,7 +9,8 @@ use std::ops::Range;
 
 use reweave_base::{FxHashMap, Id, IndexVec, Interner};
 use reweave_trace::{
-    AccessOp, EventId, LocalId, LockId, LockOp, NameKind, Op, SiteId, ThreadId, Trace, VarId,
+    AccessOp, EventId, LocalId, LockId, LockOp, Marker, NameKind, Op, SiteId, ThreadId, Trace,
+    VarId,
 };
 
 use super::PARTS_MAX;
@@ -369,7 +370,7 @@ impl<'t> Atoms<'t> {
             }
             Atom::Started(thread) => self.scan(thread, Some(0), |_, _| Some(Some(1))),
             Atom::Local(thread, local) => {
-                let is_own = |event| self.trace.event(event).op == Op::Let(local);
+                let is_own = |event| self.trace.event(event).op == Op::Marker(Marker::Let(local));
                 self.scan(thread, None, |_, event| is_own(event).then(|| self.trace.value(event)))
             }
             Atom::Variable(var) => self.variable(var),
@@ -489,9 +490,7 @@ const fn held(op: Op) -> Option<(LockId, i64)> {
         | Op::Barrier(..)
         | Op::Semaphore(..)
         | Op::Object(..)
-        | Op::Block(..)
-        | Op::Branch
-        | Op::Let(_) => None,
+        | Op::Marker(_) => None,
     }
 }
 
@@ -522,9 +521,7 @@ fn written(trace: &Trace, var: VarId) -> (Option<i64>, Vec<(EventId, Option<i64>
             | Op::Barrier(..)
             | Op::Semaphore(..)
             | Op::Object(..)
-            | Op::Block(..)
-            | Op::Branch
-            | Op::Let(_) => {}
+            | Op::Marker(_) => {}
         }
     }
     (initial, writes)

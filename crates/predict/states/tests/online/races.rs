@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_states::online::{Access, Form, OnlineDetector, Options, Races, collected, races};
 use reweave_testkit::{Drawn, Scope, Shape, corpus, soak, traces};
-use reweave_trace::{AccessOp, Op, Trace, VarId};
+use reweave_trace::{AccessOp, Marker, Op, Trace, VarId};
 
 use crate::online::common::{chain, limits};
 use crate::reference;
@@ -91,7 +91,7 @@ fn a_collection_has_a_write_or_else_a_read_of_each_variable() {
         read,
         Op::Access(AccessOp::Write, var(1)),
         Op::Access(AccessOp::Read, var(1)),
-        Op::Branch,
+        Op::Marker(Marker::Branch),
         read,
     ];
     let expected = [read, Op::Access(AccessOp::Write, var(1))].map(|op| Access::new(op).unwrap());

@@ -1,7 +1,7 @@
 //! Predicates at random, and traces for them.
 
 use proptest::prelude::*;
-use reweave_trace::{Op, Trace, TraceBuilder};
+use reweave_trace::{Marker, Op, Trace, TraceBuilder};
 
 /// The same events, with values that are few and a value for each local.
 pub(crate) fn with_few_values(trace: &Trace) -> Trace {
@@ -18,7 +18,7 @@ pub(crate) fn with_few_values(trace: &Trace) -> Trace {
     for (id, event) in trace.events() {
         builder.push(event.thread, event.op, event.site);
         let value = match event.op {
-            Op::Let(_) if id.number() % 4 != 0 => Some(i64::from(id.number() % 3)),
+            Op::Marker(Marker::Let(_)) if id.number() % 4 != 0 => Some(i64::from(id.number() % 3)),
             _ => trace.value(id).map(|value| value % 3),
         };
         value.into_iter().for_each(|value| builder.value(value));

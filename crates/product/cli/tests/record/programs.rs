@@ -5,7 +5,7 @@
 //! does not know of shows here first: as events that cannot have happened, or are not there.
 
 use expect_test::{Expect, expect};
-use reweave_trace::{BlockOp, Op};
+use reweave_trace::{Marker, Op};
 
 use super::harness::{Recorded, Workshop, compilers, has};
 
@@ -485,8 +485,8 @@ fn locks_made_of_futexes_keep_what_they_protect_apart() {
     let recorded = folder.record(&[], &["futexes"]);
     recorded.must_be_whole();
     let count = |is: fn(Op) -> bool| recorded.trace.events().filter(|it| is(it.1.op)).count();
-    assert_eq!(count(|op| matches!(op, Op::Block(BlockOp::Begin, _))), 300);
-    assert_eq!(count(|op| matches!(op, Op::Block(BlockOp::End, _))), 300);
+    assert_eq!(count(|op| matches!(op, Op::Marker(Marker::Begin(_)))), 300);
+    assert_eq!(count(|op| matches!(op, Op::Marker(Marker::End(_)))), 300);
     assert_eq!(recorded.behaviour.printed, "300\n");
     let found = folder.findings();
     assert!(!found.iter().any(|kind| kind == "race" || kind == "deadlock"), "{found:?}");

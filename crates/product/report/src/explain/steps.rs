@@ -310,9 +310,7 @@ impl<'t> Replay<'t> {
             | Op::Condition(ConditionOp::Wait, _)
             | Op::Semaphore(SemaphoreOp::Post, _)
             | Op::Object(ObjectOp::Alloc, _)
-            | Op::Block(..)
-            | Op::Branch
-            | Op::Let(_) => None,
+            | Op::Marker(_) => None,
         };
         let is_first = trace.position(event) == 0;
         let fork = trace.lifetime(happening.thread).fork.filter(|_| is_first);

@@ -5,8 +5,8 @@
 
 use reweave_base::{FxHashMap, FxHashSet};
 use reweave_trace::{
-    AccessOp, EventId, Expr, ExprId, LocalId, Op, PointId, Program, ThreadId, ThreadOp, Trace,
-    Transition, VarId,
+    AccessOp, EventId, Expr, ExprId, LocalId, Marker, Op, PointId, Program, ThreadId, ThreadOp,
+    Trace, Transition, VarId,
 };
 
 #[derive(Default)]
@@ -79,12 +79,12 @@ fn check_value(trace: &Trace, event: EventId, step: &Transition, values: &Values
         Op::Access(AccessOp::Write | AccessOp::AtomicUpdate(_), _) => {
             step.store.map(|(_, value)| of(value))
         }
-        Op::Let(_) => match step.assertion {
+        Op::Marker(Marker::Let(_)) => match step.assertion {
             Some(condition) => Some(i64::from(of(condition) != 0)),
             None => step.define.map(|(_, value)| of(value)),
         },
         // The guard has just been found to hold, whichever way it was written.
-        Op::Branch => return assert!(trace.value(event).is_some(), "{context}"),
+        Op::Marker(Marker::Branch) => return assert!(trace.value(event).is_some(), "{context}"),
         _ => None,
     };
     assert_eq!(trace.value(event), expected, "{context}");

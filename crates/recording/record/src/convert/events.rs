@@ -8,7 +8,7 @@ use reweave_base::{FxHashMap, FxHashSet};
 use reweave_runtime::wire::{Event, Kind, channel, flag};
 use reweave_trace::views::Mode;
 use reweave_trace::{
-    AccessOp, BarrierId, BarrierOp, BlockOp, ConditionId, ConditionOp, LockId, LockOp, MemoryOrder,
+    AccessOp, BarrierId, BarrierOp, ConditionId, ConditionOp, LockId, LockOp, Marker, MemoryOrder,
     ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadOp, VarId,
 };
 
@@ -515,14 +515,14 @@ impl Pass<'_> {
     fn cross_block(&mut self, current: &mut Current) -> io::Result<()> {
         if current.event.kind == Kind::BlockEnd {
             match self.threads[current.thread].blocks.pop() {
-                Some(block) => _ = self.emit(current, Op::Block(BlockOp::End, block), None)?,
+                Some(block) => _ = self.emit(current, Op::Marker(Marker::End(block)), None)?,
                 None => self.refuse("end of a block that did not begin"),
             }
             return Ok(());
         }
         let name = block_name(&current.event);
         let block = self.sink.names().blocks.intern(&name);
-        if self.emit(current, Op::Block(BlockOp::Begin, block), None)? {
+        if self.emit(current, Op::Marker(Marker::Begin(block)), None)? {
             self.threads[current.thread].blocks.push(block);
         }
         Ok(())
