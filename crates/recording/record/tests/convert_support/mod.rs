@@ -1,5 +1,6 @@
 //! What the tests of conversion share: a program whose names are known, and short event makers.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(dead_code, reason = "each test file uses some of these")]
 
 use std::io;
