@@ -107,7 +107,10 @@ fn the_same_options_as_for_check_give_the_same_findings() {
         let text = folder.run(&arguments).expect(0).out();
         assert!(text.contains("what event 8 sees depends on the schedule"), "{text}");
         assert!(text.contains("= 5, sees event 2, not event 5"), "{text}");
-        assert!(text.contains("lock `m` orders the accesses, but not which comes first"), "{text}");
+        assert!(
+            text.contains("lock `m` keeps the accesses apart, but either can come first"),
+            "{text}"
+        );
     }
 }
 
