@@ -27,8 +27,8 @@ use report::Described;
 ///
 /// Runs the program, drops the order between its threads, and bounds what each statement can read and write in any
 /// order: assertions that always hold, unreachable lines, final values. If every branch outcome was covered, the result
-/// holds for every run of the program. For an assertion that the ranges leave open, a schedule that violates it is
-/// searched and run. Exits with 0 if every reached assertion holds, 66 if one fails or a run does, and 3 if that is
+/// holds for every run of the program. For an assertion that the ranges leave open, searches for a schedule that
+/// violates it, and runs it. Exits with 0 if every reached assertion holds, 66 if one fails or a run does, and 3 if that is
 /// left open.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reweave intervals bank.rw\n  \

@@ -27,10 +27,10 @@ use crate::{exit, interrupt};
 pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
-    /// Algorithm
+    /// How to count
     #[arg(long, default_value = "auto", value_parser = input::named(ALGORITHMS))]
     algorithm: Algorithm,
-    /// Also count the states per event that is their latest
+    /// Also count the states by their latest event
     #[arg(long)]
     per_event: bool,
     /// Number of worker threads [default: all cores]
@@ -54,7 +54,7 @@ pub(crate) struct Args {
 /// The algorithms, as the command line spells them.
 #[rustfmt::skip]
 static ALGORITHMS: &NamedValues<Algorithm> = &[
-    (Algorithm::Diagram, "auto", "diagram"),
+    (Algorithm::Diagram, "auto", "the same as diagram"),
     (Algorithm::Diagram, "diagram", "decision diagram, without visiting the states; in batches if memory is short"),
     (Algorithm::Fast, "walk", "enumeration of frontiers, thread by thread, on all cores"),
     (Algorithm::Lexical, "lexical", "one by one in lexicographic order"),
