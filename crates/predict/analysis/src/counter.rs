@@ -30,7 +30,7 @@ counters! {
     /// Events that are the second of a pair.
     SecondEvents = "second_events",
     /// Variables with a pair.
-    Vars = "vars",
+    RacyVars = "vars",
     /// Pairs of code locations with a pair of accesses.
     LocationPairs = "location_pairs",
     /// 0 if the location pairs are a lower bound.
@@ -84,7 +84,7 @@ counters! {
     /// Events that were gone through.
     Events = "events",
     /// Variables that were looked at.
-    Variables = "variables",
+    ExaminedVars = "variables",
     // What was left out, and why.
     /// Candidates that no correct reordering shows.
     Refuted = "refuted",
@@ -112,7 +112,7 @@ impl Counter {
     pub const fn exactness(self) -> Option<Self> {
         match self {
             // What is counted along with pairs is as exact as they are.
-            Self::Pairs | Self::SecondEvents | Self::Vars => Some(Self::PairsExact),
+            Self::Pairs | Self::SecondEvents | Self::RacyVars => Some(Self::PairsExact),
             Self::LocationPairs => Some(Self::LocationPairsExact),
             _ => None,
         }

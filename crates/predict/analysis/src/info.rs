@@ -98,7 +98,7 @@ impl Guarantee {
                 "No schedule shows it, but a theorem of the relation says that these race or that \
                  threads can deadlock before: see what `deadlocks` finds."
             }
-            Self::Unordered => "A lead: no schedule proves it.",
+            Self::Unordered => "An unconfirmed candidate: no schedule proves it.",
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct KindInfo {
     pub why: &'static [&'static str],
     /// The usual fix, in Markdown that reads well as plain text too.
     pub fix: &'static str,
-    /// Whether it shows in accesses to memory alone.
+    /// Whether finding it needs recorded memory accesses.
     pub needs_accesses: bool,
 }
 
@@ -59,7 +59,7 @@ kinds! {
                       says how far to rely on the result.",
         why: &[
             "Each of these threads waits for a lock that another of them holds, in a circle. None can \
-             go on, so none ever gives back what it holds, and whoever needs one of these locks \
+             go on, so none ever releases what it holds, and whoever needs one of these locks \
              later waits as well.",
             "In the schedule below each takes the lock that it holds before any of them gets the next.",
         ],
@@ -100,8 +100,8 @@ kinds! {
             "The block is to take effect as if nothing came in between. Here an access of another \
              thread comes between two of its own, and no order of whole blocks gives the same: what \
              the block has read or written is out of date before it ends.",
-            "There need not be a race: each access may be guarded by a lock, if the lock is given \
-             back in between.",
+            "There need not be a race: each access may be guarded by a lock, if the lock is \
+             released in between.",
         ],
         fix: "Hold one lock over the whole block, not one for each step, or check again what \
               was checked before.",

@@ -37,7 +37,7 @@ impl std::fmt::Display for UnknownName {
                 "`{name}` looks at programs, not at traces: `reweave {family} --help` says how"
             );
         }
-        write!(f, "no analysis is called `{name}`: there is {known}")
+        write!(f, "no analysis is called `{name}`: there are {known}")
     }
 }
 
@@ -134,7 +134,7 @@ mod tests {
         let known: Vec<_> = analyses().map(|analysis| analysis.info().name).collect();
         let known = known.join(", ");
         let error = said("rases", &[]);
-        assert_eq!(error, format!("no analysis is called `rases`: there is {known}"));
+        assert_eq!(error, format!("no analysis is called `rases`: there are {known}"));
         assert!(select("", &["no such family".to_owned()]).is_err());
         for family in ["ndseq", "intervals"] {
             let error = said("", &[family.to_owned()]);

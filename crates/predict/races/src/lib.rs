@@ -23,7 +23,7 @@
 //! ");
 //! // The hand-over of the lock hides the race from happens-before, but not from all reorderings.
 //! assert!(relation::pairs(&trace, Relation::HappensBefore, None).is_empty());
-//! assert_eq!(relation::pairs(&trace, Relation::Causal, None).len(), 1);
+//! assert_eq!(relation::pairs(&trace, Relation::Cp, None).len(), 1);
 //! let decided = exact::races(&trace);
 //! assert_eq!(decided.counts.pairs, 1);
 //! assert_eq!((decided.pairs[0].first.number(), decided.pairs[0].second.number()), (2, 6));

@@ -50,7 +50,7 @@ impl Counts {
         vec![
             (Counter::Pairs, self.pairs),
             (Counter::SecondEvents, self.second_events),
-            (Counter::Vars, self.vars),
+            (Counter::RacyVars, self.vars),
             (Counter::LocationPairs, self.location_pairs),
         ]
     }

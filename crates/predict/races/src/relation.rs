@@ -62,17 +62,16 @@ pub enum Relation {
     /// Happens-before.
     HappensBefore,
     /// Schedulable happens-before.
-    Schedulable,
+    Shb,
     /// Weak causally-precedes.
-    WeakCausal,
+    Wcp,
     /// Causally-precedes.
-    Causal,
+    Cp,
 }
 
 impl Relation {
     /// Every relation.
-    pub const ALL: [Self; 4] =
-        [Self::HappensBefore, Self::Schedulable, Self::WeakCausal, Self::Causal];
+    pub const ALL: [Self; 4] = [Self::HappensBefore, Self::Shb, Self::Wcp, Self::Cp];
 }
 
 /// Counts and groups the races of `relation` in `trace`.
@@ -155,14 +154,12 @@ impl<'t> Pass<'t> {
     fn run(&mut self, relation: Relation, driver: &mut Driver<'_, '_>) -> ControlFlow<()> {
         match (relation, self.window) {
             (Relation::HappensBefore, _) => self.go(&mut HappensBefore::new(), driver),
-            (Relation::Schedulable, _) => self.go(&mut SchedulableHappensBefore::new(), driver),
-            (Relation::WeakCausal, _) => {
-                self.go(&mut WeakCausallyPrecedes::new(self.trace), driver)
-            }
-            (Relation::Causal, None) => {
+            (Relation::Shb, _) => self.go(&mut SchedulableHappensBefore::new(), driver),
+            (Relation::Wcp, _) => self.go(&mut WeakCausallyPrecedes::new(self.trace), driver),
+            (Relation::Cp, None) => {
                 self.go(&mut CausallyPrecedes::new(self.trace).clocks(), driver)
             }
-            (Relation::Causal, Some(window)) => {
+            (Relation::Cp, Some(window)) => {
                 let order = CausallyPrecedes::within(self.trace, window as usize);
                 self.go(&mut order.clocks(), driver)
             }
@@ -239,7 +236,7 @@ pub const SHB: RelationRaces = RelationRaces {
         "those that can happen without reordering critical sections or reads",
         "Mathur, Kini and Viswanathan, OOPSLA 2018",
     ),
-    relation: Relation::Schedulable,
+    relation: Relation::Shb,
 };
 
 /// Races of weak causally-precedes.
@@ -249,7 +246,7 @@ pub const WCP: RelationRaces = RelationRaces {
         "conflicting accesses that weak causally-precedes leaves unordered",
         "Kini, Mathur and Viswanathan, PLDI 2017",
     ),
-    relation: Relation::WeakCausal,
+    relation: Relation::Wcp,
 };
 
 /// Races of causally-precedes.
@@ -259,7 +256,7 @@ pub const CP: RelationRaces = RelationRaces {
         "conflicting accesses that causally-precedes leaves unordered",
         "Smaragdakis et al., POPL 2012",
     ),
-    relation: Relation::Causal,
+    relation: Relation::Cp,
 };
 
 impl Analysis for RelationRaces {
@@ -305,7 +302,7 @@ impl Analysis for RelationRaces {
 /// then the first as late as can be. The theorems are about locks, well nested and held alone, and
 /// about fork and join.
 fn first(trace: &Trace, races: &Races, relation: Relation) -> Option<Race> {
-    if matches!(relation, Relation::Schedulable) || !is_well_nested(trace) {
+    if matches!(relation, Relation::Shb) || !is_well_nested(trace) {
         return None;
     }
     races.first

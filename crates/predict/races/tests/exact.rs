@@ -85,7 +85,7 @@ fn every_candidate_of_every_recorded_trace_is_decided_and_none_is_missed() {
         let decided = exact::races(&trace);
         assert_eq!((decided.unknown, decided.truncated), (0, None), "{}", case.name);
         let preserving = exact::preserving_races(&trace);
-        let schedulable = relation::pairs(&trace, Relation::Schedulable, None);
+        let schedulable = relation::pairs(&trace, Relation::Shb, None);
         let exact = second_events(&decided.pairs);
         assert_eq!(exact as u64, decided.counts.second_events, "{}", case.name);
         assert!(second_events(&preserving.pairs) <= exact, "{}", case.name);
@@ -204,6 +204,47 @@ fn odd_traces_get_right_answers() {
     assert_eq!(counts(&nested), 1);
 }
 
+#[test]
+fn what_once_gave_other_races_gives_those_of_every_reordering() {
+    let upgraded = "
+        t1       t2       t3
+                          acq(l2)
+                          racq(l1)
+                          r(x1)
+                          acq(l1)
+                          r(x1)
+                          rel(l2)
+                 acq(l2)
+                 rel(l2)
+        acq(l2)
+                 w(x1)
+        r(x1)
+                 w(x1)
+        w(x1)
+        w(x1)
+        w(x1)
+    ";
+    let counted = "
+        t1        t2        t3          t4
+        start(s1)=1
+        parties(b1)=2
+        fork(t2)
+        fork(t3)
+        racq(l2)
+                  fork(t4)
+                            arrive(b2)
+                            w(x1)
+                            post(s1)
+                                        racq(l1)
+                                        take(s1)
+                                        acq(l1)
+                                        r(x1)
+    ";
+    for figure in [upgraded, counted] {
+        assert_eq!(fault(&reweave_testkit::trace(figure)), None, "{figure}");
+    }
+}
+
 macro_rules! exact_races_are_right {
     ($($name:ident: $shape:expr;)+) => {
         proptest! {
@@ -234,7 +275,7 @@ proptest! {
     fn what_a_relation_proves_exact_has(trace in traces(Shape::LOCKS)) {
         let Decided { pairs, unknown, .. } = exact::races(&trace);
         prop_assert_eq!(unknown, 0);
-        for race in relation::pairs(&trace, Relation::Schedulable, None) {
+        for race in relation::pairs(&trace, Relation::Shb, None) {
             prop_assert!(pairs.contains(&race));
         }
     }

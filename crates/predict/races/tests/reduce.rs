@@ -7,7 +7,7 @@ use reweave_races::relation::{Relation, pairs};
 use reweave_testkit::{Scope, Shape, corpus, draw, soak, traces};
 use reweave_trace::{EventId, OpKind, Trace, VarId};
 
-const RELATIONS: [Relation; 3] = [Relation::HappensBefore, Relation::WeakCausal, Relation::Causal];
+const RELATIONS: [Relation; 3] = [Relation::HappensBefore, Relation::Wcp, Relation::Cp];
 
 /// The variables with a race of `relation`, in ascending order.
 fn racy_variables(trace: &Trace, relation: Relation) -> Vec<VarId> {

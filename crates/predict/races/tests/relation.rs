@@ -15,12 +15,8 @@ use reweave_trace::{Trace, TraceBuilder, certify};
 use common::{findings, run};
 
 /// Every analysis of a relation.
-const ALL: [(Relation, RelationRaces); 4] = [
-    (Relation::HappensBefore, HB),
-    (Relation::Schedulable, SHB),
-    (Relation::WeakCausal, WCP),
-    (Relation::Causal, CP),
-];
+const ALL: [(Relation, RelationRaces); 4] =
+    [(Relation::HappensBefore, HB), (Relation::Shb, SHB), (Relation::Wcp, WCP), (Relation::Cp, CP)];
 
 #[track_caller]
 fn check(drawing: &str, expected: &Expect) {
@@ -152,7 +148,7 @@ fn an_empty_budget_tries_nothing_and_says_so() {
 #[test]
 fn a_window_keeps_to_pairs_less_than_so_many_events_apart() {
     let trace = reweave_testkit::std("T1|w(x)|1\nT3|w(y)|2\nT3|w(y)|2\nT2|w(x)|3\n");
-    let found = |window| relation::pairs(&trace, Relation::Causal, window).len();
+    let found = |window| relation::pairs(&trace, Relation::Cp, window).len();
     assert_eq!([None, Some(4), Some(3), Some(0)].map(found), [1, 1, 0, 0]);
 }
 
@@ -180,9 +176,9 @@ fn counted(trace: &Trace, races: &[Race]) -> Counts {
 fn defined(trace: &Trace, relation: Relation) -> Vec<Race> {
     let pairs = match relation {
         Relation::HappensBefore => races::happens_before(trace),
-        Relation::Schedulable => races::schedulable(trace),
-        Relation::WeakCausal => races::weakly_causal(trace),
-        Relation::Causal => races::causal(trace),
+        Relation::Shb => races::schedulable(trace),
+        Relation::Wcp => races::weakly_causal(trace),
+        Relation::Cp => races::causal(trace),
     };
     pairs.into_iter().map(|(first, second)| Race { first, second }).collect()
 }
@@ -297,9 +293,9 @@ proptest! {
         prop_assert!(within(&shb, &hb));
         prop_assert!(within(&hb, &cp));
         prop_assert!(within(&cp, &wcp));
-        prop_assert!(within(&relation::pairs(&trace, Relation::Causal, Some(window)), &cp));
+        prop_assert!(within(&relation::pairs(&trace, Relation::Cp, Some(window)), &cp));
         let all = Some(trace.len() as u32 + 1);
-        prop_assert_eq!(relation::pairs(&trace, Relation::Causal, all), cp);
+        prop_assert_eq!(relation::pairs(&trace, Relation::Cp, all), cp);
     }
 
     #[test]
@@ -313,9 +309,9 @@ proptest! {
                 continue;
             };
             let real = first.guarantee() == Guarantee::Witnessed;
-            prop_assert!(real || !found.deadlocks.is_empty() || relation == Relation::Schedulable);
+            prop_assert!(real || !found.deadlocks.is_empty() || relation == Relation::Shb);
             let labelled = first.guarantee() != Guarantee::Unordered;
-            prop_assert!(labelled || relation == Relation::Schedulable);
+            prop_assert!(labelled || relation == Relation::Shb);
         }
     }
 }
@@ -325,8 +321,8 @@ fn the_litmus_cases_have_the_races_listed_for_them() {
     for case in corpus::litmus() {
         let keys = [
             (Relation::HappensBefore, "hb_races"),
-            (Relation::WeakCausal, "wcp_races"),
-            (Relation::Causal, "cp_races"),
+            (Relation::Wcp, "wcp_races"),
+            (Relation::Cp, "cp_races"),
         ];
         for (relation, key) in keys {
             let found = common::numbers(&relation::pairs(&case.trace(), relation, None));
@@ -339,11 +335,7 @@ fn the_litmus_cases_have_the_races_listed_for_them() {
 fn recorded_traces_have_as_many_races_as_the_definition_gives() {
     for case in corpus::traces() {
         let trace = case.trace();
-        let keys = [
-            (Relation::HappensBefore, "HB"),
-            (Relation::WeakCausal, "WCP"),
-            (Relation::Causal, "CP"),
-        ];
+        let keys = [(Relation::HappensBefore, "HB"), (Relation::Wcp, "WCP"), (Relation::Cp, "CP")];
         for (relation, key) in keys {
             let counts = relation::races(&trace, relation).counts;
             let found =

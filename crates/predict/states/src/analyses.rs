@@ -246,7 +246,7 @@ impl Analysis for Race {
                 break;
             }
         }
-        Coverage { analysis: RACE.name, truncated, counters: vec![(Counter::Variables, total)] }
+        Coverage { analysis: RACE.name, truncated, counters: vec![(Counter::ExaminedVars, total)] }
     }
 }
 

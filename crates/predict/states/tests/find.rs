@@ -243,7 +243,7 @@ fn a_race_is_told_with_its_state_and_by_variable() {
     let trace = std("T1|w(x)|a\nT1|w(y)|b\nT2|r(y)|c\nT2|w(x)|d\nT1|w(z)|e\nT2|w(z)|f\n");
     let mut gathered = Gathered::default();
     let coverage = Race.run(&Subject::new(&trace), &Settings::default(), &mut gathered);
-    assert_eq!(coverage.counter(Counter::Variables), Some(3));
+    assert_eq!(coverage.counter(Counter::ExaminedVars), Some(3));
     let told: Vec<(String, Guarantee)> = gathered
         .findings
         .iter()

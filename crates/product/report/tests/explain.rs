@@ -340,7 +340,7 @@ fn what_no_schedule_shows_is_not_said_to_be_seen() {
           The value would differ from the one that was observed. Only the order of events was examined
           (mode order): other reads come after what they saw, but may see a write that comes in between.
 
-          A lead: no schedule proves it.
+          An unconfirmed candidate: no schedule proves it.
     "#]].assert_eq(&text);
     let text = explained(&trace, &lead(&trace, earlier));
     expect![[r#"

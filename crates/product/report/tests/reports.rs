@@ -93,7 +93,7 @@ fn what_rests_on_reads_of_unknown_writers_is_labelled_and_left_out_unless_asked_
             then         2  w(x)         location 2
             then         4        w(x)   location 4
           It depends on 1 read whose writer was not recorded.
-          A lead: no schedule proves it.
+          An unconfirmed candidate: no schedule proves it.
 
         next: reweave explain run.std R1 --only races.hb --all
         races.hb: pairs 2, second events 2, vars 2, location pairs 2

@@ -174,7 +174,7 @@ fn text_says_what_the_predicate_speaks_of_and_draws_the_state_as_a_line() {
           the run above reaches it.
           The independent checker accepted the schedule.
 
-        next: reweave explain run.std 728d2e47bd7d4820 --predicate 'a + b < 10 && holds(T1, m)' --order kept
+        next: reweave explain run.std 728d2e47bd7d4820 --predicate 'a + b < 10 && holds(T1, m)' --order preserving
         states.find: states 12, predicates 1, met 1
         1 finding (predicate 1)
     "#]].assert_eq(&report(&trace, missing(), reweave_report::text));
@@ -278,6 +278,10 @@ fn explain_says_what_was_asked_and_shows_one_table() {
           It is a state of the trace-order-preserving relation: every read sees the write that it saw, and
           the run above reaches it.
           The independent checker accepted the schedule.
+
+        How to fix it
+          Look at the state and at the run that reaches it. If it is not wanted, add what keeps the
+          threads from being there together.
     "#]].assert_eq(&explained(&trace, missing(), reweave_report::explanation_text));
     let page = explained(&trace, missing(), reweave_report::explanation_html);
     for part in ["\nWhat the predicate says\n", "\nThe state\n", "─ the state ─"] {
@@ -328,7 +332,7 @@ fn a_state_in_which_nothing_has_happened_has_everything_below_the_line() {
               It is the state in which every run starts.
               The independent checker accepted the schedule.
 
-            next: reweave explain run.std f436036307bb0b5a --predicate 'a == 0' --order kept"#]],
+            next: reweave explain run.std f436036307bb0b5a --predicate 'a == 0' --order preserving"#]],
     );
 }
 
@@ -360,7 +364,7 @@ fn a_state_in_which_all_has_happened_has_nothing_below_the_line() {
               the run above reaches it.
               The independent checker accepted the schedule.
 
-            next: reweave explain run.std 739253d13fa8c2ed --predicate 'seen == 1' --order kept"#]],
+            next: reweave explain run.std 739253d13fa8c2ed --predicate 'seen == 1' --order preserving"#]],
     );
 }
 
@@ -401,7 +405,7 @@ fn what_the_checker_refuses_is_drawn_as_events_and_not_as_a_run() {
               It is a state of happens-before, which follows locks, forks, joins and waits and lets racing
               reads see other writes. The checker refused its events as a run, so the program may never get
               here.
-              A lead: no schedule proves it.
+              An unconfirmed candidate: no schedule proves it.
 
             next: reweave explain run.std 9401095d8d6bf049 --predicate 'done(T2) && data == 1' --order hb"#]],
     );
@@ -414,7 +418,7 @@ fn what_the_checker_refuses_is_drawn_as_events_and_not_as_a_run() {
 
           It is a state after 3 events, found by method conjunctive.
 
-          A lead: no schedule proves it.
+          An unconfirmed candidate: no schedule proves it.
 
         The state
           Its events in observed order; below the line, what each thread does next:

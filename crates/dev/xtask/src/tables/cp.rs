@@ -135,9 +135,9 @@ impl Row {
     fn measure(name: &str, trace: &Trace, with_times: bool) -> Self {
         let tries = if with_times { TRIES } else { 1 };
         let hb = relation::races(trace, Relation::HappensBefore).counts;
-        let (whole_time, cp) = best_of(tries, || relation::races(trace, Relation::Causal));
+        let (whole_time, cp) = best_of(tries, || relation::races(trace, Relation::Cp));
         let (window_time, (reduced, windowed)) = best_of(tries, || windowed_races(trace));
-        let cp_pairs = relation::pairs(trace, Relation::Causal, None);
+        let cp_pairs = relation::pairs(trace, Relation::Cp, None);
         let hb_vars = variables(trace, &relation::pairs(trace, Relation::HappensBefore, None));
         let added = [variables(&reduced.trace, &windowed), variables(trace, &cp_pairs)]
             .map(|vars| vars.difference(&hb_vars).count());
@@ -197,7 +197,7 @@ impl Row {
 /// What the paper computes: the reduced trace, and its races of CP within the window.
 fn windowed_races(trace: &Trace) -> (Reduced, Vec<Race>) {
     let reduced = Reduced::new(trace);
-    let races = relation::pairs(&reduced.trace, Relation::Causal, Some(WINDOW));
+    let races = relation::pairs(&reduced.trace, Relation::Cp, Some(WINDOW));
     (reduced, races)
 }
 

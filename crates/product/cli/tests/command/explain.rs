@@ -142,7 +142,7 @@ fn a_finding_of_a_full_report_is_found_again_whatever_its_guarantee() {
     folder.run(&[&check[..], &["run.std", "run.std"]].concat()).expect(66);
     let text = folder.run(&["explain", "--from", "all.json", "run.std", "R2"]).expect(0).out();
     assert!(text.contains("R2 race  unordered"), "{text}");
-    assert!(text.contains("A lead: no schedule proves it."), "{text}");
+    assert!(text.contains("An unconfirmed candidate: no schedule proves it."), "{text}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn of_pair(trace: &Trace, proof: &Proof, [first, second]: [EventId; 2]) -> Optio
     let Some(hops) = path(trace, first, second) else {
         return matches!(proof.goal(), Goal::Race(..)).then(|| {
             format!(
-                "Happens-before leaves events {} and {} unordered, so a happens-before detector can report this race from this run.",
+                "Happens-before leaves events {} and {} unordered, so a happens-before detector can report this from this run.",
                 numbers.0, numbers.1
             )
         });

@@ -28,7 +28,7 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
              read."
                 .to_owned(),
         ],
-        _ => Vec::new(),
+        kind => vec![kind.info().fix.to_owned()],
     }
 }
 
