@@ -228,6 +228,16 @@ impl Pass<'_> {
             Count::WithLast => logged.saturating_sub(1),
             Count::WithNext => *logged,
         };
+        match event.kind {
+            Kind::Escaped => self.summary.escaped += 1,
+            Kind::Maps => {
+                self.symbols.maps(event.address);
+                // The same address may be other code now.
+                self.sites.clear();
+                self.codes.clear();
+            }
+            _ => {}
+        }
         let mut current =
             Current { event, thread, number, place, occurrence, site: None, origin: None };
         self.convert(&mut current, ahead)

@@ -276,8 +276,8 @@ impl Pass<'_> {
             }
             Kind::Lock => return self.acquire_lock(current),
             Kind::Unlock => return self.release_lock(current),
-            Kind::LockInit | Kind::LockDestroy => {
-                self.change_lock(&event);
+            Kind::LockInit | Kind::LockDestroy | Kind::BarrierInit | Kind::SemaphoreInit => {
+                self.begin_or_end(&event);
                 return Ok(());
             }
             Kind::Fork if self.first_pass.fork_fails(current.place) => return Ok(()),
@@ -287,16 +287,8 @@ impl Pass<'_> {
             Kind::Wake => return self.wake(current),
             Kind::Signal => Op::Condition(ConditionOp::Notify, self.condition(address)),
             Kind::Broadcast => Op::Condition(ConditionOp::NotifyAll, self.condition(address)),
-            Kind::BarrierInit => {
-                self.objects.barriers.begin(address, event.extra, None);
-                return Ok(());
-            }
             Kind::BarrierArrive => Op::Barrier(BarrierOp::Arrive, self.barrier(address)),
             Kind::BarrierDepart => Op::Barrier(BarrierOp::Depart, self.barrier(address)),
-            Kind::SemaphoreInit => {
-                self.objects.semaphores.begin(address, event.extra, None);
-                return Ok(());
-            }
             Kind::SemaphorePost => Op::Semaphore(SemaphoreOp::Post, self.semaphore(address)),
             Kind::SemaphoreTake => Op::Semaphore(SemaphoreOp::Take, self.semaphore(address)),
             // Who hands over comes after those who did before: what comes out depends on it.
@@ -305,17 +297,6 @@ impl Pass<'_> {
             }
             Kind::Receive => return self.receive(current),
             Kind::BlockBegin | Kind::BlockEnd => return self.cross_block(current),
-            Kind::Escaped => {
-                self.summary.escaped += 1;
-                return Ok(());
-            }
-            Kind::Maps => {
-                self.symbols.maps(address);
-                // The same address may be other code now.
-                self.sites.clear();
-                self.codes.clear();
-                return Ok(());
-            }
             Kind::Nothing
             | Kind::Stored
             | Kind::Run
@@ -327,7 +308,9 @@ impl Pass<'_> {
             | Kind::Leave
             | Kind::FutexWait
             | Kind::FutexAwake
-            | Kind::FutexWake => return Ok(()),
+            | Kind::FutexWake
+            | Kind::Escaped
+            | Kind::Maps => return Ok(()),
             // Lock recognition made atomic accesses of these.
             Kind::Park | Kind::OnceDone => return Ok(()),
         };
@@ -409,16 +392,19 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn change_lock(&mut self, event: &Event) {
-        let locks = &mut self.objects.locks;
-        if event.kind == Kind::LockDestroy {
-            return locks.end(event.address);
-        }
-        match locks.at(event.address) {
-            // Set up again without an end in between: sections before and after may exclude each
-            // other, so it stays the same lock.
-            Some(lock) => lock.flags = Some(event.flags),
-            None => locks.begin(event.address, None, Some(event.flags)),
+    /// A lock, barrier or semaphore is set up, or a lock ends.
+    fn begin_or_end(&mut self, event: &Event) {
+        let Objects { locks, barriers, semaphores, .. } = &mut self.objects;
+        match event.kind {
+            Kind::BarrierInit => barriers.begin(event.address, event.extra, None),
+            Kind::SemaphoreInit => semaphores.begin(event.address, event.extra, None),
+            Kind::LockDestroy => locks.end(event.address),
+            _ => match locks.at(event.address) {
+                // Set up again without an end in between: sections before and after may exclude
+                // each other, so it stays the same lock.
+                Some(lock) => lock.flags = Some(event.flags),
+                None => locks.begin(event.address, None, Some(event.flags)),
+            },
         }
     }
 
