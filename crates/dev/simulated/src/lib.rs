@@ -12,6 +12,12 @@
 //! Each is a program that runs on a small [machine](machine), not a list of events: reads give what
 //! was written, branches depend on it, locks block. The values are recorded, and locations are lines
 //! of the program's source, so they move when it changes; nothing else does for a program and seed.
+//!
+//! ```
+//! use reweave_simulated::Program;
+//!
+//! assert_eq!(Program::Conpool.run(1).names().threads.len(), 4);
+//! ```
 
 /// Declares the programs of a published table, in its order: what each is called there, how it is run, and
 /// what counts were published.

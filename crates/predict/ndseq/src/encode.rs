@@ -137,7 +137,7 @@ impl Encoding {
 
     /// How many placements are thought of.
     pub(crate) fn candidates_count(&self) -> usize {
-        self.candidates.count()
+        self.candidates.count
     }
 
     /// Whether it took more steps than it may: then clauses are missing.
@@ -196,7 +196,7 @@ impl Encoding {
         }
         for (index, run) in runs.iter().enumerate() {
             let table = &self.tables[index];
-            let encoded = run.events.nodes().filter(|&node| table.of_node(node).is_some());
+            let encoded = run.events.nodes().filter(|&node| table.nodes[node].is_some());
             self.rest.extend(encoded.map(|node| Task::Cover(index, node)));
         }
         self.complete(runs);
@@ -318,7 +318,7 @@ impl Encoding {
     /// X_e.
     fn node(&mut self, runs: &[Run<'_>], run: RunIndex, node: NodeId) -> Lit {
         let table = &mut self.tables[run];
-        if let Some(literal) = table.of_node(node) {
+        if let Some(literal) = table.nodes[node] {
             return literal;
         }
         let literal = self.solver.variable();
@@ -478,10 +478,6 @@ impl Table {
         }
     }
 
-    fn of_node(&self, node: NodeId) -> Option<Lit> {
-        self.nodes[node]
-    }
-
     fn group(&self, node: NodeId) -> Option<InstanceId> {
         self.groups.as_ref().and_then(|groups| groups.get(node).copied().flatten())
     }
@@ -522,6 +518,7 @@ type Interval = (u32, u32);
 struct Candidates {
     /// For each block and first statement the last ones, sorted, with a gap between each two.
     last: FxHashMap<StaticBlockId, Vec<Vec<Interval>>>,
+    /// How many can be of use.
     count: usize,
 }
 
@@ -567,11 +564,6 @@ impl Candidates {
             found.insert(placement.block, placement.first, (placement.last, placement.last + 1));
         }
         found
-    }
-
-    /// How many there are that can be of use.
-    const fn count(&self) -> usize {
-        self.count
     }
 
     /// The last statements, of those from `last.0` to before `last.1`, of the placements in `block`
