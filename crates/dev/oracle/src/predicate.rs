@@ -157,7 +157,7 @@ impl<'t> Memory<'t> {
                 *self.holds.entry((thread, lock)).or_insert(0) -= 1;
             }
             Op::Marker(Marker::Let(local)) => {
-                _ = self.locals.insert((thread, local), self.trace.value(id))
+                _ = self.locals.insert((thread, local), self.trace.value(id));
             }
             Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), var) => {
                 let value = self.trace.value(id).or_else(|| self.seen(var, Some(id)));

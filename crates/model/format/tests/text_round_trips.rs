@@ -75,33 +75,23 @@ impl Stage<'_> {
         match self.rng.below(9) {
             0 => {
                 let x = self.builder.var(&name);
-                for op in [
-                    Op::Access(AccessOp::Read, x),
-                    Op::Access(AccessOp::Write, x),
-                    Op::Access(AccessOp::UnknownRead, x),
-                ] {
-                    self.push(&one, op);
+                for access in [AccessOp::Read, AccessOp::Write, AccessOp::UnknownRead] {
+                    self.push(&one, Op::Access(access, x));
                 }
             }
             1 => {
                 let (x, order) = (self.builder.var(&name), self.order());
-                let fence = Op::Fence(self.order());
-                let (read, write) = (
-                    Op::Access(AccessOp::AtomicRead(order), x),
-                    Op::Access(AccessOp::AtomicWrite(order), x),
-                );
-                for op in [read, write, Op::Access(AccessOp::AtomicUpdate(order), x), fence] {
-                    self.push(&one, op);
+                for access in [AccessOp::AtomicRead, AccessOp::AtomicWrite, AccessOp::AtomicUpdate]
+                {
+                    self.push(&one, Op::Access(access(order), x));
                 }
+                let fence = Op::Fence(self.order());
+                self.push(&one, fence);
             }
             2 => {
                 let m = self.builder.lock(&name);
-                for op in [
-                    Op::Lock(LockOp::Request, m),
-                    Op::Lock(LockOp::Acquire, m),
-                    Op::Lock(LockOp::Release, m),
-                ] {
-                    self.push(&one, op);
+                for op in [LockOp::Request, LockOp::Acquire, LockOp::Release] {
+                    self.push(&one, Op::Lock(op, m));
                 }
                 self.push(&other, Op::Lock(LockOp::AcquireShared, m));
                 self.push(&other, Op::Lock(LockOp::ReleaseShared, m));

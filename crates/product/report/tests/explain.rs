@@ -354,7 +354,7 @@ fn what_no_schedule_shows_is_not_said_to_be_seen() {
           The trace does not show whether the value differs. Only the order of events was examined (mode
           order): other reads come after what they saw, but may see a write that comes in between.
 
-    "#]].assert_eq(&text[text.find("  Event 8").unwrap()..text.find("  A lead").unwrap()]);
+    "#]].assert_eq(&text[text.find("  Event 8").unwrap()..text.find("  An unconfirmed candidate").unwrap()]);
     let last = Nondeterminism { read: None, ..unproven };
     let text = explained(&trace, &lead(&trace, last));
     expect![[r#"
@@ -368,7 +368,7 @@ fn what_no_schedule_shows_is_not_said_to_be_seen() {
           The value would differ from the one that was observed. Only the order of events was examined
           (mode order): other reads come after what they saw, but may see a write that comes in between.
 
-    "#]].assert_eq(&text[text.find("  `total`").unwrap()..text.find("  A lead").unwrap()]);
+    "#]].assert_eq(&text[text.find("  `total`").unwrap()..text.find("  An unconfirmed candidate").unwrap()]);
 }
 
 #[test]
@@ -479,7 +479,10 @@ fn what_is_not_proven_is_explained_without_a_schedule() {
     let mut outcome = reweave_catalog::run(&trace, &analyses, &settings, &Quiet);
     outcome.findings.remove(0);
     let text = explained(&trace, &outcome);
-    assert!(text.contains("A lead: no schedule proves it.") && !text.contains("Side by side"));
+    assert!(
+        text.contains("An unconfirmed candidate: no schedule proves it.")
+            && !text.contains("Side by side")
+    );
 }
 
 #[test]

@@ -278,10 +278,6 @@ fn explain_says_what_was_asked_and_shows_one_table() {
           It is a state of the trace-order-preserving relation: every read sees the write that it saw, and
           the run above reaches it.
           The independent checker accepted the schedule.
-
-        How to fix it
-          Look at the state and at the run that reaches it. If it is not wanted, add what keeps the
-          threads from being there together.
     "#]].assert_eq(&explained(&trace, missing(), reweave_report::explanation_text));
     let page = explained(&trace, missing(), reweave_report::explanation_html);
     for part in ["\nWhat the predicate says\n", "\nThe state\n", "─ the state ─"] {

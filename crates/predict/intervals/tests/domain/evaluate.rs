@@ -1,5 +1,7 @@
 //! Terms on sets against terms on all members, for each domain.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use reweave_base::Id;

@@ -4,6 +4,8 @@
 //! succeeds is chosen like the schedule. What chooses is a parameter, so that runs can be drawn at
 //! random or gone through one by one.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use reweave_base::Rng;
 use reweave_trace::{
     AccessOp, EventId, Extent, Flow, Instance, InstanceId, LocalId, LockOp, Marker, MemoryOrder,

@@ -1,5 +1,7 @@
 //! The vectors of the corpus as traces: programs, schedules and expected answers.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeMap;
 use std::fs;
 

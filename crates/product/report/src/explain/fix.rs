@@ -28,7 +28,9 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
              read."
                 .to_owned(),
         ],
-        kind => vec![kind.info().fix.to_owned()],
+        // What the predicate is for is not ours to say.
+        kind if kind != Kind::Predicate => vec![kind.info().fix.to_owned()],
+        _ => Vec::new(),
     }
 }
 
