@@ -275,7 +275,7 @@ impl<'a> Replay<'a> {
             Op::Semaphore(SemaphoreOp::Take, semaphore) => self.tokens[semaphore] -= by,
             _ => {}
         }
-        if let Op::Lock(..) | Op::Condition(..) = op {
+        if matches!(op, Op::Lock(..) | Op::Condition(..)) && !self.observed.waits.is_empty() {
             self.change_waits(event, is_forward);
         }
     }

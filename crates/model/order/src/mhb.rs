@@ -154,6 +154,7 @@ impl<'t> MustHappenBefore<'t> {
     }
 
     /// The causal past of `event`, itself included.
+    #[inline]
     #[must_use]
     pub fn past(&self, event: EventId) -> CausalPast<'_> {
         let thread = self.trace.event(event).thread;

@@ -86,6 +86,7 @@ impl Trace {
     }
 
     /// How many events its thread has before `event`.
+    #[inline]
     #[must_use]
     pub fn position(&self, event: EventId) -> u32 {
         self.by_thread().positions[event]
