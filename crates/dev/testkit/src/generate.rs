@@ -88,7 +88,7 @@ impl Shape {
     pub const GENERAL: Self = Self { threads: 4, vars: 4, locks: 3, forks: true, ..Self::BARE };
     /// Many locks, few variables.
     pub const LOCKS: Self = Self { threads: 4, locks: 6, held_max: 3, ..Self::BARE };
-    /// Locks in each other and in themselves, in both modes, given back in any order.
+    /// Locks in each other and in themselves, in both modes, released in any order.
     pub const NESTED: Self =
         Self { vars: 1, locks: 3, held_max: 5, reentrant: true, shared: true, ..Self::BARE };
     /// Many short-lived threads.

@@ -1,4 +1,4 @@
-//! Which format is this? Told from the content alone.
+//! Which format is this? Detected by content alone.
 //!
 //! Compressed and binary files start with bytes that no UTF-8 text starts with. Of a text, the
 //! first line that is neither blank nor a comment decides: `{` starts JSON lines, a `|` in it is

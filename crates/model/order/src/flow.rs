@@ -6,7 +6,7 @@
 //! along each, which the caller says; [`Flow`] keeps what is on its way.
 //!
 //! Most events of a trace are accesses, which no edge starts or ends at, and of the others most
-//! take and give back locks. For orders whose clocks hold, with an event, all that comes before it,
+//! acquire and release locks. For orders whose clocks hold, with an event, all that comes before it,
 //! there are short ways for these: [`Flow::closed`], [`Flow::acquire`] and [`Flow::release`].
 
 use std::mem;

@@ -218,7 +218,7 @@ mod tests {
         let [first, second] = ["T1", "T2"].map(|name| builder.thread(name));
         let (lock, other) = (builder.lock("m"), builder.lock("n"));
         let site = builder.site("a.c:1");
-        // A release that never matched is dropped; a lock given away unseen is given back and
+        // A release that never matched is dropped; a lock handed over unseen is released and
         // taken again.
         let events = [
             (first, Op::Lock(LockOp::Release, other)),

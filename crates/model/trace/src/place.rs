@@ -10,7 +10,7 @@ pub struct Place<'t> {
     pub file: &'t str,
     /// The line, counted from 1.
     pub line: u32,
-    /// The column, counted from 1, where it is told.
+    /// The column, counted from 1, where it is known.
     pub column: Option<u32>,
 }
 
@@ -40,7 +40,7 @@ fn number(text: &str) -> Option<u32> {
 pub struct Frame<'t> {
     /// The function.
     pub function: &'t str,
-    /// Where it was, if that is told; a file alone has no line.
+    /// Where it was, if that is known; a file alone has no line.
     pub location: Option<&'t str>,
 }
 
@@ -69,7 +69,7 @@ impl<'t> Frame<'t> {
 /// The calls that were active at a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calls<'t> {
-    /// The function that the site is in, where that is told.
+    /// The function that the site is in, where that is known.
     pub own: Option<Frame<'t>>,
     /// Who called it, the innermost first.
     pub callers: Vec<Frame<'t>>,
@@ -113,13 +113,13 @@ mod tests {
     #[test]
     fn the_first_frame_is_the_function_itself_if_it_is_where_the_site_is() {
         let mut names = Names::default();
-        let told = names.site("a.c:3", ["add (a.c:3)", "main (a.c:9)"]);
-        let untold = names.site("a.c:3", ["main (a.c:9)"]);
+        let named = names.site("a.c:3", ["add (a.c:3)", "main (a.c:9)"]);
+        let unnamed = names.site("a.c:3", ["main (a.c:9)"]);
         let address = names.site("add+0x3", ["add", "main (a.c:9)"]);
         let main = Frame { function: "main", location: Some("a.c:9") };
         let add = Frame { function: "add", location: Some("a.c:3") };
-        assert_eq!(Calls::new(&names, told), Calls { own: Some(add), callers: vec![main] });
-        assert_eq!(Calls::new(&names, untold), Calls { own: None, callers: vec![main] });
+        assert_eq!(Calls::new(&names, named), Calls { own: Some(add), callers: vec![main] });
+        assert_eq!(Calls::new(&names, unnamed), Calls { own: None, callers: vec![main] });
         let add = Frame { function: "add", location: None };
         assert_eq!(Calls::new(&names, address), Calls { own: Some(add), callers: vec![main] });
     }

@@ -203,7 +203,7 @@ impl Program {
         *self.entries.get_or_default(thread) = Some(point);
     }
 
-    /// Says what `var` holds at the start; 0 unless said.
+    /// Says what `var` holds at the start; 0 by default.
     pub fn set_initial(&mut self, var: VarId, value: i64) {
         *self.initial.get_or_default(var) = value;
     }

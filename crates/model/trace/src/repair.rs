@@ -4,7 +4,7 @@
 //! already ran, a wait gives its lock away unseen, a join that timed out is logged as one that
 //! did not. Going through the events once, each that cannot happen is given the smallest change
 //! that lets it: a release that never matched is dropped, a lock that was given away unseen is
-//! given back before another thread takes it and taken again before its holder goes on, and so
+//! released before another thread takes it and taken again before its holder goes on, and so
 //! on; `Repairer::let_happen` lists them all. Threads known by two spellings are taken as one
 //! first. Later events are judged as they stand after the changes before them.
 //!

@@ -17,7 +17,7 @@ pub struct KindInfo {
     pub weaknesses: &'static [u16],
     /// What happens, in a sentence.
     pub summary: &'static str,
-    /// The same at length, and what is attached.
+    /// The same in detail, and what is attached.
     pub description: &'static str,
     /// Why a proven one is a fault, in paragraphs.
     pub why: &'static [&'static str],

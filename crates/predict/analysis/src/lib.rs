@@ -1,4 +1,4 @@
-//! What an analysis is, what it is given and what it gives back. No algorithms.
+//! What an analysis is, what it takes and what it returns. No algorithms.
 //!
 //! An [`Analysis`] examines a [`Subject`] under [`Settings`] and hands each [`Finding`] to a
 //! [`Sink`]; its [`Coverage`] says how much of the question it answered. A finding that is called

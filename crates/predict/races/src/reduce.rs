@@ -14,7 +14,7 @@
 //! Only plain accesses are dropped. Empty sections stay, since an order can hinge on one, and so do
 //! locks that one thread alone takes, since CP's rule (b) holds within a thread. A variable that is
 //! anywhere accessed atomically stays whole: a plain write covers an atomic one, and a read
-//! after it would be told to synchronise if it were gone.
+//! after it would synchronise if it were gone.
 //!
 //! Costs two passes, with a look-up for each access of a shared variable; keeps a few words for each
 //! variable, and for each thread that accesses a shared one.

@@ -511,7 +511,7 @@ impl Accesses {
         let mut known: FxHashMap<Vec<(LockId, Mode)>, LocksId> = FxHashMap::default();
         let mut alike: FxHashMap<(VarId, ThreadId, bool, SiteId, LocksId), usize> =
             FxHashMap::default();
-        // What each thread holds, until it takes or gives back a lock.
+        // What each thread holds, until it acquires or releases a lock.
         let mut held: IndexVec<ThreadId, Option<LocksId>> =
             IndexVec::from_elem(None, names.threads.len());
         for (id, event) in trace.events() {

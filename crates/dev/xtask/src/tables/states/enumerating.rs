@@ -385,7 +385,7 @@ pub(super) mod tests {
     use super::super::published::PUBLISHED;
     use super::*;
 
-    /// The rows that take no time worth telling to size up.
+    /// The rows that take hardly any time to size up.
     fn small() -> impl Iterator<Item = Row> {
         let is_small = |row: &&Published| !["d-10K", "elevator"].contains(&row.name);
         PUBLISHED.iter().filter(is_small).map(|row| Row::measure(row, false, false).unwrap())
