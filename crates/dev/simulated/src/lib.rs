@@ -9,7 +9,7 @@
 //! witnesses of nondeterminism there are, as nearly as a program of that kind gives it. Sizes were
 //! fitted with seed 1. A [`Monitored`] program is one after another table, in which races matter.
 //!
-//! Each is a program that runs on a small [machine](machine), not a list of events: reads give what
+//! Each is a program that runs on a small machine (`machine.rs`), not a list of events: reads give what
 //! was written, branches depend on it, locks block. The values are recorded, and locations are lines
 //! of the program's source, so they move when it changes; nothing else does for a program and seed.
 //!

@@ -11,13 +11,13 @@
 //!
 //! | part | module |
 //! | --- | --- |
-//! | the events, their scopes and the edges between threads | [`graph`] |
-//! | what must come before what, with all reads-from edges or all but one | [`closure`] |
-//! | the edges of a witness on top of the closure, as cuts | [`overlay`] |
-//! | the choices that matter: those of a strongly connected component | [`component`] |
-//! | does the graph of a witness have a cycle, and can its choices be made | [`evaluate`] |
-//! | full orders that show a witness, most often without a search of choice graphs | [`schedule`] |
-//! | all interfering writes of a read, by the write list of each thread | [`writes`] |
+//! | the events, their scopes and the edges between threads | `graph` |
+//! | what must come before what, with all reads-from edges or all but one | `closure` |
+//! | the edges of a witness on top of the closure, as cuts | `overlay` |
+//! | the choices that matter: those of a strongly connected component | `component` |
+//! | does the graph of a witness have a cycle, and can its choices be made | `evaluate` |
+//! | full orders that show a witness, most often without a search of choice graphs | `schedule` |
+//! | all interfering writes of a read, by the write list of each thread | `writes` |
 //!
 //! One closure serves all witnesses of kind 2, since these keep the reads-from edge that they break
 //! as an order. For kind 1 the closure is patched where it depends on the edge.

@@ -134,7 +134,7 @@ impl Default for Settings {
 ///
 /// Mutually atomic transactions are used for straight-line threads: in the paper's mode for
 /// every pair, in the sound one for a program of just two threads that neither fork each other nor
-/// can block each other for good. Elsewhere threads are cut by [`movers`](crate::movers).
+/// can block each other for good. Elsewhere threads are cut by [`movers`].
 pub fn build(ctp: &Ctp, kind: GraphKind, settings: &Settings) -> Graph {
     let lattice = Lattice::new(ctp);
     let (choice, strength) = match kind {

@@ -2,7 +2,7 @@
 //!
 //! A run whose conflicts have no cycle at all needs nothing (Theorem 1 of Burnim et al.). A run
 //! whose conflicts inside the forced set have a cycle proves that there is no specification (see
-//! [`forced`](crate::relevant::forced)). A run whose conflicts are gone when irrelevant events are left out
+//! [`forced`]). A run whose conflicts are gone when irrelevant events are left out
 //! needs nothing either. Only the rest reaches the solver.
 //!
 //! Of the specifications with the fewest `if (*)` the answer is the best in this order, so that

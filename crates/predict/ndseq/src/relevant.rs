@@ -13,7 +13,7 @@
 //!
 //! The rules of branches may be put on other events too ([`Regions::new`]): inference asks for
 //! specifications that enclose what they make irrelevant. And with a region for every execution of
-//! every statement the fixpoint is the forced set (see [`forced`](crate::relevant::forced)).
+//! every statement the fixpoint is the forced set (see [`forced`]).
 //!
 //! `oracle::ndseq` is the definition to the letter.
 

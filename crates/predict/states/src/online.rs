@@ -10,7 +10,7 @@
 //! An inserting thread continues when [`OnlineDetector::insert`] returns. So what happens after its
 //! event is inserted after it: insertion respects the order of events (Property 1 of the paper).
 //!
-//! Memory is bounded. Events that no later interval can need are dropped (see [`log`]), the queue
+//! Memory is bounded. Events that no later interval can need are dropped (see `log`), the queue
 //! of intervals is bounded, and there are limits on the events kept and on the states searched in
 //! one interval. What a limit left out is counted in the [`Summary`].
 //!

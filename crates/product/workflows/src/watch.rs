@@ -10,7 +10,7 @@
 //! trace-order-preserving relation: some run reaches each.
 //!
 //! Memory is bounded, however long the program runs: so many events wait for the worker, and so
-//! many steps are kept for states to come. So is time: see [`Budgeted`]. When the worker does not
+//! many steps are kept for states to come. So is time: see `Budgeted`. When the worker does not
 //! keep up, the collector waits for it, its ring fills, and the program waits in turn: it is slowed
 //! to the speed of the search, and nothing is lost.
 

@@ -40,7 +40,7 @@ const PREFIX: &str = "reweave-";
 const SETTINGS: &str = "settings";
 
 /// Sees every event as it is drained, with the number of its thread; runs as they are written.
-/// Before the events of another process than the last, it sees an [announcement](announced).
+/// Before the events of another process than the last, it sees an announcement (see [`announced_process`]).
 pub type Observer<'a> = dyn FnMut(u32, &Event) + 'a;
 
 /// The process whose events come next, by its place among all, if `event` says so.
