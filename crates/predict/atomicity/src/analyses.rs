@@ -91,6 +91,7 @@ impl Analysis for Atomicity {
             reported: FxHashSet::default(),
             reported_chains: FxHashSet::default(),
             broken: FxHashSet::default(),
+            undecided: FxHashSet::default(),
             counts: Counts::default(),
         };
         // A break means that it was stopped, or that no more findings are wanted.
@@ -116,6 +117,8 @@ struct Report<'a, 't> {
     reported_chains: FxHashSet<Vec<EventId>>,
     /// Blocks, by name and code location, whose accesses something was reported of.
     broken: FxHashSet<(BlockName, &'t str)>,
+    /// Blocks of which a pattern is neither proven nor refuted.
+    undecided: FxHashSet<(BlockName, &'t str)>,
     counts: Counts,
 }
 
@@ -260,9 +263,13 @@ impl<'t> Report<'_, 't> {
             if looks % STRIDE == 0 && driver.progress(looks, self.blocks.len()).is_break() {
                 return None;
             }
-            // Two variables matter where each by itself is in order.
-            let is_known = width == Width::Two && self.broken.contains(&self.code(block));
-            Some(self.all || !is_known)
+            // Two variables matter where each by itself is in order. Where that is not known, a
+            // larger budget would report another pattern instead.
+            let is_in_order = || {
+                let code = self.code(block);
+                !self.broken.contains(&code) && !self.undecided.contains(&code)
+            };
+            Some(self.all || width == Width::One || is_in_order())
         });
         if !is_whole {
             driver.check_cancelled()?;
@@ -409,6 +416,8 @@ impl Predictor for PredictedPatterns<'_, '_, '_> {
         if group.is_witnessed() {
             report.counts.proven += 1;
             report.broken.insert(report.code(pattern.block));
+        } else {
+            report.undecided.insert(report.code(pattern.block));
         }
         let chain = pattern.chain();
         let certainty = if group.proof.is_some() { Certainty::Possible } else { Certainty::Open };

@@ -322,6 +322,40 @@ fn fault(trace: &Trace, analysis: &Atomicity) -> Option<String> {
     new.map(|events| format!("{events:?} with a small budget only\n{}", draw(trace)))
 }
 
+#[test]
+fn a_larger_budget_takes_no_finding_back() {
+    let figure = "
+        t1        t2     t3         t4
+        fork(t2)
+        fork(t3)
+        fork(t4)
+        w(x2)
+                         acq(l2)
+                  w(x3)
+                         w(x2)
+                                    w(x4)
+                  w(x3)
+                                    w(x2)
+                  r(x2)
+        w(x1)
+        r(x1)
+                  r(x2)
+                                    acq(l1)
+                         r(x2)
+                  r(x2)
+                                    w(x2)
+                         begin(k2)
+        acq(l3)
+                  w(x1)
+                         join(t2)
+                         r(x2)
+                         rel(l2)
+                         r(x1)
+                         w(x2)
+    ";
+    assert_eq!(fault(&trace(figure), &MARKED), None);
+}
+
 proptest! {
     #![proptest_config(soak::config(100))]
 
