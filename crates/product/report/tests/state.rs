@@ -186,8 +186,8 @@ fn json_has_the_predicate_the_cut_and_the_values() {
     let document = parsed(&report(&trace, missing(), reweave_report::json));
     let finding = &document["findings"][0];
     assert_eq!(finding["predicate"], "a + b < 10 && holds(T1, m)");
-    let told = ["modality", "order", "method"].map(|key| finding[key].clone());
-    assert_eq!(told, ["never", "preserving", "conjunctive"]);
+    let fields = ["modality", "order", "method"].map(|key| finding[key].clone());
+    assert_eq!(fields, ["never", "preserving", "conjunctive"]);
     assert_eq!(finding["cut"], json!({"T1": 4, "T2": 1, "T3": 0}));
     assert_eq!(
         finding["values"],
