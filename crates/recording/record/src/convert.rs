@@ -20,6 +20,8 @@
 //! | allocation, release | `alloc`, `free` if a cell of the block is shared |
 //! | send, receive | `arw.rel` of what was sent; `ar.acq` of it, `arw` of what was taken |
 //! | futex calls | nothing |
+//! | update or store that is a lock (`word_locks`) | `ar acq`; `rel` |
+//! | look at a word that has not changed (`spins`) | the first and the last of a row |
 //!
 //! Memory grows with the memory that the program touched and the names in the trace, not with the
 //! number of events, if the [`Sink`] is a file.
@@ -29,6 +31,8 @@ mod names;
 mod rules;
 mod scan;
 mod sink;
+mod spins;
+mod word_locks;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -52,6 +56,8 @@ use events::{Memory, Objects, Waiting};
 use names::{Context, Contexts, Stack, legal_site};
 use rules::{Impossible, Rules};
 use scan::{Ahead, FirstPass, MAIN, cells_with_unknown_writers};
+use spins::Spins;
+use word_locks::{Meaning, WordLocks};
 
 pub(crate) use events::part;
 pub use names::Symbols;
@@ -101,7 +107,7 @@ pub fn convert<S: Stream>(
     symbols: &mut dyn Symbols,
     sink: &mut dyn Sink,
 ) -> io::Result<Summary> {
-    let mut first_pass = FirstPass::new(&mut open()?, keeps_all)?;
+    let mut first_pass = FirstPass::new(&mut open()?, keeps_all, symbols)?;
     let unknown_writers = if first_pass.is_free {
         cells_with_unknown_writers(&mut open()?, &mut first_pass.cells)?
     } else {
@@ -145,6 +151,8 @@ struct Pass<'a> {
     symbols: &'a mut dyn Symbols,
     sink: &'a mut dyn Sink,
     first_pass: FirstPass,
+    word_locks: WordLocks,
+    spins: Spins,
     rules: Rules,
     objects: Objects,
     memory: Memory,
@@ -161,7 +169,7 @@ struct Pass<'a> {
 /// Converts all of `stream`.
 fn run<S: Stream>(
     stream: S,
-    first_pass: FirstPass,
+    mut first_pass: FirstPass,
     unknown_writers: FxHashSet<u64>,
     symbols: &mut dyn Symbols,
     sink: &mut dyn Sink,
@@ -172,10 +180,14 @@ fn run<S: Stream>(
         is_free: first_pass.is_free,
         ..Summary::default()
     };
+    let word_locks = WordLocks::with(std::mem::take(&mut first_pass.word_locks));
+    let spins = Spins::with(std::mem::take(&mut first_pass.spins));
     let mut pass = Pass {
         symbols,
         sink,
         first_pass,
+        word_locks,
+        spins,
         rules: Rules::default(),
         objects: Objects::new(),
         memory: Memory::new(unknown_writers),
@@ -206,6 +218,11 @@ impl Pass<'_> {
     ) -> io::Result<()> {
         let place = self.summary.recorded;
         self.summary.recorded += 1;
+        let meaning = self.word_locks.step(self.symbols, number, &event);
+        if self.spins.is_repeated(number, &event, place) || meaning == Meaning::Inner {
+            // Not counted either: another run may not have to wait, or not as long.
+            return Ok(());
+        }
         let thread = self.thread(number);
         let state = &mut self.threads[thread];
         match event.kind {
@@ -240,7 +257,11 @@ impl Pass<'_> {
         }
         let mut current =
             Current { event, thread, number, place, occurrence, site: None, origin: None };
-        self.convert(&mut current, ahead)
+        match meaning {
+            Meaning::Acquire { waits } => self.acquire_word(&mut current, waits),
+            Meaning::Release => self.release_lock(&mut current),
+            Meaning::Other | Meaning::Inner => self.convert(&mut current, ahead),
+        }
     }
 
     fn thread(&mut self, number: u32) -> usize {
@@ -401,6 +422,11 @@ impl Symbols for Rc<RefCell<symbols::Symbols>> {
 
     fn build_id(&mut self, path: &str) -> String {
         self.borrow_mut().build_id(path).unwrap_or_default().to_owned()
+    }
+
+    fn functions(&mut self, code: u64) -> Vec<String> {
+        let mut symbols = self.borrow_mut();
+        symbols.frames(code).iter().map(|frame| frame.function.clone()).collect()
     }
 }
 

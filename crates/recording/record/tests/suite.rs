@@ -10,3 +10,4 @@ mod reference;
 mod regressions;
 mod robust;
 mod symbols;
+mod word_locks;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use reweave_base::{FxHashMap, FxHashSet};
-use reweave_runtime::wire::{Event, Kind, channel, flag};
+use reweave_runtime::wire::{Event, Kind, channel, flag, order};
 use reweave_trace::views::Mode;
 use reweave_trace::{
     AccessOp, BarrierId, BarrierOp, ConditionId, ConditionOp, LockId, LockOp, Marker, MemoryOrder,
@@ -70,24 +70,34 @@ pub(crate) fn part(value: u64, start: u64, begin: u64, end: u64) -> i64 {
 
 impl Pass<'_> {
     fn access<S: Stream>(&mut self, current: &mut Current, ahead: &mut Ahead<S>) -> io::Result<()> {
+        let value = |pass: &Self, current: &Current| pass.value(current, ahead);
+        self.access_cells(current, value)
+    }
+
+    /// An access to the shared cells that it covers. `value` says what it read or wrote, and is asked
+    /// only if there is one.
+    fn access_cells(
+        &mut self,
+        current: &mut Current,
+        value: impl FnOnce(&Self, &Current) -> io::Result<Option<u64>>,
+    ) -> io::Result<()> {
         let event = current.event;
         let Some(access) = Access::new(&event) else { return Ok(()) };
         let time = self.memory.blocks.time();
-        let mut value = None;
-        let mut is_local = true;
+        let (mut ask, mut known) = (Some(value), None);
         for part in access.parts() {
             if !self.first_pass.cells.may_keep(part) {
                 continue;
             }
             for (word, from, to) in part.words() {
                 let Some(place) = self.first_pass.cells.lifetime_at(word, time) else { continue };
-                if std::mem::take(&mut is_local) {
-                    value = self.value(current, ahead)?;
+                if let Some(ask) = ask.take() {
+                    known = ask(self, current)?;
                 }
-                self.access_word(current, access, (place, word, from, to), value)?;
+                self.access_word(current, access, (place, word, from, to), known)?;
             }
         }
-        self.summary.local_accesses += u64::from(is_local);
+        self.summary.local_accesses += u64::from(ask.is_some());
         Ok(())
     }
 
@@ -408,6 +418,16 @@ impl Pass<'_> {
         }
     }
 
+    /// An update acquires the lock that its word is. It still reads the word, which may not be set up.
+    pub fn acquire_word(&mut self, current: &mut Current, waits: bool) -> io::Result<()> {
+        let update = current.event;
+        current.event = Event { kind: Kind::AtomicLoad, order: order::RELAXED, value: None, ..update };
+        self.access_cells(current, |_, _| Ok(None))?;
+        let flags = if waits { 0 } else { flag::TRY };
+        current.event = Event { kind: Kind::Lock, flags, ..update };
+        self.acquire_lock(current)
+    }
+
     fn acquire_lock(&mut self, current: &mut Current) -> io::Result<()> {
         let event = current.event;
         let lock = self.lock(event.address);
@@ -431,7 +451,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn release_lock(&mut self, current: &mut Current) -> io::Result<()> {
+    pub fn release_lock(&mut self, current: &mut Current) -> io::Result<()> {
         let lock = self.lock(current.event.address);
         let thread = self.thread_id(current.number);
         let hold = self.rules.hold(thread, lock);

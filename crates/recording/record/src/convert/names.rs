@@ -28,6 +28,12 @@ pub trait Symbols {
         let _ = path;
         String::new()
     }
+
+    /// The names of the functions active at `code`, the innermost inlined one first.
+    fn functions(&mut self, code: u64) -> Vec<String> {
+        let _ = code;
+        Vec::new()
+    }
 }
 
 /// `name` without what a text format cannot carry in an operand.

@@ -6,6 +6,9 @@ use std::io;
 use reweave_base::{FxHashMap, FxHashSet};
 use reweave_runtime::wire::{Event, Kind};
 
+use super::Symbols;
+use super::spins::{self, Spins};
+use super::word_locks::{self, WordLocks};
 use crate::event_log::Stream;
 use crate::shadow::{Access, Blocks, ShadowCells, SharingAnalysis};
 
@@ -29,6 +32,8 @@ pub struct FirstPass {
     /// Whether some events have places in the order of synchronization and others do not.
     pub is_free: bool,
     pub has_accesses: bool,
+    pub word_locks: word_locks::Recognized,
+    pub spins: spins::Rows,
 }
 
 /// What is known of a thread in the first pass.
@@ -41,19 +46,29 @@ struct Seen {
 }
 
 impl FirstPass {
-    pub fn new(stream: &mut dyn Stream, keeps_all: bool) -> io::Result<Self> {
+    pub fn new(
+        stream: &mut dyn Stream,
+        keeps_all: bool,
+        symbols: &mut dyn Symbols,
+    ) -> io::Result<Self> {
         let mut first_pass = Self::default();
         let mut sharing = SharingAnalysis::new(keeps_all);
+        let mut word_locks = WordLocks::search();
+        let mut spins = Spins::search();
         let mut threads: FxHashMap<u32, Seen> = FxHashMap::default();
         let mut place = 0;
         while let Some((thread, event)) = stream.next_event()? {
             sharing.step(thread, &event);
+            word_locks.step(symbols, thread, &event);
+            spins.is_repeated(thread, &event, place);
             first_pass.has_accesses |= Access::new(&event).is_some();
             first_pass.is_free |= event.number.is_some();
             first_pass.note_thread(&mut threads, thread, &event, place);
             place += 1;
         }
         first_pass.cells = sharing.finish();
+        first_pass.word_locks = word_locks.finish();
+        first_pass.spins = spins.finish();
         let unforked = threads.iter().filter(|(_, seen)| seen.runs && !seen.is_forked);
         first_pass.unforked = unforked.map(|(&thread, _)| thread).filter(|&t| t != MAIN).collect();
         first_pass.unforked.sort_unstable();
