@@ -81,14 +81,7 @@ fn check_rejected(events: &[Logged]) {
 #[test]
 fn sections_of_a_spin_lock_are_sections_of_a_lock() {
     check(
-        &[
-            (1, lock()),
-            (1, write()),
-            (1, unlock()),
-            (2, lock()),
-            (2, write()),
-            (2, unlock()),
-        ],
+        &[(1, lock()), (1, write()), (1, unlock()), (2, lock()), (2, write()), (2, unlock())],
         expect![[r#"
             T1|ar.relaxed(m)
             T1|acq(m)
@@ -161,7 +154,14 @@ fn who_goes_another_way_because_the_word_is_taken_shows_that_it_is_no_lock() {
         (2, lock()),
         (2, unlock()),
     ]);
-    check_rejected(&[(1, lock()), (1, unlock()), (2, look(0)), (2, read()), (2, lock()), (2, unlock())]);
+    check_rejected(&[
+        (1, lock()),
+        (1, unlock()),
+        (2, look(0)),
+        (2, read()),
+        (2, lock()),
+        (2, unlock()),
+    ]);
 }
 
 #[test]
@@ -206,7 +206,8 @@ fn a_holder_that_sees_that_others_wait_must_wake_them_next() {
         [&before[..], woken, &after].concat()
     };
     let (trace, _) = converted(&run(&events(&[(1, wake)])));
-    let acquires = trace.events().filter(|(_, event)| matches!(event.op, Op::Lock(LockOp::Acquire, _)));
+    let acquires =
+        trace.events().filter(|(_, event)| matches!(event.op, Op::Lock(LockOp::Acquire, _)));
     assert_eq!(acquires.count(), 2);
     check_rejected(&events(&[]));
 }
@@ -241,13 +242,7 @@ fn a_row_ends_where_what_it_reads_is_written() {
     let flag = |value| Event { address: global("ready"), ..look(value) };
     let set = |value| Event { address: global("ready"), value: Some(value), ..unlock() };
     check(
-        &[
-            (2, flag(0)),
-            (2, flag(0)),
-            (1, set(0)),
-            (2, flag(0)),
-            (2, flag(0)),
-        ],
+        &[(2, flag(0)), (2, flag(0)), (1, set(0)), (2, flag(0)), (2, flag(0))],
         expect![[r#"
             T2|ar.relaxed(ready)
             T2|ar.relaxed(ready)

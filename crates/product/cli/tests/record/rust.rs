@@ -28,6 +28,17 @@ strip = true
 [workspace]
 "#;
 
+const PARKING_MANIFEST: &str = r#"[package]
+name = "parking"
+version = "0.1.0"
+edition = "2024"
+
+[dependencies]
+parking_lot = "0.12"
+
+[workspace]
+"#;
+
 const MACROS_MANIFEST: &str = r#"[package]
 name = "macros"
 version = "0.1.0"
@@ -87,6 +98,9 @@ struct Project {
 /// The one project. It stays where it is, so that it is built anew only if something changed.
 static PROJECT: LazyLock<Option<Project>> = LazyLock::new(Project::make);
 
+/// The one that uses locks of a crate from outside.
+static PARKING: LazyLock<Option<Project>> = LazyLock::new(Project::make_parking);
+
 #[allow(clippy::print_stderr, reason = "whoever runs the tests must see what was not tried")]
 fn skip(why: &str) {
     eprintln!("skipped: {why}");
@@ -94,11 +108,6 @@ fn skip(why: &str) {
 
 impl Project {
     fn make() -> Option<Self> {
-        if !["cargo", "rustc", "cc", "ld.bfd"].into_iter().all(has) {
-            return None;
-        }
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust");
-        let project = Self { folder };
         let files = [
             ("Cargo.toml", MANIFEST),
             ("build.rs", BUILD_SCRIPT),
@@ -110,7 +119,44 @@ impl Project {
             ("macros/Cargo.toml", MACROS_MANIFEST),
             ("macros/src/lib.rs", MACROS),
         ];
-        for (name, text) in files {
+        let project = Self::write("rust", &files)?;
+        for profile in PROFILES {
+            let built = project.build(profile);
+            let said = String::from_utf8_lossy(&built.stderr);
+            assert!(built.status.success(), "{said}");
+            assert!(!said.contains("reweave:"), "{said}");
+        }
+        Some(project)
+    }
+
+    /// A project that needs a crate from outside; nothing where that was never fetched.
+    fn make_parking() -> Option<Self> {
+        let files =
+            [("Cargo.toml", PARKING_MANIFEST), ("src/main.rs", include_str!("rust/parking.rs"))];
+        let project = Self::write("parking", &files)?;
+        for profile in PROFILES {
+            let built = project.build(profile);
+            let said = String::from_utf8_lossy(&built.stderr);
+            if said.contains("--offline") {
+                skip("parking_lot is not in cargo's cache");
+                return None;
+            }
+            assert!(built.status.success(), "{said}");
+        }
+        Some(project)
+    }
+
+    fn build(&self, profile: Profile) -> Output {
+        self.reweave(&["cargo", "build", "--offline", "--profile", profile.name])
+    }
+
+    /// The folder `name` with `files` in it; nothing where projects cannot be built.
+    fn write(name: &str, files: &[(&str, &str)]) -> Option<Self> {
+        if !["cargo", "rustc", "cc", "ld.bfd"].into_iter().all(has) {
+            return None;
+        }
+        let project = Self { folder: Path::new(env!("CARGO_TARGET_TMPDIR")).join(name) };
+        for &(name, text) in files {
             let path = project.folder.join(name);
             fs::create_dir_all(path.parent().expect("a file is in a folder")).unwrap();
             // Left alone if it is the same, since cargo looks at times.
@@ -118,13 +164,6 @@ impl Project {
                 continue;
             }
             fs::write(path, text).unwrap();
-        }
-        for profile in PROFILES {
-            let built =
-                project.reweave(&["cargo", "build", "--offline", "--profile", profile.name]);
-            let said = String::from_utf8_lossy(&built.stderr);
-            assert!(built.status.success(), "{said}");
-            assert!(!said.contains("reweave:"), "{said}");
         }
         Some(project)
     }
@@ -302,6 +341,40 @@ fn what_cargo_runs_is_recorded_and_ends_as_it_does() {
     let failed = cargo(&words);
     assert_eq!(failed.status.code(), Some(101), "{}", text(&failed.stderr));
     assert!(text(&failed.stdout).contains("1 failed"), "{}", text(&failed.stdout));
+}
+
+#[test]
+fn nothing_is_found_in_a_program_with_locks_of_other_crates() {
+    let Some(project) = &*PARKING else { return };
+    for profile in PROFILES {
+        for mode in ["serial", "free"] {
+            for seed in 0..reweave_testkit::soak::cases(3) {
+                let seed = seed.to_string();
+                let how = ["--mode", mode, "--seed", &seed];
+                let run = project.record(profile, &how, &["parking"], "sound.rwt");
+                assert_eq!(text(&run.stdout), "[9, 9, 9, 9, 9, 2]\n");
+                let check = project.reweave(&["check", "sound.rwt"]);
+                let case = format!("{} {mode} {seed}", profile.name);
+                assert!(check.status.success(), "{case}: {}", text(&check.stdout));
+            }
+        }
+    }
+}
+
+#[test]
+fn locks_of_other_crates_hide_no_race_and_no_deadlock() {
+    let Some(project) = &*PARKING else { return };
+    for profile in PROFILES {
+        for mode in ["serial", "free"] {
+            for (word, id) in [("race", "R1"), ("deadlock", "D1")] {
+                project.record(profile, &["--mode", mode], &["parking", word], "faulty.rwt");
+                let said = text(&project.reweave(&["check", "faulty.rwt"]).stdout);
+                let ids = said.lines().filter(|line| line.contains("  witnessed  "));
+                let ids: Vec<_> = ids.filter_map(|line| line.split(' ').next()).collect();
+                assert_eq!(ids, [id], "{} {mode} {word}: {said}", profile.name);
+            }
+        }
+    }
 }
 
 /// The files below `folder`.

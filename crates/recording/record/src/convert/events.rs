@@ -421,7 +421,8 @@ impl Pass<'_> {
     /// An update acquires the lock that its word is. It still reads the word, which may not be set up.
     pub fn acquire_word(&mut self, current: &mut Current, waits: bool) -> io::Result<()> {
         let update = current.event;
-        current.event = Event { kind: Kind::AtomicLoad, order: order::RELAXED, value: None, ..update };
+        current.event =
+            Event { kind: Kind::AtomicLoad, order: order::RELAXED, value: None, ..update };
         self.access_cells(current, |_, _| Ok(None))?;
         let flags = if waits { 0 } else { flag::TRY };
         current.event = Event { kind: Kind::Lock, flags, ..update };

@@ -89,8 +89,10 @@ impl Word {
 /// What a thread is doing to a word lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
-    /// It tried to acquire it.
-    Acquiring(u64),
+    /// It looks whether it can be acquired.
+    Looking(u64),
+    /// It found it taken.
+    Waiting(u64),
     /// It saw as the holder that another thread waits: it must wake that one next.
     Waking(u64),
     /// The same in a function that is known to do that and nothing else.
@@ -100,7 +102,10 @@ enum Doing {
 impl Doing {
     const fn word(self) -> u64 {
         match self {
-            Self::Acquiring(word) | Self::Waking(word) | Self::Leaving(word) => word,
+            Self::Looking(word)
+            | Self::Waiting(word)
+            | Self::Waking(word)
+            | Self::Leaving(word) => word,
         }
     }
 }
@@ -238,8 +243,8 @@ impl WordLocks {
     /// `thread` does something else than to acquire or release a lock.
     fn interrupt(&mut self, thread: u32) {
         let doing = self.doing.remove(&thread);
-        if let Some(Doing::Acquiring(word) | Doing::Waking(word)) = doing
-            && let Some(word) = self.words.get_mut(&word)
+        if let Some(doing) = doing.filter(|doing| !matches!(doing, Doing::Leaving(_)))
+            && let Some(word) = self.words.get_mut(&doing.word())
         {
             word.is_rejected = true;
         }
@@ -330,7 +335,7 @@ impl WordLocks {
         match word.holder {
             Some(holder) if holder == thread => self.by_holder(thread, event, sees, stores),
             Some(_) => self.by_other(thread, event, stores),
-            None => self.while_free(function, thread, event, sees, stores),
+            None => self.while_free((symbols, function), thread, event, sees, stores),
         }
     }
 
@@ -368,14 +373,14 @@ impl WordLocks {
             word.is_rejected = true;
             return Meaning::Other;
         }
-        self.doing.insert(thread, Doing::Acquiring(event.address));
+        self.doing.insert(thread, Doing::Waiting(event.address));
         Meaning::Inner
     }
 
     /// A thread accesses the word of a lock that nobody holds.
     fn while_free(
         &mut self,
-        function: Function,
+        (symbols, function): (&mut dyn Symbols, Function),
         thread: u32,
         event: &Event,
         sees: Option<u64>,
@@ -392,7 +397,7 @@ impl WordLocks {
         word.free.get_or_insert(seen);
         let Some(stored) = stored else {
             word.is_rejected |= !is_free;
-            self.doing.insert(thread, Doing::Acquiring(event.address));
+            self.doing.entry(thread).or_insert(Doing::Looking(event.address));
             return Meaning::Inner;
         };
         let acquires = is_free && !word.is_free(stored);
@@ -401,15 +406,27 @@ impl WordLocks {
             return Meaning::Other;
         }
         (word.holder, word.stored) = (Some(thread), stored);
-        let waited = self.doing.remove(&thread).is_some();
+        let waited = matches!(self.doing.remove(&thread), Some(Doing::Waiting(_)));
         let is_known_to_wait = matches!(function, Function::Waits | Function::ParkingMutex);
-        let recognized = self.recognized.as_ref();
-        let waits = waited || is_known_to_wait;
-        if waits {
-            self.waits.insert(event.code);
+        let place = self.own_code(symbols, thread, event.code);
+        if waited {
+            self.waits.insert(place);
         }
-        let was_seen_to = recognized.is_some_and(|known| known.waits.contains(&event.code));
-        Meaning::Acquire { waits: waits || was_seen_to }
+        let known = self.recognized.as_ref().map(|recognized| &recognized.waits);
+        let was_seen_to = known.is_some_and(|waits| waits.contains(&place));
+        Meaning::Acquire { waits: waited || is_known_to_wait || was_seen_to }
+    }
+
+    /// Where the access at `code` was asked for: `code`, or the call of the function that wraps the
+    /// instruction, which in debug builds of Rust is one for all.
+    fn own_code(&self, symbols: &mut dyn Symbols, thread: u32, code: u64) -> u64 {
+        let stack = self.stacks.get(&thread).map_or(&[][..], Vec::as_slice);
+        let mut calls = std::iter::once(code).chain(stack.iter().rev().take(CALLS_MAX).copied());
+        let mut is_wrapper = |&address: &u64| {
+            let functions = symbols.functions(address);
+            !functions.is_empty() && functions.iter().all(|name| name.starts_with("core::"))
+        };
+        calls.find(|address| !is_wrapper(address)).unwrap_or(code)
     }
 
     /// What the function at `code`, or one that it was called from, is known for.
@@ -419,9 +436,10 @@ impl WordLocks {
         let mut found = Function::Unknown;
         for &address in std::iter::once(&code).chain(calls) {
             let function = *self.functions.entry(address).or_insert_with(|| {
-                symbols.functions(address).iter().fold(Function::Unknown, |found, name| {
-                    outer_of(found, function_named(name))
-                })
+                symbols
+                    .functions(address)
+                    .iter()
+                    .fold(Function::Unknown, |found, name| outer_of(found, function_named(name)))
             });
             found = outer_of(found, function);
         }
