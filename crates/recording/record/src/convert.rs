@@ -188,6 +188,7 @@ fn run<S: Stream>(
         modules: FxHashMap::default(),
         summary,
     };
+    pass.sink.declare_requested_waits();
     let mut ahead = Ahead::new(stream);
     while let Some((number, event)) = ahead.next()? {
         pass.step(&mut ahead, number, event)?;

@@ -9,7 +9,7 @@ use reweave_deadlocks::exact::{ExactDeadlocks, Reorderings};
 use reweave_testkit::corpus;
 use reweave_trace::{LockOp, Op, Trace, TraceBuilder};
 
-use super::{examine, grouped, run, sets, ungrouped, with_origins};
+use super::{examine, grouped, run, sets, ungrouped, with_requested_waits};
 
 /// The messages of the findings in the figure, then what was counted.
 #[track_caller]
@@ -168,7 +168,7 @@ fn a_lock_need_not_be_given_back() {
 }
 
 #[test]
-fn a_run_that_did_deadlock_is_told_of() {
+fn a_run_that_did_deadlock_is_reported() {
     check(
         "
         t1      t2      t3
@@ -204,9 +204,9 @@ rel(l)
     let tried = reweave_testkit::trace(figure);
     // Where nothing is known of the program, an acquire without a request may be one that waits.
     assert_eq!(sets(&tried, Reorderings::All), [[3, 9]]);
-    assert!(sets(&with_origins(&tried), Reorderings::All).is_empty());
+    assert!(sets(&with_requested_waits(&tried), Reorderings::All).is_empty());
     let asked = reweave_testkit::trace(&figure.replace("\nacq(m)\n", "\nreq(m)\nacq(m)\n"));
-    assert_eq!(sets(&with_origins(&asked), Reorderings::All), [[4, 10]]);
+    assert_eq!(sets(&with_requested_waits(&asked), Reorderings::All), [[4, 10]]);
 }
 
 #[test]
@@ -280,8 +280,8 @@ fn many_instances_are_not_all_tried_when_one_is_enough() {
     let one = examine(&abba(1000, 1000), Reorderings::All, &grouped());
     assert_eq!((one.found.len(), one.truncated), (1, None));
     assert_eq!((one.counts.candidates, one.counts.partial), (257, 1));
-    let hurried = Settings { budget: 8_000_000, ..ungrouped() };
-    let all = examine(&abba(1000, 1000), Reorderings::All, &hurried);
+    let limited = Settings { budget: 8_000_000, ..ungrouped() };
+    let all = examine(&abba(1000, 1000), Reorderings::All, &limited);
     assert_eq!((all.truncated, all.counts.partial), (Some(Truncation::Budget), 1));
     assert_eq!(all.found.len() as u64, all.counts.deadlocks);
 }
