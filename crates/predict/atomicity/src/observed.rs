@@ -8,9 +8,9 @@
 //! an object's birth before its end. A run in which this has no cycle is *serializable*: the same
 //! events with the same results can run block by block.
 //!
-//! Where there is a cycle, somebody is to blame. A block is [`Spoiled`](Kind::Spoiled) if others
-//! come between: a path of events leaves it and comes back, whatever else is a block. When all
-//! spoiled blocks are taken apart into events, cycles may be left. They consist of blocks that
+//! Where there is a cycle, somebody is to blame. A block is [`Interleaved`](Kind::Interleaved) if
+//! others come between: a path of events leaves it and comes back, whatever else is a block. When
+//! all spoiled blocks are taken apart into events, cycles may be left. They consist of blocks that
 //! [`Overlap`](Kind::Overlap): each could have run at once, but not all of them.
 //!
 //! Promised: a run has a violation exactly if it is not serializable; a block is reported exactly if
@@ -56,7 +56,7 @@ pub struct Violation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Others come between its events.
-    Spoiled,
+    Interleaved,
     /// It cannot be run at once together with other blocks that are not spoiled.
     Overlap,
 }
@@ -93,7 +93,7 @@ pub fn violations(trace: &Trace, blocks: &Blocks, steps: u64) -> Violations {
         let data = sweep.spoil(block, Along::Data);
         if let Some(chain) = data.or_else(|| sweep.spoil(block, Along::All)) {
             whole[id] = false;
-            explained.all.push(Violation { block: id, kind: Kind::Spoiled, chain });
+            explained.all.push(Violation { block: id, kind: Kind::Interleaved, chain });
         }
     }
     // Only where every suspect was looked at is it known which ones are spoiled.
@@ -270,7 +270,10 @@ fn cycle(graph: &Graph<'_, '_>, block: BlockRunId, steps_left: &mut u64) -> Opti
     while let Some(transaction) = queue.pop_front() {
         let events = graph.events(transaction);
         for (at, &event) in events.iter().enumerate() {
-            let generations = graph.edges.generation(event).map(|generation| trace.signals().generation(generation));
+            let generations = graph
+                .edges
+                .generation(event)
+                .map(|generation| trace.signals().generation(generation));
             let arrivals = generations.map_or(&[][..], |generation| &generation.arrivals);
             let previous = if at == 0 { graph.previous(event) } else { None };
             let listed = graph.edges.sources(event).iter().chain(arrivals);
@@ -323,8 +326,8 @@ fn follow(
 // from program order is left out, so that there are about as many as events: a write follows the
 // reads since the write before it, and of one thread's reads in a row the last.
 //
-// The arrivals that a barrier's generation waited for are not listed but named by the generation, since all
-// that wait for it follow the same many events.
+// The arrivals that a barrier's generation waited for are not listed but named by the generation,
+// since all that wait for it follow the same many events.
 
 /// For each event the events of other threads that it follows.
 #[derive(Debug)]
@@ -479,8 +482,9 @@ impl Past {
 // Which blocks lie on a cycle of the transaction graph?
 //
 // The strongly connected components of the graph, walked against its edges from the blocks: every
-// cycle passes through a block, since edges between events follow the observed order. A barrier's generation is a node between its arrivals and what
-// waits for them. It is no transaction, so a component is a cycle if it holds two others.
+// cycle passes through a block, since edges between events follow the observed order. A barrier's
+// generation is a node between its arrivals and what waits for them. It is no transaction, so a
+// component is a cycle if it holds two others.
 
 reweave_base::id! {
     /// A node of the graph: first the blocks, then the events, then the generations of barriers.
@@ -548,7 +552,8 @@ impl<'a, 't> Graph<'a, 't> {
     fn on_cycle(&self) -> IndexVec<BlockRunId, bool> {
         let trace = self.trace();
         let generations = trace.events().filter_map(|(event, _)| self.edges.generation(event));
-        let generations_count = generations.map(|generation| generation.index() + 1).max().unwrap_or(0);
+        let generations_count =
+            generations.map(|generation| generation.index() + 1).max().unwrap_or(0);
         let firsts = self.blocks.entries().map(|(_, block)| block.begin);
         let roots = firsts.filter(|&first| self.block_of[first].is_some());
         let components = strong_components(
@@ -592,7 +597,10 @@ impl<'a, 't> Graph<'a, 't> {
         };
         let previous = events.first().and_then(|&first| self.previous(first));
         let followed = events.iter().flat_map(|&event| {
-            let generation = self.edges.generation(event).map(|generation| self.generation_node(generation.index()));
+            let generation = self
+                .edges
+                .generation(event)
+                .map(|generation| self.generation_node(generation.index()));
             self.edges.sources(event).iter().map(|&source| self.node(source)).chain(generation)
         });
         let others = arrivals.iter().copied().chain(previous);
