@@ -15,8 +15,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use reweave_base::Rng;
 use reweave_order::poset::{Poset, PosetBuilder};
 use reweave_states::Bounds;
+use reweave_states::by_chain::{Additive, Count, EachState, Limits, Plan};
 use reweave_states::enumerate::{Gather, Lexical, ParaMount, lexical};
-use reweave_states::fast::{Additive, Count, EachState, Limits, Plan};
 use reweave_workload::posets::Spec;
 
 const ROUNDS: usize = 5;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use reweave_base::Id;
-use reweave_trace::{ConditionOp, EventId, LockId, LockOp, Op, Trace};
+use reweave_trace::{EventId, LockId, LockOp, Op, Trace};
 
 use crate::observed::{acquired, released};
 use crate::query::Query;
@@ -46,22 +46,12 @@ fn cycles(trace: &Trace) -> Vec<Vec<EventId>> {
     cycles
 }
 
-/// Whether a thread may be stuck with `event` as its next: an acquire, in a trace that has origins
-/// one that was asked for or that ends a wait, or a last request.
+/// Whether a thread may be stuck with `event` as its next: an acquire that can wait, or a last
+/// request.
 fn may_block(trace: &Trace, event: EventId) -> bool {
     let happening = trace.event(event);
     match happening.op {
-        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) if trace.origins().is_none() => true,
-        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => {
-            let mut before = trace.thread_events(happening.thread).iter().rev();
-            before.find(|&&it| it < event).is_some_and(|&it| {
-                matches!(
-                    trace.event(it).op,
-                    Op::Lock(LockOp::Request, _)
-                        | Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _)
-                )
-            })
-        }
+        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => trace.may_wait(event),
         Op::Lock(LockOp::Request, _) => {
             trace.thread_events(happening.thread).last() == Some(&event)
         }

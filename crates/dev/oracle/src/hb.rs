@@ -39,8 +39,9 @@ pub fn is_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
             Op::Condition(ConditionOp::Wake, _),
         ) => signals.wait_interval(late).and_then(|interval| interval.notify) == Some(early),
         (Op::Barrier(BarrierOp::Arrive, _), Op::Barrier(..)) => {
-            let needed = signals.needed_round(late).map(|round| signals.round(round));
-            needed.is_some_and(|round| round.arrivals.contains(&early))
+            let needed =
+                signals.needed_generation(late).map(|generation| signals.generation(generation));
+            needed.is_some_and(|generation| generation.arrivals.contains(&early))
         }
         (Op::Semaphore(SemaphoreOp::Post, _), Op::Semaphore(SemaphoreOp::Take, _)) => {
             signals.post(late) == Some(early)

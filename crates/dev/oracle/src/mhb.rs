@@ -34,8 +34,9 @@ pub(crate) fn is_edge(trace: &Trace, early: EventId, late: EventId, free: &[Even
             woken.any(|interval| interval.begin == early)
         }
         Op::Barrier(..) => {
-            let round = signals.needed_round(late).map(|round| signals.round(round));
-            round.is_some_and(|round| round.arrivals.contains(&early))
+            let generation =
+                signals.needed_generation(late).map(|generation| signals.generation(generation));
+            generation.is_some_and(|generation| generation.arrivals.contains(&early))
         }
         Op::Semaphore(SemaphoreOp::Take, _) => signals.post(late) == Some(early),
         Op::Object(ObjectOp::Free, object) => from.op == Op::Object(ObjectOp::Alloc, object),

@@ -185,9 +185,9 @@ fn pair_notifies(trace: &Trace, waits: &mut [Wait]) {
     }
 }
 
-/// Where the number of parties is known: for each departure the arrivals of its round, which is
-/// that of its thread's latest arrival; for each arrival those of all earlier rounds. Where it is
-/// not known: for both all arrivals observed before.
+/// Where the number of parties is known: for each departure the arrivals of its generation, which
+/// is that of its thread's latest arrival; for each arrival those of all earlier generations. Where
+/// it is not known: for both all arrivals observed before.
 fn arrivals(trace: &Trace) -> Vec<Vec<EventId>> {
     let mut found = vec![Vec::new(); trace.len()];
     for barrier in (0..trace.names().barriers.len()).map(BarrierId::from_index) {
@@ -202,16 +202,18 @@ fn arrivals(trace: &Trace) -> Vec<Vec<EventId>> {
             }
             continue;
         };
-        let rounds: Vec<&[EventId]> = all.chunks(parties as usize).collect();
+        let generations: Vec<&[EventId]> = all.chunks(parties as usize).collect();
         for (id, event) in on(Op::Barrier(BarrierOp::Depart, barrier)) {
             let arrival = latest_arrival(trace, barrier, event.thread, id);
-            let mut own =
-                rounds.iter().filter(|round| arrival.is_some_and(|id| round.contains(&id)));
-            found[id.index()] = own.next().map(|round| round.to_vec()).unwrap_or_default();
+            let mut own = generations
+                .iter()
+                .filter(|generation| arrival.is_some_and(|id| generation.contains(&id)));
+            found[id.index()] =
+                own.next().map(|generation| generation.to_vec()).unwrap_or_default();
         }
-        for (number, round) in rounds.iter().enumerate() {
-            for &arrival in *round {
-                found[arrival.index()] = rounds[..number].concat();
+        for (number, generation) in generations.iter().enumerate() {
+            for &arrival in *generation {
+                found[arrival.index()] = generations[..number].concat();
             }
         }
     }

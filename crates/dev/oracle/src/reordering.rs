@@ -264,9 +264,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Rule 6: a departure comes after all arrivals of its round, an arrival after all arrivals of
-    /// earlier rounds; a take finds the semaphore above zero or, where its start is not known,
-    /// comes after the post it used; an object is freed after it was allocated.
+    /// Rule 6: a departure comes after all arrivals of its generation, an arrival after all
+    /// arrivals of earlier generations; a take finds the semaphore above zero or, where its start
+    /// is not known, comes after the post it used; an object is freed after it was allocated.
     fn respects_the_rest(&self, at: usize, event: EventId) -> bool {
         let index = event.number() as usize - 1;
         match self.op(event) {

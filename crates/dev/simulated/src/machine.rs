@@ -307,10 +307,21 @@ impl Thread {
         condition: ConditionId,
         lock: LockId,
     ) -> impl Future<Output = ()> + use<> {
+        self.wait_for(condition, lock, Request::Wake(condition, lock))
+    }
+
+    /// Waits on `condition`, and ends that as `end` says.
+    #[track_caller]
+    fn wait_for(
+        &self,
+        condition: ConditionId,
+        lock: LockId,
+        end: Request,
+    ) -> impl Future<Output = ()> + use<> {
         let (thread, site) = (self.clone(), self.site());
         async move {
             thread.ask_at(Request::Wait(condition, lock), site).await;
-            thread.ask_at(Request::Wake(condition, lock), site).await;
+            thread.ask_at(end, site).await;
         }
     }
 
@@ -321,11 +332,7 @@ impl Thread {
         condition: ConditionId,
         lock: LockId,
     ) -> impl Future<Output = ()> + use<> {
-        let (thread, site) = (self.clone(), self.site());
-        async move {
-            thread.ask_at(Request::Wait(condition, lock), site).await;
-            thread.ask_at(Request::WakeOrTimeout(condition, lock), site).await;
-        }
+        self.wait_for(condition, lock, Request::WakeOrTimeout(condition, lock))
     }
 
     /// Wakes who waits on `condition` longest, if anyone does.

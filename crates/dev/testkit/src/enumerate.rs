@@ -27,7 +27,7 @@ pub struct Scope {
     pub events: usize,
     /// What semaphores start at, if that is known.
     pub start: Option<u32>,
-    /// How many arrivals end a barrier's round, if that is known.
+    /// How many arrivals end a barrier's generation, if that is known.
     pub parties: Option<u32>,
 }
 

@@ -1,9 +1,9 @@
 //! Traces from figures and figures from traces.
 //!
-//! A figure has a column per thread: the thread names first, then one operation a line, below
-//! the name of its thread. What a semaphore starts at and how many arrivals end a barrier's round
-//! may be said on lines of their own, `start(s)=1` and `parties(b)=2`. The location of an event
-//! is its number.
+//! A figure has a column per thread: the thread names first, then one operation a line, below the
+//! name of its thread. What a semaphore starts at and how many arrivals end a barrier's generation
+//! may be said on lines of their own, `start(s)=1` and `parties(b)=2`. The location of an event is
+//! its number.
 //!
 //! ```
 //! let trace = reweave_testkit::trace(
@@ -190,7 +190,7 @@ fn read_drawing(drawing: &str) -> Result<TraceBuilder, (usize, String)> {
     Ok(builder)
 }
 
-/// Whether `text` says what a semaphore starts at or how many end a barrier's round.
+/// Whether `text` says what a semaphore starts at or how many end a barrier's generation.
 fn declare(builder: &mut TraceBuilder, text: &str) -> Result<bool, String> {
     let Some((left, number)) = text.split_once(")=") else { return Ok(false) };
     let number =

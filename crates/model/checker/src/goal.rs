@@ -80,7 +80,7 @@ fn check_next(replay: &Replay<'_>, events: &[EventId]) -> Result<(), Refusal> {
         let thread = replay.observed.thread(event);
         let is_alone = events[..at].iter().all(|&other| replay.observed.thread(other) != thread);
         require(is_alone, event, Rule::SameThread)?;
-        require(replay.check_turn(event).is_ok(), event, Rule::NotEnabled)?;
+        require(replay.check_program_order(event).is_ok(), event, Rule::NotEnabled)?;
     }
     Ok(())
 }
@@ -91,7 +91,7 @@ fn check_next(replay: &Replay<'_>, events: &[EventId]) -> Result<(), Refusal> {
 fn waits(observed: &Observed<'_>, event: EventId) -> bool {
     let is_request = |id| matches!(observed.op(id), Op::Lock(LockOp::Request, _));
     let wakes = |op| matches!(op, Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _));
-    !observed.run.has_requests
+    !observed.run.waits_are_requested
         || is_request(event)
         || observed.neighbour(event, -1).is_some_and(|id| is_request(id) || wakes(observed.op(id)))
 }

@@ -88,6 +88,9 @@ pub struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     /// A checker for `run`.
+    ///
+    /// # Panics
+    /// If the columns of `run` are not of one length.
     #[must_use]
     pub fn new(run: impl Into<ObservedRun<'a>>) -> Self {
         let idle_max = std::thread::available_parallelism().map_or(1, usize::from) + 1;

@@ -29,7 +29,7 @@ pub struct ObservedRun<'a> {
     /// How many arrivals end a generation of each barrier, where that is known.
     pub parties: &'a [Option<u32>],
     /// Whether a thread that had to wait for a lock requested it first.
-    pub has_requests: bool,
+    pub waits_are_requested: bool,
 }
 
 /// One wait on a condition variable.
@@ -72,6 +72,8 @@ pub(crate) struct Observed<'a> {
 
 impl<'a> Observed<'a> {
     pub(crate) fn new(run: ObservedRun<'a>) -> Self {
+        let lengths = [run.threads.len(), run.operands.len()];
+        assert_eq!(lengths, [run.codes.len(); 2], "an event has an entry in every column");
         let mut counts = [0; NameKind::ALL.len() + 1];
         for (at, code) in run.codes.iter().enumerate() {
             let named = (code.kind().operand(), run.operands[at]);
@@ -180,7 +182,17 @@ impl<'a> Observed<'a> {
                     };
                     self.generation.extend(needed.map(|generation| (id, (barrier, generation))));
                 }
-                _ => {}
+                Op::Fence(_)
+                | Op::Lock(..)
+                | Op::Thread(ThreadOp::Join, _)
+                | Op::Condition(
+                    ConditionOp::Wake
+                    | ConditionOp::Timeout
+                    | ConditionOp::Notify
+                    | ConditionOp::NotifyAll,
+                    _,
+                )
+                | Op::Marker(_) => {}
             }
         }
     }

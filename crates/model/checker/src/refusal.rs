@@ -7,7 +7,8 @@ use reweave_op::{EventId, ThreadId};
 /// A step that breaks a rule, or an end that lacks what it should show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Which step, counted from 1, fixed prefix included; none if the end is at fault.
+    /// Which step, counted from 1, fixed prefix included; none if the end is at fault, or the fixed
+    /// prefix as a whole.
     pub step: Option<usize>,
     /// The event at that step, or the one that the end is missing.
     pub event: Option<EventId>,
@@ -43,6 +44,7 @@ rules! {
     OtherView(observed: Option<EventId>, seen: Option<EventId>) =>
         "the read saw {} and would now see {}", name(observed), name(seen);
     LockHeld(holder: ThreadId) => "thread number {holder} holds the lock";
+    NotHeld => "its thread does not hold the lock";
     NotForked(fork: EventId) => "its thread starts with the fork at event {fork}";
     NotEnded(missing: EventId) => "the joined thread has not run event {missing}";
     NotWaiting(wait: EventId) => "the wait at event {wait}, which it woke, is not waiting";
@@ -78,6 +80,8 @@ impl Display for Refusal {
         match (self.step, self.event) {
             (Some(step), Some(event)) => write!(f, "step {step}, event {event}: ")?,
             (None, Some(event)) => write!(f, "at the end, event {event}: ")?,
+            // Nothing was run yet.
+            _ if matches!(self.rule, Rule::PrefixTooLong(..)) => {}
             _ => write!(f, "at the end: ")?,
         }
         Display::fmt(&self.rule, f)

@@ -137,7 +137,7 @@ impl<'a> Replay<'a> {
     pub(crate) fn step(&mut self, event: EventId, free: &[EventId]) -> Result<(), Refusal> {
         let step = Some(self.events_count() + 1);
         let refusal = |rule| Refusal { step, event: Some(event), rule };
-        self.check_turn(event).map_err(refusal)?;
+        self.check_program_order(event).map_err(refusal)?;
         let op = self.observed.op(event);
         match self.check_rules(event, op) {
             Ok(()) => {}
@@ -153,7 +153,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Rule 1 and the first half of rule 4.
-    pub(crate) fn check_turn(&self, event: EventId) -> Result<(), Rule> {
+    pub(crate) fn check_program_order(&self, event: EventId) -> Result<(), Rule> {
         require(self.observed.position.get(event).is_some(), Rule::NoSuchEvent)?;
         let thread = self.observed.thread(event);
         if self.observed.position[event] != self.done[thread] {
@@ -198,9 +198,11 @@ impl<'a> Replay<'a> {
                 }
             }
             Op::Object(ObjectOp::Free, _) => self.check_happened(cause, Rule::NotAllocated),
-            // A lock belongs to the thread whose acquire came last, and a thread that runs in
-            // program order releases only what it acquired: nothing to test at a release.
-            Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
+            Op::Lock(op @ (LockOp::Release | LockOp::ReleaseShared), lock) => {
+                let held = (op == LockOp::ReleaseShared, self.observed.thread(event));
+                require(self.locks[lock].contains_key(&held), Rule::NotHeld)
+            }
+            Op::Lock(LockOp::Request, _)
             | Op::Fence(_)
             | Op::Thread(ThreadOp::Fork, _)
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
@@ -220,7 +222,7 @@ impl<'a> Replay<'a> {
     pub(crate) fn holder(
         &self,
         event: EventId,
-        is_wanted: impl Fn(ThreadId) -> bool,
+        is_candidate: impl Fn(ThreadId) -> bool,
     ) -> Option<ThreadId> {
         let Op::Lock(op, lock) = self.observed.op(event) else { return None };
         let excludes = |is_shared: bool| match op {
@@ -229,7 +231,7 @@ impl<'a> Replay<'a> {
             LockOp::Release | LockOp::ReleaseShared => false,
         };
         let mut holders = self.locks[lock].keys().filter(|(is_shared, _)| excludes(*is_shared));
-        holders.find(|(_, holder)| is_wanted(*holder)).map(|&(_, holder)| holder)
+        holders.find(|(_, holder)| is_candidate(*holder)).map(|&(_, holder)| holder)
     }
 
     fn check_notify(&self, event: EventId, condition: ConditionId, all: bool) -> Result<(), Rule> {
@@ -273,7 +275,13 @@ impl<'a> Replay<'a> {
             }
             Op::Semaphore(SemaphoreOp::Post, semaphore) => self.tokens[semaphore] += by,
             Op::Semaphore(SemaphoreOp::Take, semaphore) => self.tokens[semaphore] -= by,
-            _ => {}
+            Op::Access(..)
+            | Op::Fence(_)
+            | Op::Thread(..)
+            | Op::Condition(..)
+            | Op::Barrier(..)
+            | Op::Object(..)
+            | Op::Marker(_) => {}
         }
         if matches!(op, Op::Lock(..) | Op::Condition(..)) && !self.observed.waits.is_empty() {
             self.change_waits(event, is_forward);

@@ -18,7 +18,7 @@ struct Run {
     operands: Vec<u32>,
     starts: Vec<Option<u32>>,
     parties: Vec<Option<u32>>,
-    has_requests: bool,
+    waits_are_requested: bool,
 }
 
 impl Run {
@@ -33,7 +33,7 @@ impl Run {
             operands.push(words.get(2).map_or(0, |word| u32::from(word.as_bytes()[0] - first)));
         }
         let (starts, parties) = (Vec::new(), Vec::new());
-        Self { threads, codes, operands, starts, parties, has_requests: false }
+        Self { threads, codes, operands, starts, parties, waits_are_requested: false }
     }
 
     fn checker(&self) -> Checker<'_> {
@@ -43,7 +43,7 @@ impl Run {
             operands: &self.operands,
             starts: &self.starts,
             parties: &self.parties,
-            has_requests: self.has_requests,
+            waits_are_requested: self.waits_are_requested,
         })
     }
 
@@ -339,12 +339,8 @@ fn the_fixed_prefix_runs_in_observed_order() {
             &[],
             "step 3, event 5: the read saw the write at event 4 and would now see the initial value",
         ),
-        (&[4], &[], "at the end: the fixed prefix runs 4 events of thread number 1, which has 3"),
-        (
-            &[0, 0, 0, 1],
-            &[],
-            "at the end: the fixed prefix runs 1 events of thread number 4, which has 0",
-        ),
+        (&[4], &[], "the fixed prefix runs 4 events of thread number 1, which has 3"),
+        (&[0, 0, 0, 1], &[], "the fixed prefix runs 1 events of thread number 4, which has 0"),
     ];
     for (base, schedule, expected) in cases {
         assert_eq!(run.answer(base, schedule, &nothing()), expected, "{base:?} {schedule:?}");
@@ -439,11 +435,11 @@ fn goals_deadlocks() {
     let third = Run::new("1 acq a; 1 acq b; 1 rel b; 1 rel a; 2 acq c; 2 acq a; 3 acq b");
     check_goals(&third, &[(&[1, 5, 7], deadlock(&[2, 6]), &refusal(2))]);
     // With requests, an acquire without one was an attempt.
-    let tried = Run { has_requests: true, ..Run::new(text) };
+    let tried = Run { waits_are_requested: true, ..Run::new(text) };
     check_goals(&tried, &[(&[1, 5], deadlock(&[2, 6]), &refusal(2))]);
     let asked =
         "1 acq a; 1 req b; 1 acq b; 1 rel b; 1 rel a; 2 acq b; 2 req a; 2 acq a; 2 rel a; 2 rel b";
-    let asked = Run { has_requests: true, ..Run::new(asked) };
+    let asked = Run { waits_are_requested: true, ..Run::new(asked) };
     check_goals(
         &asked,
         &[(&[1, 6], deadlock(&[2, 7]), "correct"), (&[1, 2, 6, 7], deadlock(&[3, 8]), "correct")],
@@ -451,7 +447,7 @@ fn goals_deadlocks() {
     // Who ends a wait on a condition waits for its lock, though it does not request it.
     let woken = "1 acq b; 1 acq a; 1 rel a; 1 wait c; 1 timeout c; 1 acq a; 1 rel a; 1 rel b; \
                  2 acq a; 2 req b; 2 acq b; 2 rel b; 2 rel a";
-    let woken = Run { has_requests: true, ..Run::new(woken) };
+    let woken = Run { waits_are_requested: true, ..Run::new(woken) };
     check_goals(&woken, &[(&[1, 2, 3, 4, 5, 9], deadlock(&[6, 10]), "correct")]);
     // Readers block who wants the lock alone, and not each other.
     let readers = Run::new(
@@ -691,4 +687,16 @@ fn what_is_kept_between_reorderings_changes_nothing() {
         refused += fresh.iter().filter(|answer| answer.is_err()).count();
     }
     assert!(accepted > 500 && refused > 500, "{accepted} {refused}");
+}
+
+#[test]
+fn a_lock_is_released_by_a_thread_that_holds_it() {
+    let run = Run::new("1 acq a; 1 rel a; 2 rel a; 1 racq b; 1 rel b");
+    let not_held = |step: usize, event: usize| {
+        format!("step {step}, event {event}: its thread does not hold the lock")
+    };
+    assert_eq!(run.answer(&[], &[1, 2], &nothing()), "correct");
+    assert_eq!(run.answer(&[], &[3], &nothing()), not_held(1, 3));
+    // Held in the other mode.
+    assert_eq!(run.answer(&[], &[1, 2, 4, 5], &nothing()), not_held(4, 5));
 }

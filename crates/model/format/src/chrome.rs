@@ -428,8 +428,8 @@ impl Arrows {
             }
             Op::Semaphore(SemaphoreOp::Take, _) => Some(("posts", end(signals.post(event)?)?)),
             Op::Barrier(BarrierOp::Depart, _) => {
-                let round = signals.round(signals.needed_round(event)?);
-                Some(("lets go", end(*round.arrivals.last()?)?))
+                let generation = signals.generation(signals.needed_generation(event)?);
+                Some(("releases", end(*generation.arrivals.last()?)?))
             }
             _ => None,
         }

@@ -76,7 +76,7 @@ pub enum ReadErrorKind {
     #[error("expected an operation such as `w(x)` or `acq(m)`, found `{0}`")]
     NotAnOperation(String),
     /// Two operations share a line of a drawing in columns.
-    #[error("more than one operation on a line leaves their order unsaid")]
+    #[error("expected one operation per line, since their order would be ambiguous")]
     Simultaneous,
     /// A part of the event is missing, superfluous or malformed.
     #[error("{0}")]

@@ -3,6 +3,7 @@
 //! ```json
 //! {"semaphore":"s","start":2}
 //! {"barrier":"b","parties":3}
+//! {"waits_are_requested":true}
 //! {"thread":"T1","op":"w","on":"x","location":"a.c:1","stack":["main.c:9"],"value":5}
 //! {"thread":"T1","op":"ar","on":"flag","order":"acquire","location":"a.c:2"}
 //! {"thread":"T2","op":"fence","order":"seqcst","location":"a.c:7"}
@@ -10,8 +11,9 @@
 //!
 //! The words are those of RAPID text. `on` is the operand, which `fence` and `branch` lack;
 //! `order` is the memory order, `seqcst` where it is left out, and never left out for a fence;
-//! `stack` has the innermost caller first; `location` is empty where it is left out. The first two
-//! objects say what a semaphore started at and how many arrivals end a barrier's round. A file
+//! `stack` has the innermost caller first; `location` is empty where it is left out. The first
+//! three objects say what a semaphore started at, how many arrivals end a barrier's generation, and
+//! that a thread which can wait for a lock requests it first. A file
 //! without events says `{"events":0}`. Unknown keys are refused, since a misspelt one would be
 //! lost in silence.
 //!
@@ -70,6 +72,8 @@ struct Record<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     parties: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    waits_are_requested: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<u32>,
 }
 
@@ -111,6 +115,9 @@ impl LineFormat for JsonLines {
                 once(line, builder.declared().parties(barrier), parties)?;
                 builder.declare_parties(barrier, parties);
             }
+            Record { waits_are_requested: Some(true), .. } if record.has_keys(1) => {
+                builder.declare_requested_waits();
+            }
             Record { events: Some(0), .. } if record.has_keys(1) => {}
             record => record.push(line, builder)?,
         }
@@ -145,6 +152,7 @@ impl Record<'_> {
             self.start.is_some(),
             self.barrier.is_some(),
             self.parties.is_some(),
+            self.waits_are_requested.is_some(),
             self.events.is_some(),
         ];
         present.into_iter().filter(|&is| is).count() == count
@@ -154,11 +162,18 @@ impl Record<'_> {
         let malformed = |what: &str| {
             ReadErrorKind::Malformed(format!("expected {what}, found `{}`", excerpt(line)))
         };
-        let declares = self.semaphore.is_some() || self.start.is_some();
-        if declares || self.barrier.is_some() || self.parties.is_some() || self.events.is_some() {
+        let declares = [
+            self.semaphore.is_some(),
+            self.start.is_some(),
+            self.barrier.is_some(),
+            self.parties.is_some(),
+            self.waits_are_requested.is_some(),
+            self.events.is_some(),
+        ];
+        if declares.contains(&true) {
             return Err(malformed(
                 "the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, \
-                 or `events` with 0",
+                 or `waits_are_requested` with true, or `events` with 0",
             ));
         }
         let Some(thread) = &self.thread else { return Err(malformed("the key `thread`")) };
@@ -249,7 +264,10 @@ fn declarations(trace: &Trace) -> impl Iterator<Item = Record<'_>> {
         let record = |parties| Record { barrier, parties: Some(parties), ..Record::default() };
         declared.parties(id).map(record)
     });
-    starts.chain(parties)
+    let requests = declared
+        .waits_are_requested
+        .then(|| Record { waits_are_requested: Some(true), ..Record::default() });
+    requests.into_iter().chain(starts).chain(parties)
 }
 
 fn record_of(trace: &Trace, id: EventId, event: Event) -> Record<'_> {

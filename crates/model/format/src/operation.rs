@@ -146,7 +146,7 @@ pub(crate) fn expect_order(word: &[u8]) -> Result<MemoryOrder, ReadErrorKind> {
 
 /// The kind of operation that `word` spells.
 pub(crate) fn kind_of(word: &[u8]) -> Option<OpKind> {
-    str::from_utf8(word).ok().and_then(OpKind::from_word)
+    str::from_utf8(word).ok().and_then(OpKind::parse)
 }
 
 /// The whole number that `text` spells, the only way it is written.

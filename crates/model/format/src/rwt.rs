@@ -67,12 +67,14 @@ enum Tag {
     Addresses,
     Origins,
     Occurrences,
+    /// Whether waits are requested: a byte, 1 or 0.
+    Requests,
     /// What a later version may add and a reader can do without: above these.
     Optional,
 }
 
 impl Tag {
-    const REST: [(Self, u8); 12] = [
+    const REST: [(Self, u8); 13] = [
         (Self::Starts, 16),
         (Self::Parties, 17),
         (Self::Threads, 32),
@@ -86,6 +88,7 @@ impl Tag {
         (Self::Addresses, 129),
         (Self::Origins, 130),
         (Self::Occurrences, 131),
+        (Self::Requests, 132),
     ];
 
     fn byte(self) -> u8 {
@@ -168,7 +171,7 @@ fn read_frame(source: &mut dyn Read, payload: &mut Vec<u8>) -> io::Result<Frame>
     let head_length = source.take(5).read_to_end(&mut head)?;
     let Ok(head) = <[u8; 5]>::try_from(&head[..]) else {
         let reason = match head_length {
-            0 => "the file ends without the mark of its end",
+            0 => "the file ends without an end marker",
             _ => "the file is cut off within the head of a frame",
         };
         return Ok(Frame::Broken(head_length as u64, reason.into()));
@@ -300,7 +303,7 @@ pub(crate) fn read(
 ) -> Result<TraceBuilder, (Place, ReadErrorKind)> {
     let mut reader = Reader::new().map_err(|error| (Place::File, error.into()))?;
     let Damage { byte, reason } = match reader.read(source, options) {
-        Ok(()) => return Ok(reader.builder),
+        Ok(()) => return Ok(reader.into_builder()),
         Err(Failure::Fatal(place, kind)) => return Err((place, kind)),
         Err(Failure::Damage(damage)) => damage,
     };
@@ -312,7 +315,7 @@ pub(crate) fn read(
         reader
             .builder
             .note_repair(format!("byte {byte}: {reason}; kept the {kept} events before it"));
-        return Ok(reader.builder);
+        return Ok(reader.into_builder());
     }
     Err((Place::Byte(byte), ReadErrorKind::Damaged { reason, kept }))
 }
@@ -342,6 +345,10 @@ struct Reader {
     parties: Vec<(BarrierId, u32)>,
     /// The columns of where the events come from.
     origins: [Vec<u32>; 2],
+    /// Whether waits are requested, where the block says so.
+    requests: Option<bool>,
+    /// The same of all blocks so far.
+    waits_are_requested: Option<bool>,
     blocks_count: u64,
 }
 
@@ -357,8 +364,20 @@ impl Reader {
             starts: Vec::new(),
             parties: Vec::new(),
             origins: [Vec::new(), Vec::new()],
+            requests: None,
+            waits_are_requested: None,
             blocks_count: 0,
         })
+    }
+
+    /// What was read.
+    fn into_builder(self) -> TraceBuilder {
+        let mut builder = self.builder;
+        // Before files said so, recordings and they alone had origins.
+        if self.waits_are_requested.unwrap_or_else(|| builder.origins().events_count() > 0) {
+            builder.declare_requested_waits();
+        }
+        builder
     }
 
     fn read(&mut self, source: &mut dyn Read, options: &ReadOptions<'_>) -> Result<(), Failure> {
@@ -401,9 +420,7 @@ impl Reader {
         if payload == expected {
             Ok(())
         } else {
-            Err(format!(
-                "the mark of the end speaks of another trace than these {events_count} events"
-            ))
+            Err(format!("the end marker belongs to another trace than these {events_count} events"))
         }
     }
 
@@ -423,6 +440,7 @@ impl Reader {
         self.starts.clear();
         self.parties.clear();
         self.origins.iter_mut().for_each(Vec::clear);
+        self.requests = None;
         let mut seen = [false; 256];
         while !rest.is_empty() {
             let (head, after) = rest.split_at_checked(6).ok_or("a section without a head")?;
@@ -460,6 +478,13 @@ impl Reader {
                 return unpacker.unpack_wide(form, body, count, &mut self.values);
             }
             Tag::Optional => return Ok(()),
+            Tag::Requests => {
+                let [is_requested @ (0 | 1)] = *unpacker.unpack_bytes(form, body, 1)? else {
+                    return Err("expected 0 or 1 for whether waits are requested".into());
+                };
+                self.requests = Some(is_requested == 1);
+                return Ok(());
+            }
             Tag::Modules | Tag::Addresses => {
                 let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
                 let known = self.builder.origins();
@@ -503,6 +528,7 @@ impl Reader {
             return Err("a barrier for no parties".into());
         }
         add_origins(&mut self.builder, block, &self.origins)?;
+        self.waits_are_requested = self.requests.or(self.waits_are_requested);
         for &(semaphore, start) in &self.starts {
             self.builder.declare_start(semaphore, start);
         }
@@ -651,6 +677,8 @@ pub struct Writer<W> {
     /// How many names of each kind are written.
     written: [usize; NameKind::ALL.len()],
     origins_written: Written,
+    /// Whether a block says if waits are requested.
+    has_requests: bool,
     events_count: u64,
     blocks_count: u64,
 }
@@ -669,6 +697,7 @@ impl<W: Write> Writer<W> {
             packer: Packer::new()?,
             written: [0; NameKind::ALL.len()],
             origins_written: Written::default(),
+            has_requests: false,
             events_count: 0,
             blocks_count: 0,
         })
@@ -678,7 +707,7 @@ impl<W: Write> Writer<W> {
     /// place among them, where they come from, and what is new in `names`, which only ever grows.
     ///
     /// What is declared of a semaphore or a barrier is written with its name: it must be declared
-    /// by the block that first speaks of it.
+    /// by the block that first speaks of it. What is declared of requests is written once.
     ///
     /// # Errors
     /// If `out` does, or if a name or the path of a file is longer than the format can carry.
@@ -712,6 +741,10 @@ impl<W: Write> Writer<W> {
         if let Some(origins) = origins {
             self.origins(&mut payload, columns, origins)?;
         }
+        // Readers take origins for a sign of requests where nothing is said.
+        if origins.is_some() || declared.waits_are_requested {
+            self.requests(&mut payload, declared)?;
+        }
         self.events_count += columns.len() as u64;
         self.frame(&payload)
     }
@@ -722,8 +755,11 @@ impl<W: Write> Writer<W> {
     /// If `out` does, or if a name is longer than the format can carry.
     pub fn finish(mut self, names: &Names, declared: &Declared) -> io::Result<W> {
         let all = NameKind::ALL.map(|kind| names.count(kind));
-        if all != self.written {
-            let payload = self.new_names(names, declared, 0, &all)?;
+        if all != self.written || (declared.waits_are_requested && !self.has_requests) {
+            let mut payload = self.new_names(names, declared, 0, &all)?;
+            if declared.waits_are_requested {
+                self.requests(&mut payload, declared)?;
+            }
             self.frame(&payload)?;
         }
         let mut payload = self.events_count.to_le_bytes().to_vec();
@@ -864,6 +900,14 @@ impl<W: Write> Writer<W> {
             push_section(payload, Tag::Occurrences, &self.packer.pack(&occurrences)?);
         }
         Ok(())
+    }
+
+    /// Says once whether waits are requested.
+    fn requests(&mut self, payload: &mut Vec<u8>, declared: &Declared) -> io::Result<()> {
+        if std::mem::replace(&mut self.has_requests, true) {
+            return Ok(());
+        }
+        self.bytes(payload, Tag::Requests, &[u8::from(declared.waits_are_requested)])
     }
 
     fn bytes(&mut self, payload: &mut Vec<u8>, tag: Tag, bytes: &[u8]) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use crate::robust;
 
 #[test]
-fn old_finds_stay_mended() {
+fn old_finds_stay_fixed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fuzz/regressions");
     let mut count = 0;
     for entry in std::fs::read_dir(folder).expect("the folder of old finds is there") {

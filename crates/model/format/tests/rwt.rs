@@ -445,6 +445,47 @@ fn events_from_code_addresses_that_are_not_there_are_refused() {
 }
 
 #[test]
+fn whether_waits_are_requested_reads_back() {
+    let with = |mut builder: TraceBuilder| {
+        builder.declare_requested_waits();
+        builder.finish().unwrap()
+    };
+    let mut one = TraceBuilder::new();
+    let (thread, lock, site) = (one.thread("T1"), one.lock("m"), one.site("a.c:1"));
+    one.push(thread, Op::Lock(LockOp::Acquire, lock), site);
+    for trace in [with(TraceBuilder::new()), with(one)] {
+        for format in [Format::Rwt, Format::JsonLines] {
+            let mut bytes = Vec::new();
+            write_to(&trace, &mut bytes, format).unwrap();
+            let back = read_from(&bytes[..], "a", &ReadOptions::default()).unwrap().trace;
+            assert!(back == trace && back.declared().waits_are_requested, "{format:?}");
+        }
+    }
+    // Origins alone say nothing.
+    assert!(!read(&written(&recorded(3))).unwrap().trace.declared().waits_are_requested);
+}
+
+#[test]
+fn a_file_with_origins_that_does_not_say_has_requested_waits() {
+    let file = |sections: &[u8]| {
+        let end = [&[1][..], &2_u64.to_le_bytes(), &1_u64.to_le_bytes()].concat();
+        let end = [&(end.len() as u16).to_le_bytes()[..], &end].concat();
+        let block = block(&[&with_origins(&[2, 0], &[8, 0]), sections].concat());
+        rwt::framed(&[block, end].concat())
+    };
+    let is_requested =
+        |sections: &[u8]| read(&file(sections)).unwrap().trace.declared().waits_are_requested;
+    assert!(is_requested(&[]));
+    assert!(is_requested(&section(132, 0, &[1])));
+    assert!(!is_requested(&section(132, 0, &[0])));
+    check_error(
+        &file(&section(132, 0, &[2])),
+        expect!["a.rwt: byte 12: expected 0 or 1 for whether waits are requested"],
+    );
+    assert!(read(&file(&section(132, 0, &[1, 1]))).is_err());
+}
+
+#[test]
 fn no_flipped_bit_among_origins_goes_unnoticed() {
     let bytes = written(&recorded(6));
     for place in 0..bytes.len() {

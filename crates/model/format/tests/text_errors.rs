@@ -335,13 +335,13 @@ fn other_json_lines_are_declarations() {
     check(
         "{\"semaphore\":\"s\"}\n",
         expect![[
-            r#"a: line 1: expected the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, or `events` with 0, found `{"semaphore":"s"}`"#
+            r#"a: line 1: expected the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, or `waits_are_requested` with true, or `events` with 0, found `{"semaphore":"s"}`"#
         ]],
     );
     check(
         "{\"barrier\":\"b\",\"start\":2}\n",
         expect![[
-            r#"a: line 1: expected the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, or `events` with 0, found `{"barrier":"b","start":2}`"#
+            r#"a: line 1: expected the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, or `waits_are_requested` with true, or `events` with 0, found `{"barrier":"b","start":2}`"#
         ]],
     );
     check(
@@ -353,7 +353,7 @@ fn other_json_lines_are_declarations() {
     check(
         "{\"events\":3}\n",
         expect![[
-            r#"a: line 1: expected the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, or `events` with 0, found `{"events":3}`"#
+            r#"a: line 1: expected the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, or `waits_are_requested` with true, or `events` with 0, found `{"events":3}`"#
         ]],
     );
     check(

@@ -257,7 +257,7 @@ macro_rules! operations {
 
             /// The kind that text formats spell so.
             #[must_use]
-            pub fn from_word(word: &str) -> Option<Self> {
+            pub fn parse(word: &str) -> Option<Self> {
                 Some(match word {
                     $($plain_word => Self::$plain,)*
                     $($ordered_word => Self::$ordered,)*

@@ -107,7 +107,7 @@ impl VectorClock {
         self.entries_from(0)
     }
 
-    /// The numbers as a table, one a thread, up to the last thread it knows of.
+    /// The numbers as a table, one per thread, up to the last thread it knows of.
     #[must_use]
     pub fn to_cut(&self) -> IndexVec<ThreadId, u32> {
         let mut whole = self.clone();

@@ -698,8 +698,8 @@ impl<'a> Sweep<'a> {
                 }
             }
             Action::Receive(message) => self.receive(step, message),
-            Action::Gather(round) => {
-                for &message in &self.skeleton.rounds[round] {
+            Action::Gather(generation) => {
+                for &message in &self.skeleton.generations[generation] {
                     self.receive(step, message);
                 }
             }

@@ -5,7 +5,7 @@
 //! - program order within a thread;
 //! - a release before every later acquire of its lock, unless both are in shared mode;
 //! - a fork before its thread's events, and those before a join of the thread;
-//! - a notify before the wake it caused; all arrivals of a barrier's round before its departures
+//! - a notify before the wake it caused; all arrivals of a barrier's generation before its departures
 //!   and before the arrivals of the next; a post before the take that used it;
 //! - an atomic write before an atomic read that sees it, whatever their memory orders;
 //! - the birth of an object before its end.
@@ -25,7 +25,7 @@ use reweave_base::Id;
 use reweave_trace::{EventId, LockId, OpKind, ThreadId, Trace};
 
 use crate::clock::VectorClock;
-use crate::flow::Flow;
+use crate::edge_clocks::EdgeClocks;
 
 /// The clocks after the events so far.
 ///
@@ -50,7 +50,7 @@ use crate::flow::Flow;
 /// ```
 #[derive(Debug)]
 pub struct HappensBefore {
-    flow: Flow,
+    clocks: EdgeClocks,
 }
 
 impl Default for HappensBefore {
@@ -63,7 +63,7 @@ impl HappensBefore {
     /// The clocks before any event.
     #[must_use]
     pub fn new() -> Self {
-        Self { flow: Flow::closed() }
+        Self { clocks: EdgeClocks::closed() }
     }
 
     /// Takes the next event of `trace` in observed order and gives its clock: the events that
@@ -73,18 +73,18 @@ impl HappensBefore {
         let columns = trace.columns();
         let code = columns.codes[event.index()];
         let thread = ThreadId::from_index(columns.threads[event.index()] as usize);
-        if self.flow.is_silent(code) {
-            return self.flow.tick(thread);
+        if self.clocks.is_silent(code) {
+            return self.clocks.tick(thread);
         }
         let lock = || LockId::from_index(columns.operands[event.index()] as usize);
         match code.kind() {
             OpKind::Acquire => {
-                self.flow.acquire(thread, lock());
-                self.flow.tick(thread)
+                self.clocks.acquire(thread, lock());
+                self.clocks.tick(thread)
             }
             OpKind::Release => {
-                self.flow.tick(thread);
-                self.flow.release(thread, lock())
+                self.clocks.tick(thread);
+                self.clocks.release(thread, lock())
             }
             _ => self.synchronise(trace, event),
         }
@@ -93,17 +93,17 @@ impl HappensBefore {
     /// Takes an event of any kind.
     fn synchronise(&mut self, trace: &Trace, event: EventId) -> &VectorClock {
         let happening = trace.event(event);
-        let mut clock = self.flow.take(happening.thread);
-        self.flow.receive(trace, event, happening, &mut clock);
+        let mut clock = self.clocks.take(happening.thread);
+        self.clocks.receive(trace, event, happening, &mut clock);
         clock.tick(happening.thread);
-        self.flow.send(trace, event, happening, &clock, &clock);
-        self.flow.put(happening.thread, clock)
+        self.clocks.send(trace, event, happening, &clock, &clock);
+        self.clocks.put(happening.thread, clock)
     }
 
     /// The clock of the last event of `thread` so far, if it has any.
     #[must_use]
     pub fn of_thread(&self, thread: ThreadId) -> Option<&VectorClock> {
-        self.flow.of_thread(thread)
+        self.clocks.of_thread(thread)
     }
 }
 
@@ -120,18 +120,18 @@ impl HappensBefore {
 /// is at most the clock of e's thread at f's thread.
 #[derive(Debug)]
 pub struct Segments {
-    flow: Flow,
+    clocks: EdgeClocks,
 }
 
 impl Segments {
     /// The clocks before any event of `trace`: each thread is in its first segment.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
-        let mut flow = Flow::closed();
+        let mut clocks = EdgeClocks::closed();
         for (thread, _) in trace.names().threads.entries() {
-            flow.tick(thread);
+            clocks.tick(thread);
         }
-        Self { flow }
+        Self { clocks }
     }
 
     /// The clock of `thread` after its events so far; at `thread` itself, the segment it is in.
@@ -141,7 +141,7 @@ impl Segments {
     #[inline]
     #[must_use]
     pub fn of_thread(&self, thread: ThreadId) -> &VectorClock {
-        self.flow.of_thread(thread).expect("each thread has a clock from the start")
+        self.clocks.of_thread(thread).expect("each thread has a clock from the start")
     }
 
     /// Takes the next event of `trace` in observed order and says whether it ended a segment.
@@ -151,27 +151,27 @@ impl Segments {
     pub fn advance(&mut self, trace: &Trace, event: EventId) -> bool {
         let columns = trace.columns();
         let code = columns.codes[event.index()];
-        if self.flow.is_silent(code) {
+        if self.clocks.is_silent(code) {
             return false;
         }
         let thread = ThreadId::from_index(columns.threads[event.index()] as usize);
         let lock = || LockId::from_index(columns.operands[event.index()] as usize);
         match code.kind() {
-            OpKind::Acquire => self.flow.acquire(thread, lock()),
-            OpKind::Release => _ = self.flow.release(thread, lock()),
+            OpKind::Acquire => self.clocks.acquire(thread, lock()),
+            OpKind::Release => _ = self.clocks.release(thread, lock()),
             _ => self.synchronise(trace, event),
         }
         // What was sent holds the segment that ends here, and nothing after it.
-        self.flow.tick(thread);
+        self.clocks.tick(thread);
         true
     }
 
     /// Takes an event of any kind.
     fn synchronise(&mut self, trace: &Trace, event: EventId) {
         let happening = trace.event(event);
-        let mut clock = self.flow.take(happening.thread);
-        self.flow.receive(trace, event, happening, &mut clock);
-        self.flow.send(trace, event, happening, &clock, &clock);
-        self.flow.put(happening.thread, clock);
+        let mut clock = self.clocks.take(happening.thread);
+        self.clocks.receive(trace, event, happening, &mut clock);
+        self.clocks.send(trace, event, happening, &clock, &clock);
+        self.clocks.put(happening.thread, clock);
     }
 }

@@ -39,7 +39,7 @@
 pub mod access;
 mod clock;
 pub mod cp;
-mod flow;
+mod edge_clocks;
 pub mod hb;
 pub mod mhb;
 pub mod poset;

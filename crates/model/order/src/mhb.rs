@@ -23,7 +23,7 @@
 //! "Optimal prediction of synchronization-preserving races" (POPL 2021), with signals added.
 
 use reweave_base::{FxHashMap, Id, IndexVec};
-use reweave_trace::views::RoundId;
+use reweave_trace::views::GenerationId;
 use reweave_trace::{
     ConditionOp, EventId, ObjectId, ObjectOp, Op, SemaphoreOp, ThreadId, ThreadOp, Trace,
 };
@@ -216,8 +216,13 @@ impl<'t> MustHappenBefore<'t> {
                 woken.for_each(|interval| visit(interval.begin));
             }
             Op::Barrier(..) => {
-                let round = signals.needed_round(event).map(|round| signals.round(round));
-                round.iter().flat_map(|round| &round.arrivals).for_each(|&other| visit(other));
+                let generation = signals
+                    .needed_generation(event)
+                    .map(|generation| signals.generation(generation));
+                generation
+                    .iter()
+                    .flat_map(|generation| &generation.arrivals)
+                    .for_each(|&other| visit(other));
             }
             Op::Semaphore(SemaphoreOp::Take, semaphore) => {
                 let is_known = trace.declared().start(semaphore).is_some();
@@ -277,8 +282,8 @@ struct Sweep<'t> {
     order: MustHappenBefore<'t>,
     /// The latest clock of each thread, and how many events it has had.
     latest: IndexVec<ThreadId, (RowId, u32)>,
-    /// What a round of a barrier passes on to those that wait for it.
-    rounds: FxHashMap<RoundId, RowId>,
+    /// What a generation of a barrier passes on to those that wait for it.
+    generations: FxHashMap<GenerationId, RowId>,
     /// Buffer for the clock that is being made.
     row: Vec<u32>,
 }
@@ -297,7 +302,7 @@ impl<'t> Sweep<'t> {
             posts,
         };
         let latest = IndexVec::from_elem((nothing, 0), threads_count);
-        Self { order, latest, rounds: FxHashMap::default(), row: Vec::new() }
+        Self { order, latest, generations: FxHashMap::default(), row: Vec::new() }
     }
 
     fn step(&mut self, id: EventId, thread: ThreadId, op: Op, is_free: bool) {
@@ -328,8 +333,8 @@ impl<'t> Sweep<'t> {
         match op {
             // All that wait for a generation have the same past, which may be large.
             Op::Barrier(..) => {
-                let round = self.order.trace.signals().needed_round(id);
-                return round.map_or(row, |round| self.join_round(row, round));
+                let generation = self.order.trace.signals().needed_generation(id);
+                return generation.map_or(row, |generation| self.join_generation(row, generation));
             }
             Op::Object(ObjectOp::Alloc, object) => self.order.allocations[object] = Some(id),
             _ => {}
@@ -352,21 +357,21 @@ impl<'t> Sweep<'t> {
         self.order.store.joined(row, theirs, Some((other, time)), &mut self.row)
     }
 
-    /// `row` with all arrivals of `round`. It may then name its own thread too, where it is never
+    /// `row` with all arrivals of `generation`. It may then name its own thread too, where it is never
     /// looked at.
-    fn join_round(&mut self, row: RowId, round: RoundId) -> RowId {
-        let passed_on = match self.rounds.get(&round) {
+    fn join_generation(&mut self, row: RowId, generation: GenerationId) -> RowId {
+        let passed_on = match self.generations.get(&generation) {
             Some(&known) => known,
             None => {
                 let trace = self.order.trace;
                 let mut all = RowId::from_index(0);
-                for &arrival in &trace.signals().round(round).arrivals {
+                for &arrival in &trace.signals().generation(generation).arrivals {
                     let time = trace.position(arrival) + 1;
                     let other = trace.event(arrival).thread;
                     let theirs = self.order.row_at(other, time - 1);
                     all = self.order.store.joined(all, theirs, Some((other, time)), &mut self.row);
                 }
-                self.rounds.insert(round, all);
+                self.generations.insert(generation, all);
                 all
             }
         };

@@ -1,7 +1,7 @@
-//! Posets of events: chains, one a thread, and what comes before what between them.
+//! Posets of events: chains, one per thread, and what comes before what between them.
 //!
 //! A poset is kept as vector clocks. The clock of an event says, for each chain, how many of its
-//! events come before the event or are it; so one row of numbers an event is the whole order. A
+//! events come before the event or are it; so one row of numbers per event is the whole order. A
 //! *cut* says how many of each chain's first events have happened. It is *consistent*, a global
 //! state, if with an event it holds all that come before it: [`Poset::is_consistent`].
 //!
@@ -22,7 +22,7 @@ use reweave_trace::{
 };
 
 use crate::clock::VectorClock;
-use crate::flow::Flow;
+use crate::edge_clocks::EdgeClocks;
 use crate::hb::HappensBefore;
 
 reweave_base::id! {
@@ -260,8 +260,8 @@ pub enum IllFormedPoset {
     /// There is no such chain.
     #[error("expected a thread below {chains_count}, found {chain}")]
     Chain { chain: usize, chains_count: usize },
-    /// A clock has not one number a chain.
-    #[error("expected a clock of {chains_count} numbers, one a thread, found {found}")]
+    /// A clock does not have one number per chain.
+    #[error("expected a clock of {chains_count} numbers, one per thread, found {found}")]
     Width { found: usize, chains_count: usize },
     /// A clock's own number is not the index of its event.
     #[error(
@@ -564,7 +564,7 @@ impl Gathering {
 /// or a barrier.
 #[derive(Debug)]
 pub struct TraceOrder {
-    flow: Flow,
+    clocks: EdgeClocks,
     writes: IndexVec<VarId, VectorClock>,
     conditions: IndexVec<ConditionId, VectorClock>,
     barriers: IndexVec<BarrierId, VectorClock>,
@@ -587,7 +587,7 @@ impl TraceOrder {
         });
         Self {
             begins: begins.collect(),
-            flow: Flow::closed(),
+            clocks: EdgeClocks::closed(),
             writes: IndexVec::new(),
             conditions: IndexVec::new(),
             barriers: IndexVec::new(),
@@ -599,8 +599,8 @@ impl TraceOrder {
     pub fn advance(&mut self, trace: &Trace, event: EventId) -> &VectorClock {
         let happening = trace.event(event);
         let thread = happening.thread;
-        let mut clock = self.flow.take(thread);
-        self.flow.receive(trace, event, happening, &mut clock);
+        let mut clock = self.clocks.take(thread);
+        self.clocks.receive(trace, event, happening, &mut clock);
         clock.tick(thread);
         if let Some(&condition) = self.begins.get(&event) {
             meet(self.conditions.get_or_default(condition), &mut clock);
@@ -629,8 +629,8 @@ impl TraceOrder {
             | Op::Object(..)
             | Op::Marker(_) => {}
         }
-        self.flow.send(trace, event, happening, &clock, &clock);
-        self.flow.put(thread, clock)
+        self.clocks.send(trace, event, happening, &clock, &clock);
+        self.clocks.put(thread, clock)
     }
 }
 
@@ -675,7 +675,7 @@ mod tests {
     fn clocks_of_no_order_are_refused_with_the_reason() {
         let cases: [(&[Listed<'_>], &str); 7] = [
             (&[(2, &[1, 0])], "expected a thread below 2, found 2"),
-            (&[(0, &[1])], "expected a clock of 2 numbers, one a thread, found 1"),
+            (&[(0, &[1])], "expected a clock of 2 numbers, one per thread, found 1"),
             (
                 &[(0, &[2, 0])],
                 "expected 1 as the clock's number of thread 0, whose event this is, found 2",

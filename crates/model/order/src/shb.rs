@@ -32,7 +32,7 @@ use reweave_trace::{EventId, LockId, OpKind, ThreadId, Trace, VarId};
 
 use crate::clock::Clocks;
 use crate::clock::VectorClock;
-use crate::flow::Flow;
+use crate::edge_clocks::EdgeClocks;
 
 /// The clocks after the events so far.
 ///
@@ -53,7 +53,7 @@ use crate::flow::Flow;
 /// ```
 #[derive(Debug)]
 pub struct SchedulableHappensBefore {
-    flow: Flow,
+    clocks: EdgeClocks,
     writes: IndexVec<VarId, LastWrite>,
     /// The clock that the last event is tested against, if its thread's has moved on.
     tested: VectorClock,
@@ -93,7 +93,7 @@ impl SchedulableHappensBefore {
     #[must_use]
     pub fn new() -> Self {
         let (writes, tested) = (IndexVec::new(), VectorClock::default());
-        Self { flow: Flow::closed(), writes, tested }
+        Self { clocks: EdgeClocks::closed(), writes, tested }
     }
 
     /// Takes the next event of `trace` in observed order and gives the clock that it is tested
@@ -104,15 +104,15 @@ impl SchedulableHappensBefore {
         let code = columns.codes[event.index()];
         let thread = ThreadId::from_index(columns.threads[event.index()] as usize);
         let operand = columns.operands[event.index()] as usize;
-        if !self.flow.is_silent(code) {
+        if !self.clocks.is_silent(code) {
             return match code.kind() {
                 OpKind::Acquire => {
-                    self.flow.acquire(thread, LockId::from_index(operand));
-                    self.flow.tick(thread)
+                    self.clocks.acquire(thread, LockId::from_index(operand));
+                    self.clocks.tick(thread)
                 }
                 OpKind::Release => {
-                    self.flow.tick(thread);
-                    self.flow.release(thread, LockId::from_index(operand))
+                    self.clocks.tick(thread);
+                    self.clocks.release(thread, LockId::from_index(operand))
                 }
                 _ => self.synchronise(trace, event),
             };
@@ -120,17 +120,17 @@ impl SchedulableHappensBefore {
         match code.kind() {
             OpKind::Read => self.read(thread, VarId::from_index(operand)),
             OpKind::Write => {
-                let clock = self.flow.tick(thread);
+                let clock = self.clocks.tick(thread);
                 self.writes.get_or_default(VarId::from_index(operand)).replace(thread, clock);
                 clock
             }
-            _ => self.flow.tick(thread),
+            _ => self.clocks.tick(thread),
         }
     }
 
     #[inline]
     fn read(&mut self, thread: ThreadId, var: VarId) -> &VectorClock {
-        let clock = self.flow.of_thread_mut(thread);
+        let clock = self.clocks.of_thread_mut(thread);
         clock.tick(thread);
         match self.writes.get_or_default(var).unseen_by(clock) {
             None => clock,
@@ -146,8 +146,8 @@ impl SchedulableHappensBefore {
     fn synchronise(&mut self, trace: &Trace, event: EventId) -> &VectorClock {
         let happening = trace.event(event);
         let thread = happening.thread;
-        let mut clock = self.flow.take(thread);
-        self.flow.receive(trace, event, happening, &mut clock);
+        let mut clock = self.clocks.take(thread);
+        self.clocks.receive(trace, event, happening, &mut clock);
         clock.tick(thread);
         self.tested.copy_from(&clock);
         if let Some(var) = happening.op.var() {
@@ -161,8 +161,8 @@ impl SchedulableHappensBefore {
                 last.replace(thread, &clock);
             }
         }
-        self.flow.send(trace, event, happening, &clock, &clock);
-        self.flow.put(thread, clock);
+        self.clocks.send(trace, event, happening, &clock, &clock);
+        self.clocks.put(thread, clock);
         &self.tested
     }
 }

@@ -21,10 +21,10 @@
 //! come after them: the others wait in a queue, and both rules ask this queue alone. Variables that
 //! sections of one thread alone access, or that none writes, are passed over.
 //!
-//! Exact over the whole trace: `oracle::wcp` is the definition. A pair of conflicting accesses
-//! that neither WCP nor a thread orders is a race of WCP. The first one is a race or a deadlock that
-//! can happen, if sections are nested; later ones are leads. Rule (b) holds, as printed, within one
-//! thread too.
+//! Exact over the whole trace: `oracle::wcp` is the definition. A pair of conflicting accesses that
+//! neither WCP nor a thread orders is a race of WCP. The first one is a race or a deadlock that can
+//! happen, if sections are nested; later ones are unconfirmed candidates. Rule (b) holds, as
+//! printed, within one thread too.
 //!
 //! An access costs a look-up for each lock that its thread holds, nothing if it holds none; an event
 //! that synchronises costs one clock operation. Each section enters its queue once and leaves it
@@ -46,7 +46,7 @@ use reweave_trace::{
 
 use crate::access::{CLASSES, CONFLICTS, class};
 use crate::clock::{ClockPair, VectorClock};
-use crate::flow::Flow;
+use crate::edge_clocks::EdgeClocks;
 use history::{ClockUpdate, ExclusiveId, ExclusiveSections, Readers, SharedId, Span};
 
 /// The WCP clocks after the events so far.
@@ -56,7 +56,7 @@ pub struct WeakCausallyPrecedes {
     locks: IndexVec<LockId, Lock>,
     accesses: Accesses,
     /// The edges of no lock and no fork or join.
-    flow: Flow,
+    clocks: EdgeClocks,
     /// Whether there was an atomic write, which a plain one would cover.
     has_atomics: bool,
     /// Buffer for a clock that arrives along such an edge.
@@ -110,7 +110,7 @@ impl WeakCausallyPrecedes {
             threads: IndexVec::from_elem(Thread::default(), names.threads.len()),
             locks: locks(trace),
             accesses: Accesses::new(trace),
-            flow: Flow::default(),
+            clocks: EdgeClocks::default(),
             has_atomics: false,
             arriving: VectorClock::default(),
         }
@@ -236,7 +236,7 @@ impl WeakCausallyPrecedes {
     /// Adds what an edge that is no lock's brings to `event`.
     fn receive(&mut self, trace: &Trace, event: EventId, happening: Event) {
         self.arriving.clear();
-        self.flow.receive(trace, event, happening, &mut self.arriving);
+        self.clocks.receive(trace, event, happening, &mut self.arriving);
         self.arrive(happening.thread);
     }
 
@@ -247,7 +247,7 @@ impl WeakCausallyPrecedes {
     /// Sends `event` along the edges that start at it and are no lock's.
     fn send(&mut self, trace: &Trace, event: EventId, happening: Event) {
         let clock = self.threads[happening.thread].sent(happening.thread);
-        self.flow.send(trace, event, happening, clock, clock);
+        self.clocks.send(trace, event, happening, clock, clock);
     }
 }
 

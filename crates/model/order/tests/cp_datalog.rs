@@ -158,8 +158,9 @@ fn is_hard(trace: &Trace, early: EventId, late: EventId) -> bool {
             signals.wait_interval(late).and_then(|interval| interval.notify) == Some(early)
         }
         (Op::Barrier(BarrierOp::Arrive, _), Op::Barrier(..)) => {
-            let round = signals.needed_round(late).map(|round| signals.round(round));
-            round.is_some_and(|round| round.arrivals.contains(&early))
+            let generation =
+                signals.needed_generation(late).map(|generation| signals.generation(generation));
+            generation.is_some_and(|generation| generation.arrivals.contains(&early))
         }
         (_, Op::Semaphore(SemaphoreOp::Take, _)) => signals.post(late) == Some(early),
         (

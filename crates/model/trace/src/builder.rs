@@ -14,9 +14,11 @@ use crate::op::{
 use crate::origins::{Origin, Origins};
 use crate::program::Program;
 use crate::repair::{self, Repair};
-use crate::signals;
 use crate::trace::{Declared, Trace};
 use crate::views::Views;
+use crate::wait_matching;
+
+const NO_PARTIES: &str = "a barrier has at least one party";
 
 /// Collects the events of a run and makes a [`Trace`] of them.
 ///
@@ -173,10 +175,24 @@ impl TraceBuilder {
         self.values.set(event, value);
     }
 
-    /// The start values and party counts declared so far.
+    /// What was declared so far.
     #[must_use]
     pub const fn declared(&self) -> &Declared {
         &self.declared
+    }
+
+    /// Says all that another trace was said to have, in place of what was declared so far.
+    ///
+    /// # Panics
+    /// If a barrier has no parties.
+    pub fn declare(&mut self, declared: Declared) {
+        assert!(!declared.parties.iter().any(|&parties| parties == Some(0)), "{NO_PARTIES}");
+        self.declared = declared;
+    }
+
+    /// Says that a thread which can wait for a lock requests it first.
+    pub const fn declare_requested_waits(&mut self) {
+        self.declared.waits_are_requested = true;
     }
 
     /// Says what `semaphore` started at.
@@ -184,12 +200,12 @@ impl TraceBuilder {
         *self.declared.starts.get_or_default(semaphore) = Some(start);
     }
 
-    /// Says how many arrivals end a round of `barrier`.
+    /// Says how many arrivals end a generation of `barrier`.
     ///
     /// # Panics
-    /// If `parties` is 0: no round of such a barrier would ever end.
+    /// If `parties` is 0: no generation of such a barrier would ever end.
     pub fn declare_parties(&mut self, barrier: BarrierId, parties: u32) {
-        assert!(parties > 0, "a barrier has at least one party");
+        assert!(parties > 0, "{NO_PARTIES}");
         *self.declared.parties.get_or_default(barrier) = Some(parties);
     }
 
@@ -262,7 +278,7 @@ impl TraceBuilder {
         // Nothing is known of the events from the one on that was refused.
         let Checked { violation, passed_count, condition_events } =
             monitor::check(&self.columns, &self.names, &self.declared);
-        let matching = signals::match_waits(&condition_events, &self.columns, passed_count);
+        let matching = wait_matching::match_waits(&condition_events, &self.columns, passed_count);
         let unexplained = matching.unexplained.first();
         let wake =
             unexplained.map(|&(event, condition)| (event, Violation::NotNotified(condition)));

@@ -14,8 +14,7 @@ impl<'a> From<&'a Trace> for ObservedRun<'a> {
             operands: &columns.operands,
             starts: declared.starts.as_slice(),
             parties: declared.parties.as_slice(),
-            // A recorder that says where events come from also says when a thread asks for a lock.
-            has_requests: trace.origins().is_some(),
+            waits_are_requested: declared.waits_are_requested,
         }
     }
 }

@@ -42,9 +42,9 @@ mod origins;
 mod place;
 mod program;
 mod repair;
-mod signals;
 mod trace;
 pub mod views;
+mod wait_matching;
 
 use reweave_op as op;
 
@@ -64,5 +64,5 @@ pub use reweave_op::{
     LocalId, LockId, LockOp, Marker, MemoryOrder, NameKind, ObjectId, ObjectOp, Op, OpCode, OpKind,
     Reordering, SemaphoreId, SemaphoreOp, SiteId, ThreadId, ThreadOp, VarId,
 };
-pub use signals::WaitInterval;
 pub use trace::{Declared, Trace};
+pub use wait_matching::WaitInterval;

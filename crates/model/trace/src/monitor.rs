@@ -2,7 +2,7 @@
 //!
 //! A [`Monitor`] keeps who holds which lock, which threads run, wait or are done, what is at each
 //! barrier and in each semaphore, and refuses an event that contradicts it. Which notify woke which
-//! thread is not its business: for a whole trace that needs to look ahead ([`crate::signals`]).
+//! thread is not its business: for a whole trace that needs to look ahead ([`crate::wait_matching`]).
 //!
 //! Linear in the events; accesses to variables touch only their thread's state. Memory grows with
 //! the things that events speak of, not with the events.
@@ -553,7 +553,17 @@ impl Violation {
                 let (lock, holder) = (names.locks.name(lock), thread(holder));
                 format!("acquires lock `{lock}`, which thread `{holder}` holds")
             }
-            other => other.explain_operand(names),
+            Self::NotHeld { .. }
+            | Self::StillWaiting(_)
+            | Self::NotWaiting(_)
+            | Self::NotNotified(_)
+            | Self::StillInside(_)
+            | Self::NotArrived(_)
+            | Self::TooFewArrived { .. }
+            | Self::BelowZero(_)
+            | Self::AllocatedTwice(_)
+            | Self::NotAllocated(_)
+            | Self::NotBegun(_) => self.explain_operand(names),
         };
         IllFormed { event, reason }
     }
@@ -597,7 +607,18 @@ impl Violation {
             Self::NotBegun(b) => {
                 format!("ends block `{}`, which its thread has not begun", names.blocks.name(b))
             }
-            _ => unreachable!("the other violations are explained by `explain`"),
+            Self::TooManyEvents
+            | Self::UnknownThread
+            | Self::UnknownOperand(_)
+            | Self::UnknownSite
+            | Self::BeforeFork { .. }
+            | Self::AfterJoin { .. }
+            | Self::ForkedTwice { .. }
+            | Self::ForkedAfterJoin { .. }
+            | Self::ForksItself
+            | Self::JoinsItself
+            | Self::JoinsWaiting { .. }
+            | Self::Held { .. } => unreachable!("`explain` explains these"),
         }
     }
 }

@@ -24,8 +24,8 @@ use crate::op::{
     BarrierId, BarrierOp, ConditionOp, EventId, LockId, LockOp, Op, OpCode, OpKind, SemaphoreId,
     ThreadId, ThreadOp,
 };
-use crate::signals;
 use crate::views::Mode;
+use crate::wait_matching;
 
 /// One change that was made to let events happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,8 +92,8 @@ fn explain_wakes(
     causes: &IndexVec<EventId, EventId>,
     repairs: &mut Vec<Repair>,
 ) {
-    let events = signals::condition_events(&builder.columns);
-    let matching = signals::match_waits(&events, &builder.columns, builder.columns.len());
+    let events = wait_matching::condition_events(&builder.columns);
+    let matching = wait_matching::match_waits(&events, &builder.columns, builder.columns.len());
     for (event, condition) in matching.unexplained {
         let (code, operand) = Op::Condition(ConditionOp::Timeout, condition).encode();
         builder.columns.codes[event.index()] = code;
@@ -121,7 +121,7 @@ impl Declaration {
             Self::Parties(barrier) => {
                 *builder.declared.parties.get_or_default(barrier) = None;
                 let name = builder.names.barriers.name(barrier);
-                format!("forgot the party count of barrier `{name}`: fewer arrived in a round")
+                format!("forgot the party count of barrier `{name}`: fewer arrived in a generation")
             }
         };
         Repair { event: None, change }

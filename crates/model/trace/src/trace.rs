@@ -5,7 +5,7 @@ use reweave_base::{Id, IndexVec};
 use crate::columns::{Columns, Event, Values};
 use crate::flow::Flow;
 use crate::names::Names;
-use crate::op::{BarrierId, EventId, SemaphoreId, ThreadId};
+use crate::op::{BarrierId, ConditionOp, EventId, LockOp, Op, SemaphoreId, ThreadId};
 use crate::origins::Origins;
 use crate::program::Program;
 use crate::repair::{self, Repair};
@@ -29,12 +29,15 @@ pub struct Trace {
     pub(crate) views: Views,
 }
 
-/// Numbers that a program gave its synchronisation objects, where they are known.
+/// What is known of the synchronisation of a run besides its events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
+    /// Whether a thread that can wait for a lock requests it first, as in recorded programs: then
+    /// an acquire without a request was an attempt, such as `trylock`.
+    pub waits_are_requested: bool,
     /// What a semaphore started at.
     pub starts: IndexVec<SemaphoreId, Option<u32>>,
-    /// How many arrivals end a barrier's round.
+    /// How many arrivals end a barrier's generation.
     pub parties: IndexVec<BarrierId, Option<u32>>,
 }
 
@@ -45,7 +48,7 @@ impl Declared {
         self.starts.get(semaphore).copied().flatten()
     }
 
-    /// How many arrivals end a round of `barrier`, if that is known.
+    /// How many arrivals end a generation of `barrier`, if that is known.
     #[must_use]
     pub fn parties(&self, barrier: BarrierId) -> Option<u32> {
         self.parties.get(barrier).copied().flatten()
@@ -109,7 +112,7 @@ impl Trace {
         !self.values.is_empty()
     }
 
-    /// The start values and party counts that are known.
+    /// What is known of semaphores, barriers and requests.
     #[must_use]
     pub const fn declared(&self) -> &Declared {
         &self.declared
@@ -119,6 +122,24 @@ impl Trace {
     #[must_use]
     pub const fn origins(&self) -> Option<&Origins> {
         self.origins.as_ref()
+    }
+
+    /// Whether the thread of `acquire` would have waited for the lock, had it not been free. Where
+    /// waits are requested, these are the acquires right after a request, and those that end a wait
+    /// on a condition.
+    #[must_use]
+    pub fn may_wait(&self, acquire: EventId) -> bool {
+        let events = self.thread_events(self.event(acquire).thread);
+        let before = self.position(acquire).checked_sub(1);
+        let before = before.map(|position| self.event(events[position as usize]).op);
+        !self.declared.waits_are_requested
+            || matches!(
+                before,
+                Some(
+                    Op::Lock(LockOp::Request, _)
+                        | Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _)
+                )
+            )
     }
 
     /// Data and control dependence, where they were recorded.

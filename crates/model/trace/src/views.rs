@@ -24,7 +24,7 @@ use reweave_base::{CsrTable, Id, IndexVec};
 
 pub use lifetimes::Lifetime;
 pub use sections::{CriticalSection, Mode, SectionId, Sections};
-pub use signals::{Round, RoundId, Signals};
+pub use signals::{Generation, GenerationId, Signals};
 pub use writes::{WriteList, Writes};
 
 use crate::op::{EventId, ThreadId, VarId};

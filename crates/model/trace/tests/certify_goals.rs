@@ -3,9 +3,7 @@
 use expect_test::{Expect, expect};
 use reweave_base::Id;
 use reweave_testkit::{events, trace};
-use reweave_trace::{
-    After, Code, EventId, Goal, Module, Origin, Reordering, TraceBuilder, certify,
-};
+use reweave_trace::{After, EventId, Goal, Reordering, TraceBuilder, certify};
 
 #[track_caller]
 fn check_goal(drawing: &str, schedule: &[u32], goal: &Goal, expected: &Expect) {
@@ -110,16 +108,14 @@ fn a_deadlock_is_a_cycle_of_blocked_acquires() {
 }
 
 #[test]
-fn an_attempt_in_a_recorded_program_blocks_nobody() {
+fn an_acquire_that_was_not_requested_blocks_nobody_where_waits_are_requested() {
     let drawn = trace(CROSSED);
     let mut builder = TraceBuilder::new();
     *builder.names() = drawn.names().clone();
-    let module = builder.origins().add_module(Module::default());
-    let code = builder.origins().add_code(Code { module, offset: 1 });
-    for (occurrence, (_, event)) in (0..).zip(drawn.events()) {
+    for (_, event) in drawn.events() {
         builder.push(event.thread, event.op, event.site);
-        builder.origin(Origin { code, occurrence });
     }
+    builder.declare_requested_waits();
     // Nobody is seen to ask for a lock, so none of the acquires would have waited.
     let recorded = builder.finish().unwrap();
     let (order, goal) = (Reordering::explicit(events(&[1, 5])), Goal::Deadlock(events(&[2, 6])));

@@ -301,7 +301,7 @@ wake(c)
 }
 
 #[test]
-fn a_departure_comes_after_all_arrivals_of_its_round() {
+fn a_departure_comes_after_all_arrivals_of_its_generation() {
     let drawing = "
 t1         t2
 parties(b)=2
@@ -323,7 +323,7 @@ depart(b)
 }
 
 #[test]
-fn known_parties_end_a_round_without_a_departure() {
+fn known_parties_end_a_generation_without_a_departure() {
     let drawing = "
 t1         t2         t3
 parties(b)=2
@@ -337,7 +337,7 @@ arrive(b)
 }
 
 #[test]
-fn an_arrival_comes_after_those_of_earlier_rounds() {
+fn an_arrival_comes_after_those_of_earlier_generations() {
     // A barrier for two pairs its arrivals as they come: were t3 first, t1 would go on without
     // t2, and t2 would be stuck.
     let drawing = "
@@ -475,7 +475,7 @@ fn a_base_names_no_more_events_than_there_are() {
     let trace = trace(TWO_WRITES);
     let reordering = Reordering { base: IndexVec::from_vec(vec![2, 2]), schedule: Vec::new() };
     let refusal = certify(&trace, &reordering, &Goal::Enabled(Vec::new())).unwrap_err();
-    expect!["at the end: the fixed prefix runs 2 events of thread number 2, which has 1"]
+    expect!["the fixed prefix runs 2 events of thread number 2, which has 1"]
         .assert_eq(&refusal.to_string());
 }
 

@@ -24,14 +24,14 @@ fn whole_run(trace: &Trace, definition: &Definition<'_>, rng: &mut Rng) -> Vec<E
 
 /// What became of the claims that a variable is left with some write.
 #[derive(Debug, Default)]
-struct Tally {
+struct Counts {
     as_observed: usize,
     with_another: usize,
     refused: usize,
 }
 
 /// Compares on `schedule`, for every variable that is accessed and every event as its last write.
-fn compare(trace: &Trace, definition: &Definition<'_>, schedule: &[EventId], tally: &mut Tally) {
+fn compare(trace: &Trace, definition: &Definition<'_>, schedule: &[EventId], counts: &mut Counts) {
     let checker = Checker::new(trace);
     let reordering = Reordering::explicit(schedule.to_vec());
     let var_of = |event| trace.event(event).op.var();
@@ -46,16 +46,16 @@ fn compare(trace: &Trace, definition: &Definition<'_>, schedule: &[EventId], tal
             other > write && trace.event(other).op.is_write() && var_of(other) == Some(var)
         });
         match (defined, is_observed) {
-            (true, true) => tally.as_observed += 1,
-            (true, false) => tally.with_another += 1,
-            (false, _) => tally.refused += 1,
+            (true, true) => counts.as_observed += 1,
+            (true, false) => counts.with_another += 1,
+            (false, _) => counts.refused += 1,
         }
     }
 }
 
 #[test]
 fn agrees_with_the_definition_on_runs_of_all_events_and_what_is_near_them() {
-    let mut tally = Tally::default();
+    let mut counts = Counts::default();
     for (_, shape) in Shape::ALL {
         for seed in 0..u64::from(soak::cases(100)) {
             let trace = generate::random(shape.events(shape.events.min(12)), seed);
@@ -64,15 +64,15 @@ fn agrees_with_the_definition_on_runs_of_all_events_and_what_is_near_them() {
             }
             let (definition, mut rng) = (Definition::new(&trace), Rng::new(seed));
             let mut schedule = whole_run(&trace, &definition, &mut rng);
-            compare(&trace, &definition, &schedule, &mut tally);
+            compare(&trace, &definition, &schedule, &mut counts);
             let (left, right) = (rng.below(schedule.len()), rng.below(schedule.len()));
             schedule.swap(left, right);
-            compare(&trace, &definition, &schedule, &mut tally);
+            compare(&trace, &definition, &schedule, &mut counts);
             schedule.swap(left, right);
             schedule.remove(right);
-            compare(&trace, &definition, &schedule, &mut tally);
+            compare(&trace, &definition, &schedule, &mut counts);
         }
     }
-    let Tally { as_observed, with_another, refused } = tally;
-    assert!(as_observed > 1_000 && with_another > 20 && refused > 1_000, "{tally:?}");
+    let Counts { as_observed, with_another, refused } = counts;
+    assert!(as_observed > 1_000 && with_another > 20 && refused > 1_000, "{counts:?}");
 }

@@ -1,4 +1,4 @@
-//! Events in any order at all can be mended, and once is enough.
+//! Events in any order at all can be repaired, and once is enough.
 
 use proptest::prelude::*;
 use reweave_trace::{Op, OpCode, OpKind, Trace, TraceBuilder, certify_order};
@@ -38,15 +38,15 @@ proptest! {
     #![proptest_config(reweave_testkit::soak::config(1_000))]
 
     #[test]
-    fn whatever_comes_is_mended_and_stays_so(
+    fn whatever_comes_is_repaired_and_stays_so(
         events in prop::collection::vec(any::<Event>(), 0..40),
     ) {
-        let mended = build(&events).finish_repaired().expect("all names exist");
-        let observed: Vec<_> = mended.events().map(|(id, _)| id).collect();
-        prop_assert!(certify_order(&mended, &observed).is_ok());
-        let again = rebuilt(&mended).finish_repaired().expect("all names exist");
+        let repaired = build(&events).finish_repaired().expect("all names exist");
+        let observed: Vec<_> = repaired.events().map(|(id, _)| id).collect();
+        prop_assert!(certify_order(&repaired, &observed).is_ok());
+        let again = rebuilt(&repaired).finish_repaired().expect("all names exist");
         prop_assert_eq!(again.repairs(), []);
-        prop_assert_eq!(again.columns(), mended.columns());
+        prop_assert_eq!(again.columns(), repaired.columns());
     }
 
     #[test]
@@ -55,9 +55,9 @@ proptest! {
     ) {
         let Ok(trace) = build(&events).finish() else { return Ok(()) };
         if trace.two_spellings().is_empty() {
-            let mended = build(&events).finish_repaired().expect("all names exist");
-            prop_assert_eq!(mended.repairs(), []);
-            prop_assert_eq!(mended.columns(), trace.columns());
+            let repaired = build(&events).finish_repaired().expect("all names exist");
+            prop_assert_eq!(repaired.repairs(), []);
+            prop_assert_eq!(repaired.columns(), trace.columns());
         }
     }
 }

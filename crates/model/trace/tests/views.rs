@@ -218,17 +218,17 @@ fn rounds_and_posts_are_as_the_naive_statement_has_them() {
         let (observed, view) = (Observed::new(trace), trace.signals());
         for (event, happened) in trace.events() {
             assert_eq!(view.post(event), observed.post[event.index()], "{}", draw(trace));
-            // With all rounds that come before the one needed.
+            // With all generations that come before the one needed.
             let mut found: Vec<EventId> = Vec::new();
-            let mut needed = view.needed_round(event);
-            while let Some(round) = needed {
-                let round = view.round(round);
-                found.extend(&round.arrivals);
-                needed = view.needed_round(round.arrivals[0]);
+            let mut needed = view.needed_generation(event);
+            while let Some(generation) = needed {
+                let generation = view.generation(generation);
+                found.extend(&generation.arrivals);
+                needed = view.needed_generation(generation.arrivals[0]);
             }
             let mut naive = observed.arrivals[event.index()].clone();
             if matches!(happened.op, Op::Barrier(BarrierOp::Depart, _)) {
-                // Its round's arrivals come after those of earlier rounds.
+                // Its generation's arrivals come after those of earlier generations.
                 let earlier = naive.iter().flat_map(|arrival| &observed.arrivals[arrival.index()]);
                 naive.extend(earlier.copied().collect::<Vec<_>>());
             }
@@ -236,9 +236,9 @@ fn rounds_and_posts_are_as_the_naive_statement_has_them() {
             naive.sort_unstable();
             naive.dedup();
             assert_eq!(found, naive, "event {}\n{}", event.number(), draw(trace));
-            let own = view.own_round(event).map(|round| view.round(round));
+            let own = view.own_generation(event).map(|generation| view.generation(generation));
             let arrives = matches!(happened.op, Op::Barrier(BarrierOp::Arrive, _));
-            assert_eq!(own.is_some_and(|round| round.arrivals.contains(&event)), arrives);
+            assert_eq!(own.is_some_and(|generation| generation.arrivals.contains(&event)), arrives);
         }
     });
 }

@@ -355,7 +355,7 @@ fn a_wake_without_a_notify_is_named_before_a_later_fault() {
 
 /// What a thread does to the one condition variable there is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Deed {
+enum Action {
     Wait,
     Wake,
     Timeout,
@@ -365,42 +365,42 @@ enum Deed {
 
 /// Whether some choice of whom each notify woke explains every wake from place `at` on, when the
 /// waits that began at the places `waiting` are not woken yet.
-fn can_be_explained(deeds: &[(usize, Deed)], at: usize, waiting: &[usize]) -> bool {
-    let Some(&(thread, deed)) = deeds.get(at) else { return true };
+fn can_be_explained(actions: &[(usize, Action)], at: usize, waiting: &[usize]) -> bool {
+    let Some(&(thread, deed)) = actions.get(at) else { return true };
     let end_of = |wait: usize| {
-        let own = |&&(other, _): &&(usize, Deed)| other == deeds[wait].0;
-        deeds[wait + 1..].iter().find(own).map(|&(_, end)| end)
+        let own = |&&(other, _): &&(usize, Action)| other == actions[wait].0;
+        actions[wait + 1..].iter().find(own).map(|&(_, end)| end)
     };
-    let wakeable = || waiting.iter().copied().filter(|&wait| end_of(wait) != Some(Deed::Timeout));
+    let wakeable = || waiting.iter().copied().filter(|&wait| end_of(wait) != Some(Action::Timeout));
     let without = |gone: &[usize]| -> Vec<usize> {
         waiting.iter().copied().filter(|wait| !gone.contains(wait)).collect()
     };
-    let own = waiting.iter().copied().find(|&wait| deeds[wait].0 == thread);
+    let own = waiting.iter().copied().find(|&wait| actions[wait].0 == thread);
     match deed {
-        Deed::Wait => can_be_explained(deeds, at + 1, &[waiting, &[at]].concat()),
-        Deed::Wake => own.is_none() && can_be_explained(deeds, at + 1, waiting),
-        Deed::Timeout => can_be_explained(deeds, at + 1, &without(&Vec::from_iter(own))),
-        Deed::NotifyAll => {
-            can_be_explained(deeds, at + 1, &without(&wakeable().collect::<Vec<_>>()))
+        Action::Wait => can_be_explained(actions, at + 1, &[waiting, &[at]].concat()),
+        Action::Wake => own.is_none() && can_be_explained(actions, at + 1, waiting),
+        Action::Timeout => can_be_explained(actions, at + 1, &without(&Vec::from_iter(own))),
+        Action::NotifyAll => {
+            can_be_explained(actions, at + 1, &without(&wakeable().collect::<Vec<_>>()))
         }
-        Deed::Notify => {
-            wakeable().next().is_none() && can_be_explained(deeds, at + 1, waiting)
-                || wakeable().any(|woken| can_be_explained(deeds, at + 1, &without(&[woken])))
+        Action::Notify => {
+            wakeable().next().is_none() && can_be_explained(actions, at + 1, waiting)
+                || wakeable().any(|woken| can_be_explained(actions, at + 1, &without(&[woken])))
         }
     }
 }
 
-fn is_accepted(deeds: &[(usize, Deed)]) -> bool {
+fn is_accepted(actions: &[(usize, Action)]) -> bool {
     let mut builder = TraceBuilder::new();
     let (condition, site) = (builder.condition("c"), builder.site("here"));
-    for &(thread, deed) in deeds {
+    for &(thread, deed) in actions {
         let thread = builder.thread(["t1", "t2", "t3"][thread]);
         let op = match deed {
-            Deed::Wait => Op::Condition(ConditionOp::Wait, condition),
-            Deed::Wake => Op::Condition(ConditionOp::Wake, condition),
-            Deed::Timeout => Op::Condition(ConditionOp::Timeout, condition),
-            Deed::Notify => Op::Condition(ConditionOp::Notify, condition),
-            Deed::NotifyAll => Op::Condition(ConditionOp::NotifyAll, condition),
+            Action::Wait => Op::Condition(ConditionOp::Wait, condition),
+            Action::Wake => Op::Condition(ConditionOp::Wake, condition),
+            Action::Timeout => Op::Condition(ConditionOp::Timeout, condition),
+            Action::Notify => Op::Condition(ConditionOp::Notify, condition),
+            Action::NotifyAll => Op::Condition(ConditionOp::NotifyAll, condition),
         };
         builder.push(thread, op, site);
     }
@@ -409,30 +409,30 @@ fn is_accepted(deeds: &[(usize, Deed)]) -> bool {
 
 #[test]
 fn wakes_are_accepted_exactly_when_some_choice_of_the_woken_explains_them() {
-    fn grow(deeds: &mut Vec<(usize, Deed)>, tally: &mut [usize; 2]) {
-        let accepted = is_accepted(deeds);
-        assert_eq!(accepted, can_be_explained(deeds, 0, &[]), "{deeds:?}");
-        tally[usize::from(accepted)] += 1;
-        if deeds.len() == 6 {
+    fn grow(actions: &mut Vec<(usize, Action)>, counts: &mut [usize; 2]) {
+        let accepted = is_accepted(actions);
+        assert_eq!(accepted, can_be_explained(actions, 0, &[]), "{actions:?}");
+        counts[usize::from(accepted)] += 1;
+        if actions.len() == 6 {
             return;
         }
-        let known = deeds.iter().map(|&(thread, _)| thread + 1).max().unwrap_or(0);
+        let known = actions.iter().map(|&(thread, _)| thread + 1).max().unwrap_or(0);
         for thread in 0..(known + 1).min(3) {
-            let own = deeds.iter().rev().find(|&&(other, _)| other == thread);
-            let choices: &[Deed] = match own {
-                Some((_, Deed::Wait)) => &[Deed::Wake, Deed::Timeout],
-                _ => &[Deed::Wait, Deed::Notify, Deed::NotifyAll],
+            let own = actions.iter().rev().find(|&&(other, _)| other == thread);
+            let choices: &[Action] = match own {
+                Some((_, Action::Wait)) => &[Action::Wake, Action::Timeout],
+                _ => &[Action::Wait, Action::Notify, Action::NotifyAll],
             };
             for &deed in choices {
-                deeds.push((thread, deed));
-                grow(deeds, tally);
-                deeds.pop();
+                actions.push((thread, deed));
+                grow(actions, counts);
+                actions.pop();
             }
         }
     }
-    let mut tally = [0; 2];
-    grow(&mut Vec::new(), &mut tally);
-    assert!(tally.iter().all(|&count| count > 1_000), "{tally:?}");
+    let mut counts = [0; 2];
+    grow(&mut Vec::new(), &mut counts);
+    assert!(counts.iter().all(|&count| count > 1_000), "{counts:?}");
 }
 
 #[test]

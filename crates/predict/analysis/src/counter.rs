@@ -90,8 +90,8 @@ counters! {
     Refuted = "refuted",
     /// Candidates on which a budget ended.
     Undecided = "undecided",
-    /// Candidates on which the engine's budget ended.
-    Unknown = "unknown",
+    /// Groups whose candidates are all refuted, but that have more instances than are tried.
+    Capped = "capped",
     /// Witnesses that are not decided of a trace of this size, whatever the budget.
     Declined = "declined",
     /// Groups for which the budget did not last.

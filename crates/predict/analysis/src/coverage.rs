@@ -17,7 +17,7 @@ pub struct Settings {
     pub budget: u64,
     /// Look only at events less than this many apart, where an analysis knows how to.
     pub window: Option<u32>,
-    /// Let go of what would give the same value, where an analysis knows of values.
+    /// Leave out writes that would give the read the same value, where an analysis looks at values.
     pub differing_values: bool,
     /// Take every variable to be read when the run ends, where an analysis asks what reads see.
     pub final_reads: bool,
@@ -46,6 +46,10 @@ pub enum Truncation {
     Limit,
     /// The work budget was used up.
     Budget,
+    /// There were more instances at the same code locations than are tried.
+    Capped,
+    /// The checker refused a schedule of the engine, which is a fault of the engine.
+    EngineFault,
     /// Someone asked it to stop.
     Cancelled,
     /// It was not run, since the trace does not hold what it needs.
@@ -63,6 +67,8 @@ impl Truncation {
         match self {
             Self::Limit => "limit",
             Self::Budget => "budget",
+            Self::Capped => "capped",
+            Self::EngineFault => "fault",
             Self::Cancelled => "cancelled",
             Self::Lacks(_) => "layer",
             Self::MissingValues => "values",
@@ -76,6 +82,11 @@ impl Display for Truncation {
         match self {
             Self::Limit => f.write_str("the limit on findings was reached"),
             Self::Budget => f.write_str("the work budget was used up"),
+            Self::Capped => f.write_str("not every instance at the same code locations was tried"),
+            Self::EngineFault => f.write_str(
+                "the checker refused a schedule that was found, which is a fault of reweave: \
+                 please report it",
+            ),
             Self::Cancelled => f.write_str("it was interrupted"),
             Self::Lacks(layer) => write!(f, "not run: the trace has no {layer} layer"),
             Self::MissingValues => f.write_str("the trace lacks values that it depends on"),

@@ -72,6 +72,9 @@ pub enum Guarantee {
     /// A schedule is attached, the independent checker accepted it, and the writer of every read
     /// in it was observed.
     Witnessed,
+    /// An algorithm decided it of all runs of an order together; a schedule that is attached is an
+    /// example.
+    Decided,
     /// It holds if nothing reported before it is real.
     First,
     /// The relation leaves the events unordered; nothing more is known.
@@ -79,11 +82,18 @@ pub enum Guarantee {
 }
 
 impl Guarantee {
+    /// Whether it holds for certain, so that it is shown without being asked for.
+    #[must_use]
+    pub const fn is_certain(self) -> bool {
+        matches!(self, Self::Witnessed | Self::Decided)
+    }
+
     /// How reports spell it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Witnessed => "witnessed",
+            Self::Decided => "decided",
             Self::First => "first",
             Self::Unordered => "unordered",
         }
@@ -94,6 +104,10 @@ impl Guarantee {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Witnessed => "The independent checker accepted the schedule.",
+            Self::Decided => {
+                "Decided for all runs together, which no schedule can prove: the one shown is an \
+                 example."
+            }
             Self::First => {
                 "No schedule shows it, but a theorem of the relation says that these race or that \
                  threads can deadlock before: see what `deadlocks` finds."

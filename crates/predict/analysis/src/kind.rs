@@ -4,6 +4,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use reweave_trace::Goal;
+
 /// What is said of a kind of fault, whichever finding it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindInfo {
@@ -148,6 +150,18 @@ impl Kind {
     #[must_use]
     pub const fn letter(self) -> char {
         self.info().letter
+    }
+
+    /// Whether a schedule that ends as `goal` says shows a fault of this kind.
+    #[must_use]
+    pub const fn is_shown_by(self, goal: &Goal) -> bool {
+        match self {
+            Self::Deadlock => matches!(goal, Goal::Deadlock(_)),
+            Self::Race => matches!(goal, Goal::Race(..)),
+            Self::Atomicity => matches!(goal, Goal::Order { .. }),
+            Self::Predicate => matches!(goal, Goal::Reaches(_) | Goal::Race(..)),
+            Self::Nondeterminism => matches!(goal, Goal::Sees { .. } | Goal::Leaves { .. }),
+        }
     }
 
     /// The kind that is spelled `name`.

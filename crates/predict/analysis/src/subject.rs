@@ -50,11 +50,15 @@ impl<'a> Subject<'a> {
             "check schedule",
             steps = prefix() + reordering.schedule.len(),
             accepted = tracing::field::Empty,
+            refusal = tracing::field::Empty,
         );
         let stage = stage.entered();
         let checker = self.checker.get_or_init(|| Checker::new(self.trace));
         let proof = Proof::new(checker, reordering, goal);
         stage.record("accepted", proof.is_ok());
+        if let Err(refusal) = &proof {
+            stage.record("refusal", tracing::field::display(refusal));
+        }
         proof
     }
 }
@@ -64,8 +68,8 @@ pub trait Sink {
     /// Takes `finding`; a break says that no more are wanted.
     fn found(&mut self, finding: Finding) -> ControlFlow<()>;
 
-    /// Takes the next entries of the list of all witnesses, which without any is empty and there; a
-    /// break says that no more are wanted. Whoever does not ask for the list lets them go.
+    /// Takes the next entries of the list of all witnesses; none means that there is a list and it
+    /// is empty so far. A break says that no more are wanted. By default they are dropped.
     fn listed(&mut self, _witnesses: &[WitnessVerdict]) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

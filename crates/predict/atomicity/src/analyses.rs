@@ -20,7 +20,7 @@ use reweave_analysis::{
     Proof, Settings, Sink, Subject, Truncation, spelled,
 };
 use reweave_base::{FxHashMap, FxHashSet, IndexVec};
-use reweave_driver::{Driver, Evaluated, Evaluator, Group, Open, Predictor, Tried};
+use reweave_driver::{Driver, Evaluated, Evaluator, Group, Open, Predictor, Reorderings, Tried};
 use reweave_reorder::{Budget, Query};
 use reweave_trace::{After, EventId, Goal, Reordering, ThreadId, Trace};
 
@@ -129,13 +129,13 @@ struct Counts {
     location_sets: u64,
     proven: u64,
     untried: u64,
-    unknown: u64,
-    refused: u64,
+    capped: u64,
+    undecided: u64,
 }
 
 impl<'t> Report<'_, 't> {
     fn counters(&self) -> Counters {
-        let Counts { violations, patterns, location_sets, proven, untried, unknown, refused } =
+        let Counts { violations, patterns, location_sets, proven, untried, capped, undecided } =
             self.counts;
         let mut counters = vec![
             (Counter::Blocks, self.blocks.len() as u64),
@@ -144,8 +144,11 @@ impl<'t> Report<'_, 't> {
             (Counter::LocationSets, location_sets),
             (Counter::Proven, proven),
         ];
-        let rest =
-            [(Counter::Untried, untried), (Counter::Unknown, unknown), (Counter::Refused, refused)];
+        let rest = [
+            (Counter::Untried, untried),
+            (Counter::Capped, capped),
+            (Counter::Undecided, undecided),
+        ];
         counters.extend(rest.into_iter().filter(|&(_, count)| count > 0));
         counters
     }
@@ -224,7 +227,7 @@ impl<'t> Report<'_, 't> {
             } else {
                 self.reported.insert(self.locations(&violation.chain));
                 self.reported_chains.insert(violation.chain.clone());
-                groups.push(Group::new(vec![violation], 1));
+                groups.push(Group::represented_by(violation));
             }
         }
         driver.prove(&mut ObservedViolations(self), groups)
@@ -302,11 +305,7 @@ impl<'t> Report<'_, 't> {
         let is_new = |group: &predicted::Group| {
             !self.reported.contains(&self.locations(&group.kept[0].chain()))
         };
-        let to_prove = |group: predicted::Group| Group {
-            is_cut: group.is_cut(),
-            candidates: group.kept,
-            count: group.count,
-        };
+        let to_prove = |group: predicted::Group| Group::new(group.kept, group.count);
         kept.into_iter().filter(is_new).map(to_prove).collect()
     }
 
@@ -335,22 +334,17 @@ struct ObservedViolations<'r, 'a, 't>(&'r mut Report<'a, 't>);
 impl Predictor for ObservedViolations<'_, '_, '_> {
     type Candidate = Violation;
 
-    fn questions(&self, violation: &Violation) -> Vec<(Query, Goal)> {
-        vec![(Query::order(&violation.chain), in_order(&violation.chain, Vec::new()))]
-    }
-
     fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, violation: &Violation) -> Tried {
         let chain = &violation.chain;
         let Some(whole) = up_to(evaluator.trace(), chain) else { return Tried::Refused };
         let goal = in_order(chain, Vec::new());
-        let Some(proof) = evaluator.prove(whole, goal.clone()) else { return Tried::Refused };
-        if proof.unknown_reads_count() == 0 {
-            return Tried::Proven(proof);
+        let tried = evaluator.prove(whole, goal.clone());
+        if tried.is_witnessed() {
+            return tried;
         }
         // Most reads of unknown writers have nothing to do with it.
         let least = evaluator.solver().sync_preserving(&Query::order(chain));
-        let least = least.and_then(|least| evaluator.prove(least, goal));
-        Tried::Proven(least.unwrap_or(proof))
+        least.map_or(tried.clone(), |least| tried.or_better(evaluator.prove(least, goal)))
     }
 
     fn report(&mut self, group: Evaluated<Violation>) -> Option<Finding> {
@@ -361,7 +355,7 @@ impl Predictor for ObservedViolations<'_, '_, '_> {
         let Violation { block, kind, chain } = group.candidate;
         let block = &report.blocks[block];
         let message = match kind {
-            observed::Kind::Spoiled => {
+            observed::Kind::Interleaved => {
                 between_message(report.trace, block, &chain, Certainty::Observed)
             }
             observed::Kind::Overlap => overlap_message(report.trace, block, &chain),
@@ -398,16 +392,18 @@ impl Predictor for PredictedPatterns<'_, '_, '_> {
         Budget { decisions: 64, completions: 32, work, states: 50_000 }
     }
 
-    fn questions(&self, pattern: &Pattern) -> Vec<(Query, Goal)> {
-        predicted::questions(self.0.trace, pattern)
+    fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, pattern: &Pattern) -> Tried {
+        evaluator.ask(predicted::questions(self.0.trace, pattern), Reorderings::All)
     }
 
     fn report(&mut self, group: Evaluated<Pattern>) -> Option<Finding> {
         let report = &mut *self.0;
-        report.counts.refused += group.refused;
         match group.open {
             Some(Open::Untried) => report.counts.untried += 1,
-            Some(Open::Unknown) => report.counts.unknown += 1,
+            Some(Open::Capped) => report.counts.capped += u64::from(group.proof.is_none()),
+            Some(Open::Unknown) => report.counts.undecided += 1,
+            // The driver counts these.
+            Some(Open::Refused) => {}
             // Refuted.
             None if group.proof.is_none() => return None,
             None => {}

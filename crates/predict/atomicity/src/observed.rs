@@ -8,9 +8,9 @@
 //! an object's birth before its end. A run in which this has no cycle is *serializable*: the same
 //! events with the same results can run block by block.
 //!
-//! Where there is a cycle, somebody is to blame. A block is [`Spoiled`](Kind::Spoiled) if others
-//! come between: a path of events leaves it and comes back, whatever else is a block. When all
-//! spoiled blocks are taken apart into events, cycles may be left. They consist of blocks that
+//! Where there is a cycle, somebody is to blame. A block is [`Interleaved`](Kind::Interleaved) if
+//! others come between: a path of events leaves it and comes back, whatever else is a block. When
+//! all spoiled blocks are taken apart into events, cycles may be left. They consist of blocks that
 //! [`Overlap`](Kind::Overlap): each could have run at once, but not all of them.
 //!
 //! Promised: a run has a violation exactly if it is not serializable; a block is reported exactly if
@@ -31,7 +31,7 @@
 use std::collections::VecDeque;
 
 use reweave_base::{ComponentId, FxHashMap, Id, IndexVec, strong_components};
-use reweave_trace::views::RoundId;
+use reweave_trace::views::GenerationId;
 use reweave_trace::{
     AccessOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectId, ObjectOp, Op, SemaphoreOp,
     ThreadId, ThreadOp, Trace, VarId,
@@ -56,7 +56,7 @@ pub struct Violation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Others come between its events.
-    Spoiled,
+    Interleaved,
     /// It cannot be run at once together with other blocks that are not spoiled.
     Overlap,
 }
@@ -93,7 +93,7 @@ pub fn violations(trace: &Trace, blocks: &Blocks, steps: u64) -> Violations {
         let data = sweep.spoil(block, Along::Data);
         if let Some(chain) = data.or_else(|| sweep.spoil(block, Along::All)) {
             whole[id] = false;
-            explained.all.push(Violation { block: id, kind: Kind::Spoiled, chain });
+            explained.all.push(Violation { block: id, kind: Kind::Interleaved, chain });
         }
     }
     // Only where every suspect was looked at is it known which ones are spoiled.
@@ -138,8 +138,8 @@ struct Sweep<'a, 't> {
     edges: &'a Edges<'t>,
     reached: IndexVec<ThreadId, Option<Reached>>,
     touched: Vec<ThreadId>,
-    /// For each round an arrival of the block, and one after it.
-    rounds: FxHashMap<RoundId, [Option<EventId>; 2]>,
+    /// For each generation an arrival of the block, and one after it.
+    generations: FxHashMap<GenerationId, [Option<EventId>; 2]>,
 }
 
 impl<'a, 't> Sweep<'a, 't> {
@@ -149,7 +149,7 @@ impl<'a, 't> Sweep<'a, 't> {
             edges,
             reached: IndexVec::from_elem(None, threads_count),
             touched: Vec::new(),
-            rounds: FxHashMap::default(),
+            generations: FxHashMap::default(),
         }
     }
 
@@ -180,21 +180,21 @@ impl<'a, 't> Sweep<'a, 't> {
         for thread in self.touched.drain(..) {
             self.reached[thread] = None;
         }
-        self.rounds.clear();
+        self.generations.clear();
         chain
     }
 
     /// Of what `event` follows, something of `block` and something that comes after it.
     fn sources(&mut self, block: &Block, event: EventId) -> [Option<EventId>; 2] {
         let [own, other] = self.pick(block, self.edges.sources(event));
-        let Some(round) = self.edges.round(event) else { return [own, other] };
+        let Some(generation) = self.edges.generation(event) else { return [own, other] };
         // All arrivals lie before the event, so what is found once does not change.
-        let [own_arrival, other_arrival] = match self.rounds.get(&round) {
+        let [own_arrival, other_arrival] = match self.generations.get(&generation) {
             Some(&known) => known,
             None => {
-                let arrivals = &self.edges.trace().signals().round(round).arrivals;
+                let arrivals = &self.edges.trace().signals().generation(generation).arrivals;
                 let found = self.pick(block, arrivals);
-                self.rounds.insert(round, found);
+                self.generations.insert(generation, found);
                 found
             }
         };
@@ -270,8 +270,11 @@ fn cycle(graph: &Graph<'_, '_>, block: BlockRunId, steps_left: &mut u64) -> Opti
     while let Some(transaction) = queue.pop_front() {
         let events = graph.events(transaction);
         for (at, &event) in events.iter().enumerate() {
-            let rounds = graph.edges.round(event).map(|round| trace.signals().round(round));
-            let arrivals = rounds.map_or(&[][..], |round| &round.arrivals);
+            let generations = graph
+                .edges
+                .generation(event)
+                .map(|generation| trace.signals().generation(generation));
+            let arrivals = generations.map_or(&[][..], |generation| &generation.arrivals);
             let previous = if at == 0 { graph.previous(event) } else { None };
             let listed = graph.edges.sources(event).iter().chain(arrivals);
             for source in listed.copied().chain(previous) {
@@ -323,8 +326,8 @@ fn follow(
 // from program order is left out, so that there are about as many as events: a write follows the
 // reads since the write before it, and of one thread's reads in a row the last.
 //
-// The arrivals that a barrier's round waited for are not listed but named by the round, since all
-// that wait for it follow the same many events.
+// The arrivals that a barrier's generation waited for are not listed but named by the generation,
+// since all that wait for it follow the same many events.
 
 /// For each event the events of other threads that it follows.
 #[derive(Debug)]
@@ -393,17 +396,17 @@ impl<'t> Edges<'t> {
         self.trace
     }
 
-    /// The events that `event` follows, but for the arrivals of [`Self::round`].
+    /// The events that `event` follows, but for the arrivals of [`Self::generation`].
     fn sources(&self, event: EventId) -> &[EventId] {
         let at = event.index();
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
         &self.sources[start..self.ends[at]]
     }
 
-    /// The round all of whose arrivals `event` follows.
-    fn round(&self, event: EventId) -> Option<RoundId> {
+    /// The generation all of whose arrivals `event` follows.
+    fn generation(&self, event: EventId) -> Option<GenerationId> {
         match self.trace.event(event).op {
-            Op::Barrier(..) => self.trace.signals().needed_round(event),
+            Op::Barrier(..) => self.trace.signals().needed_generation(event),
             _ => None,
         }
     }
@@ -464,7 +467,7 @@ impl Past {
             Op::Object(ObjectOp::Free, object) => {
                 sources.extend(*self.births.get_or_default(object));
             }
-            // A fork is looked up by the first event of its thread, arrivals by their round.
+            // A fork is looked up by the first event of its thread, arrivals by their generation.
             Op::Thread(ThreadOp::Fork, _)
             | Op::Barrier(..)
             | Op::Semaphore(SemaphoreOp::Post, _)
@@ -479,11 +482,12 @@ impl Past {
 // Which blocks lie on a cycle of the transaction graph?
 //
 // The strongly connected components of the graph, walked against its edges from the blocks: every
-// cycle passes through a block, since edges between events follow the observed order. A barrier's round is a node between its arrivals and what
-// waits for them. It is no transaction, so a component is a cycle if it holds two others.
+// cycle passes through a block, since edges between events follow the observed order. A barrier's
+// generation is a node between its arrivals and what waits for them. It is no transaction, so a
+// component is a cycle if it holds two others.
 
 reweave_base::id! {
-    /// A node of the graph: first the blocks, then the events, then the rounds of barriers.
+    /// A node of the graph: first the blocks, then the events, then the generations of barriers.
     struct NodeId;
 }
 
@@ -547,17 +551,18 @@ impl<'a, 't> Graph<'a, 't> {
     /// The blocks among those that are one transaction each that lie on a cycle.
     fn on_cycle(&self) -> IndexVec<BlockRunId, bool> {
         let trace = self.trace();
-        let rounds = trace.events().filter_map(|(event, _)| self.edges.round(event));
-        let rounds_count = rounds.map(|round| round.index() + 1).max().unwrap_or(0);
+        let generations = trace.events().filter_map(|(event, _)| self.edges.generation(event));
+        let generations_count =
+            generations.map(|generation| generation.index() + 1).max().unwrap_or(0);
         let firsts = self.blocks.entries().map(|(_, block)| block.begin);
         let roots = firsts.filter(|&first| self.block_of[first].is_some());
         let components = strong_components(
-            self.round_node(rounds_count).index(),
+            self.generation_node(generations_count).index(),
             roots.map(|first| self.node(first)),
             |node| self.predecessors(node),
         );
         let mut transactions: IndexVec<ComponentId, u32> = IndexVec::new();
-        for component in components.iter().take(self.round_node(0).index()).flatten() {
+        for component in components.iter().take(self.generation_node(0).index()).flatten() {
             *transactions.get_or_default(*component) += 1;
         }
         let is_on_cycle = |&component: &Option<ComponentId>| {
@@ -573,8 +578,8 @@ impl<'a, 't> Graph<'a, 't> {
         })
     }
 
-    fn round_node(&self, round: usize) -> NodeId {
-        NodeId::from_index(self.blocks.len() + self.trace().len() + round)
+    fn generation_node(&self, generation: usize) -> NodeId {
+        NodeId::from_index(self.blocks.len() + self.trace().len() + generation)
     }
 
     /// What `node` follows.
@@ -585,15 +590,18 @@ impl<'a, 't> Graph<'a, 't> {
             Some(event) if event < trace.len() => {
                 (self.events(Transaction::Lone(EventId::from_index(event))), &[])
             }
-            Some(round) => {
-                let round = RoundId::from_index(round - trace.len());
-                (&[], &trace.signals().round(round).arrivals)
+            Some(generation) => {
+                let generation = GenerationId::from_index(generation - trace.len());
+                (&[], &trace.signals().generation(generation).arrivals)
             }
         };
         let previous = events.first().and_then(|&first| self.previous(first));
         let followed = events.iter().flat_map(|&event| {
-            let round = self.edges.round(event).map(|round| self.round_node(round.index()));
-            self.edges.sources(event).iter().map(|&source| self.node(source)).chain(round)
+            let generation = self
+                .edges
+                .generation(event)
+                .map(|generation| self.generation_node(generation.index()));
+            self.edges.sources(event).iter().map(|&source| self.node(source)).chain(generation)
         });
         let others = arrivals.iter().copied().chain(previous);
         followed.chain(others.map(|event| self.node(event)))

@@ -38,7 +38,7 @@ fn fault(trace: &Trace, blocks: &Blocks) -> Option<String> {
         ids
     };
     let expected = reference::violations(trace, blocks);
-    let told = [of_kind(Kind::Spoiled), of_kind(Kind::Overlap)];
+    let told = [of_kind(Kind::Interleaved), of_kind(Kind::Overlap)];
     if told != expected {
         return Some(format!("{told:?}, not {expected:?}\n{}", draw(trace)));
     }
@@ -87,7 +87,7 @@ fn a_write_between_two_accesses_spoils_a_block() {
         end(k)
         ",
         &expect![[r#"
-            block at 1 Spoiled: [2, 3, 4]
+            block at 1 Interleaved: [2, 3, 4]
         "#]],
     );
 }
@@ -125,7 +125,7 @@ fn two_reads_do_not_conflict_and_two_atomic_accesses_do() {
         end(k)
         ",
         &expect![[r#"
-            block at 6 Spoiled: [7, 8, 9]
+            block at 6 Interleaved: [7, 8, 9]
         "#]],
     );
 }
@@ -145,7 +145,7 @@ fn a_path_may_pass_through_other_variables_and_threads() {
         end(k)
         ",
         &expect![[r#"
-            block at 1 Spoiled: [2, 3, 4, 5, 6, 7]
+            block at 1 Interleaved: [2, 3, 4, 5, 6, 7]
         "#]],
     );
 }
@@ -163,7 +163,7 @@ fn the_shortest_way_back_is_shown() {
         end(k)
         ",
         &expect![[r#"
-            block at 1 Spoiled: [2, 4, 5]
+            block at 1 Interleaved: [2, 4, 5]
         "#]],
     );
 }
@@ -183,7 +183,7 @@ fn only_the_block_that_is_interrupted_is_to_blame() {
         end(k)
         ",
         &expect![[r#"
-            block at 1 Spoiled: [2, 5, 7]
+            block at 1 Interleaved: [2, 5, 7]
         "#]],
     );
 }
@@ -242,7 +242,7 @@ fn a_locked_block_is_atomic_and_one_that_gives_its_lock_up_is_not() {
         end(k)
         ",
         &expect![[r#"
-            block at 1 Spoiled: [3, 6, 9]
+            block at 1 Interleaved: [3, 6, 9]
         "#]],
     );
 }
@@ -265,7 +265,7 @@ fn a_lock_that_another_takes_in_between_spoils_a_block_where_no_data_does() {
         end(k)
         ",
         &expect![[r#"
-            block at 1 Spoiled: [4, 5, 7, 8]
+            block at 1 Interleaved: [4, 5, 7, 8]
         "#]],
     );
 }
@@ -288,7 +288,7 @@ fn a_wait_gives_a_block_up() {
         end(k)
         ",
         &expect![[r#"
-            block at 1 Spoiled: [3, 5, 6, 8]
+            block at 1 Interleaved: [3, 5, 6, 8]
         "#]],
     );
     check(
@@ -301,7 +301,7 @@ fn a_wait_gives_a_block_up() {
         end(k)
         ",
         &expect![[r#"
-            block at 1 Spoiled: [2, 3, 4]
+            block at 1 Interleaved: [2, 3, 4]
         "#]],
     );
 }
@@ -318,7 +318,7 @@ fn a_fork_and_its_join_in_one_block_let_the_child_between() {
         end(k)
         ",
         &expect![[r#"
-            block at 1 Spoiled: [2, 3, 4]
+            block at 1 Interleaved: [2, 3, 4]
         "#]],
     );
 }
@@ -352,7 +352,7 @@ fn a_barrier_passed_with_others_spoils_a_block_and_alone_does_not() {
                    depart(b)
         ",
         &expect![[r#"
-            block at 1 Spoiled: [2, 3, 5, 6]
+            block at 1 Interleaved: [2, 3, 5, 6]
         "#]],
     );
 }
@@ -373,7 +373,7 @@ fn of_nested_blocks_the_outermost_counts() {
         end(k)
         ",
         &expect![[r#"
-            block at 1 Spoiled: [2, 5, 7]
+            block at 1 Interleaved: [2, 5, 7]
         "#]],
     );
 }
@@ -392,7 +392,7 @@ fn blocks_across_each_other_are_one() {
         end(k)
         ",
         &expect![[r#"
-            block at 1 Spoiled: [2, 5, 6]
+            block at 1 Interleaved: [2, 5, 6]
         "#]],
     );
 }
@@ -410,7 +410,7 @@ fn a_block_that_never_ends_lasts_to_the_end_of_its_thread() {
                   w(x)
         ",
         &expect![[r#"
-            block at 1 Spoiled: [2, 3, 4]
+            block at 1 Interleaved: [2, 3, 4]
         "#]],
     );
 }

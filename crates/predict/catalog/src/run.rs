@@ -6,14 +6,13 @@
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Counter, Coverage, Detail, Finding, Fingerprint, Guarantee, Info, Kind,
-    Nondeterminism, Outcome, Reported, Settings, Sink, Subject, Truncation, Unshown, WitnessList,
-    WitnessVerdict,
+    Analysis, Counter, Coverage, Detail, Finding, Fingerprint, Info, Kind, Nondeterminism, Outcome,
+    Reported, Settings, Sink, Subject, Truncation, Unshown, WitnessList, WitnessVerdict,
 };
 use reweave_base::FxHashMap;
 use reweave_trace::{Calls, Trace};
 
-/// Someone who looks on while analyses run, and can stop them.
+/// Is told how far analyses have come, and can stop them.
 pub trait Watch {
     /// Whether the work should stop with what was found so far.
     fn is_cancelled(&self) -> bool;
@@ -22,7 +21,7 @@ pub trait Watch {
     fn progress(&self, info: &'static Info, done: u64, total: u64);
 }
 
-/// Nobody looks on.
+/// Reports no progress and never stops an analysis.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Quiet;
 
@@ -196,7 +195,7 @@ impl Sink for Collector<'_, '_> {
         if self.all {
             return self.keep(finding);
         }
-        if finding.guarantee() != Guarantee::Witnessed {
+        if !finding.guarantee().is_certain() {
             let unshown = match finding.evidence.proof() {
                 Some(_) => &mut self.unshown.unknown_writer,
                 None => &mut self.unshown.unproven,

@@ -1,5 +1,6 @@
 //! What every analysis must do, whatever it looks for, on the whole corpus: repeat itself, respect
-//! its limit and its budget, stop when told, accept the empty trace, and give evidence that holds.
+//! its limit and its budget, stop when asked to, accept the empty trace, and give evidence that
+//! holds.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -103,14 +104,14 @@ fn a_budget_that_is_used_up_is_said_to_be_and_what_is_found_with_it_is_found_wit
         let grouped = Settings { all: false, ..ALL };
         let whole = examine(trace, *analysis, &grouped);
         for budget in [0, 1, 2 * trace.len() as u64] {
-            let hurried = examine(trace, *analysis, &Settings { budget, ..grouped });
+            let limited = examine(trace, *analysis, &Settings { budget, ..grouped });
             // Another instance of the same fault may be the first that the budget lasts for.
             let known: Vec<_> = whole.findings.iter().map(|found| found.fingerprint).collect();
-            let mut found = hurried.findings.iter().map(|found| found.fingerprint);
+            let mut found = limited.findings.iter().map(|found| found.fingerprint);
             assert!(found.all(|fingerprint| known.contains(&fingerprint)), "{what} with {budget}");
-            let is_less = hurried.findings.len() < whole.findings.len();
-            assert!(!is_less || !hurried.is_complete(), "{what} with {budget}");
-            if let Some(reason) = hurried.coverage[0].truncated {
+            let is_less = limited.findings.len() < whole.findings.len();
+            assert!(!is_less || !limited.is_complete(), "{what} with {budget}");
+            if let Some(reason) = limited.coverage[0].truncated {
                 assert!(matches!(reason, Truncation::Budget | Truncation::Limit), "{what}");
             }
         }
@@ -121,11 +122,11 @@ fn a_budget_that_is_used_up_is_said_to_be_and_what_is_found_with_it_is_found_wit
 fn claims_made_without_a_budget_are_those_made_with_one() {
     for Ran { what, analysis, trace, outcome } in RUNS.iter().filter(|ran| ran.trace.len() <= LONG)
     {
-        let hurried = examine(trace, *analysis, &Settings { budget: 0, ..ALL });
+        let limited = examine(trace, *analysis, &Settings { budget: 0, ..ALL });
         if RELATIONS.contains(&analysis.info().name) {
-            assert_eq!(subjects(&hurried), subjects(outcome), "{what}");
+            assert_eq!(subjects(&limited), subjects(outcome), "{what}");
         } else {
-            assert_part(what, &hurried, outcome);
+            assert_part(what, &limited, outcome);
         }
     }
 }

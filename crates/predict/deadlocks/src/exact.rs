@@ -36,12 +36,11 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Counter, Counters, Coverage, Detail, Evidence, Finding, Gathered, Guarantee, Info,
-    Kind, Layer, Settings, Sink, Subject, Truncation, located,
+    Analysis, Counter, Counters, Coverage, Detail, Finding, Gathered, Guarantee, Info, Kind, Layer,
+    Settings, Sink, Subject, Truncation, located,
 };
 use reweave_base::FxHashMap;
-use reweave_driver::{Driver, Evaluated, Evaluator, Group, Predictor, Tried};
-use reweave_reorder::Query;
+use reweave_driver::{Driver, Evaluated, Evaluator, Group, Predictor, TRIES_MAX, Tried};
 use reweave_trace::views::Mode;
 use reweave_trace::{EventId, Goal, LockId, LockOp, Op, Reordering, Trace};
 
@@ -55,9 +54,6 @@ const BATCH: usize = 64;
 
 /// How many queries a pattern may ask before the others have their turn.
 const QUERIES_PER_TURN: u64 = 32;
-
-/// How many deadlocks at the same code locations are put before the checker.
-const TRIES_MAX: usize = 8;
 
 /// Which part of the budget the search for patterns may take: candidates alone are worth nothing.
 const PATTERNS_SHARE: u64 = 16;
@@ -265,7 +261,7 @@ impl Counts {
             (Counter::Patterns, self.patterns),
             (Counter::Candidates, self.candidates),
             (Counter::Refuted, self.refuted),
-            (Counter::Unknown, self.unknown),
+            (Counter::Undecided, self.unknown),
         ];
         counters.extend((self.partial > 0).then_some((Counter::Partial, self.partial)));
         counters
@@ -294,8 +290,7 @@ impl Analysis for ExactDeadlocks {
 
     fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage {
         let mut driver = Driver::new(subject, settings, sink);
-        let mut predictor =
-            DeadlockPredictor { trace: subject.trace(), refused: 0, unknown_writer: 0 };
+        let mut predictor = DeadlockPredictor { trace: subject.trace(), unknown_writer: 0 };
         let mut groups = LocationGroups::default();
         let counts = examine(&mut driver, Reorderings::All, |driver, deadlock| {
             if settings.all {
@@ -306,11 +301,8 @@ impl Analysis for ExactDeadlocks {
         });
         _ = driver.prove(&mut predictor, groups.in_order());
         let mut counters = counts.counters();
-        let more = [
-            (Counter::Refused, predictor.refused),
-            (Counter::UnknownWriter, predictor.unknown_writer),
-        ];
-        counters.extend(more.into_iter().filter(|&(_, count)| count > 0));
+        let unknown_writer = predictor.unknown_writer;
+        counters.extend((unknown_writer > 0).then_some((Counter::UnknownWriter, unknown_writer)));
         driver.coverage(&INFO, counters)
     }
 }
@@ -351,8 +343,6 @@ impl<'t> LocationGroups<'t> {
 /// Puts deadlocks that the engine found before the checker, and makes findings of them.
 struct DeadlockPredictor<'t> {
     trace: &'t Trace,
-    /// Schedules that the checker refused, which is a fault of the engine.
-    refused: u64,
     /// Findings that rest on reads of unknown writers.
     unknown_writer: u64,
 }
@@ -364,30 +354,18 @@ impl Predictor for DeadlockPredictor<'_> {
         true
     }
 
-    fn questions(&self, deadlock: &Deadlock) -> Vec<(Query, Goal)> {
-        vec![(Query::enabled(&deadlock.cycle), Goal::Deadlock(deadlock.cycle.clone()))]
-    }
-
     // The schedule is there already.
     fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, deadlock: &Deadlock) -> Tried {
         let goal = Goal::Deadlock(deadlock.cycle.clone());
-        evaluator.prove(deadlock.reordering.clone(), goal).map_or(Tried::Refused, Tried::Proven)
+        evaluator.prove(deadlock.reordering.clone(), goal)
     }
 
     fn report(&mut self, group: Evaluated<Deadlock>) -> Option<Finding> {
-        self.refused += group.refused;
         self.unknown_writer += u64::from(group.proof.is_some() && !group.is_witnessed());
         let proof = group.proof?;
-        let events = proof.goal().next();
-        Some(Finding {
-            analysis: INFO.name,
-            kind: INFO.kind,
-            message: message(self.trace, &events),
-            events,
-            count: group.count,
-            evidence: Evidence::Schedule(proof),
-            detail: Detail::None,
-        })
+        let message = message(self.trace, &proof.goal().next());
+        let Info { name, kind, .. } = INFO;
+        Some(Finding::proven(name, kind, proof, message, group.count, Detail::None))
     }
 }
 

@@ -120,7 +120,7 @@ impl Totals {
         self.witnesses += 3 * interfering_writes;
         let (feasible, undecided) = decided.verdicts.counts();
         self.feasible += feasible;
-        let absent = decided.verdicts.of(WitnessKind::WriterAbsent);
+        let absent = decided.verdicts.of_kind(WitnessKind::WriterAbsent);
         let declined = if is_too_large { undecided - absent.unknown.count() } else { 0 };
         self.declined += declined;
         self.undecided += undecided - declined;

@@ -126,7 +126,7 @@ pub(crate) fn expand(
     interfering_writes.sort_unstable();
     for (interfering, list, at) in interfering_writes {
         for kind in WitnessKind::ALL {
-            let known = verdicts.of(kind);
+            let known = verdicts.of_kind(kind);
             let is_in = |of: &WriteRanges| match interfering {
                 None => of.initial,
                 Some(_) => of.contains(list, at),

@@ -55,7 +55,7 @@ pub(crate) struct Write {
     pub(crate) tries: Vec<(ReadsFrom, Option<EventId>)>,
 }
 
-/// What groups are told apart by: the location of a read; or for reads at the end of the run, that of
+/// What distinguishes groups: the location of a read; or for reads at the end of the run, that of
 /// the write that they saw.
 type Key = (bool, Option<SiteId>);
 
@@ -344,7 +344,7 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
             let write = self.trace().last_write(&run, reader.var, Some(read));
             let goal = Goal::Sees { read, write, after: After::Stops };
             // The checker refuses a read that sees what it saw.
-            if let Some(proof) = self.evaluator.prove(run, goal) {
+            if let Some(proof) = self.evaluator.prove(run, goal).proof() {
                 return Some((proof, write));
             }
         }
@@ -362,7 +362,7 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
             return None;
         };
         let goal = Goal::Sees { read, write: interfering, after: After::Stops };
-        self.evaluator.prove(run, goal)
+        self.evaluator.prove(run, goal).proof()
     }
 
     /// Whether another write has to come between `interfering` and `read`.
@@ -405,7 +405,7 @@ impl<'a, 't> GroupEvaluator<'a, 't> {
         };
         let last = trace.last_write(&run, var, None)?;
         let goal = Goal::Leaves { var, write: last };
-        self.evaluator.prove(run, goal).map(|proof| (proof, Some(last)))
+        self.evaluator.prove(run, goal).proof().map(|proof| (proof, Some(last)))
     }
 
     /// Whether no two of what the read saw, what it sees and itself can be next at once and mind;

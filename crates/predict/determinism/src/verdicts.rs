@@ -83,7 +83,7 @@ pub struct ReadVerdicts {
 impl ReadVerdicts {
     /// Those on witnesses of `kind`.
     #[must_use]
-    pub const fn of(&self, kind: WitnessKind) -> &Verdicts {
+    pub const fn of_kind(&self, kind: WitnessKind) -> &Verdicts {
         &self.kinds[kind as usize]
     }
 

@@ -121,7 +121,7 @@ fn check_read(
     assert!(phases.explored_graphs >= phases.with_choices, "{}", what());
     assert!(phases.explored_graphs <= phases.possible_graphs, "{}", what());
     for witness in &witnesses {
-        let known = verdicts.of(witness.kind);
+        let known = verdicts.of_kind(witness.kind);
         assert!(!has(accesses, var, &known.unknown, witness.interfering), "{}", what());
         let is_feasible = has(accesses, var, &known.feasible, witness.interfering);
         if let Some(defined) = defined[witness] {
@@ -466,10 +466,10 @@ fn check_budget(trace: &Trace, budget: u64) -> Result<(), TestCaseError> {
         for interfering in interfering_writes(&accesses, edge.var, edge.writer, edge.read) {
             for kind in KINDS {
                 let is_in = |known: &WriteRanges| has(&accesses, edge.var, known, interfering);
-                let is_feasible = is_in(&some.of(kind).feasible);
-                let is_unknown = is_in(&some.of(kind).unknown);
+                let is_feasible = is_in(&some.of_kind(kind).feasible);
+                let is_unknown = is_in(&some.of_kind(kind).unknown);
                 prop_assert!(!is_feasible || !is_unknown);
-                prop_assert!(is_unknown || is_feasible == is_in(&all.of(kind).feasible));
+                prop_assert!(is_unknown || is_feasible == is_in(&all.of_kind(kind).feasible));
             }
         }
     }

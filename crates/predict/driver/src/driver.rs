@@ -5,12 +5,12 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 use reweave_analysis::{
-    Counters, Coverage, Finding, Info, Proof, Settings, Sink, Subject, Truncation, WitnessVerdict,
+    Counter, Counters, Coverage, Finding, Info, Settings, Sink, Subject, Truncation, WitnessVerdict,
 };
 use reweave_reorder::{Answer, Budget, Query, Refuted, Solver};
 use reweave_trace::{Goal, Reordering, Trace};
 
-use crate::predictor::Reorderings;
+use crate::predictor::{Reorderings, Tried};
 
 /// Which part of the budget one query may cost at most.
 const SHARE: u64 = 16;
@@ -34,6 +34,8 @@ pub struct Driver<'a, 't> {
     work: u64,
     work_left: u64,
     truncated: Option<Truncation>,
+    /// Schedules that the checker refused.
+    refused: u64,
 }
 
 /// What each thread has of its own while it evaluates. What it did before changes no answer, so
@@ -74,6 +76,7 @@ impl<'a, 't> Driver<'a, 't> {
             work: 0,
             work_left: settings.budget,
             truncated: None,
+            refused: 0,
         }
     }
 
@@ -134,6 +137,15 @@ impl<'a, 't> Driver<'a, 't> {
         self.truncated = self.truncated.or(Some(reason));
     }
 
+    /// Counts `refused` schedules that the checker refused, which is a fault of the engine: if
+    /// there are any, that is why the question is not answered in full, whatever else is.
+    pub const fn count_refused(&mut self, refused: u64) {
+        self.refused += refused;
+        if refused > 0 {
+            self.truncated = Some(Truncation::EngineFault);
+        }
+    }
+
     /// Why the question is not answered in full, if so.
     #[must_use]
     pub const fn truncated(&self) -> Option<Truncation> {
@@ -167,7 +179,8 @@ impl<'a, 't> Driver<'a, 't> {
 
     /// How far the analysis `info` went.
     #[must_use]
-    pub fn coverage(self, info: &Info, counters: Counters) -> Coverage {
+    pub fn coverage(self, info: &Info, mut counters: Counters) -> Coverage {
+        counters.extend((self.refused > 0).then_some((Counter::Refused, self.refused)));
         Coverage { analysis: info.name, truncated: self.truncated, counters }
     }
 
@@ -282,10 +295,32 @@ impl<'a, 't> Evaluator<'a, 't> {
         }
     }
 
-    /// The proof that `reordering` ends as `goal` says; none if the checker refuses it.
-    pub fn prove(&mut self, reordering: Reordering, goal: Goal) -> Option<Proof> {
+    /// Asks questions each of which, answered, shows the same; each with what the end of a run that
+    /// answers it must show. Gives the best that comes of any, and stops at one that is witnessed.
+    pub fn ask(
+        &mut self,
+        questions: impl IntoIterator<Item = (Query, Goal)>,
+        reorderings: Reorderings,
+    ) -> Tried {
+        let mut best = Tried::Refuted;
+        for (query, goal) in questions {
+            let tried = match self.answer(&query, reorderings) {
+                Answer::Feasible(reordering) => self.prove(reordering, goal),
+                Answer::Infeasible(_) => Tried::Refuted,
+                Answer::Unknown => Tried::Unknown,
+            };
+            best = best.or_better(tried);
+            if best.is_witnessed() {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Proves that `reordering` ends as `goal` says, or is refused.
+    pub fn prove(&mut self, reordering: Reordering, goal: Goal) -> Tried {
         self.work += CHECK_WORK + reordering.schedule.len() as u64;
-        self.subject.prove(reordering, goal).ok()
+        self.subject.prove(reordering, goal).map_or(Tried::Refused, Tried::Proven)
     }
 
     /// How much work was done since this was last asked. Forgets what the solver keeps of earlier

@@ -18,10 +18,8 @@
 //! Sound: a [`Proof`](reweave_analysis::Proof) is the checker's word, whatever a predictor says.
 //!
 //! ```
-//! use reweave_analysis::{
-//!     Detail, Evidence, Finding, Gathered, Guarantee, Info, Kind, Layer, Settings, Subject,
-//! };
-//! use reweave_driver::{Driver, Evaluated, Group, Predictor};
+//! use reweave_analysis::{Detail, Finding, Gathered, Guarantee, Kind, Settings, Subject};
+//! use reweave_driver::{Driver, Evaluated, Evaluator, Group, Predictor, Reorderings, Tried};
 //! use reweave_reorder::Query;
 //! use reweave_trace::{EventId, Goal};
 //!
@@ -31,20 +29,15 @@
 //! impl Predictor for Pairs {
 //!     type Candidate = [EventId; 2];
 //!
-//!     fn questions(&self, &[first, second]: &[EventId; 2]) -> Vec<(Query, Goal)> {
-//!         vec![(Query::enabled(&[first, second]), Goal::Race(first, second))]
+//!     fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, &[first, second]: &[EventId; 2]) -> Tried {
+//!         let question = (Query::enabled(&[first, second]), Goal::Race(first, second));
+//!         evaluator.ask([question], Reorderings::All)
 //!     }
 //!
 //!     fn report(&mut self, group: Evaluated<[EventId; 2]>) -> Option<Finding> {
-//!         Some(Finding {
-//!             analysis: "races.pairs",
-//!             kind: Kind::Race,
-//!             events: group.candidate.to_vec(),
-//!             message: "these can happen at the same time".to_owned(),
-//!             count: group.count,
-//!             evidence: Evidence::Schedule(group.proof?),
-//!             detail: Detail::None,
-//!         })
+//!         let message = "these can happen at the same time".to_owned();
+//!         let (name, kind) = ("races.pairs", Kind::Race);
+//!         Some(Finding::proven(name, kind, group.proof?, message, group.count, Detail::None))
 //!     }
 //! }
 //!
@@ -64,4 +57,4 @@ mod driver;
 mod predictor;
 
 pub use driver::{Driver, Evaluator, Workers};
-pub use predictor::{Evaluated, Group, Open, Predictor, Reorderings, Tried};
+pub use predictor::{Evaluated, Group, Open, Predictor, Reorderings, TRIES_MAX, Tried};

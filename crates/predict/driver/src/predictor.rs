@@ -3,14 +3,16 @@
 use std::ops::ControlFlow;
 
 use reweave_analysis::{Finding, Proof, Truncation};
-use reweave_reorder::{Answer, Budget, Query};
-use reweave_trace::Goal;
+use reweave_reorder::Budget;
 
 use crate::driver::{Driver, Evaluator};
 
 /// How many groups take turns with each other; a trace with more is gone through in such parts, which
 /// bounds the memory for proofs that are not final.
 const GROUPS_AT_ONCE: usize = 1 << 16;
+
+/// How many instances at the same code locations are tried, where an analysis knows no better.
+pub const TRIES_MAX: usize = 8;
 
 /// Which reorderings are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +31,6 @@ pub trait Predictor: Sync {
     /// How many candidates are evaluated between two looks at whether to stop.
     const BATCH: usize = 64;
 
-    /// Which reorderings show a candidate.
-    fn reorderings(&self) -> Reorderings {
-        Reorderings::All
-    }
-
     /// Whether candidates are known to be feasible: then proving them is neither charged nor limited.
     fn is_decided(&self) -> bool {
         false
@@ -44,24 +41,8 @@ pub trait Predictor: Sync {
         usual
     }
 
-    /// The questions each of which, answered, shows `candidate`, the cheapest first; each with what
-    /// the end of a run that answers it must show.
-    fn questions(&self, candidate: &Self::Candidate) -> Vec<(Query, Goal)>;
-
-    /// What comes of trying `candidate`.
-    fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, candidate: &Self::Candidate) -> Tried {
-        let mut tried = Tried::Refuted;
-        for (query, goal) in self.questions(candidate) {
-            match evaluator.answer(&query, self.reorderings()) {
-                Answer::Feasible(reordering) => {
-                    return evaluator.prove(reordering, goal).map_or(Tried::Refused, Tried::Proven);
-                }
-                Answer::Infeasible(_) => {}
-                Answer::Unknown => tried = Tried::Unknown,
-            }
-        }
-        tried
-    }
+    /// What comes of trying `candidate`: as a rule, of the questions that [`Evaluator::ask`] answers.
+    fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, candidate: &Self::Candidate) -> Tried;
 
     /// What is reported of `group`, if anything.
     fn report(&mut self, group: Evaluated<Self::Candidate>) -> Option<Finding>;
@@ -81,6 +62,37 @@ pub enum Tried {
     Refused,
 }
 
+impl Tried {
+    /// Whether it is proven, and the proof rests on no read of an unknown writer.
+    #[must_use]
+    pub fn is_witnessed(&self) -> bool {
+        matches!(self, Self::Proven(proof) if proof.unknown_reads_count() == 0)
+    }
+
+    /// The proof, if there is one.
+    #[must_use]
+    pub fn proof(self) -> Option<Proof> {
+        match self {
+            Self::Proven(proof) => Some(proof),
+            Self::Refuted | Self::Unknown | Self::Refused => None,
+        }
+    }
+
+    /// The more useful of the two; this one if they are alike. A refusal comes before what is
+    /// unknown, since it must not go unnoticed.
+    #[must_use]
+    pub fn or_better(self, other: Self) -> Self {
+        let rank = |tried: &Self| match tried {
+            Self::Proven(_) if tried.is_witnessed() => 4,
+            Self::Proven(_) => 3,
+            Self::Refused => 2,
+            Self::Unknown => 1,
+            Self::Refuted => 0,
+        };
+        if rank(&other) > rank(&self) { other } else { self }
+    }
+}
+
 /// Candidates at the same code locations: instances of one fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group<C> {
@@ -89,14 +101,22 @@ pub struct Group<C> {
     /// How many instances the group stands for.
     pub count: u64,
     /// Whether there are instances that are not tried and might be shown where these are refuted.
-    pub is_cut: bool,
+    is_capped: bool,
 }
 
 impl<C> Group<C> {
-    /// A group that stands for `count` instances, of which `candidates` speak for all.
+    /// A group of `count` instances, of which `candidates` are tried. If these are fewer, nothing
+    /// is known of the others.
     #[must_use]
     pub const fn new(candidates: Vec<C>, count: u64) -> Self {
-        Self { candidates, count, is_cut: false }
+        let is_capped = count > candidates.len() as u64;
+        Self { candidates, count, is_capped }
+    }
+
+    /// A group whose `representative` answers for all instances: none of them holds if it does not.
+    #[must_use]
+    pub fn represented_by(representative: C) -> Self {
+        Self { candidates: vec![representative], count: 1, is_capped: false }
     }
 }
 
@@ -129,10 +149,14 @@ impl<C> Evaluated<C> {
 /// Why nothing is known of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Open {
-    /// Not all candidates were tried.
+    /// The budget did not last for all candidates.
     Untried,
+    /// All candidates were tried, but there are more instances than candidates.
+    Capped,
     /// The search for a schedule was given up.
     Unknown,
+    /// The checker refused a schedule, which is a fault of the engine.
+    Refused,
 }
 
 /// A group of which no candidate is proven yet without reads of unknown writers.
@@ -155,10 +179,7 @@ impl<C: Clone> State<C> {
             Tried::Proven(proof) => self.weak = self.weak.take().or(Some((at, proof))),
             Tried::Refuted => {}
             Tried::Unknown => self.is_unknown = true,
-            Tried::Refused => {
-                self.is_unknown = true;
-                self.refused += 1;
-            }
+            Tried::Refused => self.refused += 1,
         }
         None
     }
@@ -171,8 +192,10 @@ impl<C: Clone> State<C> {
     fn end(mut self, proof: Option<(usize, Proof)>) -> Evaluated<C> {
         let open = match &proof {
             Some(_) => None,
+            None if self.refused > 0 => Some(Open::Refused),
             None if self.is_unknown => Some(Open::Unknown),
-            None => (self.has_next() || self.group.is_cut).then_some(Open::Untried),
+            None if self.has_next() => Some(Open::Untried),
+            None => self.group.is_capped.then_some(Open::Capped),
         };
         let shown = proof.or_else(|| self.weak.take());
         let (at, proof) = shown.map_or((0, None), |(at, proof)| (at, Some(proof)));
@@ -228,6 +251,10 @@ impl Driver<'_, '_> {
         let mut queue = open.into_iter();
         while queue.len() > 0 {
             if self.progress(total - queue.len(), total).is_break() && !is_first {
+                // Who stops an analysis still wants what it has found.
+                for state in still_open.into_iter().chain(queue).filter(|it| it.weak.is_some()) {
+                    self.settle(predictor, state.end(None))?;
+                }
                 return ControlFlow::Break(());
             }
             is_first = false;
@@ -261,8 +288,12 @@ impl Driver<'_, '_> {
         predictor: &mut P,
         group: Evaluated<P::Candidate>,
     ) -> ControlFlow<()> {
-        if group.open.is_some() {
-            self.truncate(Truncation::Budget);
+        self.count_refused(group.refused);
+        match group.open {
+            Some(Open::Untried | Open::Unknown) => self.truncate(Truncation::Budget),
+            Some(Open::Capped) => self.truncate(Truncation::Capped),
+            // Counted above, also where another candidate is proven.
+            Some(Open::Refused) | None => {}
         }
         predictor.report(group).map_or(ControlFlow::Continue(()), |finding| self.found(finding))
     }
@@ -270,41 +301,64 @@ impl Driver<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use reweave_analysis::{Settings, Sink, Subject};
-    use reweave_trace::{EventId, Reordering, Trace};
+    use std::cell::Cell;
 
-    /// Candidates that are proven if they are true and refuted otherwise, after some work.
+    use super::*;
+    use reweave_analysis::{
+        Counter, Counters, Coverage, Guarantee, Info, Kind, Layer, Settings, Sink, Subject,
+    };
+    use reweave_reorder::Query;
+    use reweave_trace::{EventId, Goal, Reordering, Trace};
+
+    /// What comes of a candidate, after some work.
+    #[derive(Clone, Copy)]
+    enum Script {
+        Proven,
+        /// Proven but for a read of an unknown writer.
+        Weak,
+        Refuted,
+        Refused,
+    }
+
+    use Script::{Proven, Refused, Refuted, Weak};
+
+    /// Two writes that race, after a read of an unknown writer.
+    const TRACE: &str = "T1|r?(y)|a\nT1|w(x)|b\nT2|w(x)|c\nT3|w(x)|d\n";
+
     struct Scripted {
-        race: [EventId; 2],
+        events: [EventId; 4],
         reported: Vec<String>,
     }
 
     impl Predictor for Scripted {
-        type Candidate = bool;
+        type Candidate = Script;
 
         const BATCH: usize = 2;
 
-        fn questions(&self, _: &bool) -> Vec<(Query, Goal)> {
-            Vec::new()
+        fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, &script: &Script) -> Tried {
+            let [read, first, second, third] = self.events;
+            let weak = Reordering::explicit(vec![read]);
+            match script {
+                Proven => evaluator.prove(Reordering::default(), Goal::Race(second, third)),
+                Weak => evaluator.prove(weak, Goal::Race(first, second)),
+                Refused => evaluator.prove(Reordering::default(), Goal::Race(first, second)),
+                Refuted => {
+                    _ = evaluator.prove(Reordering::default(), Goal::Race(second, third));
+                    Tried::Refuted
+                }
+            }
         }
 
-        fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, &is_race: &bool) -> Tried {
-            let [first, second] = self.race;
-            let proof = evaluator.prove(Reordering::default(), Goal::Race(first, second));
-            proof.filter(|_| is_race).map_or(Tried::Refuted, Tried::Proven)
-        }
-
-        fn report(&mut self, group: Evaluated<bool>) -> Option<Finding> {
+        fn report(&mut self, group: Evaluated<Script>) -> Option<Finding> {
             let is_proven = group.proof.is_some();
             self.reported.push(format!("{} {is_proven} {:?}", group.count, group.open));
             None
         }
     }
 
-    /// Is asked to stop from the start, or never.
+    /// Is asked to stop when this many looks were taken.
     struct Watcher {
-        is_cancelled: bool,
+        looks_left: Cell<usize>,
     }
 
     impl Sink for Watcher {
@@ -313,40 +367,111 @@ mod tests {
         }
 
         fn is_cancelled(&self) -> bool {
-            self.is_cancelled
+            let left = self.looks_left.get();
+            self.looks_left.set(left.saturating_sub(1));
+            left == 0
         }
 
         fn progress(&mut self, _: u64, _: u64) {}
     }
 
-    /// What is reported of groups with these candidates, which stand for 1, 2, … instances.
-    fn reported(budget: u64, is_cancelled: bool, groups: &[&[bool]]) -> Vec<String> {
-        let trace: Trace = reweave_testkit::std("T1|w(x)|a\nT2|w(x)|b\n");
-        let race = [1, 2].map(|number| trace.numbered(number).unwrap());
-        let mut scripted = Scripted { race, reported: Vec::new() };
-        let (subject, mut sink) = (Subject::new(&trace), Watcher { is_cancelled });
+    /// What is reported of groups with these candidates, which stand for 1, 2, … instances, if
+    /// someone asks to stop after `looks`; and how far it went.
+    fn reported(budget: u64, looks: usize, groups: &[&[Script]]) -> (Vec<String>, Coverage) {
+        let trace: Trace = reweave_testkit::std(TRACE);
+        let events = [1, 2, 3, 4].map(|number| trace.numbered(number).unwrap());
+        let mut scripted = Scripted { events, reported: Vec::new() };
+        let (subject, mut sink) = (Subject::new(&trace), Watcher { looks_left: Cell::new(looks) });
         let settings = Settings { budget, ..Settings::default() };
         let groups = (1..).zip(groups).map(|(count, &them)| Group::new(them.to_vec(), count));
-        _ = Driver::new(&subject, &settings, &mut sink).prove(&mut scripted, groups);
-        scripted.reported
+        let mut driver = Driver::new(&subject, &settings, &mut sink);
+        _ = driver.prove(&mut scripted, groups);
+        (scripted.reported, driver.coverage(&INFO, Counters::new()))
     }
+
+    const INFO: Info = Info {
+        name: "races.scripted",
+        family: "races",
+        kind: Kind::Race,
+        guarantee: Guarantee::Witnessed,
+        needs: Layer::Events,
+        is_default: false,
+        summary: "",
+        paper: "",
+    };
 
     #[test]
     fn a_group_is_tried_until_it_is_proven() {
-        let found = reported(1 << 20, false, &[&[false, true, false], &[false], &[true]]);
-        assert_eq!(found, ["2 false None", "3 true None", "1 true None"]);
+        let groups: [&[Script]; 3] = [&[Refuted, Proven, Refuted], &[Refuted, Refuted], &[Proven]];
+        let (found, coverage) = reported(1 << 20, usize::MAX, &groups);
+        assert_eq!(found, ["3 true None", "1 true None", "2 false None"]);
+        assert_eq!(coverage.truncated, None);
     }
 
     #[test]
     fn a_budget_pays_for_a_candidate_of_every_group_before_a_second_of_any() {
-        let found = reported(1, false, &[&[false, true], &[true]]);
+        let (found, coverage) = reported(1, usize::MAX, &[&[Refuted, Proven], &[Proven]]);
         assert_eq!(found, ["2 true None", "1 false Some(Untried)"]);
-        assert_eq!(reported(0, false, &[&[true]]), ["1 false Some(Untried)"]);
+        assert_eq!(coverage.truncated, Some(Truncation::Budget));
+        assert_eq!(reported(0, usize::MAX, &[&[Proven]]).0, ["1 false Some(Untried)"]);
     }
 
     #[test]
     fn who_asks_to_stop_still_gets_one_batch() {
-        let found = reported(1 << 20, true, &[&[true], &[true], &[true]]);
+        let (found, coverage) = reported(1 << 20, 0, &[&[Proven], &[Proven], &[Proven]]);
         assert_eq!(found, ["1 true None", "2 true None"]);
+        assert_eq!(coverage.truncated, Some(Truncation::Cancelled));
+    }
+
+    #[test]
+    fn who_asks_to_stop_gets_the_proofs_that_a_better_one_might_have_replaced() {
+        let groups: [&[Script]; 3] = [&[Weak, Proven], &[Weak, Proven], &[Weak, Proven]];
+        // The first round takes two looks, one for each batch.
+        let (found, _) = reported(1 << 20, 2, &groups);
+        let weak = |count: u64| format!("{count} true Some(Untried)");
+        assert_eq!(found, [weak(1), weak(2), weak(3)]);
+    }
+
+    #[test]
+    fn a_group_with_more_instances_than_candidates_is_not_refuted_by_them() {
+        let (found, coverage) = reported(1 << 20, usize::MAX, &[&[Refuted], &[Refuted]]);
+        assert_eq!(found, ["1 false None", "2 false Some(Capped)"]);
+        assert_eq!(coverage.truncated, Some(Truncation::Capped));
+    }
+
+    #[test]
+    fn a_schedule_that_the_checker_refuses_is_a_fault_and_not_a_small_budget() {
+        let (found, coverage) = reported(1 << 20, usize::MAX, &[&[Refused], &[Refused, Proven]]);
+        assert_eq!(found, ["1 false Some(Refused)", "2 true None"]);
+        assert_eq!(coverage.truncated, Some(Truncation::EngineFault));
+        assert_eq!(coverage.counters, [(Counter::Refused, 2)]);
+    }
+
+    /// Asks two questions, the first of which rests on a read of an unknown writer.
+    struct TwoWays([EventId; 4]);
+
+    impl Predictor for TwoWays {
+        type Candidate = ();
+
+        fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, (): &()) -> Tried {
+            let [_, first, second, third] = self.0;
+            let race = |one, other| (Query::enabled(&[one, other]), Goal::Race(one, other));
+            evaluator.ask([race(first, second), race(second, third)], Reorderings::All)
+        }
+
+        fn report(&mut self, group: Evaluated<()>) -> Option<Finding> {
+            assert!(group.is_witnessed());
+            None
+        }
+    }
+
+    #[test]
+    fn a_weaker_answer_does_not_end_the_questions() {
+        let trace: Trace = reweave_testkit::std(TRACE);
+        let events = [1, 2, 3, 4].map(|number| trace.numbered(number).unwrap());
+        let (subject, settings) = (Subject::new(&trace), Settings::default());
+        let mut sink = Watcher { looks_left: Cell::new(usize::MAX) };
+        let mut driver = Driver::new(&subject, &settings, &mut sink);
+        _ = driver.prove(&mut TwoWays(events), [Group::new(vec![()], 1)]);
     }
 }

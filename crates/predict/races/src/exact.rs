@@ -48,7 +48,7 @@ const BEST_EFFORT_AFTER: u64 = 20_000_000;
 /// How many runs of accesses the pass over the candidates looks at, at most.
 const LOOKS_MAX: u64 = 4_000_000_000;
 
-/// How many location pairs are told apart beyond those that findings are made of.
+/// How many location pairs are distinguished beyond those that findings are made of.
 const UNLISTED_MAX: usize = 2_000_000;
 
 /// How many events are gone through between two looks at whether to stop.
@@ -412,12 +412,12 @@ impl Analysis for ExactRaces {
         counters.push((Counter::Refuted, decided.refuted));
         counters.extend((decided.skipped > 0).then_some((Counter::PairsExact, 0)));
         counters.extend((decided.unlisted > 0).then_some((Counter::LocationPairsExact, 0)));
-        // A schedule that the checker refuses proves nothing, whatever the engine says.
         let undecided = decided.unknown + predictor.undecided + predictor.untried;
         let unknown_writer = if settings.all { 0 } else { predictor.unknown_writer };
         let more = [
             (Counter::Untried, decided.unlisted),
             (Counter::Unlisted, decided.unlisted),
+            (Counter::Capped, predictor.capped),
             (Counter::Undecided, undecided),
             (Counter::UnknownWriter, unknown_writer),
         ];

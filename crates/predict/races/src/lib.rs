@@ -39,7 +39,8 @@ pub mod relation;
 
 use reweave_analysis::Analysis;
 
-pub use pairs::{Counts, GROUPS_MAX, Group, Race, TRIES_MAX};
+pub use pairs::{Counts, GROUPS_MAX, Group, Race};
+pub use reweave_driver::TRIES_MAX;
 
 /// Every analysis of this family.
 pub const ANALYSES: &[&dyn Analysis] = &[

@@ -1,12 +1,9 @@
 //! Pairs of accesses: what they are counted by, grouped by, and how a verdict on them reads.
 
 use reweave_analysis::{Counter, Counters, Detail, Evidence, Finding, Guarantee, Info, spelled};
-use reweave_driver::{Evaluated, Open, Predictor, Reorderings};
+use reweave_driver::{Evaluated, Evaluator, Open, Predictor, Reorderings, Tried};
 use reweave_reorder::Query;
 use reweave_trace::{EventId, Goal, SiteId, Trace};
-
-/// How many instances of a location pair are kept.
-pub const TRIES_MAX: usize = 8;
 
 /// Of how many location pairs instances are kept.
 pub const GROUPS_MAX: usize = 100_000;
@@ -63,7 +60,7 @@ pub struct Group {
     pub sites: (SiteId, SiteId),
     /// How many pairs there are.
     pub count: u64,
-    /// The earliest of them, at most [`TRIES_MAX`].
+    /// The earliest of them, at most [`TRIES_MAX`](reweave_driver::TRIES_MAX).
     pub earliest: Vec<Race>,
 }
 
@@ -127,6 +124,8 @@ pub(crate) struct RacePredictor<'t> {
     pub(crate) unknown_writer: u64,
     /// Groups that were reported without a try, the budget being used up.
     pub(crate) untried: u64,
+    /// Groups whose candidates are refuted, but that have more instances than candidates.
+    pub(crate) capped: u64,
     /// Groups that were tried and neither proven nor refuted.
     pub(crate) undecided: u64,
 }
@@ -137,16 +136,16 @@ impl<'t> RacePredictor<'t> {
         trace: &'t Trace,
         reorderings: Reorderings,
     ) -> Self {
-        let (unknown_writer, untried, undecided) = (0, 0, 0);
         Self {
             info,
             trace,
             reorderings,
             is_decided: false,
             first: None,
-            unknown_writer,
-            untried,
-            undecided,
+            unknown_writer: 0,
+            untried: 0,
+            capped: 0,
+            undecided: 0,
         }
     }
 }
@@ -156,16 +155,13 @@ impl Predictor for RacePredictor<'_> {
 
     const BATCH: usize = 1024;
 
-    fn reorderings(&self) -> Reorderings {
-        self.reorderings
-    }
-
     fn is_decided(&self) -> bool {
         self.is_decided
     }
 
-    fn questions(&self, race: &Race) -> Vec<(Query, Goal)> {
-        vec![(race.query(), Goal::Race(race.first, race.second))]
+    fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, race: &Race) -> Tried {
+        let question = (race.query(), Goal::Race(race.first, race.second));
+        evaluator.ask([question], self.reorderings)
     }
 
     fn report(&mut self, group: Evaluated<Race>) -> Option<Finding> {
@@ -173,16 +169,25 @@ impl Predictor for RacePredictor<'_> {
         let why = match (&group.proof, group.open, group.tried) {
             (Some(_), ..) => {
                 self.unknown_writer += u64::from(!group.is_witnessed());
-                "are reached only by way of reads whose writer was not observed"
+                "can happen at the same time in a schedule that depends on reads with an unknown \
+                 writer"
             }
             (None, None, _) => "are left unordered, but no correct reordering brings them together",
             (None, Some(Open::Untried), 0) => {
                 self.untried += 1;
-                "are left unordered; no schedule was looked for"
+                "are left unordered; not tried: the budget ran out"
             }
-            (None, Some(_), _) => {
+            (None, Some(Open::Capped), _) => {
+                self.capped += 1;
+                "are left unordered; no correct reordering brings the instances that were tried \
+                 together"
+            }
+            (None, Some(Open::Refused), _) => {
+                "are left unordered; the checker refused the schedule that was found"
+            }
+            (None, Some(Open::Untried | Open::Unknown), _) => {
                 self.undecided += 1;
-                "are left unordered; the search for a schedule was given up"
+                "are left unordered; the search for a schedule gave up"
             }
         };
         let evidence = match group.proof {
@@ -192,7 +197,7 @@ impl Predictor for RacePredictor<'_> {
         };
         let [first, second] = [race.first, race.second].map(|access| spelled(self.trace, access));
         let verdict = match evidence.guarantee() {
-            Guarantee::Witnessed => "can happen at the same time",
+            Guarantee::Witnessed | Guarantee::Decided => "can happen at the same time",
             Guarantee::First => "are a race, or threads can deadlock before",
             Guarantee::Unordered => why,
         };

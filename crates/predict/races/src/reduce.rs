@@ -49,16 +49,7 @@ impl Reduced {
             let Event { thread, op, site } = trace.event(id);
             builder.push(thread, op, site);
         }
-        for (id, _) in trace.names().semaphores.entries() {
-            if let Some(start) = trace.declared().start(id) {
-                builder.declare_start(id, start);
-            }
-        }
-        for (id, _) in trace.names().barriers.entries() {
-            if let Some(parties) = trace.declared().parties(id) {
-                builder.declare_parties(id, parties);
-            }
-        }
+        builder.declare(trace.declared().clone());
         let trace = builder.finish().expect("no plain access is a condition of another event");
         Self { trace, events }
     }

@@ -34,7 +34,7 @@ use reweave_analysis::{
     Truncation,
 };
 use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec, id};
-use reweave_driver::{Driver, Reorderings};
+use reweave_driver::{Driver, Reorderings, TRIES_MAX};
 use reweave_order::Clocks;
 use reweave_order::access::{CLASSES, CONFLICTS, class};
 use reweave_order::cp::CausallyPrecedes;
@@ -43,11 +43,9 @@ use reweave_order::shb::SchedulableHappensBefore;
 use reweave_order::wcp::WeakCausallyPrecedes;
 use reweave_trace::{AccessOp, EventId, LockOp, Op, SiteId, ThreadId, Trace, VarId};
 
-use crate::pairs::{
-    Access, Counts, GROUPS_MAX, Group, Race, RacePredictor, TRIES_MAX, Unordered, to_prove,
-};
+use crate::pairs::{Access, Counts, GROUPS_MAX, Group, Race, RacePredictor, Unordered, to_prove};
 
-/// How many location pairs are told apart at most; beyond that their number is a lower bound.
+/// How many location pairs are distinguished at most; beyond that their number is a lower bound.
 const LOCATION_PAIRS_MAX: usize = 20_000_000;
 
 /// How many pairs are listed one by one at most.
@@ -290,6 +288,7 @@ impl Analysis for RelationRaces {
         let more = [
             (Counter::Untried, untried),
             (Counter::Unlisted, unlisted),
+            (Counter::Capped, is_grouped * predictor.capped),
             (Counter::Undecided, predictor.undecided),
             (Counter::UnknownWriter, is_grouped * predictor.unknown_writer),
         ];

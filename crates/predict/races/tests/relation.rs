@@ -146,6 +146,24 @@ fn an_empty_budget_tries_nothing_and_says_so() {
 }
 
 #[test]
+fn instances_that_are_not_tried_leave_a_refuted_location_pair_open() {
+    // Happens-before leaves the writes of `x` unordered, but the read of `y` keeps them in order.
+    let trace = |count| {
+        reweave_testkit::std(&format!(
+            "{}T1|w(y)|c\nT2|r(y)|d\nT2|w(x)|b\n",
+            "T1|w(x)|a\n".repeat(count)
+        ))
+    };
+    for (count, truncated) in [(TRIES_MAX, None), (TRIES_MAX + 1, Some(Truncation::Capped))] {
+        let (found, coverage) = findings(&HB, &trace(count), false);
+        let refuted = found.iter().find(|it| it.count == count as u64).unwrap();
+        assert_eq!(refuted.guarantee(), Guarantee::Unordered);
+        assert_eq!(coverage.truncated, truncated);
+        assert_eq!(coverage.counter(Counter::Capped), truncated.map(|_| 1));
+    }
+}
+
+#[test]
 fn a_window_keeps_to_pairs_less_than_so_many_events_apart() {
     let trace = reweave_testkit::std("T1|w(x)|1\nT3|w(y)|2\nT3|w(y)|2\nT2|w(x)|3\n");
     let found = |window| relation::pairs(&trace, Relation::Cp, window).len();

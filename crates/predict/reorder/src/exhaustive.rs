@@ -196,8 +196,12 @@ impl<'a> State<'a> {
                 notify.is_some_and(|notify| self.has_run(notify))
             }
             Op::Barrier(..) => {
-                let round = signals.needed_round(event).map(|round| signals.round(round));
-                round.is_none_or(|round| round.arrivals.iter().all(|&other| self.has_run(other)))
+                let generation = signals
+                    .needed_generation(event)
+                    .map(|generation| signals.generation(generation));
+                generation.is_none_or(|generation| {
+                    generation.arrivals.iter().all(|&other| self.has_run(other))
+                })
             }
             Op::Semaphore(SemaphoreOp::Take, semaphore) => {
                 match self.trace.declared().start(semaphore) {

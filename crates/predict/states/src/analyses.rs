@@ -1,7 +1,5 @@
 //! The search for states as analyses: what the driver runs.
 
-use std::ops::ControlFlow;
-
 use reweave_analysis::{
     Analysis, Counter, Coverage, Detail, Evidence, Finding, GlobalState, Guarantee, Info, Kind,
     Layer, Settings, Sink, Subject, Truncation,
@@ -55,7 +53,7 @@ impl Analysis for Find {
         let total = self.predicates.len() as u64;
         for (done, predicate) in (0..).zip(&self.predicates) {
             sink.progress(done, total);
-            if counts.truncated == Some(Truncation::Limit) || sink.is_cancelled() {
+            if sink.is_cancelled() {
                 counts.truncated = counts.truncated.or(Some(Truncation::Cancelled));
                 break;
             }
@@ -82,8 +80,14 @@ impl Analysis for Find {
             match answer.is_met.filter(|&is_met| is_met == answer.state.is_some()) {
                 Some(true) => {
                     counts.met += 1;
-                    if report(subject, predicate, self.relation, &answer, sink).is_break() {
+                    let found = finding(subject, predicate, self.relation, &answer);
+                    if found.as_ref().is_some_and(is_fault) {
+                        counts.refused += 1;
+                        counts.truncated = Some(Truncation::EngineFault);
+                    }
+                    if found.is_some_and(|found| sink.found(found).is_break()) {
                         counts.truncated = counts.truncated.or(Some(Truncation::Limit));
+                        break;
                     }
                 }
                 Some(false) => {
@@ -109,38 +113,45 @@ struct Counts {
     /// Those not met that speak of values that the trace does not have everywhere.
     missing_values: u64,
     events: u64,
+    refused: u64,
     truncated: Option<Truncation>,
 }
 
 impl Counts {
     fn coverage(self, analysis: &'static str) -> Coverage {
-        let counters = vec![
+        let mut counters = vec![
             (Counter::Predicates, self.predicates),
             (Counter::Met, self.met),
             (Counter::Undecided, self.undecided),
             (Counter::MissingValues, self.missing_values),
             (Counter::Events, self.events),
         ];
+        counters.extend((self.refused > 0).then_some((Counter::Refused, self.refused)));
         Coverage { analysis, truncated: self.truncated, counters }
     }
 }
 
-/// Reports the state that meets `predicate` to `sink`.
-fn report(
+/// Whether the checker refused a state of the relation of which every state is reached by some run.
+fn is_fault(finding: &Finding) -> bool {
+    let state = finding.detail.state();
+    let is_reachable = state.is_some_and(|it| it.order == Relation::TraceOrderPreserving);
+    is_reachable && finding.evidence.proof().is_none()
+}
+
+/// The finding of the state that meets `predicate`, if there is one.
+fn finding(
     subject: &Subject<'_>,
     predicate: &Predicate,
     relation: Relation,
     answer: &Answer,
-    sink: &mut dyn Sink,
-) -> ControlFlow<()> {
+) -> Option<Finding> {
     let trace = subject.trace();
-    let Some(state) = &answer.state else { return ControlFlow::Continue(()) };
+    let state = answer.state.as_ref()?;
     if let Some((first, second)) = answer.race {
-        let var = trace.event(first).op.var();
-        let Some(var) = var else { return ControlFlow::Continue(()) };
+        let var = trace.event(first).op.var()?;
         let race = RacyPair { var, first, second };
         let asked = Asked { predicate: predicate.text(), modality: predicate.modality() };
-        return sink.found(racing(subject, FIND, asked, race, state));
+        return Some(racing(subject, FIND, asked, race, state));
     }
     assert!(predicate.is_met(state), "the state found meets the predicate");
     let spelled = |value: Option<i64>, is_truth: bool| match value {
@@ -160,14 +171,21 @@ fn report(
     let last = last_events(trace, state);
     let reordering = Reordering { base: state.clone(), schedule: Vec::new() };
     let proof = subject.prove(reordering, Goal::Reaches(last.clone())).ok();
+    let message = message(predicate, answer, proof.is_some());
+    let evidence = match (predicate.modality(), proof) {
+        // What every run does, one run does not show.
+        (Modality::Definitely, example) => Evidence::Decided(example),
+        (_, Some(proof)) => Evidence::Schedule(proof),
+        (_, None) => Evidence::Unordered,
+    };
     let matters = |event: &EventId| predicate.threads().contains(&trace.event(*event).thread);
-    sink.found(Finding {
+    Some(Finding {
         analysis: FIND,
         kind: Kind::Predicate,
         events: last.into_iter().filter(matters).collect(),
-        message: message(predicate, answer, proof.is_some()),
+        message,
         count: 1,
-        evidence: proof.map_or(Evidence::Unordered, Evidence::Schedule),
+        evidence,
         detail: Detail::State(Box::new(detail)),
     })
 }

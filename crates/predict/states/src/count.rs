@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rayon::prelude::*;
 use reweave_order::poset::Poset;
 
+use crate::by_chain::{self, Plan};
 use crate::enumerate::{
     Bounds, BreadthFirst, Enumerate, Gather, Lexical, ParaMount, Stopped, intervals,
 };
-use crate::fast::{self, Plan};
 use crate::mdd::{self, Count, Limits, Overflow, Reason};
 
 /// An algorithm that counts states.
@@ -28,9 +28,9 @@ use crate::mdd::{self, Count, Limits, Overflow, Reason};
 pub enum Algorithm {
     /// The decision diagram: see [`mdd`].
     #[default]
-    Diagram,
-    /// Enumeration chain by chain: see [`fast`].
-    Fast,
+    Mdd,
+    /// Enumeration chain by chain: see [`by_chain`].
+    ByChain,
     /// Enumeration in lexical order: see [`Lexical`].
     Lexical,
     /// Breadth-first enumeration: see [`BreadthFirst`].
@@ -44,8 +44,8 @@ pub enum Algorithm {
 impl Algorithm {
     /// All of them.
     pub const ALL: [Self; 6] = [
-        Self::Diagram,
-        Self::Fast,
+        Self::Mdd,
+        Self::ByChain,
         Self::Lexical,
         Self::BreadthFirst,
         Self::ParaMount,
@@ -56,8 +56,8 @@ impl Algorithm {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Diagram => "diagram",
-            Self::Fast => "walk",
+            Self::Mdd => "mdd",
+            Self::ByChain => "frontier",
             Self::Lexical => "lexical",
             Self::BreadthFirst => "bfs",
             Self::ParaMount => "paramount",
@@ -104,7 +104,7 @@ pub enum CutShort {
     /// The states to be visited next did not fit in memory.
     #[error("the states to be visited next did not fit in memory")]
     Memory,
-    /// It was told to stop.
+    /// It was asked to stop.
     #[error("it was interrupted")]
     Stopped,
 }
@@ -132,18 +132,18 @@ impl CutShort {
 /// builder.push(0, &[1, 0])?;
 /// builder.push(1, &[0, 1])?;
 /// let effort = Effort { threads: 1, budget: None, stop: &|| false };
-/// let counted = count(&builder.finish(), Algorithm::Diagram, &effort);
+/// let counted = count(&builder.finish(), Algorithm::Mdd, &effort);
 /// assert_eq!(counted.states.to_string(), "4");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
 pub fn count(poset: &Poset, algorithm: Algorithm, effort: &Effort<'_>) -> Counted {
-    if algorithm == Algorithm::Diagram {
+    if algorithm == Algorithm::Mdd {
         return by_diagram(poset, effort);
     }
     let meter = Meter::new(effort);
     let (states, stopped) = on_threads(effort.threads, || match algorithm {
-        Algorithm::Diagram | Algorithm::Fast => by_ranges(poset, &Bounds::all(poset), &meter),
+        Algorithm::Mdd | Algorithm::ByChain => by_ranges(poset, &Bounds::all(poset), &meter),
         Algorithm::Lexical => one_by_one(&Lexical, poset, &Bounds::all(poset), &meter),
         Algorithm::BreadthFirst => {
             one_by_one(&BreadthFirst::default(), poset, &Bounds::all(poset), &meter)
@@ -159,12 +159,12 @@ pub fn count(poset: &Poset, algorithm: Algorithm, effort: &Effort<'_>) -> Counte
 /// A budget is for all events together; for the diagram, for each of them.
 #[must_use]
 pub fn count_intervals(poset: &Poset, algorithm: Algorithm, effort: &Effort<'_>) -> Counted {
-    if algorithm == Algorithm::Diagram {
+    if algorithm == Algorithm::Mdd {
         return intervals_by_diagram(poset, effort);
     }
     let meter = Meter::new(effort);
     let one = |bounds: &Bounds| match algorithm {
-        Algorithm::Diagram | Algorithm::Fast => by_ranges(poset, bounds, &meter),
+        Algorithm::Mdd | Algorithm::ByChain => by_ranges(poset, bounds, &meter),
         Algorithm::Lexical | Algorithm::ParaMount => one_by_one(&Lexical, poset, bounds, &meter),
         Algorithm::BreadthFirst | Algorithm::ParaMountBreadthFirst => {
             one_by_one(&BreadthFirst::default(), poset, bounds, &meter)
@@ -173,7 +173,7 @@ pub fn count_intervals(poset: &Poset, algorithm: Algorithm, effort: &Effort<'_>)
     let all: Vec<Bounds> = intervals(poset).collect();
     let is_parallel = matches!(
         algorithm,
-        Algorithm::Fast | Algorithm::ParaMount | Algorithm::ParaMountBreadthFirst
+        Algorithm::ByChain | Algorithm::ParaMount | Algorithm::ParaMountBreadthFirst
     );
     let counts: Vec<(u128, Option<Stopped>)> = if is_parallel {
         on_threads(effort.threads, || all.par_iter().map(one).collect())
@@ -226,7 +226,7 @@ fn by_diagram(poset: &Poset, effort: &Effort<'_>) -> Counted {
         states: counted.count.max(Count::from(1_u8)),
         intervals: None,
         cut_short: counted.cut_short.map(cut_of),
-        algorithm: Algorithm::Diagram,
+        algorithm: Algorithm::Mdd,
         overflow: counted.overflow,
     }
 }
@@ -375,9 +375,9 @@ fn by_ranges(poset: &Poset, bounds: &Bounds, meter: &Meter<'_>) -> (u128, Option
         return (0, Some(Stopped::Visitor));
     }
     let stop = || meter.asks_to_stop();
-    let limits = fast::Limits { states: meter.effort.budget, stop: Some(&stop) };
+    let limits = by_chain::Limits { states: meter.effort.budget, stop: Some(&stop) };
     let plan = Plan::new(poset, bounds);
-    let (counted, stopped) = match plan.gather(&fast::Count::default(), (), &limits) {
+    let (counted, stopped) = match plan.gather(&by_chain::Count::default(), (), &limits) {
         Ok(counted) => (counted, None),
         Err((counted, _)) => (counted, Some(Stopped::Visitor)),
     };

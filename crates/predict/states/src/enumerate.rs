@@ -1,5 +1,5 @@
 //! Enumeration of consistent states, by the algorithms of the literature: breadth first, in lexical
-//! order, and by ParaMount's intervals, in parallel. [`fast`](crate::fast) is the one of our own.
+//! order, and by ParaMount's intervals, in parallel. [`by_chain`](crate::by_chain) is the one of our own.
 //!
 //! | algorithm | time per state | memory | source |
 //! | --- | --- | --- | --- |

@@ -25,9 +25,9 @@ use reweave_order::poset::{
 };
 use reweave_trace::{EventId, ThreadId, Trace, VarId};
 
+use crate::by_chain;
 use crate::detect;
 use crate::enumerate::{Bounds, Stopped};
-use crate::fast;
 use crate::mdd::{self, Limits, Reason};
 use crate::online::{Least, OnlineDetector, Options, State, replay};
 use crate::pairwise::first_races_until;
@@ -115,7 +115,7 @@ pub fn least(
     predicate: impl Fn(&[u32]) -> bool,
     states_max: u64,
     stop: &dyn Fn() -> bool,
-) -> fast::Least {
+) -> by_chain::Least {
     let lengths = poset.chains().map(|chain| u64::from(poset.length(chain)));
     let weights: Vec<Vec<u64>> = lengths.map(|length| (0..=length).collect()).collect();
     let is_stopped = AtomicBool::new(false);
@@ -128,8 +128,8 @@ pub fn least(
         predicate(state)
     };
     let stop = || is_stopped.load(Ordering::Relaxed);
-    let limits = fast::Limits { states: Some(states_max), stop: Some(&stop) };
-    fast::least(poset, &Bounds::all(poset), &weights, is_met, &limits)
+    let limits = by_chain::Limits { states: Some(states_max), stop: Some(&stop) };
+    by_chain::least(poset, &Bounds::all(poset), &weights, is_met, &limits)
 }
 
 /// Searches as [`find`] does, but by the online detector: the events that matter are inserted as if
@@ -281,7 +281,7 @@ impl Search<'_> {
         let is_met = |state: &[u32]| self.placed.is_met(state);
         let least = least(self.made.poset(), is_met, states_max, self.stop);
         let state = least.found.map(|(state, _)| state);
-        self.searched("walk", state, least.ended.is_some())
+        self.searched("frontier", state, least.ended.is_some())
     }
 
     /// What a search came to that found `state`, if any.
@@ -341,7 +341,7 @@ impl Search<'_> {
         leaves.any(|leaf| matches!(leaf, Leaf::Shared(shared) if shared.var == var))
     }
 
-    /// Whether to stop: when told to, and when the work is spent.
+    /// Whether to stop: when asked to, and when the work is spent.
     fn metered(&self) -> impl Fn() -> bool {
         let left = Cell::new(self.work_max / STATE_WORK);
         move || {

@@ -7,7 +7,7 @@
 //! | to enumerate or count them | module |
 //! | --- | --- |
 //! | breadth first, in lexical order, or by ParaMount's intervals, after Chang and Garg | [`enumerate`] |
-//! | chain by chain, with vector instructions | [`fast`] |
+//! | chain by chain, with vector instructions | [`by_chain`] |
 //! | without enumerating them, by a decision diagram | [`mdd`] |
 //! | while the program runs, as its events happen | [`online`] |
 //!
@@ -37,10 +37,10 @@
 //! ```
 
 pub mod analyses;
+pub mod by_chain;
 pub mod count;
 pub mod detect;
 pub mod enumerate;
-pub mod fast;
 pub mod find;
 pub mod mdd;
 pub mod online;

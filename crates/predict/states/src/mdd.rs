@@ -77,7 +77,7 @@ pub enum Reason {
     /// That on work.
     #[error("too much work")]
     Work,
-    /// It was told to stop.
+    /// It was asked to stop.
     #[error("stopped")]
     Stopped,
 }
@@ -106,7 +106,7 @@ struct Meter<'a> {
     left: u64,
     /// How much was spent since `stop` was asked.
     unasked: u64,
-    /// Once told to stop it stays so.
+    /// Once asked to stop it stays so.
     is_stopped: bool,
     stop: Stop<'a>,
 }
@@ -116,14 +116,14 @@ const ASK_EVERY: u64 = 1 << 14;
 
 impl<'a> Meter<'a> {
     const fn new(work_max: u64, stop: Stop<'a>) -> Self {
-        // Asked at the first occasion, so that even small work ends when told to.
+        // Asked at the first occasion, so that even small work ends when asked to.
         Self { left: work_max, unasked: ASK_EVERY, is_stopped: false, stop }
     }
 
     /// Takes `work` from what is left.
     ///
     /// # Errors
-    /// If there is not so much left, or it was told to stop.
+    /// If there is not so much left, or it was asked to stop.
     #[inline]
     fn spend(&mut self, work: u64) -> Result<(), Reason> {
         self.left = self.left.checked_sub(work).ok_or(Reason::Work)?;

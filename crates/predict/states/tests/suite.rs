@@ -1,8 +1,8 @@
 //! All tests of this package from outside, as one program: fewer programs link faster.
 
+mod by_chain;
 mod detect;
 mod enumerate;
-mod fast;
 mod find;
 mod mdd;
 mod online;

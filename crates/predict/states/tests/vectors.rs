@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 
 use reweave_order::poset::{Poset, PosetBuilder};
 use reweave_states::Bounds;
+use reweave_states::by_chain::{EachState, Limits, Plan};
 use reweave_states::count::{Algorithm, Counted, CutShort, Effort, count, count_intervals};
 use reweave_states::enumerate::{BreadthFirst, Enumerate, Gather, Lexical, ParaMount};
-use reweave_states::fast::{EachState, Limits, Plan};
 use reweave_states::mdd::Count;
 use reweave_testkit::corpus;
 use reweave_workload::posets::{Clocks, Spec, random};
@@ -128,7 +128,7 @@ fn the_generator_draws_the_posets_that_are_written_out() {
 fn the_diagram_counts_the_states_of_the_posets_of_the_benchmarks() {
     for (text, states) in corpus::poset_specs() {
         let poset = of_clocks(&text.parse::<Spec>().unwrap().make());
-        let counted = count(&poset, Algorithm::Diagram, &effort(1));
+        let counted = count(&poset, Algorithm::Mdd, &effort(1));
         assert_eq!(counted.states, Count::from(states), "{text}");
         assert_eq!(counted.overflow, None, "{text}");
     }
@@ -137,7 +137,7 @@ fn the_diagram_counts_the_states_of_the_posets_of_the_benchmarks() {
 #[test]
 fn a_budget_leaves_a_lower_bound_that_is_the_same_for_any_number_of_threads() {
     let poset = of_clocks(&random(7, 70, 0.4, 3));
-    let all = u128::try_from(count(&poset, Algorithm::Diagram, &effort(1)).states).unwrap();
+    let all = u128::try_from(count(&poset, Algorithm::Mdd, &effort(1)).states).unwrap();
     assert!(all > 20_000, "{all}");
     for algorithm in &Algorithm::ALL[1..] {
         for budget in [1, 2, 4096, 5000, all as u64 - 1, all as u64, all as u64 + 1] {
@@ -160,11 +160,11 @@ fn a_budget_leaves_a_lower_bound_that_is_the_same_for_any_number_of_threads() {
 #[test]
 fn a_diagram_out_of_budget_says_so_and_counts_no_more_than_there_are() {
     let poset = of_clocks(&random(7, 70, 0.4, 3));
-    let all = count(&poset, Algorithm::Diagram, &effort(1)).states;
+    let all = count(&poset, Algorithm::Mdd, &effort(1)).states;
     let mut is_cut_short = false;
     for budget in [0, 1, 100, 10_000, 1 << 40] {
         let effort = Effort { budget: Some(budget), ..effort(1) };
-        let counted = count(&poset, Algorithm::Diagram, &effort);
+        let counted = count(&poset, Algorithm::Mdd, &effort);
         assert!(counted.states <= all && counted.states > Count::ZERO, "{budget}");
         assert!(counted.cut_short.is_some() || counted.states == all, "{budget}");
         is_cut_short |= counted.cut_short == Some(CutShort::Budget);

@@ -94,10 +94,11 @@ impl Level {
     pub fn new(examined: &Examined<'_>, finding: &Finding) -> Self {
         let is_asked_for = finding.detail.state().is_some_and(|state| !state.modality.is_rule());
         match finding.guarantee() {
-            Guarantee::Witnessed if is_asked_for => Self::Note,
-            Guarantee::Witnessed if examined.fails_on.contains(&finding.kind) => Self::Error,
-            Guarantee::Witnessed => Self::Warning,
-            Guarantee::First => Self::Warning,
+            certain if certain.is_certain() && is_asked_for => Self::Note,
+            certain if certain.is_certain() && examined.fails_on.contains(&finding.kind) => {
+                Self::Error
+            }
+            Guarantee::Witnessed | Guarantee::Decided | Guarantee::First => Self::Warning,
             Guarantee::Unordered => Self::Note,
         }
     }

@@ -5,13 +5,14 @@ use reweave_analysis::{Counter, Coverage, Outcome, Truncation, Unshown};
 use crate::counted;
 
 /// Counters that say why something was left out; they are reported in sentences.
-const REASONS: [Counter; 9] = [
+const REASONS: [Counter; 10] = [
     Counter::Untried,
     Counter::Unlisted,
     Counter::UnlistedWitnesses,
     Counter::UnknownWriter,
     Counter::Undecided,
-    Counter::Unknown,
+    Counter::Capped,
+    Counter::Refused,
     Counter::Declined,
     Counter::SameValue,
     Counter::MissingValues,
@@ -46,7 +47,8 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
     let Unshown { unknown_writer, unproven, unlisted } = unshown;
     // What was only counted was not tried either; it has a line of its own.
     let untried = counter(Counter::Untried).saturating_sub(unlisted);
-    let undecided = counter(Counter::Undecided) + counter(Counter::Unknown);
+    let [undecided, capped, refused] =
+        [Counter::Undecided, Counter::Capped, Counter::Refused].map(counter);
     // What is not decided of nondeterminism are witnesses, of which no finding was made; nor is one
     // of a predicate that is not decided.
     let (undecided_findings, undecided_thing) = match (family, unproven) {
@@ -55,7 +57,7 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
     };
     // Each group is accounted for once: what was not tried or not decided is not called unproven
     // too.
-    let unproven = unproven.saturating_sub(untried + undecided_findings);
+    let unproven = unproven.saturating_sub(untried + undecided_findings + capped + refused);
     let unproven_why = match family {
         "determinism" => "with another write possible by order, but unproven (see --all)",
         "states" => "with a state that happens-before allows, but no known run reaches (see --all)",
@@ -74,6 +76,8 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
         (unknown_writer, thing, "depending on reads whose writer was not recorded (see --all)"),
         (undecided, undecided_thing, undecided_why),
         (counter(Counter::Declined), "witness", "undecided: too many threads and events for that"),
+        (capped, thing, "with more instances than were tried, none of which can happen"),
+        (refused, "schedule", "refused by the checker: a fault of reweave, please report it"),
         (untried, thing, untried_why),
         (unlisted, thing, "counted only: too many to try each"),
         (
@@ -175,7 +179,7 @@ mod tests {
         let given_up = "undecided: the search for a schedule gave up; try a larger --budget";
         assert_eq!(left_out(&exact, Unshown::default()), [format!("1 pair {given_up}")]);
         let deadlocks =
-            coverage("deadlocks.exact", &[(Counter::Deadlocks, 0), (Counter::Unknown, 1)]);
+            coverage("deadlocks.exact", &[(Counter::Deadlocks, 0), (Counter::Undecided, 1)]);
         assert_eq!(left_out(&deadlocks, Unshown::default()), [format!("1 candidate {given_up}")]);
         assert_eq!(counters(&deadlocks), "deadlocks.exact: deadlocks 0");
     }

@@ -114,19 +114,20 @@ impl<'t> Site<'t> {
     }
 }
 
-/// What the thread of `event` holds, with where it took each: `holding m (taken at line 18)`.
+/// What the thread of `event` holds, with where it acquired each: `holding m (acquired at line
+/// 18)`.
 pub fn holding_since(trace: &Trace, event: EventId) -> String {
     let (happening, names) = (trace.event(event), trace.names());
     let own = Place::new(names.location(happening.site));
     let held: Vec<_> = trace.sections().held(happening.thread, event).collect();
     let lock = |section: &&CriticalSection| {
         let location = names.location(trace.event(section.acquire).site);
-        let taken = Place::new(location).map(|place| match own {
-            Some(own) if own.file == place.file => format!("taken at line {}", place.line),
-            _ => format!("taken at {}", location.trim()),
+        let acquired = Place::new(location).map(|place| match own {
+            Some(own) if own.file == place.file => format!("acquired at line {}", place.line),
+            _ => format!("acquired at {}", location.trim()),
         });
         let shared = (section.mode == Mode::Shared).then(|| "shared".to_owned());
-        let notes: Vec<String> = shared.into_iter().chain(taken).collect();
+        let notes: Vec<String> = shared.into_iter().chain(acquired).collect();
         let name = names.locks.name(section.lock);
         if notes.is_empty() { name.to_owned() } else { format!("{name} ({})", notes.join(", ")) }
     };

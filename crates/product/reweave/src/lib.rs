@@ -60,6 +60,23 @@
 //! # Ok::<(), reweave::IllFormed>(())
 //! ```
 //!
+//! # Atomics, barriers and the rest
+//!
+//! ```
+//! use reweave::{AccessOp, MemoryOrder, Op, Settings, TraceBuilder};
+//!
+//! let mut builder = TraceBuilder::new();
+//! let [one, two] = ["T1", "T2"].map(|name| builder.thread(name));
+//! let (data, ready, here) = (builder.var("data"), builder.var("ready"), builder.site("q.c:7"));
+//! builder.push(one, Op::Access(AccessOp::Write, data), here);
+//! builder.push(one, Op::Access(AccessOp::AtomicWrite(MemoryOrder::Release), ready), here);
+//! builder.push(two, Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), ready), here);
+//! builder.push(two, Op::Access(AccessOp::Read, data), here);
+//! // The reader has seen the flag, so it comes after the write of the data.
+//! assert!(reweave::check(&builder.finish()?, &Settings::default()).findings.is_empty());
+//! # Ok::<(), reweave::IllFormed>(())
+//! ```
+//!
 //! # Render a report
 //!
 //! ```
@@ -80,8 +97,8 @@
 
 #[doc(inline)]
 pub use reweave_analysis::{
-    Analysis, Coverage, Evidence, Finding, Fingerprint, Guarantee, Info, Kind, Outcome, Proof,
-    Reported, Settings, Truncation,
+    Analysis, Counter, Counters, Coverage, Detail, Evidence, Finding, Fingerprint, Guarantee, Info,
+    Kind, Layer, Outcome, Proof, Reported, Settings, Truncation, Unshown, WitnessList,
 };
 #[doc(inline)]
 pub use reweave_catalog::{Quiet, UnknownName, Watch, analyses, run, select};
@@ -92,9 +109,10 @@ pub use reweave_format::{
 };
 #[doc(inline)]
 pub use reweave_trace::{
-    AccessOp, BarrierOp, ConditionOp, Event, EventId, Goal, IllFormed, LockId, LockOp, Marker, Op,
-    Refusal, Reordering, SemaphoreOp, SiteId, ThreadId, ThreadOp, Trace, TraceBuilder, VarId,
-    certify,
+    AccessOp, After, BarrierId, BarrierOp, BlockId, Certificate, ConditionId, ConditionOp, Event,
+    EventId, Goal, IllFormed, LockId, LockOp, Marker, MemoryOrder, ObjectId, ObjectOp, Op, Refusal,
+    Reordering, Rule, SemaphoreId, SemaphoreOp, SiteId, ThreadId, ThreadOp, Trace, TraceBuilder,
+    VarId, certify,
 };
 
 /// Which findings count: baselines and suppressions.
@@ -115,12 +133,9 @@ pub mod report {
 /// Runs the default analyses on `trace`: races, deadlocks, and atomicity where blocks are marked.
 ///
 /// [`select`] and [`run`] choose other analyses, show progress and cancel.
-///
-/// # Panics
-/// Never: the default analyses exist.
 #[must_use]
 pub fn check(trace: &Trace, settings: &Settings) -> Outcome {
-    let analyses = select("", &[]).expect("the default analyses exist");
+    let analyses: Vec<&dyn Analysis> = analyses().filter(|it| it.info().is_default).collect();
     run(trace, &analyses, settings, &Quiet)
 }
 

@@ -11,7 +11,7 @@ use reweave_analysis::Finding;
 use reweave_record::plan::{Outcome, Plan};
 use reweave_trace::Trace;
 
-/// Up to how many attempts are made unless more are asked for.
+/// How many attempts are made at most if no number is asked for.
 pub const ATTEMPTS_MAX: u32 = 3;
 
 /// What came of the attempts to confirm a finding.
@@ -59,15 +59,15 @@ impl Verdict {
 }
 
 /// Has the schedule of `finding`, which was found in `trace`, replayed by `replay`, which is given
-/// the plan and the number of the attempt, counted from 0. There are `attempts` of them, and more up
-/// to [`ATTEMPTS_MAX`] as long as none saw it happen.
+/// the plan and the number of the attempt, counted from 0. There are `attempts` of them; without a
+/// number, attempts go on until one saw it happen, up to [`ATTEMPTS_MAX`].
 ///
 /// # Errors
 /// If `replay` cannot so much as try.
 pub fn confirm<E>(
     trace: &Trace,
     finding: &Finding,
-    attempts: u32,
+    attempts: Option<u32>,
     replay: &mut dyn FnMut(&Plan, u32) -> Result<Outcome, E>,
 ) -> Result<Verdict, E> {
     let Some(proof) = finding.evidence.proof() else {
@@ -79,8 +79,8 @@ pub fn confirm<E>(
         Err(error) => return Ok(Verdict::refused(error.to_string())),
     };
     let mut verdict = Verdict::default();
-    while verdict.attempts < attempts || !verdict.is_confirmed() && verdict.attempts < ATTEMPTS_MAX
-    {
+    let attempts_max = attempts.unwrap_or(ATTEMPTS_MAX);
+    while verdict.attempts < attempts_max && (attempts.is_some() || !verdict.is_confirmed()) {
         let outcome = replay(&plan, verdict.attempts)?;
         verdict.add(outcome);
     }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     /// The verdict where the attempts go as `outcomes` says: seen or not.
-    fn verdict(attempts: u32, outcomes: &[bool]) -> Verdict {
+    fn verdict(attempts: Option<u32>, outcomes: &[bool]) -> Verdict {
         let trace = racing(true);
         let mut fake = |plan: &Plan, attempt: u32| -> Result<Outcome, Infallible> {
             assert_eq!((plan.steps.len(), plan.goals.len()), (1, 2));
@@ -155,21 +155,21 @@ mod tests {
 
     #[test]
     fn one_attempt_that_sees_it_is_enough() {
-        let verdict = verdict(1, &[true]);
+        let verdict = verdict(None, &[true]);
         assert_eq!((verdict.confirmed, verdict.attempts), (1, 1));
         assert_eq!(verdict.details.as_deref(), Some("attempt 0"));
     }
 
     #[test]
-    fn attempts_go_on_while_none_saw_it() {
+    fn attempts_go_on_while_none_saw_it_unless_a_number_is_asked_for() {
         let verdict = |attempts, outcomes| {
             let verdict = verdict(attempts, outcomes);
             (verdict.confirmed, verdict.attempts, verdict.reasons.len())
         };
-        assert_eq!(verdict(1, &[false, true]), (1, 2, 1));
-        assert_eq!(verdict(1, &[false; 3]), (0, 3, 1));
-        assert_eq!(verdict(4, &[true, false, true, false]), (2, 4, 1));
-        assert_eq!(verdict(4, &[false; 4]), (0, 4, 1));
+        assert_eq!(verdict(None, &[false, true]), (1, 2, 1));
+        assert_eq!(verdict(None, &[false; 3]), (0, 3, 1));
+        assert_eq!(verdict(Some(1), &[false]), (0, 1, 1));
+        assert_eq!(verdict(Some(4), &[true, false, true, false]), (2, 4, 1));
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
             let trace = racing(has_origins);
             let mut never = |_: &Plan, _: u32| -> Result<Outcome, String> { Err("tried".into()) };
             let finding = race(&trace, is_proven);
-            let verdict = confirm(&trace, &finding, 1, &mut never).unwrap();
+            let verdict = confirm(&trace, &finding, None, &mut never).unwrap();
             assert_eq!((verdict.attempts, verdict.is_confirmed()), (0, false));
             verdict.reason()
         };
@@ -190,6 +190,6 @@ mod tests {
     fn a_program_that_cannot_be_started_is_an_error() {
         let trace = racing(true);
         let mut broken = |_: &Plan, _: u32| Err("no such file");
-        assert_eq!(confirm(&trace, &race(&trace, true), 1, &mut broken), Err("no such file"));
+        assert_eq!(confirm(&trace, &race(&trace, true), None, &mut broken), Err("no such file"));
     }
 }

@@ -200,6 +200,7 @@ fn run<S: Stream>(
         modules: FxHashMap::default(),
         summary,
     };
+    pass.sink.declare_requested_waits();
     let mut ahead = Ahead::new(stream);
     while let Some((number, event)) = ahead.next()? {
         pass.step(&mut ahead, number, event)?;

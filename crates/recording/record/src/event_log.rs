@@ -345,7 +345,7 @@ impl<R: Read> Reader<R> {
     /// Whether the last frame, whose body was read, ends this recording.
     fn read_end(&mut self) -> io::Result<Ending> {
         if self.packed != self.events_count.to_le_bytes() {
-            return Ok(Ending::Broken("the mark of the end speaks of another recording"));
+            return Ok(Ending::Broken("the end marker belongs to another recording"));
         }
         if take(&mut self.source, 1, &mut self.packed)? > 0 {
             return Ok(Ending::Broken("there are bytes after the end of the recording"));

@@ -407,6 +407,7 @@ fn origins_count_all_events_of_the_code_address_in_the_thread() {
         (1, access(Kind::Write, 0x1040, None)),
     ];
     let (trace, _) = converted(&events);
+    assert!(trace.declared().waits_are_requested);
     let origins = trace.origins().unwrap();
     let found: Vec<(u64, u32)> = (0..trace.len())
         .map(|place| origins.get(EventId::from_number(place as u32 + 1).unwrap()).unwrap())

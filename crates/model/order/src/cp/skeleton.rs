@@ -10,7 +10,7 @@
 //! One pass over the events; memory for each step, section, message, and access in a section.
 
 use reweave_base::{FxHashMap, IndexVec};
-use reweave_trace::views::{RoundId, SectionId};
+use reweave_trace::views::{GenerationId, SectionId};
 use reweave_trace::{
     AccessOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectId, ObjectOp, Op, SemaphoreOp,
     ThreadId, ThreadOp, Trace, VarId,
@@ -43,8 +43,8 @@ pub(super) enum Action {
     Join(ThreadId),
     Send(MessageId),
     Receive(MessageId),
-    /// Receives what all arrivals of a barrier's round sent.
-    Gather(RoundId),
+    /// Receives what all arrivals of a barrier's generation sent.
+    Gather(GenerationId),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -112,8 +112,8 @@ pub(super) struct Skeleton {
     pub(super) sections: IndexVec<SectionId, Section>,
     pub(super) threads: IndexVec<ThreadId, Thread>,
     pub(super) messages: IndexVec<MessageId, Message>,
-    /// What the arrivals of each round send.
-    pub(super) rounds: IndexVec<RoundId, Vec<MessageId>>,
+    /// What the arrivals of each generation send.
+    pub(super) generations: IndexVec<GenerationId, Vec<MessageId>>,
     pub(super) locks_count: usize,
 }
 
@@ -177,7 +177,7 @@ impl<'a> Scan<'a> {
             sections: IndexVec::new(),
             threads: IndexVec::from_elem(Thread::default(), threads),
             messages: IndexVec::new(),
-            rounds: IndexVec::new(),
+            generations: IndexVec::new(),
             locks_count: locks,
         };
         let log = IndexVec::from_elem(Vec::new(), threads);
@@ -304,19 +304,20 @@ impl<'a> Scan<'a> {
 
     fn pass_barrier(&mut self, at: At) {
         let signals = self.trace.signals();
-        if let Some(needed) = signals.needed_round(at.event) {
-            let Skeleton { rounds, messages, .. } = &mut self.skeleton;
-            for &message in rounds.get_or_default(needed).iter() {
+        if let Some(needed) = signals.needed_generation(at.event) {
+            let Skeleton { generations, messages, .. } = &mut self.skeleton;
+            for &message in generations.get_or_default(needed).iter() {
                 messages[message].last = Some(at.event);
             }
             self.step(at, Action::Gather(needed));
         }
-        let own = signals.own_round(at.event);
-        let is_waited_for =
-            |&round: &RoundId| signals.round(round).last_needed.is_some_and(|last| last > at.event);
-        if let Some(round) = own.filter(is_waited_for) {
+        let own = signals.own_generation(at.event);
+        let is_waited_for = |&generation: &GenerationId| {
+            signals.generation(generation).last_needed.is_some_and(|last| last > at.event)
+        };
+        if let Some(generation) = own.filter(is_waited_for) {
             let message = self.send(at);
-            self.skeleton.rounds.get_or_default(round).push(message);
+            self.skeleton.generations.get_or_default(generation).push(message);
         }
     }
 

@@ -279,7 +279,7 @@ fn declared_numbers_give_way_to_events() {
     let expected = expect![[r#"
         T1|take(s) T1|arrive(b) T1|depart(b)
         forgot the start value of semaphore `s`: more was taken from it
-        forgot the party count of barrier `b`: fewer arrived in a round"#]];
+        forgot the party count of barrier `b`: fewer arrived in a generation"#]];
     expected.assert_eq(&show(&builder.finish_repaired().unwrap()));
 }
 

@@ -5,24 +5,24 @@ use std::collections::VecDeque;
 use reweave_base::{FxHashMap, FxHashSet, IndexVec};
 
 use crate::op::{BarrierId, BarrierOp, EventId, Op, SemaphoreId, SemaphoreOp, ThreadId};
-use crate::signals::{WaitInterval, condition_events, match_waits};
 use crate::trace::Trace;
+use crate::wait_matching::{WaitInterval, condition_events, match_waits};
 
 reweave_base::id! {
     /// Arrivals at a barrier that others wait for together.
-    pub struct RoundId;
+    pub struct GenerationId;
 }
 
 /// Arrivals at a barrier that departures, and later arrivals, come after.
 ///
-/// Where the number of parties is known, each so many arrivals are a round: its departures, and
-/// the arrivals of the next round, come after all of it. Where it is not, any split of the
-/// arrivals into rounds may be the true one. Then each arrival counts as a round of its own: the
-/// next arrival comes after it, and so does every departure seen after it, which is right
+/// Where the number of parties is known, each so many arrivals are a generation: its departures,
+/// and the arrivals of the next generation, come after all of it. Where it is not, any split of the
+/// arrivals into generations may be the true one. Then each arrival counts as a generation of its
+/// own: the next arrival comes after it, and so does every departure seen after it, which is right
 /// whatever the split.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Round {
-    /// Whose round it is.
+pub struct Generation {
+    /// Whose generation it is.
     pub barrier: BarrierId,
     /// Its `arrive` events, in observed order.
     pub arrivals: Vec<EventId>,
@@ -36,9 +36,9 @@ pub struct Signals {
     intervals: Vec<WaitInterval>,
     interval_of: FxHashMap<EventId, usize>,
     woken: FxHashMap<EventId, Vec<EventId>>,
-    rounds: IndexVec<RoundId, Round>,
-    round_of: FxHashMap<EventId, RoundId>,
-    needed: FxHashMap<EventId, RoundId>,
+    generations: IndexVec<GenerationId, Generation>,
+    generation_of: FxHashMap<EventId, GenerationId>,
+    needed: FxHashMap<EventId, GenerationId>,
     posts: FxHashMap<EventId, EventId>,
     taken: FxHashSet<EventId>,
 }
@@ -55,7 +55,7 @@ impl Signals {
                 signals.interval_of.insert(end, at);
             }
         }
-        signals.find_rounds(trace);
+        signals.find_generations(trace);
         signals.find_posts(trace);
         signals
     }
@@ -78,22 +78,22 @@ impl Signals {
         self.woken.get(&event).map_or(&[], Vec::as_slice)
     }
 
-    /// The round `id`.
+    /// The generation `id`.
     #[must_use]
-    pub fn round(&self, id: RoundId) -> &Round {
-        &self.rounds[id]
+    pub fn generation(&self, id: GenerationId) -> &Generation {
+        &self.generations[id]
     }
 
-    /// The round that `event`, an `arrive`, is part of.
+    /// The generation that `event`, an `arrive`, is part of.
     #[must_use]
-    pub fn own_round(&self, event: EventId) -> Option<RoundId> {
-        self.round_of.get(&event).copied()
+    pub fn own_generation(&self, event: EventId) -> Option<GenerationId> {
+        self.generation_of.get(&event).copied()
     }
 
-    /// The round that `event`, an `arrive` or `depart`, comes after, and with it after all rounds
-    /// before that one; none if it comes after none.
+    /// The generation that `event`, an `arrive` or `depart`, comes after, and with it after all
+    /// generations before that one; none if it comes after none.
     #[must_use]
-    pub fn needed_round(&self, event: EventId) -> Option<RoundId> {
+    pub fn needed_generation(&self, event: EventId) -> Option<GenerationId> {
         self.needed.get(&event).copied()
     }
 
@@ -110,25 +110,28 @@ impl Signals {
         self.taken.contains(&event)
     }
 
-    fn find_rounds(&mut self, trace: &Trace) {
-        // The latest round of each barrier and the one before it.
-        let mut latest: IndexVec<BarrierId, (Option<RoundId>, Option<RoundId>)> = IndexVec::new();
-        let mut inside: FxHashMap<(ThreadId, BarrierId), RoundId> = FxHashMap::default();
+    fn find_generations(&mut self, trace: &Trace) {
+        // The latest generation of each barrier and the one before it.
+        let mut latest: IndexVec<BarrierId, (Option<GenerationId>, Option<GenerationId>)> =
+            IndexVec::new();
+        let mut inside: FxHashMap<(ThreadId, BarrierId), GenerationId> = FxHashMap::default();
         for (id, event) in trace.events() {
             let needed = match event.op {
                 Op::Barrier(BarrierOp::Arrive, barrier) => {
                     let parties = trace.declared().parties(barrier).unwrap_or(1) as usize;
                     let (last, before) = latest.get_or_default(barrier);
-                    let full = |round: RoundId| self.rounds[round].arrivals.len() == parties;
+                    let full = |generation: GenerationId| {
+                        self.generations[generation].arrivals.len() == parties
+                    };
                     if last.is_none_or(full) {
                         let none = Vec::new();
-                        let round = Round { barrier, arrivals: none, last_needed: None };
-                        *before = last.replace(self.rounds.push(round));
+                        let generation = Generation { barrier, arrivals: none, last_needed: None };
+                        *before = last.replace(self.generations.push(generation));
                     }
-                    let round = last.expect("one was just begun");
-                    self.rounds[round].arrivals.push(id);
-                    self.round_of.insert(id, round);
-                    inside.insert((event.thread, barrier), round);
+                    let generation = last.expect("one was just begun");
+                    self.generations[generation].arrivals.push(id);
+                    self.generation_of.insert(id, generation);
+                    inside.insert((event.thread, barrier), generation);
                     *before
                 }
                 Op::Barrier(BarrierOp::Depart, barrier) => {
@@ -139,9 +142,9 @@ impl Signals {
                 }
                 _ => continue,
             };
-            if let Some(round) = needed {
-                self.needed.insert(id, round);
-                self.rounds[round].last_needed = Some(id);
+            if let Some(generation) = needed {
+                self.needed.insert(id, generation);
+                self.generations[generation].last_needed = Some(id);
             }
         }
     }

@@ -34,7 +34,7 @@ const NEAREST: usize = 4;
 /// How many patterns are kept in all.
 const KEPT_TOTAL: usize = 2_000_000;
 
-/// How many sets of code locations are told apart.
+/// How many sets of code locations are distinguished.
 const GROUPS_MAX: usize = 1_000_000;
 
 /// Which patterns are kept.

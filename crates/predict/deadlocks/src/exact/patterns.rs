@@ -21,7 +21,7 @@
 
 use reweave_base::{CsrTable, FxHashMap, FxHashSet, Id, IndexVec, strong_components};
 use reweave_trace::views::Mode;
-use reweave_trace::{ConditionOp, EventId, LockId, LockOp, Op, SiteId, ThreadId, Trace};
+use reweave_trace::{EventId, LockId, LockOp, Op, SiteId, ThreadId, Trace};
 
 reweave_base::id! {
     /// A thread with some locks held.
@@ -98,7 +98,7 @@ impl Dependencies {
             is_whole: true,
         };
         for (_, section) in trace.sections().entries() {
-            if section.outer.is_some() && may_wait(trace, section.acquire) {
+            if section.outer.is_some() && trace.may_wait(section.acquire) {
                 builder.add(section.acquire, section.thread, section.lock, section.mode);
             }
         }
@@ -119,22 +119,6 @@ impl Dependencies {
     fn holding(&self, dependency: DependencyId) -> &Holding {
         &self.holdings[self.all[dependency].holding]
     }
-}
-
-/// Whether the thread would have waited at `acquire` for the lock: a recorder of programs, which
-/// knows the origins of events, says so by a request. Who wakes takes its lock again and waits for it.
-fn may_wait(trace: &Trace, acquire: EventId) -> bool {
-    let before = trace.position(acquire).checked_sub(1);
-    let events = trace.thread_events(trace.event(acquire).thread);
-    let before = before.map(|place| trace.event(events[place as usize]).op);
-    trace.origins().is_none()
-        || matches!(
-            before,
-            Some(
-                Op::Lock(LockOp::Request, _)
-                    | Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _)
-            )
-        )
 }
 
 /// The requests that are the last event of their thread.

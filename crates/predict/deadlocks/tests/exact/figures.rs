@@ -9,7 +9,7 @@ use reweave_deadlocks::exact::{ExactDeadlocks, Reorderings};
 use reweave_testkit::corpus;
 use reweave_trace::{LockOp, Op, Trace, TraceBuilder};
 
-use super::{examine, grouped, run, sets, ungrouped, with_origins};
+use super::{examine, grouped, run, sets, ungrouped, with_requested_waits};
 
 /// The messages of the findings in the figure, then what was counted.
 #[track_caller]
@@ -42,7 +42,7 @@ fn two_locks_in_opposite_orders_deadlock() {
         ",
         expect![[r#"
             t1 holds `a` and waits for `b` at location 2, t2 holds `b` and waits for `a` at location 6 (x1)
-            deadlocks 1, patterns 1, candidates 1, refuted 0, unknown 0, complete"#]],
+            deadlocks 1, patterns 1, candidates 1, refuted 0, undecided 0, complete"#]],
     );
 }
 
@@ -64,7 +64,7 @@ fn a_third_lock_guards_them() {
                 rel(b)
                 rel(g)
         ",
-        expect!["deadlocks 0, patterns 0, candidates 0, refuted 0, unknown 0, complete"],
+        expect!["deadlocks 0, patterns 0, candidates 0, refuted 0, undecided 0, complete"],
     );
 }
 
@@ -88,7 +88,7 @@ fn a_lock_that_both_share_does_not_guard_them() {
         ",
         expect![[r#"
             t1 holds `a` and waits for `b` at location 3, t2 holds `b` and waits to share `a` at location 9 (x1)
-            deadlocks 1, patterns 1, candidates 1, refuted 0, unknown 0, complete"#]],
+            deadlocks 1, patterns 1, candidates 1, refuted 0, undecided 0, complete"#]],
     );
 }
 
@@ -108,7 +108,7 @@ fn two_that_share_a_lock_and_want_it_alone_deadlock() {
         ",
         expect![[r#"
             t1 shares `l` and waits to hold it alone at location 2, t2 shares `l` and waits to hold it alone at location 6 (x1)
-            deadlocks 1, patterns 1, candidates 1, refuted 0, unknown 0, complete"#]],
+            deadlocks 1, patterns 1, candidates 1, refuted 0, undecided 0, complete"#]],
     );
 }
 
@@ -125,7 +125,7 @@ fn threads_that_follow_each_other_do_not_deadlock() {
                   acq(b)
                   acq(a)
         ",
-        expect!["deadlocks 0, patterns 1, candidates 0, refuted 0, unknown 0, complete"],
+        expect!["deadlocks 0, patterns 1, candidates 0, refuted 0, undecided 0, complete"],
     );
 }
 
@@ -145,7 +145,7 @@ fn what_is_read_keeps_threads_apart() {
                 rel(a)
                 rel(b)
         ",
-        expect!["deadlocks 0, patterns 1, candidates 0, refuted 0, unknown 0, complete"],
+        expect!["deadlocks 0, patterns 1, candidates 0, refuted 0, undecided 0, complete"],
     );
 }
 
@@ -163,12 +163,12 @@ fn a_lock_need_not_be_given_back() {
         ",
         expect![[r#"
             t1 holds `a` and waits for `b` at location 2, t2 holds `b` and waits for `a` at location 6 (x1)
-            deadlocks 1, patterns 1, candidates 1, refuted 0, unknown 0, complete"#]],
+            deadlocks 1, patterns 1, candidates 1, refuted 0, undecided 0, complete"#]],
     );
 }
 
 #[test]
-fn a_run_that_did_deadlock_is_told_of() {
+fn a_run_that_did_deadlock_is_reported() {
     check(
         "
         t1      t2      t3
@@ -181,7 +181,7 @@ fn a_run_that_did_deadlock_is_told_of() {
         ",
         expect![[r#"
             t1 holds `a` and waits for `b` at location 4, t2 holds `b` and waits for `c` at location 5, t3 holds `c` and waits for `a` at location 6 (x1)
-            deadlocks 1, patterns 1, candidates 1, refuted 0, unknown 0, complete"#]],
+            deadlocks 1, patterns 1, candidates 1, refuted 0, undecided 0, complete"#]],
     );
 }
 
@@ -204,9 +204,9 @@ rel(l)
     let tried = reweave_testkit::trace(figure);
     // Where nothing is known of the program, an acquire without a request may be one that waits.
     assert_eq!(sets(&tried, Reorderings::All), [[3, 9]]);
-    assert!(sets(&with_origins(&tried), Reorderings::All).is_empty());
+    assert!(sets(&with_requested_waits(&tried), Reorderings::All).is_empty());
     let asked = reweave_testkit::trace(&figure.replace("\nacq(m)\n", "\nreq(m)\nacq(m)\n"));
-    assert_eq!(sets(&with_origins(&asked), Reorderings::All), [[4, 10]]);
+    assert_eq!(sets(&with_requested_waits(&asked), Reorderings::All), [[4, 10]]);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_waiter_takes_its_lock_again_inside_another() {
         expect![[r#"
             t1 holds `n` and waits for `m` at location 2, t2 holds `m` and waits for `n` at location 11 (x1)
             t1 holds `n` and waits for `m` at location 7, t2 holds `m` and waits for `n` at location 11 (x1)
-            deadlocks 2, patterns 2, candidates 2, refuted 0, unknown 0, complete"#]],
+            deadlocks 2, patterns 2, candidates 2, refuted 0, undecided 0, complete"#]],
     );
 }
 
@@ -254,7 +254,7 @@ fn a_trace_without_locks_has_none() {
         w(x)
               w(x)
         ",
-        expect!["deadlocks 0, patterns 0, candidates 0, refuted 0, unknown 0, complete"],
+        expect!["deadlocks 0, patterns 0, candidates 0, refuted 0, undecided 0, complete"],
     );
 }
 
@@ -280,8 +280,8 @@ fn many_instances_are_not_all_tried_when_one_is_enough() {
     let one = examine(&abba(1000, 1000), Reorderings::All, &grouped());
     assert_eq!((one.found.len(), one.truncated), (1, None));
     assert_eq!((one.counts.candidates, one.counts.partial), (257, 1));
-    let hurried = Settings { budget: 8_000_000, ..ungrouped() };
-    let all = examine(&abba(1000, 1000), Reorderings::All, &hurried);
+    let limited = Settings { budget: 8_000_000, ..ungrouped() };
+    let all = examine(&abba(1000, 1000), Reorderings::All, &limited);
     assert_eq!((all.truncated, all.counts.partial), (Some(Truncation::Budget), 1));
     assert_eq!(all.found.len() as u64, all.counts.deadlocks);
 }

@@ -10,15 +10,11 @@ use expect_test::expect;
 use programs::Style;
 use proptest::prelude::*;
 use reweave_analysis::{Analysis, Coverage, Finding, Gathered, Guarantee, Settings, Subject};
-use reweave_base::Id;
 use reweave_deadlocks::exact::{Deadlock, Deadlocks, ExactDeadlocks, Reorderings, deadlocks};
 use reweave_oracle as oracle;
 use reweave_reorder::{Budget, Engine, Query, Solver};
 use reweave_testkit::{Scope, Shape, corpus, draw, soak, traces};
-use reweave_trace::{
-    BarrierId, Checker, Code, EventId, Goal, LockOp, Module, Op, OpKind, Origin, SemaphoreId,
-    Trace, TraceBuilder,
-};
+use reweave_trace::{Checker, EventId, Goal, LockOp, Op, OpKind, Trace, TraceBuilder};
 
 /// How many states an oracle may visit.
 const STATES_MAX: usize = 200_000;
@@ -64,27 +60,18 @@ fn at_one_location(trace: &Trace) -> Trace {
     for (_, event) in trace.events() {
         builder.push(event.thread, event.op, site);
     }
-    for (at, &start) in trace.declared().starts.iter().enumerate() {
-        let semaphore = SemaphoreId::from_index(at);
-        start.into_iter().for_each(|start| builder.declare_start(semaphore, start));
-    }
-    for (at, &parties) in trace.declared().parties.iter().enumerate() {
-        let barrier = BarrierId::from_index(at);
-        parties.into_iter().for_each(|parties| builder.declare_parties(barrier, parties));
-    }
+    builder.declare(trace.declared().clone());
     builder.finish().expect("the events are well formed")
 }
 
 /// The same trace as a recorder of programs gives it, which says which acquires would have waited.
-fn with_origins(trace: &Trace) -> Trace {
+fn with_requested_waits(trace: &Trace) -> Trace {
     let mut builder = TraceBuilder::new();
     *builder.names() = trace.names().clone();
-    let module = builder.origins().add_module(Module::default());
-    let code = builder.origins().add_code(Code { module, offset: 1 });
-    for (occurrence, (_, event)) in (0..).zip(trace.events()) {
+    for (_, event) in trace.events() {
         builder.push(event.thread, event.op, event.site);
-        builder.origin(Origin { code, occurrence });
     }
+    builder.declare_requested_waits();
     builder.finish().expect("the events are well formed")
 }
 
@@ -269,7 +256,7 @@ fn every_small_trace_has_exactly_the_deadlocks_of_all_reorderings() {
 
 /// How what is found differs from the definition where the trace says which acquires would wait.
 fn fault_of_attempts(trace: &Trace) -> String {
-    let recorded = with_origins(trace);
+    let recorded = with_requested_waits(trace);
     let every = examine(&recorded, Reorderings::All, &ungrouped());
     let found: BTreeSet<Vec<EventId>> = every.found.iter().map(Deadlock::blocked).collect();
     let wrong = refusal(&recorded, &every.found).or_else(|| {
@@ -285,7 +272,7 @@ fn every_small_trace_with_attempts_has_exactly_the_deadlocks_of_the_definition()
     let (mut all, mut without_attempts) = (0, 0);
     Scope::new(&KINDS).things(2).events(6).for_each(|trace| {
         all += sets(trace, Reorderings::All).len();
-        without_attempts += sets(&with_origins(trace), Reorderings::All).len();
+        without_attempts += sets(&with_requested_waits(trace), Reorderings::All).len();
         assert_eq!(fault_of_attempts(trace), "");
     });
     assert!(0 < without_attempts && without_attempts < all, "{without_attempts} of {all}");

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use reweave_base::{CsrTable, FxHashMap, Id, IndexVec};
 use reweave_order::mhb::MustHappenBefore;
-use reweave_trace::views::{Mode, RoundId, SectionId};
+use reweave_trace::views::{GenerationId, Mode, SectionId};
 use reweave_trace::{EventId, LockId, Op, ThreadId, Trace, VarId};
 
 reweave_base::id! {
@@ -554,7 +554,7 @@ impl Links {
     fn new(trace: &Trace, needs: &MustHappenBefore<'_>) -> Self {
         let is_breakable = IndexVec::from_elem(false, trace.len());
         let mut links = Self { is_breakable, ..Self::default() };
-        let mut hubs: FxHashMap<RoundId, HubId> = FxHashMap::default();
+        let mut hubs: FxHashMap<GenerationId, HubId> = FxHashMap::default();
         // For each thread and variable the write it saw last, and how often.
         let mut seen: FxHashMap<(ThreadId, VarId), (EventId, u32)> = FxHashMap::default();
         for (id, event) in trace.events() {
@@ -587,13 +587,14 @@ impl Links {
     }
 
     /// Adds the edges into `head`, which arrives or departs.
-    fn wait(&mut self, trace: &Trace, head: EventId, hubs: &mut FxHashMap<RoundId, HubId>) {
+    fn wait(&mut self, trace: &Trace, head: EventId, hubs: &mut FxHashMap<GenerationId, HubId>) {
         let signals = trace.signals();
-        let Some(round) = signals.needed_round(head) else { return };
-        let hub = *hubs.entry(round).or_insert_with(|| {
+        let Some(generation) = signals.needed_generation(head) else { return };
+        let hub = *hubs.entry(generation).or_insert_with(|| {
             let hub = HubId::from_index(self.hubs_count);
             self.hubs_count += 1;
-            self.tails.extend(signals.round(round).arrivals.iter().map(|&tail| (hub, tail)));
+            self.tails
+                .extend(signals.generation(generation).arrivals.iter().map(|&tail| (hub, tail)));
             hub
         });
         self.heads.push((hub, head));

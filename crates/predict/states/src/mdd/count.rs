@@ -97,7 +97,7 @@ pub fn count(poset: &Poset, bounds: &Bounds, limits: &Limits, stop: Stop<'_>) ->
 /// their last one. The empty state is counted with the first.
 ///
 /// # Errors
-/// If it takes too much work, or was told to stop.
+/// If it takes too much work, or was asked to stop.
 pub fn interval_counts(
     poset: &Poset,
     limits: &Limits,

@@ -125,7 +125,7 @@ impl Diagram {
     /// The diagram of the states of `poset` within `bounds`.
     ///
     /// # Errors
-    /// If it does not fit the limits, or was told to stop.
+    /// If it does not fit the limits, or was asked to stop.
     ///
     /// # Panics
     /// If the bounds are not states of `poset`, the one included in the other.
@@ -284,7 +284,7 @@ impl Diagram {
     /// How many states have each sum of `values`, by the sum; only sums that some state has.
     ///
     /// # Errors
-    /// If it does not fit the limits, or was told to stop.
+    /// If it does not fit the limits, or was asked to stop.
     pub fn histogram(
         &self,
         values: impl Fn(ChainId, u32) -> i64,

@@ -50,7 +50,7 @@ pub enum Class<C> {
 /// Truths and comparisons that must all hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conjunction<C> {
-    /// For some threads where their own truth holds, 1 or 0; at most one a thread, in order.
+    /// For some threads where their own truth holds, 1 or 0; at most one per thread, in order.
     pub locals: Vec<Local<C>>,
     /// What must not be more than what.
     pub orders: Vec<Order<C>>,
@@ -68,7 +68,7 @@ pub struct Order<C> {
 /// A sum compared with a number. Where a term is not known, it does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sum<C> {
-    /// The terms, one a thread.
+    /// The terms, one per thread.
     pub terms: Vec<Local<C>>,
     /// How it is compared.
     pub comparison: Comparison,

@@ -41,10 +41,10 @@ pub enum PredicateErrorKind {
     #[error("the name has no closing {quote}")]
     Unclosed { quote: char },
     /// A number that does not fit.
-    #[error("numbers go up to {}", i64::MAX)]
+    #[error("expected a decimal integer up to {}", i64::MAX)]
     Number,
     /// Digits with something else among them, and the number that may have been meant.
-    #[error("numbers are whole, and decimal digits alone")]
+    #[error("expected a decimal integer")]
     Numeral { meant: Option<i64> },
     /// Something else was expected.
     #[error("expected {expected}, found {found}")]
@@ -57,12 +57,12 @@ pub enum PredicateErrorKind {
     Chained,
     /// A number where a truth is expected, or vice versa.
     #[error("expected {}", match expected {
-        Type::Truth => "something true or false, found a number",
-        Type::Number => "a number, found something true or false",
+        Type::Truth => "a truth value, found a number",
+        Type::Number => "a number, found a truth value",
     })]
     Type { expected: Type },
     /// A truth that is compared with a number.
-    #[error("this is true or false already, and no number")]
+    #[error("expected a number, found a truth value")]
     Mixed,
     /// A modality that is not around the whole.
     #[error("possibly, definitely, always and never stand around the whole predicate")]
@@ -77,7 +77,7 @@ pub enum PredicateErrorKind {
     #[error("expected `{usage}`")]
     Arguments { usage: &'static str, advice: Option<&'static str> },
     /// A name that the trace does not have, and what else has it.
-    #[error("the trace has no {} `{name}`", word(*kind))]
+    #[error("the trace has no {} `{name}`", noun(*kind))]
     Unknown { kind: NameKind, name: String, near: Vec<String>, also: Option<NameKind> },
     /// A name that may be a variable or a thread's local.
     #[error("`{name}` is the name of a variable and of a local")]
@@ -89,12 +89,12 @@ pub enum PredicateErrorKind {
     #[error("expanded over all threads, the predicate has more than {PARTS_MAX} parts")]
     TooLarge,
     /// It asks what is not known before the run is over.
-    #[error("it is not known while the program runs {what}")]
+    #[error("unknown while the program runs: {what}")]
     TooEarly { what: &'static str },
 }
 
 /// What things of `kind` are called.
-const fn word(kind: NameKind) -> &'static str {
+const fn noun(kind: NameKind) -> &'static str {
     match kind {
         NameKind::Thread => "thread",
         NameKind::Lock => "lock",
@@ -146,7 +146,7 @@ impl PredicateErrorKind {
             Self::Unknown { kind, near, also, .. } => also
                 .and_then(|also| other_kind(*kind, also))
                 .or_else(|| nearest(near))
-                .or_else(|| Some(format!("it has no {}s at all", word(*kind)))),
+                .or_else(|| Some(format!("it has no {}s at all", noun(*kind)))),
             Self::Ambiguous { name, local } => Some(format!(
                 "write `{name}`, in backquotes, for the variable and {local} for the local"
             )),

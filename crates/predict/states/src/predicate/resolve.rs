@@ -1,6 +1,6 @@
 //! The names of a predicate looked up in a trace, and what it speaks of tabulated.
 //!
-//! Numbers and truths are told apart, every name is looked up, and quantifiers are expanded over
+//! Numbers and truths are distinguished, every name is looked up, and quantifiers are expanded over
 //! the threads. Each *atom*, such as `holds(T1, m)` or a variable, becomes a leaf: its value by how
 //! many events threads have run. All but shared variables depend on one thread's events alone; so
 //! does a variable that only one thread writes, and one that nobody writes never changes.

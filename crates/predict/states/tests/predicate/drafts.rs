@@ -7,14 +7,7 @@ use reweave_trace::{Marker, Op, Trace, TraceBuilder};
 pub(crate) fn with_few_values(trace: &Trace) -> Trace {
     let mut builder = TraceBuilder::new();
     *builder.names() = trace.names().clone();
-    for (semaphore, _) in trace.names().semaphores.entries() {
-        let start = trace.declared().start(semaphore);
-        start.into_iter().for_each(|start| builder.declare_start(semaphore, start));
-    }
-    for (barrier, _) in trace.names().barriers.entries() {
-        let parties = trace.declared().parties(barrier);
-        parties.into_iter().for_each(|parties| builder.declare_parties(barrier, parties));
-    }
+    builder.declare(trace.declared().clone());
     for (id, event) in trace.events() {
         builder.push(event.thread, event.op, event.site);
         let value = match event.op {

@@ -42,10 +42,9 @@ pub struct Args {
 /// How hard to try.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Replaying {
-    /// Replay each finding this often, or up to 3 times until it happens
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=1000))]
-    attempts: u32,
+    /// Replay each finding exactly N times [default: until it happens, at most 3 times]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    attempts: Option<u32>,
     /// Maximum duration of one replay, in seconds
     #[arg(long, value_name = "SECS", default_value_t = 60,
           value_parser = clap::value_parser!(u64).range(1..))]
@@ -58,7 +57,7 @@ pub struct Replaying {
 impl Replaying {
     /// The default number of attempts, each of at most `time`, without the output of the program.
     pub const fn quiet(time: Duration) -> Self {
-        Self { attempts: 1, timeout: time.as_secs(), is_quiet: true }
+        Self { attempts: None, timeout: time.as_secs(), is_quiet: true }
     }
 }
 
@@ -200,7 +199,7 @@ mod tests {
     fn what_comes_after_two_dashes_is_the_program_with_its_options() {
         let words = ["confirm", "a.rwt", "R1", "--attempts", "5", "--", "./bank", "--format", "x"];
         let Args { replaying, command, printing, .. } = Line::try_parse_from(words).unwrap().args;
-        assert_eq!((replaying.attempts, replaying.timeout), (5, 60));
+        assert_eq!((replaying.attempts, replaying.timeout), (Some(5), 60));
         assert_eq!(printing.format(), ReportFormat::Text);
         assert_eq!(command, ["./bank", "--format", "x"]);
     }

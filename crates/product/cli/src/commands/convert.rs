@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reweave_format::Format;
-use reweave_trace::Trace;
+use reweave_trace::{LockOp, Op, Trace};
 
 use crate::destination::Destination;
 use crate::exit::say;
@@ -59,9 +59,22 @@ fn left_out(trace: &Trace, format: Format) -> Vec<&'static str> {
     let declared = trace.declared();
     let has_declared =
         declared.starts.iter().any(Option::is_some) || declared.parties.iter().any(Option::is_some);
+    let has_attempts = || {
+        declared.waits_are_requested
+            && trace.events().any(|(id, event)| {
+                let is_acquire =
+                    matches!(event.op, Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _));
+                is_acquire && !trace.may_wait(id)
+            })
+    };
     let candidates = [
         ("call stacks", is_plain && has_stacks()),
         ("initial values of semaphores and sizes of barriers", is_plain && has_declared),
+        (
+            "the marks of acquires that cannot wait, such as `trylock` (deadlocks may be reported \
+             that cannot happen),",
+            is_plain && has_attempts(),
+        ),
         ("data and control flow", trace.flow().is_some()),
         ("the program's transitions", trace.program().is_some()),
         (
@@ -75,7 +88,7 @@ fn left_out(trace: &Trace, format: Format) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reweave_trace::{AccessOp, Code, Flow, Module, Op, Origin, SemaphoreOp, TraceBuilder};
+    use reweave_trace::{AccessOp, Code, Flow, Module, Origin, SemaphoreOp, TraceBuilder};
 
     #[test]
     fn what_a_format_cannot_store_is_known() {

@@ -62,10 +62,10 @@ pub struct Search {
     /// Stop after this many findings
     #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     limit: Option<usize>,
-    /// Maximum work per search for schedules
+    /// Maximum work, in search steps; does not depend on machine speed
     ///
-    /// Counted in steps of the search, not in time, so that results can be repeated: in entries of
-    /// vector clocks read, and for `states find` in choices of a number of events.
+    /// The same budget gives the same results on every machine. A step reads an entry of a vector
+    /// clock; for `states find`, it chooses a number of events.
     #[arg(long, value_name = "N", default_value_t = Settings::default().budget,
           value_parser = whole::<u64>)]
     budget: u64,

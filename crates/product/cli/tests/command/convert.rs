@@ -70,3 +70,36 @@ fn a_failed_conversion_leaves_the_old_file_as_it_was() {
     assert_eq!(folder.read("out.rwt"), b"precious");
     assert_eq!(folder.names(), ["bad.std", "out.rwt"]);
 }
+
+/// Two threads that acquire two locks in opposite orders; both request the first and try the
+/// second.
+const ATTEMPTS: &str = r#"{"waits_are_requested":true}
+{"thread":"A","op":"req","on":"l"}
+{"thread":"A","op":"acq","on":"l"}
+{"thread":"A","op":"acq","on":"m"}
+{"thread":"A","op":"rel","on":"m"}
+{"thread":"A","op":"rel","on":"l"}
+{"thread":"B","op":"req","on":"m"}
+{"thread":"B","op":"acq","on":"m"}
+{"thread":"B","op":"acq","on":"l"}
+{"thread":"B","op":"rel","on":"l"}
+{"thread":"B","op":"rel","on":"m"}
+"#;
+
+#[test]
+fn a_lock_that_was_tried_does_not_become_one_that_waits() {
+    let folder = Folder::with("run.jsonl", ATTEMPTS);
+    for file in ["run.rwt", "again.jsonl"] {
+        let converted = folder.run(&["convert", "run.jsonl", file]).expect(0);
+        assert_eq!(converted.err(), "");
+        folder.run(&["deadlocks", file]).expect(0);
+    }
+    for (file, format) in [("run.std", "std"), ("run.trace", "columns")] {
+        let warning = folder.run(&["convert", "run.jsonl", file]).expect(0).err();
+        let expected = format!(
+            "{file}: the marks of acquires that cannot wait, such as `trylock` (deadlocks may be \
+             reported that cannot happen), dropped: the format {format} cannot store them"
+        );
+        assert!(warning.contains(&expected), "{warning}");
+    }
+}

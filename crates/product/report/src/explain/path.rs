@@ -130,8 +130,8 @@ impl Search<'_> {
                 Some((notify, Link::Notify))
             }
             Op::Barrier(..) => {
-                let round = signals.round(signals.needed_round(event)?);
-                let arrival = round.arrivals.iter().copied().find_map(reached)?;
+                let generation = signals.generation(signals.needed_generation(event)?);
+                let arrival = generation.arrivals.iter().copied().find_map(reached)?;
                 Some((arrival, Link::Barrier))
             }
             Op::Semaphore(SemaphoreOp::Take, _) => {

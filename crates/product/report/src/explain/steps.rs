@@ -291,8 +291,10 @@ impl<'t> Replay<'t> {
                 }
             }
             Op::Barrier(..) => {
-                let round = signals.needed_round(event).map(|round| signals.round(round));
-                let arrivals = round.map_or(&[][..], |round| &round.arrivals);
+                let generation = signals
+                    .needed_generation(event)
+                    .map(|generation| signals.generation(generation));
+                let arrivals = generation.map_or(&[][..], |generation| &generation.arrivals);
                 arrivals.iter().filter_map(|&it| self.step(it)).max().map(Reason::Arrived)
             }
             Op::Semaphore(SemaphoreOp::Take, semaphore) => {

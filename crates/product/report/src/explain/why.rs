@@ -19,7 +19,7 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
             None => usual(finding.kind),
         },
         Kind::Predicate => match finding.detail.state() {
-            Some(state) => state::paragraphs(state, finding.guarantee() == Guarantee::Witnessed),
+            Some(state) => state::paragraphs(state, finding.evidence.proof().is_some()),
             None => usual(finding.kind),
         },
         _ => usual(finding.kind),

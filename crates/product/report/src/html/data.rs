@@ -64,7 +64,8 @@ pub fn list(examined: &[Examined<'_>], only: Option<&Reported>) -> Value {
     })
 }
 
-const GUARANTEES: [Guarantee; 3] = [Guarantee::Witnessed, Guarantee::First, Guarantee::Unordered];
+const GUARANTEES: [Guarantee; 4] =
+    [Guarantee::Witnessed, Guarantee::Decided, Guarantee::First, Guarantee::Unordered];
 
 /// A finding in the list: trace, id, kind, guarantee, message, count, confirmed (0 if it was not
 /// replayed, 1 if not, 2 if so), chunk and place in it, where it is, and names that are to be found

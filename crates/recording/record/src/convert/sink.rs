@@ -17,10 +17,14 @@ pub trait Sink {
     /// The files and code addresses so far, to add to them.
     fn origins(&mut self) -> &mut Origins;
 
+    /// Says, before the first event, that a thread which can wait for a lock requests it first.
+    fn declare_requested_waits(&mut self);
+
     /// Says what `semaphore`, of which no event spoke yet, started at.
     fn declare_start(&mut self, semaphore: SemaphoreId, start: u32);
 
-    /// Says how many arrivals, at least one, end a round of `barrier`, of which no event spoke yet.
+    /// Says how many arrivals, at least one, end a generation of `barrier`, of which no event spoke
+    /// yet.
     fn declare_parties(&mut self, barrier: BarrierId, parties: u32);
 
     /// Adds an event.
@@ -52,6 +56,10 @@ impl Sink for TraceBuilder {
 
     fn origins(&mut self) -> &mut Origins {
         Self::origins(self)
+    }
+
+    fn declare_requested_waits(&mut self) {
+        Self::declare_requested_waits(self);
     }
 
     fn declare_start(&mut self, semaphore: SemaphoreId, start: u32) {
@@ -133,6 +141,10 @@ impl<W: Write> Sink for FileSink<W> {
 
     fn origins(&mut self) -> &mut Origins {
         &mut self.origins
+    }
+
+    fn declare_requested_waits(&mut self) {
+        self.declared.waits_are_requested = true;
     }
 
     fn declare_start(&mut self, semaphore: SemaphoreId, start: u32) {

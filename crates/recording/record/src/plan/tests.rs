@@ -16,14 +16,7 @@ mod simulate;
 fn with_origins(trace: &Trace, mut origin: impl FnMut(EventId) -> Option<(u64, u32)>) -> Trace {
     let mut builder = TraceBuilder::new();
     builder.names().clone_from(trace.names());
-    for (id, name) in trace.names().semaphores.entries() {
-        _ = name;
-        trace.declared().start(id).into_iter().for_each(|start| builder.declare_start(id, start));
-    }
-    for (id, _) in trace.names().barriers.entries() {
-        let parties = trace.declared().parties(id);
-        parties.into_iter().for_each(|parties| builder.declare_parties(id, parties));
-    }
+    builder.declare(trace.declared().clone());
     let modules = ["/bin/bank", "/lib/ledger.so"].map(|path| {
         let module = Module { path: path.to_owned(), build_id: String::new() };
         builder.origins().add_module(module)

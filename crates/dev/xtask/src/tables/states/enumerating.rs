@@ -9,10 +9,10 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use reweave_base::{Id, Rng};
 use reweave_order::poset::{ChainId, Poset, PosetBuilder};
 use reweave_states::Bounds;
+use reweave_states::by_chain::{self, Additive, Count, Plan};
 use reweave_states::enumerate::{
     BreadthFirst, Enumerate, Gather, Lexical, ParaMount, Stopped, lexical,
 };
-use reweave_states::fast::{self, Additive, Count, Plan};
 use reweave_states::mdd::{self, Diagram, Overflow};
 use reweave_workload::posets::{Clocks, Spec};
 
@@ -286,7 +286,7 @@ impl Bench<'_> {
     fn times(&self) -> anyhow::Result<Times> {
         let plan = || Plan::new(self.poset, &Bounds::all(self.poset));
         let predicate = additive(self.poset);
-        let unlimited = fast::Limits::default();
+        let unlimited = by_chain::Limits::default();
         Ok(Times {
             breadth_first: self.breadth_first()?,
             over_breadth_first: self.paramount(BREADTH_FIRST, BreadthFirst::default())?,

@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
     /// How to count
-    #[arg(long, default_value = "auto", value_parser = input::named(ALGORITHMS))]
+    #[arg(long, default_value = "mdd", value_parser = input::named(ALGORITHMS))]
     algorithm: Algorithm,
     /// Also count the states by their latest event
     #[arg(long)]
@@ -54,9 +54,8 @@ pub(crate) struct Args {
 /// The algorithms, as the command line spells them.
 #[rustfmt::skip]
 static ALGORITHMS: &NamedValues<Algorithm> = &[
-    (Algorithm::Diagram, "auto", "the same as diagram"),
-    (Algorithm::Diagram, "diagram", "decision diagram, without visiting the states; in batches if memory is short"),
-    (Algorithm::Fast, "walk", "enumeration of frontiers, thread by thread, on all cores"),
+    (Algorithm::Mdd, "mdd", "decision diagram, without visiting the states; in batches if memory is short"),
+    (Algorithm::ByChain, "frontier", "enumeration of frontiers, thread by thread, on all cores"),
     (Algorithm::Lexical, "lexical", "one by one in lexicographic order"),
     (Algorithm::BreadthFirst, "bfs", "breadth-first enumeration"),
     (Algorithm::ParaMount, "paramount", "one interval per event, on all cores, each in lexicographic order"),
@@ -88,8 +87,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// How it was counted, in words.
 const fn means(algorithm: Algorithm) -> &'static str {
     match algorithm {
-        Algorithm::Diagram => "by a decision diagram",
-        Algorithm::Fast => "by enumeration, thread by thread",
+        Algorithm::Mdd => "by a decision diagram",
+        Algorithm::ByChain => "by enumeration, thread by thread",
         Algorithm::Lexical => "by enumeration in lexical order",
         Algorithm::BreadthFirst => "by breadth-first enumeration",
         Algorithm::ParaMount => "by one interval per event, each in lexical order",

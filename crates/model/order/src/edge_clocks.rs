@@ -3,16 +3,16 @@
 //! Every relation of the happens-before family has the same edges: from a release to the acquires
 //! after it, and from a *hard* source (a fork, a notify, an arrival, a post, an atomic write, a
 //! birth) to what waits for it, and from a thread's end to its joins. They differ in what is sent
-//! along each, which the caller says; [`Flow`] keeps what is on its way.
+//! along each, which the caller says; [`EdgeClocks`] keeps what is on its way.
 //!
 //! Most events of a trace are accesses, which no edge starts or ends at, and of the others most
 //! acquire and release locks. For orders whose clocks hold, with an event, all that comes before it,
-//! there are short ways for these: [`Flow::closed`], [`Flow::acquire`] and [`Flow::release`].
+//! there are short ways for these: [`EdgeClocks::closed`], [`EdgeClocks::acquire`] and [`EdgeClocks::release`].
 
 use std::mem;
 
 use reweave_base::{FxHashMap, IndexVec};
-use reweave_trace::views::RoundId;
+use reweave_trace::views::GenerationId;
 use reweave_trace::{
     AccessOp, BarrierOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectId, ObjectOp, Op,
     OpCode, OpKind, SemaphoreOp, ThreadId, ThreadOp, Trace, VarId,
@@ -22,7 +22,7 @@ use crate::clock::VectorClock;
 
 /// The clocks of threads, and those on their way along edges.
 #[derive(Debug, Default)]
-pub(crate) struct Flow {
+pub(crate) struct EdgeClocks {
     threads: IndexVec<ThreadId, VectorClock>,
     locks: IndexVec<LockId, LockClocks>,
     /// Of the last write, where it was atomic.
@@ -32,8 +32,9 @@ pub(crate) struct Flow {
     births: IndexVec<ObjectId, Option<Sent>>,
     /// Of notifies, and how many that each woke have still to wake.
     notifies: FxHashMap<EventId, (VectorClock, usize)>,
-    /// Of the arrivals of a round, while something comes after it; as one if clocks are closed.
-    rounds: FxHashMap<RoundId, Vec<Sent>>,
+    /// Of the arrivals of a generation, while something comes after it; as one if clocks are
+    /// closed.
+    generations: FxHashMap<GenerationId, Vec<Sent>>,
     posts: FxHashMap<EventId, Sent>,
     /// Whether clocks hold, with an event, all that comes before it.
     is_closed: bool,
@@ -61,7 +62,7 @@ struct LockClocks {
     exclusive: VectorClock,
     /// Of the shared releases since.
     shared: VectorClock,
-    /// Whose the last exclusive release was and its time, if [`Flow::release`] took it.
+    /// Whose the last exclusive release was and its time, if [`EdgeClocks::release`] took it.
     last: Option<(ThreadId, u32)>,
 }
 
@@ -90,7 +91,7 @@ const fn has_edge(kind: OpKind) -> bool {
     }
 }
 
-impl Flow {
+impl EdgeClocks {
     /// For clocks that hold, with an event, all that comes before it, the thread's own past too:
     /// [`Self::acquire`] and [`Self::release`] are for these alone.
     pub(crate) fn closed() -> Self {
@@ -295,11 +296,13 @@ impl Flow {
     }
 
     fn arrive(&mut self, trace: &Trace, event: EventId, by: ThreadId, clock: &VectorClock) {
-        let waited_for = |&round: &RoundId| {
-            trace.signals().round(round).last_needed.is_some_and(|last| last > event)
+        let waited_for = |&generation: &GenerationId| {
+            trace.signals().generation(generation).last_needed.is_some_and(|last| last > event)
         };
-        let Some(round) = trace.signals().own_round(event).filter(waited_for) else { return };
-        let arrivals = self.rounds.entry(round).or_default();
+        let Some(generation) = trace.signals().own_generation(event).filter(waited_for) else {
+            return;
+        };
+        let arrivals = self.generations.entry(generation).or_default();
         match arrivals.last_mut() {
             Some(all) if self.is_closed => all.clock.join(clock),
             _ => arrivals.push(Sent { by, clock: clock.clone() }),
@@ -307,16 +310,16 @@ impl Flow {
     }
 
     fn pass_barrier(&mut self, trace: &Trace, event: EventId, clock: &mut VectorClock) {
-        let Some(needed) = trace.signals().needed_round(event) else { return };
-        for arrived in self.rounds.get(&needed).into_iter().flatten() {
+        let Some(needed) = trace.signals().needed_generation(event) else { return };
+        for arrived in self.generations.get(&needed).into_iter().flatten() {
             if self.is_closed {
                 clock.join(&arrived.clock);
             } else {
                 arrived.arrive(trace.event(event).thread, clock);
             }
         }
-        if trace.signals().round(needed).last_needed == Some(event) {
-            self.rounds.remove(&needed);
+        if trace.signals().generation(needed).last_needed == Some(event) {
+            self.generations.remove(&needed);
         }
     }
 }

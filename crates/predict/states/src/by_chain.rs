@@ -88,7 +88,7 @@ pub enum EarlyEnd {
     Visitor,
     /// As many states as allowed were visited, and there are more.
     States,
-    /// It was told to stop.
+    /// It was asked to stop.
     Stop,
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use proptest::prelude::*;
 use reweave_base::Id;
 use reweave_order::poset::{ChainId, Poset, PosetBuilder};
-use reweave_states::fast::{
+use reweave_states::by_chain::{
     Additive, Count, EachState, EarlyEnd, Join, Least, Limits, Plan, Visitor, least,
 };
 use reweave_states::{Bounds, intervals};
@@ -433,7 +433,7 @@ fn it_stops_when_told_to_with_what_it_has_so_far() {
     assert_eq!(plan.visit(&mut count, (), &limits), Err(EarlyEnd::Stop));
     assert!(count.states > 0 && count.states < all / 8, "{}", count.states);
     let (count, ended) = on_threads(2, || plan.gather(&Count::default(), (), &limits)).unwrap_err();
-    assert!(ended == EarlyEnd::Stop && count.states == 0, "it had been told before");
+    assert!(ended == EarlyEnd::Stop && count.states == 0, "it had been asked before");
     let weights = vec![(0..=400).collect(); 3];
     let found = least(&poset, &Bounds::all(&poset), &weights, |_| false, &limits);
     assert_eq!((found.found, found.ended), (None, Some(EarlyEnd::Stop)));

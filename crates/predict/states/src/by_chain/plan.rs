@@ -142,7 +142,7 @@ impl Plan {
     ///
     /// # Errors
     /// What was gathered, and why not all states were visited. That is what [`visit`](Self::visit)
-    /// gathers with the same limits, unless it was told to stop. To know where the limit on states
+    /// gathers with the same limits, unless it was asked to stop. To know where the limit on states
     /// is, some may be visited in vain.
     pub fn gather<V>(&self, empty: &V, acc: V::Acc, limits: &Limits<'_>) -> Result<V, (V, EarlyEnd)>
     where
@@ -212,8 +212,8 @@ const GROUPS_MAX: u64 = 4096;
 ///
 /// The task groups depend on the plan alone. The threads take them in the order of the enumeration,
 /// by one counter. If a group ends early, no more are taken; since all before it were, what is
-/// joined is what one thread would have gathered, up to the same state. Only when told to stop from
-/// outside does the result depend on timing.
+/// joined is what one thread would have gathered, up to the same state. Only when asked to stop
+/// from outside does the result depend on timing.
 struct Parallel<'a, R, V: Visitor> {
     layout: &'a Layout,
     rows: &'a R,
@@ -453,7 +453,7 @@ impl<'a, R: RangeTable, V: Visitor> Driver<'a, R, V> {
         }
     }
 
-    /// Ends if told to stop. Else cuts `pair` to so many rows that the next check comes soon
+    /// Ends if asked to stop. Else cuts `pair` to so many rows that the next check comes soon
     /// enough, and renews the credit; with a limit on states there is no credit, and those of the
     /// pair are counted instead.
     #[cold]
