@@ -63,13 +63,18 @@ pub fn cells_of(events: &[(u32, Event)], place: usize) -> Vec<Cell> {
     let mut cells = Vec::new();
     let mut begin = access.start;
     while begin < access.end {
-        let word = begin / WORD_BYTES;
-        let others = accesses_of_lifetime(events, place, word);
-        let is_border = |byte: u64| {
-            byte.is_multiple_of(WORD_BYTES)
-                || others.iter().any(|(_, _, other)| other.start == byte || other.end == byte)
-        };
-        let end = (begin + 1..).find(|&byte| is_border(byte)).expect("a shadow word ends");
+        let mut word = begin / WORD_BYTES;
+        let life = life_of(events, place, word);
+        let is_border = |byte: u64| byte.is_multiple_of(WORD_BYTES) || life.has_border(byte);
+        let mut end = (begin + 1..).find(|&byte| is_border(byte)).expect("a shadow word ends");
+        // Neighbouring words that are a cell each are one if every access covers both.
+        if end - begin == WORD_BYTES {
+            while is_one_cell(&life_of(events, place, word), &life_of(events, place, word + 1), word) {
+                word += 1;
+                end += WORD_BYTES;
+            }
+        }
+        let others = &life.accesses;
         let (lifetime, ..) = others[0];
         let is_contended = others.iter().enumerate().any(|(place, first)| {
             others[place + 1..].iter().any(|second| {
@@ -82,6 +87,35 @@ pub fn cells_of(events: &[(u32, Event)], place: usize) -> Vec<Cell> {
         begin = end;
     }
     cells
+}
+
+/// The lifetime of a shadow word.
+struct Life {
+    /// All accesses to the word, with their places and threads.
+    accesses: Vec<(usize, u32, Access)>,
+    /// The place of the event that ended it.
+    ending: Option<usize>,
+    /// The block that all of its bytes were in when it ended, if that event ended all of them and
+    /// they were in the same block, or all in none.
+    owner: Option<Option<(u64, usize)>>,
+}
+
+impl Life {
+    fn has_border(&self, byte: u64) -> bool {
+        self.accesses.iter().any(|(_, _, access)| access.start == byte || access.end == byte)
+    }
+}
+
+/// Whether `word` with the life `first` is one cell with the next word, which has the life `second`.
+fn is_one_cell(first: &Life, second: &Life, word: u64) -> bool {
+    let mut inner = (1..WORD_BYTES).flat_map(|byte| {
+        [(first, word * WORD_BYTES + byte), (second, (word + 1) * WORD_BYTES + byte)]
+    });
+    first.accesses == second.accesses
+        && first.ending == second.ending
+        && first.owner.is_some()
+        && first.owner == second.owner
+        && !inner.any(|(life, byte)| life.has_border(byte))
 }
 
 /// Whether the event at `first` comes before that at `second` in every run: there is a way from one
@@ -109,29 +143,36 @@ fn is_ordered(events: &[(u32, Event)], first: usize, second: usize) -> bool {
     reached[second]
 }
 
-/// All accesses to `word` in the lifetime in which it is at `place`, with their places and
-/// threads.
-fn accesses_of_lifetime(
-    events: &[(u32, Event)],
-    place: usize,
-    word: u64,
-) -> Vec<(usize, u32, Access)> {
+/// The lifetime in which `word` is at `place`.
+fn life_of(events: &[(u32, Event)], place: usize, word: u64) -> Life {
+    let bytes = word * WORD_BYTES..(word + 1) * WORD_BYTES;
     let mut owners = Owners::default();
-    let mut lifetime = Vec::new();
+    let mut accesses = Vec::new();
+    let mut ending = None;
+    let mut ended: Vec<u64> = bytes.clone().collect();
+    let mut before: Vec<_> = Vec::new();
     for (at, (thread, event)) in events.iter().enumerate() {
-        let ends = owners.step(at, event).iter().any(|byte| byte / WORD_BYTES == word);
-        match (ends, at > place) {
-            (true, true) => break,
-            (true, false) => lifetime.clear(),
-            (false, _) => {}
+        before = bytes.clone().map(|byte| owners.0.get(&byte).copied()).collect();
+        let mut changed = owners.step(at, event);
+        changed.retain(|byte| bytes.contains(byte));
+        if !changed.is_empty() && at > place {
+            (ending, ended) = (Some(at), changed);
+            break;
+        }
+        if !changed.is_empty() {
+            accesses.clear();
         }
         if let Event::Access(access) = *event
             && (access.start / WORD_BYTES..=(access.end - 1) / WORD_BYTES).contains(&word)
         {
-            lifetime.push((at, *thread, access));
+            accesses.push((at, *thread, access));
         }
+        before = bytes.clone().map(|byte| owners.0.get(&byte).copied()).collect();
     }
-    lifetime
+    let is_whole = bytes.clone().all(|byte| ended.contains(&byte));
+    let is_one = before.iter().all(|owner| *owner == before[0]);
+    let owner = (is_whole && is_one).then(|| before.first().copied().flatten());
+    Life { accesses, ending, owner }
 }
 
 /// For each byte of allocated memory where it was allocated, and by which event.

@@ -3,7 +3,9 @@
 //! A trace speaks of variables, a program of overlapping accesses to bytes. Memory is looked at in
 //! *shadow words* of eight aligned bytes, each from one allocation or release of some of it to the
 //! next: a *lifetime*. Within a lifetime the cells of a word are the coarsest pieces whose borders
-//! include the borders of every access. A lifetime is *kept* when two threads contend for the word:
+//! include the borders of every access. Neighbouring words that are one cell each, and that every
+//! access covers together, are one cell: what long copies and fills alone access is one variable, as
+//! long as it may be. A lifetime is *kept* when two threads contend for the word:
 //! two of their accesses, of which one writes, are not ordered by forks, joins and the order within
 //! threads. What is only handed over so, from those who initialise to those who work to those who
 //! gather, is accessed in the same order by every run, and no analysis can tell whether it is there.
@@ -13,13 +15,17 @@
 //! count these and nothing more.
 //!
 //! Sixteen bytes per word that the program touched, where pages were not always touched as a
-//! whole in the same way, and 32 per kept lifetime. An access costs one look into a table, a long one
-//! a look for every page.
+//! whole in the same way, and 32 per kept lifetime, of one word or of many. An access costs one look
+//! into a table, a long one a look for every page.
+
+mod cells;
 
 use std::collections::BTreeMap;
 
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind};
+
+pub use cells::{Cell, Lifetime, ShadowCells};
 
 /// The bytes of a shadow word.
 pub const WORD_BYTES: u64 = 8;
@@ -77,6 +83,14 @@ impl Access {
         })
     }
 
+    /// Its part of the word that holds the byte `at`, in bytes of the word.
+    const fn within_word(self, at: u64) -> (u8, u8) {
+        let base = at / WORD_BYTES * WORD_BYTES;
+        let from = if self.start > base { self.start - base } else { 0 };
+        let to = if self.end - base < WORD_BYTES { self.end - base } else { WORD_BYTES };
+        (from as u8, to as u8)
+    }
+
     /// Whether a part is all of its page.
     const fn is_page(self) -> bool {
         self.end - self.start == PAGE_BYTES
@@ -85,104 +99,9 @@ impl Access {
     /// The words it touches, by number, with the bytes of each that it covers.
     pub fn words(self) -> impl Iterator<Item = (u64, u8, u8)> {
         (self.start / WORD_BYTES..=(self.end - 1) / WORD_BYTES).map(move |word| {
-            let base = word * WORD_BYTES;
-            let from = self.start.max(base) - base;
-            let to = (self.end - base).min(WORD_BYTES);
-            (word, from as u8, to as u8)
+            let (from, to) = self.within_word(word * WORD_BYTES);
+            (word, from, to)
         })
-    }
-}
-
-/// One lifetime of a word that threads share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lifetime {
-    /// Which word.
-    pub word: u64,
-    /// How many allocations and releases came before its first access.
-    pub start: u64,
-    /// How many came before the one that ended it.
-    pub end: u64,
-    /// Bit i says that a cell begins at byte i. The first byte always begins one.
-    pub cuts: u8,
-}
-
-impl Lifetime {
-    /// The cells that begin in the bytes from `from` up to `to`: where each begins and ends.
-    pub fn cells(self, from: u8, to: u8) -> impl Iterator<Item = (u8, u8)> {
-        let begins = move |byte: &u8| *byte == 0 || self.cuts >> *byte & 1 == 1;
-        (from..to).filter(begins).map(move |begin| {
-            let end = (begin + 1..WORD_BYTES as u8).find(begins).unwrap_or(WORD_BYTES as u8);
-            (begin, end)
-        })
-    }
-}
-
-/// The memory that threads share.
-#[derive(Debug, Default)]
-pub struct ShadowCells {
-    lifetimes: Vec<Lifetime>,
-    /// By page, then word: the first lifetime of the word that may not be over yet.
-    pages: FxHashMap<u64, Box<[u32; PAGE_WORDS]>>,
-    /// The allocations of blocks with a kept lifetime in them, by their numbers, in order.
-    blocks: Vec<u64>,
-}
-
-/// There is no lifetime.
-const NONE: u32 = u32::MAX;
-
-impl ShadowCells {
-    fn new(mut lifetimes: Vec<Lifetime>, mut blocks: Vec<u64>) -> Self {
-        lifetimes.sort_unstable_by_key(|lifetime| (lifetime.word, lifetime.start));
-        blocks.sort_unstable();
-        blocks.dedup();
-        let mut cells = Self { lifetimes, pages: FxHashMap::default(), blocks };
-        cells.rewind();
-        cells
-    }
-
-    /// Makes it ready for another pass from the beginning.
-    pub fn rewind(&mut self) {
-        for (place, lifetime) in self.lifetimes.iter().enumerate().rev() {
-            let (page, word) = split(lifetime.word);
-            let page = self.pages.entry(page).or_insert_with(|| Box::new([NONE; PAGE_WORDS]));
-            page[word] = place as u32;
-        }
-    }
-
-    /// The lifetimes that are kept, by word, then time.
-    #[must_use]
-    pub fn lifetimes(&self) -> &[Lifetime] {
-        &self.lifetimes
-    }
-
-    /// Whether the block whose allocation has the number `time` holds a kept lifetime.
-    #[must_use]
-    pub fn keeps_block(&self, time: u64) -> bool {
-        self.blocks.binary_search(&time).is_ok()
-    }
-
-    /// Whether `part` of an access may be of a kept lifetime.
-    pub(crate) fn may_keep(&self, part: Access) -> bool {
-        // Where there is little to do, asking costs as much.
-        !part.is_page() || self.pages.contains_key(&(part.start / PAGE_BYTES))
-    }
-
-    /// The lifetime of `word` after `time` allocations and releases, by its place among
-    /// [`ShadowCells::lifetimes`], if it is kept. Time never goes back between two questions.
-    #[inline]
-    pub fn lifetime_at(&mut self, word: u64, time: u64) -> Option<u32> {
-        let (page, place) = split(word);
-        let first = &mut self.pages.get_mut(&page)?[place];
-        while *first != NONE {
-            let lifetime = self.lifetimes[*first as usize];
-            if time <= lifetime.end {
-                return (lifetime.start <= time).then_some(*first);
-            }
-            let next = *first + 1;
-            let follows = self.lifetimes.get(next as usize).is_some_and(|l| l.word == word);
-            *first = if follows { next } else { NONE };
-        }
-        None
     }
 }
 
@@ -604,7 +523,8 @@ impl Sets {
 /// What is known of a word in its present lifetime.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct ShadowWord {
-    /// The time of the first access, which has 48 bits; eight bits for cuts; flags.
+    /// The time of the first access, which has 48 bits; eight bits for cuts, of which the first is
+    /// not used; flags.
     first: u64,
     last: Last,
 }
@@ -612,7 +532,13 @@ struct ShadowWord {
 impl ShadowWord {
     const IS_KNOWN: u64 = 1;
     const IS_KEPT: u64 = 2;
+    /// An access begins with its first byte.
+    const BEGINS: u64 = 4;
+    /// An access ends with its last byte.
+    const ENDS: u64 = 8;
     const CUTS: u32 = 8;
+    /// What keeps it from being one cell with words on both sides.
+    const BORDERS: u64 = Self::BEGINS | Self::ENDS | 0xff << Self::CUTS;
     const START: u32 = 16;
 
     const fn is(self, flag: u64) -> bool {
@@ -621,9 +547,25 @@ impl ShadowWord {
 
     /// The lifetime of this word, which has the number `word`, if it is to be kept.
     fn lifetime(self, word: u64, end: u64) -> Option<Lifetime> {
-        let start = self.first >> Self::START;
         let cuts = (self.first >> Self::CUTS) as u8 | 1;
-        self.is(Self::IS_KEPT).then_some(Lifetime { word, start, end, cuts })
+        let lifetime = Lifetime { word, start: self.start(), end, words: 1, cuts };
+        self.is(Self::IS_KEPT).then_some(lifetime)
+    }
+
+    const fn start(self) -> u64 {
+        self.first >> Self::START
+    }
+
+    /// Whether this word and the one after it, of which `next` is known, are one cell.
+    const fn joins(self, next: Self) -> bool {
+        // Where only one of them was released, the other one's first access is an earlier one.
+        self.first & Self::BORDERS & !Self::BEGINS == 0
+            && next.first & Self::BORDERS & !Self::ENDS == 0
+            && self.start() == next.start()
+    }
+
+    const fn with(self, flag: u64, is_set: bool) -> Self {
+        Self { first: if is_set { self.first | flag } else { self.first }, ..self }
     }
 }
 
@@ -638,13 +580,28 @@ struct Touch {
     keeps_all: bool,
 }
 
+/// The borders that `access` has in `word`, or before or after it, of whose bytes it covers those
+/// from `from` to `to`.
+#[inline]
+const fn borders(access: Access, word: u64, from: u8, to: u8) -> u64 {
+    let inner = (1_u64 << from | 1_u64 << to) & 0xfe;
+    let mut borders = inner << ShadowWord::CUTS;
+    if word * WORD_BYTES == access.start {
+        borders |= ShadowWord::BEGINS;
+    }
+    if (word + 1) * WORD_BYTES == access.end {
+        borders |= ShadowWord::ENDS;
+    }
+    borders
+}
+
 impl Touch {
-    /// What is known of a word after its bytes from `from` to `to` were accessed.
+    /// What is known of a word after it was accessed, by an access that has `borders` there.
     #[inline]
     fn of(
         self,
         mut known: ShadowWord,
-        (from, to): (u8, u8),
+        borders: u64,
         segments: &Segments,
         sets: &mut Sets,
     ) -> ShadowWord {
@@ -657,9 +614,7 @@ impl Touch {
         {
             known.first |= ShadowWord::IS_KEPT;
         }
-        // The border after the last byte of a word is no cut in it.
-        let cuts = (1_u32 << from | 1_u32 << to) as u8;
-        known.first |= u64::from(cuts) << ShadowWord::CUTS;
+        known.first |= borders;
         known
     }
 }
@@ -668,45 +623,117 @@ struct Page {
     number: u64,
     /// What is known of all words, unless each has an entry of its own.
     whole: ShadowWord,
+    /// Besides, [`ShadowWord::BEGINS`] of the first word and [`ShadowWord::ENDS`] of the last.
+    outer_borders: u64,
     words: Option<Box<[ShadowWord; PAGE_WORDS]>>,
 }
 
 impl Page {
+    const fn new(number: u64) -> Self {
+        let whole = ShadowWord { first: 0, last: Last { write: 0, reads: 0 } };
+        Self { number, whole, outer_borders: 0, words: None }
+    }
+
+    /// Gives each word an entry of its own.
+    fn split(&mut self) -> &mut [ShadowWord; PAGE_WORDS] {
+        let (whole, outer) = (self.whole, std::mem::take(&mut self.outer_borders));
+        self.words.get_or_insert_with(|| {
+            let mut words = Box::new([whole; PAGE_WORDS]);
+            words[0].first |= outer & ShadowWord::BEGINS;
+            words[PAGE_WORDS - 1].first |= outer & ShadowWord::ENDS;
+            words
+        })
+    }
+
     /// Ends the lifetimes of the words from `from` up to `to`, of which some are in this page;
-    /// gives those that are kept to `keep`.
-    fn end(&mut self, from: u64, to: u64, end: u64, keep: &mut impl FnMut(Lifetime)) {
+    /// gives them to `ended`.
+    fn end(&mut self, from: u64, to: u64, ended: &mut Ended<impl FnMut(Lifetime)>) {
         let base = self.number * PAGE_WORDS as u64;
         let (from, to) = (from.max(base), to.min(base + PAGE_WORDS as u64));
         let is_all = to - from == PAGE_WORDS as u64;
         if self.words.is_none() && !is_all && self.whole.is(ShadowWord::IS_KNOWN) {
-            self.words = Some(Box::new([self.whole; PAGE_WORDS]));
+            self.split();
         }
         match &mut self.words {
             Some(words) => {
                 for word in from..to {
                     let known = std::mem::take(&mut words[(word - base) as usize]);
-                    known.lifetime(word, end).into_iter().for_each(&mut *keep);
+                    ended.add(word, 1, known);
                 }
             }
-            None => {
-                for word in from..to {
-                    self.whole.lifetime(word, end).into_iter().for_each(&mut *keep);
-                }
+            None if self.whole.is(ShadowWord::IS_KNOWN) => {
+                let with_outer = |flag| self.whole.with(flag, self.outer_borders & flag == flag);
+                ended.add(from, 1, with_outer(ShadowWord::BEGINS));
+                ended.add(from + 1, PAGE_WORDS as u64 - 2, self.whole);
+                ended.add(to - 1, 1, with_outer(ShadowWord::ENDS));
             }
+            None => {}
         }
         if is_all {
-            (self.whole, self.words) = (ShadowWord::default(), None);
+            *self = Self::new(self.number);
         }
     }
 
     /// Makes all entries one if they say the same; says whether there are several still.
     fn merge(&mut self) -> bool {
-        if let Some(words) = &self.words
-            && words.iter().all(|word| *word == words[0])
+        let Some(words) = &self.words else { return false };
+        let whole = words[1];
+        let (first, last) = (words[0], words[PAGE_WORDS - 1]);
+        // The first and the last word may have a border on the outside that the others lack.
+        let is_whole = |word: ShadowWord, outer| word == whole || word == whole.with(outer, true);
+        if is_whole(first, ShadowWord::BEGINS)
+            && is_whole(last, ShadowWord::ENDS)
+            && words[1..PAGE_WORDS - 1].iter().all(|word| *word == whole)
         {
-            (self.whole, self.words) = (words[0], None);
+            self.outer_borders = first.first & ShadowWord::BEGINS | last.first & ShadowWord::ENDS;
+            (self.whole, self.words) = (whole, None);
         }
         self.words.is_some()
+    }
+}
+
+/// Takes the words of some memory whose lifetimes end, by address, and joins those that are one cell.
+struct Ended<F: FnMut(Lifetime)> {
+    /// The words that are only in part in this memory.
+    partial: [Option<u64>; 2],
+    time: u64,
+    /// The lifetime that may go on with the next word, and what is known of its last word.
+    open: Option<(Lifetime, ShadowWord)>,
+    keep: F,
+}
+
+impl<F: FnMut(Lifetime)> Ended<F> {
+    /// The memory from `start` to `end` ends at `time`; kept lifetimes go to `keep`.
+    fn new(start: u64, end: u64, time: u64, keep: F) -> Self {
+        let border = |at: u64, word: u64| (!at.is_multiple_of(WORD_BYTES)).then_some(word);
+        let partial =
+            [border(start, start / WORD_BYTES), border(end, end.saturating_sub(1) / WORD_BYTES)];
+        Self { partial, time, open: None, keep }
+    }
+
+    /// Takes `count` words from `word` on, of each of which `known` is known.
+    fn add(&mut self, word: u64, count: u64, mut known: ShadowWord) {
+        if self.partial.contains(&Some(word)) {
+            known.first |= ShadowWord::BEGINS | ShadowWord::ENDS;
+        }
+        let Some(mut lifetime) = known.lifetime(word, self.time) else { return };
+        if count > 1 && !known.joins(known) {
+            return (word..word + count).for_each(|word| self.add(word, 1, known));
+        }
+        if let Some((open, last)) = &mut self.open
+            && open.words_end() == word
+            && last.joins(known)
+            && let Some(words) = open.words.checked_add(count as u32)
+        {
+            (open.words, *last) = (words, known);
+            return;
+        }
+        lifetime.words = count as u32;
+        self.open.replace((lifetime, known)).into_iter().for_each(|(open, _)| (self.keep)(open));
+    }
+
+    fn finish(mut self) {
+        self.open.take().into_iter().for_each(|(open, _)| (self.keep)(open));
     }
 }
 
@@ -749,11 +776,11 @@ impl SharingAnalysis {
             };
             for part in access.parts() {
                 if part.is_page() {
-                    self.access_page(part.start / WORD_BYTES / PAGE_WORDS as u64, touch);
+                    self.access_page(part.start / PAGE_BYTES, access, touch);
                     continue;
                 }
                 for (word, from, to) in part.words() {
-                    self.access(word, (from, to), touch);
+                    self.access(word, borders(access, word, from, to), touch);
                 }
             }
         } else if let Some(change) = self.blocks.step(event) {
@@ -764,31 +791,44 @@ impl SharingAnalysis {
     }
 
     #[inline]
-    fn access(&mut self, word: u64, bytes: (u8, u8), touch: Touch) {
+    fn access(&mut self, word: u64, borders: u64, touch: Touch) {
         let (number, place) = split(word);
         let page = self.page(number);
         let (segments, sets) = (&self.segments, &mut self.sets);
         if let Some(words) = &mut self.pages[page].words {
-            words[place] = touch.of(words[place], bytes, segments, sets);
+            words[place] = touch.of(words[place], borders, segments, sets);
             return;
         }
         let before = self.pages[page].whole;
-        let after = touch.of(before, bytes, segments, sets);
+        let after = touch.of(before, borders, segments, sets);
         if after != before {
-            self.cut(page)[place] = after;
+            let word = &mut self.cut(page)[place];
+            let outer = word.first & ShadowWord::BORDERS;
+            *word = ShadowWord { first: after.first | outer, ..after };
         }
     }
 
-    /// An access to all of the page `number`.
-    fn access_page(&mut self, number: u64, touch: Touch) {
+    /// An access to memory with all of the page `number`.
+    fn access_page(&mut self, number: u64, access: Access, touch: Touch) {
         let page = self.page(number);
         let page = &mut self.pages[page];
+        let first = number * PAGE_WORDS as u64;
+        let outer = borders(access, first, 0, WORD_BYTES as u8) & ShadowWord::BEGINS
+            | borders(access, first + PAGE_WORDS as u64 - 1, 0, WORD_BYTES as u8)
+                & ShadowWord::ENDS;
         let known = match &mut page.words {
             Some(words) => &mut words[..],
             None => std::slice::from_mut(&mut page.whole),
         };
         for known in known {
-            *known = touch.of(*known, (0, WORD_BYTES as u8), &self.segments, &mut self.sets);
+            *known = touch.of(*known, 0, &self.segments, &mut self.sets);
+        }
+        match &mut page.words {
+            Some(words) => {
+                words[0].first |= outer & ShadowWord::BEGINS;
+                words[PAGE_WORDS - 1].first |= outer & ShadowWord::ENDS;
+            }
+            None => page.outer_borders |= outer,
         }
     }
 
@@ -800,8 +840,7 @@ impl SharingAnalysis {
             self.cuts_left = count.max(CUTS_MIN);
         }
         self.cuts_left -= 1;
-        let page = &mut self.pages[place];
-        page.words.insert(Box::new([page.whole; PAGE_WORDS]))
+        self.pages[place].split()
     }
 
     #[inline]
@@ -809,7 +848,7 @@ impl SharingAnalysis {
         if self.last.0 != number {
             let pages = &mut self.pages;
             let place = *self.places.entry(number).or_insert_with(|| {
-                pages.push(Page { number, whole: ShadowWord::default(), words: None });
+                pages.push(Page::new(number));
                 pages.len() - 1
             });
             self.last = (number, place);
@@ -833,22 +872,25 @@ impl SharingAnalysis {
         let (from, to) = (start / WORD_BYTES, (end - 1) / WORD_BYTES + 1);
         let (first, last) = (split(from).0, split(to - 1).0);
         let (lifetimes, kept_blocks) = (&mut self.lifetimes, &mut self.kept_blocks);
-        let mut keep = |lifetime| {
+        let mut ended = Ended::new(start, end, time, |lifetime| {
             lifetimes.push(lifetime);
             kept_blocks.extend(owner);
-        };
+        });
         // A block can be much larger than the memory that was touched.
         if last - first >= self.pages.len() as u64 {
             let touched =
                 self.pages.iter_mut().filter(|page| (first..=last).contains(&page.number));
-            touched.for_each(|page| page.end(from, to, time, &mut keep));
+            let mut touched: Vec<&mut Page> = touched.collect();
+            touched.sort_unstable_by_key(|page| page.number);
+            touched.into_iter().for_each(|page| page.end(from, to, &mut ended));
         } else {
             for number in first..=last {
                 if let Some(&place) = self.places.get(&number) {
-                    self.pages[place].end(from, to, time, &mut keep);
+                    self.pages[place].end(from, to, &mut ended);
                 }
             }
         }
+        ended.finish();
     }
 
     /// What was found, once all events were seen.
@@ -859,10 +901,7 @@ impl SharingAnalysis {
         for piece in live {
             self.end_memory(piece.start, piece.end, Some(piece.time), u64::MAX);
         }
-        let lifetimes = &mut self.lifetimes;
-        for page in &mut self.pages {
-            page.end(0, u64::MAX, u64::MAX, &mut |lifetime| lifetimes.push(lifetime));
-        }
+        self.end_memory(0, u64::MAX, None, u64::MAX);
         ShadowCells::new(self.lifetimes, self.kept_blocks)
     }
 }

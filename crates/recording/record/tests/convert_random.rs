@@ -71,6 +71,10 @@ fn memory_event() -> impl Strategy<Value = Event> {
     prop_oneof![
         6 => (kinds, 0x8000..0x8020_u64, 0..4_u8)
             .prop_map(|(kind, address, size)| Event { size, ..Event::new(kind, address, 0) }),
+        2 => (any::<bool>(), 0..3_u64, 1..5_u64).prop_map(|(writes, place, words)| {
+            let kind = if writes { Kind::WriteRange } else { Kind::ReadRange };
+            Event { extra: Some(8 * words), ..Event::new(kind, 0x8000 + 8 * place, 0) }
+        }),
         1 => (0..4_u64, 1..20_u64).prop_map(|(place, size)| {
             Event { extra: Some(size), ..Event::new(Kind::Alloc, 0x8000 + 8 * place, 0) }
         }),

@@ -7,7 +7,7 @@ use crate::reference::cells_of;
 use proptest::prelude::*;
 use reweave_base::FxHashMap;
 use reweave_oracle::cells::Cell;
-use reweave_record::shadow::{Access, Blocks, ShadowCells, SharingAnalysis, WORD_BYTES};
+use reweave_record::shadow::{Access, Blocks, ShadowCells, SharingAnalysis};
 use reweave_runtime::wire::{Event, Kind};
 use reweave_testkit::soak;
 
@@ -37,13 +37,11 @@ fn check_accesses(events: &[Logged], places: std::ops::Range<usize>) {
         blocks.step(event);
         let Some(access) = Access::new(event) else { continue };
         let mut found = Vec::new();
-        for (granule, from, to) in access.words() {
-            let Some(of) = cells.lifetime_at(granule, blocks.time()) else { continue };
-            let lifetime = *first.entry(of).or_insert(place);
-            for (begin, end) in cells.lifetimes()[of as usize].cells(from, to) {
-                let at = |byte: u8| granule * WORD_BYTES + u64::from(byte);
-                found.push(Cell { begin: at(begin), end: at(end), lifetime });
-            }
+        let mut at = access.start;
+        while let Some(cell) = cells.next_cell(access, at, blocks.time()) {
+            let lifetime = *first.entry(cell.lifetime).or_insert(place);
+            found.push(Cell { begin: cell.begin, end: cell.end, lifetime });
+            at = cell.end;
         }
         if places.contains(&place) {
             assert_eq!(found, cells_of(events, place), "event {place} of {events:?}");
@@ -78,6 +76,29 @@ fn all_streams_of_four_events_are_cut_as_defined() {
     alphabet.push((0, with_extra(Kind::Alloc, 72, 8)));
     alphabet.push((1, with_extra(Kind::Free, 64, 0)));
     alphabet.push((1, with_extra(Kind::Free, 64, 8)));
+    let count = alphabet.len();
+    for number in 0..count.pow(4) {
+        let digit = |place: u32| alphabet[number / count.pow(place) % count];
+        check(&[digit(0), digit(1), digit(2), digit(3)]);
+    }
+}
+
+#[test]
+fn all_streams_of_four_ranges_and_blocks_are_cut_as_defined() {
+    let accesses = [
+        with_extra(Kind::WriteRange, 64, 32),
+        with_extra(Kind::ReadRange, 64, 16),
+        with_extra(Kind::WriteRange, 76, 20),
+        sized(Kind::Write, 72, 3),
+    ];
+    let blocks = [
+        with_extra(Kind::Alloc, 64, 32),
+        with_extra(Kind::Alloc, 72, 12),
+        with_extra(Kind::Free, 64, 0),
+        with_extra(Kind::Free, 64, 16),
+    ];
+    let accesses = accesses.into_iter().flat_map(|event| [(0, event), (1, event)]);
+    let alphabet: Vec<Logged> = accesses.chain(blocks.map(|event| (0, event))).collect();
     let count = alphabet.len();
     for number in 0..count.pow(4) {
         let digit = |place: u32| alphabet[number / count.pow(place) % count];
@@ -122,6 +143,19 @@ fn a_huge_range_costs_no_more_than_its_pages() {
 }
 
 #[test]
+fn memory_that_is_only_filled_is_one_cell_however_long() {
+    let alloc = with_extra(Kind::Alloc, 4096 + 16, 1 << 30);
+    let fill = with_extra(Kind::WriteRange, 4096 + 16, 1 << 30);
+    let cells = survey(&[(0, alloc), (0, fill), (1, fill)]);
+    let [lifetime] = cells.lifetimes() else { panic!("{:?}", cells.lifetimes().len()) };
+    assert_eq!((lifetime.word, lifetime.words), ((4096 + 16) / 8, 1 << 27));
+    // Each word that is accessed alone is a cell, and so is what is left between them.
+    let write = |address| sized(Kind::Write, address, 3);
+    let cells = survey(&[(0, alloc), (0, fill), (1, fill), (0, write(1 << 20)), (1, write(8192))]);
+    assert_eq!(cells.lifetimes().len(), 5);
+}
+
+#[test]
 fn what_is_left_of_a_block_lives_on() {
     let alloc = with_extra(Kind::Alloc, 8192, 8192);
     let release = with_extra(Kind::Free, 8192, 4096);
@@ -159,11 +193,14 @@ fn a_page_that_is_touched_as_a_whole_and_in_parts_is_cut_as_defined() {
     let part = with_extra(Kind::WriteRange, 4096, 4096);
     let word = sized(Kind::Write, 4100, 2);
     let release = with_extra(Kind::Free, 4104, 16);
-    let alphabet: Vec<Logged> = [page, part, word, release]
+    let pages = with_extra(Kind::WriteRange, 4096, 8192);
+    let alphabet: Vec<Logged> = [page, part, pages, word, release]
         .into_iter()
         .flat_map(|event| [(0, event), (1, event)])
         .collect();
-    let watched = [4096, 4100, 4104, 4120, 8184].map(|address| (0, sized(Kind::Read, address, 2)));
+    let mut watched =
+        [4096, 4100, 4104, 4120, 8184].map(|address| (0, sized(Kind::Read, address, 2))).to_vec();
+    watched.push((0, with_extra(Kind::ReadRange, 8000, 208)));
     let count = alphabet.len();
     for number in 0..count.pow(3) {
         let digit = |place: u32| alphabet[number / count.pow(place) % count];
@@ -185,14 +222,18 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         6 => (kinds, address.clone(), 0..4_u8)
             .prop_map(|(kind, address, size)| sized(kind, address, size)),
-        1 => (any::<bool>(), address, 0..30_u64).prop_map(|(writes, address, length)| {
-            let kind = if writes { Kind::WriteRange } else { Kind::ReadRange };
-            with_extra(kind, address, length)
-        }),
+        1 => (any::<bool>(), address, 0..30_u64).prop_map(range),
+        3 => (any::<bool>(), 509..514_u64, 0..6_u64)
+            .prop_map(|(writes, word, words)| range((writes, 8 * word, 8 * words))),
         1 => block.clone().prop_map(|(address, size)| with_extra(Kind::Alloc, address, size)),
         1 => block.clone().prop_map(|(address, _)| with_extra(Kind::Free, address, 0)),
         1 => block.prop_map(|(address, size)| with_extra(Kind::Free, address, size)),
     ]
+}
+
+fn range((writes, address, length): (bool, u64, u64)) -> Event {
+    let kind = if writes { Kind::WriteRange } else { Kind::ReadRange };
+    with_extra(kind, address, length)
 }
 
 proptest! {

@@ -12,11 +12,11 @@ use reweave_trace::{
     ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadOp, VarId,
 };
 
-use super::names::{Things, at_offset, fresh, legal};
+use super::names::{Things, at_offset, fresh, legal, of_cell};
 use super::scan::{Ahead, key};
 use super::{Current, Pass};
 use crate::event_log::Stream;
-use crate::shadow::{Access, Blocks, WORD_BYTES, drop_within};
+use crate::shadow::{Access, Blocks, Cell, WORD_BYTES, drop_within};
 
 /// What is known of memory.
 pub struct Memory {
@@ -85,42 +85,32 @@ impl Pass<'_> {
         let Some(access) = Access::new(&event) else { return Ok(()) };
         let time = self.memory.blocks.time();
         let (mut ask, mut known) = (Some(value), None);
-        for part in access.parts() {
-            if !self.first_pass.cells.may_keep(part) {
-                continue;
+        let mut at = access.start;
+        while let Some(cell) = self.first_pass.cells.next_cell(access, at, time) {
+            if let Some(ask) = ask.take() {
+                known = ask(self, current)?;
             }
-            for (word, from, to) in part.words() {
-                let Some(place) = self.first_pass.cells.lifetime_at(word, time) else { continue };
-                if let Some(ask) = ask.take() {
-                    known = ask(self, current)?;
-                }
-                self.access_word(current, access, (place, word, from, to), known)?;
-            }
+            self.access_cell(current, access, cell, known)?;
+            at = cell.end;
         }
         self.summary.local_accesses += u64::from(ask.is_some());
         Ok(())
     }
 
-    /// An access to the bytes from `from` to `to` of `word`, in the lifetime at `place`.
-    fn access_word(
+    fn access_cell(
         &mut self,
         current: &mut Current,
         access: Access,
-        (place, word, from, to): (u32, u64, u8, u8),
+        cell: Cell,
         value: Option<u64>,
     ) -> io::Result<()> {
-        let lifetime = self.first_pass.cells.lifetimes()[place as usize];
-        let base = word * WORD_BYTES;
-        for (begin, end) in lifetime.cells(from, to) {
-            let var = self.var(place, base, begin);
-            let is_unknown = self.memory.unknown_writers.contains(&key(place, begin));
-            let op = op_of(&current.event, var, is_unknown);
-            let (begin, end) = (base + u64::from(begin), base + u64::from(end));
-            let value = value.map(|value| part(value, access.start, begin, end));
-            let is_unknown = matches!(op, Op::Access(AccessOp::UnknownRead, _));
-            if self.emit(current, op, value)? && is_unknown {
-                self.summary.unknown_reads += 1;
-            }
+        let var = self.var(cell);
+        let is_unknown = self.memory.unknown_writers.contains(&key(cell));
+        let op = op_of(&current.event, var, is_unknown);
+        let value = value.map(|value| part(value, access.start, cell.begin, cell.end));
+        let is_unknown = matches!(op, Op::Access(AccessOp::UnknownRead, _));
+        if self.emit(current, op, value)? && is_unknown {
+            self.summary.unknown_reads += 1;
         }
         Ok(())
     }
@@ -137,33 +127,32 @@ impl Pass<'_> {
         }
     }
 
-    /// The variable of the cell that begins at byte `begin` of the lifetime at `place`.
-    fn var(&mut self, place: u32, base: u64, begin: u8) -> VarId {
-        let key = key(place, begin);
+    fn var(&mut self, cell: Cell) -> VarId {
+        let key = key(cell);
         if let Some(&var) = self.memory.vars.get(&key) {
             return var;
         }
-        let address = base + u64::from(begin);
-        let name = self.name_of(place, address, begin);
+        let name = self.name_of(cell);
         let names = &mut self.sink.names().vars;
         let var = fresh(names, &mut self.memory.var_uses, &name);
         self.memory.vars.insert(key, var);
         var
     }
 
-    fn name_of(&mut self, place: u32, address: u64, begin: u8) -> String {
+    fn name_of(&mut self, cell: Cell) -> String {
+        let (address, bytes) = (cell.begin, cell.end - cell.begin);
         if let Some(block) = self.memory.blocks.holding(address)
             && let Some(&object) = self.memory.objects.get(&block.time)
         {
             let name = self.sink.names().objects.name(object);
-            return at_offset(name, address - block.base);
+            return of_cell(name, address - block.base, bytes);
         }
         if let Some((name, offset)) = self.symbols.data(address) {
-            return at_offset(&name, offset);
+            return of_cell(&name, offset, bytes);
         }
         let next = self.memory.unnamed.len() + 1;
-        let number = *self.memory.unnamed.entry(place).or_insert(next);
-        at_offset(&format!("memory#{number}"), u64::from(begin))
+        let number = *self.memory.unnamed.entry(cell.lifetime).or_insert(next);
+        of_cell(&format!("memory#{number}"), address % WORD_BYTES, bytes)
     }
 
     /// An allocation or a release.

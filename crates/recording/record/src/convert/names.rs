@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reweave_base::{FxHashMap, Id, Interner};
 use reweave_trace::FRAME_SEPARATOR;
 
-use crate::shadow::drop_within;
+use crate::shadow::{WORD_BYTES, drop_within};
 
 /// What the code and data of a recorded program are called.
 pub trait Symbols {
@@ -72,6 +72,14 @@ pub(crate) fn at_offset(name: &str, offset: u64) -> String {
     match offset {
         0 => legal(name),
         _ => format!("{}+{offset}", legal(name)),
+    }
+}
+
+/// The name of the cell of `bytes` bytes that is `offset` bytes into `name`.
+pub fn of_cell(name: &str, offset: u64, bytes: u64) -> String {
+    match bytes {
+        0..=WORD_BYTES => at_offset(name, offset),
+        _ => format!("{}[{offset}..{}]", legal(name), offset + bytes),
     }
 }
 

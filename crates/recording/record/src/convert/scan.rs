@@ -10,7 +10,7 @@ use super::Symbols;
 use super::spins::{self, Spins};
 use super::word_locks::{self, WordLocks};
 use crate::event_log::Stream;
-use crate::shadow::{Access, Blocks, ShadowCells, SharingAnalysis};
+use crate::shadow::{Access, Blocks, Cell, ShadowCells, SharingAnalysis, WORD_BYTES};
 
 /// How many events [`Ahead`] looks ahead for what a write stored.
 const AHEAD_MAX: usize = 64;
@@ -183,10 +183,10 @@ struct Last {
     times: [Option<u64>; 4],
 }
 
-/// A cell of a lifetime, as one number.
+/// A cell, as one number.
 #[inline]
-pub fn key(lifetime: u32, begin: u8) -> u64 {
-    u64::from(lifetime) * crate::shadow::WORD_BYTES + u64::from(begin)
+pub fn key(cell: Cell) -> u64 {
+    u64::from(cell.lifetime) * WORD_BYTES + cell.begin % WORD_BYTES
 }
 
 /// The cells whose plain reads have no known writer.
@@ -207,19 +207,17 @@ pub fn cells_with_unknown_writers(
             reached.insert(thread, number.saturating_add(1));
         }
         let Some(access) = Access::new(&event) else { continue };
-        for (word, from, to) in access.words() {
-            let Some(place) = cells.lifetime_at(word, blocks.time()) else { continue };
-            let lifetime = cells.lifetimes()[place as usize];
-            for (begin, _) in lifetime.cells(from, to) {
-                let key = key(place, begin);
-                if unknown_writers.contains(&key) {
-                    continue;
-                }
-                let list = accesses.entry(key).or_default();
-                if is_unordered(list, (thread, before), access, &reached) {
-                    unknown_writers.insert(key);
-                    accesses.remove(&key);
-                }
+        let mut at = access.start;
+        while let Some(cell) = cells.next_cell(access, at, blocks.time()) {
+            at = cell.end;
+            let key = key(cell);
+            if unknown_writers.contains(&key) {
+                continue;
+            }
+            let list = accesses.entry(key).or_default();
+            if is_unordered(list, (thread, before), access, &reached) {
+                unknown_writers.insert(key);
+                accesses.remove(&key);
             }
         }
     }
