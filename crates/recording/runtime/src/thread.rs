@@ -102,6 +102,16 @@ pub struct Thread {
     pub once: Once,
     /// How many times the end of the thread was put off, so that it comes last.
     pub end_delays: u32,
+    /// The OpenMP team that it belongs to, or 0.
+    pub team: u32,
+    /// How many ordered loops of OpenMP it has come to in its team.
+    pub ordered_loops: u32,
+    /// How many dimensions the cross-iteration dependences of its loop have.
+    pub dimensions: u32,
+    /// On whose stack it runs, as a task of OpenMP does; null where on none that is recorded.
+    pub beneath: *mut Self,
+    /// Whether that thread gave up the token for it.
+    pub took_token: bool,
     /// Its own buffer, in `free` recordings.
     pub own: Buffer,
 }
