@@ -108,6 +108,8 @@ pub struct Thread {
     pub ordered_loops: u32,
     /// How many dimensions the cross-iteration dependences of its loop have.
     pub dimensions: u32,
+    /// The memory of the pool's thread that it reduces into, and how long that is.
+    pub scratch: (u64, u64),
     /// On whose stack it runs, as a task of OpenMP does; null where on none that is recorded.
     pub beneath: *mut Self,
     /// Whether that thread gave up the token for it.

@@ -17,7 +17,7 @@
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 use super::program::{LoadedObject, dl_iterate_phdr, extent};
 use super::{keeping_errno, real_address, threads};
@@ -221,6 +221,9 @@ pub unsafe fn end(thread: *mut Thread, frame: usize, code: u64) {
     let took_token = (*thread).took_token;
     let entry = inside(thread, code);
     begin_memory(&entry, frame);
+    if (*thread).scratch.1 != 0 {
+        entry.log_extra(Kind::Alloc, (*thread).scratch.0, (*thread).scratch.1);
+    }
     entry.log(Kind::End, u64::from((*thread).number));
     replay::ended(thread);
     thread::set_current(if beneath.is_null() { thread::unrecorded() } else { beneath });
@@ -234,12 +237,21 @@ pub unsafe fn end(thread: *mut Thread, frame: usize, code: u64) {
     }
 }
 
-/// Runs `routine` with `argument` as the logical thread `identity`.
-pub unsafe fn run(identity: Identity, routine: usize, argument: usize, code: u64) {
+/// Runs `routine` with `argument` as the logical thread `identity`, for which the memory of
+/// `scratch` is another.
+pub unsafe fn run(
+    identity: Identity,
+    [routine, argument]: [usize; 2],
+    scratch: Option<(u64, u64)>,
+    code: u64,
+) {
     let mut frame = 0_usize;
     let frame = &raw mut frame as usize;
     let thread = begin(identity, frame, code);
     if let Some(thread) = thread {
+        if let Some(scratch) = scratch {
+            begin_scratch(&inside(thread, code), scratch);
+        }
         leave(thread);
     }
     let before = thread::current();
@@ -308,6 +320,12 @@ unsafe extern "C" fn note_storage(
     0
 }
 
+/// Logs that `scratch`, where the running task reduces into, is other memory until it ends.
+pub unsafe fn begin_scratch(entry: &Entry, scratch: (u64, u64)) {
+    entry.log_extra(Kind::Alloc, scratch.0, scratch.1);
+    (*entry.thread).scratch = scratch;
+}
+
 /// Logs that the stack below `frame` and the thread-local storage are other memory from now on.
 unsafe fn begin_memory(entry: &Entry, frame: usize) {
     let (low, end) = (stack_low(), frame as u64);
@@ -327,7 +345,24 @@ pub unsafe fn waiting<R>(thread: *mut Thread, call: impl FnOnce() -> R) -> R {
     scheduler::release(thread);
     let result = call();
     scheduler::acquire(thread);
+    note_fulfilled(thread);
     result
+}
+
+/// Whether the event of a detached task was fulfilled.
+static HAS_FULFILLED: AtomicBool = AtomicBool::new(false);
+
+/// Logs that the event of some detached task is about to be fulfilled.
+unsafe fn fulfil(entry: &Entry) {
+    HAS_FULFILLED.store(true, Ordering::Relaxed);
+    announce(entry, channel::openmp(0));
+}
+
+/// Whoever waited may have waited for detached tasks, and so for those who fulfilled their events.
+unsafe fn note_fulfilled(thread: *mut Thread) {
+    if HAS_FULFILLED.load(Ordering::Relaxed) {
+        await_turn(&inside(thread, 0), channel::openmp(0));
+    }
 }
 
 /// Does `body` with the token, which the running thread may have given up for a call.

@@ -7,12 +7,12 @@
 #![allow(non_snake_case, reason = "programs know these functions by their names")]
 
 use core::ffi::{c_int, c_long, c_uint};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::super::{in_library, interceptors, real_address};
 use super::locks::{enter_section, leave_section};
 use super::{
-    Identity, announce, await_turn, barrier, come_back, fork, inside, is_recorded, leave, meeting,
+    Identity, announce, await_turn, barrier, begin_scratch, come_back, fork, inside, is_recorded, leave, meeting,
     new_numbers, new_team, ompt, run, waiting, with_token,
 };
 use crate::log::{self, Entry};
@@ -61,11 +61,12 @@ struct Region {
     forks: u32,
 }
 
-/// A region and whether its members are forked.
+/// A region, whether its members are forked, and how many of them have come.
 #[repr(C)]
 struct Beginning {
     region: Region,
     is_ready: AtomicU32,
+    arrived: AtomicU32,
 }
 
 /// Runs a parallel region by `call`, which takes what the team runs and its argument.
@@ -87,7 +88,8 @@ unsafe fn parallel<R>(
         size: 0,
         forks: 0,
     };
-    let mut beginning = Beginning { region, is_ready: AtomicU32::new(0) };
+    let mut beginning =
+        Beginning { region, is_ready: AtomicU32::new(0), arrived: AtomicU32::new(0) };
     entry.log(Kind::TeamBegin, u64::from(team));
     let outer = ((*parent).team, (*parent).ordered_loops);
     let place = &raw mut beginning as usize;
@@ -103,6 +105,8 @@ unsafe extern "C" fn run_member(beginning: *mut Beginning) {
     if index == 0 {
         return run_first(beginning);
     }
+    (*beginning).arrived.fetch_add(1, Ordering::AcqRel);
+    sys::futex_wake(&(*beginning).arrived, 1);
     let is_ready = &(*beginning).is_ready;
     while is_ready.load(Ordering::Acquire) == 0 {
         sys::futex_wait(is_ready, 0, 1000);
@@ -114,7 +118,8 @@ unsafe extern "C" fn run_member(beginning: *mut Beginning) {
         return call_routine(routine, argument);
     }
     let entry = replay::child_entry_after(parent, forks + index - 1);
-    run(Identity { number: number + index - 1, entry, team }, routine, argument, code);
+    let identity = Identity { number: number + index - 1, entry, team };
+    run(identity, [routine, argument], None, code);
 }
 
 /// Forks the team of a region and runs its first member, which is who met the region.
@@ -123,6 +128,7 @@ unsafe fn run_first(beginning: *mut Beginning) {
     let parent = (*region).parent;
     let is_recorded = thread::current() == parent;
     if is_recorded {
+        await_members(&(*beginning).arrived, ask!(omp_get_num_threads) as u32 - 1);
         scheduler::acquire(parent);
         ((*parent).team, (*parent).ordered_loops) = ((*region).team, 0);
         let size = ask!(omp_get_num_threads) as u32;
@@ -136,6 +142,18 @@ unsafe fn run_first(beginning: *mut Beginning) {
     call_routine((*region).routine, (*region).argument);
     if is_recorded && come_back(parent) {
         scheduler::release(parent);
+    }
+}
+
+/// Waits until all members but the first have come, where one runs at a time: otherwise who
+/// comes first would do all the work of a short region.
+fn await_members(arrived: &AtomicU32, count: u32) {
+    loop {
+        let now = arrived.load(Ordering::Acquire);
+        if now >= count || !scheduler::is_serial() {
+            return;
+        }
+        sys::futex_wait(arrived, now, 1000);
     }
 }
 
@@ -162,6 +180,7 @@ mod task {
     /// Of the tasks of a loop only: the condition of its `if` holds.
     pub const IF: u32 = 1 << 10;
     pub const NO_GROUP: u32 = 1 << 11;
+    pub const REDUCTION: u32 = 1 << 12;
 }
 
 /// What the library copies for a task: first what it writes itself in the tasks of a loop.
@@ -169,6 +188,8 @@ mod task {
 #[repr(C)]
 struct Task {
     range: [u64; 2],
+    /// What the library looks at where the tasks of a loop have a reduction.
+    head: usize,
     routine: usize,
     /// The program's function that copies, or 0 to copy bytes.
     copier: usize,
@@ -235,7 +256,9 @@ unsafe extern "C" fn run_task(task: *mut Task) {
         (argument as *mut [u64; 2]).write_unaligned((*task).range);
     }
     if !(*task).is_sequential && identity.number != 0 {
-        return run(identity, routine, argument, code);
+        let index = ask!(omp_get_thread_num) as usize;
+        let scratch = ((*task).head != 0).then(|| own_copy((*task).head as *const usize, index));
+        return run(identity, [routine, argument], scratch, code);
     }
     let thread = thread::current();
     if !is_recorded(thread) {
@@ -303,6 +326,7 @@ unsafe fn new_task(
 ) -> Task {
     Task {
         range: [0; 2],
+        head: 0,
         routine,
         copier,
         argument,
@@ -321,6 +345,10 @@ unsafe fn new_task(
 /// and how many bytes.
 unsafe fn task_loop(entry: &Entry, mut task: Task, flags: u32, call: impl FnOnce(usize, usize, usize, usize)) {
     task.is_loop = true;
+    if flags & task::REDUCTION != 0 {
+        task.head = *(task.argument as *const usize).add(2);
+        REDUCTIONS.add(task.head);
+    }
     let has_group = flags & task::NO_GROUP == 0;
     if has_group {
         entry.log(Kind::GroupBegin, 0);
@@ -335,6 +363,56 @@ unsafe fn task_loop(entry: &Entry, mut task: Task, flags: u32, call: impl FnOnce
     });
     if has_group {
         entry.log(Kind::GroupEnd, 0);
+    }
+    if flags & task::REDUCTION != 0 {
+        REDUCTIONS.remove(task.head);
+    }
+}
+
+// Reductions of tasks. The library has a copy of the variables for each thread of the pool, which
+// the tasks that it runs share: for each of them it is other memory.
+
+/// The copy of the pool's thread `index` in a described reduction.
+unsafe fn own_copy(description: *const usize, index: usize) -> (u64, u64) {
+    let [size, start] = [1, 2].map(|field| *description.add(field));
+    ((start + index * size) as u64, size as u64)
+}
+
+/// The descriptions of reductions that are under way, in any order.
+struct Reductions([AtomicUsize; 256]);
+
+static REDUCTIONS: Reductions = Reductions([const { AtomicUsize::new(0) }; 256]);
+
+impl Reductions {
+    fn add(&self, description: usize) {
+        let free = |slot: &&AtomicUsize| {
+            slot.compare_exchange(0, description, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        let _ = self.0.iter().find(free);
+    }
+
+    fn remove(&self, description: usize) {
+        for slot in &self.0 {
+            _ = slot.compare_exchange(description, 0, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// The copy that has a variable at `address`: where it is and how long.
+    unsafe fn copy(&self, address: usize) -> Option<(u64, u64)> {
+        for slot in &self.0 {
+            // The size of a copy, where the first is, where the last ends, and the next description.
+            const FIELDS: [usize; 4] = [1, 2, 6, 4];
+            let mut description = slot.load(Ordering::Acquire) as *const usize;
+            while !description.is_null() {
+                let [size, start, end, next] = FIELDS.map(|field| *description.add(field));
+                if (start..end).contains(&address) && size != 0 {
+                    let place = start + (address - start) / size * size;
+                    return Some((place as u64, size as u64));
+                }
+                description = next as *const usize;
+            }
+        }
+        None
     }
 }
 
@@ -357,6 +435,13 @@ unsafe fn note_ordered_loop(dimensions: u32) {
 /// Where iterations of the running thread's ordered loop meet.
 unsafe fn turn(thread: *mut Thread, key: u64) -> u64 {
     meeting((*thread).team, (*thread).ordered_loops, key)
+}
+
+/// Lets other threads run.
+unsafe fn pass_token(entry: &Entry) {
+    if scheduler::is_serial() {
+        scheduler::pass_token(entry.thread);
+    }
 }
 
 /// The lock of sections without a name, and that of atomic updates: known by functions that use them.
@@ -433,6 +518,25 @@ interceptors! {
     fn GOMP_single_copy_end(data: usize) -> () {
         let entry = enter!(real(data));
         barrier(&entry, || real(data), |()| false);
+    }
+
+    // Who has done its part lets others have theirs.
+    fn GOMP_sections_next() -> c_uint {
+        let entry = enter!(real());
+        pass_token(&entry);
+        real()
+    }
+    fn [GOMP_loop_dynamic_next GOMP_loop_guided_next GOMP_loop_runtime_next
+        GOMP_loop_nonmonotonic_dynamic_next GOMP_loop_nonmonotonic_guided_next
+        GOMP_loop_nonmonotonic_runtime_next GOMP_loop_maybe_nonmonotonic_runtime_next
+        GOMP_loop_ull_dynamic_next GOMP_loop_ull_guided_next GOMP_loop_ull_runtime_next
+        GOMP_loop_ull_nonmonotonic_dynamic_next GOMP_loop_ull_nonmonotonic_guided_next
+        GOMP_loop_ull_nonmonotonic_runtime_next GOMP_loop_ull_maybe_nonmonotonic_runtime_next](
+        first: usize, last: usize,
+    ) -> c_int {
+        let entry = enter!(real(first, last));
+        pass_token(&entry);
+        real(first, last)
     }
 
     fn GOMP_critical_start() -> () {
@@ -571,6 +675,23 @@ interceptors! {
             let alignment = align_of::<Task>() as c_long;
             real(routine, data, copier, size as c_long, alignment, flags, count, priority, start, end, step);
         });
+    }
+    fn GOMP_taskgroup_reduction_register(description: usize) -> () {
+        REDUCTIONS.add(description);
+        real(description);
+    }
+    fn GOMP_taskgroup_reduction_unregister(description: usize) -> () {
+        REDUCTIONS.remove(description);
+        real(description);
+    }
+    fn GOMP_task_reduction_remap(count: usize, original_count: usize, places: *mut usize) -> () {
+        real(count, original_count, places);
+        let entry = enter!(());
+        for place in 0..count {
+            if let Some(copy) = REDUCTIONS.copy(*places.add(place)) {
+                begin_scratch(&entry, copy);
+            }
+        }
     }
     fn GOMP_taskwait() -> () {
         let entry = enter!(real());

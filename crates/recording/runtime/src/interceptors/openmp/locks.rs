@@ -1,7 +1,7 @@
 //! Locks of OpenMP, which both libraries have under the same names, and critical sections.
 
 use super::super::{BUSY, acquire, acquired, interceptors};
-use super::waiting;
+use super::fulfil;
 use crate::log::Entry;
 use crate::wire::{Kind, flag};
 use core::ffi::c_int;
@@ -88,6 +88,8 @@ interceptors! {
         entry.log(Kind::Unlock, lock as u64);
         call();
     }
-    // Another thread fulfils the event of a detached task; who waits for the task waits for that.
-    fn omp_fulfill_event(event: usize) -> () |entry, call| { waiting(entry.thread, call); }
+    fn omp_fulfill_event(event: usize) -> () |entry, call| {
+        fulfil(&entry);
+        call();
+    }
 }
