@@ -43,10 +43,12 @@ struct Thread {
     children: Vec<u32>,
     /// What its tasks depend on, by address.
     dependences: FxHashMap<u64, Dependence>,
-    /// The tasks that come before it, until it begins.
+    /// The tasks that come before it, until it begins or has waited for them.
     predecessors: Vec<u32>,
     /// What it holds while it runs.
     locks: Vec<u64>,
+    /// Where the program has the construct whose code the library is about to call.
+    called_from: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -121,9 +123,14 @@ impl TaskExpander {
     pub fn rewrite(&mut self, thread: u32, event: Event, out: &mut impl FnMut(u32, Event)) {
         let nothing = Event { kind: Kind::Nothing, extra: None, flags: 0, ..event };
         match event.kind {
+            Kind::Enter if !self.threads.is_empty() => {
+                let state = self.threads.get_mut(&thread);
+                let called_from = state.and_then(|state| state.called_from.take());
+                out(thread, Event { address: called_from.unwrap_or(event.address), ..event });
+            }
             Kind::Fork if event.flags & (flag::MEMBER | flag::TASK) != 0 => {
                 out(thread, event);
-                self.fork(thread, event.address as u32, event.flags);
+                self.fork(thread, &event);
             }
             Kind::Begin => {
                 out(thread, event);
@@ -133,7 +140,9 @@ impl TaskExpander {
             Kind::TeamBegin => {
                 out(thread, nothing);
                 let membership = Membership { team: event.address, generation: 0 };
-                self.threads.entry(thread).or_default().teams.push(membership);
+                let state = self.threads.entry(thread).or_default();
+                state.teams.push(membership);
+                state.called_from = Some(event.code);
             }
             Kind::TeamEnd => {
                 out(thread, nothing);
@@ -142,12 +151,16 @@ impl TaskExpander {
             Kind::TeamArrive | Kind::TeamDepart => self.pass_barrier(thread, event, out),
             Kind::Depend => {
                 out(thread, nothing);
-                self.depend(thread, &event, out);
+                self.depend(thread, &event);
             }
             Kind::TaskWait => {
                 out(thread, nothing);
-                let children = &mut self.threads.entry(thread).or_default().children;
-                std::mem::take(children).into_iter().for_each(|task| out(thread, join(task)));
+                let state = self.threads.entry(thread).or_default();
+                let tasks = match event.flags & flag::OUT {
+                    0 => &mut state.children,
+                    _ => &mut state.predecessors,
+                };
+                std::mem::take(tasks).into_iter().for_each(|task| out(thread, join(task)));
             }
             Kind::GroupBegin => {
                 out(thread, nothing);
@@ -165,11 +178,12 @@ impl TaskExpander {
         }
     }
 
-    fn fork(&mut self, parent: u32, child: u32, flags: u16) {
+    fn fork(&mut self, parent: u32, event: &Event) {
+        let (child, flags) = (event.address as u32, event.flags);
         let creator = self.threads.entry(parent).or_default();
         let membership = creator.teams.last().copied();
         let group = creator.groups.last().copied();
-        let mut state = Thread::default();
+        let mut state = Thread { called_from: Some(event.code), ..Thread::default() };
         if flags & flag::MEMBER != 0 {
             state.teams.extend(membership);
             if let Some(Membership { team, .. }) = membership {
@@ -263,14 +277,12 @@ impl TaskExpander {
         out(thread, added(Kind::BarrierDepart, second));
     }
 
-    fn depend(&mut self, thread: u32, event: &Event, out: &mut impl FnMut(u32, Event)) {
+    fn depend(&mut self, thread: u32, event: &Event) {
         let task = event.extra.map(|task| task as u32);
         let creator = self.threads.entry(thread).or_default();
         let dependence = creator.dependences.entry(event.address).or_default();
         let before = dependence.add(task, event.flags);
-        let Some(task) = task else {
-            return before.into_iter().for_each(|before| out(thread, join(before)));
-        };
+        let Some(task) = task else { return creator.predecessors.extend(before) };
         let Some(state) = self.threads.get_mut(&task) else { return };
         state.predecessors.extend(before.into_iter().filter(|&before| before != task));
         if event.flags & flag::SET != 0 {

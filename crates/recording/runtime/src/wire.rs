@@ -290,7 +290,8 @@ kinds! {
     /// The task with the number `extra`, or the thread itself where that is not said, comes after
     /// earlier tasks of the same creator that depend on `address`; flags `OUT` and `SET`.
     Depend,
-    /// All tasks that the thread created are over.
+    /// All tasks that the thread created are over; with the flag `OUT`, those that it was said to
+    /// come after.
     TaskWait,
     /// A group of tasks begins: those that the thread creates, and theirs.
     GroupBegin,

@@ -27,6 +27,7 @@ use crate::wire::{Kind, channel, flag};
 use crate::{process, replay, scheduler, sys};
 
 pub mod gomp;
+pub mod kmpc;
 pub mod locks;
 pub mod ompt;
 
@@ -217,8 +218,6 @@ pub unsafe fn come_back(thread: *mut Thread) -> bool {
 
 /// Ends the logical thread `thread`, which is in the runtime, and becomes who was running beneath.
 pub unsafe fn end(thread: *mut Thread, frame: usize, code: u64) {
-    let beneath = (*thread).beneath;
-    let took_token = (*thread).took_token;
     let entry = inside(thread, code);
     begin_memory(&entry, frame);
     if (*thread).scratch.1 != 0 {
@@ -226,16 +225,61 @@ pub unsafe fn end(thread: *mut Thread, frame: usize, code: u64) {
     }
     entry.log(Kind::End, u64::from((*thread).number));
     replay::ended(thread);
+    yield_stack(thread);
+    thread::mark(thread, life::ENDED | life::RELEASED);
+}
+
+/// Leaves off the task `thread`, which will go on later, perhaps elsewhere, and becomes who was
+/// running beneath.
+pub unsafe fn suspend_task(thread: *mut Thread, frame: usize) {
+    begin_memory(&inside(thread, 0), frame);
+    yield_stack(thread);
+}
+
+/// Goes on with the task `thread`, which was suspended.
+pub unsafe fn resume(thread: *mut Thread, frame: usize) {
+    let beneath = thread::current();
+    let took_token = suspend(beneath);
+    let Some(ring) = ring(beneath) else { return };
+    if !ring.is_null() {
+        (*thread).buffer = ring;
+        (*thread).run = (*ring).run();
+    }
+    (*thread).task = sys::gettid();
+    (*thread).beneath = if is_recorded(beneath) { beneath } else { ptr::null_mut() };
+    (*thread).took_token = took_token;
+    thread::set_current(thread);
+    scheduler::acquire(thread);
+    if !scheduler::is_serial() {
+        log::switch(thread, false);
+    }
+    begin_memory(&inside(thread, 0), frame);
+    leave(thread);
+}
+
+/// Lets who runs beneath `thread` run again on the stack that they share; says who that is.
+unsafe fn yield_stack(thread: *mut Thread) {
+    let Thread { beneath, took_token, .. } = *thread;
     thread::set_current(if beneath.is_null() { thread::unrecorded() } else { beneath });
     scheduler::release(thread);
     if !beneath.is_null() && !scheduler::is_serial() {
         log::switch(beneath, false);
     }
-    thread::mark(thread, life::ENDED | life::RELEASED);
     if took_token {
         scheduler::acquire(beneath);
     }
 }
+
+/// The place on the stack below which the library runs a task, in a function that it calls just
+/// before: its own frames are in between.
+macro_rules! stack_frame {
+    () => {{
+        const LIBRARY_FRAMES: usize = 512;
+        let mut place = 0_u8;
+        core::hint::black_box(&raw mut place as usize) + LIBRARY_FRAMES
+    }};
+}
+use stack_frame;
 
 /// Runs `routine` with `argument` as the logical thread `identity`, for which the memory of
 /// `scratch` is another.

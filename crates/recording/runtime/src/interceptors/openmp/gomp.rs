@@ -61,12 +61,11 @@ struct Region {
     forks: u32,
 }
 
-/// A region, whether its members are forked, and how many of them have come.
+/// A region, and whether its members are forked.
 #[repr(C)]
 struct Beginning {
     region: Region,
     is_ready: AtomicU32,
-    arrived: AtomicU32,
 }
 
 /// Runs a parallel region by `call`, which takes what the team runs and its argument.
@@ -88,8 +87,7 @@ unsafe fn parallel<R>(
         size: 0,
         forks: 0,
     };
-    let mut beginning =
-        Beginning { region, is_ready: AtomicU32::new(0), arrived: AtomicU32::new(0) };
+    let mut beginning = Beginning { region, is_ready: AtomicU32::new(0) };
     entry.log(Kind::TeamBegin, u64::from(team));
     let outer = ((*parent).team, (*parent).ordered_loops);
     let place = &raw mut beginning as usize;
@@ -105,8 +103,6 @@ unsafe extern "C" fn run_member(beginning: *mut Beginning) {
     if index == 0 {
         return run_first(beginning);
     }
-    (*beginning).arrived.fetch_add(1, Ordering::AcqRel);
-    sys::futex_wake(&(*beginning).arrived, 1);
     let is_ready = &(*beginning).is_ready;
     while is_ready.load(Ordering::Acquire) == 0 {
         sys::futex_wait(is_ready, 0, 1000);
@@ -128,32 +124,21 @@ unsafe fn run_first(beginning: *mut Beginning) {
     let parent = (*region).parent;
     let is_recorded = thread::current() == parent;
     if is_recorded {
-        await_members(&(*beginning).arrived, ask!(omp_get_num_threads) as u32 - 1);
         scheduler::acquire(parent);
         ((*parent).team, (*parent).ordered_loops) = ((*region).team, 0);
         let size = ask!(omp_get_num_threads) as u32;
         fork_members(region, size);
     }
+    let waiting = scheduler::waiting_count();
     (*beginning).is_ready.store(1, Ordering::Release);
     sys::futex_wake(&(*beginning).is_ready, u32::MAX >> 1);
     if is_recorded {
+        scheduler::await_waiting(waiting + (*region).size.saturating_sub(1));
         leave(parent);
     }
     call_routine((*region).routine, (*region).argument);
     if is_recorded && come_back(parent) {
         scheduler::release(parent);
-    }
-}
-
-/// Waits until all members but the first have come, where one runs at a time: otherwise who
-/// comes first would do all the work of a short region.
-fn await_members(arrived: &AtomicU32, count: u32) {
-    loop {
-        let now = arrived.load(Ordering::Acquire);
-        if now >= count || !scheduler::is_serial() {
-            return;
-        }
-        sys::futex_wait(arrived, now, 1000);
     }
 }
 
@@ -310,6 +295,9 @@ unsafe fn log_dependences(entry: &Entry, depend: *const usize, number: Option<u3
         log(*object, flags);
         place += 1;
     }
+    if number.is_none() {
+        entry.log_flags(Kind::TaskWait, 0, flag::OUT);
+    }
 }
 
 /// Whether tasks of the running thread run at once, whatever the program says.
@@ -417,14 +405,14 @@ impl Reductions {
 }
 
 /// The iteration that `counts` or the arguments of a wait say, as one number.
-fn iteration(counts: impl Iterator<Item = u64>) -> u64 {
+pub fn iteration(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0x1234_5678, |hash, count| {
         (hash ^ count).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
     })
 }
 
 /// Notes that the running thread comes to an ordered loop, whose iterations have `dimensions`.
-unsafe fn note_ordered_loop(dimensions: u32) {
+pub unsafe fn note_ordered_loop(dimensions: u32) {
     let thread = thread::current();
     if is_recorded(thread) {
         (*thread).ordered_loops += 1;
@@ -433,12 +421,12 @@ unsafe fn note_ordered_loop(dimensions: u32) {
 }
 
 /// Where iterations of the running thread's ordered loop meet.
-unsafe fn turn(thread: *mut Thread, key: u64) -> u64 {
+pub unsafe fn turn(thread: *mut Thread, key: u64) -> u64 {
     meeting((*thread).team, (*thread).ordered_loops, key)
 }
 
 /// Lets other threads run.
-unsafe fn pass_token(entry: &Entry) {
+pub unsafe fn pass_token(entry: &Entry) {
     if scheduler::is_serial() {
         scheduler::pass_token(entry.thread);
     }

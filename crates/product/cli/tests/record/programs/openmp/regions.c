@@ -3,7 +3,7 @@
 
 static int mine;
 #pragma omp threadprivate(mine)
-static long double wide;
+static float wide;
 
 static void ok_private(void) {
     int first = 3;
