@@ -111,8 +111,8 @@ struct Process {
     rings: Vec<Option<Reader>>,
     /// Rings that were not there yet when they were looked for.
     missing: VecDeque<usize>,
-    /// The thread whose events are read, in `serial` recordings.
-    current: u32,
+    /// For each ring the thread whose events are read.
+    current: Vec<u32>,
     /// The next number, in `free` recordings.
     number: u64,
     output: Output,
@@ -330,7 +330,7 @@ impl Process {
             mode,
             rings,
             missing: VecDeque::new(),
-            current: 0,
+            current: if is_free { Vec::new() } else { vec![0] },
             number: 0,
             output: Output { writer: event_log::Writer::new(file)?, has_accesses: false },
             event_log,
@@ -378,10 +378,10 @@ impl Process {
                 ring.pass(words);
                 batch += 1;
                 if event.kind == Kind::Switch {
-                    self.current = event.address as u32;
+                    self.current[0] = event.address as u32;
                     continue;
                 }
-                count += self.output.push(self.current, event, room - count, observer)?;
+                count += self.output.push(self.current[0], event, room - count, observer)?;
             }
             ring.release();
             if batch < BATCH_EVENTS {
@@ -402,8 +402,8 @@ impl Process {
         let mut total = 0;
         loop {
             let mut count = 0;
-            for thread in 0..self.rings.len() {
-                count += self.drain_thread(thread, room - total - count, observer)?;
+            for place in 0..self.rings.len() {
+                count += self.drain_ring(place, room - total - count, observer)?;
             }
             total += count;
             if count == 0 && !(is_over && self.skip_numbers()) {
@@ -415,18 +415,25 @@ impl Process {
         Ok(total)
     }
 
-    /// Takes the events of one thread, up to a number that is not next.
-    fn drain_thread(
+    /// Takes the events of one ring, up to a number that is not next.
+    fn drain_ring(
         &mut self,
-        thread: usize,
+        place: usize,
         room: u64,
         observer: &mut Observer<'_>,
     ) -> io::Result<u64> {
-        let Some(ring) = &mut self.rings[thread] else { return Ok(0) };
+        let Some(ring) = &mut self.rings[place] else { return Ok(0) };
         ring.refresh();
         let mut count = 0;
+        let mut has_switched = false;
         while count < room.min(u64::from(BATCH_EVENTS)) {
             let Some((event, words)) = ring.peek() else { break };
+            if event.kind == Kind::Switch {
+                self.current[place] = event.address as u32;
+                ring.pass(words);
+                has_switched = true;
+                continue;
+            }
             if let Some(number) = event.number {
                 if number > self.number {
                     break;
@@ -434,9 +441,9 @@ impl Process {
                 self.number += 1;
             }
             ring.pass(words);
-            count += self.output.push(thread as u32, event, room - count, observer)?;
+            count += self.output.push(self.current[place], event, room - count, observer)?;
         }
-        if count > 0 {
+        if count > 0 || has_switched {
             ring.release();
         }
         Ok(count)
@@ -465,10 +472,9 @@ impl Process {
     /// Takes what was counted and will never be written.
     fn drain_unwritten(&mut self, room: u64, observer: &mut Observer<'_>) -> io::Result<u64> {
         let mut total = 0;
-        for (thread, ring) in (0..).zip(&self.rings) {
+        for (&thread, ring) in self.current.iter().zip(&self.rings) {
             let count = ring.as_ref().map_or(0, Reader::unwritten);
             if count > 0 {
-                let thread = if self.mode == Mode::Serial { self.current } else { thread };
                 let run = Event::new(Kind::Run, count, 0);
                 total += self.output.push(thread, run, room - total, observer)?;
             }
@@ -478,30 +484,31 @@ impl Process {
     }
 
     fn open_rings(&mut self) {
-        let threads = self.session.header().threads.load(Ordering::Acquire) as usize;
-        while self.rings.len() < threads.min(1 << 20) {
+        let count = self.session.header().rings.load(Ordering::Acquire) as usize;
+        while self.rings.len() < count.min(1 << 20) {
             self.missing.push_back(self.rings.len());
             self.rings.push(None);
+            self.current.push(0);
         }
         for _ in 0..self.missing.len() {
-            let Some(thread) = self.missing.pop_front() else { break };
-            match self.session.thread_ring(&self.ring_path(thread)) {
-                Ok(ring) => self.rings[thread] = Some(ring),
-                Err(_) => self.missing.push_back(thread),
+            let Some(place) = self.missing.pop_front() else { break };
+            match self.session.thread_ring(&self.ring_path(place)) {
+                Ok(ring) => self.rings[place] = Some(ring),
+                Err(_) => self.missing.push_back(place),
             }
         }
     }
 
-    fn ring_path(&self, thread: usize) -> PathBuf {
-        suffixed(&self.prefix, &format!(".t{thread}"))
+    fn ring_path(&self, place: usize) -> PathBuf {
+        suffixed(&self.prefix, &format!(".t{place}"))
     }
 
     fn close_rings(&mut self) {
-        for thread in 0..self.rings.len() {
-            if self.rings[thread].as_ref().is_some_and(Reader::is_over) {
-                self.rings[thread] = None;
+        for place in 0..self.rings.len() {
+            if self.rings[place].as_ref().is_some_and(Reader::is_over) {
+                self.rings[place] = None;
                 // What cannot be removed now goes with the directory.
-                let _ = fs::remove_file(self.ring_path(thread));
+                let _ = fs::remove_file(self.ring_path(place));
             }
         }
     }

@@ -52,6 +52,7 @@ use crate::decode::Decoded;
 use crate::event_log::{Ending, Reader, Stream};
 use crate::locks::{Count, WithLocks};
 use crate::symbols;
+use crate::tasks::WithTasks;
 use events::{Memory, Objects, Waiting};
 use names::{Context, Contexts, Stack, legal_site};
 use rules::{Impossible, Rules};
@@ -456,7 +457,7 @@ pub fn write_trace(
     let open = || {
         symbols.borrow_mut().select(0);
         let reader = Reader::new(BufReader::new(File::open(&recording.event_log)?))?;
-        Ok(WithLocks::new(Decoded::new(reader), Rc::clone(&symbols)))
+        Ok(WithLocks::new(WithTasks::new(Decoded::new(reader)), Rc::clone(&symbols)))
     };
     let mut sink = FileSink::new(BufWriter::new(out))?;
     let summary = convert(open, keeps_all, &mut Rc::clone(&symbols), &mut sink)?;

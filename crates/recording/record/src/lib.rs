@@ -41,6 +41,7 @@ pub mod replay;
 pub mod run;
 pub mod shadow;
 pub mod symbols;
+pub mod tasks;
 pub mod toolchain;
 pub mod watchdog;
 

@@ -25,6 +25,7 @@ use crate::decode::Decoder;
 use crate::locks::LockRecognizer;
 use crate::shadow::{Access, WORD_BYTES};
 use crate::symbols::Symbols;
+use crate::tasks::TaskExpander;
 use order::{Clock, Order, Ticks};
 
 /// Something of a program that somebody asks about.
@@ -74,6 +75,7 @@ pub struct Step {
 /// Follows one process.
 pub struct Follower {
     decoder: Decoder,
+    expander: TaskExpander,
     recognizer: LockRecognizer,
     symbols: Symbols,
     order: Order,
@@ -89,6 +91,7 @@ impl Follower {
         let questions = questions.into_iter().map(Question::new).collect();
         Self {
             decoder: Decoder::default(),
+            expander: TaskExpander::default(),
             recognizer: LockRecognizer::default(),
             symbols: Symbols::new(base),
             order: Order::default(),
@@ -136,7 +139,9 @@ impl Follower {
             followed.look(thread, &event);
             order.step(thread, &event, followed);
         };
-        self.recognizer.rewrite(&mut self.symbols, thread, event, &mut step);
+        let (recognizer, symbols) = (&mut self.recognizer, &mut self.symbols);
+        let mut locks = |thread, event| recognizer.rewrite(symbols, thread, event, &mut step);
+        self.expander.rewrite(thread, event, &mut locks);
     }
 
     /// The next step whose value is settled, each question's in observed order.

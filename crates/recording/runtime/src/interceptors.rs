@@ -20,6 +20,8 @@ pub mod channels;
 pub mod io;
 pub mod ipc;
 pub mod memory;
+#[cfg(not(reweave_static))]
+pub mod openmp;
 pub mod program;
 pub mod streams;
 pub mod sync;
@@ -189,12 +191,15 @@ pub(crate) use trampoline;
 /// The address of the real function: the next definition of the symbol.
 #[cfg(not(reweave_static))]
 macro_rules! real_address {
-    ($name:ident) => {{
+    (@ $how:ident $name:ident) => {{
         #[cfg_attr(reweave_export, used, unsafe(link_section = "reweave_real"))]
         static REAL: $crate::interceptors::RealFunction =
             $crate::interceptors::RealFunction::new(concat!(stringify!($name), "\0"));
-        REAL.address()
+        REAL.$how()
     }};
+    ($name:ident) => {
+        $crate::interceptors::real_address!(@ address $name)
+    };
 }
 /// The address of the real function: what the linker renamed it to.
 #[cfg(reweave_static)]
@@ -251,6 +256,12 @@ impl RealFunction {
 
     /// Where the real function is; looked up once.
     pub unsafe fn address(&self) -> usize {
+        let address = self.known();
+        if address == 0 { self.find_loaded() } else { address }
+    }
+
+    /// Where the real function is in what was loaded with the program; 0 if nowhere.
+    pub unsafe fn known(&self) -> usize {
         const NEXT: usize = usize::MAX;
         let known = self.address.load(Ordering::Relaxed);
         if known != 0 {
@@ -268,6 +279,32 @@ impl RealFunction {
         self.address.store(address, Ordering::Relaxed);
         address
     }
+
+    /// Where the function is in a library that was loaded later and is not visible to all.
+    #[cold]
+    unsafe fn find_loaded(&self) -> usize {
+        unsafe extern "C" fn visit(
+            object: *const program::LoadedObject,
+            _: usize,
+            search: *mut c_void,
+        ) -> c_int {
+            const LAZY_AND_ONLY_IF_LOADED: c_int = 5;
+            let (function, found) = &mut *search.cast::<(&RealFunction, usize)>();
+            // Jumped to, not called: who opens a library is looked at.
+            let handle = program::open_loaded((*object).name, LAZY_AND_ONLY_IF_LOADED);
+            if handle != 0 {
+                let address = dlsym(handle, function.name.as_ptr());
+                if address != 0 && address != dlsym(0, function.name.as_ptr()) {
+                    *found = address;
+                }
+            }
+            c_int::from(*found != 0)
+        }
+        let mut search = (self, 0);
+        program::dl_iterate_phdr(visit, (&raw mut search).cast());
+        self.address.store(search.1, Ordering::Relaxed);
+        search.1
+    }
 }
 
 /// Looks up all real functions while there is one thread. Later, whoever looks one up may have to
@@ -283,7 +320,7 @@ pub unsafe fn resolve_real_functions() {
         }
         let mut function = (&raw const FIRST).cast::<RealFunction>();
         while function < (&raw const END).cast() {
-            (*function).address();
+            (*function).known();
             function = function.add(1);
         }
     }

@@ -183,10 +183,14 @@ impl Operands {
 /// How much of a quantum an event of synchronization takes, in accesses.
 const SYNCHRONIZATION_COST: i64 = 32;
 
-/// Enters the runtime from code at `code`; nothing if the runtime was entered already or the thread
-/// is not recorded.
+/// Enters the runtime from code at `code`; nothing if the runtime was entered already, the thread
+/// is not recorded, or the code is that of an OpenMP library.
 #[inline]
 pub unsafe fn enter(code: u64) -> Option<Entry> {
+    #[cfg(not(reweave_static))]
+    if crate::interceptors::openmp::is_library(code) {
+        return None;
+    }
     let mut thread = thread::current();
     if thread.is_null() {
         thread = process::adopt();

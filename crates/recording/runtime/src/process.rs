@@ -6,7 +6,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::interceptors::{self, program};
-use crate::log::{Buffer, Entry};
+use crate::log::{self, Buffer, Entry};
 use crate::predict::{LAST_VALUES, SLOTS, Slot};
 use crate::shared::{
     DIRECTORY_VARIABLE, HEADER_BYTES, Header, MAGIC, Mode, RING_HEADER_BYTES, SETTINGS_WORDS,
@@ -61,6 +61,8 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
             interceptors::resolve_real_functions();
             #[cfg(not(reweave_static))]
             program::find_c_library();
+            #[cfg(not(reweave_static))]
+            interceptors::openmp::find_libraries();
             program::arm_fork();
             open_session();
         }
@@ -280,24 +282,11 @@ pub unsafe fn new_thread() -> Option<*mut Thread> {
 
 /// Makes the running thread `thread` and logs that it begins.
 pub unsafe fn begin(thread: *mut Thread, code: u64) {
-    (*thread).depth = 1;
-    (*thread).task = sys::gettid();
-    thread::set_current(thread::unrecorded());
-    if scheduler::is_serial() {
-        (*thread).buffer = SHARED_BUFFER.0.get();
-    } else if !open_ring(thread) {
-        return go_unrecorded();
+    if !attach(thread, ptr::null_mut(), code) {
+        return;
     }
-    if !reset_predictions(thread) {
-        return go_unrecorded();
-    }
-    thread::set_current(thread);
-    replay::begin(thread);
-    (*thread).needs_safepoint.store(u32::from(replay::is_on()), Ordering::Relaxed);
     interceptors::threads::arm_end(thread);
-    scheduler::begin(thread);
     let entry = Entry { thread, code };
-    entry.log(Kind::Begin, u64::from((*thread).number));
     if (*thread).number == 0 {
         program::note_new_objects(&entry);
     } else if let Some((place, length)) =
@@ -305,6 +294,36 @@ pub unsafe fn begin(thread: *mut Thread, code: u64) {
     {
         entry.log_extra(Kind::Alloc, place, length);
     }
+}
+
+/// Makes the running thread `thread`, which where threads run freely writes to `ring`, or to one
+/// of its own if that is null; logs that it begins and stays in the runtime. False if it cannot be
+/// recorded.
+pub unsafe fn attach(thread: *mut Thread, ring: *mut Buffer, code: u64) -> bool {
+    (*thread).depth = 1;
+    (*thread).task = sys::gettid();
+    thread::set_current(thread::unrecorded());
+    (*thread).buffer = if scheduler::is_serial() {
+        SHARED_BUFFER.0.get()
+    } else if ring.is_null() {
+        &raw mut (*thread).own
+    } else {
+        ring
+    };
+    let opens = !scheduler::is_serial() && ring.is_null();
+    if opens && !open_ring((*thread).buffer) || !reset_predictions(thread) {
+        go_unrecorded();
+        return false;
+    }
+    thread::set_current(thread);
+    replay::begin(thread);
+    (*thread).needs_safepoint.store(u32::from(replay::is_on()), Ordering::Relaxed);
+    scheduler::begin(thread);
+    if !scheduler::is_serial() {
+        log::switch(thread, false);
+    }
+    core::mem::ManuallyDrop::new(Entry { thread, code }).log(Kind::Begin, u64::from((*thread).number));
+    true
 }
 
 /// The running thread cannot be recorded: without it the others cannot be understood.
@@ -333,16 +352,15 @@ unsafe fn reset_predictions(thread: *mut Thread) -> bool {
     true
 }
 
-/// A ring of the thread's own.
-unsafe fn open_ring(thread: *mut Thread) -> bool {
+/// Lets `buffer` write to a ring of its own.
+pub unsafe fn open_ring(buffer: *mut Buffer) -> bool {
     let Some(header) = header() else { return false };
     let words = header.ring_words.load(Ordering::Relaxed);
-    let buffer = &raw mut (*thread).own;
     *buffer = Buffer::new();
-    (*thread).buffer = buffer;
     (*buffer).numbered = true;
     let prefix = PREFIX_LENGTH.load(Ordering::Relaxed);
-    let path = Path::new(prefix).text(b".t").number((*thread).number);
+    let number = header.rings.fetch_add(1, Ordering::AcqRel);
+    let path = Path::new(prefix).text(b".t").number(number);
     let length = file_bytes(0, words);
     let place = File::create(path.bytes())
         .filter(|file| file.set_length(length))

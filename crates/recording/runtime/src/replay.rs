@@ -94,8 +94,12 @@ pub fn main_entry() -> u32 {
 
 /// The plan's entry for the thread that `parent` is about to create.
 pub unsafe fn child_entry(parent: *mut Thread) -> u32 {
-    let child = plan().and_then(|plan| plan.entry_of((*parent).entry, (*parent).forks));
-    child.unwrap_or(u32::MAX)
+    child_entry_after(parent, (*parent).forks)
+}
+
+/// The plan's entry for the thread that `parent` creates, or created, after `forks` others.
+pub unsafe fn child_entry_after(parent: *mut Thread, forks: u32) -> u32 {
+    plan().and_then(|plan| plan.entry_of((*parent).entry, forks)).unwrap_or(u32::MAX)
 }
 
 /// Starts to count what `thread` does.

@@ -275,6 +275,28 @@ pub unsafe fn pass_token(thread: *mut Thread) {
     }
 }
 
+/// How many threads wait for the token.
+pub fn waiting_count() -> u32 {
+    WAITING.load(Ordering::Relaxed)
+}
+
+/// Waits until `count` threads wait for the token, which the caller has, or some time has passed.
+/// Whoever creates threads for a short piece of work would else do most of it before they come.
+pub fn await_waiting(count: u32) {
+    const YIELDS: u32 = 200;
+    const SLEEPS: u32 = 200;
+    for attempt in 0..YIELDS + SLEEPS {
+        if waiting_count() >= count || !is_serial() {
+            return;
+        }
+        if attempt < YIELDS {
+            sys::sched_yield();
+        } else {
+            sys::futex_wait(&AtomicU32::new(0), 0, 1);
+        }
+    }
+}
+
 /// Gives the token up, before a wait in the C library or the kernel.
 pub unsafe fn release(thread: *mut Thread) {
     if !is_serial() {

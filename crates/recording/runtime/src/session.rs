@@ -92,7 +92,7 @@ impl Session {
         Reader::new(Arc::clone(&self.mapping), HEADER_BYTES, self.ring_words)
     }
 
-    /// The ring of one thread, in `free` recordings, which is in the file `path`.
+    /// A ring of a `free` recording, which is in the file `path`.
     ///
     /// # Errors
     /// If the file cannot be opened or mapped.

@@ -2,7 +2,7 @@
 //!
 //! A process that finds the variable [`DIRECTORY_VARIABLE`] makes a *session*: files in that
 //! directory whose names start with `s<pid>.<n>`. `.head` holds a [`Header`], then a [`Ring`]; in
-//! `free` recordings `.t<k>` holds the ring of thread number k; `.maps<k>` is the k-th copy of the
+//! `free` recordings `.t<k>` holds the k-th ring; `.maps<k>` is the k-th copy of the
 //! process's memory map. The directory also holds [`Settings`], as words, in `settings`, and where
 //! a schedule is to be followed, `plan`.
 //!
@@ -147,6 +147,8 @@ pub struct Header {
     pub sequence: AtomicU64,
     /// How many thread numbers were given.
     pub threads: AtomicU32,
+    /// How many rings there are besides the first, in `free` recordings.
+    pub rings: AtomicU32,
     /// How many copies of the memory map were written.
     pub maps: AtomicU32,
     /// Not 0: record nothing more.

@@ -102,6 +102,34 @@ pub struct Thread {
     pub once: Once,
     /// How many times the end of the thread was put off, so that it comes last.
     pub end_delays: u32,
+    /// The OpenMP team that it belongs to, or 0.
+    pub team: u32,
+    /// How many ordered loops of OpenMP it has come to in its team.
+    pub ordered_loops: u32,
+    /// How many dimensions the cross-iteration dependences of its loop have.
+    pub dimensions: u32,
+    /// Whether it is a member of a team whose end clang's library reports.
+    pub is_member: bool,
+    /// Where it began the parallel region that it is in, in clang's library.
+    pub region_code: u64,
+    /// Whether it is in that library to begin or to end a region.
+    pub is_in_region: bool,
+    /// Whether it waits in clang's library.
+    pub is_waiting: bool,
+    /// Whether it adds to the shared variables of a reduction, alone.
+    pub reduces: bool,
+    /// The bytes of the task that it made last, in clang's library.
+    pub task_bytes: u64,
+    /// Those of the tasks of a loop that it makes, or 0.
+    pub loop_task_bytes: u64,
+    /// Where it makes them.
+    pub loop_code: u64,
+    /// The memory of the pool's thread that it reduces into, and how long that is.
+    pub scratch: (u64, u64),
+    /// On whose stack it runs, as a task of OpenMP does; null where on none that is recorded.
+    pub beneath: *mut Self,
+    /// Whether that thread gave up the token for it.
+    pub took_token: bool,
     /// Its own buffer, in `free` recordings.
     pub own: Buffer,
 }

@@ -51,6 +51,16 @@ pub mod flag {
     pub const SHARED: u16 = 8;
     /// A lock that was free when it was asked for: a [`super::Kind::LockRequest`] comes before it.
     pub const ASKED: u16 = 16;
+    /// A thread that is forked as a member of the OpenMP team that its creator began last.
+    pub const MEMBER: u16 = 32;
+    /// A thread that is an explicit task of OpenMP.
+    pub const TASK: u16 = 64;
+    /// A dependence of OpenMP that writes; without it and [`SET`], one that reads.
+    pub const OUT: u16 = 128;
+    /// A dependence of OpenMP that excludes others of its kind but is in no order with them.
+    pub const SET: u16 = 256;
+    /// A barrier of a team that was left because its region was cancelled.
+    pub const CANCELLED: u16 = 512;
 }
 
 /// Memory orders as compilers number them.
@@ -69,6 +79,8 @@ pub mod order {
 pub mod channel {
     /// The bit that no address of a program has.
     const OUTSIDE: u64 = 1 << 47;
+    /// Set in the addresses of what OpenMP orders by, which are not numbered but computed.
+    const OPENMP: u64 = 1 << 46;
     const KIND: u32 = 28;
 
     /// What a channel is called, by the number of its kind.
@@ -136,9 +148,18 @@ pub mod channel {
         OUTSIDE | id as u64
     }
 
+    /// The address under which events speak of what OpenMP orders by and `key` distinguishes.
+    #[must_use]
+    pub const fn openmp(key: u64) -> u64 {
+        OUTSIDE | OPENMP | key & (OPENMP - 1)
+    }
+
     /// The word for the channel at `address`, and its number unless there is only one of the kind.
     #[must_use]
     pub fn name(address: u64) -> (&'static str, Option<u32>) {
+        if address & OPENMP != 0 {
+            return ("ordered", Some(0));
+        }
         let id = address as u32;
         let word = NAMES.get(kind(id) as usize).copied().unwrap_or("channel");
         let number = number(id);
@@ -238,7 +259,7 @@ kinds! {
     FutexAwake,
     /// About to wake up to `extra` sleepers on the word at `address`.
     FutexWake,
-    /// From here on the events are those of thread number `address`; in `serial` recordings.
+    /// From here on the events of the ring are those of thread number `address`.
     Switch,
     /// The thread ran unseen for a while and went on: its calls blocked without our knowledge.
     Escaped,
@@ -258,6 +279,24 @@ kinds! {
     /// Something was taken from the channel `address`; with the flag `TRY`, it was only looked
     /// whether there is something.
     Receive,
+    /// The thread begins a parallel region of OpenMP, with the team number `address`.
+    TeamBegin,
+    /// The region that it began last is over, and so are its team and all tasks of it.
+    TeamEnd,
+    /// About to wait at a barrier of the team that the thread belongs to.
+    TeamArrive,
+    /// That barrier let the thread go; flag `CANCELLED`.
+    TeamDepart,
+    /// The task with the number `extra`, or the thread itself where that is not said, comes after
+    /// earlier tasks of the same creator that depend on `address`; flags `OUT` and `SET`.
+    Depend,
+    /// All tasks that the thread created are over; with the flag `OUT`, those that it was said to
+    /// come after.
+    TaskWait,
+    /// A group of tasks begins: those that the thread creates, and theirs.
+    GroupBegin,
+    /// All tasks of the group that began last are over.
+    GroupEnd,
     /// Nothing but the `stored` of the thread's last plain write.
     Stored,
     /// `address` accesses that were as expected; see [`crate::predict`]. One word.

@@ -312,6 +312,15 @@ impl Pass<'_> {
             | Kind::Maps => return Ok(()),
             // Lock recognition made atomic accesses of these.
             Kind::Park | Kind::OnceDone => return Ok(()),
+            // These became forks, joins and barriers.
+            Kind::TeamBegin
+            | Kind::TeamEnd
+            | Kind::TeamArrive
+            | Kind::TeamDepart
+            | Kind::Depend
+            | Kind::TaskWait
+            | Kind::GroupBegin
+            | Kind::GroupEnd => return Ok(()),
         };
         self.emit(current, op, None)?;
         Ok(())

@@ -143,7 +143,12 @@ impl Order {
             }
             Kind::ForkFailed => _ = self.threads.remove(&(address as u32)),
             Kind::Join => {
-                let ended = self.threads.remove(&(address as u32)).unwrap_or_default();
+                // Others may join a task too.
+                let ended = match event.flags & flag::TASK {
+                    0 => self.threads.remove(&(address as u32)),
+                    _ => self.threads.get(&(address as u32)).cloned(),
+                };
+                let ended = ended.unwrap_or_default();
                 self.clock(thread).join(&ended);
             }
             Kind::Wait => self.wait(thread, event, ticks),

@@ -22,6 +22,9 @@ pub struct LoadedObject {
     pub headers_count: u16,
     adds: u64,
     subs: u64,
+    storage_module: usize,
+    /// Its thread-local storage, in the running thread.
+    pub storage: usize,
 }
 
 /// A part of a program or library, as its file describes it.
@@ -264,8 +267,16 @@ unsafe extern "C" fn opening() -> usize {
     real_address!(dlopen)
 }
 
+/// A handle of the object `name` if it is loaded; 0 if it is not.
 #[cfg(not(reweave_static))]
-pub use loaded::{find_c_library, is_in_c_library};
+pub unsafe fn open_loaded(name: *const c_char, flags: c_int) -> usize {
+    let open: unsafe extern "C" fn(*const c_char, c_int) -> usize =
+        core::mem::transmute(real_address!(@known dlopen));
+    open(name, flags)
+}
+
+#[cfg(not(reweave_static))]
+pub use loaded::{extent, find_c_library, is_in_c_library};
 
 /// Where loaded objects lie in memory; a static program loads none.
 #[cfg(not(reweave_static))]
@@ -330,7 +341,7 @@ mod loaded {
     }
 
     /// Where an object begins and ends.
-    unsafe fn extent(object: &LoadedObject) -> (u64, u64) {
+    pub unsafe fn extent(object: &LoadedObject) -> (u64, u64) {
         /// `PT_LOAD`.
         const LOADED: u32 = 1;
         let (mut start, mut end) = (u64::MAX, 0);

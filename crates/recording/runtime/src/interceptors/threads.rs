@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_uint};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::program::log_range;
-use super::{in_library, interceptors};
+use super::{enter_or, in_library, interceptors};
 use crate::log::Entry;
 use crate::thread::{self, Thread, life};
 use crate::wire::Kind;
@@ -231,9 +231,14 @@ interceptors! {
     fn thrd_join(thread: u64, status: *mut c_int) -> c_int |entry, call| {
         join(&entry, thread, status, call)
     }
-    fn pthread_create(
-        handle: usize, attributes: usize, routine: usize, argument: usize,
-    ) -> c_int |entry, call| {
+    fn pthread_create(handle: usize, attributes: usize, routine: usize, argument: usize) -> c_int {
+        let call = || real(handle, attributes, routine, argument);
+        #[cfg(not(reweave_static))]
+        if crate::interceptors::openmp::is_library(thread::caller()) {
+            let create = |routine, argument| real(handle, attributes, routine, argument);
+            return crate::interceptors::openmp::create_worker([routine, argument], create);
+        }
+        let entry = enter_or!(call());
         let create = |start| real(handle, attributes, run as *const () as usize, start);
         creating(entry, handle, (routine, argument), is_detached(attributes), create, call)
     }
