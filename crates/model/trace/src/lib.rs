@@ -53,7 +53,7 @@ pub use certify::{certify, certify_order};
 pub use columns::{Columns, Event, Values};
 pub use flow::{Extent, Flow, Instance, InstanceId, StaticBlock, StaticBlockId, Step};
 pub use monitor::{IllFormed, Monitor, Violation};
-pub use names::{FRAME_SEPARATOR, Names, Spelled};
+pub use names::{ASSUMED, FRAME_SEPARATOR, Names, Spelled};
 pub use origins::{Code, CodeId, Module, ModuleId, Origin, Origins};
 pub use place::{Calls, Frame, Place};
 pub use program::{Binary, Expr, ExprId, PointId, Program, Transition, TransitionId, Unary};

@@ -17,6 +17,10 @@ use crate::op::{
 /// Between a location and each frame behind it, in the text of a site.
 pub const FRAME_SEPARATOR: char = '\n';
 
+/// How variables are called that stand for what a library may have ordered out of sight:
+/// `assumed(libz.so.1)#1` and so on.
+pub const ASSUMED: &str = "assumed";
+
 /// The names of everything a trace speaks of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
@@ -83,6 +87,13 @@ impl Names {
     #[must_use]
     pub fn line(&self, site: SiteId) -> Option<u32> {
         self.location(site).rsplit(':').next()?.parse().ok()
+    }
+
+    /// The library whose ordering `var` stands for, if that is assumed; see [`ASSUMED`].
+    #[must_use]
+    pub fn assumed_library(&self, var: VarId) -> Option<&str> {
+        let rest = self.vars.name(var).strip_prefix(ASSUMED)?.strip_prefix('(')?;
+        Some(rest.rsplit_once(")#")?.0)
     }
 
     /// For each site the first one with the same location.

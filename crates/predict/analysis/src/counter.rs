@@ -94,6 +94,8 @@ counters! {
     Capped = "capped",
     /// Witnesses that are not decided of a trace of this size, whatever the budget.
     Declined = "declined",
+    /// Groups that only ordering keeps apart which a library is assumed to have made.
+    Assumed = "assumed",
     /// Groups for which the budget did not last.
     Untried = "untried",
     /// Groups that were only counted.

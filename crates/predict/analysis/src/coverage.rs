@@ -58,6 +58,8 @@ pub enum Truncation {
     MissingValues,
     /// It could not be answered: of the recorded program only threads and locks were seen.
     NotInstrumented,
+    /// Some of it could not be answered: a library may have ordered threads out of sight.
+    Assumed,
 }
 
 impl Truncation {
@@ -73,6 +75,7 @@ impl Truncation {
             Self::Lacks(_) => "layer",
             Self::MissingValues => "values",
             Self::NotInstrumented => "accesses",
+            Self::Assumed => "assumed",
         }
     }
 }
@@ -90,6 +93,7 @@ impl Display for Truncation {
             Self::Cancelled => f.write_str("it was interrupted"),
             Self::Lacks(layer) => write!(f, "not run: the trace has no {layer} layer"),
             Self::MissingValues => f.write_str("the trace lacks values that it depends on"),
+            Self::Assumed => f.write_str("a library may have ordered threads out of sight"),
             Self::NotInstrumented => f.write_str(
                 "no accesses to memory were recorded, since the program was not built for that: \
                  build it with `reweave cc`, `reweave c++` or `cargo reweave build`",

@@ -48,6 +48,8 @@ pub struct Outcome {
     pub unshown: Vec<Unshown>,
     /// Every witness of nondeterminism with its verdict, by analysis, where one lists them.
     pub witnesses: Vec<WitnessList>,
+    /// The libraries that were assumed to order threads, since nobody saw whether they do.
+    pub assumed: Vec<String>,
 }
 
 impl Outcome {

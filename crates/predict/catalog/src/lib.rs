@@ -22,6 +22,7 @@
 //! # Ok::<(), reweave_catalog::UnknownName>(())
 //! ```
 
+mod assumed;
 mod run;
 mod select;
 

@@ -3,6 +3,7 @@
 //! What is called witnessed holds a proof, and a proof is made by the checker alone, so findings
 //! are taken as they come.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
@@ -11,6 +12,8 @@ use reweave_analysis::{
 };
 use reweave_base::FxHashMap;
 use reweave_trace::{Calls, Trace};
+
+use crate::assumed::WithoutAssumed;
 
 /// Is told how far analyses have come, and can stop them.
 pub trait Watch {
@@ -39,6 +42,8 @@ impl Watch for Quiet {
 /// of nondeterminism by the worst, and only witnessed ones are kept; with [`Settings::all`] every
 /// instance is kept as it comes. An analysis that needs a layer which `trace` lacks is not run, and
 /// its coverage says so; so does that of one which looks at accesses where none could be recorded.
+/// Where ordering was only assumed, races are looked for without it too: what only shows then is
+/// counted as undecided.
 ///
 /// ```
 /// use reweave_analysis::Settings;
@@ -61,6 +66,7 @@ pub fn run(
     let subject = Subject::new(trace);
     let mut shown = Shown::default();
     let is_not_instrumented = is_not_instrumented(trace);
+    let without_assumed = WithoutAssumed::new(trace);
     let threads = Settings::default().threads;
     let asked = Settings { threads, ..*settings };
     let mut outcome = Outcome { settings: asked, ..Outcome::default() };
@@ -95,10 +101,14 @@ pub fn run(
         if is_not_instrumented && info.kind.info().needs_accesses {
             coverage.truncated = coverage.truncated.or(Some(Truncation::NotInstrumented));
         }
+        let (unshown, witnesses) = (collector.unshown, collector.witnesses);
+        if let Some(without) = without_assumed.as_ref().filter(|_| info.kind == Kind::Race) {
+            count_undecided(&mut coverage, without, *analysis, settings, shown.locations(trace));
+        }
         // Groups that an analysis only counts never come as findings.
         let unlisted = coverage.counter(Counter::Unlisted).unwrap_or(0);
-        outcome.unshown.push(Unshown { unlisted, ..collector.unshown });
-        let listed = collector.witnesses.into_iter();
+        outcome.unshown.push(Unshown { unlisted, ..unshown });
+        let listed = witnesses.into_iter();
         let analysis = info.name;
         outcome.witnesses.extend(listed.map(|witnesses| WitnessList { analysis, witnesses }));
         outcome.coverage.push(coverage);
@@ -115,7 +125,24 @@ pub fn run(
         }
     }
     outcome.findings = name(trace, findings);
+    outcome.assumed = without_assumed.map(|without| without.libraries).unwrap_or_default();
     outcome
+}
+
+/// Counts what `analysis` finds besides `found` where nothing is assumed.
+fn count_undecided(
+    coverage: &mut Coverage,
+    without: &WithoutAssumed,
+    analysis: &dyn Analysis,
+    settings: &Settings,
+    found: BTreeSet<Vec<&str>>,
+) {
+    let (count, other) = without.undecided(analysis, settings, &found);
+    if count > 0 {
+        coverage.counters.push((Counter::Assumed, count));
+    }
+    let truncated = if count > 0 { Some(Truncation::Assumed) } else { other.truncated };
+    coverage.truncated = coverage.truncated.or(truncated);
 }
 
 fn not_run(info: &Info) -> Coverage {
@@ -175,6 +202,14 @@ struct Shown<'t> {
     findings: Vec<Finding>,
     /// Where the group of a kind and some locations is.
     groups: FxHashMap<(Kind, Vec<&'t str>), usize>,
+}
+
+impl<'t> Shown<'t> {
+    /// The locations of the races so far.
+    fn locations(&self, trace: &'t Trace) -> BTreeSet<Vec<&'t str>> {
+        let races = self.findings.iter().filter(|finding| finding.kind == Kind::Race);
+        races.map(|finding| finding.locations(trace)).collect()
+    }
 }
 
 /// Takes the findings of one analysis.

@@ -196,6 +196,7 @@ fn report<'a>(
         unshown: outcome.unshown_count(),
         untried: untried(outcome),
         coverage: outcome.coverage.iter().map(coverage_entry).collect::<Vec<_>>(),
+        assumed?: unless_empty(outcome.assumed.clone()),
         explanation?: explanation.map(|it| explanation_entry(trace, it)),
         witnesses?: (!lists.is_empty()).then_some(Witnesses { trace, lists }),
     }

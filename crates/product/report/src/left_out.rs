@@ -14,6 +14,7 @@ const REASONS: [Counter; 10] = [
     Counter::Capped,
     Counter::Refused,
     Counter::Declined,
+    Counter::Assumed,
     Counter::SameValue,
     Counter::MissingValues,
 ];
@@ -27,8 +28,18 @@ pub fn untried(outcome: &Outcome) -> u64 {
 pub fn accounts(outcome: &Outcome) -> impl Iterator<Item = (&Coverage, Vec<String>)> {
     outcome.coverage.iter().enumerate().map(|(at, coverage)| {
         let unshown = outcome.unshown.get(at).copied().unwrap_or_default();
-        (coverage, left_out(coverage, unshown))
+        let mut sentences = left_out(coverage, unshown);
+        sentences.extend(assumed(coverage, &outcome.assumed));
+        (coverage, sentences)
     })
+}
+
+/// What ordering that `libraries` are assumed to have made keeps undecided.
+fn assumed(coverage: &Coverage, libraries: &[String]) -> Option<String> {
+    let count = coverage.counter(Counter::Assumed).filter(|&count| count > 0)?;
+    let libraries = libraries.join(", ");
+    let pairs = counted(count, "pair");
+    Some(format!("ordering through {libraries} was assumed: {pairs} of locations not decided"))
 }
 
 /// What `coverage` says was left out, and what is not shown, a line for each reason: how many of

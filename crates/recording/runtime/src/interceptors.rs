@@ -19,7 +19,13 @@ use crate::{replay, scheduler, sys};
 pub mod channels;
 pub mod io;
 pub mod ipc;
+#[cfg(not(reweave_static))]
+pub mod known;
+#[cfg(not(reweave_static))]
+pub mod libraries;
 pub mod memory;
+#[cfg(not(reweave_static))]
+pub mod objects;
 #[cfg(not(reweave_static))]
 pub mod openmp;
 pub mod program;
@@ -27,6 +33,39 @@ pub mod streams;
 pub mod sync;
 pub mod text;
 pub mod threads;
+
+/// A static program calls no libraries that were not linked with it.
+#[cfg(reweave_static)]
+pub mod libraries {
+    use crate::thread::Thread;
+
+    #[derive(Clone, Copy, Debug)]
+    pub struct Boundary {
+        pub calls: i64,
+        pub depth: u32,
+        pub is_due: bool,
+    }
+
+    pub unsafe fn resume(_: *mut Thread, _: u64) {}
+    pub unsafe fn acquire_last(_: *mut Thread) {}
+    pub unsafe fn entered(_: *mut Thread, _: u64) {}
+    pub unsafe fn left(_: *mut Thread) {}
+    pub const unsafe fn bind_new_objects() -> bool {
+        false
+    }
+}
+
+/// A static program is one object.
+#[cfg(reweave_static)]
+pub mod objects {
+    pub const fn is_in_main(_: u64) -> bool {
+        true
+    }
+
+    pub const fn is_foreign(_: u64) -> bool {
+        false
+    }
+}
 
 /// `EBUSY`: the lock is taken.
 pub const BUSY: c_int = 16;

@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
-use crate::interceptors::program;
+use crate::interceptors::{libraries, objects, program};
 use crate::predict::{self, Slot};
 use crate::shared::{RING_HEADER_BYTES, Ring, file_bytes};
 use crate::thread::{self, Thread};
@@ -206,6 +206,9 @@ pub unsafe fn enter(code: u64) -> Option<Entry> {
     let is_due = (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
     if is_due && !scheduler::safepoint(thread) {
         return None;
+    }
+    if (*thread).boundary.is_due {
+        libraries::resume(thread, code);
     }
     let entry = Entry { thread, code };
     program::look_for_objects(&entry);
@@ -446,6 +449,9 @@ unsafe fn write_access(thread: *mut Thread, kind: Kind, size: u32, address: u64,
 unsafe fn access_slow(thread: *mut Thread, kind: Kind, size: u32, address: u64, code: u64) {
     let is_due = (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
     if !is_due || scheduler::safepoint(thread) {
+        if (*thread).boundary.is_due {
+            libraries::acquire_last(thread);
+        }
         if replay::is_on() {
             replay::before(thread, code, [address, 1 << size], kind);
         }
@@ -483,7 +489,22 @@ pub unsafe fn call_stack(kind: Kind, code: u64) {
     if (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 && !scheduler::safepoint(thread) {
         return;
     }
+    if (*thread).boundary.is_due {
+        libraries::acquire_last(thread);
+    }
+    if matches!(kind, Kind::Enter) {
+        if !objects::is_in_main(code) {
+            libraries::entered(thread, code);
+        }
+        (*thread).boundary.calls += 1;
+    }
     (*(*thread).buffer).put(&[(code & ADDRESS_MASK) | (kind as u64) << shift::KIND]);
+    if matches!(kind, Kind::Leave) {
+        (*thread).boundary.calls -= 1;
+        if (*thread).boundary.depth > 0 {
+            libraries::left(thread);
+        }
+    }
     compiler_fence(Ordering::SeqCst);
     (*thread).depth = 0;
 }

@@ -145,7 +145,7 @@ pub unsafe fn safepoint(thread: *mut Thread) -> bool {
         (*thread).depth = 0;
         return false;
     }
-    let keep = u32::from(replay::is_on() || is_away);
+    let keep = u32::from(replay::is_on() || is_away || (*thread).boundary.is_due);
     (*thread).needs_safepoint.store(keep, Ordering::Relaxed);
     if !is_serial() {
         draw_quantum(thread);
@@ -197,10 +197,12 @@ unsafe fn planned_thread() -> *mut Thread {
     thread
 }
 
-/// Whether the running thread, which waits in a call, is at a interceptor because the C library called it.
+/// Whether the running thread, which waits in a call, is at a interceptor because the library that
+/// the call is of called it.
 fn is_call_of_library() -> bool {
     #[cfg(not(reweave_static))]
-    return crate::interceptors::program::is_in_c_library(thread::caller());
+    return crate::interceptors::program::is_in_c_library(thread::caller())
+        || crate::interceptors::objects::is_foreign(thread::caller());
     #[cfg(reweave_static)]
     return false;
 }

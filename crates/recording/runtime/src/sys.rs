@@ -8,6 +8,7 @@ const WRITE: usize = 1;
 const OPEN: usize = 2;
 const CLOSE: usize = 3;
 const MMAP: usize = 9;
+const MPROTECT: usize = 10;
 const MUNMAP: usize = 11;
 const RT_SIGPROCMASK: usize = 14;
 const SCHED_YIELD: usize = 24;
@@ -305,6 +306,31 @@ pub fn map_shared(length: usize, descriptor: usize) -> Option<*mut u8> {
 pub fn allocate(length: usize) -> Option<*mut u8> {
     const PRIVATE_ANONYMOUS: usize = 0x22;
     map(0, length, 3, PRIVATE_ANONYMOUS, usize::MAX, 0)
+}
+
+/// Fresh memory of `length` bytes, all zero, less than a gigabyte after `place`.
+pub fn allocate_near(place: u64, length: usize) -> Option<*mut u8> {
+    const PRIVATE_ANONYMOUS_AT_FREE_PLACE: usize = 0x10_0022;
+    const STEP: usize = 1 << 16;
+    let first = (place as usize).next_multiple_of(STEP);
+    (0..(1 << 30) / STEP).map(|step| first + step * STEP).find_map(|wanted| {
+        let found = map(wanted, length, 3, PRIVATE_ANONYMOUS_AT_FREE_PLACE, usize::MAX, 0)?;
+        if found as usize == wanted {
+            return Some(found);
+        }
+        // An old kernel takes the place for a hint.
+        // SAFETY: it was mapped just now.
+        unsafe { unmap(found, length) };
+        None
+    })
+}
+
+/// Changes what may be done with the pages of `length` bytes at `place`; whether that succeeded.
+///
+/// # Safety
+/// Nothing relies on what may no longer be done.
+pub unsafe fn protect(place: *mut u8, length: usize, protection: usize) -> bool {
+    call(MPROTECT, [place as usize, length, protection, 0, 0, 0]) == 0
 }
 
 fn map(

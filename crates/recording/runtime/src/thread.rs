@@ -7,6 +7,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use crate::interceptors::libraries::Boundary;
 use crate::interceptors::sync::Once;
 use crate::log::Buffer;
 use crate::predict::Slot;
@@ -130,6 +131,8 @@ pub struct Thread {
     pub beneath: *mut Self,
     /// Whether that thread gave up the token for it.
     pub took_token: bool,
+    /// What it has to do with libraries that were not rebuilt.
+    pub boundary: Boundary,
     /// Its own buffer, in `free` recordings.
     pub own: Buffer,
 }
@@ -211,6 +214,12 @@ pub fn set_current(thread: *mut Thread) {
 #[inline(always)]
 pub fn caller() -> u64 {
     read_local!("reweave_caller")
+}
+
+/// Says where the interceptor that this thread has entered was called from.
+#[inline(always)]
+pub fn set_caller(code: u64) {
+    write_local!("reweave_caller", code);
 }
 
 /// The thread of which nothing is recorded.

@@ -61,6 +61,8 @@ pub mod flag {
     pub const SET: u16 = 256;
     /// A barrier of a team that was left because its region was cancelled.
     pub const CANCELLED: u16 = 512;
+    /// Something is handed over or taken through a library that may do so, or may not.
+    pub const ASSUMED: u16 = 1024;
 }
 
 /// Memory orders as compilers number them.
@@ -123,6 +125,9 @@ pub mod channel {
     pub const NAMED_QUEUES: u32 = 10;
     /// A descriptor from which signals are read. It only leads to signals: no event speaks of it.
     pub const SIGNAL_FILE: u32 = 11;
+
+    /// What a library that was not rebuilt hands from one call to another.
+    pub const LIBRARY: u32 = 12;
 
     /// The channel `number` of `kind`.
     #[must_use]
@@ -275,9 +280,10 @@ kinds! {
     /// The thread returned from parking; `address` is where its own data start.
     Park,
     /// About to hand something to the channel `address`, as `write` to a pipe does; see [`channel`].
+    /// Where a library carries it, `extra` is the address of code of that library.
     Send,
     /// Something was taken from the channel `address`; with the flag `TRY`, it was only looked
-    /// whether there is something.
+    /// whether there is something. `extra` is as in [`Kind::Send`].
     Receive,
     /// The thread begins a parallel region of OpenMP, with the team number `address`.
     TeamBegin,

@@ -8,8 +8,8 @@ use reweave_base::{FxHashMap, FxHashSet};
 use reweave_runtime::wire::{Event, Kind, channel, flag, order};
 use reweave_trace::views::Mode;
 use reweave_trace::{
-    AccessOp, BarrierId, BarrierOp, ConditionId, ConditionOp, LockId, LockOp, Marker, MemoryOrder,
-    ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadOp, VarId,
+    ASSUMED, AccessOp, BarrierId, BarrierOp, ConditionId, ConditionOp, LockId, LockOp, Marker,
+    MemoryOrder, ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadOp, VarId,
 };
 
 use super::names::{Things, at_offset, fresh, legal, of_cell};
@@ -210,8 +210,10 @@ pub struct Objects {
     conditions: Things<ConditionId>,
     barriers: Things<BarrierId>,
     semaphores: Things<SemaphoreId>,
-    channels: BTreeMap<u64, Channel>,
-    channel_counts: FxHashMap<&'static str, u32>,
+    /// By who says that there is one: the program or the kernel, a function that is known to hand
+    /// something over, or nobody.
+    channels: [BTreeMap<u64, Channel>; 3],
+    channel_counts: FxHashMap<String, u32>,
 }
 
 /// No memory of a program has an address from here on; channels of the kernel do.
@@ -232,7 +234,7 @@ impl Objects {
             conditions: Things::new("condition"),
             barriers: Things::new("barrier"),
             semaphores: Things::new("semaphore"),
-            channels: BTreeMap::new(),
+            channels: [const { BTreeMap::new() }; 3],
             channel_counts: FxHashMap::default(),
         }
     }
@@ -243,7 +245,9 @@ impl Objects {
         self.conditions.end_within(start, end);
         self.barriers.end_within(start, end);
         self.semaphores.end_within(start, end);
-        drop_within(&mut self.channels, start, end);
+        for channels in &mut self.channels {
+            drop_within(channels, start, end);
+        }
     }
 }
 
@@ -292,7 +296,7 @@ impl Pass<'_> {
             Kind::SemaphoreTake => Op::Semaphore(SemaphoreOp::Take, self.semaphore(address)),
             // Who hands over comes after those who did before: what comes out depends on it.
             Kind::Send => {
-                Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Release), self.channel(address).sent)
+                Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Release), self.channel(&event).sent)
             }
             Kind::Receive => return self.receive(current),
             Kind::BlockBegin | Kind::BlockEnd => return self.cross_block(current),
@@ -355,36 +359,58 @@ impl Pass<'_> {
         semaphore
     }
 
-    /// The variables that stand for the channel at `address`.
-    fn channel(&mut self, address: u64) -> Channel {
-        if let Some(&channel) = self.objects.channels.get(&address) {
+    /// The variables that stand for the channel of `event`.
+    fn channel(&mut self, event: &Event) -> Channel {
+        let address = event.address;
+        let (sort, word) = match event.extra {
+            None => (0, "declared"),
+            Some(_) if event.flags & flag::ASSUMED == 0 => (1, "handed"),
+            Some(_) => (2, ASSUMED),
+        };
+        if let Some(&channel) = self.objects.channels[sort].get(&address) {
             return channel;
         }
         // What a program declares of an address of its own is no channel of the kernel.
         let is_declared = address < MEMORY_END;
-        let (word, number) =
-            if is_declared { ("declared", Some(0)) } else { channel::name(address) };
-        let data = if is_declared { self.symbols.data(address) } else { None };
-        let name = match (data, number) {
-            (Some((data, offset)), _) => format!("{word}({})", at_offset(&data, offset)),
-            (None, Some(_)) => {
-                let count = self.objects.channel_counts.entry(word).or_default();
-                *count += 1;
-                format!("{word}#{count}")
+        let name = match (event.extra, is_declared) {
+            (Some(code), _) => {
+                let name = format!("{word}({})", self.library(code));
+                self.numbered(name)
             }
-            (None, None) => word.to_owned(),
+            (None, true) => match self.symbols.data(address) {
+                Some((data, offset)) => format!("{word}({})", at_offset(&data, offset)),
+                None => self.numbered(word.to_owned()),
+            },
+            (None, false) => match channel::name(address) {
+                (word, Some(_)) => self.numbered(word.to_owned()),
+                (word, None) => word.to_owned(),
+            },
         };
         let vars = &mut self.sink.names().vars;
         let sent = fresh(vars, self.memory.var_uses(), &name);
         let taken = fresh(vars, self.memory.var_uses(), &format!("{name}.taken"));
         let channel = Channel { sent, taken };
-        self.objects.channels.insert(address, channel);
+        self.objects.channels[sort].insert(address, channel);
         channel
+    }
+
+    /// `word` with how many channels there are of it by now.
+    fn numbered(&mut self, word: String) -> String {
+        let count = self.objects.channel_counts.entry(word.clone()).or_default();
+        *count += 1;
+        format!("{word}#{count}")
+    }
+
+    /// The file name of the library that has `code`.
+    fn library(&mut self, code: u64) -> String {
+        let path = self.symbols.origin(code).map(|(path, _)| path);
+        let name = path.as_deref().and_then(|path| path.rsplit('/').next());
+        legal(name.unwrap_or("library"))
     }
 
     /// What is taken out is what was handed over last and before; who takes first gets the first.
     fn receive(&mut self, current: &mut Current) -> io::Result<()> {
-        let channel = self.channel(current.event.address);
+        let channel = self.channel(&current.event);
         self.emit(
             current,
             Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), channel.sent),

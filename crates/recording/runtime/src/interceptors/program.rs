@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fe
 
 #[cfg(not(reweave_static))]
 use super::{enter_or, real_address};
-use super::{in_library, interceptors, note_caller};
+use super::{in_library, interceptors, libraries, note_caller, objects};
 use crate::hooks::atomic;
 use crate::log::{self, Entry, Operands};
 use crate::wire::Kind;
@@ -53,7 +53,6 @@ static LOADED: AtomicU64 = AtomicU64::new(0);
 /// How often to look whether an object was loaded, after a call that may do so.
 static LOOKS: AtomicU32 = AtomicU32::new(0);
 
-#[cfg(not(reweave_static))]
 const LOOKS_AFTER_OPEN: u32 = 1000;
 
 unsafe extern "C" fn count(object: *const LoadedObject, size: usize, adds: *mut c_void) -> c_int {
@@ -72,6 +71,7 @@ pub unsafe fn note_new_objects(entry: &Entry) {
         LOOKS.store(0, Ordering::Relaxed);
         process::copy_maps(entry);
         replay::objects_changed();
+        bind(entry);
     }
 }
 
@@ -87,6 +87,21 @@ pub unsafe fn look_for_objects(entry: &Entry) {
 unsafe fn look(entry: &Entry) {
     LOOKS.fetch_sub(1, Ordering::Relaxed);
     note_new_objects(entry);
+    if IS_UNBOUND.load(Ordering::Relaxed) {
+        bind(entry);
+    }
+}
+
+/// Whether an object was being loaded when its calls were last looked at.
+static IS_UNBOUND: AtomicBool = AtomicBool::new(false);
+
+/// Sees to the calls between objects.
+unsafe fn bind(entry: &Entry) {
+    let is_any_left = in_library(entry.thread, || libraries::bind_new_objects());
+    IS_UNBOUND.store(is_any_left, Ordering::Relaxed);
+    if is_any_left {
+        LOOKS.store(LOOKS_AFTER_OPEN, Ordering::Relaxed);
+    }
 }
 
 /// Called by the constructor of every instrumented object file.
@@ -105,8 +120,10 @@ unsafe extern "C" fn __tsan_init() {
 static IS_INSTRUMENTED: AtomicBool = AtomicBool::new(false);
 
 /// Logs that a function of the C library accesses `length` bytes from `address`.
+///
+/// What a library that was not rebuilt has it access is the library's own.
 pub unsafe fn log_range(entry: &Entry, kind: Kind, address: usize, length: usize) {
-    if length > 0 && IS_INSTRUMENTED.load(Ordering::Relaxed) {
+    if length > 0 && IS_INSTRUMENTED.load(Ordering::Relaxed) && !objects::is_foreign(entry.code) {
         entry.log_extra(kind, address as u64, length as u64);
     }
 }

@@ -1,0 +1,511 @@
+//! Calls between the program and libraries that were not rebuilt.
+//!
+//! Such a library may order threads out of sight. Where one of its functions is known to
+//! ([`known`]), calls of it are logged as what they do. Of all others every call is taken to order:
+//! it *releases* to a channel when it begins, and before the thread's next event in the program's own
+//! code it *acquires* from it. Code of the program that the library calls acquires what was released
+//! to the library, and releases when it returns. So two calls are ordered as they were observed,
+//! which can hide a race and never invent one; these channels are marked as assumed, and `check`
+//! counts what they may hide.
+//!
+//! A library with atomic updates or locks in it has one channel for all calls, since it may hand from
+//! one object to another. One that has neither can only have passed on what it was given: there, each
+//! object that a call names is a channel.
+//!
+//! Calls are seen where they leave an instrumented object, by its table of addresses: slots for calls
+//! alone are pointed to stubs. A slot from which code may also take the address stays as it is, since
+//! a function has one address for all; the calls through it are changed to go through a slot of ours.
+//! A stub keeps all registers and jumps on, so the library's function returns to its caller as if
+//! nothing had been there.
+
+use core::mem::ManuallyDrop;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use super::known::{self, Line};
+use super::objects::{self, Import, Object, Sort};
+use super::real_address;
+use crate::log::{self, Entry, Operands};
+use crate::sys;
+use crate::thread::{self, Thread};
+use crate::wire::{Kind, channel, flag};
+
+/// Callbacks within callbacks beyond this many release only when the outermost one returns.
+const CALLBACKS_MAX: usize = 8;
+
+/// The objects that one call may name.
+const CHANNELS_MAX: usize = 3;
+
+/// What a call of a library released to, and must acquire from once it is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    channels: [u64; CHANNELS_MAX],
+    count: u32,
+    /// Code of the library, by which the recorder finds its name.
+    library: u64,
+    /// Where the call is.
+    code: u64,
+}
+
+/// Code of the program that a library has called.
+#[derive(Clone, Copy, Debug)]
+struct Callback {
+    /// How many functions were entered before it.
+    calls: i64,
+    channel: u64,
+    /// Whether that the library orders is assumed.
+    flags: u16,
+    code: u64,
+    /// The call within which it came.
+    outer: Call,
+}
+
+/// What a thread has to do with libraries.
+#[derive(Clone, Copy, Debug)]
+pub struct Boundary {
+    /// How many functions of the program have been entered and not left.
+    pub calls: i64,
+    /// How many callbacks have been entered and not left.
+    pub depth: u32,
+    /// Whether the last call was not followed by an event of the program yet.
+    pub is_due: bool,
+    /// Whether the thread is in a call of a known library that runs what others handed to it.
+    pub dispatches: u32,
+    last: Call,
+    callbacks: [Callback; CALLBACKS_MAX],
+}
+
+/// The channel for all calls of the group of `object`.
+fn group_channel(object: &Object) -> u64 {
+    channel::address(channel::id(channel::LIBRARY, object.group()))
+}
+
+unsafe fn log_all(entry: &Entry, kind: Kind, call: &Call) {
+    for &address in &call.channels[..call.count as usize] {
+        log_one(entry, kind, address, call.library, flag::ASSUMED);
+    }
+}
+
+/// Logs that something was handed to `channel` of the library that has `code`, or taken from it.
+pub unsafe fn log_one(entry: &Entry, kind: Kind, channel: u64, code: u64, flags: u16) {
+    let tries = if kind == Kind::Receive { flag::TRY } else { 0 };
+    let operands = Operands { flags: flags | tries, extra: Some(code), ..Operands::default() };
+    entry.log_with(kind, channel, operands);
+}
+
+/// Acquires what the last call of a library may have handed to `thread`, which is about to log an
+/// event in code at `code`. While the library itself is at work the call is not over.
+#[cold]
+pub unsafe fn resume(thread: *mut Thread, code: u64) {
+    if !objects::is_instrumented(code) {
+        // The next event is looked at again.
+        (*thread).needs_safepoint.store(1, Ordering::Relaxed);
+        return;
+    }
+    acquire_last(thread);
+}
+
+/// As [`resume`], where the event is surely the program's own.
+#[cold]
+pub unsafe fn acquire_last(thread: *mut Thread) {
+    let boundary = &mut (*thread).boundary;
+    boundary.is_due = false;
+    let call = boundary.last;
+    let entry = ManuallyDrop::new(Entry { thread, code: call.code });
+    log_all(&entry, Kind::Receive, &call);
+}
+
+/// A function of the program was entered from code at `code`, which is not in the program itself.
+#[cold]
+pub unsafe fn entered(thread: *mut Thread, code: u64) {
+    let Some(object) = objects::find(code) else { return };
+    let boundary = &mut (*thread).boundary;
+    let flags = match object.sort() {
+        Sort::Foreign => flag::ASSUMED,
+        // What a known library calls at once orders nothing, unlike what it runs for others.
+        Sort::Known if boundary.calls == 0 || boundary.dispatches > 0 => 0,
+        _ => return,
+    };
+    if boundary.depth as usize >= CALLBACKS_MAX {
+        return;
+    }
+    let channel = group_channel(object);
+    let callback = Callback { calls: boundary.calls, channel, flags, code, outer: boundary.last };
+    boundary.callbacks[boundary.depth as usize] = callback;
+    boundary.depth += 1;
+    let entry = ManuallyDrop::new(Entry { thread, code });
+    log_one(&entry, Kind::Receive, channel, code, flags);
+}
+
+/// A function of the program is about to be left, with `calls` others around it, and a callback is
+/// under way.
+#[cold]
+pub unsafe fn left(thread: *mut Thread) {
+    let boundary = &mut (*thread).boundary;
+    let callback = boundary.callbacks[boundary.depth as usize - 1];
+    if boundary.calls > callback.calls {
+        return;
+    }
+    boundary.depth -= 1;
+    boundary.last = callback.outer;
+    let Callback { channel, flags, code, .. } = callback;
+    if flags & flag::ASSUMED != 0 && boundary.last.count == 0 {
+        boundary.last = Call { channels: [channel, 0, 0], count: 1, library: code, code };
+    }
+    let entry = ManuallyDrop::new(Entry { thread, code });
+    log_one(&entry, Kind::Send, channel, code, flags);
+    if boundary.last.count > 0 {
+        await_end(thread);
+    }
+}
+
+/// The next event of the program in `thread` comes after a call.
+unsafe fn await_end(thread: *mut Thread) {
+    (*thread).boundary.is_due = true;
+    (*thread).needs_safepoint.store(1, Ordering::Relaxed);
+}
+
+/// What stands between a call and the function that it is for.
+#[repr(C)]
+pub struct Stub {
+    code: [u8; 32],
+    /// The function.
+    pub target: usize,
+    /// The object that has it.
+    object: *const Object,
+    /// What it does, if that is known.
+    pub line: *const Line,
+    /// Another function of the library that `line` needs.
+    pub helper: usize,
+}
+
+const _: () = assert!(size_of::<Stub>() == 64, "the address of the target is at 32");
+
+impl Stub {
+    /// The channel for all that is handed to the library of the function.
+    pub unsafe fn library_channel(&self) -> u64 {
+        group_channel(&*self.object)
+    }
+
+    /// Writes the instructions: the address of this into `r11`, then a jump to `entry`.
+    unsafe fn write(place: *mut Self, entry: usize) {
+        let code = &mut (*place).code;
+        // `endbr64`, `mov r11, place`, `jmp [rip]`, and the address behind it.
+        code[..6].copy_from_slice(&[0xf3, 0x0f, 0x1e, 0xfa, 0x49, 0xbb]);
+        code[6..14].copy_from_slice(&(place as u64).to_le_bytes());
+        code[14..20].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
+        code[20..28].copy_from_slice(&(entry as u64).to_le_bytes());
+    }
+}
+
+/// Where a stub of a function that is not known goes.
+#[unsafe(naked)]
+unsafe extern "C" fn cross() {
+    core::arch::naked_asm!(
+        "sub rsp, 200",
+        "mov [rsp], rdi",
+        "mov [rsp + 8], rsi",
+        "mov [rsp + 16], rdx",
+        "mov [rsp + 24], rcx",
+        "mov [rsp + 32], r8",
+        "mov [rsp + 40], r9",
+        // How many vector registers a variadic function is given, and the outer frame of a nested one.
+        "mov [rsp + 48], rax",
+        "mov [rsp + 56], r10",
+        "mov [rsp + 64], r11",
+        "movups [rsp + 72], xmm0",
+        "movups [rsp + 88], xmm1",
+        "movups [rsp + 104], xmm2",
+        "movups [rsp + 120], xmm3",
+        "movups [rsp + 136], xmm4",
+        "movups [rsp + 152], xmm5",
+        "movups [rsp + 168], xmm6",
+        "movups [rsp + 184], xmm7",
+        "mov rdi, r11",
+        "mov rsi, rsp",
+        "mov rdx, [rsp + 200]",
+        "call {}",
+        "movups xmm0, [rsp + 72]",
+        "movups xmm1, [rsp + 88]",
+        "movups xmm2, [rsp + 104]",
+        "movups xmm3, [rsp + 120]",
+        "movups xmm4, [rsp + 136]",
+        "movups xmm5, [rsp + 152]",
+        "movups xmm6, [rsp + 168]",
+        "movups xmm7, [rsp + 184]",
+        "mov rdi, [rsp]",
+        "mov rsi, [rsp + 8]",
+        "mov rdx, [rsp + 16]",
+        "mov rcx, [rsp + 24]",
+        "mov r8, [rsp + 32]",
+        "mov r9, [rsp + 40]",
+        "mov rax, [rsp + 48]",
+        "mov r10, [rsp + 56]",
+        "mov r11, [rsp + 64]",
+        "add rsp, 200",
+        "jmp [r11 + 32]",
+        sym crossing,
+    )
+}
+
+/// A call at `code` goes to a function that is not known.
+unsafe extern "C" fn crossing(stub: *const Stub, arguments: *const [usize; 6], code: u64) {
+    thread::set_caller(code);
+    let Some(entry) = log::enter(code) else { return };
+    let object = &*(*stub).object;
+    let mut call =
+        Call { channels: [0; CHANNELS_MAX], count: 0, library: (*stub).target as u64, code };
+    if !object.can_synchronize() {
+        let is_object = |&&word: &&usize| (1 << 16..1 << 47).contains(&(word as u64));
+        let words = *arguments;
+        for &word in words[..CHANNELS_MAX].iter().filter(is_object) {
+            call.channels[call.count as usize] = word as u64;
+            call.count += 1;
+        }
+    }
+    if call.count == 0 {
+        (call.channels[0], call.count) = (group_channel(object), 1);
+    }
+    log_all(&entry, Kind::Send, &call);
+    (*entry.thread).boundary.last = call;
+    await_end(entry.thread);
+}
+
+/// Where a stub of a known function goes: its caller is returned to from here.
+#[unsafe(naked)]
+unsafe extern "C" fn call_known() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "sub rsp, 48",
+        "mov [rsp], rdi",
+        "mov [rsp + 8], rsi",
+        "mov [rsp + 16], rdx",
+        "mov [rsp + 24], rcx",
+        "mov [rsp + 32], r8",
+        "mov [rsp + 40], r9",
+        "mov rdi, r11",
+        "mov rsi, rsp",
+        "mov rdx, [rbp + 8]",
+        "call {}",
+        "leave",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+        sym known::called,
+    )
+}
+
+// Binding: which calls go where.
+
+/// How often somebody asked for what is loaded to be looked at, since the last time all was done.
+static ASKED: AtomicU32 = AtomicU32::new(0);
+
+/// Points calls of objects that were loaded since the last time to stubs. Says whether one is still
+/// being loaded.
+pub unsafe fn bind_new_objects() -> bool {
+    // Who waited here might hold the loader's lock, for which the other waits.
+    if ASKED.fetch_add(1, Ordering::AcqRel) > 0 {
+        return false;
+    }
+    loop {
+        let asked = ASKED.load(Ordering::Acquire);
+        let mut stubs = Stubs::new();
+        let is_any_left = objects::refresh(|object| bind(object, &mut stubs));
+        stubs.seal();
+        if ASKED.compare_exchange(asked, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            return is_any_left;
+        }
+    }
+}
+
+/// Slots from which addresses may be taken, and the stubs for calls through them.
+struct Taken {
+    pairs: *mut [u64; 2],
+    count: usize,
+}
+
+/// More such slots than this in one object are left alone.
+const TAKEN_MAX: usize = 16384;
+
+const READ_WRITE: usize = 3;
+const READ_ONLY: usize = 1;
+const READ_EXECUTE: usize = 5;
+const ALL: usize = 7;
+const PAGE: u64 = 4096;
+
+unsafe fn bind(object: &'static Object, stubs: &mut Stubs) {
+    if matches!(object.sort(), Sort::System | Sort::None) {
+        return;
+    }
+    let Some(pairs) = sys::allocate(TAKEN_MAX * 16) else { return };
+    let mut taken = Taken { pairs: pairs.cast(), count: 0 };
+    let [from, to] = [0, 1].map(|at: usize| object.constant[at].load(Ordering::Relaxed));
+    let (from, length) =
+        (from & !(PAGE - 1), (to & !(PAGE - 1)).saturating_sub(from & !(PAGE - 1)));
+    let constant = (from as *mut u8, length as usize);
+    sys::protect(constant.0, constant.1, READ_WRITE);
+    objects::each_import(object, |import| {
+        if let Some(stub) = stub_for(object, &import, stubs) {
+            if import.is_call {
+                (import.slot as *mut usize).write_volatile(stub);
+            } else if taken.count < TAKEN_MAX {
+                *taken.pairs.add(taken.count) = [import.slot, stub as u64];
+                taken.count += 1;
+            }
+        }
+    });
+    sys::protect(constant.0, constant.1, READ_ONLY);
+    if taken.count > 0 {
+        redirect_calls(object, &taken);
+    }
+    sys::unmap(pairs, TAKEN_MAX * 16);
+}
+
+/// The stub for calls of `object` through the slot of `import`, if they need one.
+unsafe fn stub_for(object: &'static Object, import: &Import, stubs: &mut Stubs) -> Option<usize> {
+    if import.name.starts_with(b"__tsan_") {
+        return None;
+    }
+    let target = resolve(object, import)?;
+    let holder = objects::find(target as u64)?;
+    if !matches!(holder.sort(), Sort::Known | Sort::Foreign) || !holder.has_code_at(target as u64) {
+        return None;
+    }
+    if let Some((line, helper)) = known::find(import.name) {
+        let helper = helper.bytes().map_or(0, |name| super::dlsym(DEFAULT, name.as_ptr()));
+        return stubs.add(call_known as *const () as usize, (target, holder), (line, helper));
+    }
+    let crosses = object.is_instrumented.load(Ordering::Relaxed) && holder.sort() == Sort::Foreign;
+    let none = (core::ptr::null(), 0);
+    if crosses { stubs.add(cross as *const () as usize, (target, holder), none) } else { None }
+}
+
+const DEFAULT: usize = 0;
+const NEXT: usize = usize::MAX;
+
+/// The function that `import` of `object` leads to.
+unsafe fn resolve(object: &'static Object, import: &Import) -> Option<usize> {
+    let known = *(import.slot as *const usize);
+    if !object.holds(known as u64) {
+        return Some(known).filter(|&known| known != 0);
+    }
+    // Not looked up yet: the slot leads back to the object, whose own name for the function may too.
+    let mut name = [0; NAME_MAX];
+    let name = terminated(import.name, &mut name)?;
+    let is_elsewhere = |&found: &usize| found != 0 && !object.holds(found as u64);
+    let found = [DEFAULT, NEXT].map(|scope| super::dlsym(scope, name.as_ptr()));
+    found.into_iter().find(is_elsewhere).or_else(|| {
+        // In an object whose names others do not see.
+        const LAZY_IF_LOADED: i32 = 1 | 4;
+        let open: unsafe extern "C" fn(usize, i32) -> usize =
+            core::mem::transmute(real_address!(dlopen));
+        let close: unsafe extern "C" fn(usize) -> i32 =
+            core::mem::transmute(real_address!(dlclose));
+        let handle = open(object.path().as_ptr() as usize, LAZY_IF_LOADED);
+        if handle == 0 {
+            return None;
+        }
+        let found = super::dlsym(handle, name.as_ptr());
+        close(handle);
+        Some(found).filter(is_elsewhere)
+    })
+}
+
+/// The longest name that is looked up, with its end.
+pub const NAME_MAX: usize = 1024;
+
+/// `name` with a zero byte behind it.
+fn terminated<'a>(name: &[u8], room: &'a mut [u8; NAME_MAX]) -> Option<&'a [u8]> {
+    room.get_mut(..name.len())?.copy_from_slice(name);
+    *room.get_mut(name.len())? = 0;
+    Some(&room[..=name.len()])
+}
+
+/// Makes the calls of `object` that go through slots of `taken` go through slots of ours.
+unsafe fn redirect_calls(object: &Object, taken: &Taken) {
+    let pairs = core::slice::from_raw_parts(taken.pairs, taken.count);
+    let lowest = pairs.iter().map(|pair| pair[0]).min().unwrap_or(0);
+    let highest = pairs.iter().map(|pair| pair[0]).max().unwrap_or(0);
+    let length = (pairs.len() * 8).next_multiple_of(PAGE as usize);
+    // Code reaches 31 bits far.
+    let Some(slots) = sys::allocate_near(object.end(), length) else { return };
+    let slots = slots.cast::<u64>();
+    for (at, pair) in pairs.iter().enumerate() {
+        *slots.add(at) = pair[1];
+    }
+    let [start, end] = object.code();
+    let mut at = start;
+    while at + 6 <= end {
+        // `call [rip + distance]` and `jmp [rip + distance]`.
+        let bytes = at as *const u8;
+        if *bytes == 0xff && matches!(*bytes.add(1), 0x15 | 0x25) {
+            let distance = bytes.add(2).cast::<i32>().read_unaligned();
+            let slot = (at + 6).wrapping_add_signed(i64::from(distance));
+            if (lowest..=highest).contains(&slot)
+                && let Some(number) = pairs.iter().position(|pair| pair[0] == slot)
+                && let Ok(distance) = i32::try_from(slots.add(number) as i64 - (at + 6) as i64)
+            {
+                let first = (at + 2) & !(PAGE - 1);
+                let pages = ((at + 6 - first).next_multiple_of(PAGE)) as usize;
+                if sys::protect(first as *mut u8, pages, ALL) {
+                    bytes.add(2).cast_mut().cast::<i32>().write_unaligned(distance);
+                    sys::protect(first as *mut u8, pages, READ_EXECUTE);
+                }
+            }
+        }
+        at += 1;
+    }
+}
+
+/// Memory for stubs.
+struct Stubs {
+    place: *mut Stub,
+    count: usize,
+}
+
+/// The stubs for which memory is taken at once.
+const STUBS: usize = 1024;
+
+impl Stubs {
+    const fn new() -> Self {
+        Self { place: core::ptr::null_mut(), count: STUBS }
+    }
+
+    /// A stub that goes to `entry`, for a function and the object that has it.
+    unsafe fn add(
+        &mut self,
+        entry: usize,
+        (target, object): (usize, &'static Object),
+        (line, helper): (*const Line, usize),
+    ) -> Option<usize> {
+        if self.count == STUBS {
+            self.seal();
+            // They may be run before the last of them is made.
+            let place = sys::allocate(STUBS * size_of::<Stub>())?;
+            if !sys::protect(place, STUBS * size_of::<Stub>(), ALL) {
+                return None;
+            }
+            self.place = place.cast();
+            self.count = 0;
+        }
+        let place = self.place.add(self.count);
+        self.count += 1;
+        ((*place).target, (*place).object) = (target, object);
+        ((*place).line, (*place).helper) = (line, helper);
+        Stub::write(place, entry);
+        Some(place as usize)
+    }
+
+    /// Makes the stubs so far what can be run and no longer changed.
+    unsafe fn seal(&mut self) {
+        if !self.place.is_null() {
+            sys::protect(self.place.cast(), STUBS * size_of::<Stub>(), READ_EXECUTE);
+        }
+        self.place = core::ptr::null_mut();
+        self.count = STUBS;
+    }
+}

@@ -1,0 +1,531 @@
+//! What is loaded: the program's own objects, the system's libraries, and libraries that came compiled.
+//!
+//! An object is *instrumented* if it calls the compiler's hooks. Of the others, those of the system
+//! (the C and C++ libraries, the loader, the runtime itself) are what interceptors stand before.
+//! The rest are *foreign*: what they do to memory and how they order threads is not seen, except for
+//! *known* ones, whose functions that order threads are in the table of [`super::known`].
+//!
+//! Foreign libraries that need each other, directly or through others, are one group: what is handed
+//! to one can come out of another.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use super::known;
+use super::program::{LoadedObject, ProgramHeader, dl_iterate_phdr};
+
+/// Objects beyond this many are not followed.
+const OBJECTS_MAX: usize = 1024;
+
+/// What an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Sort {
+    /// No object: the entry is free.
+    None,
+    /// The program, or a library of it that is instrumented.
+    Program,
+    /// The C library, the loader, the C++ library, the runtime.
+    System,
+    /// A library that is not instrumented, but whose functions that order threads are known.
+    Known,
+    /// Any other library.
+    Foreign,
+}
+
+/// A loaded object.
+#[derive(Debug)]
+pub struct Object {
+    start: AtomicU64,
+    end: AtomicU64,
+    /// Where its code starts and ends.
+    code: [AtomicU64; 2],
+    /// What its loader makes read-only after it is set up.
+    pub constant: [AtomicU64; 2],
+    pub base: AtomicU64,
+    dynamic: AtomicU64,
+    name: AtomicU64,
+    sort: AtomicU32,
+    pub is_instrumented: AtomicBool,
+    /// Whether its calls lead where they should.
+    pub is_bound: AtomicBool,
+    is_seen: AtomicBool,
+    /// The place of the object that stands for its group.
+    group: AtomicU32,
+    /// Whether it, or of one that stands for its group any of that, can order threads by itself.
+    can_synchronize: AtomicBool,
+}
+
+impl Object {
+    const fn new() -> Self {
+        // SAFETY: zero is a value of every field: numbers and flags.
+        unsafe { core::mem::zeroed() }
+    }
+
+    pub fn sort(&self) -> Sort {
+        match self.sort.load(Ordering::Relaxed) {
+            1 => Sort::Program,
+            2 => Sort::System,
+            3 => Sort::Known,
+            4 => Sort::Foreign,
+            _ => Sort::None,
+        }
+    }
+
+    pub fn holds(&self, address: u64) -> bool {
+        (self.start.load(Ordering::Relaxed)..self.end.load(Ordering::Relaxed)).contains(&address)
+    }
+
+    pub fn has_code_at(&self, address: u64) -> bool {
+        let [start, end] = self.code();
+        (start..end).contains(&address)
+    }
+
+    pub fn code(&self) -> [u64; 2] {
+        [0, 1].map(|at: usize| self.code[at].load(Ordering::Relaxed))
+    }
+
+    pub fn end(&self) -> u64 {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    /// The number of its group.
+    pub fn group(&self) -> u32 {
+        self.group.load(Ordering::Relaxed)
+    }
+
+    /// Whether something in its group can order threads by itself.
+    pub fn can_synchronize(&self) -> bool {
+        OBJECTS[self.group() as usize].can_synchronize.load(Ordering::Relaxed)
+    }
+
+    /// Its path; empty for the program itself.
+    pub unsafe fn path(&self) -> &'static CStr {
+        CStr::from_ptr(self.name.load(Ordering::Relaxed) as *const c_char)
+    }
+}
+
+static OBJECTS: [Object; OBJECTS_MAX] = [const { Object::new() }; OBJECTS_MAX];
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// Where the program itself is, if it is instrumented: most code is there.
+static MAIN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Whether `code` is in the program itself and that is instrumented.
+#[inline(always)]
+pub fn is_in_main(code: u64) -> bool {
+    (MAIN[0].load(Ordering::Relaxed)..MAIN[1].load(Ordering::Relaxed)).contains(&code)
+}
+
+/// All objects that are known.
+pub fn all() -> impl Iterator<Item = &'static Object> {
+    let count = COUNT.load(Ordering::Acquire) as usize;
+    OBJECTS.iter().take(count).filter(|object| object.sort() != Sort::None)
+}
+
+/// The object that `address` is in.
+pub fn find(address: u64) -> Option<&'static Object> {
+    all().find(|object| object.holds(address))
+}
+
+/// Whether `code` is in a library that was not rebuilt.
+#[inline]
+pub fn is_foreign(code: u64) -> bool {
+    !is_in_main(code)
+        && find(code).is_some_and(|object| matches!(object.sort(), Sort::Known | Sort::Foreign))
+}
+
+/// Whether `code` is in an object that is instrumented.
+#[inline]
+pub fn is_instrumented(code: u64) -> bool {
+    is_in_main(code)
+        || find(code).is_some_and(|object| object.is_instrumented.load(Ordering::Relaxed))
+}
+
+/// Looks what is loaded now, and calls `bind` with each object that was not there before. Says
+/// whether one is still being loaded, and must be looked at again.
+pub unsafe fn refresh(mut bind: impl FnMut(&'static Object)) -> bool {
+    for object in &OBJECTS {
+        object.is_seen.store(false, Ordering::Relaxed);
+    }
+    dl_iterate_phdr(note, core::ptr::null_mut());
+    for object in all().filter(|object| !object.is_seen.load(Ordering::Relaxed)) {
+        object.sort.store(Sort::None as u32, Ordering::Relaxed);
+        object.end.store(0, Ordering::Relaxed);
+    }
+    let is_new = |object: &&Object| !object.is_bound.load(Ordering::Relaxed);
+    for object in all().filter(is_new) {
+        classify(object);
+    }
+    join_groups();
+    let mut is_any_left = false;
+    for object in all().filter(is_new) {
+        if is_ready(object) {
+            object.is_bound.store(true, Ordering::Relaxed);
+            bind(object);
+        } else {
+            is_any_left = true;
+        }
+    }
+    is_any_left
+}
+
+/// Whether the loader has filled the slots of `object`. Those of calls come last.
+unsafe fn is_ready(object: &Object) -> bool {
+    let base = object.base.load(Ordering::Relaxed);
+    let (mut calls_ready, mut any_ready, mut has_calls, mut count) = (true, false, false, 0_usize);
+    each_import(object, |import| {
+        let value = *(import.slot as *const u64);
+        count += 1;
+        has_calls |= import.is_call;
+        any_ready |= value >= base.max(1);
+        calls_ready &= !import.is_call || value >= base;
+    });
+    count == 0 || (calls_ready && (has_calls || any_ready))
+}
+
+unsafe extern "C" fn note(loaded: *const LoadedObject, _: usize, _: *mut c_void) -> c_int {
+    let loaded = &*loaded;
+    let headers = core::slice::from_raw_parts(loaded.headers, usize::from(loaded.headers_count));
+    let [start, end] = extent(loaded.address, headers, |header| header.kind == LOADED);
+    if let Some(object) = all().find(|object| {
+        object.start.load(Ordering::Relaxed) == start
+            && object.end() == end
+            && object.name.load(Ordering::Relaxed) == loaded.name as u64
+    }) {
+        object.is_seen.store(true, Ordering::Relaxed);
+        return 0;
+    }
+    let Some(place) = OBJECTS.iter().position(|object| object.sort() == Sort::None) else {
+        return 1;
+    };
+    let object = &OBJECTS[place];
+    let part = |wanted: u32| extent(loaded.address, headers, |header| header.kind == wanted);
+    let code = extent(loaded.address, headers, |header| {
+        header.kind == LOADED && header.flags & EXECUTABLE != 0
+    });
+    object.start.store(start, Ordering::Relaxed);
+    object.end.store(end, Ordering::Relaxed);
+    object.base.store(loaded.address, Ordering::Relaxed);
+    object.dynamic.store(part(DYNAMIC)[0], Ordering::Relaxed);
+    object.name.store(loaded.name as u64, Ordering::Relaxed);
+    let constant = part(CONSTANT);
+    for at in 0..2 {
+        object.code[at].store(code[at], Ordering::Relaxed);
+        object.constant[at].store(constant[at], Ordering::Relaxed);
+    }
+    object.group.store(place as u32, Ordering::Relaxed);
+    for flag in [&object.is_instrumented, &object.is_bound, &object.can_synchronize] {
+        flag.store(false, Ordering::Relaxed);
+    }
+    object.is_seen.store(true, Ordering::Relaxed);
+    object.sort.store(Sort::System as u32, Ordering::Relaxed);
+    COUNT.fetch_max(place as u32 + 1, Ordering::Release);
+    0
+}
+
+const LOADED: u32 = 1;
+const DYNAMIC: u32 = 2;
+const CONSTANT: u32 = 0x6474_e552;
+const EXECUTABLE: u32 = 1;
+
+/// Where the parts of an object are that `is_wanted`; from 0 to 0 if there are none.
+fn extent(
+    base: u64,
+    headers: &[ProgramHeader],
+    is_wanted: impl Fn(&ProgramHeader) -> bool,
+) -> [u64; 2] {
+    let parts = headers.iter().filter(|header| is_wanted(header)).map(|header| {
+        let start = base.wrapping_add(header.address);
+        [start, start.saturating_add(header.memory_bytes)]
+    });
+    let around = |all: [u64; 2], part: [u64; 2]| [all[0].min(part[0]), all[1].max(part[1])];
+    parts.reduce(around).unwrap_or([0, 0])
+}
+
+/// Libraries of the system, by how their names begin.
+const SYSTEM: [&str; 20] = [
+    "libc.so",
+    "libc-2",
+    "libm.so",
+    "libm-2",
+    "libmvec.so",
+    "libpthread",
+    "libdl.so",
+    "libdl-2",
+    "librt.so",
+    "librt-2",
+    "ld-linux",
+    "ld-2",
+    "libgcc_s.so",
+    "libstdc++.so",
+    "libc++.so",
+    "libc++abi.so",
+    "libunwind.so",
+    "libreweave_rt",
+    "libtsan.so",
+    "linux-vdso",
+];
+
+/// The last part of a path.
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
+}
+
+/// Decides what `object` is.
+unsafe fn classify(object: &Object) {
+    let own = classify as *const () as u64;
+    let path = object.path().to_bytes();
+    let name = file_name(path);
+    let is_main = path.is_empty();
+    let has_runtime = object.holds(own);
+    let is_system = SYSTEM.iter().any(|start| name.starts_with(start.as_bytes()));
+    let mut is_instrumented = has_runtime && is_main;
+    let mut can_synchronize = false;
+    if !is_system && (is_main || !has_runtime) {
+        each_import(object, |import| {
+            is_instrumented |= import.name.starts_with(b"__tsan_");
+            can_synchronize |= known::orders_threads(import.name);
+        });
+    }
+    let sort = if is_main || is_instrumented {
+        Sort::Program
+    } else if is_system || has_runtime {
+        Sort::System
+    } else if known::is_known_library(name) {
+        Sort::Known
+    } else {
+        Sort::Foreign
+    };
+    if sort == Sort::Foreign {
+        can_synchronize |= has_atomics(object);
+    }
+    object.is_instrumented.store(is_instrumented, Ordering::Relaxed);
+    object.can_synchronize.store(can_synchronize, Ordering::Relaxed);
+    object.sort.store(sort as u32, Ordering::Relaxed);
+    if is_main && is_instrumented {
+        MAIN[0].store(object.start.load(Ordering::Relaxed), Ordering::Relaxed);
+        MAIN[1].store(object.end(), Ordering::Relaxed);
+    }
+}
+
+/// Makes one group of foreign libraries where one needs another.
+unsafe fn join_groups() {
+    let foreign = || all().filter(|object| object.sort() == Sort::Foreign);
+    for object in foreign() {
+        let Some(tables) = Tables::new(object) else { continue };
+        for name in tables.needed() {
+            let needed = foreign().find(|other| {
+                let own = Tables::new(other).and_then(|tables| tables.own_name());
+                own.unwrap_or_else(|| file_name(other.path().to_bytes())) == name
+            });
+            if let Some(needed) = needed {
+                let (kept, joined) = (object.group(), needed.group());
+                let (kept, joined) = (kept.min(joined), kept.max(joined));
+                for member in foreign().filter(|member| member.group() == joined) {
+                    member.group.store(kept, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+    for object in foreign().filter(|object| object.can_synchronize.load(Ordering::Relaxed)) {
+        OBJECTS[object.group() as usize].can_synchronize.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether code of `object` looks as if it had atomic updates. What only looks so does no harm: more
+/// is taken to be ordered.
+unsafe fn has_atomics(object: &Object) -> bool {
+    let [start, end] = object.code();
+    let code = core::slice::from_raw_parts(start as *const u8, (end - start) as usize);
+    code.windows(8).enumerate().any(|(at, bytes)| {
+        let before = if at == 0 { 0 } else { code[at - 1] };
+        is_atomic(before, bytes)
+    })
+}
+
+/// Whether `bytes` begin with an instruction that updates memory atomically, or a full fence.
+fn is_atomic(before: u8, bytes: &[u8]) -> bool {
+    let in_memory = |form: u8| form >> 6 != 3;
+    match bytes[0] {
+        // A locked instruction, perhaps with a prefix for wide operands.
+        0xf0 => {
+            let at = if bytes[1] & 0xf0 == 0x40 || bytes[1] == 0x66 { 2 } else { 1 };
+            match bytes[at] {
+                0x0f => {
+                    matches!(
+                        bytes[at + 1],
+                        0xb0 | 0xb1 | 0xc0 | 0xc1 | 0xc7 | 0xab | 0xb3 | 0xbb | 0xba
+                    ) && in_memory(bytes[at + 2])
+                }
+                0x00 | 0x01 | 0x08 | 0x09 | 0x20 | 0x21 | 0x28..=0x31 | 0x86 | 0x87 => {
+                    in_memory(bytes[at + 1])
+                }
+                0x80 | 0x81 | 0x83 | 0xfe | 0xff => in_memory(bytes[at + 1]),
+                _ => false,
+            }
+        }
+        // An exchange, which needs no prefix; not the operands of a move, nor a jump.
+        0x86 | 0x87 => !matches!(before, 0x0f | 0x63 | 0x89 | 0x8b | 0x8d) && in_memory(bytes[1]),
+        0x0f => bytes[1] == 0xae && bytes[2] == 0xf0,
+        _ => false,
+    }
+}
+
+/// An entry of the dynamic section.
+#[repr(C)]
+struct Dynamic {
+    tag: u64,
+    value: u64,
+}
+
+#[repr(C)]
+struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    value: u64,
+    size: u64,
+}
+
+#[repr(C)]
+struct Relocation {
+    offset: u64,
+    info: u64,
+    addend: u64,
+}
+
+/// The tables by which an object names others.
+struct Tables {
+    entries: &'static [Dynamic],
+    base: u64,
+    strings: u64,
+    symbols: *const Symbol,
+}
+
+impl Tables {
+    unsafe fn new(object: &Object) -> Option<Self> {
+        const STRINGS: u64 = 5;
+        const SYMBOLS: u64 = 6;
+        let first = object.dynamic.load(Ordering::Relaxed) as *const Dynamic;
+        if first.is_null() {
+            return None;
+        }
+        let mut count = 0;
+        while (*first.add(count)).tag != 0 {
+            count += 1;
+        }
+        let entries = core::slice::from_raw_parts(first, count);
+        let base = object.base.load(Ordering::Relaxed);
+        let mut tables = Self { entries, base, strings: 0, symbols: core::ptr::null() };
+        tables.strings = tables.address(STRINGS)?;
+        tables.symbols = tables.address(SYMBOLS)? as *const Symbol;
+        Some(tables)
+    }
+
+    fn value(&self, tag: u64) -> Option<u64> {
+        self.entries.iter().find(|entry| entry.tag == tag).map(|entry| entry.value)
+    }
+
+    /// The address that the entry says. The loader has added where the object is, but for objects
+    /// of the kernel.
+    fn address(&self, tag: u64) -> Option<u64> {
+        self.value(tag).map(|value| if value < self.base { self.base + value } else { value })
+    }
+
+    unsafe fn text(&self, offset: u64) -> &'static [u8] {
+        CStr::from_ptr((self.strings + offset) as *const c_char).to_bytes()
+    }
+
+    unsafe fn own_name(&self) -> Option<&'static [u8]> {
+        const OWN_NAME: u64 = 14;
+        Some(self.text(self.value(OWN_NAME)?))
+    }
+
+    fn needed(&self) -> impl Iterator<Item = &'static [u8]> {
+        const NEEDED: u64 = 1;
+        let needed = self.entries.iter().filter(|entry| entry.tag == NEEDED);
+        // SAFETY: the loader has read the same names.
+        needed.map(|entry| unsafe { self.text(entry.value) })
+    }
+
+    /// The relocations at the address that one entry says, and as many bytes as the other.
+    unsafe fn relocations(&self, place: u64, bytes: u64) -> &'static [Relocation] {
+        match (self.address(place), self.value(bytes)) {
+            (Some(place), Some(bytes)) if bytes > 0 => core::slice::from_raw_parts(
+                place as *const Relocation,
+                bytes as usize / size_of::<Relocation>(),
+            ),
+            _ => &[],
+        }
+    }
+}
+
+/// A function or variable of another object, and where its address is kept.
+pub struct Import {
+    pub name: &'static [u8],
+    pub slot: u64,
+    /// Whether the slot is for calls alone.
+    pub is_call: bool,
+}
+
+/// Calls `visit` with each import of `object`.
+pub unsafe fn each_import(object: &Object, mut visit: impl FnMut(Import)) {
+    const ADDRESS: u64 = 6;
+    const CALL: u64 = 7;
+    let Some(tables) = Tables::new(object) else { return };
+    // Those of calls and all others.
+    for [place, bytes] in [[23, 2], [7, 8]] {
+        for relocation in tables.relocations(place, bytes) {
+            let kind = relocation.info & u64::from(u32::MAX);
+            let symbol = &*tables.symbols.add((relocation.info >> 32) as usize);
+            if matches!(kind, ADDRESS | CALL) && symbol.section == 0 {
+                let name = tables.text(u64::from(symbol.name));
+                let slot = tables.base.wrapping_add(relocation.offset);
+                visit(Import { name, slot, is_call: kind == CALL });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_that_synchronize_are_known() {
+        let atomic: [(&str, u8, &[u8]); 6] = [
+            ("lock cmpxchg [rdi], ecx", 0, &[0xf0, 0x0f, 0xb1, 0x0f]),
+            ("lock xadd [rdi], rax", 0, &[0xf0, 0x48, 0x0f, 0xc1, 0x07]),
+            ("lock add dword ptr [rip], 1", 0, &[0xf0, 0x83, 0x05]),
+            ("xchg [rdi], eax", 0xc0, &[0x87, 0x07]),
+            ("mfence", 0, &[0x0f, 0xae, 0xf0]),
+            ("lock dec dword ptr [rdi]", 0, &[0xf0, 0xff, 0x0f]),
+        ];
+        let plain: [(&str, u8, &[u8]); 4] = [
+            ("mov rax, [rdi + 16]", 0x8b, &[0x87, 0x10]),
+            ("ja", 0x0f, &[0x87, 0x10]),
+            ("xchg ecx, eax", 0, &[0x87, 0xc1]),
+            ("-16, then add eax, 1", 0x45, &[0xf0, 0x83, 0xc0, 0x01]),
+        ];
+        for (cases, expected) in [(&atomic[..], true), (&plain[..], false)] {
+            for &(text, before, bytes) in cases {
+                let mut padded = [0x90; 8];
+                padded[..bytes.len()].copy_from_slice(bytes);
+                assert_eq!(is_atomic(before, &padded), expected, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_loaded_is_sorted() {
+        // SAFETY: nothing is bound.
+        assert!(!unsafe { refresh(|_| {}) });
+        let here = find(what_is_loaded_is_sorted as *const () as u64).expect("it is loaded");
+        assert_eq!(here.sort(), Sort::Program);
+        assert!(!is_foreign(here.code()[0]));
+        let function = super::super::dlsym as *const () as u64;
+        assert_eq!(find(function).expect("it is loaded").sort(), Sort::System);
+    }
+}
