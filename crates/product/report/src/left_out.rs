@@ -5,7 +5,7 @@ use reweave_analysis::{Counter, Coverage, Outcome, Truncation, Unshown};
 use crate::counted;
 
 /// Counters that say why something was left out; they are reported in sentences.
-const REASONS: [Counter; 10] = [
+const REASONS: [Counter; 11] = [
     Counter::Untried,
     Counter::Unlisted,
     Counter::UnlistedWitnesses,
