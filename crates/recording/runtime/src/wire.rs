@@ -264,6 +264,11 @@ kinds! {
     /// Something was taken from the channel `address`; with the flag `TRY`, it was only looked
     /// whether there is something. `extra` is as in [`Kind::Send`].
     Receive,
+    /// The program says that races on the `extra` bytes at `address` do no harm.
+    Benign,
+    /// Whoever accesses the `extra` bytes at `address` from now on comes after this; with a length of
+    /// 0, no longer.
+    Publish,
     /// Nothing but the `stored` of the thread's last plain write.
     Stored,
     /// `address` accesses that were as expected; see [`crate::predict`]. One word.
