@@ -45,13 +45,27 @@ static gpointer work(gpointer number) {
     return NULL;
 }
 
-static gpointer crosswise(gpointer is_first) {
+#define UNSEEN __attribute__((no_sanitize("thread"), noinline))
+
+static int done;
+
+UNSEEN static void finish(void) {
+    __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+}
+
+UNSEEN static void await(void) {
+    while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) g_usleep(100);
+}
+
+static gpointer crosswise(gpointer is_second) {
     GMutex *locks[] = {&mutex, &other};
-    int first = is_first != NULL;
+    int first = is_second != NULL;
+    if (is_second) await();
     g_mutex_lock(locks[first]);
     g_mutex_lock(locks[1 - first]);
     g_mutex_unlock(locks[1 - first]);
     g_mutex_unlock(locks[first]);
+    finish();
     return NULL;
 }
 
@@ -82,7 +96,8 @@ int main(int words_count, char **words) {
     queue = g_async_queue_new();
     if (fault && *fault == 'd') {
         for (int at = 0; at < 2; at++)
-            g_thread_join(g_thread_new("crosswise", crosswise, GINT_TO_POINTER(at)));
+            threads[at] = g_thread_new("crosswise", crosswise, GINT_TO_POINTER(at));
+        for (int at = 0; at < 2; at++) g_thread_join(threads[at]);
         return 0;
     }
     for (int at = 0; at < 3; at++) threads[at] = g_thread_new("work", work, GINT_TO_POINTER(at));
