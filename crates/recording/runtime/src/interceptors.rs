@@ -44,6 +44,8 @@ pub mod libraries {
         pub calls: i64,
         pub depth: u32,
         pub is_due: bool,
+        pub creates: bool,
+        pub was_asked_for: bool,
     }
 
     pub unsafe fn resume(_: *mut Thread, _: u64) {}

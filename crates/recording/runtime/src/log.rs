@@ -10,7 +10,7 @@ use crate::interceptors::{libraries, objects, program};
 use crate::predict::{self, Slot};
 use crate::shared::{RING_HEADER_BYTES, Ring, file_bytes};
 use crate::thread::{self, Thread};
-use crate::wire::{ADDRESS_MASK, EVENT_WORDS_MAX, Event, Kind, shift};
+use crate::wire::{ADDRESS_MASK, EVENT_WORDS_MAX, Event, Kind, order, shift};
 use crate::{process, replay, scheduler, sys};
 
 /// The most words that an event takes, with the run before it.
@@ -238,8 +238,16 @@ impl Entry {
     }
 
     /// Logs an event.
-    pub unsafe fn log_with(&self, kind: Kind, address: u64, operands: Operands) {
+    pub unsafe fn log_with(&self, kind: Kind, address: u64, mut operands: Operands) {
         let thread = self.thread;
+        if (*thread).ignored.is_any() {
+            if (*thread).ignored.hides(kind) {
+                return;
+            }
+            if (*thread).ignored.synchronization > 0 {
+                operands.order = order::RELAXED;
+            }
+        }
         if replay::is_on() {
             replay::before(thread, self.code, [address, operands.length(kind)], kind);
         }
@@ -451,6 +459,11 @@ unsafe fn access_slow(thread: *mut Thread, kind: Kind, size: u32, address: u64, 
     if !is_due || scheduler::safepoint(thread) {
         if (*thread).boundary.is_due {
             libraries::acquire_last(thread);
+        }
+        if (*thread).ignored.is_any() && (*thread).ignored.hides(kind) {
+            compiler_fence(Ordering::SeqCst);
+            (*thread).depth = 0;
+            return;
         }
         if replay::is_on() {
             replay::before(thread, code, [address, 1 << size], kind);

@@ -145,7 +145,9 @@ pub unsafe fn safepoint(thread: *mut Thread) -> bool {
         (*thread).depth = 0;
         return false;
     }
-    let keep = u32::from(replay::is_on() || is_away || (*thread).boundary.is_due);
+    let keep = u32::from(
+        replay::is_on() || is_away || (*thread).boundary.is_due || (*thread).ignored.is_any(),
+    );
     (*thread).needs_safepoint.store(keep, Ordering::Relaxed);
     if !is_serial() {
         draw_quantum(thread);

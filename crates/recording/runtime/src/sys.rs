@@ -8,6 +8,7 @@ const WRITE: usize = 1;
 const OPEN: usize = 2;
 const CLOSE: usize = 3;
 const MMAP: usize = 9;
+#[cfg(not(reweave_static))]
 const MPROTECT: usize = 10;
 const MUNMAP: usize = 11;
 const RT_SIGPROCMASK: usize = 14;
@@ -309,6 +310,7 @@ pub fn allocate(length: usize) -> Option<*mut u8> {
 }
 
 /// Fresh memory of `length` bytes, all zero, less than a gigabyte after `place`.
+#[cfg(not(reweave_static))]
 pub fn allocate_near(place: u64, length: usize) -> Option<*mut u8> {
     const PRIVATE_ANONYMOUS_AT_FREE_PLACE: usize = 0x10_0022;
     const STEP: usize = 1 << 16;
@@ -329,6 +331,7 @@ pub fn allocate_near(place: u64, length: usize) -> Option<*mut u8> {
 ///
 /// # Safety
 /// Nothing relies on what may no longer be done.
+#[cfg(not(reweave_static))]
 pub unsafe fn protect(place: *mut u8, length: usize, protection: usize) -> bool {
     call(MPROTECT, [place as usize, length, protection, 0, 0, 0]) == 0
 }

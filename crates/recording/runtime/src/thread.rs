@@ -12,6 +12,7 @@ use crate::interceptors::sync::Once;
 use crate::log::Buffer;
 use crate::predict::Slot;
 use crate::sys;
+use crate::wire::Kind;
 
 /// Declares a word of thread-local storage, hidden in the object that the runtime becomes.
 macro_rules! declare_local {
@@ -131,10 +132,47 @@ pub struct Thread {
     pub beneath: *mut Self,
     /// Whether that thread gave up the token for it.
     pub took_token: bool,
+    /// What the program asked to be ignored.
+    pub ignored: Ignored,
     /// What it has to do with libraries that were not rebuilt.
     pub boundary: Boundary,
     /// Its own buffer, in `free` recordings.
     pub own: Buffer,
+}
+
+/// How often the program asked that something of a thread be ignored, and has not taken it back.
+#[derive(Clone, Copy, Debug)]
+pub struct Ignored {
+    /// Plain reads.
+    pub reads: u32,
+    /// Plain writes.
+    pub writes: u32,
+    /// The order that atomic accesses and declarations make.
+    pub synchronization: u32,
+    /// Everything but locks: the thread is in the code of a lock that the program announced.
+    pub lock: u32,
+}
+
+impl Ignored {
+    /// Whether anything is ignored.
+    #[inline(always)]
+    pub const fn is_any(&self) -> bool {
+        self.reads | self.writes | self.synchronization | self.lock != 0
+    }
+
+    /// Whether events of `kind` are ignored.
+    pub const fn hides(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Read | Kind::ReadRange => self.reads | self.lock != 0,
+            Kind::Write | Kind::WriteRange => self.writes | self.lock != 0,
+            Kind::Send | Kind::Receive => self.synchronization | self.lock != 0,
+            Kind::AtomicLoad | Kind::AtomicStore | Kind::AtomicUpdate | Kind::AtomicFailed => {
+                self.lock != 0
+            }
+            Kind::Fence => self.synchronization | self.lock != 0,
+            _ => false,
+        }
+    }
 }
 
 /// What has happened to a thread.
@@ -217,6 +255,7 @@ pub fn caller() -> u64 {
 }
 
 /// Says where the interceptor that this thread has entered was called from.
+#[cfg(not(reweave_static))]
 #[inline(always)]
 pub fn set_caller(code: u64) {
     write_local!("reweave_caller", code);

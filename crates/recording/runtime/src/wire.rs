@@ -303,6 +303,11 @@ kinds! {
     GroupBegin,
     /// All tasks of the group that began last are over.
     GroupEnd,
+    /// The program says that races on the `extra` bytes at `address` do no harm.
+    Benign,
+    /// Whoever accesses the `extra` bytes at `address` from now on comes after this; with a length of
+    /// 0, no longer.
+    Publish,
     /// Nothing but the `stored` of the thread's last plain write.
     Stored,
     /// `address` accesses that were as expected; see [`crate::predict`]. One word.

@@ -14,6 +14,8 @@ mod examples;
 mod exits;
 mod fingerprints;
 mod harness;
+mod interface;
+mod libraries;
 mod memory;
 mod ordered;
 mod programs;

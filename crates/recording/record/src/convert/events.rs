@@ -29,6 +29,25 @@ pub struct Memory {
     objects: FxHashMap<u64, ObjectId>,
     /// The numbers of words that nothing else names, by lifetime.
     unnamed: FxHashMap<u32, usize>,
+    /// Where the program declares races to be benign.
+    benign: BTreeMap<u64, Extent>,
+    /// What the program has published.
+    published: BTreeMap<u64, Published>,
+}
+
+/// Where something ends.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    end: u64,
+}
+
+/// Memory that the program has published: who accesses it comes after that.
+#[derive(Clone, Debug)]
+struct Published {
+    end: u64,
+    channel: VarId,
+    /// The threads that came after it.
+    seen_by: FxHashSet<u32>,
 }
 
 impl Memory {
@@ -40,6 +59,8 @@ impl Memory {
             var_uses: FxHashMap::default(),
             objects: FxHashMap::default(),
             unnamed: FxHashMap::default(),
+            benign: BTreeMap::new(),
+            published: BTreeMap::new(),
         }
     }
 
@@ -84,6 +105,9 @@ impl Pass<'_> {
         let event = current.event;
         let Some(access) = Access::new(&event) else { return Ok(()) };
         let time = self.memory.blocks.time();
+        if !self.memory.published.is_empty() {
+            self.come_after_publication(current, access.start)?;
+        }
         let (mut ask, mut known) = (Some(value), None);
         let mut at = access.start;
         while let Some(cell) = self.first_pass.cells.next_cell(access, at, time) {
@@ -106,7 +130,8 @@ impl Pass<'_> {
     ) -> io::Result<()> {
         let var = self.var(cell);
         let is_unknown = self.memory.unknown_writers.contains(&key(cell));
-        let op = op_of(&current.event, var, is_unknown);
+        let is_benign = is_within(&self.memory.benign, cell.begin);
+        let op = op_of(&current.event, var, is_unknown, is_benign);
         let value = value.map(|value| part(value, access.start, cell.begin, cell.end));
         let is_unknown = matches!(op, Op::Access(AccessOp::UnknownRead, _));
         if self.emit(current, op, value)? && is_unknown {
@@ -155,12 +180,45 @@ impl Pass<'_> {
         of_cell(&format!("memory#{number}"), address % WORD_BYTES, bytes)
     }
 
+    /// The program publishes memory, or takes that back.
+    fn publish(&mut self, current: &mut Current) -> io::Result<()> {
+        let start = current.event.address;
+        let length = current.event.extra.unwrap_or(0);
+        if length == 0 {
+            self.memory.published.remove(&start);
+            return Ok(());
+        }
+        let name = self.numbered("published".to_owned());
+        let channel = fresh(&mut self.sink.names().vars, &mut self.memory.var_uses, &name);
+        let release = AccessOp::AtomicUpdate(MemoryOrder::Release);
+        self.emit(current, Op::Access(release, channel), None)?;
+        let seen_by = FxHashSet::from_iter([current.number]);
+        let published = Published { end: start.saturating_add(length), channel, seen_by };
+        self.memory.published.insert(start, published);
+        Ok(())
+    }
+
+    /// A thread that accesses `address` comes after its publication, if there was one.
+    fn come_after_publication(&mut self, current: &mut Current, address: u64) -> io::Result<()> {
+        let Some((_, published)) = self.memory.published.range_mut(..=address).next_back() else {
+            return Ok(());
+        };
+        if address < published.end && published.seen_by.insert(current.number) {
+            let acquire = AccessOp::AtomicRead(MemoryOrder::Acquire);
+            let op = Op::Access(acquire, published.channel);
+            self.emit(current, op, None)?;
+        }
+        Ok(())
+    }
+
     /// An allocation or a release.
     fn change_blocks(&mut self, current: &mut Current) -> io::Result<()> {
         let Some(change) = self.memory.blocks.step(&current.event) else { return Ok(()) };
         let pieces = change.ended.iter().map(|piece| (piece.start, piece.end));
         for (start, end) in pieces.chain(change.range) {
             self.objects.end_within(start, end);
+            drop_within(&mut self.memory.benign, start, end);
+            drop_within(&mut self.memory.published, start, end);
         }
         for time in &change.lost {
             self.memory.objects.remove(time);
@@ -183,9 +241,20 @@ impl Pass<'_> {
     }
 }
 
-fn op_of(event: &Event, var: VarId, is_unknown: bool) -> Op {
+/// Whether `address` is in one of `extents`.
+fn is_within(extents: &BTreeMap<u64, Extent>, address: u64) -> bool {
+    extents.range(..=address).next_back().is_some_and(|(_, extent)| address < extent.end)
+}
+
+fn op_of(event: &Event, var: VarId, is_unknown: bool, is_benign: bool) -> Op {
     let order = memory_order(event.order);
+    let relaxed = MemoryOrder::Relaxed;
     match event.kind {
+        // What a read saw still says what came before it.
+        Kind::Read | Kind::ReadRange if is_benign => Op::Access(AccessOp::AtomicRead(relaxed), var),
+        Kind::Write | Kind::WriteRange if is_benign => {
+            Op::Access(AccessOp::AtomicWrite(relaxed), var)
+        }
         Kind::Read | Kind::ReadRange if is_unknown => Op::Access(AccessOp::UnknownRead, var),
         Kind::Write | Kind::WriteRange => Op::Access(AccessOp::Write, var),
         Kind::AtomicLoad | Kind::AtomicFailed => Op::Access(AccessOp::AtomicRead(order), var),
@@ -300,6 +369,12 @@ impl Pass<'_> {
             }
             Kind::Receive => return self.receive(current),
             Kind::BlockBegin | Kind::BlockEnd => return self.cross_block(current),
+            Kind::Benign => {
+                let end = address.saturating_add(event.extra.unwrap_or(0));
+                self.memory.benign.insert(address, Extent { end });
+                return Ok(());
+            }
+            Kind::Publish => return self.publish(current),
             Kind::Nothing
             | Kind::Stored
             | Kind::Run

@@ -151,10 +151,3 @@ unsafe extern "C" fn __tsan_func_entry(called_from: u64) {
 unsafe extern "C" fn __tsan_func_exit() {
     naked_asm!("jmp {}", sym leave)
 }
-
-/// Attributes of functions that ask for silence, which we do not keep: nothing is reported here.
-#[cfg_attr(reweave_export, unsafe(no_mangle))]
-unsafe extern "C" fn __tsan_ignore_thread_begin() {}
-
-#[cfg_attr(reweave_export, unsafe(no_mangle))]
-unsafe extern "C" fn __tsan_ignore_thread_end() {}

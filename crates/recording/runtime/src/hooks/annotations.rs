@@ -2,14 +2,15 @@
 //!
 //! An order that the program declares (`__tsan_release`, `AnnotateHappensBefore` and what comes
 //! after it) is a channel at the address that it names, apart from the memory there: who acquires
-//! comes after all who released before. Locks that it announces are locks at their addresses.
-//! Between the calls that say that such a lock is being taken, its own accesses are recorded as all
-//! others; they can only add to the order.
+//! comes after all who released before. Locks that it announces are locks at their addresses; what
+//! their own code does between the calls that announce it is not recorded.
 //!
-//! What asks for silence (races that are declared benign, stretches whose accesses are to be
-//! ignored) has no effect: such races are predicted as well. A fiber stays a part of the thread that
-//! runs it, which orders more than the fiber itself would; one that goes on in another thread comes
-//! after what it did before. Call stacks do not follow fibers.
+//! Accesses that the program asks to be ignored are not recorded either. Where it asks that
+//! synchronization be, atomic accesses order nothing and declared order is left out; locks stay.
+//! Memory on which races are declared benign is accessed atomically from then on, without order.
+//! A fiber stays a part of the thread that runs it, which orders more than the fiber itself would;
+//! one that goes on in another thread comes after what it did before. Call stacks do not follow
+//! fibers.
 
 #![allow(non_snake_case, reason = "programs know these functions by their names")]
 
@@ -17,7 +18,7 @@ use core::ffi::{c_char, c_int, c_long, c_uint};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::log::{self, Operands};
-use crate::thread;
+use crate::thread::{self, Ignored};
 use crate::wire::{Kind, channel, flag};
 
 /// Defines hooks that note where they were called from and go on to their bodies.
@@ -70,6 +71,43 @@ unsafe fn log_lock(kind: Kind, address: usize, flags: u16) {
     }
 }
 
+/// Logs what is said of the `length` bytes at `address`.
+unsafe fn log_extent(kind: Kind, address: u64, length: u64) {
+    if let Some(entry) = log::enter(thread::caller()) {
+        entry.log_extra(kind, address, length);
+    }
+}
+
+/// Changes what of the running thread is ignored.
+unsafe fn ignore(change: impl FnOnce(&mut Ignored)) {
+    let thread = thread::current();
+    if !thread.is_null() && thread != thread::unrecorded() {
+        change(&mut (*thread).ignored);
+        // Hooks look only where there is more to do than to log.
+        (*thread).needs_safepoint.store(1, Ordering::Relaxed);
+    }
+}
+
+/// One less, where an end has a beginning.
+const fn less(count: &mut u32) {
+    *count = count.saturating_sub(1);
+}
+
+/// Accesses by calls.
+mod unaligned {
+    use super::*;
+
+    pub unsafe fn load(size: u32, address: u64) -> u64 {
+        log::access(Kind::Read, size, address, thread::caller());
+        log::load(address, size)
+    }
+
+    pub unsafe fn store<T>(size: u32, address: u64, value: T) {
+        log::access(Kind::Write, size, address, thread::caller());
+        (address as *mut T).write_unaligned(value);
+    }
+}
+
 /// How locks are announced.
 mod mutex {
     pub const WRITE_REENTRANT: u32 = 1 << 1;
@@ -104,8 +142,10 @@ annotations! {
         if flags & mutex::TRY_LOCK == 0 {
             log_lock(Kind::LockRequest, address, lock_flags(flags));
         }
+        ignore(|ignored| ignored.lock += 1);
     }
     __tsan_mutex_post_lock(address: usize, flags: c_uint, recursion: c_int) {
+        ignore(|ignored| less(&mut ignored.lock));
         // Taken as often as it was released at once.
         let count = if flags & mutex::RECURSIVE_LOCK != 0 { recursion.max(1) } else { 1 };
         if flags & mutex::TRY_LOCK_FAILED == 0 {
@@ -120,7 +160,90 @@ annotations! {
         for _ in 0..count {
             log_lock(Kind::Unlock, address, 0);
         }
+        ignore(|ignored| ignored.lock += 1);
         count
+    }
+    // A lock that wakes others, or runs code that is not its own, in the midst of its own.
+    [__tsan_mutex_pre_signal __tsan_mutex_post_divert](_address: usize, _flags: c_uint) {
+        ignore(|ignored| ignored.lock += 1);
+    }
+    [__tsan_mutex_post_unlock __tsan_mutex_post_signal __tsan_mutex_pre_divert](
+        _address: usize, _flags: c_uint
+    ) {
+        ignore(|ignored| less(&mut ignored.lock));
+    }
+    [AnnotateIgnoreReadsBegin WTFAnnotateIgnoreReadsBegin](_file: *const c_char, _line: c_int) {
+        ignore(|ignored| ignored.reads += 1);
+    }
+    [AnnotateIgnoreReadsEnd WTFAnnotateIgnoreReadsEnd](_file: *const c_char, _line: c_int) {
+        ignore(|ignored| less(&mut ignored.reads));
+    }
+    [AnnotateIgnoreWritesBegin WTFAnnotateIgnoreWritesBegin](_file: *const c_char, _line: c_int) {
+        ignore(|ignored| ignored.writes += 1);
+    }
+    [AnnotateIgnoreWritesEnd WTFAnnotateIgnoreWritesEnd](_file: *const c_char, _line: c_int) {
+        ignore(|ignored| less(&mut ignored.writes));
+    }
+    AnnotateIgnoreSyncBegin(_file: *const c_char, _line: c_int) {
+        ignore(|ignored| ignored.synchronization += 1);
+    }
+    AnnotateIgnoreSyncEnd(_file: *const c_char, _line: c_int) {
+        ignore(|ignored| less(&mut ignored.synchronization));
+    }
+    __tsan_ignore_thread_begin() {
+        ignore(|ignored| (ignored.reads, ignored.writes) = (ignored.reads + 1, ignored.writes + 1));
+    }
+    __tsan_ignore_thread_end() {
+        ignore(|ignored| {
+            less(&mut ignored.reads);
+            less(&mut ignored.writes);
+        });
+    }
+    AnnotateBenignRace(_file: *const c_char, _line: c_int, address: u64, _why: *const c_char) {
+        log_extent(Kind::Benign, address, 1);
+    }
+    [AnnotateBenignRaceSized WTFAnnotateBenignRaceSized](
+        _file: *const c_char, _line: c_int, address: u64, length: u64, _why: *const c_char
+    ) {
+        log_extent(Kind::Benign, address, length);
+    }
+    AnnotatePublishMemoryRange(_file: *const c_char, _line: c_int, address: u64, length: u64) {
+        log_extent(Kind::Publish, address, length);
+    }
+    AnnotateUnpublishMemoryRange(_file: *const c_char, _line: c_int, address: u64, _length: u64) {
+        log_extent(Kind::Publish, address, 0);
+    }
+    [AnnotateCondVarSignal AnnotateCondVarSignalAll AnnotatePCQPut](
+        _file: *const c_char, _line: c_int, address: u64
+    ) {
+        release(address);
+    }
+    AnnotateCondVarWait(_file: *const c_char, _line: c_int, condition: u64, _lock: usize) {
+        acquire(condition);
+    }
+    AnnotatePCQGet(_file: *const c_char, _line: c_int, queue: u64) {
+        if let Some(entry) = log::enter(thread::caller()) {
+            entry.log(Kind::Receive, queue);
+        }
+    }
+    __sanitizer_unaligned_load16(address: u64) -> u16 { unaligned::load(1, address) as u16 }
+    __sanitizer_unaligned_load32(address: u64) -> u32 { unaligned::load(2, address) as u32 }
+    __sanitizer_unaligned_load64(address: u64) -> u64 { unaligned::load(3, address) }
+    __sanitizer_unaligned_store16(address: u64, value: u16) { unaligned::store(1, address, value); }
+    __sanitizer_unaligned_store32(address: u64, value: u32) { unaligned::store(2, address, value); }
+    __sanitizer_unaligned_store64(address: u64, value: u64) { unaligned::store(3, address, value); }
+    [__sanitizer_symbolize_pc __sanitizer_symbolize_global](
+        _address: usize, _format: *const c_char, text: *mut c_char, length: usize
+    ) {
+        if length > 0 {
+            text.write(0);
+        }
+    }
+    __sanitizer_get_report_path() -> *const c_char { c"stderr".as_ptr() }
+    // Containers of which nothing is known have no bad address.
+    [__sanitizer_verify_contiguous_container __sanitizer_verify_double_ended_contiguous_container
+        __sanitizer_acquire_crash_state]() -> c_int {
+        1
     }
     [AnnotateRWLockCreate AnnotateRWLockCreateStatic](_file: *const c_char, _line: c_int, lock: usize) {
         log_lock(Kind::LockInit, lock, 0);
@@ -152,25 +275,20 @@ annotations! {
 }
 
 silent! {
-    __tsan_mutex_post_unlock
-    __tsan_mutex_pre_signal
-    __tsan_mutex_post_signal
-    __tsan_mutex_pre_divert
-    __tsan_mutex_post_divert
+    __sanitizer_annotate_contiguous_container
+    __sanitizer_annotate_double_ended_contiguous_container
+    __sanitizer_contiguous_container_find_bad_address
+    __sanitizer_copy_contiguous_container_annotations
+    __sanitizer_double_ended_contiguous_container_find_bad_address
+    __sanitizer_finish_switch_fiber
+    __sanitizer_get_module_and_offset_for_pc
+    __sanitizer_print_memory_profile
+    __sanitizer_start_switch_fiber
     __tsan_destroy_fiber
     __tsan_set_fiber_name
     __tsan_external_register_header
     __tsan_external_assign_tag
     __tsan_flush_memory
-    AnnotateIgnoreReadsBegin
-    AnnotateIgnoreReadsEnd
-    AnnotateIgnoreWritesBegin
-    AnnotateIgnoreWritesEnd
-    AnnotateIgnoreSyncBegin
-    AnnotateIgnoreSyncEnd
-    AnnotateBenignRace
-    AnnotateBenignRaceSized
-    WTFAnnotateBenignRaceSized
     AnnotateExpectRace
     AnnotateFlushExpectedRaces
     AnnotateEnableRaceDetection
@@ -183,15 +301,8 @@ silent! {
     AnnotateMemoryIsUninitialized
     AnnotateMutexIsNotPHB
     AnnotateMutexIsUsedAsCondVar
-    AnnotateCondVarSignal
-    AnnotateCondVarSignalAll
-    AnnotateCondVarWait
     AnnotatePCQCreate
     AnnotatePCQDestroy
-    AnnotatePCQGet
-    AnnotatePCQPut
-    AnnotatePublishMemoryRange
-    AnnotateUnpublishMemoryRange
     RunningOnValgrind
     ThreadSanitizerQuery
     __sanitizer_print_stack_trace
@@ -200,6 +311,36 @@ silent! {
     __sanitizer_set_death_callback
     __sanitizer_set_report_fd
     __sanitizer_set_report_path
+}
+
+/// Functions that a program may define itself, to be called by a runtime that reports: this one does
+/// not.
+macro_rules! overridable {
+    ($($name:literal)*) => {
+        $(
+            #[cfg(reweave_export)]
+            core::arch::global_asm!(
+                concat!(".weak ", $name),
+                concat!(".type ", $name, ",@function"),
+                concat!($name, ":"),
+                "mov eax, edi",
+                "ret",
+            );
+        )*
+    };
+}
+
+overridable! {
+    "__tsan_on_initialize"
+    "__tsan_on_finalize"
+    "__sanitizer_weak_hook_memcmp"
+    "__sanitizer_weak_hook_memmem"
+    "__sanitizer_weak_hook_strcasecmp"
+    "__sanitizer_weak_hook_strcasestr"
+    "__sanitizer_weak_hook_strcmp"
+    "__sanitizer_weak_hook_strncasecmp"
+    "__sanitizer_weak_hook_strncmp"
+    "__sanitizer_weak_hook_strstr"
 }
 
 /// Tags must not be null.

@@ -78,6 +78,8 @@ enum Action {
     Meet(Through),
     /// Runs what was handed to the library.
     Dispatch,
+    /// Creates a thread for the program.
+    Create,
     /// Hands over by a flag of one byte, so many bytes behind, that others may read without a call.
     GiveFlag(usize),
     /// Stores, with release, to a word of eight bytes.
@@ -145,7 +147,10 @@ static LINES: &[Line] = lines! {
     "g_once_init_leave": Store;
     "g_once_init_leave_pointer": Store;
 
-    // GLib: queues, pools, loops.
+    // GLib: threads, queues, pools, loops.
+    "g_thread_new": Create;
+    "g_thread_try_new": Create;
+    "g_thread_create*": Create;
     "g_async_queue_push*": Give(Object);
     "g_async_queue_pop*": Take(Object);
     "g_async_queue_try_pop*": Take(Object);
@@ -568,13 +573,18 @@ impl Called {
             Store => log_word(&entry, Kind::AtomicStore, object, order::RELEASE, 3),
             UpdateFirst(size) => log_word(&entry, Kind::AtomicUpdate, object, order::BOTH, size),
             Dispatch => (*entry.thread).boundary.dispatches += 1,
+            Create => (*entry.thread).boundary.creates = true,
             _ => {}
         }
         let thread = entry.thread;
         drop(entry);
         let result = self.real();
-        if matches!(action, Dispatch) && thread::current() == thread {
-            (*thread).boundary.dispatches -= 1;
+        if thread::current() == thread {
+            match action {
+                Dispatch => (*thread).boundary.dispatches -= 1,
+                Create => (*thread).boundary.creates = false,
+                _ => {}
+            }
         }
         thread::set_caller(self.code);
         let Some(entry) = log::enter(self.code) else { return result };

@@ -70,6 +70,10 @@ pub struct Boundary {
     pub is_due: bool,
     /// Whether the thread is in a call of a known library that runs what others handed to it.
     pub dispatches: u32,
+    /// Whether threads that it creates run what the program asked for, though a library creates them.
+    pub creates: bool,
+    /// Whether it was created so.
+    pub was_asked_for: bool,
     last: Call,
     callbacks: [Callback; CALLBACKS_MAX],
 }
@@ -122,7 +126,7 @@ pub unsafe fn entered(thread: *mut Thread, code: u64) {
     let flags = match object.sort() {
         Sort::Foreign => flag::ASSUMED,
         // What a known library calls at once orders nothing, unlike what it runs for others.
-        Sort::Known if boundary.calls == 0 || boundary.dispatches > 0 => 0,
+        Sort::Known if is_run_for_others(boundary) => 0,
         _ => return,
     };
     if boundary.depth as usize >= CALLBACKS_MAX {
@@ -134,6 +138,12 @@ pub unsafe fn entered(thread: *mut Thread, code: u64) {
     boundary.depth += 1;
     let entry = ManuallyDrop::new(Entry { thread, code });
     log_one(&entry, Kind::Receive, channel, code, flags);
+}
+
+/// Whether a known library that calls the program runs what others handed to it: it was told to, or
+/// the thread is its own.
+const fn is_run_for_others(boundary: &Boundary) -> bool {
+    boundary.dispatches > 0 || (boundary.calls == 0 && !boundary.was_asked_for)
 }
 
 /// A function of the program is about to be left, with `calls` others around it, and a callback is

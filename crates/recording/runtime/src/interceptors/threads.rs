@@ -109,6 +109,7 @@ unsafe fn prepare(
     let start = sys::allocate(START_BYTES)?.cast::<Start>();
     *start = Start { routine, argument, thread: child };
     (*child).entry = replay::child_entry(entry.thread);
+    (*child).boundary.was_asked_for = (*entry.thread).boundary.creates;
     // The C library writes the handle before the thread starts.
     log_range(entry, Kind::WriteRange, handle, size_of::<u64>());
     entry.log(Kind::Fork, u64::from((*child).number));

@@ -1,0 +1,179 @@
+//! Programs that use libraries which were not rebuilt: what those order out of sight does not race,
+//! and what nothing orders does.
+
+use std::process::Command;
+
+use super::harness::{Workshop, compilers, has};
+
+/// A folder with the two libraries and the program that uses them, which was built with `options`.
+fn with_libraries(compiler: &str, options: &[&str]) -> Workshop {
+    let sources = ["library.c", "library_sums.c", "library_user.c"];
+    let folder = Workshop::with(&sources);
+    folder.build_plain("library.c", compiler, "libown.so", &["-shared", "-fPIC"]);
+    folder.build_plain("library_sums.c", compiler, "libsums.so", &["-shared", "-fPIC"]);
+    let linked = ["-L.", "-lown", "-lsums", "-Wl,-rpath,."];
+    folder.build("library_user.c", compiler, &[&["-O1"], options, &linked].concat());
+    folder
+}
+
+/// What `check` says of `run.rwt`: the kinds of findings, and how many pairs are not decided because a
+/// library may order them.
+#[track_caller]
+fn checked(folder: &Workshop) -> (Vec<String>, u64) {
+    let output = folder.reweave(&["check", "run.rwt", "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let kinds =
+        list(&report["findings"]).iter().map(|it| it["kind"].as_str().unwrap().into()).collect();
+    let counts = list(&report["coverage"]);
+    let count = counts.iter().filter_map(|it| it["counters"]["assumed"].as_u64()).sum();
+    (kinds, count)
+}
+
+const NONE: [&str; 0] = [];
+
+#[test]
+fn what_libraries_order_out_of_sight_does_not_race() {
+    let Some(&compiler) = compilers("c").first() else { return };
+    let folder = with_libraries(compiler, &[]);
+    for how in ["object", "all", "callback", "box", "pool", "keep"] {
+        for mode in ["serial", "free"] {
+            let recorded = folder.record(&["--mode", mode, "--seed", "3"], &["library_user", how]);
+            assert_eq!(recorded.behaviour.code, Some(0), "{how}: {}", recorded.said);
+            recorded.must_be_whole();
+            let (found, undecided) = checked(&folder);
+            assert_eq!(found, NONE, "{how} {mode}");
+            assert_eq!(undecided > 0, how != "keep", "{how} {mode}: {undecided}");
+        }
+    }
+}
+
+#[test]
+fn calls_are_seen_however_a_program_was_linked() {
+    for compiler in compilers("c") {
+        for options in [&["-fno-plt"][..], &["-Wl,-z,lazy"], &["-Wl,-z,now", "-no-pie", "-fno-pie"]]
+        {
+            let folder = with_libraries(compiler, options);
+            let expected = "2 2.5 3 7 11 15 9\n";
+            assert_eq!(folder.run("library_user", &["kinds"]).printed, expected);
+            let recorded = folder.record(&[], &["library_user", "kinds"]);
+            assert_eq!(recorded.behaviour.printed, expected, "{compiler} {options:?}");
+            folder.record(&[], &["library_user", "box"]).must_be_whole();
+            let (found, undecided) = checked(&folder);
+            assert_eq!((found, undecided > 0), (vec![], true), "{compiler} {options:?}");
+        }
+    }
+}
+
+#[test]
+fn what_no_library_orders_races() {
+    let Some(&compiler) = compilers("c").first() else { return };
+    let folder = with_libraries(compiler, &[]);
+    for how in ["object", "box", "sums"] {
+        folder.record(&[], &["library_user", how, "forgets"]).must_be_whole();
+        assert_eq!(folder.findings(), ["race"], "{how}");
+    }
+}
+
+#[test]
+fn a_library_that_only_computes_orders_what_it_is_given_and_no_more() {
+    let Some(&compiler) = compilers("c").first() else { return };
+    let folder = with_libraries(compiler, &[]);
+    folder.record(&[], &["library_user", "sums"]).must_be_whole();
+    assert_eq!(checked(&folder), (vec![], 0));
+}
+
+#[test]
+fn what_a_library_does_to_memory_is_not_the_programs_doing() {
+    let Some(&compiler) = compilers("c").first() else { return };
+    let folder = with_libraries(compiler, &[]);
+    let recorded = folder.record_all(&[], &["library_user", "keep"]);
+    let vars = &recorded.trace.names().vars;
+    assert!(vars.entries().any(|(_, name)| name.starts_with("assumed(libown.so)#")));
+    let kept: Vec<&str> =
+        vars.entries().map(|(_, name)| name).filter(|name| name.contains("kept_text")).collect();
+    assert_eq!(kept, NONE);
+}
+
+#[test]
+fn a_report_says_what_was_not_decided_and_why() {
+    let Some(&compiler) = compilers("c").first() else { return };
+    let folder = with_libraries(compiler, &[]);
+    folder.record(&[], &["library_user", "box"]);
+    let output = folder.reweave(&["check", "run.rwt"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    let expected = "ordering through libown.so was assumed: ";
+    assert!(said.contains(expected) && said.contains("not decided\n"), "{said}");
+    assert!(said.ends_with("nothing found; not everything was searched\n"), "{said}");
+    assert_eq!(output.status.code(), Some(3));
+    let page = folder.reweave(&["check", "run.rwt", "--format", "html"]);
+    assert!(String::from_utf8_lossy(&page.stdout).contains(expected));
+}
+
+/// What must be said to a compiler to use the library `name`; nothing if it is not there.
+fn options_for(name: &str) -> Option<Vec<String>> {
+    let asked = Command::new("pkg-config").args(["--cflags", "--libs", name]).output();
+    match asked {
+        Ok(output) if output.status.success() => {
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            Some(said.split_whitespace().map(str::to_owned).collect())
+        }
+        _ => {
+            eprintln!("skipped: no {name}");
+            None
+        }
+    }
+}
+
+/// A folder with the program in the source `name`, which uses the library `library`.
+fn using(name: &str, library: &str) -> Option<Workshop> {
+    let compiler = if name.ends_with(".c") { "gcc" } else { "g++" };
+    if !has(compiler) {
+        return None;
+    }
+    let options = options_for(library)?;
+    let folder = Workshop::with(&[name]);
+    let options = options.iter().map(String::as_str);
+    folder.build(name, compiler, &["-O1"].into_iter().chain(options).collect::<Vec<_>>());
+    Some(folder)
+}
+
+#[test]
+fn glib_is_known() {
+    let Some(folder) = using("library_glib.c", "glib-2.0") else { return };
+    for seed in ["1", "2", "3"] {
+        for mode in ["serial", "free"] {
+            let recorded = folder.record(&["--mode", mode, "--seed", seed], &["library_glib"]);
+            assert_eq!(recorded.behaviour.printed, "15 15 73\n");
+            recorded.must_be_whole();
+            assert_eq!(checked(&folder), (vec![], 0), "{mode} {seed}");
+        }
+    }
+    folder.record(&[], &["library_glib", "races"]).must_be_whole();
+    assert_eq!(checked(&folder), (vec!["race".into()], 0));
+    folder.record(&[], &["library_glib", "deadlocks"]).must_be_whole();
+    assert_eq!(folder.findings(), ["deadlock"]);
+}
+
+#[test]
+fn abseil_is_known() {
+    let Some(folder) = using("library_abseil.cc", "absl_synchronization") else { return };
+    for seed in ["1", "2", "3", "4"] {
+        let recorded = folder.record(&["--seed", seed], &["library_abseil"]);
+        assert_eq!(recorded.behaviour.printed, "10 25\n");
+        recorded.must_be_whole();
+        assert_eq!(checked(&folder), (vec![], 0), "{seed}");
+    }
+    folder.record(&[], &["library_abseil", "races"]).must_be_whole();
+    assert_eq!(checked(&folder), (vec!["race".into()], 0));
+}
+
+#[test]
+fn loops_of_onetbb_do_not_race() {
+    let Some(folder) = using("library_tbb.cc", "tbb") else { return };
+    for seed in ["1", "2", "3"] {
+        let recorded = folder.record(&["--seed", seed], &["library_tbb"]);
+        assert_eq!(recorded.behaviour.printed, "44850\n");
+        assert_eq!(checked(&folder).0, NONE, "{seed}");
+    }
+}

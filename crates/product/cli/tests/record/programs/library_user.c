@@ -1,0 +1,132 @@
+// A program that uses libraries which were not rebuilt. The first word says how; nothing races where
+// the second does not say so.
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+void own_lock(int *lock);
+void own_unlock(int *lock);
+void global_lock(void);
+void global_unlock(void);
+void box_put(void *thing);
+void *box_get(int *tries);
+void pool_start(void);
+void pool_submit(void (*run)(void *), void *argument);
+void pool_wait(void);
+void pool_end(void);
+void call_locked(int *lock, void (*run)(void *), void *argument);
+void keep(const char *text);
+void as_default(void);
+int is_default(void (*function)(void));
+double mix(int count, ...);
+struct large { long words[5]; };
+struct large many(long a, double b, long c, long d, long e, long f, long g, float h, long i);
+long sum(const int *numbers, int count);
+
+static int lock, shared, thing, racy, forgets;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void *by_object(void *count) {
+    for (int time = 0; time < 5; time++) {
+        if (!count || !forgets) own_lock(&lock);
+        shared++;
+        if (!count || !forgets) own_unlock(&lock);
+    }
+    return count;
+}
+
+static void *by_all(void *count) {
+    for (int time = 0; time < 5; time++) {
+        global_lock();
+        shared++;
+        global_unlock();
+    }
+    return count;
+}
+
+static void touch(void *place) {
+    *(int *)place += 1;
+}
+
+static void *by_callback(void *count) {
+    for (int time = 0; time < 5; time++) {
+        int own = 0;
+        call_locked(&lock, touch, &own);
+        shared += own;
+        own_unlock(&lock);
+    }
+    return count;
+}
+
+static void *give(void *count) {
+    thing = 5;
+    box_put(&thing);
+    if (forgets) thing = 6;
+    return count;
+}
+
+static void *take(void *count) {
+    int tries = 0;
+    int *taken = box_get(&tries);
+    *taken += 1;
+    return count;
+}
+
+static void *add(void *count) {
+    int numbers[] = {1, 2, 3};
+    long result = sum(numbers, 3);
+    if (forgets) racy++;
+    pthread_mutex_lock(&mutex);
+    shared += result;
+    pthread_mutex_unlock(&mutex);
+    return count;
+}
+
+static void *keep_both(void *count) {
+    keep(count ? "one" : "another");
+    return count;
+}
+
+static void two(void *(*first)(void *), void *(*second)(void *)) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, first, 0);
+    pthread_create(&threads[1], 0, second, "other");
+    pthread_join(threads[0], 0);
+    pthread_join(threads[1], 0);
+}
+
+static void pool(void) {
+    static int places[4];
+    pool_start();
+    for (int at = 0; at < 4; at++) {
+        places[at] = at;
+        pool_submit(touch, &places[at]);
+        pool_wait();
+        shared += places[at];
+    }
+    pool_end();
+}
+
+static void kinds(void) {
+    struct large large = many(1, 2.0, 3, 4, 5, 6, 7, 8.0f, 9);
+    void (*function)(void) = as_default;
+    function();
+    as_default();
+    printf("%d %.1f %ld %ld %ld %ld %ld\n", is_default(as_default) + is_default(function),
+           mix(2, 3, 0.5, 4, 0.25), large.words[0], large.words[1], large.words[2],
+           large.words[3], large.words[4]);
+}
+
+int main(int count, char **words) {
+    const char *how = count > 1 ? words[1] : "";
+    forgets = count > 2;
+    if (!strcmp(how, "object")) two(by_object, by_object);
+    if (!strcmp(how, "all")) two(by_all, by_all);
+    if (!strcmp(how, "callback")) two(by_callback, by_callback);
+    if (!strcmp(how, "box")) two(give, take);
+    if (!strcmp(how, "sums")) two(add, add);
+    if (!strcmp(how, "keep")) two(keep_both, keep_both);
+    if (!strcmp(how, "pool")) pool();
+    if (!strcmp(how, "kinds")) kinds();
+    return 0;
+}
