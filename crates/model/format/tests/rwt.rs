@@ -152,7 +152,7 @@ fn errors_name_the_byte_and_the_reason() {
     check_error(
         &bytes[..bytes.len() - 29],
         expect![
-            "a.rwt: byte 184: the file ends without the mark of its end; 5 events before it are whole: `--repair` keeps them"
+            "a.rwt: byte 184: the file ends without an end marker; 5 events before it are whole: `--repair` keeps them"
         ],
     );
     check_error(
@@ -185,7 +185,7 @@ fn numbers_in_the_file_buy_no_memory() {
     );
     check_error(
         &framed(&end),
-        expect!["a.rwt: byte 12: the mark of the end speaks of another trace than these 0 events"],
+        expect!["a.rwt: byte 12: the end marker belongs to another trace than these 0 events"],
     );
 }
 

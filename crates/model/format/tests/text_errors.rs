@@ -197,7 +197,7 @@ fn words_of_other_tools_are_understood_enough_to_say_ours() {
 fn columns_need_a_heading_and_one_operation_a_line() {
     check(
         "t1  t2\nw(x)  w(x)\n",
-        expect!["a: line 2: more than one operation on a line leaves their order unsaid"],
+        expect!["a: line 2: expected one operation per line, since their order would be ambiguous"],
     );
     check(
         "t1  t2\nw(x)  here\n",
@@ -254,9 +254,7 @@ fn json_needs_its_keys() {
     );
     check(
         "{\"thread\":\"T1\",\"op\":\"w\",\"var\":\"x\"}\n",
-        expect![[
-            r#"a: line 1: expected the JSON object of an event: unknown field `var`, expected one of `thread`, `op`, `on`, `order`, `location`, `stack`, `value`, `semaphore`, `start`, `barrier`, `parties`, `events`, at character 29 of `{"thread":"T1","op":"w","var":"x"}`"#
-        ]],
+        expect![[r#"a: line 1: expected the JSON object of an event: unknown field `var`, expected one of `thread`, `op`, `on`, `order`, `location`, `stack`, `value`, `semaphore`, `start`, `barrier`, `parties`, `waits_are_requested`, `events`, at character 29 of `{"thread":"T1","op":"w","var":"x"}`"#]],
     );
     check(
         "{\"thread\":\"T1\",\"thread\":\"T2\"}\n",

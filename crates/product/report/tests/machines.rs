@@ -289,7 +289,7 @@ fn junit_has_a_failed_test_a_finding_and_a_passed_one_an_analysis_that_finds_not
             <testcase classname="races.exact" name="race at /usr/include/b.h:9 and src/a b.c:2:7 (0ef17b28e7df3fda)" file="src/a b.c" line="2" time="0">
               <failure type="race" message="R1 race (witnessed): `w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time">R1 race  witnessed  races.exact 0ef17b28e7df3fda
           `w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time
-            event 2, T1: w(x) at src/a b.c:2:7, holding m (taken at line 1)
+            event 2, T1: w(x) at src/a b.c:2:7, holding m (acquired at line 1)
             event 4, T2: w(x) at /usr/include/b.h:9, holding no lock
           A schedule that leads to it:
             step     event  T1      T2

@@ -137,7 +137,7 @@ fn a_page_tells_who_started_the_threads_and_where_locks_were_taken() {
     let page = page(&[Examined::new("run.std", &trace, &outcome)]);
     let legend = "T1 was started at m.c:4 by main; T2 at m.c:5 by main";
     let (script, plain) = page.split_once("<noscript>").unwrap();
-    for part in [legend, "holding m (taken at line 1)"] {
+    for part in [legend, "holding m (acquired at line 1)"] {
         assert!(script.contains(part) && plain.contains(part), "{part} in {page}");
     }
 }

@@ -52,7 +52,7 @@ fn text_says_what_where_and_how_it_comes_about() {
 
             R1 race  witnessed  races.hb 3b38c3418137b867
               `w(x)` at a.c:2 and `w(x)` at b.c:9 can happen at the same time
-                event 2, T1: w(x) at a.c:2, holding m (taken at line 1)
+                event 2, T1: w(x) at a.c:2, holding m (acquired at line 1)
                 event 4, T2: w(x) at b.c:9, holding no lock
               2 pairs at these locations; one shown
               A schedule that leads to it:
@@ -328,8 +328,8 @@ fn a_deadlock_shows_who_holds_what_and_where_each_waits() {
 
         D1 deadlock  witnessed  deadlocks.exact 3c146956969dd075
           T1 holds `a` and waits for `b` at a.c:2, T2 holds `b` and waits for `a` at b.c:2
-            event 2, T1: acq(b) at a.c:2, holding a (taken at line 1)
-            event 6, T2: acq(a) at b.c:2, holding b (taken at line 1)
+            event 2, T1: acq(b) at a.c:2, holding a (acquired at line 1)
+            event 6, T2: acq(a) at b.c:2, holding b (acquired at line 1)
           A schedule that deadlocks:
             step     event  T1      T2
                1         1  acq(a)          a.c:1
@@ -377,9 +377,9 @@ fn a_block_that_can_be_spoiled_is_shown_with_the_events_at_fault_marked() {
 
         A1 atomicity  witnessed  atomicity.blocks 8a5055dda69a24a5
           block `deposit` of main is not atomic: other's `w(balance)` at o.c:2 can come between `r(balance)` at m.c:4 and `w(balance)` at m.c:7
-            event 4, main: r(balance) at m.c:4, holding m (taken at line 3)
-            event 11, other: w(balance) at o.c:2, holding m (taken at line 1)
-            event 7, main: w(balance) at m.c:7, holding m (taken at line 6)
+            event 4, main: r(balance) at m.c:4, holding m (acquired at line 3)
+            event 11, other: w(balance) at o.c:2, holding m (acquired at line 1)
+            event 7, main: w(balance) at m.c:7, holding m (acquired at line 6)
           other was started at m.c:1 by main
           A schedule that shows it (> marks the events at fault):
             step     event  main            other

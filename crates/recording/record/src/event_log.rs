@@ -307,7 +307,7 @@ impl<R: Read> Reader<R> {
         }
         let mut start = Vec::with_capacity(HEAD_LENGTH + 8);
         if take(&mut self.source, HEAD_LENGTH + 8, &mut start)? == 0 {
-            return Err(broken("the recording ends without the mark of its end"));
+            return Err(broken("the recording ends without an end marker"));
         }
         let whole = start.split_first_chunk::<HEAD_LENGTH>();
         let Some((head, &[sum])) = whole.map(|(head, sum)| (head, sum.as_chunks::<8>().0)) else {

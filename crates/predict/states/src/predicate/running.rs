@@ -191,7 +191,7 @@ mod tests {
             assert!(refusal(text).contains("while the program runs"), "{text}");
         }
         expect![[r#"
-            it is not known while the program runs which threads there are in all
+            unknown while the program runs: which threads there are in all
               count(t: holds(t, m)) > 1
               ^^^^^^^^^^^^^^^^^^^^^
             ask for it afterwards, with `reweave states find` and the trace"#]]

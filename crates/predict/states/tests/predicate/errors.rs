@@ -72,7 +72,7 @@ fn what_cannot_be_read_is_shown_with_its_place() {
                 ^
             put names with such characters in backquotes
 
-            numbers go up to 9223372036854775807
+            expected a decimal integer up to 9223372036854775807
               x == 99999999999999999999
                    ^^^^^^^^^^^^^^^^^^^^
 
@@ -231,32 +231,32 @@ fn numbers_and_truths_are_not_mixed() {
             "count(t: position(t)) > 1",
         ],
         &expect![[r#"
-            expected something true or false, found a number
+            expected a truth value, found a number
               x
               ^
             compare it, as in x != 0
 
-            expected a number, found something true or false
+            expected a number, found a truth value
               holds(t1, m) + 1 == 2
               ^^^^^^^^^^^^
             count(t: …) says for how many threads something is true
 
-            expected something true or false, found a number
+            expected a truth value, found a number
               x && y == 7
               ^
             compare it, as in x != 0
 
-            expected a number, found something true or false
+            expected a number, found a truth value
               done(t1) < done(t2)
               ^^^^^^^^
             count(t: …) says for how many threads something is true
 
-            this is true or false already, and no number
+            expected a number, found a truth value
               done(t1) == x
               ^^^^^^^^
             leave out the comparison, or write ! before it for false
 
-            expected something true or false, found a number
+            expected a truth value, found a number
               count(t: position(t)) > 1
                        ^^^^^^^^^^^
             compare it, as in x != 0
@@ -282,27 +282,27 @@ fn quotes_and_numbers_as_elsewhere_are_told_how_they_are_here() {
                        ^
             use double quotes
 
-            numbers are whole, and decimal digits alone
+            expected a decimal integer
               x == 2.5
                    ^^^
             write a whole number, or put a name in double quotes
 
-            numbers are whole, and decimal digits alone
+            expected a decimal integer
               x == 0x1F
                    ^^^^
             write 31, or put a name in double quotes
 
-            numbers are whole, and decimal digits alone
+            expected a decimal integer
               x == 2u
                    ^^
             write 2, or put a name in double quotes
 
-            numbers are whole, and decimal digits alone
+            expected a decimal integer
               position(1st) > 2
                        ^^^
             write a whole number, or put a name in double quotes
 
-            numbers are whole, and decimal digits alone
+            expected a decimal integer
               x == 1_000
                    ^^^^^
             write a whole number, or put a name in double quotes
@@ -390,17 +390,17 @@ fn names_and_truths_as_elsewhere_are_told_how_they_are_here() {
               ^^^^^^^^^^^^
             put names with such characters in double quotes
 
-            this is true or false already, and no number
+            expected a number, found a truth value
               holds(t1, m) == 1
               ^^^^^^^^^^^^
             leave out the comparison, or write ! before it for false
 
-            this is true or false already, and no number
+            expected a number, found a truth value
               1 != done(t1)
                    ^^^^^^^^
             leave out the comparison, or write ! before it for false
 
-            this is true or false already, and no number
+            expected a number, found a truth value
               holds(t1, m) >= 1
               ^^^^^^^^^^^^
             leave out the comparison, or write ! before it for false
