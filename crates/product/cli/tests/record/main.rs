@@ -15,6 +15,7 @@ mod exits;
 mod fingerprints;
 mod harness;
 mod memory;
+mod openmp;
 mod ordered;
 mod programs;
 mod rust;
