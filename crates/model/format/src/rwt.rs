@@ -21,6 +21,7 @@
 //! section may unpack to is bounded by the number of events in its block, which is bounded.
 
 mod column;
+mod facts;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Range;
@@ -28,11 +29,12 @@ use std::ops::Range;
 use reweave_base::Id;
 use reweave_trace::{
     BarrierId, CodeId, Columns, Declared, EventId, NameKind, Names, OpCode, Origin, Origins,
-    SemaphoreId, SiteId, Trace, TraceBuilder,
+    RunEnd, SemaphoreId, SiteId, Trace, TraceBuilder, VarId,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::rwt::column::{Coder, Packed, Packer, Unpacker, Written, read_codes, read_modules};
+use crate::rwt::facts::{read_initials, read_run_end, write_initials, write_run_end};
 use crate::{Place, ReadErrorKind, ReadOptions};
 
 /// The first eight bytes of every file: not text, and damaged by transfers that change line ends.
@@ -67,12 +69,14 @@ enum Tag {
     Addresses,
     Origins,
     Occurrences,
+    RunEnd,
+    Initials,
     /// What a later version may add and a reader can do without: above these.
     Optional,
 }
 
 impl Tag {
-    const REST: [(Self, u8); 12] = [
+    const REST: [(Self, u8); 14] = [
         (Self::Starts, 16),
         (Self::Parties, 17),
         (Self::Threads, 32),
@@ -86,6 +90,8 @@ impl Tag {
         (Self::Addresses, 129),
         (Self::Origins, 130),
         (Self::Occurrences, 131),
+        (Self::RunEnd, 132),
+        (Self::Initials, 133),
     ];
 
     fn byte(self) -> u8 {
@@ -460,6 +466,19 @@ impl Reader {
                 return unpacker.unpack_wide(form, body, count, &mut self.values);
             }
             Tag::Optional => return Ok(()),
+            Tag::Initials => {
+                let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
+                let count = self.builder.names().vars.len();
+                for (var, value) in read_initials(bytes, count)? {
+                    self.builder.declare_initial(var, value);
+                }
+                return Ok(());
+            }
+            Tag::RunEnd => {
+                let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
+                self.builder.set_run_end(read_run_end(bytes)?);
+                return Ok(());
+            }
             Tag::Modules | Tag::Addresses => {
                 let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
                 let known = self.builder.origins();
@@ -624,6 +643,9 @@ pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
         writer.block_with_origins(trace.names(), trace.declared(), &columns, values, origins)?;
         start = end;
     }
+    if let Some(run_end) = trace.run_end() {
+        writer.run_end(run_end)?;
+    }
     writer.finish(trace.names(), trace.declared())?;
     Ok(())
 }
@@ -677,7 +699,7 @@ impl<W: Write> Writer<W> {
     /// Adds the events of `columns`, at most [`BLOCK_EVENTS_MAX`], with the value of each by its
     /// place among them, where they come from, and what is new in `names`, which only ever grows.
     ///
-    /// What is declared of a semaphore or a barrier is written with its name: it must be declared
+    /// What is declared of a variable, a semaphore or a barrier is written with its name: it must be declared
     /// by the block that first speaks of it.
     ///
     /// # Errors
@@ -713,6 +735,16 @@ impl<W: Write> Writer<W> {
             self.origins(&mut payload, columns, origins)?;
         }
         self.events_count += columns.len() as u64;
+        self.frame(&payload)
+    }
+
+    /// Says how the run ended, in a block of its own after that of the last event it speaks of.
+    ///
+    /// # Errors
+    /// If `out` does.
+    pub fn run_end(&mut self, run_end: &RunEnd) -> io::Result<()> {
+        let mut payload = 0_u32.to_le_bytes().to_vec();
+        self.bytes(&mut payload, Tag::RunEnd, &write_run_end(run_end))?;
         self.frame(&payload)
     }
 
@@ -806,7 +838,12 @@ impl<W: Write> Writer<W> {
                 NameKind::Barrier => parties(place),
                 _ => None,
             };
-            let pairs = new.filter_map(|place| number(place).map(|number| (place, number)));
+            let pairs = new.clone().filter_map(|place| number(place).map(|number| (place, number)));
+            if kind == NameKind::Var {
+                let initial = |place| declared.initial(VarId::from_index(place));
+                let initials = new.clone().filter_map(|place| Some((place, initial(place)?)));
+                self.bytes(payload, Tag::Initials, &write_initials(initials))?;
+            }
             let tag = if kind == NameKind::Barrier { Tag::Parties } else { Tag::Starts };
             self.bytes(payload, tag, &write_declarations(pairs))?;
         }

@@ -3,9 +3,10 @@
 use reweave_base::{Id, IndexVec};
 
 use crate::columns::{Columns, Event, Values};
+use crate::ending::RunEnd;
 use crate::flow::Flow;
 use crate::names::Names;
-use crate::op::{BarrierId, EventId, SemaphoreId, ThreadId};
+use crate::op::{BarrierId, EventId, SemaphoreId, ThreadId, VarId};
 use crate::origins::Origins;
 use crate::program::Program;
 use crate::repair::{self, Repair};
@@ -23,19 +24,22 @@ pub struct Trace {
     pub(crate) values: Values,
     pub(crate) declared: Declared,
     pub(crate) origins: Option<Origins>,
+    pub(crate) run_end: Option<RunEnd>,
     pub(crate) flow: Option<Flow>,
     pub(crate) program: Option<Program>,
     pub(crate) repairs: Vec<Repair>,
     pub(crate) views: Views,
 }
 
-/// Numbers that a program gave its synchronisation objects, where they are known.
+/// Numbers that a program gave its variables and synchronisation objects, where they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
     /// What a semaphore started at.
     pub starts: IndexVec<SemaphoreId, Option<u32>>,
     /// How many arrivals end a barrier's round.
     pub parties: IndexVec<BarrierId, Option<u32>>,
+    /// What a variable holds before the first write to it.
+    pub initials: IndexVec<VarId, Option<i64>>,
 }
 
 impl Declared {
@@ -43,6 +47,12 @@ impl Declared {
     #[must_use]
     pub fn start(&self, semaphore: SemaphoreId) -> Option<u32> {
         self.starts.get(semaphore).copied().flatten()
+    }
+
+    /// What `var` holds before the first write to it, if that is known.
+    #[must_use]
+    pub fn initial(&self, var: VarId) -> Option<i64> {
+        self.initials.get(var).copied().flatten()
     }
 
     /// How many arrivals end a round of `barrier`, if that is known.
@@ -121,6 +131,12 @@ impl Trace {
         self.origins.as_ref()
     }
 
+    /// How the recorded run ended, where that is known.
+    #[must_use]
+    pub const fn run_end(&self) -> Option<&RunEnd> {
+        self.run_end.as_ref()
+    }
+
     /// Data and control dependence, where they were recorded.
     #[must_use]
     pub const fn flow(&self) -> Option<&Flow> {
@@ -164,6 +180,7 @@ impl PartialEq for Trace {
             && (!self.has_values() || ids().all(|id| self.value(id) == other.value(id)))
             && self.declared == other.declared
             && self.origins == other.origins
+            && self.run_end == other.run_end
             && self.flow == other.flow
             && self.program == other.program
     }

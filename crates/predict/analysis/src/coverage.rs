@@ -54,6 +54,10 @@ pub enum Truncation {
     MissingValues,
     /// It could not be answered: of the recorded program only threads and locks were seen.
     NotInstrumented,
+    /// It could not be answered: what was found depends on reads whose writers are not known.
+    UnknownWriters,
+    /// There is nothing to search.
+    NoEvents,
 }
 
 impl Truncation {
@@ -67,6 +71,8 @@ impl Truncation {
             Self::Lacks(_) => "layer",
             Self::MissingValues => "values",
             Self::NotInstrumented => "accesses",
+            Self::UnknownWriters => "writers",
+            Self::NoEvents => "events",
         }
     }
 }
@@ -82,6 +88,15 @@ impl Display for Truncation {
             Self::NotInstrumented => f.write_str(
                 "no accesses to memory were recorded, since the program was not built for that: \
                  build it with `reweave cc`, `reweave c++` or `cargo reweave build`",
+            ),
+            Self::UnknownWriters => f.write_str(
+                "threads ran freely, so it is not known which writes the reads saw that candidates \
+                 depend on: record with `--mode serial`, or list the candidates with `--all`",
+            ),
+            Self::NoEvents => f.write_str(
+                "the trace has no events: the program ended before it did anything, or was not \
+                 recorded; build it with `reweave cc`, `reweave c++` or `cargo reweave build`, and \
+                 give `reweave record` the program itself",
             ),
         }
     }

@@ -57,6 +57,8 @@ impl Finding {
 /// Why a finding holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
+    /// It happened in the recorded run.
+    Observed,
     /// A schedule that leads to the fault.
     Schedule(Proof),
     /// A claim, labelled as one: the first pair that a relation leaves unordered, of which a theorem
@@ -73,6 +75,7 @@ impl Evidence {
     pub fn guarantee(&self) -> Guarantee {
         match self {
             Self::Schedule(proof) if proof.unknown_reads_count() == 0 => Guarantee::Witnessed,
+            Self::Observed => Guarantee::Observed,
             Self::First => Guarantee::First,
             Self::Schedule(_) | Self::Unordered => Guarantee::Unordered,
         }
@@ -83,7 +86,7 @@ impl Evidence {
     pub const fn proof(&self) -> Option<&Proof> {
         match self {
             Self::Schedule(proof) => Some(proof),
-            Self::First | Self::Unordered => None,
+            Self::Observed | Self::First | Self::Unordered => None,
         }
     }
 }

@@ -69,6 +69,8 @@ impl Display for Layer {
 /// How much a finding can be relied on, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Guarantee {
+    /// It happened in the recorded run.
+    Observed,
     /// A schedule is attached, the independent checker accepted it, and the writer of every read
     /// in it was observed.
     Witnessed,
@@ -83,6 +85,7 @@ impl Guarantee {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Observed => "observed",
             Self::Witnessed => "witnessed",
             Self::First => "first",
             Self::Unordered => "unordered",
@@ -93,6 +96,7 @@ impl Guarantee {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
+            Self::Observed => "It happened in the recorded run.",
             Self::Witnessed => "The independent checker accepted the schedule.",
             Self::First => {
                 "No schedule shows it, but a theorem of the relation says that these race or that \

@@ -38,7 +38,7 @@ impl Watch for Quiet {
 ///
 /// Findings are grouped by the code locations at fault, each group shown by its earliest instance,
 /// of nondeterminism by the worst, and only witnessed ones are kept; with [`Settings::all`] every
-/// instance is kept as it comes. An analysis that needs a layer which `trace` lacks is not run, and
+/// instance is kept as it comes. What happened in the recorded run itself is kept too. An analysis that needs a layer which `trace` lacks is not run, and
 /// its coverage says so; so does that of one which looks at accesses where none could be recorded.
 ///
 /// ```
@@ -67,6 +67,10 @@ pub fn run(
     let mut outcome = Outcome { settings: asked, ..Outcome::default() };
     for analysis in analyses {
         let info = analysis.info();
+        // Of a run that ended well there is nothing to say, not even that it was looked at.
+        if info.family == reweave_endings::FAMILY && !reweave_endings::applies(info, trace) {
+            continue;
+        }
         if !info.needs.is_in(trace) {
             outcome.coverage.push(not_run(info));
             outcome.unshown.push(Unshown::default());
@@ -95,6 +99,14 @@ pub fn run(
         }
         if is_not_instrumented && info.kind.info().needs_accesses {
             coverage.truncated = coverage.truncated.or(Some(Truncation::NotInstrumented));
+        }
+        // A search that saw candidates and could prove or refute none of them has no answer.
+        let found = |finding: &Finding| finding.analysis == info.name;
+        if collector.unshown.unknown_writer > 0 && !collector.shown.findings.iter().any(found) {
+            coverage.truncated = coverage.truncated.or(Some(Truncation::UnknownWriters));
+        }
+        if trace.is_empty() {
+            coverage.truncated = coverage.truncated.or(Some(Truncation::NoEvents));
         }
         // Groups that an analysis only counts never come as findings.
         let unlisted = coverage.counter(Counter::Unlisted).unwrap_or(0);
@@ -196,7 +208,7 @@ impl Sink for Collector<'_, '_> {
         if self.all {
             return self.keep(finding);
         }
-        if finding.guarantee() != Guarantee::Witnessed {
+        if !matches!(finding.guarantee(), Guarantee::Witnessed | Guarantee::Observed) {
             let unshown = match finding.evidence.proof() {
                 Some(_) => &mut self.unshown.unknown_writer,
                 None => &mut self.unshown.unproven,

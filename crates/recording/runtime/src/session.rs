@@ -6,7 +6,9 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,6 +18,17 @@ use crate::shared::{
 use crate::sys;
 pub use crate::sys::kill;
 use crate::wire::Event;
+
+/// Makes the program that `command` starts end when we do, however that happens.
+pub fn end_with_us(command: &mut Command) {
+    // SAFETY: between fork and exec the closure makes one system call and touches no memory.
+    unsafe {
+        command.pre_exec(|| {
+            sys::end_with_parent();
+            Ok(())
+        });
+    }
+}
 
 /// Memory that is shared with the program, released when dropped.
 #[derive(Debug)]

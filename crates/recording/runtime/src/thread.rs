@@ -76,6 +76,8 @@ pub struct Thread {
     pub in_library: bool,
     /// Whether such a handler has had the token.
     pub handler_ran: bool,
+    /// Whether it waits in a call: one of [`waiting`].
+    pub wait_state: AtomicU32,
     /// Whether it is in the queue for the token.
     pub is_queued: bool,
     /// The next in the queue for the token.
@@ -104,6 +106,16 @@ pub struct Thread {
     pub end_delays: u32,
     /// Its own buffer, in `free` recordings.
     pub own: Buffer,
+}
+
+/// Whether a thread waits in a call.
+pub mod waiting {
+    /// It does not.
+    pub const NO: u32 = 0;
+    /// Until something happens.
+    pub const BLOCKED: u32 = 1;
+    /// Until some time has passed.
+    pub const SLEEPING: u32 = 2;
 }
 
 /// What has happened to a thread.
@@ -183,6 +195,11 @@ pub fn set_current(thread: *mut Thread) {
 #[inline(always)]
 pub fn caller() -> u64 {
     read_local!("reweave_caller")
+}
+
+/// Has the code at `code` taken for who entered an interceptor last.
+pub fn set_caller(code: u64) {
+    write_local!("reweave_caller", code);
 }
 
 /// The thread of which nothing is recorded.

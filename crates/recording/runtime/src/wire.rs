@@ -43,7 +43,7 @@ pub mod shift {
 pub mod flag {
     /// A lock operation that does not wait, such as `pthread_mutex_trylock`.
     pub const TRY: u16 = 1;
-    /// A wait on a condition that ended by its time-out.
+    /// A wait on a condition that ended by its time-out; of what is about to wait, that it has one.
     pub const TIMED_OUT: u16 = 2;
     /// A mutex that its owner may take again.
     pub const RECURSIVE: u16 = 4;
@@ -51,6 +51,18 @@ pub mod flag {
     pub const SHARED: u16 = 8;
     /// A lock that was free when it was asked for: a [`super::Kind::LockRequest`] comes before it.
     pub const ASKED: u16 = 16;
+}
+
+/// What a thread waits for, in [`Kind::Block`].
+pub mod wait {
+    /// Something outside of the program, such as input.
+    pub const CALL: u64 = 0;
+    /// Time to pass, or something until a time has passed.
+    pub const SLEEP: u64 = 1;
+    /// The end of a thread, by its number.
+    pub const JOIN: u64 = 2;
+    /// A unit of a semaphore, by its address.
+    pub const SEMAPHORE: u64 = 3;
 }
 
 /// Memory orders as compilers number them.
@@ -72,7 +84,7 @@ pub mod channel {
     const KIND: u32 = 28;
 
     /// What a channel is called, by the number of its kind.
-    const NAMES: [&str; 11] = [
+    const NAMES: [&str; 13] = [
         "pipe",
         "socket",
         "eventfd",
@@ -84,6 +96,8 @@ pub mod channel {
         "signal",
         "other_processes",
         "posix_queues",
+        "signal_file",
+        "signal_handler",
     ];
 
     /// A pipe, with a name in the file system or without.
@@ -111,6 +125,9 @@ pub mod channel {
     pub const NAMED_QUEUES: u32 = 10;
     /// A descriptor from which signals are read. It only leads to signals: no event speaks of it.
     pub const SIGNAL_FILE: u32 = 11;
+
+    /// The handler of the signal of this number, which its installation precedes.
+    pub const HANDLERS: u32 = 12;
 
     /// The channel `number` of `kind`.
     #[must_use]
@@ -200,7 +217,8 @@ kinds! {
     ForkFailed,
     /// Thread number `address` was joined.
     Join,
-    /// The first event of a thread; `address` is its number.
+    /// The first event of a thread; `address` is its number. There is an `extra` in a process that was
+    /// forked by a recorded one.
     Begin,
     /// The last event of a thread.
     End,
@@ -262,6 +280,13 @@ kinds! {
     Stored,
     /// `address` accesses that were as expected; see [`crate::predict`]. One word.
     Run,
+    /// About to wait in a call that no other event announces; `address` is one of [`wait`], `extra` what
+    /// is waited for. No plan counts it.
+    Block,
+    /// That wait is over; in `free` recordings only.
+    Unblock,
+    /// A signal interrupted the thread: what its last plain write stored is not known.
+    Interrupted,
 }
 
 impl Kind {

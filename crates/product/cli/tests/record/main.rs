@@ -10,10 +10,12 @@
 
 mod attachments;
 mod channels;
+mod endings;
 mod examples;
 mod exits;
 mod fingerprints;
 mod harness;
+mod leaving;
 mod memory;
 mod ordered;
 mod programs;
