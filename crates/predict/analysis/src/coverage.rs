@@ -94,9 +94,9 @@ impl Display for Truncation {
                  depend on: record with `--mode serial`, or list the candidates with `--all`",
             ),
             Self::NoEvents => f.write_str(
-                "the trace has no events: the program ended before it did anything, or was not \
-                 recorded; build it with `reweave cc`, `reweave c++` or `cargo reweave build`, and \
-                 give `reweave record` the program itself",
+                "the trace has no events: the program shared nothing between threads, or was not \
+                 built for recording; build it with `reweave cc`, `reweave c++` or `cargo reweave \
+                 build`, and record a run in which threads work together",
             ),
         }
     }

@@ -94,19 +94,8 @@ pub fn run(
         for (counter, count) in &coverage.counters {
             tracing::debug!("{}: {counter} {count}", info.name);
         }
-        if collector.limited {
-            coverage.truncated = coverage.truncated.or(Some(Truncation::Limit));
-        }
-        if is_not_instrumented && info.kind.info().needs_accesses {
-            coverage.truncated = coverage.truncated.or(Some(Truncation::NotInstrumented));
-        }
-        // A search that saw candidates and could prove or refute none of them has no answer.
-        let found = |finding: &Finding| finding.analysis == info.name;
-        if collector.unshown.unknown_writer > 0 && !collector.shown.findings.iter().any(found) {
-            coverage.truncated = coverage.truncated.or(Some(Truncation::UnknownWriters));
-        }
-        if trace.is_empty() {
-            coverage.truncated = coverage.truncated.or(Some(Truncation::NoEvents));
+        if let Some(reason) = collector.unanswered(is_not_instrumented) {
+            coverage.truncated = coverage.truncated.or(Some(reason));
         }
         // Groups that an analysis only counts never come as findings.
         let unlisted = coverage.counter(Counter::Unlisted).unwrap_or(0);
@@ -245,6 +234,21 @@ impl Sink for Collector<'_, '_> {
 }
 
 impl Collector<'_, '_> {
+    /// Why the question has no answer, though the analysis went through everything.
+    fn unanswered(&self, is_not_instrumented: bool) -> Option<Truncation> {
+        let found = |finding: &Finding| finding.analysis == self.info.name;
+        if self.limited {
+            Some(Truncation::Limit)
+        } else if is_not_instrumented && self.info.kind.info().needs_accesses {
+            Some(Truncation::NotInstrumented)
+        } else if self.unshown.unknown_writer > 0 && !self.shown.findings.iter().any(found) {
+            // It saw candidates and could prove or refute none of them.
+            Some(Truncation::UnknownWriters)
+        } else {
+            self.trace.is_empty().then_some(Truncation::NoEvents)
+        }
+    }
+
     fn keep(&mut self, finding: Finding) -> ControlFlow<()> {
         if self.shown.findings.len() >= self.kept_max {
             self.limited = true;

@@ -439,10 +439,13 @@ impl Symbols for Rc<RefCell<symbols::Symbols>> {
 
 /// How far each pass may get after somebody asked to stop.
 const PASSES_END: [Duration; 3] =
-    [Duration::from_millis(400), Duration::from_millis(600), Duration::from_millis(1200)];
+    [Duration::from_millis(900), Duration::from_millis(1100), Duration::from_millis(1700)];
 
 /// Between so many events it is looked whether somebody asked to stop.
 const LOOK_EVERY: u64 = 1 << 12;
+
+/// So many events are converted in any case.
+const EVENTS_MIN: u64 = 1 << 15;
 
 /// How a recording is converted.
 #[derive(Clone, Copy)]
@@ -478,7 +481,7 @@ struct Timely<'a, S> {
 impl<S: Stream> Stream for Timely<'_, S> {
     fn next_event(&mut self) -> io::Result<Option<(u32, Event)>> {
         let is_late = || (self.asked)().is_some_and(|asked| asked >= self.end);
-        if self.count % LOOK_EVERY == 0 && is_late() {
+        if self.count >= EVENTS_MIN && self.count % LOOK_EVERY == 0 && is_late() {
             self.count_max.set(self.count_max.get().min(self.count));
         }
         if self.count >= self.count_max.get() {

@@ -11,7 +11,7 @@ use reweave_runtime::shared::{DIRECTORY_VARIABLE, Mode, Settings};
 use crate::collect::{Collector, Observer, Recording, is_running};
 
 /// How long a program that is asked to end has before it is made to.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_millis(500);
 
 /// How long a program that exits waits for its other threads by default.
 pub const EXIT_WAIT: Duration = Duration::from_secs(1);
@@ -190,6 +190,11 @@ impl Processes {
         found.extend(self.known.iter().copied());
         self.known = descendants(found);
     }
+}
+
+/// Has this process asked to terminate when the one ends that started it.
+pub fn terminate_with_parent() {
+    session::terminate_with_parent();
 }
 
 /// Ends the process `pid` and all that it started, at once.

@@ -595,4 +595,59 @@ mod tests {
         let events = [(4, Lock, 40), (4, LockRequest, 40), (1, LockRequest, 40)];
         assert_eq!(cycle(&events), Some(vec![(4, 40, 4)]));
     }
+
+    /// `(thread, event)`, one after the other: the threads that are stuck.
+    fn stuck(events: &[(u32, Event)]) -> Option<Vec<u32>> {
+        let mut process = Process::default();
+        events.iter().for_each(|(thread, event)| process.step(*thread, event));
+        process.stuck()
+    }
+
+    fn block(what: u64) -> Event {
+        Event::new(Kind::Block, what, 7)
+    }
+
+    #[test]
+    fn a_process_hangs_if_every_thread_waits_for_another() {
+        let waits = [(0, block(wait::JOIN)), (1, Event::new(Kind::Wait, 8, 1))];
+        assert_eq!(stuck(&waits), Some(vec![0, 1]));
+        // One that runs, sleeps, or waits for something outside may wake the others.
+        for other in [Event::new(Read, 5, 1), block(wait::SLEEP), block(wait::CALL)] {
+            assert_eq!(stuck(&[waits[0], waits[1], (2, other)]), None, "{other:?}");
+        }
+        let timed = Event { flags: flag::TIMED_OUT, ..waits[1].1 };
+        assert_eq!(stuck(&[waits[0], (1, timed)]), None);
+        assert_eq!(stuck(&[waits[0], waits[1], (2, Event::new(End, 2, 0))]), Some(vec![0, 1]));
+    }
+
+    #[test]
+    fn who_only_ticks_wakes_nobody() {
+        let waits = (0, block(wait::JOIN));
+        let tick = [(1, Event::new(Read, 5, 3)), (1, block(wait::SLEEP))];
+        let ticks = |count: usize| [vec![waits], tick.repeat(count)].concat();
+        assert_eq!(stuck(&ticks(2)), None);
+        assert_eq!(stuck(&ticks(10)), Some(vec![0]));
+        // Code that it did not go through before is something new.
+        let news = [ticks(10), vec![(1, Event::new(Read, 5, 4))]].concat();
+        assert_eq!(stuck(&news), None);
+        assert_eq!(stuck(&[news, tick.repeat(10)].concat()), Some(vec![0]));
+    }
+
+    #[test]
+    fn a_lock_that_another_thread_releases_is_free() {
+        let events = [(0, Lock, 10), (0, LockRequest, 10), (1, Unlock, 10)];
+        assert_eq!(cycle(&events[..2]), Some(vec![(0, 10, 0)]));
+        assert_eq!(cycle(&events), None);
+    }
+
+    #[test]
+    fn a_lock_that_is_a_word_is_waited_for_by_sleeping_on_it() {
+        let events = [
+            (1, Lock, 10),
+            (1, LockRequest, 10),
+            (1, Kind::FutexWait, 10),
+            (1, Kind::FutexAwake, 10),
+        ];
+        assert_eq!(cycle(&events), Some(vec![(1, 10, 1)]));
+    }
 }

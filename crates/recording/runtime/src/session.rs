@@ -19,12 +19,20 @@ use crate::sys;
 pub use crate::sys::kill;
 use crate::wire::Event;
 
+const KILL: usize = 9;
+const TERMINATE: usize = 15;
+
+/// Has this process asked to terminate when the one ends that started it.
+pub fn terminate_with_parent() {
+    sys::end_with_parent(TERMINATE);
+}
+
 /// Makes the program that `command` starts end when we do, however that happens.
 pub fn end_with_us(command: &mut Command) {
     // SAFETY: between fork and exec the closure makes one system call and touches no memory.
     unsafe {
         command.pre_exec(|| {
-            sys::end_with_parent();
+            sys::end_with_parent(KILL);
             Ok(())
         });
     }

@@ -186,15 +186,14 @@ pub fn send_to_self(signal: i32) {
     }
 }
 
-/// Has the kernel end this process when the thread ends that started it.
+/// Has the kernel send `signal` to this process when the thread ends that started it.
 #[cfg(not(reweave_export))]
-pub fn end_with_parent() {
+pub fn end_with_parent(signal: usize) {
     const PRCTL: usize = 157;
     const SET_PARENT_DEATH_SIGNAL: usize = 1;
-    const KILL_SIGNAL: usize = 9;
     // SAFETY: no memory is touched.
     unsafe {
-        call(PRCTL, [SET_PARENT_DEATH_SIGNAL, KILL_SIGNAL, 0, 0, 0, 0]);
+        call(PRCTL, [SET_PARENT_DEATH_SIGNAL, signal, 0, 0, 0, 0]);
     }
 }
 

@@ -1,12 +1,12 @@
 //! `record`: run a program once and record it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use reweave_record::attach::{Attachment, attach};
@@ -50,6 +50,9 @@ pub struct Args {
     /// Stop the program and the recording after this many events
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
+    /// Stop the program and the recording after this many seconds
+    #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..))]
+    time_limit: Option<u64>,
     /// Seconds to wait at exit for threads that still run
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     exit_wait: Duration,
@@ -99,7 +102,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .context("cannot set up a recording")?;
     interrupt::add_unfinished(event_logs.path());
     interrupt::add_unfinished(collector.directory());
-    let followed = args.following.run(&mut command, collector, questions)?;
+    let time_limit = args.time_limit.map(Duration::from_secs);
+    let followed = args.following.run(&mut command, collector, questions, time_limit)?;
     followed.report();
     let run = &followed.run;
     interrupt::set_program(0);
@@ -108,11 +112,15 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let base = std::env::current_dir().context("cannot find the current folder")?;
     let mut summary = Summary::default();
     let exit = followed.exit(recording);
+    let converting = Converting::new();
     let conversion = Conversion {
         base: &base,
         keeps_all: args.all_memory,
         exit: &exit,
-        asked: &interrupt::asked_since,
+        asked: &|| {
+            converting.say_if_due(recording.events);
+            interrupt::asked_since()
+        },
     };
     destination.write_bytes(|out: &mut dyn Write| {
         summary = write_trace(recording, &conversion, out)?;
@@ -234,6 +242,8 @@ fn report(path: &Path, recording: &Recording, summary: &Summary, followed: &Foll
     let run = &followed.run;
     if recording.events >= limit {
         say(&format!("reweave: stopped after {limit} events (`--limit`)"));
+    } else if followed.is_over_time && run.was_ended {
+        say("reweave: stopped the program: its time was up (`--time-limit`)");
     } else if let Some(signal) = run.status.signal() {
         say(&format!("reweave: the program was killed by signal {signal}"));
     }
@@ -264,8 +274,8 @@ fn report(path: &Path, recording: &Recording, summary: &Summary, followed: &Foll
     ));
     if summary.events == 0 {
         say(
-            "reweave: nothing was recorded, so nothing can be found: was the program built with `reweave cc` \
-             or `cargo reweave build`, and did it do anything?",
+            "reweave: nothing to check was recorded: the program shared nothing between threads, or was not built \
+             with `reweave cc` or `cargo reweave build`",
         );
     }
     say(&format!("reweave: next: reweave check {}", quoted(&path.display().to_string())));
@@ -315,6 +325,8 @@ struct Followed {
     stall: Option<(Stall, usize)>,
     /// Whether it was ended because of that.
     was_stalled: bool,
+    /// Whether it was ended because its time was up.
+    is_over_time: bool,
     verdicts: Vec<Verdict>,
 }
 
@@ -337,6 +349,7 @@ impl Following {
         command: &mut Command,
         collector: Collector,
         questions: Vec<Running>,
+        time_limit: Option<Duration>,
     ) -> anyhow::Result<Followed> {
         let base = std::env::current_dir().context("cannot find the current folder")?;
         let limit = self.stall_timeout.map(Duration::from_secs);
@@ -351,6 +364,8 @@ impl Following {
         let mut was_stalled = false;
         let mut stall = None;
         let mut is_background_told = false;
+        let mut progress = Progress::new();
+        let mut is_over_time = false;
         let mut control = |collector: &Collector| {
             interrupt::set_program(collector.started());
             if !is_background_told && !collector.background().is_empty() {
@@ -371,7 +386,10 @@ impl Following {
                 stall = watchdog.stall();
             }
             was_stalled |= stall.is_some() && is_due;
-            if interrupt::is_asked() || was_stalled { Control::End } else { Control::Continue }
+            progress.say_if_due(collector);
+            is_over_time = time_limit.is_some_and(|limit| progress.start.elapsed() >= limit);
+            let is_to_end = interrupt::is_asked() || was_stalled || is_over_time;
+            if is_to_end { Control::End } else { Control::Continue }
         };
         let mut observer = |thread: u32, event: &Event| {
             watchdog.borrow_mut().step(thread, event);
@@ -385,7 +403,57 @@ impl Following {
             .with_context(|| format!("cannot record `{}`", command.get_program().display()))?;
         drop(stage);
         let verdicts = watching.into_inner().map_or_else(Vec::new, Watching::finish);
-        Ok(Followed { run, stall, was_stalled, verdicts })
+        Ok(Followed { run, stall, was_stalled, is_over_time, verdicts })
+    }
+}
+
+/// How often it is said that a program still runs.
+const SAID_EVERY: Duration = Duration::from_secs(15);
+
+/// How long a recording is converted before that is said.
+const CONVERTED_UNSAID: Duration = Duration::from_secs(3);
+
+/// Reports now and then that a program still runs.
+struct Progress {
+    start: Instant,
+    said: Instant,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self { start: Instant::now(), said: Instant::now() }
+    }
+
+    fn say_if_due(&mut self, collector: &Collector) {
+        if self.said.elapsed() < SAID_EVERY {
+            return;
+        }
+        self.said = Instant::now();
+        let (seconds, events) = (self.start.elapsed().as_secs(), collector.events());
+        say(&format!(
+            "reweave: recording for {seconds} s, {events} events so far; Ctrl-C stops and saves the trace, \
+             `--time-limit` does so by itself"
+        ));
+    }
+}
+
+/// Reports, once, that a recording takes long to convert.
+struct Converting {
+    start: Instant,
+    is_said: Cell<bool>,
+}
+
+impl Converting {
+    fn new() -> Self {
+        Self { start: Instant::now(), is_said: Cell::new(false) }
+    }
+
+    fn say_if_due(&self, recorded: u64) {
+        if self.start.elapsed() >= CONVERTED_UNSAID && !self.is_said.replace(true) {
+            say(&format!(
+                "reweave: converting {recorded} recorded events to a trace; Ctrl-C saves what is converted"
+            ));
+        }
     }
 }
 

@@ -14,7 +14,7 @@ fn what_comes_before_a_handler_is_installed_or_the_signal_sent_comes_before_its_
     for compiler in compilers("c") {
         let folder = Workshop::with(&["interrupted.c"]);
         folder.build("interrupted.c", compiler, &["-O1"]);
-        for way in ["thread", "process", "queue", "raise", "alarm", "timer"] {
+        for way in ["thread", "process", "queue", "raise", "alarm", "timer", "installed"] {
             for mode in MODES {
                 let recorded = folder.record(&["--mode", mode], &["interrupted", way]);
                 let expected = Behaviour { code: Some(0), printed: "3\n".to_owned() };

@@ -69,8 +69,17 @@ impl Pass<'_> {
         };
         // Where the thread is not known, the one that did something last is as good a guess as any.
         let number = failure.thread.or(self.last_thread).unwrap_or(MAIN);
-        let event = self.last_event(number, failure.code, false)?;
-        let threads = event.map(|event| ThreadEnd { event, state }).into_iter().collect();
+        let threads = match self.last_event(number, failure.code, false)? {
+            Some(event) => vec![ThreadEnd { event, state }],
+            // It was joined before it was known that this ends the program.
+            None => {
+                let failed = self.thread_id(number);
+                let failed = self.sink.names().threads.name(failed);
+                let state = format!("ended since {failed} {state}");
+                let event = self.last_event(MAIN, 0, false)?;
+                event.map(|event| ThreadEnd { event, state }).into_iter().collect()
+            }
+        };
         let text = match failure.text.trim() {
             "" => signal_name(failure.signal),
             text => text.to_owned(),

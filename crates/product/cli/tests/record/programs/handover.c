@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
-static int x, y;
+int x, y;
 
 static void *unlocks(void *p) {
     x = 1;
