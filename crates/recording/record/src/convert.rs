@@ -445,7 +445,7 @@ const PASSES_END: [Duration; 3] =
 const LOOK_EVERY: u64 = 1 << 12;
 
 /// So many events are converted in any case.
-const EVENTS_MIN: u64 = 1 << 15;
+const EVENTS_MIN: u64 = 1 << 20;
 
 /// How a recording is converted.
 #[derive(Clone, Copy)]

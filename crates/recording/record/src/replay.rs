@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reweave_runtime::plan::GoalKind;
+use reweave_runtime::session;
 use reweave_runtime::shared::{Mode, outcome};
 use reweave_runtime::wire::Event;
 
@@ -66,6 +67,8 @@ pub fn replay(
         if is_stuck || since.elapsed() > AFTERWARDS { Control::Kill } else { Control::Continue }
     };
     let mut observer = |thread: u32, event: &Event| watchdog.borrow_mut().step(thread, event);
+    // Nobody wants a program that was only to be replayed.
+    session::end_with_us(command);
     let run = run::run(command, collector, &mut observer, &mut control)?;
     let outcome = match run.outcome {
         _ if is_cancelled() => not_confirmed(INTERRUPTED.to_owned()),

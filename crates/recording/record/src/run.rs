@@ -100,7 +100,6 @@ pub fn run(
     control: &mut dyn FnMut(&Collector) -> Control,
 ) -> io::Result<Run> {
     command.env(DIRECTORY_VARIABLE, collector.directory());
-    session::end_with_us(command);
     let mut child = command.spawn()?;
     collector.set_started(child.id());
     let mut processes = Processes { started: child.id(), known: Vec::new(), ending: None };

@@ -6,13 +6,14 @@
 static int x, y;
 
 static void *first(void *p) {
+    usleep(20000);
     x++;
-    usleep(60000);
+    usleep(80000);
     return p;
 }
 
 static void *second(void *p) {
-    usleep(30000);
+    usleep(60000);
     x++;
     return p;
 }
