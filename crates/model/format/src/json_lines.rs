@@ -4,17 +4,20 @@
 //! {"semaphore":"s","start":2}
 //! {"barrier":"b","parties":3}
 //! {"waits_are_requested":true}
+//! {"variable":"x","initial":0}
 //! {"thread":"T1","op":"w","on":"x","location":"a.c:1","stack":["main.c:9"],"value":5}
 //! {"thread":"T1","op":"ar","on":"flag","order":"acquire","location":"a.c:2"}
 //! {"thread":"T2","op":"fence","order":"seqcst","location":"a.c:7"}
+//! {"ended":"hang","text":"","threads":[{"event":2,"state":"waits on condition c"}]}
 //! ```
 //!
 //! The words are those of RAPID text. `on` is the operand, which `fence` and `branch` lack;
 //! `order` is the memory order, `seqcst` where it is left out, and never left out for a fence;
 //! `stack` has the innermost caller first; `location` is empty where it is left out. The first
-//! three objects say what a semaphore started at, how many arrivals end a barrier's generation, and
-//! that a thread which can wait for a lock requests it first. A file
-//! without events says `{"events":0}`. Unknown keys are refused, since a misspelt one would be
+//! objects say what a semaphore started at, how many arrivals end a barrier's generation, that a thread
+//! which can wait for a lock requests it first, and what a variable held before the first write to it. A file
+//! without events says `{"events":0}`. The last object says how the run ended, where that is known;
+//! it names threads by the numbers of their last events. Unknown keys are refused, since a misspelt one would be
 //! lost in silence.
 //!
 //! Carries names of any characters. The layers above the events are left out.
@@ -26,8 +29,8 @@ use std::io::{self, Write};
 
 use reweave_base::Id;
 use reweave_trace::{
-    BarrierId, Event, EventId, FRAME_SEPARATOR, MemoryOrder, NameKind, OpCode, OpKind, SemaphoreId,
-    Trace, TraceBuilder,
+    BarrierId, EndKind, Event, EventId, FRAME_SEPARATOR, MemoryOrder, NameKind, OpCode, OpKind,
+    RunEnd, SemaphoreId, ThreadEnd, Trace, TraceBuilder, VarId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -71,10 +74,29 @@ struct Record<'a> {
     barrier: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parties: Option<u32>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    variable: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    initial: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_are_requested: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<u32>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    ended: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    text: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    threads: Option<Vec<Stopped<'a>>>,
+}
+
+/// Where a thread was when the run ended.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Stopped<'a> {
+    event: u32,
+    #[serde(borrow)]
+    state: Text<'a>,
 }
 
 struct JsonLines;
@@ -118,11 +140,37 @@ impl LineFormat for JsonLines {
             Record { waits_are_requested: Some(true), .. } if record.has_keys(1) => {
                 builder.declare_requested_waits();
             }
+            Record { variable: Some(name), initial: Some(initial), .. } if record.has_keys(2) => {
+                let var = builder.var(&name.0);
+                builder.declare_initial(var, initial);
+            }
             Record { events: Some(0), .. } if record.has_keys(1) => {}
+            Record { ended: Some(kind), text: Some(text), threads: Some(threads), .. }
+                if record.has_keys(3) =>
+            {
+                let run_end = run_end(&kind.0, &text.0, &threads);
+                builder.set_run_end(run_end.ok_or_else(|| {
+                    ReadErrorKind::Malformed(format!(
+                        "expected how the run ended, such as `hang`, and threads with the numbers of \
+                         their last events, found `{}`",
+                        excerpt(line)
+                    ))
+                })?);
+            }
             record => record.push(line, builder)?,
         }
         Ok(())
     }
+}
+
+/// How the run ended, if that is what these say.
+fn run_end(kind: &str, text: &str, threads: &[Stopped<'_>]) -> Option<RunEnd> {
+    let thread = |stopped: &Stopped<'_>| {
+        let state = stopped.state.0.clone().into_owned();
+        EventId::from_number(stopped.event).map(|event| ThreadEnd { event, state })
+    };
+    let threads = threads.iter().map(thread).collect::<Option<_>>()?;
+    Some(RunEnd { kind: EndKind::named(kind)?, text: text.to_owned(), threads })
 }
 
 fn not_a_record(line: &[u8], error: &serde_json::Error) -> ReadErrorKind {
@@ -153,7 +201,12 @@ impl Record<'_> {
             self.barrier.is_some(),
             self.parties.is_some(),
             self.waits_are_requested.is_some(),
+            self.variable.is_some(),
+            self.initial.is_some(),
             self.events.is_some(),
+            self.ended.is_some(),
+            self.text.is_some(),
+            self.threads.is_some(),
         ];
         present.into_iter().filter(|&is| is).count() == count
     }
@@ -167,13 +220,19 @@ impl Record<'_> {
             self.start.is_some(),
             self.barrier.is_some(),
             self.parties.is_some(),
+            self.variable.is_some(),
+            self.initial.is_some(),
             self.waits_are_requested.is_some(),
             self.events.is_some(),
+            self.ended.is_some(),
+            self.text.is_some(),
+            self.threads.is_some(),
         ];
         if declares.contains(&true) {
             return Err(malformed(
                 "the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, \
-                 or `waits_are_requested` with true, or `events` with 0",
+                 or `variable` and `initial`, or `waits_are_requested` with true, or `events` with 0, \
+                 or `ended`, `text` and `threads`",
             ));
         }
         let Some(thread) = &self.thread else { return Err(malformed("the key `thread`")) };
@@ -241,6 +300,19 @@ pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     for (id, event) in trace.events() {
         write_record(&mut sink, &record_of(trace, id, event))?;
     }
+    if let Some(run_end) = trace.run_end() {
+        let threads = run_end.threads.iter().map(|thread| Stopped {
+            event: thread.event.number(),
+            state: Text(Cow::Borrowed(&thread.state)),
+        });
+        let record = Record {
+            ended: text(run_end.kind.as_str()),
+            text: text(&run_end.text),
+            threads: Some(threads.collect()),
+            ..Record::default()
+        };
+        write_record(&mut sink, &record)?;
+    }
     sink.finish()
 }
 
@@ -264,10 +336,15 @@ fn declarations(trace: &Trace) -> impl Iterator<Item = Record<'_>> {
         let record = |parties| Record { barrier, parties: Some(parties), ..Record::default() };
         declared.parties(id).map(record)
     });
+    let initials = (0..names.vars.len()).map(VarId::from_index).filter_map(|id| {
+        let variable = text(names.vars.name(id));
+        let record = |initial| Record { variable, initial: Some(initial), ..Record::default() };
+        declared.initial(id).map(record)
+    });
     let requests = declared
         .waits_are_requested
         .then(|| Record { waits_are_requested: Some(true), ..Record::default() });
-    requests.into_iter().chain(starts).chain(parties)
+    requests.into_iter().chain(starts).chain(parties).chain(initials)
 }
 
 fn record_of(trace: &Trace, id: EventId, event: Event) -> Record<'_> {

@@ -21,6 +21,7 @@
 //! section may unpack to is bounded by the number of events in its block, which is bounded.
 
 mod column;
+mod facts;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Range;
@@ -28,11 +29,12 @@ use std::ops::Range;
 use reweave_base::Id;
 use reweave_trace::{
     BarrierId, CodeId, Columns, Declared, EventId, NameKind, Names, OpCode, Origin, Origins,
-    SemaphoreId, SiteId, Trace, TraceBuilder,
+    RunEnd, SemaphoreId, SiteId, Trace, TraceBuilder, VarId,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::rwt::column::{Coder, Packed, Packer, Unpacker, Written, read_codes, read_modules};
+use crate::rwt::facts::{read_initials, read_run_end, write_initials, write_run_end};
 use crate::{Place, ReadErrorKind, ReadOptions};
 
 /// The first eight bytes of every file: not text, and damaged by transfers that change line ends.
@@ -67,6 +69,8 @@ enum Tag {
     Addresses,
     Origins,
     Occurrences,
+    RunEnd,
+    Initials,
     /// Whether waits are requested: a byte, 1 or 0.
     Requests,
     /// What a later version may add and a reader can do without: above these.
@@ -74,7 +78,7 @@ enum Tag {
 }
 
 impl Tag {
-    const REST: [(Self, u8); 13] = [
+    const REST: [(Self, u8); 15] = [
         (Self::Starts, 16),
         (Self::Parties, 17),
         (Self::Threads, 32),
@@ -88,7 +92,9 @@ impl Tag {
         (Self::Addresses, 129),
         (Self::Origins, 130),
         (Self::Occurrences, 131),
-        (Self::Requests, 132),
+        (Self::RunEnd, 132),
+        (Self::Initials, 133),
+        (Self::Requests, 134),
     ];
 
     fn byte(self) -> u8 {
@@ -485,6 +491,19 @@ impl Reader {
                 self.requests = Some(is_requested == 1);
                 return Ok(());
             }
+            Tag::Initials => {
+                let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
+                let count = self.builder.names().vars.len();
+                for (var, value) in read_initials(bytes, count)? {
+                    self.builder.declare_initial(var, value);
+                }
+                return Ok(());
+            }
+            Tag::RunEnd => {
+                let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
+                self.builder.set_run_end(read_run_end(bytes)?);
+                return Ok(());
+            }
             Tag::Modules | Tag::Addresses => {
                 let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
                 let known = self.builder.origins();
@@ -650,6 +669,9 @@ pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
         writer.block_with_origins(trace.names(), trace.declared(), &columns, values, origins)?;
         start = end;
     }
+    if let Some(run_end) = trace.run_end() {
+        writer.run_end(run_end)?;
+    }
     writer.finish(trace.names(), trace.declared())?;
     Ok(())
 }
@@ -706,7 +728,7 @@ impl<W: Write> Writer<W> {
     /// Adds the events of `columns`, at most [`BLOCK_EVENTS_MAX`], with the value of each by its
     /// place among them, where they come from, and what is new in `names`, which only ever grows.
     ///
-    /// What is declared of a semaphore or a barrier is written with its name: it must be declared
+    /// What is declared of a variable, a semaphore or a barrier is written with its name: it must be declared
     /// by the block that first speaks of it. What is declared of requests is written once.
     ///
     /// # Errors
@@ -746,6 +768,16 @@ impl<W: Write> Writer<W> {
             self.requests(&mut payload, declared)?;
         }
         self.events_count += columns.len() as u64;
+        self.frame(&payload)
+    }
+
+    /// Says how the run ended, in a block of its own after that of the last event it speaks of.
+    ///
+    /// # Errors
+    /// If `out` does.
+    pub fn run_end(&mut self, run_end: &RunEnd) -> io::Result<()> {
+        let mut payload = 0_u32.to_le_bytes().to_vec();
+        self.bytes(&mut payload, Tag::RunEnd, &write_run_end(run_end))?;
         self.frame(&payload)
     }
 
@@ -842,7 +874,12 @@ impl<W: Write> Writer<W> {
                 NameKind::Barrier => parties(place),
                 _ => None,
             };
-            let pairs = new.filter_map(|place| number(place).map(|number| (place, number)));
+            let pairs = new.clone().filter_map(|place| number(place).map(|number| (place, number)));
+            if kind == NameKind::Var {
+                let initial = |place| declared.initial(VarId::from_index(place));
+                let initials = new.clone().filter_map(|place| Some((place, initial(place)?)));
+                self.bytes(payload, Tag::Initials, &write_initials(initials))?;
+            }
             let tag = if kind == NameKind::Barrier { Tag::Parties } else { Tag::Starts };
             self.bytes(payload, tag, &write_declarations(pairs))?;
         }

@@ -7,8 +7,8 @@ use expect_test::{Expect, expect};
 use reweave_base::{Id, Rng};
 use reweave_format::{Format, ReadError, ReadOptions, Reading, read_from, rwt, write_to};
 use reweave_trace::{
-    AccessOp, Code, CodeId, EventId, LockOp, MemoryOrder, Module, Op, Origin, Origins, SemaphoreId,
-    SemaphoreOp, Trace, TraceBuilder,
+    AccessOp, Code, CodeId, EndKind, EventId, LockOp, MemoryOrder, Module, Op, Origin, Origins,
+    RunEnd, SemaphoreId, SemaphoreOp, ThreadEnd, Trace, TraceBuilder,
 };
 
 fn small() -> Trace {
@@ -66,6 +66,48 @@ fn repaired(bytes: &[u8]) -> Result<Reading, ReadError> {
 #[track_caller]
 fn check_error(bytes: &[u8], expected: Expect) {
     expected.assert_eq(&read(bytes).unwrap_err().to_string());
+}
+
+/// A trace that says how each of its runs ended, one of a kind, and what a variable held at the start.
+fn ended(kind: EndKind) -> Trace {
+    let mut builder = TraceBuilder::new();
+    let (thread, site) = (builder.thread("T1"), builder.site("bank.c:14"));
+    let [x, y] = ["x", "y"].map(|name| builder.var(name));
+    builder.push(thread, Op::Access(AccessOp::Write, x), site);
+    builder.push(thread, Op::Access(AccessOp::Write, y), site);
+    builder.declare_initial(y, -3);
+    let threads = [1, 2].map(|number| ThreadEnd {
+        event: EventId::from_number(number).unwrap(),
+        state: format!("waits for lock {number}"),
+    });
+    builder.set_run_end(RunEnd { kind, text: "größer".into(), threads: threads.into() });
+    builder.finish().unwrap()
+}
+
+#[test]
+fn how_the_run_ended_and_what_variables_held_read_back_in_every_format_that_carries_them() {
+    for kind in EndKind::ALL {
+        let trace = ended(kind);
+        for format in [Format::Rwt, Format::JsonLines] {
+            let mut bytes = Vec::new();
+            write_to(&trace, &mut bytes, format).unwrap();
+            let again = read(&bytes).unwrap().trace;
+            assert_eq!(again.run_end(), trace.run_end(), "{format:?}");
+            let y = again.names().vars.get("y").unwrap();
+            assert_eq!(again.declared().initial(y), Some(-3), "{format:?}");
+        }
+    }
+}
+
+#[test]
+fn an_end_of_the_run_that_speaks_of_events_that_are_not_there_names_no_thread() {
+    let mut builder = TraceBuilder::new();
+    let event = EventId::from_number(9).unwrap();
+    let threads = vec![ThreadEnd { event, state: String::new() }];
+    builder.set_run_end(RunEnd { kind: EndKind::Hang, text: String::new(), threads });
+    let trace = builder.finish().unwrap();
+    let threads = trace.run_end().map(|run_end| run_end.threads.len());
+    assert_eq!(threads, Some(0));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use reweave_base::Id;
 
 use crate::columns::{Columns, Event, Values};
+use crate::ending::RunEnd;
 use crate::flow::Flow;
 use crate::monitor::{self, Checked, IllFormed, Violation};
 use crate::names::Names;
@@ -41,6 +42,7 @@ pub struct TraceBuilder {
     pub(crate) values: Values,
     pub(crate) declared: Declared,
     pub(crate) origins: Origins,
+    run_end: Option<RunEnd>,
     flow: Option<Flow>,
     program: Option<Program>,
     repairs: Vec<Repair>,
@@ -200,6 +202,11 @@ impl TraceBuilder {
         *self.declared.starts.get_or_default(semaphore) = Some(start);
     }
 
+    /// Says what `var` holds before the first write to it.
+    pub fn declare_initial(&mut self, var: VarId, value: i64) {
+        *self.declared.initials.get_or_default(var) = Some(value);
+    }
+
     /// Says how many arrivals end a generation of `barrier`.
     ///
     /// # Panics
@@ -232,6 +239,17 @@ impl TraceBuilder {
         self.repairs.push(Repair { event: None, change });
     }
 
+    /// Says how the run ended. Threads whose events do not come are left out at the end.
+    pub fn set_run_end(&mut self, run_end: RunEnd) {
+        self.run_end = Some(run_end);
+    }
+
+    /// How the run ended, if that was said.
+    #[must_use]
+    pub const fn run_end(&self) -> Option<&RunEnd> {
+        self.run_end.as_ref()
+    }
+
     /// Adds the flow layer.
     pub fn set_flow(&mut self, flow: Flow) {
         self.flow = Some(flow);
@@ -262,6 +280,7 @@ impl TraceBuilder {
         let repairs = repair::repair(&mut self);
         if !repairs.is_empty() {
             // They speak of events and threads by numbers that may have changed.
+            self.run_end = None;
             self.flow = None;
             self.program = None;
         }
@@ -305,13 +324,19 @@ impl TraceBuilder {
         // Declarations of nothing would make equal traces differ.
         trim(self.declared.starts.as_mut_vec(), self.names.semaphores.len());
         trim(self.declared.parties.as_mut_vec(), self.names.barriers.len());
+        trim(self.declared.initials.as_mut_vec(), self.names.vars.len());
         let origins = self.origins.trimmed(self.columns.len());
+        let count = self.columns.len();
+        if let Some(run_end) = &mut self.run_end {
+            run_end.threads.retain(|thread| thread.event.index() < count);
+        }
         Trace {
             names: self.names,
             columns: self.columns,
             values: self.values,
             declared: self.declared,
             origins,
+            run_end: self.run_end,
             flow: self.flow,
             program: self.program,
             repairs: self.repairs,
@@ -321,9 +346,9 @@ impl TraceBuilder {
 }
 
 /// Cuts `numbers` to those of `count` things, and off what is not known at its end.
-fn trim(numbers: &mut Vec<Option<u32>>, count: usize) {
+fn trim<T>(numbers: &mut Vec<Option<T>>, count: usize) {
     numbers.truncate(count);
-    while numbers.last() == Some(&None) {
+    while numbers.last().is_some_and(Option::is_none) {
         numbers.pop();
     }
 }

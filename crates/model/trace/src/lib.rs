@@ -35,6 +35,7 @@
 mod builder;
 mod certify;
 mod columns;
+mod ending;
 mod flow;
 mod monitor;
 mod names;
@@ -51,6 +52,7 @@ use reweave_op as op;
 pub use builder::TraceBuilder;
 pub use certify::{certify, certify_order};
 pub use columns::{Columns, Event, Values};
+pub use ending::{EndKind, RunEnd, ThreadEnd};
 pub use flow::{Extent, Flow, Instance, InstanceId, StaticBlock, StaticBlockId, Step};
 pub use monitor::{IllFormed, Monitor, Violation};
 pub use names::{ASSUMED, FRAME_SEPARATOR, Names, Spelled};

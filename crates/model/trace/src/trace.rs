@@ -3,9 +3,10 @@
 use reweave_base::{Id, IndexVec};
 
 use crate::columns::{Columns, Event, Values};
+use crate::ending::RunEnd;
 use crate::flow::Flow;
 use crate::names::Names;
-use crate::op::{BarrierId, ConditionOp, EventId, LockOp, Op, SemaphoreId, ThreadId};
+use crate::op::{BarrierId, ConditionOp, EventId, LockOp, Op, SemaphoreId, ThreadId, VarId};
 use crate::origins::Origins;
 use crate::program::Program;
 use crate::repair::{self, Repair};
@@ -23,13 +24,14 @@ pub struct Trace {
     pub(crate) values: Values,
     pub(crate) declared: Declared,
     pub(crate) origins: Option<Origins>,
+    pub(crate) run_end: Option<RunEnd>,
     pub(crate) flow: Option<Flow>,
     pub(crate) program: Option<Program>,
     pub(crate) repairs: Vec<Repair>,
     pub(crate) views: Views,
 }
 
-/// What is known of the synchronisation of a run besides its events.
+/// What is known of the variables and the synchronisation of a run besides its events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
     /// Whether a thread that can wait for a lock requests it first, as in recorded programs: then
@@ -39,6 +41,8 @@ pub struct Declared {
     pub starts: IndexVec<SemaphoreId, Option<u32>>,
     /// How many arrivals end a barrier's generation.
     pub parties: IndexVec<BarrierId, Option<u32>>,
+    /// What a variable holds before the first write to it.
+    pub initials: IndexVec<VarId, Option<i64>>,
 }
 
 impl Declared {
@@ -46,6 +50,12 @@ impl Declared {
     #[must_use]
     pub fn start(&self, semaphore: SemaphoreId) -> Option<u32> {
         self.starts.get(semaphore).copied().flatten()
+    }
+
+    /// What `var` holds before the first write to it, if that is known.
+    #[must_use]
+    pub fn initial(&self, var: VarId) -> Option<i64> {
+        self.initials.get(var).copied().flatten()
     }
 
     /// How many arrivals end a generation of `barrier`, if that is known.
@@ -124,6 +134,12 @@ impl Trace {
         self.origins.as_ref()
     }
 
+    /// How the recorded run ended, where that is known.
+    #[must_use]
+    pub const fn run_end(&self) -> Option<&RunEnd> {
+        self.run_end.as_ref()
+    }
+
     /// Whether the thread of `acquire` would have waited for the lock, had it not been free. Where
     /// waits are requested, these are the acquires right after a request, and those that end a wait
     /// on a condition.
@@ -185,6 +201,7 @@ impl PartialEq for Trace {
             && (!self.has_values() || ids().all(|id| self.value(id) == other.value(id)))
             && self.declared == other.declared
             && self.origins == other.origins
+            && self.run_end == other.run_end
             && self.flow == other.flow
             && self.program == other.program
     }

@@ -60,6 +60,10 @@ pub enum Truncation {
     NotInstrumented,
     /// Some of it could not be answered: a library may have ordered threads out of sight.
     Assumed,
+    /// It could not be answered: what was found depends on reads whose writers are not known.
+    UnknownWriters,
+    /// There is nothing to search.
+    NoEvents,
 }
 
 impl Truncation {
@@ -76,6 +80,8 @@ impl Truncation {
             Self::MissingValues => "values",
             Self::NotInstrumented => "accesses",
             Self::Assumed => "assumed",
+            Self::UnknownWriters => "writers",
+            Self::NoEvents => "events",
         }
     }
 }
@@ -97,6 +103,15 @@ impl Display for Truncation {
             Self::NotInstrumented => f.write_str(
                 "no accesses to memory were recorded, since the program was not built for that: \
                  build it with `reweave cc`, `reweave c++` or `cargo reweave build`",
+            ),
+            Self::UnknownWriters => f.write_str(
+                "threads ran freely, so it is not known which writes the reads saw that candidates \
+                 depend on: record with `--mode serial`, or list the candidates with `--all`",
+            ),
+            Self::NoEvents => f.write_str(
+                "the trace has no events: the program shared nothing between threads, or was not \
+                 built for recording; build it with `reweave cc`, `reweave c++` or `cargo reweave \
+                 build`, and record a run in which threads work together",
             ),
         }
     }

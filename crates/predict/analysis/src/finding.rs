@@ -85,6 +85,8 @@ impl Finding {
 /// Why a finding holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
+    /// It happened in the recorded run.
+    Observed,
     /// A schedule that leads to the fault.
     Schedule(Proof),
     /// All runs of an order were decided together, so no schedule can prove it. A schedule that is
@@ -105,6 +107,7 @@ impl Evidence {
         match self {
             Self::Schedule(proof) if proof.unknown_reads_count() == 0 => Guarantee::Witnessed,
             Self::Decided(_) => Guarantee::Decided,
+            Self::Observed => Guarantee::Observed,
             Self::First => Guarantee::First,
             Self::Schedule(_) | Self::Unordered => Guarantee::Unordered,
         }
@@ -116,7 +119,7 @@ impl Evidence {
         match self {
             Self::Schedule(proof) => Some(proof),
             Self::Decided(example) => example.as_ref(),
-            Self::First | Self::Unordered => None,
+            Self::Observed | Self::First | Self::Unordered => None,
         }
     }
 }

@@ -69,6 +69,8 @@ impl Display for Layer {
 /// How much a finding can be relied on, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Guarantee {
+    /// It happened in the recorded run.
+    Observed,
     /// A schedule is attached, the independent checker accepted it, and the writer of every read
     /// in it was observed.
     Witnessed,
@@ -85,13 +87,14 @@ impl Guarantee {
     /// Whether it holds for certain, so that it is shown without being asked for.
     #[must_use]
     pub const fn is_certain(self) -> bool {
-        matches!(self, Self::Witnessed | Self::Decided)
+        matches!(self, Self::Observed | Self::Witnessed | Self::Decided)
     }
 
     /// How reports spell it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Observed => "observed",
             Self::Witnessed => "witnessed",
             Self::Decided => "decided",
             Self::First => "first",
@@ -103,6 +106,7 @@ impl Guarantee {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
+            Self::Observed => "It happened in the recorded run.",
             Self::Witnessed => "The independent checker accepted the schedule.",
             Self::Decided => {
                 "Decided for all runs together, which no schedule can prove: the one shown is an \

@@ -49,6 +49,43 @@ macro_rules! kinds {
 }
 
 kinds! {
+    /// The recorded run crashed, or an assertion failed in it.
+    Failure: KindInfo {
+        name: "failure",
+        letter: 'F',
+        rule: "FailedRun",
+        weaknesses: &[617, 754],
+        summary: "The recorded run crashed, or an assertion failed in it.",
+        description: "The program ended by a signal that stands for a fault, by a failed assertion, \
+                      by `abort` or by a panic while it was recorded. Nothing is predicted: it \
+                      happened, at the last event of the thread that is named.",
+        why: &[
+            "The program did not end as it should. What a schedule made it do in this run it can do \
+             in every run with that schedule; the recording holds what led there.",
+        ],
+        fix: "Look at what the thread that failed read last, and which thread wrote that. Other \
+              findings on the same variables often name the cause.",
+        needs_accesses: false,
+    };
+    /// Threads of the recorded run that waited for ever.
+    Stuck: KindInfo {
+        name: "stuck",
+        letter: 'S',
+        rule: "StuckThread",
+        weaknesses: &[833, 667],
+        summary: "Threads of the recorded run waited for ever.",
+        description: "Threads waited for each other's locks, for a lock that nobody can release any \
+                      more, or in another way in which no thread could go on. Nothing is predicted: \
+                      it happened, at the last events of the threads that are named.",
+        why: &[
+            "A thread that waits for something that no thread of the program can do any more never \
+             goes on. Whoever waits for it waits as well.",
+        ],
+        fix: "Let whoever takes a lock release it on every way out. Wait on a condition in a loop \
+              over a predicate that is changed under the same lock, so that a signal before the wait \
+              is not lost.",
+        needs_accesses: false,
+    };
     /// Threads that wait for each other for ever.
     Deadlock: KindInfo {
         name: "deadlock",
@@ -161,6 +198,8 @@ impl Kind {
             Self::Atomicity => matches!(goal, Goal::Order { .. }),
             Self::Predicate => matches!(goal, Goal::Reaches(_) | Goal::Race(..)),
             Self::Nondeterminism => matches!(goal, Goal::Sees { .. } | Goal::Leaves { .. }),
+            // These happened in the recorded run, and need no other.
+            Self::Failure | Self::Stuck => false,
         }
     }
 

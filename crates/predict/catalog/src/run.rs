@@ -40,7 +40,7 @@ impl Watch for Quiet {
 ///
 /// Findings are grouped by the code locations at fault, each group shown by its earliest instance,
 /// of nondeterminism by the worst, and only witnessed ones are kept; with [`Settings::all`] every
-/// instance is kept as it comes. An analysis that needs a layer which `trace` lacks is not run, and
+/// instance is kept as it comes. What happened in the recorded run itself is kept too. An analysis that needs a layer which `trace` lacks is not run, and
 /// its coverage says so; so does that of one which looks at accesses where none could be recorded.
 /// Where ordering was only assumed, races are looked for without it too: what only shows then is
 /// counted as undecided.
@@ -72,6 +72,10 @@ pub fn run(
     let mut outcome = Outcome { settings: asked, ..Outcome::default() };
     for analysis in analyses {
         let info = analysis.info();
+        // Of a run that ended well there is nothing to say, not even that it was looked at.
+        if info.family == reweave_endings::FAMILY && !reweave_endings::applies(info, trace) {
+            continue;
+        }
         if !info.needs.is_in(trace) {
             outcome.coverage.push(not_run(info));
             outcome.unshown.push(Unshown::default());
@@ -95,11 +99,8 @@ pub fn run(
         for (counter, count) in &coverage.counters {
             tracing::debug!("{}: {counter} {count}", info.name);
         }
-        if collector.limited {
-            coverage.truncated = coverage.truncated.or(Some(Truncation::Limit));
-        }
-        if is_not_instrumented && info.kind.info().needs_accesses {
-            coverage.truncated = coverage.truncated.or(Some(Truncation::NotInstrumented));
+        if let Some(reason) = collector.unanswered(is_not_instrumented) {
+            coverage.truncated = coverage.truncated.or(Some(reason));
         }
         let (unshown, witnesses) = (collector.unshown, collector.witnesses);
         if let Some(without) = without_assumed.as_ref().filter(|_| info.kind == Kind::Race) {
@@ -267,6 +268,21 @@ impl Sink for Collector<'_, '_> {
 }
 
 impl Collector<'_, '_> {
+    /// Why the question has no answer, though the analysis went through everything.
+    fn unanswered(&self, is_not_instrumented: bool) -> Option<Truncation> {
+        let found = |finding: &Finding| finding.analysis == self.info.name;
+        if self.limited {
+            Some(Truncation::Limit)
+        } else if is_not_instrumented && self.info.kind.info().needs_accesses {
+            Some(Truncation::NotInstrumented)
+        } else if self.unshown.unknown_writer > 0 && !self.shown.findings.iter().any(found) {
+            // It saw candidates and could prove or refute none of them.
+            Some(Truncation::UnknownWriters)
+        } else {
+            self.trace.is_empty().then_some(Truncation::NoEvents)
+        }
+    }
+
     fn keep(&mut self, finding: Finding) -> ControlFlow<()> {
         if self.shown.findings.len() >= self.kept_max {
             self.limited = true;

@@ -8,6 +8,7 @@ const FAMILIES: &[&[&dyn Analysis]] = &[
     reweave_atomicity::ANALYSES,
     reweave_determinism::ANALYSES,
     reweave_states::ANALYSES,
+    reweave_endings::ANALYSES,
 ];
 
 /// Families that look at programs, with commands of their own.
@@ -107,7 +108,9 @@ mod tests {
 
     #[test]
     fn unless_others_are_asked_for_each_family_runs_what_proves_most() {
-        assert_eq!(names("", &[]), ["races.exact", "deadlocks.exact", "atomicity.blocks"]);
+        let defaults = ["races.exact", "deadlocks.exact", "atomicity.blocks"];
+        let endings = ["endings.failure", "endings.stuck"];
+        assert_eq!(names("", &[]), [&defaults[..], &endings].concat());
     }
 
     #[test]

@@ -197,7 +197,9 @@ impl Predictor for RacePredictor<'_> {
         };
         let [first, second] = [race.first, race.second].map(|access| spelled(self.trace, access));
         let verdict = match evidence.guarantee() {
-            Guarantee::Witnessed | Guarantee::Decided => "can happen at the same time",
+            Guarantee::Observed | Guarantee::Witnessed | Guarantee::Decided => {
+                "can happen at the same time"
+            }
             Guarantee::First => "are a race, or threads can deadlock before",
             Guarantee::Unordered => why,
         };

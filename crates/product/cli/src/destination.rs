@@ -65,7 +65,7 @@ impl Destination {
         // The error itself names the temporary folder, which helps nobody.
         let folder = tempfile::Builder::new().prefix(".reweave-").tempdir_in(parent);
         let folder = folder.map_err(|error| io::Error::from(error.kind()))?;
-        interrupt::set_unfinished(Some(folder.path()));
+        interrupt::add_unfinished(folder.path());
         Ok(Self::File { target, folder })
     }
 
@@ -74,6 +74,7 @@ impl Destination {
         self,
         report: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> anyhow::Result<()> {
+        interrupt::writing();
         match self {
             Self::StandardOutput => {
                 let colours = AutoStream::choice(&io::stdout());
@@ -162,8 +163,8 @@ fn commit(target: &Path, folder: TempDir) -> anyhow::Result<()> {
         fs::rename(&file, target)
     };
     moved().with_context(|| format!("cannot write {}", target.display()))?;
+    interrupt::remove_unfinished(folder.path());
     drop(folder);
-    interrupt::set_unfinished(None);
     Ok(())
 }
 

@@ -90,7 +90,7 @@ function traceSummary(trace) {
 
 /** What `count` findings of `kind` are called: races, but nondeterminism however often. */
 function several(kind, count) {
-    const isCounted = !['atomicity', 'nondeterminism'].includes(kind);
+    const isCounted = !['atomicity', 'nondeterminism', 'stuck'].includes(kind);
     return isCounted && count !== 1 ? `${kind}s` : kind;
 }
 

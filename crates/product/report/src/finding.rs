@@ -98,7 +98,8 @@ impl Level {
             certain if certain.is_certain() && examined.fails_on.contains(&finding.kind) => {
                 Self::Error
             }
-            Guarantee::Witnessed | Guarantee::Decided | Guarantee::First => Self::Warning,
+            Guarantee::Observed | Guarantee::Witnessed | Guarantee::Decided => Self::Warning,
+            Guarantee::First => Self::Warning,
             Guarantee::Unordered => Self::Note,
         }
     }
@@ -133,6 +134,9 @@ pub fn known_locations<'t>(trace: &'t Trace, finding: &Finding) -> Vec<&'t str> 
 
 /// The analyses that run where nothing else is asked for.
 const DEFAULT: [&str; 3] = ["races.exact", "deadlocks.exact", "atomicity.blocks"];
+
+/// How the names of those start that run by default where they have something to say.
+const WHERE_NEEDED: &str = "endings.";
 
 /// The analysis that is asked for by its predicates.
 const ASKED: &str = "states.find";
@@ -180,7 +184,8 @@ fn analyses(examined: &Examined<'_>) -> Vec<String> {
     let with = |names: Vec<&str>| names.into_iter().map(|name| format!("--with {name}")).collect();
     // The default analyses run without being named; naming them would only lengthen the command.
     if ran.is_empty() || DEFAULT.iter().all(|name| ran.contains(name)) {
-        return with(ran.into_iter().filter(|name| !DEFAULT.contains(name)).collect());
+        let is_named = |name: &&str| !DEFAULT.contains(name) && !name.starts_with(WHERE_NEEDED);
+        return with(ran.into_iter().filter(is_named).collect());
     }
     let mut options = vec![format!("--only {}", ran[0])];
     options.extend::<Vec<String>>(with(ran[1..].to_vec()));
@@ -224,6 +229,7 @@ mod tests {
     fn the_default_is_that_of_the_catalog() {
         let selected = reweave_catalog::select("", &[]).unwrap();
         let mut names: Vec<&str> = selected.iter().map(|it| it.info().name).collect();
+        names.retain(|name| !name.starts_with(WHERE_NEEDED));
         let mut default = DEFAULT;
         names.sort_unstable();
         default.sort_unstable();

@@ -236,7 +236,7 @@ pub fn head(
     let Reported { id, fingerprint, finding } = reported;
     let (kind, guarantee) = (finding.kind, finding.guarantee());
     let sure = match guarantee {
-        Guarantee::Witnessed | Guarantee::Decided => GOOD,
+        Guarantee::Observed | Guarantee::Witnessed | Guarantee::Decided => GOOD,
         Guarantee::First | Guarantee::Unordered => WARN,
     };
     writeln!(

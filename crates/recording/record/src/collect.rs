@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use reweave_base::FxHashSet;
 use reweave_runtime::session::{Reader, Session};
-use reweave_runtime::shared::{Mode, SETTINGS_WORDS, Settings};
+use reweave_runtime::shared::{FAILURE_WORDS, Mode, SETTINGS_WORDS, Settings, failure, outcome};
 use reweave_runtime::wire::{Event, Kind};
 use tempfile::TempDir;
 
@@ -79,6 +79,23 @@ pub struct Recording {
     pub is_damaged: bool,
     /// How it was recorded.
     pub mode: Mode,
+    /// How it failed, if it said that it does.
+    pub failure: Option<Failure>,
+}
+
+/// How a process failed, as it said itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The signal, or [`failure::PANIC`].
+    pub signal: u64,
+    /// The number of the thread that failed.
+    pub thread: Option<u32>,
+    /// The code address after that at which it failed; 0 if that is not known.
+    pub code: u64,
+    /// What it said.
+    pub text: String,
+    /// Whether the system was about to end it; else a handler of its own may have come between.
+    pub is_certain: bool,
 }
 
 /// How often it is looked whether the program has started another process.
@@ -96,6 +113,12 @@ pub struct Collector {
     processes: Vec<Process>,
     limit: u64,
     drained: u64,
+    /// How many accesses the programs counted and did not write yet.
+    unwritten: u64,
+    /// The process that was started; 0 before.
+    started: u32,
+    /// Processes that run on though the one that was started has ended.
+    background: Vec<u32>,
     /// Whether the limit is reached with what the program counted and did not write yet.
     will_be_full: bool,
     is_stopped: bool,
@@ -188,6 +211,9 @@ impl Collector {
             processes: Vec::new(),
             limit,
             drained: 0,
+            unwritten: 0,
+            started: 0,
+            background: Vec::new(),
             will_be_full: false,
             is_stopped: false,
             announced_process: None,
@@ -204,6 +230,40 @@ impl Collector {
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.drained
+    }
+
+    /// How many accesses were counted that will be read later.
+    #[must_use]
+    pub const fn unwritten(&self) -> u64 {
+        self.unwritten
+    }
+
+    /// The recorded processes that run.
+    #[must_use]
+    pub fn living(&self) -> Vec<u32> {
+        let pid = |it: &Process| it.session.header().pid.load(Ordering::Relaxed);
+        let pids = self.processes.iter().map(|process| pid(process) as u32);
+        pids.filter(|&pid| is_running(pid)).collect()
+    }
+
+    /// The processes that run on in the background, once the one that was started has ended.
+    #[must_use]
+    pub fn background(&self) -> &[u32] {
+        &self.background
+    }
+
+    /// The process that was started; 0 before.
+    #[must_use]
+    pub const fn started(&self) -> u32 {
+        self.started
+    }
+
+    pub(crate) const fn set_started(&mut self, pid: u32) {
+        self.started = pid;
+    }
+
+    pub(crate) fn set_background(&mut self, processes: Vec<u32>) {
+        self.background = processes;
     }
 
     /// Whether as many events were read as are wanted.
@@ -227,8 +287,8 @@ impl Collector {
             process.announce(place, &mut self.announced_process, observer);
             self.drained += process.drain(room, false, observer)?;
         }
-        let unwritten: u64 = self.processes.iter().map(Process::unwritten).sum();
-        self.will_be_full = self.drained + unwritten >= self.limit;
+        self.unwritten = self.processes.iter().map(Process::unwritten).sum();
+        self.will_be_full = self.drained + self.unwritten >= self.limit;
         if self.is_full() {
             self.stop();
         }
@@ -269,12 +329,13 @@ impl Collector {
         Ok(heads)
     }
 
-    /// What became of the plan in the first process that says so.
+    /// What became of the plan in a process that followed it to its end, or else in the first that says
+    /// anything: which of several processes was recorded is not known.
     #[must_use]
     pub fn outcome(&self) -> Option<(u64, Vec<u64>)> {
         let outcomes = self.processes.iter().map(|process| process.session.outcome());
-        let mut outcomes = outcomes.filter(|(what, _)| *what != 0);
-        outcomes.next()
+        let outcomes = outcomes.filter(|(what, _)| *what != outcome::PENDING);
+        outcomes.min_by_key(|(what, _)| *what != outcome::CONFIRMED)
     }
 
     /// Reads the rest, once the program has ended, and closes the event logs; says also how many
@@ -527,10 +588,35 @@ impl Process {
             maps,
             is_damaged: self.rings.iter().flatten().any(Reader::is_damaged),
             mode: self.mode,
+            failure: failure_of(header),
         };
         self.output.writer.finish()?;
         Ok(recording)
     }
+}
+
+/// How the process with `header` says that it failed.
+fn failure_of(header: &reweave_runtime::shared::Header) -> Option<Failure> {
+    let state = header.failure.load(Ordering::Acquire);
+    let length = header.failure_length.load(Ordering::Acquire).min(FAILURE_WORDS as u64 * 8);
+    let words = header.failure_text.iter().map(|word| word.load(Ordering::Relaxed));
+    let mut bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+    bytes.truncate(length as usize);
+    (state != failure::NONE).then(|| Failure {
+        signal: header.failure_signal.load(Ordering::Relaxed),
+        thread: header.failure_thread.load(Ordering::Relaxed).checked_sub(1),
+        code: header.failure_code.load(Ordering::Relaxed),
+        text: String::from_utf8_lossy(&bytes).into_owned(),
+        is_certain: state == failure::CERTAIN,
+    })
+}
+
+/// Whether the process `pid` is there and has not ended.
+pub(crate) fn is_running(pid: u32) -> bool {
+    let Ok(text) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    // The name before it is in brackets and may hold anything.
+    let state = text.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    !matches!(state, None | Some('Z' | 'X'))
 }
 
 /// Removes the directories in `folder` that belonged to collectors which are gone.
@@ -588,6 +674,7 @@ mod tests {
             collector: u64::from(u32::MAX),
             replay: false,
             stall_timeout_ms: 0,
+            exit_wait_ms: 0,
         };
         let put = |name: &str, settings: &Settings| {
             let path = folder.path().join(name);

@@ -22,10 +22,12 @@
 //! | futex calls | nothing |
 //! | update or store that is a lock (`word_locks`) | `ar acq`; `rel` |
 //! | look at a word that has not changed (`spins`) | the first and the last of a row |
+//! | where a thread is stuck or failed | its last event, or a `branch` added for it ([`Exit`]) |
 //!
 //! Memory grows with the memory that the program touched and the names in the trace, not with the
 //! number of events, if the [`Sink`] is a file.
 
+mod ending;
 mod events;
 mod names;
 mod rules;
@@ -34,14 +36,16 @@ mod sink;
 mod spins;
 mod word_locks;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
 
 use reweave_base::{FxHashMap, FxHashSet, Id};
+use reweave_runtime::shared::Mode;
 use reweave_runtime::wire::{Event, Kind};
 use reweave_trace::{
     Code, CodeId, ConditionOp, EventId, Module, ModuleId, Op, Origin, SiteId, ThreadId,
@@ -53,6 +57,7 @@ use crate::event_log::{Ending, Reader, Stream};
 use crate::locks::{Count, WithLocks};
 use crate::symbols;
 use crate::tasks::WithTasks;
+use crate::watchdog::Process;
 use events::{Memory, Objects, Waiting};
 use names::{Context, Contexts, Stack, legal_site};
 use rules::{Impossible, Rules};
@@ -60,6 +65,7 @@ use scan::{Ahead, FirstPass, MAIN, cells_with_unknown_writers};
 use spins::Spins;
 use word_locks::{Meaning, WordLocks};
 
+pub use ending::Exit;
 pub(crate) use events::part;
 pub use names::Symbols;
 pub(crate) use names::at_offset;
@@ -95,16 +101,20 @@ pub struct Summary {
     pub beyond_limit: u64,
     /// How the recording ended, if its stream says so.
     pub ending: Option<Ending>,
+    /// Whether the rest of the recording was left out, since somebody asked to stop.
+    pub is_cut_short: bool,
 }
 
 /// Converts the recording that `open` opens from its beginning, as often as it is called. With
-/// `keeps_all`, accesses to memory that nobody contends for are kept too.
+/// `keeps_all`, accesses to memory that nobody contends for are kept too. The trace says how the run
+/// ended, by its last events and by `exit`.
 ///
 /// # Errors
 /// If the recording cannot be read or the trace cannot be written.
 pub fn convert<S: Stream>(
     mut open: impl FnMut() -> io::Result<S>,
     keeps_all: bool,
+    exit: &Exit,
     symbols: &mut dyn Symbols,
     sink: &mut dyn Sink,
 ) -> io::Result<Summary> {
@@ -114,7 +124,7 @@ pub fn convert<S: Stream>(
     } else {
         FxHashSet::default()
     };
-    run(open()?, first_pass, unknown_writers, symbols, sink)
+    run(open()?, first_pass, unknown_writers, exit, symbols, sink)
 }
 
 // The last pass: every event of the recording, one after the other.
@@ -131,6 +141,8 @@ struct Thread {
     asked: Option<reweave_trace::LockId>,
     /// The atomic blocks that it is in, the last begun last.
     blocks: Vec<reweave_trace::BlockId>,
+    /// What it did last.
+    last_event: Option<EventId>,
 }
 
 /// The event that is being converted.
@@ -164,6 +176,12 @@ struct Pass<'a> {
     codes: FxHashMap<u64, Option<CodeId>>,
     code_ids: FxHashMap<(ModuleId, u64), CodeId>,
     modules: FxHashMap<String, ModuleId>,
+    /// Who waits for what.
+    waits: Process,
+    /// Who did something last.
+    last_thread: Option<u32>,
+    /// Whether memory is as the program found it when it started: not in a process that was forked.
+    is_fresh: bool,
     summary: Summary,
 }
 
@@ -172,6 +190,7 @@ fn run<S: Stream>(
     stream: S,
     mut first_pass: FirstPass,
     unknown_writers: FxHashSet<u64>,
+    exit: &Exit,
     symbols: &mut dyn Symbols,
     sink: &mut dyn Sink,
 ) -> io::Result<Summary> {
@@ -199,6 +218,9 @@ fn run<S: Stream>(
         codes: FxHashMap::default(),
         code_ids: FxHashMap::default(),
         modules: FxHashMap::default(),
+        waits: Process::recognized(),
+        last_thread: None,
+        is_fresh: true,
         summary,
     };
     pass.sink.declare_requested_waits();
@@ -206,6 +228,7 @@ fn run<S: Stream>(
     while let Some((number, event)) = ahead.next()? {
         pass.step(&mut ahead, number, event)?;
     }
+    pass.end(exit)?;
     pass.summary.threads = pass.sink.names().threads.len();
     pass.summary.ending = ahead.into_inner().ending();
     Ok(pass.summary)
@@ -220,6 +243,8 @@ impl Pass<'_> {
     ) -> io::Result<()> {
         let place = self.summary.recorded;
         self.summary.recorded += 1;
+        self.waits.step(number, &event);
+        self.last_thread = Some(number);
         let meaning = self.word_locks.step(self.symbols, number, &event);
         if self.spins.is_repeated(number, &event, place) || meaning == Meaning::Inner {
             // Not counted either: another run may not have to wait, or not as long.
@@ -236,6 +261,8 @@ impl Pass<'_> {
                 state.stack.leave();
                 return Ok(());
             }
+            // No plan counts these.
+            Kind::Block | Kind::Unblock | Kind::Interrupted => return Ok(()),
             _ => {}
         }
         let logged = state.logged.entry(event.code).or_default();
@@ -249,6 +276,7 @@ impl Pass<'_> {
         };
         match event.kind {
             Kind::Escaped => self.summary.escaped += 1,
+            Kind::Begin if event.extra.is_some() => self.is_fresh = false,
             Kind::Maps => {
                 self.symbols.maps(event.address);
                 // The same address may be other code now.
@@ -349,6 +377,7 @@ impl Pass<'_> {
                 *current.site.insert(self.site(current.thread, current.event.code))
             }
         };
+        self.threads[current.thread].last_event = ending::next_event(self.summary.events);
         self.summary.events += 1;
         self.sink.push(Converted { thread, op, site, value, origin: current.origin })
     }
@@ -413,6 +442,10 @@ impl Symbols for Rc<RefCell<symbols::Symbols>> {
         self.borrow_mut().data(address)
     }
 
+    fn is_zeroed(&mut self, address: u64) -> bool {
+        self.borrow_mut().is_zeroed(address)
+    }
+
     fn maps(&mut self, number: u64) {
         self.borrow_mut().select(number);
     }
@@ -432,15 +465,72 @@ impl Symbols for Rc<RefCell<symbols::Symbols>> {
     }
 }
 
-/// Writes the trace of `recording` to `out`; source files below `base` are named relative to it.
-/// With `keeps_all`, accesses to memory that threads do not contend for are kept too.
+/// How far each pass may get after somebody asked to stop.
+const PASSES_END: [Duration; 3] =
+    [Duration::from_millis(900), Duration::from_millis(1100), Duration::from_millis(1700)];
+
+/// Between so many events it is looked whether somebody asked to stop.
+const LOOK_EVERY: u64 = 1 << 12;
+
+/// So many events are converted in any case.
+const EVENTS_MIN: u64 = 1 << 20;
+
+/// How a recording is converted.
+#[derive(Clone, Copy)]
+pub struct Conversion<'a> {
+    /// Source files below it are named relative to it.
+    pub base: &'a Path,
+    /// Whether accesses to memory that threads do not contend for are kept too.
+    pub keeps_all: bool,
+    /// How the run ended.
+    pub exit: &'a Exit,
+    /// How long ago somebody asked to stop: then the trace ends where the time does.
+    pub asked: &'a dyn Fn() -> Option<Duration>,
+}
+
+impl<'a> Conversion<'a> {
+    /// Everything that threads contend for, of a run that ended by itself.
+    #[must_use]
+    pub fn new(base: &'a Path) -> Self {
+        const EXITED: &Exit = &Exit { failure: None, is_hang: false, is_stopped: false };
+        Self { base, keeps_all: false, exit: EXITED, asked: &|| None }
+    }
+}
+
+/// The start of a stream: as much as there is time for, and no more than passes before had.
+struct Timely<'a, S> {
+    stream: S,
+    asked: &'a dyn Fn() -> Option<Duration>,
+    end: Duration,
+    count: u64,
+    count_max: Rc<Cell<u64>>,
+}
+
+impl<S: Stream> Stream for Timely<'_, S> {
+    fn next_event(&mut self) -> io::Result<Option<(u32, Event)>> {
+        let is_late = || (self.asked)().is_some_and(|asked| asked >= self.end);
+        if self.count >= EVENTS_MIN && self.count % LOOK_EVERY == 0 && is_late() {
+            self.count_max.set(self.count_max.get().min(self.count));
+        }
+        if self.count >= self.count_max.get() {
+            return Ok(None);
+        }
+        self.count += 1;
+        self.stream.next_event()
+    }
+
+    fn ending(&self) -> Option<Ending> {
+        self.stream.ending()
+    }
+}
+
+/// Writes the trace of `recording` to `out`.
 ///
 /// # Errors
 /// If the recording cannot be read or the trace cannot be written.
 pub fn write_trace(
     recording: &Recording,
-    base: &Path,
-    keeps_all: bool,
+    conversion: &Conversion<'_>,
     out: &mut dyn Write,
 ) -> io::Result<Summary> {
     let stage = tracing::info_span!(
@@ -449,18 +539,28 @@ pub fn write_trace(
         events = tracing::field::Empty,
     );
     let stage = stage.entered();
+    let Conversion { base, keeps_all, exit, asked } = *conversion;
     let mut symbols = symbols::Symbols::new(base);
     for (number, text) in (0..).zip(&recording.maps) {
         symbols.add_map(number, text);
     }
     let symbols = Rc::new(RefCell::new(symbols));
+    let count_max = Rc::new(Cell::new(u64::MAX));
+    // The second of three passes is left out where threads did not run freely.
+    let mut ends =
+        PASSES_END.iter().filter(|&&end| recording.mode == Mode::Free || end != PASSES_END[1]);
     let open = || {
         symbols.borrow_mut().select(0);
         let reader = Reader::new(BufReader::new(File::open(&recording.event_log)?))?;
-        Ok(WithLocks::new(WithTasks::new(Decoded::new(reader)), Rc::clone(&symbols)))
+        let decoded = WithTasks::new(Decoded::new(reader));
+        let stream = WithLocks::new(decoded, Rc::clone(&symbols));
+        let end = ends.next().copied().unwrap_or(PASSES_END[2]);
+        let count_max = Rc::clone(&count_max);
+        Ok(Timely { stream, asked, end, count: 0, count_max })
     };
     let mut sink = FileSink::new(BufWriter::new(out))?;
-    let summary = convert(open, keeps_all, &mut Rc::clone(&symbols), &mut sink)?;
+    let mut summary = convert(open, keeps_all, exit, &mut Rc::clone(&symbols), &mut sink)?;
+    summary.is_cut_short = count_max.get() != u64::MAX;
     sink.finish()?.flush()?;
     stage.record("events", summary.events);
     Ok(summary)

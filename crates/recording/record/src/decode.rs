@@ -87,7 +87,7 @@ impl Decoder {
         match event.kind {
             Kind::Enter | Kind::Leave => return Some(event),
             // What was written before is no longer what was stored then.
-            Kind::Escaped => state.pending = None,
+            Kind::Escaped | Kind::Interrupted => state.pending = None,
             Kind::End => {
                 self.threads.remove(&thread);
                 return Some(event);

@@ -9,6 +9,7 @@
 //! use std::fs::File;
 //! use std::path::Path;
 //! use std::process::Command;
+//! use std::time::Duration;
 //!
 //! use reweave_record::run::{Options, record};
 //! use reweave_record::shared::Mode;
@@ -16,11 +17,14 @@
 //!
 //! let mut command = Command::new("./program");
 //! attach::attach(&mut command, &install::install()?);
-//! let options = Options { mode: Mode::Serial, values: true, seed: 1, limit: u64::MAX };
+//! let exit_wait = Duration::from_secs(1);
+//! let options =
+//!     Options { mode: Mode::Serial, values: true, seed: 1, limit: u64::MAX, exit_wait };
 //! let run = record(&mut command, &options, Path::new("logs"))?;
 //! for recording in &run.recordings {
 //!     let mut out = File::create("program.rwt")?;
-//!     let summary = convert::write_trace(recording, Path::new("."), false, &mut out)?;
+//!     let conversion = convert::Conversion::new(Path::new("."));
+//!     let summary = convert::write_trace(recording, &conversion, &mut out)?;
 //!     println!("{} events of {} threads", summary.events, summary.threads);
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())

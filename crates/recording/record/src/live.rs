@@ -81,6 +81,8 @@ pub struct Follower {
     order: Order,
     followed: Followed,
     is_cut_short: bool,
+    /// Whether memory is as the program found it when it started.
+    is_fresh: bool,
 }
 
 impl Follower {
@@ -97,6 +99,7 @@ impl Follower {
             order: Order::default(),
             followed: Followed { questions, ..Followed::default() },
             is_cut_short: false,
+            is_fresh: true,
         }
     }
 
@@ -108,7 +111,8 @@ impl Follower {
     /// Says where what has the names that are asked about is, if not by the maps: for tests.
     #[doc(hidden)]
     pub fn locate(&mut self, address_of: impl FnMut(&str) -> Option<u64>) {
-        self.followed.resolve(address_of);
+        let mut address_of = address_of;
+        self.followed.resolve(|name| address_of(name).map(|address| (address, None)));
     }
 
     /// Takes the next event of the recording, as it was drained.
@@ -131,9 +135,15 @@ impl Follower {
     fn locks(&mut self, thread: u32, event: Event) {
         if event.kind == Kind::Maps {
             self.symbols.select(event.address);
-            let symbols = &mut self.symbols;
-            self.followed.resolve(|name| address_of(symbols, name));
+            let (symbols, is_fresh) = (&mut self.symbols, self.is_fresh);
+            self.followed.resolve(|name| {
+                let address = address_of(symbols, name)?;
+                let is_zeroed = is_fresh && symbols.is_zeroed(address);
+                Some((address, is_zeroed.then_some(0)))
+            });
         }
+        // What was forked begins with the memory of another process.
+        self.is_fresh &= event.kind != Kind::Begin || event.extra.is_none();
         let (followed, order) = (&mut self.followed, &mut self.order);
         let mut step = |thread: u32, event: Event| {
             followed.look(thread, &event);
@@ -365,17 +375,20 @@ struct Followed {
 }
 
 impl Followed {
-    /// Looks up where what has no address yet is.
-    fn resolve(&mut self, mut address_of: impl FnMut(&str) -> Option<u64>) {
+    /// Looks up by `find` where what has no address yet is, and what is there at first if that is known.
+    fn resolve(&mut self, mut find: impl FnMut(&str) -> Option<(u64, Option<i64>)>) {
         for question in 0..self.questions.len() {
             for place in 0..self.questions[question].subjects.len() {
                 let subject = &self.questions[question].subjects[place].subject;
                 if self.is_resolved(question, place) {
                     continue;
                 }
-                let Some(address) = address_of(subject.name()) else { continue };
+                let Some((address, initial)) = find(subject.name()) else { continue };
                 match *subject {
-                    Subject::Variable { .. } => self.add_cell(address, (question, place)),
+                    Subject::Variable { .. } => {
+                        self.questions[question].subjects[place].initial = initial;
+                        self.add_cell(address, (question, place));
+                    }
                     Subject::Holds { thread, .. } => {
                         self.locks.entry(address).or_default().push((question, place, thread));
                     }

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reweave_runtime::plan::GoalKind;
+use reweave_runtime::session;
 use reweave_runtime::shared::{Mode, outcome};
 use reweave_runtime::wire::Event;
 
@@ -13,6 +14,9 @@ use crate::collect::Collector;
 use crate::plan::{Outcome, Plan};
 use crate::run::{self, Control, Options};
 use crate::watchdog::Watchdog;
+
+/// Why a replay that was interrupted confirmed nothing.
+pub const INTERRUPTED: &str = "it was interrupted";
 
 /// How long nothing may move before a plan is given up.
 const STALL_TIMEOUT: Duration = Duration::from_secs(3);
@@ -23,12 +27,23 @@ const STILLNESS: Duration = Duration::from_secs(2);
 /// How long a program may go on after it is known what became of the plan.
 const AFTERWARDS: Duration = Duration::from_secs(2);
 
-/// Runs `command` under `plan`, for `time` at most.
+/// Runs `command` under `plan`, for `time` at most and until `is_cancelled`.
 ///
 /// # Errors
 /// If the program cannot be started.
-pub fn replay(command: &mut Command, plan: &Plan, time: Duration) -> io::Result<Outcome> {
-    let options = Options { mode: Mode::Serial, values: false, seed: 1, limit: u64::MAX };
+pub fn replay(
+    command: &mut Command,
+    plan: &Plan,
+    time: Duration,
+    is_cancelled: &dyn Fn() -> bool,
+) -> io::Result<Outcome> {
+    let options = Options {
+        mode: Mode::Serial,
+        values: false,
+        seed: 1,
+        limit: u64::MAX,
+        exit_wait: run::EXIT_WAIT,
+    };
     let logs = tempfile::tempdir()?;
     let settings = options.settings(true, STALL_TIMEOUT.min(time));
     let words = plan.words();
@@ -39,6 +54,9 @@ pub fn replay(command: &mut Command, plan: &Plan, time: Duration) -> io::Result<
     let watchdog = RefCell::new(Watchdog::new(STILLNESS));
     let mut stall: Option<String> = None;
     let mut control = |collector: &Collector| {
+        if is_cancelled() {
+            return Control::Kill;
+        }
         stall = watchdog.borrow_mut().look(collector, &base).or(stall.take());
         let Some((what, _)) = collector.outcome() else {
             return if start.elapsed() > time { Control::Kill } else { Control::Continue };
@@ -49,8 +67,11 @@ pub fn replay(command: &mut Command, plan: &Plan, time: Duration) -> io::Result<
         if is_stuck || since.elapsed() > AFTERWARDS { Control::Kill } else { Control::Continue }
     };
     let mut observer = |thread: u32, event: &Event| watchdog.borrow_mut().step(thread, event);
+    // Nobody wants a program that was only to be replayed.
+    session::end_with_us(command);
     let run = run::run(command, collector, &mut observer, &mut control)?;
     let outcome = match run.outcome {
+        _ if is_cancelled() => not_confirmed(INTERRUPTED.to_owned()),
         Some((what, words)) => report(plan, what, &words),
         None if run.recordings.is_empty() => not_confirmed(
             "the program did not load the recorder; was it built with `reweave cc`?".to_owned(),

@@ -2,17 +2,24 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use reweave_runtime::session;
 use reweave_runtime::shared::{DIRECTORY_VARIABLE, Mode, Settings};
 
-use crate::collect::{Collector, Observer, Recording};
+use crate::collect::{Collector, Observer, Recording, is_running};
 
 /// How long a program that is asked to end has before it is made to.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_millis(500);
 
+/// How long a program that exits waits for its other threads by default.
+pub const EXIT_WAIT: Duration = Duration::from_secs(1);
+
+/// How long no recorded process is looked for once the one that was started has ended.
+const BACKGROUND_EVERY: Duration = Duration::from_millis(20);
+
+const KILL: u32 = 9;
 const TERMINATE: u32 = 15;
 
 /// How a program is recorded.
@@ -26,6 +33,8 @@ pub struct Options {
     pub seed: u64,
     /// The most events that are kept.
     pub limit: u64,
+    /// How long a program that exits waits for its other threads.
+    pub exit_wait: Duration,
 }
 
 impl Options {
@@ -45,6 +54,7 @@ impl Options {
             collector: u64::from(std::process::id()),
             replay,
             stall_timeout_ms: timeout.as_millis() as u64,
+            exit_wait_ms: self.exit_wait.as_millis() as u64,
         }
     }
 }
@@ -73,9 +83,13 @@ pub struct Run {
     pub recordings: Vec<Recording>,
     /// How many processes wanted to be recorded and had no room for it.
     pub unopened: u32,
+    /// The process that was started.
+    pub started: u32,
 }
 
-/// Runs `command` and reads what it records, until it ends, is full, or `control` says so.
+/// Runs `command` and reads what it records, until it ends, is full, or `control` says so. A recorded
+/// process that runs on when the one that was started has ended, such as a daemon, is read until it
+/// ends too.
 ///
 /// # Errors
 /// If the program cannot be started or an event log cannot be written.
@@ -89,8 +103,10 @@ pub fn run(
     // Clang's OpenMP library would not say what orders its threads.
     command.env_remove("OMP_TOOL");
     let mut child = command.spawn()?;
-    let mut ending: Option<Instant> = None;
-    let status = loop {
+    collector.set_started(child.id());
+    let mut processes = Processes { started: child.id(), known: Vec::new(), ending: None };
+    let mut status = None;
+    loop {
         let drained = match collector.poll(observer) {
             Ok(drained) => drained,
             Err(error) => {
@@ -100,37 +116,117 @@ pub fn run(
                 return Err(error);
             }
         };
-        if let Some(status) = child.try_wait()? {
-            break status;
+        if status.is_none() {
+            status = child.try_wait()?;
+        }
+        if status.is_some() {
+            let living = collector.living();
+            if living.is_empty() {
+                break;
+            }
+            collector.set_background(living);
         }
         match control(&collector) {
-            Control::Kill => {
-                ending.get_or_insert_with(Instant::now);
-                child.kill()?;
-            }
-            Control::Continue if !collector.is_full() && ending.is_none() => {}
-            Control::Continue | Control::End => end(&mut child, &mut ending)?,
+            Control::Kill => processes.kill(&collector),
+            Control::Continue if !collector.is_full() && processes.ending.is_none() => {}
+            Control::Continue | Control::End => processes.end(&collector),
         }
         if drained == 0 {
             collector.wait();
+            if status.is_some() {
+                std::thread::sleep(BACKGROUND_EVERY);
+            }
         }
+    }
+    let status = match status {
+        Some(status) => status,
+        None => child.wait()?,
     };
+    let was_ended = processes.ending.is_some();
+    if was_ended {
+        processes.kill(&collector);
+    }
     let outcome = collector.outcome();
     let (recordings, unopened) = collector.finish(observer)?;
-    Ok(Run { status, was_ended: ending.is_some(), outcome, recordings, unopened })
+    Ok(Run { status, was_ended, outcome, recordings, unopened, started: processes.started })
 }
 
-/// Asks the program to end, and makes it end when it has had its time.
-fn end(child: &mut Child, since: &mut Option<Instant>) -> io::Result<()> {
-    match since {
-        None => {
-            let _ = session::kill(child.id(), TERMINATE);
-            *since = Some(Instant::now());
-            Ok(())
+/// The processes of a program, when it is to end.
+struct Processes {
+    started: u32,
+    /// Those that it started, as far as they were found before those died that started them.
+    known: Vec<u32>,
+    ending: Option<Instant>,
+}
+
+impl Processes {
+    /// Asks the program to end, and makes it end when it has had its time.
+    fn end(&mut self, collector: &Collector) {
+        match self.ending {
+            None => {
+                self.find(collector);
+                self.ending = Some(Instant::now());
+                for &pid in &self.known {
+                    let _ = session::kill(pid, TERMINATE);
+                }
+            }
+            Some(since) if since.elapsed() > GRACE => self.kill(collector),
+            Some(_) => {}
         }
-        Some(since) if since.elapsed() > GRACE => child.kill(),
-        Some(_) => Ok(()),
     }
+
+    /// Ends all processes at once.
+    fn kill(&mut self, collector: &Collector) {
+        self.ending.get_or_insert_with(Instant::now);
+        self.find(collector);
+        for &pid in self.known.iter().filter(|&&pid| is_running(pid)) {
+            let _ = session::kill(pid, KILL);
+        }
+    }
+
+    /// Looks for the processes that the program has started by now.
+    fn find(&mut self, collector: &Collector) {
+        let mut found = vec![self.started];
+        found.extend(collector.living());
+        found.extend(self.known.iter().copied());
+        self.known = descendants(found);
+    }
+}
+
+/// Has this process asked to terminate when the one ends that started it.
+pub fn terminate_with_parent() {
+    session::terminate_with_parent();
+}
+
+/// Ends the process `pid` and all that it started, at once.
+pub fn kill_all(pid: u32) {
+    for pid in descendants(vec![pid]) {
+        let _ = session::kill(pid, KILL);
+    }
+}
+
+/// The processes `roots` and all that they started and did not outlive.
+pub fn descendants(mut roots: Vec<u32>) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let parents: Vec<(u32, u32)> = pids.filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    let mut place = 0;
+    while place < roots.len() {
+        let above = roots[place];
+        let below = parents.iter().filter(|&&(pid, parent)| parent == above && pid != above);
+        let new: Vec<u32> = below.map(|&(pid, _)| pid).filter(|pid| !roots.contains(pid)).collect();
+        roots.extend(new);
+        place += 1;
+    }
+    roots
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before it is in brackets and may hold anything.
+    text.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// Runs `command` recorded, with its event logs in `logs`: what tests and benchmarks need.

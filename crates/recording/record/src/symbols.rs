@@ -185,6 +185,16 @@ impl Symbols {
         Some((name.to_owned(), offset))
     }
 
+    /// Whether `address` is of a global variable that is zero when its module is loaded.
+    pub fn is_zeroed(&mut self, address: u64) -> bool {
+        let found = self.maps.get(&self.selected).and_then(|map| map.find(address));
+        let Some((segment, shown)) = found else { return false };
+        let Some(module) = segment.module.map(|id| &self.modules[id]) else { return false };
+        let Some(bias) = module.bias(&shown) else { return false };
+        let address = address.wrapping_sub(bias);
+        module.layout().is_some_and(|layout| layout.is_zeroed(address))
+    }
+
     /// Where the global variable is that the trace calls `name`.
     pub fn address_of(&mut self, name: &str) -> Option<u64> {
         let segments = self.maps.get(&self.selected)?.writable();
@@ -493,6 +503,8 @@ struct Load {
     address: u64,
     offset: u64,
     size: u64,
+    /// The bytes that it takes in memory; those after the file's are zero.
+    memory_size: u64,
     is_executable: bool,
     is_writable: bool,
 }
@@ -517,6 +529,7 @@ impl Layout {
                     address: segment.address(),
                     offset,
                     size,
+                    memory_size: segment.size(),
                     is_executable: flags & elf::PF_X == elf::PF_X,
                     is_writable: flags & elf::PF_W == elf::PF_W,
                 }
@@ -548,6 +561,14 @@ impl Layout {
         let load = self.loads.iter().filter(shown).max_by_key(fit)?;
         let address = segment.offset.wrapping_sub(load.offset).wrapping_add(load.address);
         Some(segment.start.wrapping_sub(address))
+    }
+
+    /// Whether the file has nothing for `address`, which is zero when the file is loaded.
+    fn is_zeroed(&self, address: u64) -> bool {
+        self.loads.iter().any(|load| {
+            let file_end = load.address.saturating_add(load.size);
+            (file_end..load.address.saturating_add(load.memory_size)).contains(&address)
+        })
     }
 
     /// Where distributions keep the debug information of stripped files.

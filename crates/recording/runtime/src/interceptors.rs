@@ -12,11 +12,12 @@ use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::{Ordering, compiler_fence};
 
 use crate::log::{self, Entry, Operands};
-use crate::thread::Thread;
-use crate::wire::{Kind, flag};
+use crate::thread::{Thread, waiting};
+use crate::wire::{Kind, flag, wait};
 use crate::{replay, scheduler, sys};
 
 pub mod channels;
+pub mod handlers;
 pub mod io;
 pub mod ipc;
 #[cfg(not(reweave_static))]
@@ -279,7 +280,18 @@ unsafe extern "C" {
 pub struct RealFunction {
     name: &'static str,
     is_condition: bool,
+    is_timer: bool,
     address: AtomicUsize,
+}
+
+#[cfg(not(reweave_static))]
+const fn starts_with(name: &str, start: &str) -> bool {
+    let (name, start) = (name.as_bytes(), start.as_bytes());
+    let mut place = 0;
+    while place < start.len() && place < name.len() && name[place] == start[place] {
+        place += 1;
+    }
+    place == start.len()
 }
 
 #[cfg(not(reweave_static))]
@@ -287,12 +299,12 @@ impl RealFunction {
     /// The function `name`, which ends in a zero byte.
     pub const fn new(name: &'static str) -> Self {
         // Compared here: at run time the comparison could be by a function that we intercept.
-        let (all, first) = (name.as_bytes(), b"pthread_cond_");
-        let mut place = 0;
-        while place < first.len() && place < all.len() && all[place] == first[place] {
-            place += 1;
+        Self {
+            name,
+            is_condition: starts_with(name, "pthread_cond_"),
+            is_timer: starts_with(name, "timer_"),
+            address: AtomicUsize::new(0),
         }
-        Self { name, is_condition: place == first.len(), address: AtomicUsize::new(0) }
     }
 
     /// Where the real function is; looked up once.
@@ -308,10 +320,12 @@ impl RealFunction {
         if known != 0 {
             return known;
         }
-        // The plain names of conditions lead to functions for an older layout of conditions.
+        // The plain names of conditions and timers lead to functions for an older layout of them.
         let mut address = 0;
         if self.is_condition {
             address = dlvsym(NEXT, self.name.as_ptr(), c"GLIBC_2.3.2".as_ptr().cast());
+        } else if self.is_timer {
+            address = dlvsym(NEXT, self.name.as_ptr(), c"GLIBC_2.3.3".as_ptr().cast());
         }
         if address == 0 {
             address = dlsym(NEXT, self.name.as_ptr());
@@ -371,6 +385,31 @@ impl Entry {
     /// Makes a call that may block, while other threads run. Signal handlers that run meanwhile are
     /// recorded.
     pub unsafe fn blocking<R>(&self, call: impl FnOnce() -> R) -> R {
+        self.blocking_for(wait::CALL, None, call)
+    }
+
+    /// The same for a call that waits for `what`, one of [`wait`].
+    pub unsafe fn blocking_for<R>(
+        &self,
+        what: u64,
+        object: Option<u64>,
+        call: impl FnOnce() -> R,
+    ) -> R {
+        self.log_unplanned(Kind::Block, what, object);
+        if what == wait::SLEEP {
+            (*self.thread).wait_state.store(waiting::SLEEPING, Ordering::Relaxed);
+        }
+        let result = self.blocking_announced(call);
+        // Where threads run freely, this is all that orders what comes before the call with what
+        // another thread does after it.
+        if self.is_numbered() {
+            self.log_unplanned(Kind::Unblock, 0, None);
+        }
+        result
+    }
+
+    /// The same for a call that an event before it announces.
+    pub unsafe fn blocking_announced<R>(&self, call: impl FnOnce() -> R) -> R {
         let thread = self.thread;
         // A signal that comes before the token is released is handled once it is.
         let signals = scheduler::is_serial().then(sys::block_signals);
@@ -412,9 +451,12 @@ unsafe fn blocking_or<R>(
     scheduler::release(thread);
     let mut cancelled = Cancelled { thread, cleanup: &raw mut on_cancel };
     let mut buffer = [0; 4];
+    let state = &(*thread).wait_state;
+    _ = state.compare_exchange(waiting::NO, waiting::BLOCKED, Ordering::Relaxed, Ordering::Relaxed);
     _pthread_cleanup_push(&raw mut buffer, run_on_cancel, (&raw mut cancelled).cast());
     let result = call();
     _pthread_cleanup_pop(&raw mut buffer, 0);
+    state.store(waiting::NO, Ordering::Relaxed);
     scheduler::acquire(thread);
     result
 }
@@ -455,6 +497,7 @@ struct Cancelled<'a> {
 unsafe extern "C" fn run_on_cancel(cancelled: *mut c_void) {
     let cancelled = cancelled.cast::<Cancelled<'_>>();
     let thread = (*cancelled).thread;
+    (*thread).wait_state.store(waiting::NO, Ordering::Relaxed);
     scheduler::end_blocking(thread, false);
     scheduler::reacquire(thread);
     (*(*cancelled).cleanup)();
@@ -487,7 +530,7 @@ pub unsafe fn acquire(
             ((*thread).waits_for, (*thread).waits_at) = (lock as u64, entry.code);
             replay::blocked(thread);
         }
-        result = entry.blocking(wait);
+        result = entry.blocking_announced(wait);
         (*thread).waits_for = 0;
     }
     acquired(entry, lock, flags, result)
@@ -511,10 +554,12 @@ pub unsafe fn wait_on(
     entry: &Entry,
     condition: usize,
     mutex: usize,
-    timed_out: c_int,
+    (timed_out, is_timed): (c_int, bool),
     wait: impl FnOnce() -> c_int,
 ) -> c_int {
-    entry.log_extra(Kind::Wait, condition as u64, mutex as u64);
+    let flags = if is_timed { flag::TIMED_OUT } else { 0 };
+    let operands = Operands { flags, extra: Some(mutex as u64), ..Operands::default() };
+    entry.log_with(Kind::Wait, condition as u64, operands);
     replay::released(entry.thread, mutex as u64);
     let woken = |flags| {
         replay::acquired(entry.thread, mutex as u64);
@@ -534,6 +579,7 @@ mod tests {
     #[test]
     fn every_interceptor_is_in_the_list_of_what_static_programs_wrap() {
         let tables = [
+            handlers::NAMES,
             io::NAMES,
             ipc::NAMES,
             memory::NAMES,

@@ -272,6 +272,22 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// Logs an event that no plan counts.
+    pub unsafe fn log_unplanned(&self, kind: Kind, address: u64, extra: Option<u64>) {
+        let buffer = (*self.thread).buffer;
+        let number = (*buffer).numbered.then(process::next_number);
+        let stored = take_stored(self.thread);
+        let event = Event::new(kind, address, self.code);
+        (*buffer).put_event(&Event { number, stored, extra, ..event });
+    }
+
+    /// Whether threads run freely, and events are numbered.
+    pub unsafe fn is_numbered(&self) -> bool {
+        (*(*self.thread).buffer).numbered
+    }
+}
+
 impl Drop for Entry {
     #[inline]
     fn drop(&mut self) {
@@ -327,6 +343,12 @@ pub unsafe fn flush(thread: *mut Thread) {
     if stored.is_some() {
         (*(*thread).buffer).put_event(&Event { stored, ..Event::new(Kind::Stored, 0, 0) });
     }
+}
+
+/// Says that it is not known what the last write of `thread` stored.
+pub unsafe fn forget_pending(thread: *mut Thread) {
+    (*thread).pending = 0;
+    (*(*thread).buffer).put_event(&Event::new(Kind::Interrupted, 0, 0));
 }
 
 /// Says that the events that follow are those of `thread`.

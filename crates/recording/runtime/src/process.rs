@@ -1,20 +1,20 @@
 //! The recorded process: its session with the recorder, and how threads join it.
 
 use core::cell::UnsafeCell;
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::interceptors::{self, program};
-use crate::log::{self, Buffer, Entry};
+use crate::log::{self, Buffer, Entry, Operands};
 use crate::predict::{LAST_VALUES, SLOTS, Slot};
 use crate::shared::{
-    DIRECTORY_VARIABLE, HEADER_BYTES, Header, MAGIC, Mode, RING_HEADER_BYTES, SETTINGS_WORDS,
-    Settings, file_bytes,
+    DIRECTORY_VARIABLE, FAILURE_WORDS, HEADER_BYTES, Header, MAGIC, Mode, RING_HEADER_BYTES,
+    SETTINGS_WORDS, Settings, failure, file_bytes,
 };
 use crate::sys::{self, File};
-use crate::thread::{self, Thread};
-use crate::wire::Kind;
+use crate::thread::{self, Thread, life, waiting};
+use crate::wire::{Kind, wait};
 use crate::{replay, scheduler};
 
 /// Paths are at most this long, with their end.
@@ -38,6 +38,9 @@ static DIRECTORY_LENGTH: AtomicU32 = AtomicU32::new(0);
 static COLLECTOR: AtomicU32 = AtomicU32::new(0);
 static MEMORY: AtomicPtr<u64> = AtomicPtr::new(ptr::null_mut());
 static STALL_TIMEOUT_MS: AtomicU64 = AtomicU64::new(0);
+/// Whether this process was forked by one that was recorded, and began with what was in its memory.
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+static EXIT_WAIT_MS: AtomicU64 = AtomicU64::new(0);
 static SESSIONS: AtomicU32 = AtomicU32::new(0);
 
 /// Not 0 once the storage of threads can be used.
@@ -64,6 +67,8 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
             #[cfg(not(reweave_static))]
             interceptors::openmp::find_libraries();
             program::arm_fork();
+            interceptors::handlers::watch_faults();
+            __cxa_atexit(on_exit, ptr::null_mut(), ptr::null_mut());
             open_session();
         }
     }
@@ -78,6 +83,20 @@ unsafe fn variable<'a>(mut environment: *const *const c_char, name: &[u8]) -> Op
         environment = environment.add(1);
     }
     None
+}
+
+/// The digits of `number`.
+pub fn decimal(number: u32, digits: &mut [u8; 10]) -> &[u8] {
+    let mut start = digits.len();
+    let mut rest = number;
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return &digits[start..];
+        }
+    }
 }
 
 /// A path made of pieces, ending in a zero byte.
@@ -107,18 +126,7 @@ impl Path {
 
     /// The path with the digits of `number` after it.
     pub fn number(self, number: u32) -> Self {
-        let mut digits = [0; 10];
-        let mut start = digits.len();
-        let mut rest = number;
-        loop {
-            start -= 1;
-            digits[start] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.text(&digits[start..])
+        self.text(decimal(number, &mut [0; 10]))
     }
 
     /// The path with its zero byte.
@@ -179,6 +187,7 @@ unsafe fn open_session() -> Option<()> {
     HEADER.store(place.cast(), Ordering::Release);
     COLLECTOR.store(settings.collector as u32, Ordering::Relaxed);
     STALL_TIMEOUT_MS.store(settings.stall_timeout_ms, Ordering::Relaxed);
+    EXIT_WAIT_MS.store(settings.exit_wait_ms, Ordering::Relaxed);
     let buffer = &mut *SHARED_BUFFER.0.get();
     *buffer = Buffer::new();
     buffer.open(place.add(HEADER_BYTES), settings.ring_words);
@@ -322,8 +331,13 @@ pub unsafe fn attach(thread: *mut Thread, ring: *mut Buffer, code: u64) -> bool 
     if !scheduler::is_serial() {
         log::switch(thread, false);
     }
-    core::mem::ManuallyDrop::new(Entry { thread, code })
-        .log(Kind::Begin, u64::from((*thread).number));
+    let operands =
+        Operands { extra: IS_CHILD.load(Ordering::Relaxed).then_some(1), ..Operands::default() };
+    core::mem::ManuallyDrop::new(Entry { thread, code }).log_with(
+        Kind::Begin,
+        u64::from((*thread).number),
+        operands,
+    );
     true
 }
 
@@ -389,7 +403,7 @@ pub unsafe fn end(thread: *mut Thread) {
     thread::set_current(thread::unrecorded());
     scheduler::release(thread);
     (*(*thread).buffer).close();
-    thread::mark(thread, thread::life::ENDED);
+    thread::mark(thread, life::ENDED);
 }
 
 /// The block of the running thread, which we did not see being created.
@@ -430,6 +444,9 @@ pub unsafe fn restart_in_child() {
     thread::forget_all();
     crate::hooks::atomic::reset();
     thread::set_current(thread::unrecorded());
+    // The child has a memory map of its own to tell, though nothing was loaded since.
+    program::forget_objects();
+    IS_CHILD.store(true, Ordering::Relaxed);
     open_session();
 }
 
@@ -445,6 +462,103 @@ pub unsafe fn stop_in_child(thread: *mut Thread) {
     if let Some(place) = sys::allocate(file_bytes(0, words) * 2) {
         (*(*thread).buffer).open(place, words.max(1));
         (*thread).run = (*(*thread).buffer).run();
+    }
+}
+
+/// Notes that the program is about to fail by `signal` at `code`, and what it says; the first counts.
+pub unsafe fn note_failure(signal: u64, code: u64, texts: &[&[u8]]) {
+    let Some(header) = header() else { return };
+    let (before, after) = (failure::NONE, failure::NOTED);
+    let order = Ordering::AcqRel;
+    if header.failure.compare_exchange(before, after, order, Ordering::Acquire).is_ok() {
+        describe_failure(header, signal, code, texts);
+    }
+}
+
+/// Notes that the system ends the program because of `signal`, which came at `code`.
+pub unsafe fn note_fault(signal: u64, code: u64) {
+    let Some(header) = header() else { return };
+    let was_noted = header.failure.load(Ordering::Acquire) != failure::NONE;
+    // What was noted before may have been overcome.
+    if !was_noted || header.failure_signal.load(Ordering::Relaxed) != signal {
+        describe_failure(header, signal, code, &[]);
+    }
+    header.failure.store(failure::CERTAIN, Ordering::Release);
+}
+
+unsafe fn describe_failure(header: &Header, signal: u64, code: u64, texts: &[&[u8]]) {
+    let thread = thread::current();
+    let is_known = !thread.is_null() && thread != thread::unrecorded();
+    let number = if is_known { (*thread).number + 1 } else { 0 };
+    header.failure_thread.store(number, Ordering::Relaxed);
+    header.failure_signal.store(signal, Ordering::Relaxed);
+    header.failure_code.store(code, Ordering::Relaxed);
+    let mut length = 0;
+    for &byte in texts.iter().copied().flatten().take(FAILURE_WORDS * 8) {
+        let bits = u64::from(byte) << (length % 8 * 8);
+        header.failure_text[length / 8].fetch_or(bits, Ordering::Relaxed);
+        length += 1;
+    }
+    header.failure_length.store(length as u64, Ordering::Release);
+}
+
+unsafe extern "C" {
+    fn __cxa_atexit(
+        function: unsafe extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+        object: *mut c_void,
+    ) -> c_int;
+}
+
+/// Called when the program exits, after its own functions for that. What its other threads would
+/// have done is cut off by chance, so they get a moment more.
+unsafe extern "C" fn on_exit(_: *mut c_void) {
+    let thread = thread::current();
+    let limit_ms = EXIT_WAIT_MS.load(Ordering::Relaxed);
+    if limit_ms == 0 || thread.is_null() || thread == thread::unrecorded() || should_stop() {
+        return;
+    }
+    if others(thread).0 > 0
+        && let Some(entry) = log::enter(0)
+    {
+        entry.blocking_for(wait::SLEEP, None, || await_others(thread, limit_ms));
+    }
+}
+
+/// How many threads but `own` have not ended, and how many of them do not wait.
+unsafe fn others(own: *mut Thread) -> (u32, u32) {
+    let (mut living, mut moving) = (0, 0);
+    thread::each(|thread| {
+        if thread != own && (*thread).life.load(Ordering::Acquire) & life::ENDED == 0 {
+            living += 1;
+            let state = (*thread).wait_state.load(Ordering::Relaxed);
+            moving += u32::from(state != waiting::BLOCKED);
+        }
+        false
+    });
+    (living, moving)
+}
+
+/// Waits until threads other than `own` have ended or all wait, at most `limit_ms`.
+unsafe fn await_others(own: *mut Thread, limit_ms: u64) {
+    /// How long nobody may move before all are taken to wait: who is woken may not have noticed.
+    const STILL_NS: u64 = 50_000_000;
+    const LOOK_MS: u64 = 1;
+    let never = AtomicU32::new(0);
+    let start = sys::now();
+    let (mut seen, mut since) = (0, start);
+    loop {
+        let (living, moving) = others(own);
+        let now = sys::now();
+        let sequence = header().map_or(0, |header| header.sequence.load(Ordering::Relaxed));
+        let progress = words_written() ^ sequence << 32;
+        if moving > 0 || progress != seen {
+            (seen, since) = (progress, now);
+        }
+        if living == 0 || now - since > STILL_NS || now - start > limit_ms * 1_000_000 {
+            return;
+        }
+        sys::futex_wait(&never, 0, LOOK_MS);
     }
 }
 

@@ -6,7 +6,9 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,6 +18,25 @@ use crate::shared::{
 use crate::sys;
 pub use crate::sys::kill;
 use crate::wire::Event;
+
+const KILL: usize = 9;
+const TERMINATE: usize = 15;
+
+/// Has this process asked to terminate when the one ends that started it.
+pub fn terminate_with_parent() {
+    sys::end_with_parent(TERMINATE);
+}
+
+/// Makes the program that `command` starts end when we do, however that happens.
+pub fn end_with_us(command: &mut Command) {
+    // SAFETY: between fork and exec the closure makes one system call and touches no memory.
+    unsafe {
+        command.pre_exec(|| {
+            sys::end_with_parent(KILL);
+            Ok(())
+        });
+    }
+}
 
 /// Memory that is shared with the program, released when dropped.
 #[derive(Debug)]

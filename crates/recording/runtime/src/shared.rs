@@ -52,10 +52,12 @@ pub struct Settings {
     pub replay: bool,
     /// Milliseconds without progress after which a plan is given up.
     pub stall_timeout_ms: u64,
+    /// Milliseconds that a program which exits waits for its other threads.
+    pub exit_wait_ms: u64,
 }
 
 /// How many words [`Settings`] take.
-pub const SETTINGS_WORDS: usize = 9;
+pub const SETTINGS_WORDS: usize = 10;
 
 impl Settings {
     /// The settings as words.
@@ -71,6 +73,7 @@ impl Settings {
             self.collector,
             self.replay as u64,
             self.stall_timeout_ms,
+            self.exit_wait_ms,
         ]
     }
 
@@ -87,6 +90,7 @@ impl Settings {
             collector,
             replay,
             stall_timeout_ms,
+            exit_wait_ms,
         ] = words;
         let mode = match mode {
             0 => Mode::Serial,
@@ -106,6 +110,7 @@ impl Settings {
             collector,
             replay: replay == 1,
             stall_timeout_ms,
+            exit_wait_ms,
         })
     }
 }
@@ -130,6 +135,21 @@ pub mod outcome {
 
 /// How many words say what happened to a plan.
 pub const OUTCOME_WORDS: usize = 64;
+
+/// How a program failed; see [`Header::failure`].
+pub mod failure {
+    /// It did not.
+    pub const NONE: u32 = 0;
+    /// It is about to, or a handler of its own comes before.
+    pub const NOTED: u32 = 1;
+    /// It does.
+    pub const CERTAIN: u32 = 2;
+    /// Instead of a signal: a panic of Rust. It is no failure where the program goes on.
+    pub const PANIC: u64 = 101;
+}
+
+/// The most words of what a program said when it failed.
+pub const FAILURE_WORDS: usize = 64;
 
 /// The state of a recorded process.
 #[derive(Debug)]
@@ -163,6 +183,18 @@ pub struct Header {
     pub unrecorded: AtomicU32,
     /// What became of the plan: a word of [`outcome`], how many follow, then these.
     pub outcome: [AtomicU64; OUTCOME_WORDS],
+    /// Whether the program failed: a word of [`failure`].
+    pub failure: AtomicU32,
+    /// 1 + the number of the thread that failed; 0 if it was none that is recorded.
+    pub failure_thread: AtomicU32,
+    /// The signal, or [`failure::PANIC`].
+    pub failure_signal: AtomicU64,
+    /// The code address after that at which it failed; 0 where that says nothing.
+    pub failure_code: AtomicU64,
+    /// The bytes of what it said.
+    pub failure_length: AtomicU64,
+    /// What it said.
+    pub failure_text: [AtomicU64; FAILURE_WORDS],
 }
 
 /// The counters of a ring; its words follow at [`RING_HEADER_BYTES`].
@@ -211,6 +243,7 @@ mod tests {
             collector: 12,
             replay: true,
             stall_timeout_ms: 2000,
+            exit_wait_ms: 1000,
         };
         assert_eq!(Settings::decode(&settings.encode()), Some(settings));
         assert_eq!(Settings::decode(&[0; SETTINGS_WORDS]), None);

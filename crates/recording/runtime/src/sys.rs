@@ -24,6 +24,7 @@ const GET_ROBUST_LIST: usize = 274;
 const FALLOCATE: usize = 285;
 const PROCESS_VM_READV: usize = 310;
 const MEMBARRIER: usize = 324;
+const TGKILL: usize = 234;
 
 /// A time as the kernel takes it.
 #[repr(C)]
@@ -176,6 +177,26 @@ pub fn is_alive(pid: u32) -> bool {
 pub fn kill(pid: u32, signal: u32) -> bool {
     // SAFETY: no memory is touched.
     unsafe { call(KILL, [pid as usize, signal as usize, 0, 0, 0, 0]) == 0 }
+}
+
+/// Sends `signal` to the running thread.
+pub fn send_to_self(signal: i32) {
+    let arguments = [getpid() as usize, gettid() as usize, signal as usize, 0, 0, 0];
+    // SAFETY: no memory is touched.
+    unsafe {
+        call(TGKILL, arguments);
+    }
+}
+
+/// Has the kernel send `signal` to this process when the thread ends that started it.
+#[cfg(not(reweave_export))]
+pub fn end_with_parent(signal: usize) {
+    const PRCTL: usize = 157;
+    const SET_PARENT_DEATH_SIGNAL: usize = 1;
+    // SAFETY: no memory is touched.
+    unsafe {
+        call(PRCTL, [SET_PARENT_DEATH_SIGNAL, signal, 0, 0, 0, 0]);
+    }
 }
 
 pub fn exit_group(status: i32) -> ! {

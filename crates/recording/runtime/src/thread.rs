@@ -78,6 +78,8 @@ pub struct Thread {
     pub in_library: bool,
     /// Whether such a handler has had the token.
     pub handler_ran: bool,
+    /// Whether it waits in a call: one of [`waiting`].
+    pub wait_state: AtomicU32,
     /// Whether it is in the queue for the token.
     pub is_queued: bool,
     /// The next in the queue for the token.
@@ -175,6 +177,16 @@ impl Ignored {
     }
 }
 
+/// Whether a thread waits in a call.
+pub mod waiting {
+    /// It does not.
+    pub const NO: u32 = 0;
+    /// Until something happens.
+    pub const BLOCKED: u32 = 1;
+    /// Until some time has passed.
+    pub const SLEEPING: u32 = 2;
+}
+
 /// What has happened to a thread.
 pub mod life {
     /// Its block is in use.
@@ -254,8 +266,7 @@ pub fn caller() -> u64 {
     read_local!("reweave_caller")
 }
 
-/// Says where the interceptor that this thread has entered was called from.
-#[cfg(not(reweave_static))]
+/// Has the code at `code` taken for who called the interceptor that was entered last.
 #[inline(always)]
 pub fn set_caller(code: u64) {
     write_local!("reweave_caller", code);

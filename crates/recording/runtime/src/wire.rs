@@ -43,7 +43,7 @@ pub mod shift {
 pub mod flag {
     /// A lock operation that does not wait, such as `pthread_mutex_trylock`.
     pub const TRY: u16 = 1;
-    /// A wait on a condition that ended by its time-out.
+    /// A wait on a condition that ended by its time-out; of what is about to wait, that it has one.
     pub const TIMED_OUT: u16 = 2;
     /// A mutex that its owner may take again.
     pub const RECURSIVE: u16 = 4;
@@ -63,6 +63,18 @@ pub mod flag {
     pub const CANCELLED: u16 = 512;
     /// Something is handed over or taken through a library that may do so, or may not.
     pub const ASSUMED: u16 = 1024;
+}
+
+/// What a thread waits for, in [`Kind::Block`].
+pub mod wait {
+    /// Something outside of the program, such as input.
+    pub const CALL: u64 = 0;
+    /// Time to pass, or something until a time has passed.
+    pub const SLEEP: u64 = 1;
+    /// The end of a thread, by its number.
+    pub const JOIN: u64 = 2;
+    /// A unit of a semaphore, by its address.
+    pub const SEMAPHORE: u64 = 3;
 }
 
 /// Memory orders as compilers number them.
@@ -86,7 +98,7 @@ pub mod channel {
     const KIND: u32 = 28;
 
     /// What a channel is called, by the number of its kind.
-    const NAMES: [&str; 11] = [
+    const NAMES: [&str; 14] = [
         "pipe",
         "socket",
         "eventfd",
@@ -98,6 +110,9 @@ pub mod channel {
         "signal",
         "other_processes",
         "posix_queues",
+        "signal_file",
+        "library",
+        "signal_handler",
     ];
 
     /// A pipe, with a name in the file system or without.
@@ -128,6 +143,8 @@ pub mod channel {
 
     /// What a library that was not rebuilt hands from one call to another.
     pub const LIBRARY: u32 = 12;
+    /// The handler of the signal of this number, which its installation precedes.
+    pub const HANDLERS: u32 = 13;
 
     /// The channel `number` of `kind`.
     #[must_use]
@@ -226,7 +243,8 @@ kinds! {
     ForkFailed,
     /// Thread number `address` was joined.
     Join,
-    /// The first event of a thread; `address` is its number.
+    /// The first event of a thread; `address` is its number. There is an `extra` in a process that was
+    /// forked by a recorded one.
     Begin,
     /// The last event of a thread.
     End,
@@ -312,6 +330,13 @@ kinds! {
     Stored,
     /// `address` accesses that were as expected; see [`crate::predict`]. One word.
     Run,
+    /// About to wait in a call that no other event announces; `address` is one of [`wait`], `extra` what
+    /// is waited for. No plan counts it.
+    Block,
+    /// That wait is over; in `free` recordings only.
+    Unblock,
+    /// A signal interrupted the thread: what its last plain write stored is not known.
+    Interrupted,
 }
 
 impl Kind {

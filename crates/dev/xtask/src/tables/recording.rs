@@ -11,9 +11,9 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use reweave_record::convert::write_trace;
+use reweave_record::convert::{Conversion, write_trace};
 use reweave_record::install::{Runtime, install};
-use reweave_record::run::{Options, record};
+use reweave_record::run::{EXIT_WAIT, Options, record};
 use reweave_record::shared::Mode;
 
 use super::machine;
@@ -150,13 +150,13 @@ fn recorded(folder: &Path, name: &str) -> anyhow::Result<Recorded> {
     let run = record(command.stdout(std::process::Stdio::null()), &serial(), logs.path())?;
     let recording = run.recordings.first().context("nothing was recorded")?;
     let start = Instant::now();
-    let summary = write_trace(recording, folder, false, &mut std::io::sink())?;
+    let summary = write_trace(recording, &Conversion::new(folder), &mut std::io::sink())?;
     let bytes = fs::metadata(&recording.event_log)?.len();
     Ok(Recorded { events: summary.recorded, bytes, conversion: start.elapsed() })
 }
 
 const fn serial() -> Options {
-    Options { mode: Mode::Serial, values: true, seed: 1, limit: u64::MAX }
+    Options { mode: Mode::Serial, values: true, seed: 1, limit: u64::MAX, exit_wait: EXIT_WAIT }
 }
 
 /// Runs a program recorded and throws away what was recorded: what is measured.

@@ -494,7 +494,8 @@ const fn held(op: Op) -> Option<(LockId, i64)> {
     }
 }
 
-/// The initial value of `var`, which is what a read that saw no write recorded, and its writes, in
+/// The initial value of `var`, which is what a read that saw no write recorded, or what the trace
+/// declares, and its writes, in
 /// observed order, with their values. What an update recorded may be what it read or what it wrote;
 /// of it, and of a write that recorded nothing, the value is what a read that saw it recorded.
 fn written(trace: &Trace, var: VarId) -> (Option<i64>, Vec<(EventId, Option<i64>)>) {
@@ -524,5 +525,5 @@ fn written(trace: &Trace, var: VarId) -> (Option<i64>, Vec<(EventId, Option<i64>
             | Op::Marker(_) => {}
         }
     }
-    (initial, writes)
+    (initial.or_else(|| trace.declared().initial(var)), writes)
 }

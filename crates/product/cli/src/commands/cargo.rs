@@ -17,10 +17,12 @@ use crate::exit::say;
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    override_usage = "cargo reweave [-o TRACE] [--build-std] build|run|test|bench [ARGUMENT]...",
+    override_usage = "cargo reweave [-o TRACE] [--build-std] [--time-limit SECS] \
+                      build|run|test|bench [ARGUMENT]...",
     after_help = "Options:\n  -o, --output TRACE  The trace to write, or a folder for one trace per \
                   program\n      --build-std     Instrument the standard library too (needs \
-                  rust-src)\n\nExample:\n  \
+                  rust-src)\n      --time-limit S  Stop each program after this many seconds, and keep \
+                  what was recorded\n\nExample:\n  \
                   cargo reweave run\n  cargo reweave -o traces test --release"
 )]
 pub struct Args {
@@ -46,7 +48,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     exec(&call)
 }
 
-/// Runs a program that cargo has built.
+/// Runs a program that cargo has built. If cargo is ended, so is this.
 pub fn run_program(args: &StepArgs) -> anyhow::Result<ExitCode> {
+    reweave_record::run::terminate_with_parent();
     exec(&toolchain::runner(&own_path()?, args.arguments())?)
 }

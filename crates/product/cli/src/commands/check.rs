@@ -12,7 +12,7 @@ use super::examine::{self, Options, Selection};
 /// Find what can go wrong: findings grouped by code location, worst first.
 ///
 /// Runs the analyses that `reweave list` marks as default: races, deadlocks, and atomicity where the
-/// trace marks blocks. Exits with 0 if nothing is found, 66 if something is, and 3 if nothing is found
+/// trace marks blocks. A recorded run that was stuck, crashed or failed an assertion is a finding too. Exits with 0 if nothing is found, 66 if something is, and 3 if nothing is found
 /// but the search was cut short.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  reweave check --format html -o report.html run.std")]
@@ -87,7 +87,8 @@ pub fn run_races(args: &RacesArgs) -> anyhow::Result<ExitCode> {
 
 /// Find deadlocks: threads that can wait for each other's locks.
 ///
-/// Exits with 0 if nothing is found, 66 if something is, and 3 if nothing is found but the search was
+/// Threads that waited for ever in the recorded run itself are shown first. Exits with 0 if nothing is
+/// found, 66 if something is, and 3 if nothing is found but the search was
 /// cut short.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  reweave deadlocks --all --format json run.std")]
@@ -98,7 +99,9 @@ pub struct DeadlocksArgs {
 
 /// Runs `deadlocks`.
 pub fn run_deadlocks(args: &DeadlocksArgs) -> anyhow::Result<ExitCode> {
-    examine::run(&args.options, &reweave_catalog::select("deadlocks", &[])?, |_| {})
+    // Whoever asks what could be stuck wants to know what was.
+    let stuck = ["endings.stuck".to_owned()];
+    examine::run(&args.options, &reweave_catalog::select("deadlocks", &stuck)?, |_| {})
 }
 
 /// Find atomic blocks that another thread can interfere with.

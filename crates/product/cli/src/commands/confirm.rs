@@ -179,7 +179,8 @@ fn replay(
     } else if let Ok(own) = std::io::stderr().as_fd().try_clone_to_owned() {
         command.stdout(own);
     }
-    reweave_record::replay::replay(&mut command, plan, time)
+    interrupt::keep(interrupt::RESULTS);
+    reweave_record::replay::replay(&mut command, plan, time, &interrupt::is_asked)
         .with_context(|| format!("cannot run `{}`", command.get_program().display()))
 }
 

@@ -293,7 +293,7 @@ fn run_all(
 
 fn analyse(trace: &Trace, analyses: &[Box<dyn Analysis>], settings: &Settings) -> Outcome {
     let analyses: Vec<&dyn Analysis> = analyses.iter().map(Box::as_ref).collect();
-    interrupt::keep();
+    interrupt::keep(interrupt::RESULTS);
     let bar = Bar::new("analysing", Some(trace.len() as u64));
     reweave_catalog::run(trace, &analyses, settings, &bar)
 }

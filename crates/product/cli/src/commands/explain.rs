@@ -173,7 +173,7 @@ impl Wanted {
         let find = question.map(|question| question.analysis(&trace)).transpose();
         let find = find.with_context(|| input::name(&self.trace))?;
         analyses.extend(find.iter().map(|find| find as &dyn Analysis));
-        interrupt::keep();
+        interrupt::keep(interrupt::RESULTS);
         let bar = Bar::new("analysing", Some(trace.len() as u64));
         let outcome = reweave_catalog::run(&trace, &analyses, &settings, &bar);
         drop(bar);

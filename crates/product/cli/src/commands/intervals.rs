@@ -154,7 +154,7 @@ fn examine<D: Described>(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn find<D: Domain>(args: &Args, path: &Path) -> anyhow::Result<(Loaded, Ranges<D>)> {
     let loaded = program::load(path)?;
-    interrupt::keep();
+    interrupt::keep(interrupt::RESULTS);
     let request = args.request();
     let goes_on = || !interrupt::is_asked();
     let found = ranges::find::<D>(&loaded.code, &request, &goes_on)

@@ -1,22 +1,21 @@
 //! `record`: run a program once and record it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use reweave_record::attach::{Attachment, attach};
-use reweave_record::collect::{Collector, Recording};
-use reweave_record::convert::Summary;
-use reweave_record::convert::write_trace;
+use reweave_record::collect::{Collector, Failure, Recording};
+use reweave_record::convert::{Conversion, Exit, Summary, write_trace};
 use reweave_record::install::install;
 use reweave_record::run::{self, Control, Options, Run};
-use reweave_record::shared::Mode;
-use reweave_record::watchdog::{STALL_TIMEOUT, Watchdog};
+use reweave_record::shared::{Mode, failure};
+use reweave_record::watchdog::{STALL_TIMEOUT, Stall, Watchdog};
 use reweave_record::wire::Event;
 use reweave_report::{counted, quoted};
 use reweave_states::predicate::running::Running;
@@ -51,6 +50,12 @@ pub struct Args {
     /// Stop the program and the recording after this many events
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
+    /// Stop the program and the recording after this many seconds
+    #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..))]
+    time_limit: Option<u64>,
+    /// Seconds to wait at exit for threads that still run
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    exit_wait: Duration,
     /// Do not record the values of accesses
     #[arg(long)]
     no_values: bool,
@@ -78,7 +83,7 @@ enum How {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let path = args.output.clone().unwrap_or_else(|| default_output(&args.command));
     let destination = Destination::prepare(Some(&path))?;
-    interrupt::keep();
+    interrupt::keep(interrupt::TRACE);
     let (mut command, attachment) = prepare(&args.command)?;
     let options = Options {
         mode: match args.mode {
@@ -88,24 +93,40 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         values: !args.no_values,
         seed: args.seed,
         limit: args.limit.unwrap_or(u64::MAX),
+        exit_wait: args.exit_wait,
     };
     let questions = args.following.questions(options.mode == Mode::Serial && options.values)?;
     let event_logs = event_log_folder(&path)?;
     let settings = options.settings(false, Duration::ZERO);
     let collector = Collector::new(&settings, None, event_logs.path(), options.limit)
         .context("cannot set up a recording")?;
-    let followed = args.following.run(&mut command, collector, questions)?;
+    interrupt::add_unfinished(event_logs.path());
+    interrupt::add_unfinished(collector.directory());
+    let time_limit = args.time_limit.map(Duration::from_secs);
+    let followed = args.following.run(&mut command, collector, questions, time_limit)?;
     followed.report();
     let run = &followed.run;
-    let recording = choose(run, attachment)?;
+    interrupt::set_program(0);
+    let recording = choose(&followed, attachment)?;
     reject_incomplete(run, recording)?;
     let base = std::env::current_dir().context("cannot find the current folder")?;
     let mut summary = Summary::default();
+    let exit = followed.exit(recording);
+    let converting = Converting::new();
+    let conversion = Conversion {
+        base: &base,
+        keeps_all: args.all_memory,
+        exit: &exit,
+        asked: &|| {
+            converting.say_if_due(recording.events);
+            interrupt::asked_since()
+        },
+    };
     destination.write_bytes(|out: &mut dyn Write| {
-        summary = write_trace(recording, &base, args.all_memory, out)?;
+        summary = write_trace(recording, &conversion, out)?;
         reject_unforked(&summary)
     })?;
-    report(&path, recording, &summary, run, options.limit);
+    report(&path, recording, &summary, &followed, options.limit);
     Ok(status(&followed))
 }
 
@@ -155,11 +176,14 @@ fn event_log_folder(path: &Path) -> anyhow::Result<tempfile::TempDir> {
     folder.with_context(|| format!("cannot write to {}", parent.display()))
 }
 
-/// The process whose trace is written: the one with most threads, then with most events.
-fn choose(run: &Run, attachment: Attachment) -> anyhow::Result<&Recording> {
-    let recordings = run.recordings.iter();
-    let chosen =
-        recordings.max_by_key(|it| (it.threads > 1, it.has_accesses, it.threads, it.events));
+/// The process whose trace is written: one that failed or is stuck, or else the one with most threads,
+/// then with most events.
+fn choose(followed: &Followed, attachment: Attachment) -> anyhow::Result<&Recording> {
+    let run = &followed.run;
+    let chosen = run.recordings.iter().max_by_key(|it| {
+        let is_at_fault = followed.failure(it).is_some() || followed.is_stalled(it);
+        (is_at_fault, it.threads > 1, it.has_accesses, it.threads, it.events)
+    });
     let chosen = chosen.with_context(|| match run.unopened {
         0 => {
             "the program did not load the recorder: it may be statically linked or have the setuid \
@@ -214,11 +238,17 @@ fn reject_unforked(summary: &Summary) -> anyhow::Result<()> {
 const HARMLESS: [&str; 2] =
     ["end of an object that is not live", "end of a block that did not begin"];
 
-fn report(path: &Path, recording: &Recording, summary: &Summary, run: &Run, limit: u64) {
+fn report(path: &Path, recording: &Recording, summary: &Summary, followed: &Followed, limit: u64) {
+    let run = &followed.run;
     if recording.events >= limit {
         say(&format!("reweave: stopped after {limit} events (`--limit`)"));
+    } else if followed.is_over_time && run.was_ended {
+        say("reweave: stopped the program: its time was up (`--time-limit`)");
     } else if let Some(signal) = run.status.signal() {
         say(&format!("reweave: the program was killed by signal {signal}"));
+    }
+    if summary.is_cut_short {
+        say("reweave: saved the start of the run; the rest was dropped, to stop at once");
     }
     for (what, count) in &summary.impossible {
         say(&format!("reweave: dropped {count} inconsistent events: {what}"));
@@ -242,6 +272,12 @@ fn report(path: &Path, recording: &Recording, summary: &Summary, run: &Run, limi
         counted(summary.threads as u64, "thread"),
         path.display()
     ));
+    if summary.events == 0 {
+        say(
+            "reweave: nothing to check was recorded: the program shared nothing between threads, or was not built \
+             with `reweave cc` or `cargo reweave build`",
+        );
+    }
     say(&format!("reweave: next: reweave check {}", quoted(&path.display().to_string())));
     if summary.impossible.keys().any(|what| !HARMLESS.contains(what)) {
         say(
@@ -273,9 +309,10 @@ struct Following {
     /// A predicate inside `always` or `never` is reported when a state violates it. May be given several times.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     watch: Vec<String>,
-    /// Stop a deadlocked program after this many seconds without an event
+    /// Stop a program after this many seconds in which no thread goes on
     ///
-    /// By default it is only reported, and the program runs until it is interrupted.
+    /// A thread does not go on if it waits for another one, or only sleeps again and again in code that it went
+    /// through before. By default that is only reported, and the program runs until it is interrupted.
     #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..))]
     stall_timeout: Option<u64>,
 }
@@ -284,8 +321,12 @@ struct Following {
 struct Followed {
     /// How it ran.
     run: Run,
-    /// Whether it was ended because its threads waited for each other.
+    /// Why its threads do not go on, and in which of its processes.
+    stall: Option<(Stall, usize)>,
+    /// Whether it was ended because of that.
     was_stalled: bool,
+    /// Whether it was ended because its time was up.
+    is_over_time: bool,
     verdicts: Vec<Verdict>,
 }
 
@@ -308,6 +349,7 @@ impl Following {
         command: &mut Command,
         collector: Collector,
         questions: Vec<Running>,
+        time_limit: Option<Duration>,
     ) -> anyhow::Result<Followed> {
         let base = std::env::current_dir().context("cannot find the current folder")?;
         let limit = self.stall_timeout.map(Duration::from_secs);
@@ -320,18 +362,34 @@ impl Following {
         };
         let watching = RefCell::new(watching);
         let mut was_stalled = false;
+        let mut stall = None;
+        let mut is_background_told = false;
+        let mut progress = Progress::new();
+        let mut is_over_time = false;
         let mut control = |collector: &Collector| {
+            interrupt::set_program(collector.started());
+            if !is_background_told && !collector.background().is_empty() {
+                is_background_told = true;
+                say_background(collector.background());
+            }
             if let Some(watching) = watching.borrow_mut().as_mut() {
                 watching.flush();
             }
             let mut watchdog = watchdog.borrow_mut();
-            if let Some(stall) = watchdog.look(collector, &base) {
+            if let Some(waits) = watchdog.look(collector, &base) {
                 let seconds = watchdog.idle().as_secs();
-                say(&format!("reweave: no events for {seconds} s: {stall}"));
+                say(&format!("reweave: no progress for {seconds} s: {waits}"));
             }
             let is_due = limit.is_some_and(|limit| watchdog.idle() >= limit);
-            was_stalled |= watchdog.is_stalled() && is_due;
-            if interrupt::is_asked() || was_stalled { Control::End } else { Control::Continue }
+            // Once it is being ended, what its threads did before is what counts.
+            if !was_stalled && !interrupt::is_asked() {
+                stall = watchdog.stall();
+            }
+            was_stalled |= stall.is_some() && is_due;
+            progress.say_if_due(collector);
+            is_over_time = time_limit.is_some_and(|limit| progress.start.elapsed() >= limit);
+            let is_to_end = interrupt::is_asked() || was_stalled || is_over_time;
+            if is_to_end { Control::End } else { Control::Continue }
         };
         let mut observer = |thread: u32, event: &Event| {
             watchdog.borrow_mut().step(thread, event);
@@ -345,7 +403,57 @@ impl Following {
             .with_context(|| format!("cannot record `{}`", command.get_program().display()))?;
         drop(stage);
         let verdicts = watching.into_inner().map_or_else(Vec::new, Watching::finish);
-        Ok(Followed { run, was_stalled, verdicts })
+        Ok(Followed { run, stall, was_stalled, is_over_time, verdicts })
+    }
+}
+
+/// How often it is said that a program still runs.
+const SAID_EVERY: Duration = Duration::from_secs(15);
+
+/// How long a recording is converted before that is said.
+const CONVERTED_UNSAID: Duration = Duration::from_secs(3);
+
+/// Reports now and then that a program still runs.
+struct Progress {
+    start: Instant,
+    said: Instant,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self { start: Instant::now(), said: Instant::now() }
+    }
+
+    fn say_if_due(&mut self, collector: &Collector) {
+        if self.said.elapsed() < SAID_EVERY {
+            return;
+        }
+        self.said = Instant::now();
+        let (seconds, events) = (self.start.elapsed().as_secs(), collector.events());
+        say(&format!(
+            "reweave: recording for {seconds} s, {events} events so far; Ctrl-C stops and saves the trace, \
+             `--time-limit` does so by itself"
+        ));
+    }
+}
+
+/// Reports, once, that a recording takes long to convert.
+struct Converting {
+    start: Instant,
+    is_said: Cell<bool>,
+}
+
+impl Converting {
+    fn new() -> Self {
+        Self { start: Instant::now(), is_said: Cell::new(false) }
+    }
+
+    fn say_if_due(&self, recorded: u64) {
+        if self.start.elapsed() >= CONVERTED_UNSAID && !self.is_said.replace(true) {
+            say(&format!(
+                "reweave: converting {recorded} recorded events to a trace; Ctrl-C saves what is converted"
+            ));
+        }
     }
 }
 
@@ -372,7 +480,74 @@ impl Followed {
             say(&format!("reweave: no state found for {text}{rest}"));
         }
         if self.was_stalled {
-            say("reweave: stopped the program: its threads are deadlocked");
+            let why = match self.stall {
+                Some((Stall::Hang, _)) => "no thread can go on",
+                _ => "its threads are deadlocked",
+            };
+            say(&format!("reweave: stopped the program: {why}"));
         }
     }
+
+    /// Whether no thread of the process of `recording` went on at the end.
+    fn is_stalled(&self, recording: &Recording) -> bool {
+        let stalled = self.stall.and_then(|(_, place)| self.run.recordings.get(place));
+        stalled.is_some_and(|stalled| stalled.pid == recording.pid)
+    }
+
+    /// How the process of `recording` failed, if it did.
+    fn failure(&self, recording: &Recording) -> Option<Failure> {
+        let run = &self.run;
+        let is_started = recording.pid == u64::from(run.started) || run.recordings.len() == 1;
+        let signal = run.status.signal().and_then(|signal| u64::try_from(signal).ok());
+        let fault = signal.filter(|signal| FAULTS.contains(signal) && is_started);
+        let has_panicked = run.status.code() == Some(PANIC_CODE);
+        let said = recording.failure.clone().filter(|failure| {
+            failure.is_certain
+                || fault == Some(failure.signal)
+                || failure.signal == failure::PANIC && has_panicked
+        });
+        let unsaid = |signal| Failure {
+            signal,
+            thread: None,
+            code: 0,
+            text: String::new(),
+            is_certain: true,
+        };
+        said.or_else(|| fault.map(unsaid))
+    }
+
+    /// How the process of `recording` ended.
+    fn exit(&self, recording: &Recording) -> Exit {
+        Exit {
+            failure: self.failure(recording),
+            is_hang: self.is_stalled(recording),
+            is_stopped: self.run.was_ended || interrupt::is_asked(),
+        }
+    }
+}
+
+/// Signals by which a program fails: illegal instruction, trap, abort, bus, arithmetic, memory, system
+/// call.
+const FAULTS: [u64; 7] = [4, 5, 6, 7, 8, 11, 31];
+
+/// The exit code of a program of Rust whose main thread panicked.
+const PANIC_CODE: i32 = 101;
+
+/// Reports that the program went on in the background.
+fn say_background(processes: &[u32]) {
+    let list: Vec<String> = processes.iter().map(ToString::to_string).collect();
+    say(&format!(
+        "reweave: the program ended but left process {} running in the background; recording goes on until \
+         it ends (Ctrl-C stops it)",
+        list.join(", ")
+    ));
+}
+
+/// The duration that `text` is, in seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok();
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration
+        .filter(|it| *it <= Duration::from_secs(3600))
+        .ok_or_else(|| "expected a number of seconds up to 3600, such as 0.5".to_owned())
 }

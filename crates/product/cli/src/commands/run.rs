@@ -122,7 +122,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         "cannot write several traces to standard output"
     );
     let loaded = program::load(&args.program)?;
-    interrupt::keep();
+    interrupt::keep(interrupt::RESULTS);
     let made = match args.kind() {
         Some(scheduler) => {
             let mut plan = args.choosing.plan(scheduler, args.runs);

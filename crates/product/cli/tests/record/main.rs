@@ -10,11 +10,13 @@
 
 mod attachments;
 mod channels;
+mod endings;
 mod examples;
 mod exits;
 mod fingerprints;
 mod harness;
 mod interface;
+mod leaving;
 mod libraries;
 mod memory;
 mod openmp;

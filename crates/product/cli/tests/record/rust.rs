@@ -116,6 +116,7 @@ impl Project {
             ("src/bin/race.rs", include_str!("rust/race.rs")),
             ("src/bin/deadlock.rs", include_str!("rust/deadlock.rs")),
             ("src/bin/streams.rs", include_str!("rust/streams.rs")),
+            ("src/bin/ends.rs", include_str!("rust/ends.rs")),
             ("macros/Cargo.toml", MACROS_MANIFEST),
             ("macros/src/lib.rs", MACROS),
         ];
@@ -455,5 +456,25 @@ fn with_a_standard_library_of_its_own_all_is_the_same() {
                 assert!(said.contains("confirmed: 20 of 20"), "{name} {mode}: {said}");
             }
         }
+    }
+}
+
+#[test]
+fn a_panic_and_a_deadlock_of_the_recorded_run_are_found() {
+    let Some(project) = &*PROJECT else { return };
+    for profile in PROFILES {
+        let recorded = project.record(profile, &[], &["ends", "panic"], "panic.rwt");
+        assert_eq!(recorded.status.code(), Some(101), "{}", text(&recorded.stderr));
+        let checked = project.reweave(&["check", "panic.rwt"]);
+        let report = text(&checked.stdout);
+        assert_eq!(checked.status.code(), Some(66), "{report}");
+        assert!(report.contains("T1 panicked"), "{report}");
+        assert!(report.contains("no money left"), "{report}");
+        let how = ["--stall-timeout", "1"];
+        project.record(profile, &how, &["ends", "deadlock"], "deadlock.rwt");
+        let checked = project.reweave(&["check", "deadlock.rwt"]);
+        let report = text(&checked.stdout);
+        assert_eq!(checked.status.code(), Some(66), "{report}");
+        assert!(report.contains("the recorded run deadlocked: main waits for lock"), "{report}");
     }
 }

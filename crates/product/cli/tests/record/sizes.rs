@@ -89,7 +89,7 @@ fn a_recording_that_is_interrupted_keeps_what_there_is() {
         let output = ended_by(child, signal);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(143), "{said}");
-        assert!(said.contains("saving the results so far"), "{said}");
+        assert!(said.contains("saving the trace"), "{said}");
         assert!(folder.reweave(&["stats", "run.rwt"]).status.success(), "{said}");
         std::fs::remove_file(folder.path("run.rwt")).unwrap();
     }

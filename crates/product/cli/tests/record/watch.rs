@@ -153,7 +153,7 @@ fn threads_that_wait_for_each_other_are_named_and_checked() {
     let Some(bench) = Bench::new("circle") else { return };
     let output = bench.record(&["--stall-timeout", "1"]);
     let said = error(&output);
-    let expected = "reweave: no events for 1 s: T1 waits for lock right (circle.c:12), \
+    let expected = "reweave: no progress for 1 s: T1 waits for lock right (circle.c:12), \
                     which T2 holds; T2 waits for lock left (circle.c:20), which T1 holds: a deadlock\n";
     assert!(said.contains(expected), "{said}");
     assert_eq!(output.status.code(), Some(128 + 15), "{said}");
@@ -169,5 +169,5 @@ fn who_sleeps_is_not_accused() {
     let output = bench.record(&["--stall-timeout", "1"]);
     let said = error(&output);
     assert!(output.status.success(), "{said}");
-    assert!(!said.contains("no events for"), "{said}");
+    assert!(!said.contains("no progress for"), "{said}");
 }

@@ -12,7 +12,7 @@ use crate::site::{Site, place};
 
 /// What usually repairs `finding`, a paragraph each; empty if nothing is known.
 pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
-    if finding.guarantee() != Guarantee::Witnessed {
+    if !matches!(finding.guarantee(), Guarantee::Witnessed | Guarantee::Observed) {
         return Vec::new();
     }
     match finding.kind {

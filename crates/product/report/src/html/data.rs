@@ -56,7 +56,7 @@ pub fn list(examined: &[Examined<'_>], only: Option<&Reported>) -> Value {
         "chunk": CHUNK,
         // The worst first.
         "kinds": Kind::ALL.map(Kind::as_str),
-        // The strongest first, and what they mean.
+        // Of predictions the strongest first, then what was observed, and what they mean.
         "guarantees": GUARANTEES.map(|it| (it.as_str(), it.meaning())),
         "traces": examined.iter().map(|one| trace_entry(one, only.is_some())).collect::<Vec<_>>(),
         "strings": strings.all,
@@ -64,8 +64,14 @@ pub fn list(examined: &[Examined<'_>], only: Option<&Reported>) -> Value {
     })
 }
 
-const GUARANTEES: [Guarantee; 4] =
-    [Guarantee::Witnessed, Guarantee::Decided, Guarantee::First, Guarantee::Unordered];
+const GUARANTEES: [Guarantee; 5] =
+    [
+        Guarantee::Witnessed,
+        Guarantee::Decided,
+        Guarantee::First,
+        Guarantee::Unordered,
+        Guarantee::Observed,
+    ];
 
 /// A finding in the list: trace, id, kind, guarantee, message, count, confirmed (0 if it was not
 /// replayed, 1 if not, 2 if so), chunk and place in it, where it is, and names that are to be found

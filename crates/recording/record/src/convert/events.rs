@@ -160,6 +160,12 @@ impl Pass<'_> {
         let name = self.name_of(cell);
         let names = &mut self.sink.names().vars;
         let var = fresh(names, &mut self.memory.var_uses, &name);
+        if self.is_fresh
+            && self.memory.blocks.holding(cell.begin).is_none()
+            && self.symbols.is_zeroed(cell.begin)
+        {
+            self.sink.declare_initial(var, 0);
+        }
         self.memory.vars.insert(key, var);
         var
     }
@@ -283,6 +289,8 @@ pub struct Objects {
     /// something over, or nobody.
     channels: [BTreeMap<u64, Channel>; 3],
     channel_counts: FxHashMap<String, u32>,
+    /// Locks that a thread released which another held, and what stands for that hand-over.
+    handed_over: FxHashMap<LockId, VarId>,
 }
 
 /// No memory of a program has an address from here on; channels of the kernel do.
@@ -305,6 +313,7 @@ impl Objects {
             semaphores: Things::new("semaphore"),
             channels: [const { BTreeMap::new() }; 3],
             channel_counts: FxHashMap::default(),
+            handed_over: FxHashMap::default(),
         }
     }
 
@@ -388,6 +397,9 @@ impl Pass<'_> {
             | Kind::FutexAwake
             | Kind::FutexWake
             | Kind::Escaped
+            | Kind::Block
+            | Kind::Unblock
+            | Kind::Interrupted
             | Kind::Maps => return Ok(()),
             // Lock recognition made atomic accesses of these.
             Kind::Park | Kind::OnceDone => return Ok(()),
@@ -405,15 +417,15 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn lock(&mut self, address: u64) -> LockId {
+    pub fn lock(&mut self, address: u64) -> LockId {
         self.objects.locks.id(address, &mut self.sink.names().locks, self.symbols).0
     }
 
-    fn condition(&mut self, address: u64) -> ConditionId {
+    pub fn condition(&mut self, address: u64) -> ConditionId {
         self.objects.conditions.id(address, &mut self.sink.names().conditions, self.symbols).0
     }
 
-    fn barrier(&mut self, address: u64) -> BarrierId {
+    pub fn barrier(&mut self, address: u64) -> BarrierId {
         let names = &mut self.sink.names().barriers;
         let (barrier, parties) = self.objects.barriers.id(address, names, self.symbols);
         let parties = parties.and_then(|parties| u32::try_from(parties).ok());
@@ -424,7 +436,7 @@ impl Pass<'_> {
         barrier
     }
 
-    fn semaphore(&mut self, address: u64) -> SemaphoreId {
+    pub fn semaphore(&mut self, address: u64) -> SemaphoreId {
         let names = &mut self.sink.names().semaphores;
         let (semaphore, start) = self.objects.semaphores.id(address, names, self.symbols);
         if let Some(start) = start.and_then(|start| u32::try_from(start).ok()) {
@@ -548,6 +560,10 @@ impl Pass<'_> {
             return Ok(());
         }
         self.emit(current, Op::Lock(LockOp::Acquire, lock), None)?;
+        if let Some(var) = self.objects.handed_over.remove(&lock) {
+            let order = MemoryOrder::Acquire;
+            self.emit(current, Op::Access(AccessOp::AtomicRead(order), var), None)?;
+        }
         Ok(())
     }
 
@@ -555,8 +571,35 @@ impl Pass<'_> {
         let lock = self.lock(current.event.address);
         let thread = self.thread_id(current.number);
         let hold = self.rules.hold(thread, lock);
+        if hold.is_none() && self.hand_over(current, lock)? {
+            return Ok(());
+        }
         self.emit(current, release(lock, hold), None)?;
         Ok(())
+    }
+
+    /// A thread releases a lock that another holds: misuse, but where it works, whoever gets the lock
+    /// next comes after what was done before. Says whether somebody held it.
+    fn hand_over(&mut self, current: &mut Current, lock: LockId) -> io::Result<bool> {
+        let held = |number: &u32| {
+            let id = self.places.get(number).and_then(|&place| self.threads[place].id);
+            id.is_some_and(|id| self.rules.hold(id, lock) == Some(Mode::Exclusive))
+        };
+        let Some(holder) = self.places.keys().copied().filter(held).min() else { return Ok(false) };
+        self.refuse("release of a lock that its thread does not hold");
+        let name = format!("{}.handed_over", self.sink.names().locks.name(lock));
+        let vars = &mut self.sink.names().vars;
+        let var = fresh(vars, self.memory.var_uses(), &name);
+        let order = MemoryOrder::Release;
+        self.emit(current, Op::Access(AccessOp::AtomicUpdate(order), var), None)?;
+        // The lock is free from here on, at a place of the holder that is not known.
+        let place = self.thread(holder);
+        let site = self.site(place, 0);
+        let mut released =
+            Current { thread: place, number: holder, site: Some(site), origin: None, ..*current };
+        self.emit(&mut released, Op::Lock(LockOp::Release, lock), None)?;
+        self.objects.handed_over.insert(lock, var);
+        Ok(true)
     }
 
     fn wait(&mut self, current: &mut Current) -> io::Result<()> {

@@ -17,6 +17,12 @@ pub trait Symbols {
     /// The global variable at `address`, and how many bytes into it; nothing for other memory.
     fn data(&mut self, address: u64) -> Option<(String, u64)>;
 
+    /// Whether the memory at `address` is zero when the program starts.
+    fn is_zeroed(&mut self, address: u64) -> bool {
+        let _ = address;
+        false
+    }
+
     /// From here on addresses are those of the map `number`.
     fn maps(&mut self, number: u64);
 

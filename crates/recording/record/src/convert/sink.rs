@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use reweave_base::Id;
 use reweave_format::rwt::{self, BlockOrigins};
 use reweave_trace::{
-    BarrierId, Columns, Declared, EventId, Names, Op, Origin, Origins, SemaphoreId, SiteId,
-    ThreadId, TraceBuilder, Values,
+    BarrierId, Columns, Declared, EventId, Names, Op, Origin, Origins, RunEnd, SemaphoreId, SiteId,
+    ThreadId, TraceBuilder, Values, VarId,
 };
 
 /// Takes the events of a trace in observed order.
@@ -26,6 +26,12 @@ pub trait Sink {
     /// Says how many arrivals, at least one, end a generation of `barrier`, of which no event spoke
     /// yet.
     fn declare_parties(&mut self, barrier: BarrierId, parties: u32);
+
+    /// Says how the run ended; no event comes after it.
+    fn end(&mut self, run_end: RunEnd);
+
+    /// Says what `var`, of which no event spoke yet, holds before the first write to it.
+    fn declare_initial(&mut self, var: VarId, value: i64);
 
     /// Adds an event.
     ///
@@ -70,6 +76,14 @@ impl Sink for TraceBuilder {
         Self::declare_parties(self, barrier, parties);
     }
 
+    fn declare_initial(&mut self, var: VarId, value: i64) {
+        Self::declare_initial(self, var, value);
+    }
+
+    fn end(&mut self, run_end: RunEnd) {
+        self.set_run_end(run_end);
+    }
+
     fn push(&mut self, event: Converted) -> io::Result<()> {
         Self::push(self, event.thread, event.op, event.site);
         if let Some(value) = event.value {
@@ -90,6 +104,7 @@ pub struct FileSink<W: Write> {
     origins: Origins,
     columns: Columns,
     values: Values,
+    run_end: Option<RunEnd>,
 }
 
 impl<W: Write> FileSink<W> {
@@ -105,6 +120,7 @@ impl<W: Write> FileSink<W> {
             origins: Origins::new(),
             columns: Columns::default(),
             values: Values::default(),
+            run_end: None,
         })
     }
 
@@ -114,6 +130,9 @@ impl<W: Write> FileSink<W> {
     /// If it cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         self.end_block()?;
+        if let Some(run_end) = &self.run_end {
+            self.writer.run_end(run_end)?;
+        }
         self.writer.finish(&self.names, &self.declared)
     }
 
@@ -153,6 +172,14 @@ impl<W: Write> Sink for FileSink<W> {
 
     fn declare_parties(&mut self, barrier: BarrierId, parties: u32) {
         *self.declared.parties.get_or_default(barrier) = Some(parties);
+    }
+
+    fn declare_initial(&mut self, var: VarId, value: i64) {
+        *self.declared.initials.get_or_default(var) = Some(value);
+    }
+
+    fn end(&mut self, run_end: RunEnd) {
+        self.run_end = Some(run_end);
     }
 
     fn push(&mut self, event: Converted) -> io::Result<()> {

@@ -34,6 +34,9 @@ const FOLDER_VARIABLE: &str = "REWEAVE_CARGO_FOLDER";
 /// Where the user wants the trace.
 const OUTPUT_VARIABLE: &str = "REWEAVE_CARGO_OUTPUT";
 
+/// The environment variable that names the seconds after which a program is stopped.
+const TIME_VARIABLE: &str = "REWEAVE_CARGO_TIME_LIMIT";
+
 /// When cargo was called, so that no trace of this call is written over.
 const STARTED_VARIABLE: &str = "REWEAVE_CARGO_STARTED";
 
@@ -100,6 +103,7 @@ struct Options {
     command: OsString,
     builds_std: bool,
     output: Option<OsString>,
+    time_limit: Option<OsString>,
     target: Option<OsString>,
     manifest: Option<OsString>,
     profile: Option<OsString>,
@@ -134,6 +138,18 @@ impl Options {
                     if asked.output.is_none() {
                         return Err(usage("`-o` needs the name of a trace".to_owned()));
                     }
+                    if joined.is_none() {
+                        rest.next();
+                    }
+                    continue;
+                }
+                Some("--time-limit") => {
+                    let text = value().and_then(|value| value.into_string().ok());
+                    let seconds = text.filter(|text| text.parse().is_ok_and(|it: u64| it > 0));
+                    if seconds.is_none() {
+                        return Err(usage("`--time-limit` needs a number of seconds".to_owned()));
+                    }
+                    asked.time_limit = seconds.map(OsString::from);
                     if joined.is_none() {
                         rest.next();
                     }
@@ -384,6 +400,7 @@ fn set_runner(
     call.environment.push((RUNNER_VARIABLE.into(), Some(runner)));
     call.environment.push((FOLDER_VARIABLE.into(), Some(folder)));
     call.environment.push((OUTPUT_VARIABLE.into(), output));
+    call.environment.push((TIME_VARIABLE.into(), asked.time_limit.clone()));
     Ok(())
 }
 
@@ -410,13 +427,18 @@ pub fn runner(own: &Path, arguments: &[OsString]) -> Result<Invocation, Toolchai
         let started = std::env::var(STARTED_VARIABLE).ok().and_then(|text| text.parse().ok());
         let trace = started.map_or_else(|| trace.clone(), |started| unwritten(&trace, started));
         let mut words = ["record", "-o"].map(OsString::from).to_vec();
-        words.extend([trace.into_os_string(), "--".into()]);
+        words.push(trace.into_os_string());
+        if let Some(seconds) = std::env::var_os(TIME_VARIABLE) {
+            words.extend(["--time-limit".into(), seconds]);
+        }
+        words.push("--".into());
         words.extend_from_slice(arguments);
         Invocation::new(own, words)
     };
     call.environment.push((FOLDER_VARIABLE.into(), None));
     call.environment.push((OUTPUT_VARIABLE.into(), None));
     call.environment.push((STARTED_VARIABLE.into(), None));
+    call.environment.push((TIME_VARIABLE.into(), None));
     Ok(call)
 }
 
@@ -466,6 +488,9 @@ mod tests {
 
     #[test]
     fn our_own_options_are_taken_out_and_the_others_are_left() {
+        assert!(parse("--time-limit soon test").is_err());
+        let asked = parse("--time-limit 60 test --release").unwrap();
+        assert_eq!((asked.time_limit, asked.rest), (Some("60".into()), arguments("--release")));
         let asked = parse("-o x.rwt test --build-std --release -p a -- -o y --build-std").unwrap();
         assert_eq!(asked.command, "test");
         assert_eq!(asked.output, Some("x.rwt".into()));

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use reweave_record::convert::{FileSink, Summary, Symbols, convert};
+use reweave_record::convert::{Exit, FileSink, Summary, Symbols, convert};
 use reweave_runtime::wire::{Event, Kind};
 use reweave_trace::{Trace, TraceBuilder};
 
@@ -63,11 +63,15 @@ pub(crate) fn open(events: &[Logged]) -> io::Result<std::vec::IntoIter<Logged>> 
 #[track_caller]
 pub(crate) fn converted(events: &[Logged]) -> (Trace, Summary) {
     let mut builder = TraceBuilder::new();
-    let summary = convert(|| open(events), false, &mut Program::default(), &mut builder).unwrap();
+    let summary =
+        convert(|| open(events), false, &Exit::default(), &mut Program::default(), &mut builder)
+            .unwrap();
     let trace = builder.finish().unwrap();
     assert_eq!(trace.len() as u64, summary.events);
     let mut sink = FileSink::new(Vec::new()).unwrap();
-    let again = convert(|| open(events), false, &mut Program::default(), &mut sink).unwrap();
+    let again =
+        convert(|| open(events), false, &Exit::default(), &mut Program::default(), &mut sink)
+            .unwrap();
     assert_eq!(again, summary);
     let file = sink.finish().unwrap();
     let read = reweave_format::read_from(&file[..], "a.rwt", &Default::default()).unwrap();

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
-use reweave_record::convert::{self, FileSink, Summary, convert};
+use reweave_record::convert::{self, Exit, FileSink, Summary, convert};
 use reweave_record::locks::WithLocks;
 use reweave_record::symbols::Symbols;
 use reweave_record::wire::Kind;
@@ -127,5 +127,6 @@ fn converted(events: &[Logged], keeps_all: bool, sink: &mut dyn convert::Sink) -
         Ok(WithLocks::new(Vec::from(events).into_iter(), Rc::clone(&symbols)))
     };
     let mut names = Rc::clone(&symbols);
-    convert(open, keeps_all, &mut names, sink).expect("events in memory can be read")
+    convert(open, keeps_all, &Exit::default(), &mut names, sink)
+        .expect("events in memory can be read")
 }

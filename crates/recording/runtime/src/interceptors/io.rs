@@ -26,8 +26,9 @@ use super::ipc::{
 use super::program::log_range;
 use super::{__errno_location, interceptors};
 use crate::log::Entry;
+use crate::shared::failure;
 use crate::wire::{Kind, channel, flag};
-use crate::{scheduler, sys};
+use crate::{process, scheduler, sys};
 
 const POLL_IN: u16 = 1;
 
@@ -47,6 +48,19 @@ unsafe fn parts<'a>(parts: *const Part, count: usize) -> &'a [Part] {
         return &[];
     }
     core::slice::from_raw_parts(parts, count)
+}
+
+const STANDARD_ERROR: c_int = 2;
+
+/// Notes for the recorder what a panic of Rust says, which its standard library writes in one piece.
+unsafe fn note_panic(code: u64, address: usize, length: usize) {
+    const START: &[u8] = b"thread '";
+    let text = core::slice::from_raw_parts(address as *const u8, length.min(500));
+    let text = text.strip_prefix(b"\n").unwrap_or(text);
+    let says = b"panicked at ";
+    if text.starts_with(START) && text.windows(says.len()).any(|part| part == says) {
+        process::note_failure(failure::PANIC, code, &[text]);
+    }
 }
 
 /// Logs that something is about to be handed to `channel`.
@@ -506,6 +520,9 @@ interceptors! {
         filling(&entry, file, &[Part { address, length }], call)
     }
     fn write(file: c_int, address: usize, length: usize) -> isize |entry, call| {
+        if file == STANDARD_ERROR {
+            note_panic(entry.code, address, length);
+        }
         taking(&entry, file, &[Part { address, length }], call)
     }
     fn writev(file: c_int, list: *const Part, count: c_int) -> isize |entry, call| {

@@ -226,7 +226,12 @@ static MASKS: [AtomicU64; SIGNAL_FILES_MAX] = [const { AtomicU64::new(0) }; SIGN
 
 static SIGNAL_FILES_MADE: AtomicU32 = AtomicU32::new(0);
 
-fn signal_channel(signal: c_int) -> u32 {
+/// Logs that `signal` is about to be sent, now or later.
+pub unsafe fn note_signal(entry: &Entry, signal: c_int) {
+    note_send(entry, Some(signal_channel(signal)));
+}
+
+pub fn signal_channel(signal: c_int) -> u32 {
     channel::id(channel::SIGNAL, signal as u32)
 }
 
@@ -252,7 +257,7 @@ pub unsafe fn note_signals_read(entry: &Entry, address: usize, length: usize) {
 /// Makes a call that sends `signal`. A handler that runs meanwhile is recorded.
 unsafe fn sending(entry: Entry, signal: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let entry = entry.flushed();
-    note_send(&entry, Some(signal_channel(signal)));
+    note_signal(&entry, signal);
     entry.nonblocking(call)
 }
 

@@ -461,12 +461,12 @@ impl Called {
             LockShared(_) => self.lock(&entry, flag::SHARED, (*self.stub).helper),
             Try => self.attempt(&entry, 0),
             TryShared => self.attempt(&entry, flag::SHARED),
-            Wait => self.wait(&entry, |_| false),
-            WaitOrTrue => self.wait(&entry, is_yes),
-            WaitOrFalse => self.wait(&entry, |result| !is_yes(result)),
+            Wait => self.wait(&entry, None),
+            WaitOrTrue => self.wait(&entry, Some(is_yes)),
+            WaitOrFalse => self.wait(&entry, Some(|result| !is_yes(result))),
             Await => {
                 // Nobody need wake it: what it waits for is what it reads with the lock taken again.
-                let result = self.wait_with(&entry, [first, first], |_| true);
+                let result = self.wait_with(&entry, [first, first], Some(|_| true));
                 self.evaluate(&entry);
                 result
             }
@@ -522,7 +522,8 @@ impl Called {
         result
     }
 
-    unsafe fn wait(&self, entry: &Entry, has_timed_out: impl Fn(usize) -> bool) -> usize {
+    /// Waits on a condition; `has_timed_out` says by the result whether the time was over, if there is one.
+    unsafe fn wait(&self, entry: &Entry, has_timed_out: Option<fn(usize) -> bool>) -> usize {
         let [condition, lock, ..] = self.arguments;
         self.wait_with(entry, [condition, lock], has_timed_out)
     }
@@ -531,14 +532,14 @@ impl Called {
         &self,
         entry: &Entry,
         [condition, lock]: [usize; 2],
-        has_timed_out: impl Fn(usize) -> bool,
+        has_timed_out: Option<fn(usize) -> bool>,
     ) -> usize {
         let result = Cell::new(0);
         let wait = || -> c_int {
             result.set(self.real());
-            if has_timed_out(result.get()) { TIMED_OUT } else { 0 }
+            if has_timed_out.is_some_and(|is_over| is_over(result.get())) { TIMED_OUT } else { 0 }
         };
-        wait_on(entry, condition, lock, TIMED_OUT, wait);
+        wait_on(entry, condition, lock, (TIMED_OUT, has_timed_out.is_some()), wait);
         result.get()
     }
 

@@ -75,6 +75,11 @@ pub unsafe fn note_new_objects(entry: &Entry) {
     }
 }
 
+/// Has the memory map noted again.
+pub fn forget_objects() {
+    LOADED.store(0, Ordering::Relaxed);
+}
+
 /// Looks for new objects if a call that may load one came before.
 #[inline(always)]
 pub unsafe fn look_for_objects(entry: &Entry) {

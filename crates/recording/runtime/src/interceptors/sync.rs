@@ -10,7 +10,7 @@ use super::{BUSY, TIMED_OUT, acquire, acquired, enter_or, interceptors, keeping_
 use crate::hooks::atomic;
 use crate::log::{self, Entry, Operands};
 use crate::std_events::{INTERNAL_LOCK_BYTES, Logged, VIRTUAL, logged};
-use crate::wire::{Kind, flag, order};
+use crate::wire::{Kind, flag, order, wait};
 use crate::{replay, scheduler, sys, thread};
 
 /// Lets other threads run, also those that are about to queue up for the token.
@@ -94,14 +94,25 @@ unsafe fn refuses_unlock(mutex: usize) -> bool {
     is_checked && !is_owner(mutex)
 }
 
-/// Takes a unit of a semaphore by `wait`, without releasing the token if there is one.
-unsafe fn take(entry: &Entry, semaphore: usize, wait: impl FnOnce() -> c_int) -> c_int {
+/// Makes a call that sleeps for some time.
+unsafe fn sleeping<R>(entry: &Entry, call: impl FnOnce() -> R) -> R {
+    entry.blocking_for(wait::SLEEP, None, call)
+}
+
+/// Takes a unit of a semaphore by `call`, without releasing the token if there is one.
+unsafe fn take(
+    entry: &Entry,
+    semaphore: usize,
+    is_timed: bool,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
     let mut result = -1;
     if scheduler::is_serial() {
         result = keeping_errno(|| sem_trywait::real(semaphore));
     }
     if result != 0 {
-        result = entry.blocking(wait);
+        let what = if is_timed { wait::SLEEP } else { wait::SEMAPHORE };
+        result = entry.blocking_for(what, Some(semaphore as u64), call);
     }
     taken(entry, semaphore, result)
 }
@@ -198,11 +209,11 @@ unsafe fn lock_c11(entry: &Entry, mutex: usize, flags: u16, call: impl FnOnce() 
 
 interceptors! {
     // Calls that sleep for nothing that another thread does.
-    fn sleep(seconds: c_uint) -> c_uint |entry, call| { entry.blocking(call) }
-    fn usleep(microseconds: c_uint) -> c_int |entry, call| { entry.blocking(call) }
-    fn [nanosleep thrd_sleep](duration: usize, rest: usize) -> c_int |entry, call| { entry.blocking(call) }
+    fn sleep(seconds: c_uint) -> c_uint |entry, call| { sleeping(&entry, call) }
+    fn usleep(microseconds: c_uint) -> c_int |entry, call| { sleeping(&entry, call) }
+    fn [nanosleep thrd_sleep](duration: usize, rest: usize) -> c_int |entry, call| { sleeping(&entry, call) }
     fn clock_nanosleep(clock: c_int, flags: c_int, duration: usize, rest: usize) -> c_int |entry, call| {
-        entry.blocking(call)
+        sleeping(&entry, call)
     }
     fn pause() -> c_int |entry, call| { entry.blocking(call) }
     fn sigsuspend(mask: usize) -> c_int |entry, call| { entry.blocking(call) }
@@ -303,21 +314,21 @@ interceptors! {
 
     // Condition variables.
     fn pthread_cond_wait(condition: usize, mutex: usize) -> c_int |entry, call| {
-        wait_on(&entry, condition, mutex, TIMED_OUT, call)
+        wait_on(&entry, condition, mutex, (TIMED_OUT, false), call)
     }
     fn pthread_cond_timedwait(condition: usize, mutex: usize, until: usize) -> c_int |entry, call| {
-        wait_on(&entry, condition, mutex, TIMED_OUT, call)
+        wait_on(&entry, condition, mutex, (TIMED_OUT, true), call)
     }
     fn pthread_cond_clockwait(
         condition: usize, mutex: usize, clock: c_int, until: usize,
     ) -> c_int |entry, call| {
-        wait_on(&entry, condition, mutex, TIMED_OUT, call)
+        wait_on(&entry, condition, mutex, (TIMED_OUT, true), call)
     }
     fn cnd_wait(condition: usize, mutex: usize) -> c_int |entry, call| {
-        wait_on(&entry, condition, mutex, C11_TIMED_OUT, call)
+        wait_on(&entry, condition, mutex, (C11_TIMED_OUT, false), call)
     }
     fn cnd_timedwait(condition: usize, mutex: usize, until: usize) -> c_int |entry, call| {
-        wait_on(&entry, condition, mutex, C11_TIMED_OUT, call)
+        wait_on(&entry, condition, mutex, (C11_TIMED_OUT, true), call)
     }
     fn [pthread_cond_signal cnd_signal](condition: usize) -> c_int |entry, call| {
         entry.log(Kind::Signal, condition as u64);
@@ -335,7 +346,7 @@ interceptors! {
     }
     fn pthread_barrier_wait(barrier: usize) -> c_int |entry, call| {
         entry.log(Kind::BarrierArrive, barrier as u64);
-        let result = entry.blocking(call);
+        let result = entry.blocking_announced(call);
         entry.log(Kind::BarrierDepart, barrier as u64);
         result
     }
@@ -345,11 +356,13 @@ interceptors! {
         entry.log_extra(Kind::SemaphoreInit, semaphore as u64, u64::from(count));
         call()
     }
-    fn sem_wait(semaphore: usize) -> c_int |entry, call| { take(&entry, semaphore, call) }
+    fn sem_wait(semaphore: usize) -> c_int |entry, call| { take(&entry, semaphore, false, call) }
     fn sem_trywait(semaphore: usize) -> c_int |entry, call| { taken(&entry, semaphore, call()) }
-    fn sem_timedwait(semaphore: usize, until: usize) -> c_int |entry, call| { take(&entry, semaphore, call) }
+    fn sem_timedwait(semaphore: usize, until: usize) -> c_int |entry, call| {
+        take(&entry, semaphore, true, call)
+    }
     fn sem_clockwait(semaphore: usize, clock: c_int, until: usize) -> c_int |entry, call| {
-        take(&entry, semaphore, call)
+        take(&entry, semaphore, true, call)
     }
     fn sem_post(semaphore: usize) -> c_int |entry, call| {
         entry.log(Kind::SemaphorePost, semaphore as u64);
@@ -374,8 +387,9 @@ interceptors! {
         match second & COMMAND_MASK {
             // FUTEX_WAIT, FUTEX_WAIT_BITSET, and those that take a lock with inheritance.
             0 | 6 | 9 | 11 | 13 => {
-                entry.log(Kind::FutexWait, word);
-                let result = entry.blocking(call);
+                let flags = if fourth == 0 { 0 } else { flag::TIMED_OUT };
+                entry.log_flags(Kind::FutexWait, word, flags);
+                let result = entry.blocking_announced(call);
                 entry.log(Kind::FutexAwake, word);
                 result
             }

@@ -13,7 +13,7 @@ use super::program::log_range;
 use super::{enter_or, in_library, interceptors};
 use crate::log::Entry;
 use crate::thread::{self, Thread, life};
-use crate::wire::Kind;
+use crate::wire::{Kind, wait};
 use crate::{process, replay, sys};
 
 /// What a new thread needs to know.
@@ -200,10 +200,13 @@ pub unsafe fn join<T>(
     entry: &Entry,
     handle: u64,
     status: *mut T,
+    is_timed: bool,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
     let before = find(handle).map(|(_, newest)| newest);
-    let result = entry.blocking(call);
+    let number = before.map(|child| u64::from((*child).number));
+    let what = if is_timed { wait::SLEEP } else { wait::JOIN };
+    let result = entry.blocking_for(what, number, call);
     // Where the handle was not known yet when we looked, it is by now.
     if result == 0
         && let Some(child) = before.or_else(|| find(handle).map(|(oldest, _)| oldest))
@@ -230,7 +233,7 @@ interceptors! {
         creating(entry, handle, (routine, argument), false, create, call)
     }
     fn thrd_join(thread: u64, status: *mut c_int) -> c_int |entry, call| {
-        join(&entry, thread, status, call)
+        join(&entry, thread, status, false, call)
     }
     fn pthread_create(handle: usize, attributes: usize, routine: usize, argument: usize) -> c_int {
         let call = || real(handle, attributes, routine, argument);
@@ -243,16 +246,19 @@ interceptors! {
         let create = |start| real(handle, attributes, run as *const () as usize, start);
         creating(entry, handle, (routine, argument), is_detached(attributes), create, call)
     }
-    fn [pthread_join pthread_tryjoin_np](thread: u64, status: *mut usize) -> c_int |entry, call| {
-        join(&entry, thread, status, call)
+    fn pthread_join(thread: u64, status: *mut usize) -> c_int |entry, call| {
+        join(&entry, thread, status, false, call)
+    }
+    fn pthread_tryjoin_np(thread: u64, status: *mut usize) -> c_int |entry, call| {
+        join(&entry, thread, status, true, call)
     }
     fn pthread_timedjoin_np(thread: u64, status: *mut usize, until: usize) -> c_int |entry, call| {
-        join(&entry, thread, status, call)
+        join(&entry, thread, status, true, call)
     }
     fn pthread_clockjoin_np(
         thread: u64, status: *mut usize, clock: c_int, until: usize,
     ) -> c_int |entry, call| {
-        join(&entry, thread, status, call)
+        join(&entry, thread, status, true, call)
     }
     fn [pthread_detach thrd_detach](thread: u64) -> c_int |_entry, call| { detach(thread); call() }
 }

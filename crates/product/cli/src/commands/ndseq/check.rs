@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn check(args: &Args, path: &Path) -> anyhow::Result<Checked> {
     let loaded = program::load(path)?;
-    interrupt::keep();
+    interrupt::keep(interrupt::RESULTS);
     let name = loaded.source.name().to_owned();
     if let Some(line) = loaded.code.has_fork() {
         return Err(InferenceError::Fork(line)).context(name);

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn infer(args: &Args, path: &Path) -> anyhow::Result<Inference> {
     let loaded = program::load(path)?;
-    interrupt::keep();
+    interrupt::keep(interrupt::RESULTS);
     let mut settings = reweave_ndseq::Settings::default();
     let name = loaded.source.name();
     for text in &args.reject {

@@ -66,7 +66,7 @@ static ALGORITHMS: &NamedValues<Algorithm> = &[
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.output.as_deref())?;
     let space = args.source.read()?;
-    interrupt::keep();
+    interrupt::keep(interrupt::RESULTS);
     let bar = Bar::new("counting", None);
     let effort = Effort {
         threads: args.threads.map_or_else(available_threads, usize::from),

@@ -46,7 +46,7 @@ enum End {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.output.as_deref())?;
     let space = args.source.read()?;
-    interrupt::keep();
+    interrupt::keep(interrupt::RESULTS);
     let mut end = End::All;
     destination.write(|out| {
         let mut table = Table::start(out, &space, args.format)?;

@@ -1,0 +1,84 @@
+//! What a trace says beside its events: how the run ended, and what variables held at its start.
+//!
+//! ```text
+//! run end  = kind: u8, text, count: varint, (event number: varint, text)*
+//! text     = length: varint, bytes
+//! initials = (place: varint, value: varint)*
+//! ```
+//!
+//! A value is the 64 bits of a signed number, its sign in the lowest bit.
+
+use reweave_base::Id as _;
+use reweave_trace::{EndKind, EventId, RunEnd, ThreadEnd, VarId};
+
+use super::{push_varint, take_varint};
+
+pub(super) fn write_run_end(run_end: &RunEnd) -> Vec<u8> {
+    let number = EndKind::ALL.iter().position(|&kind| kind == run_end.kind).unwrap_or(0);
+    let mut bytes = vec![number as u8];
+    push_text(&mut bytes, &run_end.text);
+    push_varint(&mut bytes, run_end.threads.len() as u64);
+    for thread in &run_end.threads {
+        push_varint(&mut bytes, u64::from(thread.event.number()));
+        push_text(&mut bytes, &thread.state);
+    }
+    bytes
+}
+
+pub(super) fn read_run_end(bytes: &[u8]) -> Result<RunEnd, String> {
+    let (&number, mut rest) = bytes.split_first().ok_or("an end of the run without a kind")?;
+    let kind = EndKind::ALL.get(number as usize).ok_or("an end of the run of unknown kind")?;
+    let text = take_text(&mut rest)?;
+    let count = take_varint(&mut rest)? as usize;
+    // A thread takes at least two bytes, so this also bounds the memory.
+    if count > rest.len() {
+        return Err(format!("{count} threads in {} bytes", rest.len()));
+    }
+    let mut threads = Vec::with_capacity(count);
+    for _ in 0..count {
+        let number = u32::try_from(take_varint(&mut rest)?).ok().and_then(EventId::from_number);
+        let event = number.ok_or("a thread without a last event")?;
+        threads.push(ThreadEnd { event, state: take_text(&mut rest)? });
+    }
+    if rest.is_empty() {
+        Ok(RunEnd { kind: *kind, text, threads })
+    } else {
+        Err("bytes after the end of the run".into())
+    }
+}
+
+fn push_text(bytes: &mut Vec<u8>, text: &str) {
+    push_varint(bytes, text.len() as u64);
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+fn take_text(bytes: &mut &[u8]) -> Result<String, String> {
+    let length = take_varint(bytes)? as usize;
+    let (text, rest) = bytes.split_at_checked(length).ok_or("a text is cut off")?;
+    *bytes = rest;
+    String::from_utf8(text.to_vec()).map_err(|_| "a text is not UTF-8".into())
+}
+
+pub(super) fn write_initials(initials: impl Iterator<Item = (usize, i64)>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (place, value) in initials {
+        push_varint(&mut bytes, place as u64);
+        push_varint(&mut bytes, (value << 1 ^ value >> 63) as u64);
+    }
+    bytes
+}
+
+/// The variables below `count` in `bytes`, each with what it held.
+pub(super) fn read_initials(bytes: &[u8], count: usize) -> Result<Vec<(VarId, i64)>, String> {
+    let mut rest = bytes;
+    let mut initials = Vec::new();
+    while !rest.is_empty() {
+        let place = take_varint(&mut rest)? as usize;
+        let value = take_varint(&mut rest)?;
+        if place >= count || initials.len() >= count {
+            return Err("more initial values than variables".into());
+        }
+        initials.push((VarId::from_index(place), (value >> 1) as i64 ^ -((value & 1) as i64)));
+    }
+    Ok(initials)
+}

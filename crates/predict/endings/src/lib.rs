@@ -1,0 +1,143 @@
+//! How the recorded run itself ended: threads that wait for ever, crashes, failed assertions.
+//!
+//! Nothing is predicted here. The recorder wrote how the run ended ([`RunEnd`]), and a run that ended
+//! badly is a finding of its own: it happened. There is at most one for a trace.
+//!
+//! ```
+//! use reweave_analysis::{Analysis as _, Gathered, Settings, Subject};
+//! use reweave_endings::Stuck;
+//! use reweave_trace::{EndKind, EventId, LockOp, Op, RunEnd, ThreadEnd, TraceBuilder};
+//!
+//! let mut builder = TraceBuilder::new();
+//! let (thread, lock, site) = (builder.thread("T1"), builder.lock("m"), builder.site("a.c:3"));
+//! builder.push(thread, Op::Lock(LockOp::Request, lock), site);
+//! let state = "waits for lock m, which it holds itself".to_owned();
+//! let event = EventId::from_number(1).expect("there is one");
+//! let threads = vec![ThreadEnd { event, state }];
+//! builder.set_run_end(RunEnd { kind: EndKind::SelfDeadlock, text: String::new(), threads });
+//! let trace = builder.finish()?;
+//!
+//! let mut found = Gathered::default();
+//! Stuck.run(&Subject::new(&trace), &Settings::default(), &mut found);
+//! assert!(found.findings[0].message.contains("T1 waits for lock m"));
+//! # Ok::<(), reweave_trace::IllFormed>(())
+//! ```
+
+use reweave_analysis::{
+    Analysis, Coverage, Detail, Evidence, Finding, Guarantee, Info, Kind, Layer, Settings, Sink,
+    Subject, located,
+};
+use reweave_trace::{EndKind, RunEnd, ThreadEnd, Trace};
+
+/// Every analysis of this family.
+pub const ANALYSES: &[&dyn Analysis] = &[&Failed, &Stuck];
+
+/// The family of these analyses.
+pub const FAMILY: &str = "endings";
+
+/// Threads of the recorded run that waited for ever.
+#[derive(Clone, Copy, Debug)]
+pub struct Stuck;
+
+/// A crash or a failed assertion of the recorded run.
+#[derive(Clone, Copy, Debug)]
+pub struct Failed;
+
+const STUCK: Info = Info {
+    name: "endings.stuck",
+    family: FAMILY,
+    kind: Kind::Stuck,
+    guarantee: Guarantee::Observed,
+    needs: Layer::Events,
+    is_default: true,
+    summary: "threads that waited for ever in the recorded run itself",
+    paper: "",
+};
+
+const FAILED: Info = Info {
+    name: "endings.failure",
+    kind: Kind::Failure,
+    summary: "a crash or a failed assertion in the recorded run itself",
+    ..STUCK
+};
+
+impl Analysis for Stuck {
+    fn info(&self) -> &'static Info {
+        &STUCK
+    }
+
+    fn run(&self, subject: &Subject<'_>, _: &Settings, sink: &mut dyn Sink) -> Coverage {
+        report(subject.trace(), &STUCK, EndKind::is_stuck, sink)
+    }
+}
+
+impl Analysis for Failed {
+    fn info(&self) -> &'static Info {
+        &FAILED
+    }
+
+    fn run(&self, subject: &Subject<'_>, _: &Settings, sink: &mut dyn Sink) -> Coverage {
+        report(subject.trace(), &FAILED, EndKind::is_failure, sink)
+    }
+}
+
+/// Whether `info` has anything to say of `trace`.
+#[must_use]
+pub fn applies(info: &Info, trace: &Trace) -> bool {
+    trace.run_end().is_some_and(|run_end| match info.kind {
+        Kind::Failure => run_end.kind.is_failure(),
+        _ => run_end.kind.is_stuck(),
+    })
+}
+
+fn report(
+    trace: &Trace,
+    info: &'static Info,
+    is_of: fn(EndKind) -> bool,
+    sink: &mut dyn Sink,
+) -> Coverage {
+    if let Some(run_end) = trace.run_end().filter(|run_end| is_of(run_end.kind)) {
+        // A break would only say that no more are wanted, and there are none.
+        _ = sink.found(Finding {
+            analysis: info.name,
+            kind: info.kind,
+            events: run_end.threads.iter().map(|thread| thread.event).collect(),
+            message: message(trace, run_end),
+            count: 1,
+            evidence: Evidence::Observed,
+            detail: Detail::None,
+        });
+    }
+    Coverage { analysis: info.name, truncated: None, counters: Vec::new() }
+}
+
+/// What happened, in a sentence.
+fn message(trace: &Trace, run_end: &RunEnd) -> String {
+    let said = match run_end.text.split_whitespace().collect::<Vec<_>>().join(" ") {
+        text if text.is_empty() => String::new(),
+        text => format!(": {text}"),
+    };
+    let threads: Vec<String> = run_end.threads.iter().map(|it| state(trace, it)).collect();
+    let threads = threads.join("; ");
+    match run_end.kind {
+        EndKind::Deadlock => format!("the recorded run deadlocked: {threads}"),
+        EndKind::SelfDeadlock => {
+            format!("a thread of the recorded run waited for itself: {threads}")
+        }
+        EndKind::AbandonedLock => {
+            format!(
+                "a thread of the recorded run waited for a lock that nobody can release: {threads}"
+            )
+        }
+        EndKind::Hang => format!("the recorded run hung: {threads}"),
+        EndKind::Crash => format!("the recorded run crashed{said}: {threads}"),
+        EndKind::FailedAssertion => format!("the recorded run failed: {threads}{said}"),
+        EndKind::Exited | EndKind::Stopped => format!("the recorded run ended: {threads}{said}"),
+    }
+}
+
+fn state(trace: &Trace, end: &ThreadEnd) -> String {
+    let (names, event) = (trace.names(), trace.event(end.event));
+    let place = located(names.location(event.site));
+    format!("{} {}{place}", names.threads.name(event.thread), end.state)
+}

@@ -1,0 +1,299 @@
+//! Signal handlers: what came before a handler was installed, and before the signal was sent, comes
+//! before what the handler does.
+//!
+//! A handler that the program installs is kept here, and one of ours takes its place. It logs what
+//! orders the handler and then calls it. A write that the signal interrupted may not have happened
+//! yet, so nobody asks any more what it stored: where the signal is a fault of that very write, the
+//! memory cannot even be read.
+//!
+//! Signals that stand for a fault and are left to the system have a handler of ours too, which notes
+//! for the recorder who failed and where, and then lets the system do what it would have done. The
+//! program does not see either: it is told of the handlers that it installed itself.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use super::io::log_receive;
+use super::ipc::{note_signal, signal_channel};
+use super::{interceptors, keeping_errno};
+use crate::log::{self, Entry};
+use crate::wire::channel;
+use crate::{process, sys, thread};
+
+/// Signals have numbers from 1 to this.
+const SIGNALS_MAX: usize = 64;
+
+const DEFAULT: usize = 0;
+const IGNORE: usize = 1;
+const ERROR: usize = usize::MAX;
+
+const WITH_INFORMATION: c_int = 4;
+const ON_STACK: c_int = 0x0800_0000;
+
+const ABORT: c_int = 6;
+
+/// The signals of faults: illegal instruction, trap, abort, bus, arithmetic, memory, system call.
+const FAULTS: [c_int; 7] = [4, 5, ABORT, 7, 8, 11, 31];
+
+/// What the program installed, by signal.
+static INSTALLED: [AtomicUsize; SIGNALS_MAX + 1] = [const { AtomicUsize::new(0) }; SIGNALS_MAX + 1];
+
+/// Whether it asked for information on the signal.
+static FLAGS: [AtomicU32; SIGNALS_MAX + 1] = [const { AtomicU32::new(0) }; SIGNALS_MAX + 1];
+
+/// What to do on a signal, as the C library has it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Action {
+    handler: usize,
+    mask: [u64; 16],
+    flags: c_int,
+    restorer: usize,
+}
+
+/// Who installs handlers, as those see it that are called.
+const fn installation(signal: c_int) -> u32 {
+    channel::id(channel::HANDLERS, signal as u32)
+}
+
+fn is_ours(handler: usize) -> bool {
+    handler == on_signal as *const () as usize || handler == on_fault as *const () as usize
+}
+
+/// What the system is to call where the program wants `handler`.
+fn replacement(signal: c_int, handler: usize) -> usize {
+    match handler {
+        DEFAULT if FAULTS.contains(&signal) => on_fault as *const () as usize,
+        DEFAULT | IGNORE | ERROR => handler,
+        _ => on_signal as *const () as usize,
+    }
+}
+
+/// What the program installed where the system says `handler`.
+fn installed(signal: c_int, handler: usize) -> usize {
+    if handler == on_fault as *const () as usize {
+        DEFAULT
+    } else if is_ours(handler) {
+        INSTALLED[signal as usize].load(Ordering::Acquire)
+    } else {
+        handler
+    }
+}
+
+const fn is_signal(signal: c_int) -> bool {
+    signal > 0 && signal <= SIGNALS_MAX as c_int
+}
+
+/// Notes the faults of the program, from now on.
+pub unsafe fn watch_faults() {
+    for signal in FAULTS {
+        let mut before = Action { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
+        if sigaction::real(signal, core::ptr::null(), &raw mut before) == 0
+            && before.handler == DEFAULT
+        {
+            let flags = WITH_INFORMATION | ON_STACK;
+            let handler = on_fault as *const () as usize;
+            sigaction::real(signal, &Action { handler, flags, ..before }, core::ptr::null_mut());
+        }
+    }
+}
+
+/// Logs that a handler for `signal` is about to be installed.
+unsafe fn installing(signal: c_int, handler: usize) {
+    if !matches!(handler, DEFAULT | IGNORE)
+        && let Some(entry) = log::enter(thread::caller())
+    {
+        let entry = entry.flushed();
+        entry.log(crate::wire::Kind::Send, channel::address(installation(signal)));
+    }
+}
+
+/// Stands before every handler of the program.
+unsafe extern "C" fn on_signal(signal: c_int, information: usize, context: usize) {
+    if !is_signal(signal) {
+        return;
+    }
+    let handler = INSTALLED[signal as usize].load(Ordering::Acquire);
+    if matches!(handler, DEFAULT | IGNORE) {
+        return;
+    }
+    let thread = thread::current();
+    if !thread.is_null() && thread != thread::unrecorded() && (*thread).depth == 0 {
+        // Before anything else looks at what was written last.
+        let was_pending = core::mem::take(&mut (*thread).pending) != 0;
+        // The C library must not be taken for who calls.
+        thread::set_caller(handler as u64);
+        keeping_errno(|| {
+            if let Some(entry) = log::enter(handler as u64) {
+                begins(&entry, signal, was_pending);
+            }
+        });
+    }
+    let handler: unsafe extern "C" fn(c_int, usize, usize) = core::mem::transmute(handler);
+    handler(signal, information, context);
+}
+
+/// Logs that a handler begins.
+unsafe fn begins(entry: &Entry, signal: c_int, was_pending: bool) {
+    if was_pending {
+        log::forget_pending(entry.thread);
+    }
+    log_receive(entry, installation(signal), false);
+    log_receive(entry, signal_channel(signal), false);
+}
+
+/// Information on a signal, as far as it is looked at.
+#[repr(C)]
+struct Information {
+    signal: c_int,
+    error: c_int,
+    code: c_int,
+}
+
+/// The place of the instruction pointer among the words of a context: behind the flags, the link and
+/// the stack come 23 registers, of which it is the seventeenth.
+const INSTRUCTION_POINTER: usize = 5 + 16;
+
+/// Notes that the program failed, and has the system end it.
+unsafe extern "C" fn on_fault(signal: c_int, information: *const Information, context: *const u64) {
+    let code = if context.is_null() { 0 } else { *context.add(INSTRUCTION_POINTER) };
+    // An abort has its place in the code where it was asked for, not in the C library.
+    let code = if signal == ABORT { 0 } else { code.wrapping_add(1) };
+    process::note_fault(signal as u64, code);
+    let action = Action { handler: DEFAULT, mask: [0; 16], flags: 0, restorer: 0 };
+    sigaction::real(signal, &raw const action, core::ptr::null_mut());
+    // Where an instruction failed, it fails again; where somebody sent the signal, so do we.
+    let is_sent = !information.is_null() && (*information).code <= 0;
+    if is_sent {
+        sys::send_to_self(signal);
+    }
+}
+
+/// Installs `handler` by `call`, which takes what the system is to call and answers what it called.
+unsafe fn exchange(signal: c_int, handler: usize, call: impl FnOnce(usize) -> usize) -> usize {
+    if !is_signal(signal) || handler == ERROR {
+        return call(handler);
+    }
+    installing(signal, handler);
+    let before = INSTALLED[signal as usize].load(Ordering::Acquire);
+    let ours = replacement(signal, handler);
+    if ours == on_signal as *const () as usize {
+        INSTALLED[signal as usize].store(handler, Ordering::Release);
+        FLAGS[signal as usize].store(0, Ordering::Release);
+    }
+    match call(ours) {
+        it if it == on_signal as *const () as usize => before,
+        it => installed(signal, it),
+    }
+}
+
+/// Makes a call that has a signal sent later.
+unsafe fn arming<R>(entry: Entry, signal: c_int, call: impl FnOnce() -> R) -> R {
+    let entry = entry.flushed();
+    note_signal(&entry, signal);
+    entry.nonblocking(call)
+}
+
+/// `SIGALRM`, and what other clocks send.
+const ALARMS: [c_int; 3] = [14, 26, 27];
+
+/// A text of the program, at most so many bytes of it.
+unsafe fn text(start: usize, length_max: usize) -> &'static [u8] {
+    let mut length = 0;
+    while start != 0 && length < length_max && *((start + length) as *const u8) != 0 {
+        length += 1;
+    }
+    if start == 0 { &[] } else { core::slice::from_raw_parts(start as *const u8, length) }
+}
+
+interceptors! {
+    fn sigaction(signal: c_int, action: *const Action, before: *mut Action) -> c_int {
+        if !is_signal(signal) {
+            return real(signal, action, before);
+        }
+        let place = signal as usize;
+        let known = INSTALLED[place].load(Ordering::Acquire);
+        let known_flags = FLAGS[place].load(Ordering::Acquire) as c_int;
+        let mut ours = None;
+        if !action.is_null() {
+            let wanted = *action;
+            installing(signal, wanted.handler);
+            let handler = replacement(signal, wanted.handler);
+            let mut flags = wanted.flags;
+            if handler == on_signal as *const () as usize {
+                INSTALLED[place].store(wanted.handler, Ordering::Release);
+                FLAGS[place].store(flags as u32, Ordering::Release);
+                flags |= WITH_INFORMATION;
+            } else if is_ours(handler) {
+                flags = WITH_INFORMATION | ON_STACK;
+            }
+            ours = Some(Action { handler, flags, ..wanted });
+        }
+        let action = ours.as_ref().map_or(core::ptr::null(), |ours| &raw const *ours);
+        let result = real(signal, action, before);
+        if result == 0 && !before.is_null() {
+            if (*before).handler == on_signal as *const () as usize {
+                (*before).handler = known;
+                let asked = known_flags & WITH_INFORMATION;
+                (*before).flags = (*before).flags & !WITH_INFORMATION | asked;
+            } else if is_ours((*before).handler) {
+                (*before).handler = DEFAULT;
+                (*before).flags = 0;
+            }
+        }
+        result
+    }
+    fn [signal bsd_signal ssignal sysv_signal __sysv_signal](number: c_int, handler: usize) -> usize {
+        exchange(number, handler, |handler| real(number, handler))
+    }
+    fn sigset(number: c_int, handler: usize) -> usize {
+        const HOLD: usize = 2;
+        if handler == HOLD { real(number, handler) } else { exchange(number, handler, |it| real(number, it)) }
+    }
+    fn raise(signal: c_int) -> c_int |entry, call| { arming(entry, signal, call) }
+    fn killpg(group: c_int, signal: c_int) -> c_int |entry, call| { arming(entry, signal, call) }
+    fn tgkill(group: c_int, task: c_int, signal: c_int) -> c_int |entry, call| { arming(entry, signal, call) }
+    fn alarm(seconds: u32) -> u32 |entry, call| { arming(entry, ALARMS[0], call) }
+    fn ualarm(first: u32, every: u32) -> u32 |entry, call| { arming(entry, ALARMS[0], call) }
+    fn setitimer(which: c_int, value: usize, before: usize) -> c_int |entry, call| {
+        let signal = ALARMS.get(which as usize).copied().unwrap_or(ALARMS[0]);
+        arming(entry, signal, call)
+    }
+    fn timer_create(clock: c_int, event: *const c_int, timer: usize) -> c_int |entry, call| {
+        // The number of the signal is behind a value of eight bytes.
+        let signal = if event.is_null() { ALARMS[0] } else { *event.add(2) };
+        if is_signal(signal) {
+            TIMER_SIGNALS.fetch_or(1 << (signal - 1), Ordering::Relaxed);
+        }
+        arming(entry, signal, call)
+    }
+    fn timer_settime(timer: usize, flags: c_int, value: usize, before: usize) -> c_int |entry, call| {
+        // Which signal this timer sends is not looked up: it is one of these.
+        let entry = entry.flushed();
+        let signals = TIMER_SIGNALS.load(Ordering::Relaxed);
+        for signal in (1..=SIGNALS_MAX as c_int).filter(|&signal| signals >> (signal - 1) & 1 == 1) {
+            note_signal(&entry, signal);
+        }
+        entry.nonblocking(call)
+    }
+    // Failed assertions: what they say is for the recorder, too.
+    fn __assert_fail(assertion: usize, file: usize, line: u32, function: usize) -> () {
+        let mut digits = [0; 10];
+        let line_text = process::decimal(line, &mut digits);
+        let texts = [
+            text(file, 120), b":", line_text, b": ", text(function, 120), b": Assertion `",
+            text(assertion, 200), b"' failed.",
+        ];
+        process::note_failure(ABORT as u64, thread::caller(), &texts);
+        real(assertion, file, line, function);
+    }
+    fn abort() -> () {
+        process::note_failure(ABORT as u64, thread::caller(), &[]);
+        real();
+    }
+}
+
+/// The signals that timers send, a bit each.
+static TIMER_SIGNALS: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(0);
+
+const _: () = assert!(size_of::<Action>() == 152, "as the C library lays it out");
