@@ -9,7 +9,7 @@ use reweave_runtime::wire::{Event, Kind, channel, flag};
 use reweave_trace::views::Mode;
 use reweave_trace::{
     AccessOp, BarrierId, BarrierOp, ConditionId, ConditionOp, LockId, LockOp, Marker, MemoryOrder,
-    ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadOp, VarId,
+    ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadId, ThreadOp, VarId,
 };
 
 use super::names::{Things, at_offset, fresh, legal};
@@ -221,6 +221,8 @@ pub struct Objects {
     channel_counts: FxHashMap<&'static str, u32>,
     /// Locks that a thread released which another held, and what stands for that hand-over.
     handed_over: FxHashMap<LockId, VarId>,
+    /// Who acquired a lock that another was not seen to release.
+    refused: FxHashSet<(ThreadId, LockId)>,
 }
 
 /// No memory of a program has an address from here on; channels of the kernel do.
@@ -244,6 +246,7 @@ impl Objects {
             channels: BTreeMap::new(),
             channel_counts: FxHashMap::default(),
             handed_over: FxHashMap::default(),
+            refused: FxHashSet::default(),
         }
     }
 
@@ -439,7 +442,9 @@ impl Pass<'_> {
             self.refuse("second acquire of a lock that does not nest");
             return Ok(());
         }
-        self.emit(current, Op::Lock(LockOp::Acquire, lock), None)?;
+        if !self.emit(current, Op::Lock(LockOp::Acquire, lock), None)? {
+            self.objects.refused.insert((thread, lock));
+        }
         if let Some(var) = self.objects.handed_over.remove(&lock) {
             let order = MemoryOrder::Acquire;
             self.emit(current, Op::Access(AccessOp::AtomicRead(order), var), None)?;
@@ -451,7 +456,8 @@ impl Pass<'_> {
         let lock = self.lock(current.event.address);
         let thread = self.thread_id(current.number);
         let hold = self.rules.hold(thread, lock);
-        if hold.is_none() && self.hand_over(current, lock)? {
+        let was_refused = self.objects.refused.remove(&(thread, lock));
+        if hold.is_none() && !was_refused && self.hand_over(current, lock)? {
             return Ok(());
         }
         self.emit(current, release(lock, hold), None)?;
