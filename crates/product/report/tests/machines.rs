@@ -11,7 +11,9 @@ use reweave_order::poset::Relation;
 use reweave_report::{Confirmation, Examined, Replayed, SetAside, Source};
 use reweave_states::analyses::Find;
 use reweave_states::predicate::Predicate;
-use reweave_trace::{AccessOp, LockOp, Op, Trace, TraceBuilder};
+use reweave_trace::{
+    AccessOp, EndKind, EventId, LockOp, Marker, Op, RunEnd, ThreadEnd, Trace, TraceBuilder,
+};
 use serde_json::Value;
 
 type Report = fn(&mut dyn Write, &[Examined<'_>]) -> io::Result<()>;
@@ -125,6 +127,17 @@ fn hostile() -> Trace {
     builder.finish().expect("it is well formed")
 }
 
+/// A run of one thread that ended so.
+fn ended(kind: EndKind) -> Trace {
+    let mut builder = TraceBuilder::new();
+    let (thread, site) = (builder.thread("T1"), builder.site("a.c:1"));
+    builder.push(thread, Op::Marker(Marker::Branch), site);
+    let event = EventId::from_number(1).unwrap();
+    let threads = vec![ThreadEnd { event, state: "waits".into() }];
+    builder.set_run_end(RunEnd { kind, text: String::new(), threads });
+    builder.finish().unwrap()
+}
+
 #[test]
 fn json_reports_are_what_the_schema_says() {
     let schema = our_schema();
@@ -139,6 +152,15 @@ fn json_reports_are_what_the_schema_says() {
             assert_valid(&schema, &told);
         }
     });
+    // What ended badly is in no trace of the corpus.
+    for kind in [EndKind::Hang, EndKind::Crash] {
+        let trace = ended(kind);
+        let analyses = reweave_catalog::select("endings", &[]).unwrap();
+        let outcome = reweave_catalog::run(&trace, &analyses, &Settings::default(), &Quiet);
+        let examined = Examined::new("run.rwt", &trace, &outcome);
+        kinds.insert(outcome.findings[0].finding.kind.as_str());
+        assert_valid(&schema, &bytes(|out| reweave_report::json(out, &[examined])));
+    }
     let all: std::collections::BTreeSet<&str> = Kind::ALL.into_iter().map(Kind::as_str).collect();
     assert_eq!(kinds, all);
 }

@@ -97,8 +97,8 @@ fn a_lock_that_another_thread_releases_orders_what_came_before() {
             let output = folder.reweave(&["check", "run.rwt"]);
             let report = String::from_utf8_lossy(&output.stdout);
             // What comes after the release is not ordered.
-            assert!(!report.contains("(x)"), "{compiler} {mode}: {report}");
-            assert!(report.contains("w(y)"), "{compiler} {mode}: {report}");
+            assert!(!report.contains("`w(x)` at"), "{compiler} {mode}: {report}");
+            assert!(report.contains("`w(y)` at"), "{compiler} {mode}: {report}");
         }
     }
 }

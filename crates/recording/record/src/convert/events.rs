@@ -9,7 +9,7 @@ use reweave_runtime::wire::{Event, Kind, channel, flag, order};
 use reweave_trace::views::Mode;
 use reweave_trace::{
     ASSUMED, AccessOp, BarrierId, BarrierOp, ConditionId, ConditionOp, LockId, LockOp, Marker,
-    MemoryOrder, ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadOp, VarId,
+    MemoryOrder, ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadId, ThreadOp, VarId,
 };
 
 use super::names::{Things, at_offset, fresh, legal, of_cell};
@@ -291,6 +291,8 @@ pub struct Objects {
     channel_counts: FxHashMap<String, u32>,
     /// Locks that a thread released which another held, and what stands for that hand-over.
     handed_over: FxHashMap<LockId, VarId>,
+    /// Who acquired a lock that another was not seen to release.
+    refused: FxHashSet<(ThreadId, LockId)>,
 }
 
 /// No memory of a program has an address from here on; channels of the kernel do.
@@ -314,6 +316,7 @@ impl Objects {
             channels: [const { BTreeMap::new() }; 3],
             channel_counts: FxHashMap::default(),
             handed_over: FxHashMap::default(),
+            refused: FxHashSet::default(),
         }
     }
 
@@ -559,7 +562,9 @@ impl Pass<'_> {
             self.refuse("second acquire of a lock that does not nest");
             return Ok(());
         }
-        self.emit(current, Op::Lock(LockOp::Acquire, lock), None)?;
+        if !self.emit(current, Op::Lock(LockOp::Acquire, lock), None)? {
+            self.objects.refused.insert((thread, lock));
+        }
         if let Some(var) = self.objects.handed_over.remove(&lock) {
             let order = MemoryOrder::Acquire;
             self.emit(current, Op::Access(AccessOp::AtomicRead(order), var), None)?;
@@ -571,7 +576,8 @@ impl Pass<'_> {
         let lock = self.lock(current.event.address);
         let thread = self.thread_id(current.number);
         let hold = self.rules.hold(thread, lock);
-        if hold.is_none() && self.hand_over(current, lock)? {
+        let was_refused = self.objects.refused.remove(&(thread, lock));
+        if hold.is_none() && !was_refused && self.hand_over(current, lock)? {
             return Ok(());
         }
         self.emit(current, release(lock, hold), None)?;
