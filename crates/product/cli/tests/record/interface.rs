@@ -1,5 +1,5 @@
 //! The public interface of thread sanitizers: every function that the compilers' headers declare is
-//! there to be linked with.
+//! there to be linked with, but for those that a program defines itself to be called back.
 
 use std::collections::BTreeSet;
 
@@ -20,6 +20,8 @@ fn declared(folder: &Workshop, compiler: &str) -> BTreeSet<String> {
             |name: &&str| ["__tsan_", "__sanitizer_"].iter().any(|it| name.starts_with(it));
         names.extend(functions.filter(is_public).map(str::to_owned));
     }
+    let is_callback = |name: &str| name.starts_with("__tsan_on_") || name.contains("_weak_hook_");
+    names.retain(|name| !is_callback(name));
     names
 }
 

@@ -144,7 +144,7 @@ fn glib_is_known() {
     for seed in ["1", "2", "3"] {
         for mode in ["serial", "free"] {
             let recorded = folder.record(&["--mode", mode, "--seed", seed], &["library_glib"]);
-            assert_eq!(recorded.behaviour.printed, "15 15 73\n");
+            assert_eq!(recorded.behaviour.printed, "15 15 79\n");
             recorded.must_be_whole();
             assert_eq!(checked(&folder), (vec![], 0), "{mode} {seed}");
         }

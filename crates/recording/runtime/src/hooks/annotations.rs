@@ -313,36 +313,6 @@ silent! {
     __sanitizer_set_report_path
 }
 
-/// Functions that a program may define itself, to be called by a runtime that reports: this one does
-/// not.
-macro_rules! overridable {
-    ($($name:literal)*) => {
-        $(
-            #[cfg(reweave_export)]
-            core::arch::global_asm!(
-                concat!(".weak ", $name),
-                concat!(".type ", $name, ",@function"),
-                concat!($name, ":"),
-                "mov eax, edi",
-                "ret",
-            );
-        )*
-    };
-}
-
-overridable! {
-    "__tsan_on_initialize"
-    "__tsan_on_finalize"
-    "__sanitizer_weak_hook_memcmp"
-    "__sanitizer_weak_hook_memmem"
-    "__sanitizer_weak_hook_strcasecmp"
-    "__sanitizer_weak_hook_strcasestr"
-    "__sanitizer_weak_hook_strcmp"
-    "__sanitizer_weak_hook_strncasecmp"
-    "__sanitizer_weak_hook_strncmp"
-    "__sanitizer_weak_hook_strstr"
-}
-
 /// Tags must not be null.
 #[cfg_attr(reweave_export, unsafe(no_mangle))]
 unsafe extern "C" fn __tsan_external_register_tag(_name: *const c_char) -> usize {

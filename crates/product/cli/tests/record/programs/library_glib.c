@@ -111,7 +111,10 @@ int main(int words_count, char **words) {
     }
     for (int at = 0; at < 3; at++) g_thread_join(threads[at]);
     pool = g_thread_pool_new(in_pool, NULL, 2, FALSE, NULL);
-    for (int at = 0; at < 4; at++) g_thread_pool_push(pool, &places[at], NULL);
+    for (int at = 0; at < 4; at++) {
+        places[at] = at;
+        g_thread_pool_push(pool, &places[at], NULL);
+    }
     g_thread_pool_free(pool, FALSE, TRUE);
     for (int at = 0; at < 4; at++) sum += places[at];
     loop = g_main_loop_new(NULL, FALSE);
