@@ -60,7 +60,6 @@ UNSEEN static void await(void) {
 static gpointer crosswise(gpointer is_second) {
     GMutex *locks[] = {&mutex, &other};
     int first = is_second != NULL;
-    if (is_second) await();
     g_mutex_lock(locks[first]);
     g_mutex_lock(locks[1 - first]);
     g_mutex_unlock(locks[1 - first]);
@@ -95,20 +94,21 @@ int main(int words_count, char **words) {
     fault = words_count > 1 ? words[1] : NULL;
     queue = g_async_queue_new();
     if (fault && *fault == 'd') {
-        for (int at = 0; at < 2; at++)
-            threads[at] = g_thread_new("crosswise", crosswise, GINT_TO_POINTER(at));
+        threads[0] = g_thread_new("crosswise", crosswise, NULL);
+        await();
+        threads[1] = g_thread_new("crosswise", crosswise, &other);
         for (int at = 0; at < 2; at++) g_thread_join(threads[at]);
         return 0;
     }
     for (int at = 0; at < 3; at++) threads[at] = g_thread_new("work", work, GINT_TO_POINTER(at));
-    g_mutex_lock(&mutex);
-    while (ready < 3) g_cond_wait(&condition, &mutex);
-    g_mutex_unlock(&mutex);
     for (int at = 0; at < 3; at++) {
         int *piece = g_async_queue_pop(queue);
         sum += *piece;
         g_free(piece);
     }
+    g_mutex_lock(&mutex);
+    while (ready < 3) g_cond_wait(&condition, &mutex);
+    g_mutex_unlock(&mutex);
     for (int at = 0; at < 3; at++) g_thread_join(threads[at]);
     pool = g_thread_pool_new(in_pool, NULL, 2, FALSE, NULL);
     for (int at = 0; at < 4; at++) {

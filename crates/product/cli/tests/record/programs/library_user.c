@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 void own_lock(int *lock);
 void own_unlock(int *lock);
@@ -48,13 +49,39 @@ static void touch(void *place) {
     *(int *)place += 1;
 }
 
+#define UNSEEN __attribute__((no_sanitize("thread"), noinline))
+
+static int step;
+
+UNSEEN static void reach(int number) {
+    __atomic_store_n(&step, number, __ATOMIC_RELEASE);
+}
+
+UNSEEN static void await(int number) {
+    while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) < number) usleep(100);
+}
+
+static void meanwhile(void *place) {
+    *(int *)place += 1;
+    reach(1);
+    await(2);
+}
+
+// The other section comes after the callback has begun, and before the call is over.
 static void *by_callback(void *count) {
-    for (int time = 0; time < 5; time++) {
-        int own = 0;
-        call_locked(&lock, touch, &own);
-        shared += own;
-        own_unlock(&lock);
-    }
+    int own = 0;
+    call_locked(&lock, meanwhile, &own);
+    shared += own;
+    own_unlock(&lock);
+    return count;
+}
+
+static void *during_callback(void *count) {
+    await(1);
+    own_lock(&lock);
+    shared++;
+    own_unlock(&lock);
+    reach(2);
     return count;
 }
 
@@ -122,7 +149,7 @@ int main(int count, char **words) {
     forgets = count > 2;
     if (!strcmp(how, "object")) two(by_object, by_object);
     if (!strcmp(how, "all")) two(by_all, by_all);
-    if (!strcmp(how, "callback")) two(by_callback, by_callback);
+    if (!strcmp(how, "callback")) two(by_callback, during_callback);
     if (!strcmp(how, "box")) two(give, take);
     if (!strcmp(how, "sums")) two(add, add);
     if (!strcmp(how, "keep")) two(keep_both, keep_both);
