@@ -10,6 +10,7 @@ mod formats;
 mod growth;
 mod intervals;
 mod ndseq;
+mod openmp;
 mod programs;
 pub(crate) mod recording;
 mod states;
@@ -62,6 +63,8 @@ enum Name {
     Intervals,
     /// Where `if (*)` must stand in rebuilt programs, beside the paper's numbers.
     Ndseq,
+    /// What ThreadSanitizer, with Archer and without, and reweave report of OpenMP programs.
+    Openmp,
     /// What it costs to record programs, next to gcc's thread sanitizer.
     Recording,
     /// How long going through global states takes, and finding races by it, beside the paper's
@@ -82,6 +85,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> anyhow::Result<ExitCode> {
             vec![("intervals.md", intervals::table(&tree, with_times, args.full)?)]
         }
         Name::Ndseq => vec![("ndseq.md", ndseq::table(&tree, with_times, args.full)?)],
+        Name::Openmp => vec![("openmp.md", openmp::table(root)?)],
         Name::Recording => {
             ensure!(with_times, "times mean nothing here: build with `cargo run --release`");
             vec![("recording.md", recording::table()?)]

@@ -86,6 +86,8 @@ pub fn run(
     control: &mut dyn FnMut(&Collector) -> Control,
 ) -> io::Result<Run> {
     command.env(DIRECTORY_VARIABLE, collector.directory());
+    // Clang's OpenMP library would not say what orders its threads.
+    command.env_remove("OMP_TOOL");
     let mut child = command.spawn()?;
     let mut ending: Option<Instant> = None;
     let status = loop {

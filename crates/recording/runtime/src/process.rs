@@ -322,7 +322,8 @@ pub unsafe fn attach(thread: *mut Thread, ring: *mut Buffer, code: u64) -> bool 
     if !scheduler::is_serial() {
         log::switch(thread, false);
     }
-    core::mem::ManuallyDrop::new(Entry { thread, code }).log(Kind::Begin, u64::from((*thread).number));
+    core::mem::ManuallyDrop::new(Entry { thread, code })
+        .log(Kind::Begin, u64::from((*thread).number));
     true
 }
 

@@ -280,12 +280,14 @@ pub unsafe fn pass_token(thread: *mut Thread) {
 }
 
 /// How many threads wait for the token.
+#[cfg(not(reweave_static))]
 pub fn waiting_count() -> u32 {
     WAITING.load(Ordering::Relaxed)
 }
 
 /// Waits until `count` threads wait for the token, which the caller has, or some time has passed.
 /// Whoever creates threads for a short piece of work would else do most of it before they come.
+#[cfg(not(reweave_static))]
 pub fn await_waiting(count: u32) {
     const YIELDS: u32 = 200;
     const SLEEPS: u32 = 200;

@@ -17,6 +17,7 @@ mod harness;
 mod interface;
 mod libraries;
 mod memory;
+mod openmp;
 mod ordered;
 mod programs;
 mod rust;

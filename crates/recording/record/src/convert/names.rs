@@ -83,6 +83,13 @@ pub fn of_cell(name: &str, offset: u64, bytes: u64) -> String {
     }
 }
 
+/// What the program calls the critical section of OpenMP whose lock compilers call `symbol`.
+fn critical_section(symbol: &str) -> Option<String> {
+    let name = symbol.trim_start_matches('.').strip_prefix("gomp_critical_user_")?;
+    let name = name.trim_end_matches("var").trim_end_matches('.');
+    Some(if name.is_empty() { "critical".to_owned() } else { format!("critical({name})") })
+}
+
 /// A name that `names` does not have yet: `base`, or `base'2` and so on.
 pub fn fresh<I: Id>(names: &mut Interner<I>, uses: &mut FxHashMap<String, u32>, base: &str) -> I {
     let count = uses.entry(base.to_owned()).or_insert(0);
@@ -156,7 +163,7 @@ impl<I: Id> Things<I> {
             return (id, None);
         }
         let base = match symbols.data(address) {
-            Some((name, offset)) => at_offset(&name, offset),
+            Some((name, offset)) => at_offset(&critical_section(&name).unwrap_or(name), offset),
             None => {
                 self.unnamed_count += 1;
                 format!("{}#{}", self.word, self.unnamed_count)

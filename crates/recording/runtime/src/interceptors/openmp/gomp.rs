@@ -5,6 +5,7 @@
 //! own; ours has who the task is before the program's part of it.
 
 #![allow(non_snake_case, reason = "programs know these functions by their names")]
+#![allow(clippy::too_many_arguments, reason = "as many as the functions that they stand for")]
 
 use core::ffi::{c_int, c_long, c_uint};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -12,8 +13,8 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use super::super::{in_library, interceptors, real_address};
 use super::locks::{enter_section, leave_section};
 use super::{
-    Identity, announce, await_turn, barrier, begin_scratch, come_back, fork, inside, is_recorded, leave, meeting,
-    new_numbers, new_team, ompt, run, waiting, with_token,
+    Identity, announce, await_turn, barrier, begin_scratch, come_back, fork, inside, is_recorded,
+    leave, meeting, new_numbers, new_team, ompt, run, waiting, with_token,
 };
 use crate::log::{self, Entry};
 use crate::thread::{self, Thread};
@@ -23,8 +24,7 @@ use crate::{replay, scheduler, sys};
 /// Asks the library for a number.
 macro_rules! ask {
     ($name:ident) => {{
-        let function: unsafe extern "C" fn() -> c_int =
-            core::mem::transmute(real_address!($name));
+        let function: unsafe extern "C" fn() -> c_int = core::mem::transmute(real_address!($name));
         function()
     }};
 }
@@ -265,7 +265,8 @@ unsafe fn log_dependences(entry: &Entry, depend: *const usize, number: Option<u3
         return;
     }
     let log = |address: usize, flags: u16| {
-        let operands = log::Operands { flags, extra: number.map(u64::from), ..log::Operands::default() };
+        let operands =
+            log::Operands { flags, extra: number.map(u64::from), ..log::Operands::default() };
         entry.log_with(Kind::Depend, address as u64, operands);
     };
     // An older form has the number of all and of those that write, then the addresses. A newer one
@@ -331,7 +332,12 @@ unsafe fn new_task(
 
 /// Makes the tasks of a loop by `call`, which takes what describes them, what they run, what copies
 /// and how many bytes.
-unsafe fn task_loop(entry: &Entry, mut task: Task, flags: u32, call: impl FnOnce(usize, usize, usize, usize)) {
+unsafe fn task_loop(
+    entry: &Entry,
+    mut task: Task,
+    flags: u32,
+    call: impl FnOnce(usize, usize, usize, usize),
+) {
     task.is_loop = true;
     if flags & task::REDUCTION != 0 {
         task.head = *(task.argument as *const usize).add(2);
@@ -673,8 +679,8 @@ interceptors! {
         real(description);
     }
     fn GOMP_task_reduction_remap(count: usize, original_count: usize, places: *mut usize) -> () {
+        let entry = enter!(real(count, original_count, places));
         real(count, original_count, places);
-        let entry = enter!(());
         for place in 0..count {
             if let Some(copy) = REDUCTIONS.copy(*places.add(place)) {
                 begin_scratch(&entry, copy);

@@ -2,6 +2,8 @@
 //! it reports that a lock was released when another thread may have it already, and nothing of
 //! where the data of tasks and of reductions are.
 
+#![allow(clippy::too_many_arguments, reason = "as many as the functions that they stand for")]
+
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,13 +42,13 @@ const TASK_HEAD_BYTES: u64 = 384;
 
 interceptors! {
     fn __kmpc_critical(place: usize, thread: c_int, lock: usize) -> () |entry, call| {
-        enter_section(&entry, lock, || call());
+        enter_section(&entry, lock, call);
     }
     fn __kmpc_critical_with_hint(place: usize, thread: c_int, lock: usize, hint: c_int) -> () |entry, call| {
-        enter_section(&entry, lock, || call());
+        enter_section(&entry, lock, call);
     }
     fn __kmpc_end_critical(place: usize, thread: c_int, lock: usize) -> () |entry, call| {
-        leave_section(&entry, lock, || call());
+        leave_section(&entry, lock, call);
     }
     fn __kmpc_ordered(place: usize, thread: c_int) -> () |entry, call| {
         waiting(entry.thread, call);

@@ -8,8 +8,8 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::{
-    Identity, begin, end, fork, inside, is_recorded, new_numbers, new_team, note_fulfilled,
-    resume, stack_frame, suspend_task, with_token,
+    Identity, begin, end, fork, inside, is_recorded, new_numbers, new_team, note_fulfilled, resume,
+    stack_frame, suspend_task, with_token,
 };
 use crate::log::{self, Entry, Operands};
 use crate::thread::{self, Thread};
@@ -211,6 +211,7 @@ unsafe extern "C" fn on_implicit_task(
 
 unsafe fn fork_members(region: *mut Region, size: u32) {
     let parent = (*region).parent;
+    leave_library();
     on_behalf((*region).code, |entry| {
         if entry.thread != parent {
             return;
@@ -226,7 +227,6 @@ unsafe fn fork_members(region: *mut Region, size: u32) {
         scheduler::await_waiting(waiting + size.saturating_sub(1));
     });
     let_members_begin(region);
-    leave_library();
 }
 
 unsafe fn let_members_begin(region: *mut Region) {
