@@ -23,7 +23,7 @@ mod cells;
 use std::collections::BTreeMap;
 
 use reweave_base::FxHashMap;
-use reweave_runtime::wire::{Event, Kind};
+use reweave_runtime::wire::{Event, Kind, flag};
 
 pub use cells::{Cell, Lifetime, ShadowCells};
 
@@ -321,7 +321,7 @@ impl Segments {
     fn step(&mut self, thread: u32, event: &Event) {
         match event.kind {
             Kind::Fork => self.fork(thread, event.address as u32),
-            Kind::Join => self.join(thread, event.address as u32),
+            Kind::Join => self.join(thread, event.address as u32, event.flags & flag::TASK != 0),
             _ => {}
         }
     }
@@ -387,16 +387,22 @@ impl Segments {
         self.next_segment(parent, None);
     }
 
-    fn join(&mut self, parent: u32, child: u32) {
+    /// `parent` joins `child`, which, if it `is_over` for sure, others may have joined already.
+    fn join(&mut self, parent: u32, child: u32, is_over: bool) {
         let parent = self.place(parent);
         let child = self.place(child);
         self.last = None;
         if parent == child || self.threads.len() > THREADS_MAX {
             return;
         }
+        if is_over && self.precedes(self.current[child], self.current[parent]) {
+            return;
+        }
         self.next_segment(parent, Some(self.current[child]));
-        // Should the thread go on all the same, that is not what was joined.
-        self.next_segment(child, None);
+        if !is_over {
+            // Should the thread go on all the same, that is not what was joined.
+            self.next_segment(child, None);
+        }
     }
 
     /// Begins a segment of thread `place`, after segment `other` too.

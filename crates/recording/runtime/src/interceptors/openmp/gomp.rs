@@ -14,7 +14,7 @@ use super::super::{in_library, interceptors, real_address};
 use super::locks::{enter_section, leave_section};
 use super::{
     Identity, announce, await_turn, barrier, begin_scratch, come_back, fork, inside, is_recorded,
-    leave, meeting, new_numbers, new_team, ompt, run, waiting, with_token,
+    leave, meeting, new_numbers, new_team, note_library, ompt, run, waiting, with_token,
 };
 use crate::log::{self, Entry};
 use crate::thread::{self, Thread};
@@ -74,6 +74,8 @@ unsafe fn parallel<R>(
     [routine, argument, head]: [usize; 3],
     call: impl FnOnce(usize, usize) -> R,
 ) -> R {
+    // It may have been loaded only now.
+    note_library(0, real_address!(GOMP_parallel));
     let parent = entry.thread;
     let team = new_team();
     let region = Region {
