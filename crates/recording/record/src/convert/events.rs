@@ -329,6 +329,8 @@ impl Pass<'_> {
         let event = current.event;
         let address = event.address;
         let op = match event.kind {
+            // These became forks, joins and barriers.
+            kind if kind.is_openmp() => return Ok(()),
             Kind::Read
             | Kind::Write
             | Kind::ReadRange
@@ -391,15 +393,7 @@ impl Pass<'_> {
             | Kind::Maps => return Ok(()),
             // Lock recognition made atomic accesses of these.
             Kind::Park | Kind::OnceDone => return Ok(()),
-            // These became forks, joins and barriers.
-            Kind::TeamBegin
-            | Kind::TeamEnd
-            | Kind::TeamArrive
-            | Kind::TeamDepart
-            | Kind::Depend
-            | Kind::TaskWait
-            | Kind::GroupBegin
-            | Kind::GroupEnd => return Ok(()),
+            _ => return Ok(()),
         };
         self.emit(current, op, None)?;
         Ok(())
