@@ -377,22 +377,7 @@ impl Pass<'_> {
                 return Ok(());
             }
             Kind::Publish => return self.publish(current),
-            Kind::Nothing
-            | Kind::Stored
-            | Kind::Run
-            | Kind::Switch
-            | Kind::Begin
-            | Kind::End
-            | Kind::ForkFailed
-            | Kind::Enter
-            | Kind::Leave
-            | Kind::FutexWait
-            | Kind::FutexAwake
-            | Kind::FutexWake
-            | Kind::Escaped
-            | Kind::Maps => return Ok(()),
-            // Lock recognition made atomic accesses of these.
-            Kind::Park | Kind::OnceDone => return Ok(()),
+            // What else there is means nothing, or was made something else of before.
             _ => return Ok(()),
         };
         self.emit(current, op, None)?;
