@@ -353,6 +353,22 @@ impl Kind {
         matches!(self, Self::Enter | Self::Leave | Self::Run)
     }
 
+    /// Whether the event is about teams and tasks of OpenMP.
+    #[must_use]
+    pub const fn is_openmp(self) -> bool {
+        matches!(
+            self,
+            Self::TeamBegin
+                | Self::TeamEnd
+                | Self::TeamArrive
+                | Self::TeamDepart
+                | Self::Depend
+                | Self::TaskWait
+                | Self::GroupBegin
+                | Self::GroupEnd
+        )
+    }
+
     /// Whether the event is a plain access to memory.
     #[inline]
     #[must_use]

@@ -112,9 +112,11 @@ pub(super) fn table(root: &Path) -> anyhow::Result<String> {
 
 /// Where clang has its tool for OpenMP, if it does.
 fn archer() -> Option<PathBuf> {
-    let output = Command::new("clang").arg("-print-file-name=libarcher.so").output().ok()?;
-    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-    path.is_absolute().then_some(path)
+    let output = Command::new("clang").arg("-print-resource-dir").output().ok()?;
+    let resources = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    // It lies beside the folder with the resources of all versions.
+    let path = resources.parent()?.with_file_name("libarcher.so");
+    path.is_file().then_some(path)
 }
 
 /// The first line of what a compiler says of its version.

@@ -341,6 +341,8 @@ impl Pass<'_> {
         let event = current.event;
         let address = event.address;
         let op = match event.kind {
+            // These became forks, joins and barriers.
+            kind if kind.is_openmp() => return Ok(()),
             Kind::Read
             | Kind::Write
             | Kind::ReadRange
