@@ -313,7 +313,8 @@ impl<S: Stream> Stream for WithTasks<S> {
             }
             let Some((thread, event)) = self.inner.next_event()? else { return Ok(None) };
             let queue = &mut self.queue;
-            self.expander.rewrite(thread, event, &mut |thread, event| queue.push_back((thread, event)));
+            self.expander
+                .rewrite(thread, event, &mut |thread, event| queue.push_back((thread, event)));
         }
     }
 

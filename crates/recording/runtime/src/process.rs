@@ -6,7 +6,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::interceptors::{self, program};
-use crate::log::{self, Buffer, Entry};
+use crate::log::{self, Buffer, Entry, Operands};
 use crate::predict::{LAST_VALUES, SLOTS, Slot};
 use crate::shared::{
     DIRECTORY_VARIABLE, HEADER_BYTES, Header, MAGIC, Mode, RING_HEADER_BYTES, SETTINGS_WORDS,
@@ -14,7 +14,7 @@ use crate::shared::{
 };
 use crate::sys::{self, File};
 use crate::thread::{self, Thread};
-use crate::wire::Kind;
+use crate::wire::{Kind, flag};
 use crate::{replay, scheduler};
 
 /// Paths are at most this long, with their end.
@@ -292,7 +292,8 @@ pub unsafe fn begin(thread: *mut Thread, code: u64) {
     } else if let Some((place, length)) =
         interceptors::in_library(thread, || interceptors::threads::stack())
     {
-        entry.log_extra(Kind::Alloc, place, length);
+        let operands = Operands { flags: flag::STACK, extra: Some(length), ..Operands::default() };
+        entry.log_with(Kind::Alloc, place, operands);
     }
 }
 
@@ -322,7 +323,8 @@ pub unsafe fn attach(thread: *mut Thread, ring: *mut Buffer, code: u64) -> bool 
     if !scheduler::is_serial() {
         log::switch(thread, false);
     }
-    core::mem::ManuallyDrop::new(Entry { thread, code }).log(Kind::Begin, u64::from((*thread).number));
+    core::mem::ManuallyDrop::new(Entry { thread, code })
+        .log(Kind::Begin, u64::from((*thread).number));
     true
 }
 

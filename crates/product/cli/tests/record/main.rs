@@ -16,6 +16,7 @@ mod fingerprints;
 mod harness;
 mod interface;
 mod libraries;
+mod library_calls;
 mod memory;
 mod ordered;
 mod programs;

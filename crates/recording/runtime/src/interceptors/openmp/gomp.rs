@@ -12,8 +12,8 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use super::super::{in_library, interceptors, real_address};
 use super::locks::{enter_section, leave_section};
 use super::{
-    Identity, announce, await_turn, barrier, begin_scratch, come_back, fork, inside, is_recorded, leave, meeting,
-    new_numbers, new_team, ompt, run, waiting, with_token,
+    Identity, announce, await_turn, barrier, begin_scratch, come_back, fork, inside, is_recorded,
+    leave, meeting, new_numbers, new_team, ompt, run, waiting, with_token,
 };
 use crate::log::{self, Entry};
 use crate::thread::{self, Thread};
@@ -23,8 +23,7 @@ use crate::{replay, scheduler, sys};
 /// Asks the library for a number.
 macro_rules! ask {
     ($name:ident) => {{
-        let function: unsafe extern "C" fn() -> c_int =
-            core::mem::transmute(real_address!($name));
+        let function: unsafe extern "C" fn() -> c_int = core::mem::transmute(real_address!($name));
         function()
     }};
 }
@@ -265,7 +264,8 @@ unsafe fn log_dependences(entry: &Entry, depend: *const usize, number: Option<u3
         return;
     }
     let log = |address: usize, flags: u16| {
-        let operands = log::Operands { flags, extra: number.map(u64::from), ..log::Operands::default() };
+        let operands =
+            log::Operands { flags, extra: number.map(u64::from), ..log::Operands::default() };
         entry.log_with(Kind::Depend, address as u64, operands);
     };
     // An older form has the number of all and of those that write, then the addresses. A newer one
@@ -331,7 +331,12 @@ unsafe fn new_task(
 
 /// Makes the tasks of a loop by `call`, which takes what describes them, what they run, what copies
 /// and how many bytes.
-unsafe fn task_loop(entry: &Entry, mut task: Task, flags: u32, call: impl FnOnce(usize, usize, usize, usize)) {
+unsafe fn task_loop(
+    entry: &Entry,
+    mut task: Task,
+    flags: u32,
+    call: impl FnOnce(usize, usize, usize, usize),
+) {
     task.is_loop = true;
     if flags & task::REDUCTION != 0 {
         task.head = *(task.argument as *const usize).add(2);

@@ -8,8 +8,8 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::{
-    Identity, begin, end, fork, inside, is_recorded, new_numbers, new_team, note_fulfilled,
-    resume, stack_frame, suspend_task, with_token,
+    Identity, begin, end, fork, inside, is_recorded, new_numbers, new_team, note_fulfilled, resume,
+    stack_frame, suspend_task, with_token,
 };
 use crate::log::{self, Entry, Operands};
 use crate::thread::{self, Thread};
