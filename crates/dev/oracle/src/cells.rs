@@ -69,7 +69,11 @@ pub fn cells_of(events: &[(u32, Event)], place: usize) -> Vec<Cell> {
         let mut end = (begin + 1..).find(|&byte| is_border(byte)).expect("a shadow word ends");
         // Neighbouring words that are a cell each are one if every access covers both.
         if end - begin == WORD_BYTES {
-            while is_one_cell(&life_of(events, place, word), &life_of(events, place, word + 1), word) {
+            while is_one_cell(
+                &life_of(events, place, word),
+                &life_of(events, place, word + 1),
+                word,
+            ) {
                 word += 1;
                 end += WORD_BYTES;
             }

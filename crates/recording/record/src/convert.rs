@@ -14,6 +14,7 @@
 //! | recorded | in the trace |
 //! | --- | --- |
 //! | access | `r`, `w`, `ar`, `aw`, `arw` for each cell; a failed compare-and-swap is `ar` |
+//! | read of what no recorded access wrote | `r?`; before an atomic one, `r?` of a variable for it |
 //! | lock, unlock | `acq` or `racq`; `rel` or `rrel`, as the thread holds the lock |
 //! | wait, wake | `rel(m) wait(c)`, `wake(c) acq(m)`; `timeout(c)` where nobody can have woken it |
 //! | fork that failed | nothing |
@@ -34,6 +35,7 @@ mod rules;
 mod scan;
 mod sink;
 mod spins;
+mod values;
 mod word_locks;
 
 use std::cell::{Cell, RefCell};
@@ -84,7 +86,8 @@ pub struct Summary {
     pub impossible: BTreeMap<&'static str, u64>,
     /// Waits that ended though nobody can have woken them.
     pub spurious_wakes: u64,
-    /// Plain reads whose writer is not known, in recordings of threads that ran freely.
+    /// Reads whose writer is not known: plain ones where threads ran freely, and those that saw what
+    /// no recorded access had written.
     pub unknown_reads: u64,
     /// Threads of the trace.
     pub threads: usize,
@@ -275,7 +278,10 @@ impl Pass<'_> {
             Count::WithNext => *logged,
         };
         match event.kind {
-            Kind::Escaped => self.summary.escaped += 1,
+            Kind::Escaped => {
+                self.summary.escaped += 1;
+                self.memory.forget_values();
+            }
             Kind::Begin if event.extra.is_some() => self.is_fresh = false,
             Kind::Maps => {
                 self.symbols.maps(event.address);

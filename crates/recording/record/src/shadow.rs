@@ -770,9 +770,9 @@ impl SharingAnalysis {
         Self { last: (u64::MAX, 0), cuts_left: CUTS_MIN, keeps_all, ..Self::default() }
     }
 
-    /// Takes note of the next event.
+    /// Takes note of the next event; says what it did if it was an allocation or a release.
     #[inline]
-    pub fn step(&mut self, thread: u32, event: &Event) {
+    pub fn step(&mut self, thread: u32, event: &Event) -> Option<Change> {
         if let Some(access) = Access::new(event) {
             let touch = Touch {
                 time: self.blocks.time(),
@@ -791,8 +791,25 @@ impl SharingAnalysis {
             }
         } else if let Some(change) = self.blocks.step(event) {
             self.end_lifetimes(&change);
+            return Some(change);
         } else {
             self.segments.step(thread, event);
+        }
+        None
+    }
+
+    /// The blocks that live now.
+    pub(crate) const fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    /// Keeps the words that `access` just touched, though nobody was seen to contend for them.
+    pub(crate) fn keep(&mut self, access: Access) {
+        for (word, ..) in access.words() {
+            let (number, place) = split(word);
+            let page = self.page(number);
+            let words = self.pages[page].split();
+            words[place].first |= ShadowWord::IS_KEPT;
         }
     }
 

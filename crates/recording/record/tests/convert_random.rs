@@ -128,6 +128,7 @@ proptest! {
         let events = serial_run(seed, stride);
         let (trace, summary) = converted(&events);
         prop_assert!(summary.impossible.is_empty());
+        prop_assert_eq!(summary.unknown_reads, 0);
         let mut last: FxHashMap<VarId, i64> = FxHashMap::default();
         for (id, event) in trace.events() {
             let Some(var) = event.op.var() else { continue };
@@ -167,7 +168,8 @@ fn serial_run(seed: u64, stride: usize) -> Vec<Logged> {
     let mut rng = Rng::new(seed);
     let mut memory = [0_u8; 32];
     let mut pending: [Option<u64>; 3] = [None; 3];
-    let mut events = Vec::new();
+    let block = Event { extra: Some(memory.len() as u64), ..Event::new(Kind::Alloc, 0x8000, 7) };
+    let mut events = vec![(0, block)];
     let mut thread = 0_usize;
     for _ in 0..400 {
         if rng.below(stride) == 0 {

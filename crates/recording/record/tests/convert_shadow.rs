@@ -16,7 +16,7 @@ type Logged = (u32, Event);
 fn survey(events: &[Logged]) -> ShadowCells {
     let mut survey = SharingAnalysis::new(false);
     for (thread, event) in events {
-        survey.step(*thread, event);
+        _ = survey.step(*thread, event);
     }
     survey.finish()
 }

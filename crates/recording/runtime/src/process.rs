@@ -14,7 +14,7 @@ use crate::shared::{
 };
 use crate::sys::{self, File};
 use crate::thread::{self, Thread, life, waiting};
-use crate::wire::{Kind, wait};
+use crate::wire::{Kind, flag, wait};
 use crate::{replay, scheduler};
 
 /// Paths are at most this long, with their end.
@@ -301,7 +301,8 @@ pub unsafe fn begin(thread: *mut Thread, code: u64) {
     } else if let Some((place, length)) =
         interceptors::in_library(thread, || interceptors::threads::stack())
     {
-        entry.log_extra(Kind::Alloc, place, length);
+        let operands = Operands { flags: flag::STACK, extra: Some(length), ..Operands::default() };
+        entry.log_with(Kind::Alloc, place, operands);
     }
 }
 

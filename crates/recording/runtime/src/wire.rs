@@ -63,6 +63,8 @@ pub mod flag {
     pub const CANCELLED: u16 = 512;
     /// Something is handed over or taken through a library that may do so, or may not.
     pub const ASSUMED: u16 = 1024;
+    /// Memory that is the stack of the thread that says so.
+    pub const STACK: u16 = 2048;
 }
 
 /// What a thread waits for, in [`Kind::Block`].

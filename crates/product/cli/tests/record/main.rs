@@ -18,6 +18,7 @@ mod harness;
 mod interface;
 mod leaving;
 mod libraries;
+mod library_calls;
 mod memory;
 mod openmp;
 mod ordered;

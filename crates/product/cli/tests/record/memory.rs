@@ -63,3 +63,25 @@ fn what_a_program_with_gccs_sanitizer_declares_is_seen() {
     folder.build_plain("annotations.c", "gcc", "sanitized", &["-fsanitize=thread"]);
     check_annotations(&folder, "sanitized");
 }
+
+#[test]
+fn a_block_that_is_filled_is_an_event_for_each_range_that_is_accessed_alone() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["fills.c"]);
+        folder.build("fills.c", compiler, &["-O1"]);
+        let recorded = recorded(&folder, &[], &["fills"]);
+        let names = recorded.trace.names();
+        let mut ranges: Vec<&str> = names.vars.entries().map(|(_, name)| name).collect();
+        ranges.retain(|name| name.starts_with("block#"));
+        ranges.sort_unstable();
+        let expected =
+            ["block#1[0..1048576]", "block#1[1048576..2097152]", "block#1[2097152..8388608]"];
+        assert_eq!(ranges, expected, "{compiler}");
+        let is_range = |op: reweave_trace::Op| {
+            op.var().is_some_and(|var| names.vars.name(var).contains("[0..1048576]"))
+        };
+        let fills = recorded.trace.events().filter(|(_, event)| is_range(event.op));
+        assert_eq!(fills.count(), 2, "{compiler}");
+        assert_eq!(folder.findings(), [""; 0], "{compiler}");
+    }
+}

@@ -57,27 +57,35 @@ fn mutexes_of_every_kind_are_seen() {
               61: join(T1)
               62: rel(spin)
               63: rel(normal)
-              65: acq(normal)
+              65: acq(normal) r(memory#2+5)
               66: rel(normal)
-              68: acq(normal)
+              68: acq(normal) r(memory#2+4) r(memory#2+5)
               69: rel(normal)
-              71: acq(normal)
+              71: acq(normal) r(memory#3)
               72: rel(normal)
               74: req(recursive) acq(recursive)
               75: req(recursive) acq(recursive)
-              76: acq(recursive)
+              76: acq(recursive) r(memory#2+5)
               77: rel(recursive)
               78: rel(recursive)
               79: rel(recursive)
+              80: r(memory#2+4) r(memory#2+5)
               82: req(checking) acq(checking)
+              83: r(memory#2+4) r(memory#2+5)
               84: rel(checking)
               86: fork(T2)
               87: join(T2)
-              88: req(robust) acq(robust)
+              88: req(robust) acq(robust) r(memory#2+4) r(memory#2+5)
+              89: r(memory#2+4) r(memory#2+5)
               90: r(x)=5 w(x)=6
               91: rel(robust)
-              92: r(x)=6
+              92: r(x)=6 r(memory#3)
             T1
+              35: r(memory#2+5)
+              36: r(memory#2+4) r(memory#2+5)
+              38: r(memory#2+4) r(memory#2+5)
+              39: r(memory#2+4) r(memory#2+5)
+              40: r(memory#3)
             T2
               45: req(robust) acq(robust)
               46: w(x)=5
@@ -102,7 +110,7 @@ fn reader_writer_locks_are_seen_in_their_mode() {
               60: w(x)=1
               46: fork(T2)
               47: join(T2)
-              62: req(lock)
+              62: req(lock) r(memory#3+5) r(memory#2)
               63: rel(lock)
               66: racq(lock)
               67: rrel(lock)
@@ -118,7 +126,13 @@ fn reader_writer_locks_are_seen_in_their_mode() {
               25: req(lock) racq(lock)
               26: r(x)=0
               27: rrel(lock)
+              28: r(memory#2+3) r(memory#2+4)
+              29: r(memory#2+3) r(memory#2+4)
+              31: r(memory#3+4) r(memory#3+5) r(memory#2)
             T2
+              37: r(memory#2+4)
+              38: r(memory#2+3) r(memory#2+4)
+              40: r(memory#3+4) r(memory#3+5) r(memory#2)
         "#]],
     );
 }
@@ -180,10 +194,11 @@ fn barriers_semaphores_and_what_is_done_once_are_seen() {
               54: w(box)=3
               55: post(full)
               57: arrive(barrier) depart(barrier)
-              58: r(sum)=6
+              58: r(sum)=6 r(memory#3+2)
               59: join(T1)
             T1
               29: ar.acquire(control)
+              33: r(memory#3+2)
               34: arrive(barrier) depart(barrier)
               36: take(full)
               37: r(sum)=0 r(box)=1 w(sum)=1
@@ -208,7 +223,7 @@ fn threads_of_the_c_standard_are_seen() {
               55: aw.release(flag)
               56: req(timed) acq(timed)
               57: req(plain) acq(plain)
-              59: rel(plain) wait(c) timeout(c) acq(plain)
+              59: rel(plain) wait(c) timeout(c) acq(plain) r(memory#5+6) r(memory#6)
               60: fork(T1)
               61: r(ready)=0 rel(plain) wait(c) wake(c) acq(plain) r(ready)=1
               62: rel(plain)
@@ -216,7 +231,7 @@ fn threads_of_the_c_standard_are_seen() {
               64: join(T1)
               65: req(recursive) acq(recursive)
               66: req(recursive) acq(recursive)
-              67: acq(recursive)
+              67: acq(recursive) r(memory#8+4)
               68: rel(recursive)
               69: rel(recursive)
               70: rel(recursive)
@@ -224,9 +239,11 @@ fn threads_of_the_c_standard_are_seen() {
               73: req(plain) acq(plain)
               74: r(ready)=1 rel(plain) wait(c) wake(c) acq(plain) r(ready)=2
               75: rel(plain)
-              78: r(x)=1
+              78: r(x)=1 r(memory#5+5) r(memory#5+6) r(memory#6)
             T1
               27: ar.acquire(flag)
+              28: r(memory#8+4)
+              29: r(memory#5+5) r(memory#5+6) r(memory#6)
               30: req(plain) acq(plain)
               31: w(ready)=1
               32: notify(c)
@@ -250,7 +267,7 @@ fn threads_of_the_cpp_standard_are_seen() {
               24: ar.acquire(guard_variable_for_shared_value()::value)=0 ar.acquire(guard_variable_for_shared_value()::value)=0
               13: w(shared_value()::value)=7
               24: aw.release(guard_variable_for_shared_value()::value)=1
-              54: r(shared_value()::value)=7
+              54: r(shared_value()::value)=7 r(memory#2+7) r(memory#7)
               55: aw.release(flag)
               57: req(shared) acq(shared)
               58: w(x)=1
@@ -263,8 +280,9 @@ fn threads_of_the_cpp_standard_are_seen() {
               69: req(nested) acq(nested)
               70: req(m) acq(m) acq(timed)
               71: rel(m) rel(timed) rel(nested) rel(nested)
-              72: acq(timed)
+              72: acq(timed) r(memory#2+7) r(memory#7)
               73: rel(timed)
+              75: r(memory#2+7) r(memory#7)
             T1
               38: ar.acquire(flag)
               40: req(m) acq(m)
@@ -273,7 +291,7 @@ fn threads_of_the_cpp_standard_are_seen() {
               43: rel(m)
               44: req(shared) racq(shared)
               24: ar.acquire(guard_variable_for_shared_value()::value)=1
-              45: r(shared_value()::value)=7 r(x)=1
+              45: r(shared_value()::value)=7 r(x)=1 r(memory#2+7) r(memory#7)
               46: rrel(shared)
             T2
               74: r(x)=1
@@ -295,9 +313,9 @@ fn atomic_accesses_keep_their_sizes_and_orders() {
               43: fence(seqcst)
               44: fork(T1)
               45: join(T1)
-              46: ar.relaxed(a8)=200
-              47: ar.acquire(a16)=4
-              48: ar(a32)=1
+              46: ar.relaxed(a8)=200 r(memory#2+1)
+              47: ar.acquire(a16)=4 r(memory#2) r(memory#2+1)
+              48: ar(a32)=1 r(memory#2) r(memory#2+1)
               49: ar.acquire(plain)=4294967295 ar(a64)=9
             T1
               17: arw.relaxed(a8)=2
@@ -306,10 +324,10 @@ fn atomic_accesses_keep_their_sizes_and_orders() {
               20: arw.acqrel(a64)=2
               21: arw(a64)=3
               22: arw(plain)=4294967295
-              23: ar.acquire(a32)=15
-              26: arw.release(a32)=1
-              28: arw(a64)=9
-              29: arw(a16)=4
+              23: ar.acquire(a32)=15 r(memory#2+1)
+              26: arw.release(a32)=1 r(memory#2) r(memory#2+1)
+              28: arw(a64)=9 r(memory#2) r(memory#2+1)
+              29: arw(a16)=4 r(memory#2) r(memory#2+1)
               30: arw.acquire(taken)=1
               31: fence(release)
               32: aw.release(a8)=200
@@ -348,36 +366,36 @@ fn memory_is_told_apart_by_lifetime() {
               42: join(T4)
               67: r(block#7+4)=31
               68: free(block#7)
-              69: r(odd+5) r(odd+8) r(odd+1) r(bits)=77 r(bits)=77
+              69: r(odd+5) r(odd+8) r(odd+1) r(bits)=77 r(bits)=77 r(copied)
             T1
               29: r(block#1)=1 w(block#1+4)=2
-              30: r(text) r(text+8) r(text+10) r(text+16) r(text+24) w(copied) w(copied+1) w(copied+8) w(copied+16) w(copied+17) w(copied+24)
+              30: r(text) r(text+8) r(text+10) r(text[16..32]) w(copied) w(copied+1) w(copied+8) w(copied+16) w(copied+17) w(copied+24)
               31: r(copied) r(copied+1) r(copied+8) w(copied+1) w(copied+8) w(copied+16)
-              32: w(text) w(text+8) w(text+10) w(text+16) w(text+24) w(text+32) w(text+40) w(text+48) w(text+56)
+              32: w(text) w(text+8) w(text+10) w(text[16..32]) w(text[32..64])
               33: w(bits)=77
               34: r(odd+1) w(odd+1)
               35: r(odd+5) r(odd+8) w(odd+5) w(odd+8)
             T2
               29: r(block#3)=10 w(block#3+4)=11
-              30: r(text) r(text+8) r(text+10) r(text+16) r(text+24) w(copied) w(copied+1) w(copied+8) w(copied+16) w(copied+17) w(copied+24)
+              30: r(text) r(text+8) r(text+10) r(text[16..32]) w(copied) w(copied+1) w(copied+8) w(copied+16) w(copied+17) w(copied+24)
               31: r(copied) r(copied+1) r(copied+8) w(copied+1) w(copied+8) w(copied+16)
-              32: w(text) w(text+8) w(text+10) w(text+16) w(text+24) w(text+32) w(text+40) w(text+48) w(text+56)
+              32: w(text) w(text+8) w(text+10) w(text[16..32]) w(text[32..64])
               33: w(bits)=77
               34: r(odd+1) w(odd+1)
               35: r(odd+5) r(odd+8) w(odd+5) w(odd+8)
             T3
               29: r(block#5)=20 w(block#5+4)=21
-              30: r(text) r(text+8) r(text+10) r(text+16) r(text+24) w(copied) w(copied+1) w(copied+8) w(copied+16) w(copied+17) w(copied+24)
+              30: r(text) r(text+8) r(text+10) r(text[16..32]) w(copied) w(copied+1) w(copied+8) w(copied+16) w(copied+17) w(copied+24)
               31: r(copied) r(copied+1) r(copied+8) w(copied+1) w(copied+8) w(copied+16)
-              32: w(text) w(text+8) w(text+10) w(text+16) w(text+24) w(text+32) w(text+40) w(text+48) w(text+56)
+              32: w(text) w(text+8) w(text+10) w(text[16..32]) w(text[32..64])
               33: w(bits)=77
               34: r(odd+1) w(odd+1)
               35: r(odd+5) r(odd+8) w(odd+5) w(odd+8)
             T4
               29: r(block#7)=30 w(block#7+4)=31
-              30: r(text) r(text+8) r(text+10) r(text+16) r(text+24) w(copied) w(copied+1) w(copied+8) w(copied+16) w(copied+17) w(copied+24)
+              30: r(text) r(text+8) r(text+10) r(text[16..32]) w(copied) w(copied+1) w(copied+8) w(copied+16) w(copied+17) w(copied+24)
               31: r(copied) r(copied+1) r(copied+8) w(copied+1) w(copied+8) w(copied+16)
-              32: w(text) w(text+8) w(text+10) w(text+16) w(text+24) w(text+32) w(text+40) w(text+48) w(text+56)
+              32: w(text) w(text+8) w(text+10) w(text[16..32]) w(text[32..64])
               33: w(bits)=77
               34: r(odd+1) w(odd+1)
               35: r(odd+5) r(odd+8) w(odd+5) w(odd+8)

@@ -85,6 +85,7 @@ type Posts = VecDeque<(Clock, u64)>;
 struct Channel {
     sent: Clock,
     taken: Clock,
+    is_looked_at: bool,
 }
 
 /// A thread that waits on a condition, and the lock that it released for it.
@@ -171,11 +172,23 @@ impl Order {
                 meet(self.barriers.entry(address).or_default(), clock);
             }
             Kind::SemaphoreInit => _ = self.semaphores.remove(&address),
-            Kind::SemaphorePost => post(self.semaphores.entry(address).or_default(), clock),
-            Kind::SemaphoreTake => take(self.semaphores.entry(address).or_default(), clock),
+            Kind::SemaphorePost | Kind::SemaphoreTake => {
+                let posts = self.semaphores.entry(address).or_default();
+                match event.kind {
+                    Kind::SemaphorePost => post(posts, clock),
+                    _ => take(posts, clock),
+                }
+                // Until its value is looked at, those who use it come in no order because of it.
+                let channel = self.channels.entry(address).or_default();
+                if channel.is_looked_at {
+                    clock.join(&channel.sent);
+                }
+                channel.sent.join(clock);
+            }
             Kind::Send => meet(&mut self.channels.entry(address).or_default().sent, clock),
             Kind::Receive => {
                 let channel = self.channels.entry(address).or_default();
+                channel.is_looked_at = true;
                 clock.join(&channel.sent);
                 if event.flags & flag::TRY == 0 {
                     meet(&mut channel.taken, clock);

@@ -480,7 +480,7 @@ unsafe fn polled(entry: &Entry, file: c_int, events: usize, result: c_int) -> c_
 
 /// Interceptors of functions that not every C library has.
 #[cfg(not(reweave_static))]
-mod dynamic {
+pub mod dynamic {
     use super::*;
 
     interceptors! {
@@ -518,6 +518,55 @@ interceptors! {
         file: c_int, address: usize, length: usize, offset: c_long, room: usize,
     ) -> isize |entry, call| {
         filling(&entry, file, &[Part { address, length }], call)
+    }
+    fn [preadv preadv64](file: c_int, list: *const Part, count: c_int, offset: c_long) -> isize |entry, call| {
+        filling(&entry, file, parts(list, usize::try_from(count).unwrap_or(0)), call)
+    }
+    fn [pwritev pwritev64](file: c_int, list: *const Part, count: c_int, offset: c_long) -> isize |entry, call| {
+        taking(&entry, file, parts(list, usize::try_from(count).unwrap_or(0)), call)
+    }
+    fn process_vm_readv(
+        process: c_int, list: *const Part, count: usize, theirs: usize, their_count: usize, flags: usize,
+    ) -> isize |entry, call| {
+        let result = call();
+        note_bytes(&entry, parts(list, count), usize::try_from(result).unwrap_or(0));
+        result
+    }
+    fn process_vm_writev(
+        process: c_int, list: *const Part, count: usize, theirs: usize, their_count: usize, flags: usize,
+    ) -> isize |entry, call| {
+        for part in parts(list, count) {
+            log_range(&entry, Kind::ReadRange, part.address, part.length);
+        }
+        call()
+    }
+    fn ioctl(file: c_int, request: usize, argument: usize) -> c_int |entry, call| {
+        // How much there is to be read.
+        const READABLE: usize = 0x541b;
+        let result = entry.nonblocking(call);
+        if request == READABLE && result >= 0 {
+            note_receive(&entry, channels::of(file), false);
+            log_range(&entry, Kind::WriteRange, argument, size_of::<c_int>());
+        }
+        result
+    }
+    // A timer is a channel from whoever sets it to whoever sees that its time has come.
+    fn timerfd_create(clock: c_int, flags: c_int) -> c_int |entry, call| {
+        let result = entry.nonblocking(call);
+        if result >= 0 {
+            channels::set(result, channels::make(channel::COUNTER));
+        }
+        result
+    }
+    fn timerfd_settime(file: c_int, flags: c_int, new: usize, old: usize) -> c_int |entry, call| {
+        const TIMER_BYTES: usize = 32;
+        log_range(&entry, Kind::ReadRange, new, TIMER_BYTES);
+        note_send(&entry, channels::of(file));
+        let result = entry.nonblocking(call);
+        if result == 0 && old != 0 {
+            log_range(&entry, Kind::WriteRange, old, TIMER_BYTES);
+        }
+        result
     }
     fn write(file: c_int, address: usize, length: usize) -> isize |entry, call| {
         if file == STANDARD_ERROR {

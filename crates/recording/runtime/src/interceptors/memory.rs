@@ -34,7 +34,7 @@ mod allocator {
 }
 
 /// Logs that a block of `size` bytes was allocated, if one was.
-unsafe fn allocated(entry: &Entry, block: usize, size: usize) -> usize {
+pub unsafe fn allocated(entry: &Entry, block: usize, size: usize) -> usize {
     if block != 0 {
         entry.log_extra(Kind::Alloc, block as u64, size as u64);
     }

@@ -242,7 +242,7 @@ unsafe extern "C" fn on_fork() {
 
 /// Interceptors that a static program does not have.
 #[cfg(not(reweave_static))]
-mod dynamic {
+pub mod dynamic {
     use super::loaded::Extents;
     use super::*;
 
@@ -258,9 +258,6 @@ mod dynamic {
                 before.end_what_is_gone(code);
             }
             result
-        }
-        fn getaddrinfo(node: usize, service: usize, hints: usize, result: usize) -> c_int |entry, call| {
-            entry.blocking(call)
         }
     }
 }

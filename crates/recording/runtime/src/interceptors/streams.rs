@@ -1,18 +1,18 @@
 //! Streams of the C library, which read and write descriptors without a call that we could see, and
 //! files that are opened by name.
 //!
-//! What `printf` and its like put into standard output is seen when that is flushed or closed; what
-//! writes to a stream that is named is seen at once.
+//! What a stream has in its buffer is taken to be handed over when it is put there: that orders more
+//! than it must and never less.
 
 use core::ffi::{c_int, c_uint};
 
 use super::channels::{self, Channel};
+use super::formats::{Scanned, prints};
 use super::io::{closing, note_receive, note_send};
 use super::program::log_range;
-use super::text::length;
-use super::{BUSY, acquire, acquired, interceptors, keeping_errno, note_caller, real_address};
-use crate::log::{self, Entry};
-use crate::thread;
+use super::text::{length, variadic_interceptors};
+use super::{BUSY, acquire, acquired, interceptors, keeping_errno, note_caller};
+use crate::log::Entry;
 use crate::wire::{Kind, flag};
 
 unsafe extern "C" {
@@ -136,118 +136,65 @@ unsafe fn reopening(
     closing(entry, file_of(stream), || opening(entry, (HERE, path), call, |made| file_of(made)))
 }
 
-// Formatted output to descriptors and streams.
-//
-// These functions take any number of arguments, so they are not called but jumped to, after what they
-// may hand over was noted: a stream writes when it is full, or always if it has no buffer.
+// Formatted output and input.
 
-/// What the first argument of a function is.
-#[derive(Clone, Copy)]
-enum Target {
-    File,
-    Stream,
+/// Makes a call that prints the arguments in `list` by `format` to `stream`: a stream writes when it
+/// is full, or always if it has no buffer.
+unsafe fn printing(
+    entry: &Entry,
+    stream: usize,
+    (format, list): (usize, usize),
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    prints(entry, format, list);
+    writing(entry, stream, 0, 0, call)
 }
 
-/// Logs that something may be handed to `first`.
-unsafe fn note(first: usize, target: Target) {
-    let channel = match target {
-        Target::File => channels::of(first as c_int),
-        Target::Stream => channel_of(first),
-    };
-    if channel.is_some()
-        && let Some(entry) = log::enter(thread::caller())
-    {
-        note_send(&entry.flushed(), channel);
+/// Makes a call that prints the arguments in `list` by `format` to `file`.
+unsafe fn printing_to_file(
+    entry: &Entry,
+    file: c_int,
+    (format, list): (usize, usize),
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    prints(entry, format, list);
+    let channel = channels::of(file);
+    note_send(entry, channel);
+    match channel {
+        Some(_) => entry.blocking(call),
+        None => entry.nonblocking(call),
     }
 }
 
-/// Calls `before` with the first argument and jumps to where it says, with every register that can
-/// hold an argument as it was.
-macro_rules! jump {
-    ($before:path) => {
-        core::arch::naked_asm!(
-            note_caller!(),
-            "push rax
-             push rdi
-             push rsi
-             push rdx
-             push rcx
-             push r8
-             push r9
-             sub rsp, 128
-             movaps [rsp], xmm0
-             movaps [rsp + 16], xmm1
-             movaps [rsp + 32], xmm2
-             movaps [rsp + 48], xmm3
-             movaps [rsp + 64], xmm4
-             movaps [rsp + 80], xmm5
-             movaps [rsp + 96], xmm6
-             movaps [rsp + 112], xmm7",
-            "call {}",
-            "mov r11, rax
-             movaps xmm0, [rsp]
-             movaps xmm1, [rsp + 16]
-             movaps xmm2, [rsp + 32]
-             movaps xmm3, [rsp + 48]
-             movaps xmm4, [rsp + 64]
-             movaps xmm5, [rsp + 80]
-             movaps xmm6, [rsp + 96]
-             movaps xmm7, [rsp + 112]
-             add rsp, 128
-             pop r9
-             pop r8
-             pop rcx
-             pop rdx
-             pop rsi
-             pop rdi
-             pop rax
-             jmp r11",
-            sym $before,
-        )
-    };
+/// Makes a call that scans what comes from `stream` by `format` to where the arguments in `list` say.
+unsafe fn scanning(
+    entry: &Entry,
+    stream: usize,
+    (format, list): (usize, usize),
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let scanned = Scanned::new(entry, format, list);
+    let result = reading(entry, stream, call, |_| (0, 0));
+    scanned.written(entry, format, result);
+    result
 }
 
-/// Defines interceptors that note something and jump to the real function with all its arguments.
-macro_rules! jumping_interceptors {
-    ($($name:ident: $target:ident;)*) => {
-        #[cfg(test)]
-        pub const FORMATTED: &[&str] = &[$(stringify!($name)),*];
-        $(
-            mod $name {
-                use super::*;
-
-                #[unsafe(naked)]
-                #[cfg_attr(
-                    all(reweave_export, not(reweave_static)),
-                    unsafe(export_name = stringify!($name))
-                )]
-                #[cfg_attr(
-                    all(reweave_export, reweave_static),
-                    unsafe(export_name = concat!("__wrap_", stringify!($name)))
-                )]
-                unsafe extern "C" fn interceptor() {
-                    jump!(before)
-                }
-
-                /// Notes what is handed over, and says where the real function is.
-                unsafe extern "C" fn before(first: usize) -> usize {
-                    note(first, Target::$target);
-                    real_address!($name)
-                }
-            }
-        )*
-    };
+unsafe extern "C" {
+    static stdin: usize;
+    static stdout: usize;
 }
 
-jumping_interceptors! {
-    dprintf: File;
-    vdprintf: File;
-    __dprintf_chk: File;
-    __vdprintf_chk: File;
-    fprintf: Stream;
-    vfprintf: Stream;
-    __fprintf_chk: Stream;
-    __vfprintf_chk: Stream;
+variadic_interceptors! {
+    printf: "1", "rsi" => vprintf;
+    fprintf: "2", "rdx" => vfprintf;
+    dprintf: "2", "rdx" => vdprintf;
+    __printf_chk: "2", "rdx" => __vprintf_chk;
+    __fprintf_chk: "3", "rcx" => __vfprintf_chk;
+    __dprintf_chk: "3", "rcx" => __vdprintf_chk;
+    scanf: "1", "rsi" => vscanf;
+    fscanf: "2", "rdx" => vfscanf;
+    __isoc99_scanf: "1", "rsi" => __isoc99_vscanf;
+    __isoc99_fscanf: "2", "rdx" => __isoc99_vfscanf;
 }
 
 interceptors! {
@@ -275,6 +222,33 @@ interceptors! {
     fn [fgetc getc](stream: usize) -> c_int |entry, call| { reading(&entry, stream, call, |_| (0, 0)) }
     fn fwrite(from: usize, size: usize, count: usize, stream: usize) -> usize |entry, call| {
         writing(&entry, stream, from, size.wrapping_mul(count), call)
+    }
+    fn puts(text: usize) -> c_int |entry, call| {
+        writing(&entry, stdout, text, text_bytes(text), call)
+    }
+    fn vprintf(format: usize, list: usize) -> c_int |entry, call| {
+        printing(&entry, stdout, (format, list), call)
+    }
+    fn vfprintf(stream: usize, format: usize, list: usize) -> c_int |entry, call| {
+        printing(&entry, stream, (format, list), call)
+    }
+    fn vdprintf(file: c_int, format: usize, list: usize) -> c_int |entry, call| {
+        printing_to_file(&entry, file, (format, list), call)
+    }
+    fn __vprintf_chk(flag: c_int, format: usize, list: usize) -> c_int |entry, call| {
+        printing(&entry, stdout, (format, list), call)
+    }
+    fn __vfprintf_chk(stream: usize, flag: c_int, format: usize, list: usize) -> c_int |entry, call| {
+        printing(&entry, stream, (format, list), call)
+    }
+    fn __vdprintf_chk(file: c_int, flag: c_int, format: usize, list: usize) -> c_int |entry, call| {
+        printing_to_file(&entry, file, (format, list), call)
+    }
+    fn [vscanf __isoc99_vscanf](format: usize, list: usize) -> c_int |entry, call| {
+        scanning(&entry, stdin, (format, list), call)
+    }
+    fn [vfscanf __isoc99_vfscanf](stream: usize, format: usize, list: usize) -> c_int |entry, call| {
+        scanning(&entry, stream, (format, list), call)
     }
     fn fputs(text: usize, stream: usize) -> c_int |entry, call| {
         writing(&entry, stream, text, text_bytes(text), call)

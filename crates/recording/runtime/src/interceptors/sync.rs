@@ -6,6 +6,7 @@ use core::ffi::{c_int, c_long, c_uint};
 use core::mem::ManuallyDrop;
 use core::ptr;
 
+use super::program::log_range;
 use super::{BUSY, TIMED_OUT, acquire, acquired, enter_or, interceptors, keeping_errno, wait_on};
 use crate::hooks::atomic;
 use crate::log::{self, Entry, Operands};
@@ -363,6 +364,13 @@ interceptors! {
     }
     fn sem_clockwait(semaphore: usize, clock: c_int, until: usize) -> c_int |entry, call| {
         take(&entry, semaphore, true, call)
+    }
+    fn sem_getvalue(semaphore: usize, to: usize) -> c_int |entry, call| {
+        let result = call();
+        // Who looks goes on because of what others posted and took.
+        entry.log_flags(Kind::Receive, semaphore as u64, flag::TRY);
+        log_range(&entry, Kind::WriteRange, to, size_of::<c_int>());
+        result
     }
     fn sem_post(semaphore: usize) -> c_int |entry, call| {
         entry.log(Kind::SemaphorePost, semaphore as u64);

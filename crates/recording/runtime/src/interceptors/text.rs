@@ -7,6 +7,8 @@
 
 use core::ffi::{c_int, c_long};
 
+use super::formats::{Scanned, prints};
+use super::memory::allocated;
 use super::program::log_range;
 use super::{interceptors, note_caller};
 use crate::log::Entry;
@@ -18,7 +20,7 @@ pub unsafe fn length(text: usize) -> usize {
 }
 
 /// The bytes of the text at `text`, of which at most `most` are looked at.
-unsafe fn length_within(text: usize, most: usize) -> usize {
+pub unsafe fn length_within(text: usize, most: usize) -> usize {
     (0..most).position(|place| *((text + place) as *const u8) == 0).unwrap_or(most)
 }
 
@@ -28,9 +30,16 @@ unsafe fn copied(entry: &Entry, from: usize, read: usize, to: usize, written: us
     log_range(entry, Kind::WriteRange, to, written);
 }
 
-/// Logs that the texts at `first` and `second` are compared, at most `most` bytes of them.
-unsafe fn compared(entry: &Entry, first: usize, second: usize, most: usize) {
-    let byte = |text: usize, place: usize| *((text + place) as *const u8);
+/// Logs that the texts at `first` and `second` are compared, at most `most` bytes of them, as `fold`
+/// makes them.
+pub unsafe fn compared(
+    entry: &Entry,
+    first: usize,
+    second: usize,
+    most: usize,
+    fold: impl Fn(&u8) -> u8,
+) {
+    let byte = |text: usize, place: usize| fold(&*((text + place) as *const u8));
     let is_last =
         |&place: &usize| byte(first, place) != byte(second, place) || byte(first, place) == 0;
     let bytes = (0..most).find(is_last).map_or(most, |place| place + 1);
@@ -44,6 +53,25 @@ unsafe fn printed(entry: &Entry, to: usize, room: usize, result: c_int) -> c_int
         log_range(entry, Kind::WriteRange, to, (length + 1).min(room));
     }
     result
+}
+
+/// Logs that a text of `result` bytes was made, and a pointer to it at `to`.
+unsafe fn made(entry: &Entry, to: usize, result: c_int) -> c_int {
+    if let Ok(length) = usize::try_from(result) {
+        written(entry, to, POINTER_BYTES);
+        allocated(entry, *(to as *const usize), length + 1);
+        written(entry, *(to as *const usize), length + 1);
+    }
+    result
+}
+
+/// Logs that the number at `text` was read up to `found`, and says so at `end` if that is anywhere.
+unsafe fn number_ends(entry: &Entry, text: usize, found: usize, end: usize) {
+    log_range(entry, Kind::ReadRange, text, (found - text) + 1);
+    written(entry, end, POINTER_BYTES);
+    if end != 0 {
+        *(end as *mut usize) = found;
+    }
 }
 
 /// Logs that `bytes` bytes at `to` were written, if `to` is anywhere.
@@ -134,11 +162,17 @@ macro_rules! variadic_interceptors {
     };
 }
 
+pub(super) use variadic_interceptors;
+
 variadic_interceptors! {
     sprintf: "2", "rdx" => vsprintf;
     snprintf: "3", "rcx" => vsnprintf;
     __sprintf_chk: "4", "r8" => __vsprintf_chk;
     __snprintf_chk: "5", "r9" => __vsnprintf_chk;
+    asprintf: "2", "rdx" => vasprintf;
+    __asprintf_chk: "3", "rcx" => __vasprintf_chk;
+    sscanf: "2", "rdx" => vsscanf;
+    __isoc99_sscanf: "2", "rdx" => __isoc99_vsscanf;
 }
 
 interceptors! {
@@ -185,11 +219,11 @@ interceptors! {
         result
     }
     fn strcmp(first: usize, second: usize) -> c_int |entry, call| {
-        compared(&entry, first, second, usize::MAX);
+        compared(&entry, first, second, usize::MAX, |&byte| byte);
         call()
     }
     fn strncmp(first: usize, second: usize, most: usize) -> c_int |entry, call| {
-        compared(&entry, first, second, most);
+        compared(&entry, first, second, most, |&byte| byte);
         call()
     }
     fn [memcmp bcmp](first: usize, second: usize, count: usize) -> c_int |entry, call| {
@@ -222,26 +256,54 @@ interceptors! {
         call()
     }
     fn vsprintf(to: usize, format: usize, list: usize) -> c_int |entry, call| {
+        prints(&entry, format, list);
         printed(&entry, to, usize::MAX, call())
     }
     fn vsnprintf(to: usize, room: usize, format: usize, list: usize) -> c_int |entry, call| {
+        prints(&entry, format, list);
         printed(&entry, to, room, call())
     }
     fn __vsprintf_chk(
         to: usize, flag: c_int, room: usize, format: usize, list: usize,
     ) -> c_int |entry, call| {
+        prints(&entry, format, list);
         printed(&entry, to, room, call())
     }
     fn __vsnprintf_chk(
         to: usize, most: usize, flag: c_int, room: usize, format: usize, list: usize,
     ) -> c_int |entry, call| {
+        prints(&entry, format, list);
         printed(&entry, to, most, call())
     }
-    fn [strtol strtoul strtoll strtoull](text: usize, end: usize, base: c_int) -> c_long |entry, call| {
-        written(&entry, end, POINTER_BYTES);
-        call()
+    fn vasprintf(to: usize, format: usize, list: usize) -> c_int |entry, call| {
+        prints(&entry, format, list);
+        made(&entry, to, call())
     }
-    fn strtod(text: usize, end: usize) -> f64 |entry, call| { written(&entry, end, POINTER_BYTES); call() }
+    fn __vasprintf_chk(to: usize, flag: c_int, format: usize, list: usize) -> c_int |entry, call| {
+        prints(&entry, format, list);
+        made(&entry, to, call())
+    }
+    fn [vsscanf __isoc99_vsscanf](from: usize, format: usize, list: usize) -> c_int |entry, call| {
+        log_range(&entry, Kind::ReadRange, from, length(from) + 1);
+        let scanned = Scanned::new(&entry, format, list);
+        let result = call();
+        scanned.written(&entry, format, result);
+        result
+    }
+    fn [strtol strtoul strtoll strtoull strtoimax strtoumax](
+        text: usize, end: usize, base: c_int,
+    ) -> c_long |entry, call| {
+        let mut own = 0;
+        let result = real(text, &raw mut own as usize, base);
+        number_ends(&entry, text, own, end);
+        result
+    }
+    fn strtod(text: usize, end: usize) -> f64 |entry, call| {
+        let mut own = 0;
+        let result = real(text, &raw mut own as usize);
+        number_ends(&entry, text, own, end);
+        result
+    }
     fn time(to: usize) -> c_long |entry, call| { written(&entry, to, TIME_BYTES); call() }
     fn clock_gettime(clock: c_int, to: usize) -> c_int |entry, call| {
         written(&entry, to, SPAN_BYTES);
@@ -254,6 +316,9 @@ interceptors! {
     }
     fn getcwd(to: usize, room: usize) -> usize |entry, call| {
         let result = call();
+        if to == 0 {
+            allocated(&entry, result, length(result) + 1);
+        }
         written(&entry, result, length(result) + 1);
         result
     }
