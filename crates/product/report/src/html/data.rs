@@ -64,14 +64,13 @@ pub fn list(examined: &[Examined<'_>], only: Option<&Reported>) -> Value {
     })
 }
 
-const GUARANTEES: [Guarantee; 5] =
-    [
-        Guarantee::Witnessed,
-        Guarantee::Decided,
-        Guarantee::First,
-        Guarantee::Unordered,
-        Guarantee::Observed,
-    ];
+const GUARANTEES: [Guarantee; 5] = [
+    Guarantee::Witnessed,
+    Guarantee::Decided,
+    Guarantee::First,
+    Guarantee::Unordered,
+    Guarantee::Observed,
+];
 
 /// A finding in the list: trace, id, kind, guarantee, message, count, confirmed (0 if it was not
 /// replayed, 1 if not, 2 if so), chunk and place in it, where it is, and names that are to be found

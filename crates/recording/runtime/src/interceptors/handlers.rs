@@ -15,9 +15,10 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::io::log_receive;
 use super::ipc::{note_signal, signal_channel};
+use super::program::log_range;
 use super::{interceptors, keeping_errno};
 use crate::log::{self, Entry};
-use crate::wire::channel;
+use crate::wire::{Kind, channel};
 use crate::{process, sys, thread};
 
 /// Signals have numbers from 1 to this.
@@ -211,6 +212,14 @@ interceptors! {
         if !is_signal(signal) {
             return real(signal, action, before);
         }
+        if let Some(entry) = log::enter(thread::caller()) {
+            if !action.is_null() {
+                log_range(&entry, Kind::ReadRange, action as usize, size_of::<Action>());
+            }
+            if !before.is_null() {
+                log_range(&entry, Kind::WriteRange, before as usize, size_of::<Action>());
+            }
+        }
         let place = signal as usize;
         let known = INSTALLED[place].load(Ordering::Acquire);
         let known_flags = FLAGS[place].load(Ordering::Acquire) as c_int;
@@ -256,7 +265,12 @@ interceptors! {
     fn alarm(seconds: u32) -> u32 |entry, call| { arming(entry, ALARMS[0], call) }
     fn ualarm(first: u32, every: u32) -> u32 |entry, call| { arming(entry, ALARMS[0], call) }
     fn setitimer(which: c_int, value: usize, before: usize) -> c_int |entry, call| {
+        const TIMER_BYTES: usize = 32;
         let signal = ALARMS.get(which as usize).copied().unwrap_or(ALARMS[0]);
+        log_range(&entry, Kind::ReadRange, value, TIMER_BYTES);
+        if before != 0 {
+            log_range(&entry, Kind::WriteRange, before, TIMER_BYTES);
+        }
         arming(entry, signal, call)
     }
     fn timer_create(clock: c_int, event: *const c_int, timer: usize) -> c_int |entry, call| {

@@ -245,7 +245,6 @@ const FILE_SYSTEM: usize = 120;
 const FILE_SYSTEM_V: usize = 112;
 /// What the kernel knows of a set of signals; the rest of a `sigset_t` is not looked at.
 const SIGNALS: usize = 8;
-const SIGNAL_ACTION: usize = 152;
 const USER: usize = 48;
 const GROUP: usize = 32;
 const HOST: usize = 32;
@@ -310,8 +309,6 @@ accesses! {
         always done => writes(first, number * size);
 
     // Signals.
-    pure sigaction(signal, new, old) [reads(new, SIGNAL_ACTION)]
-        zero done => writes(old, SIGNAL_ACTION);
     pure [sigprocmask pthread_sigmask](how, new, old) [reads(new, SIGNALS)]
         zero done => writes(old, SIGNALS);
     pure [sigemptyset sigfillset sigpending](set) [] zero done => writes(set, SIGNALS);
@@ -373,7 +370,6 @@ pub mod rare {
         pure ftime(to) [] zero done => writes(to, 16);
         pure times(to) [] converted ticks => writes(to, 32);
         pure getitimer(which, to) [] zero done => writes(to, TIMER);
-        pure setitimer(which, new, old) [reads(new, TIMER)] zero done => writes(old, TIMER);
         pure timerfd_gettime(file, to) [] zero done => writes(to, TIMER);
 
         // Files.
