@@ -115,11 +115,7 @@ pub fn run(
         outcome.coverage.push(coverage);
     }
     let mut findings = shown.findings;
-    findings.sort_by_cached_key(|finding| {
-        let last = finding.events.iter().max().copied();
-        let severity = finding.detail.nondeterminism().map(Nondeterminism::severity);
-        (finding.kind, finding.guarantee(), severity, last, finding.events.clone())
-    });
+    sort(&mut findings);
     if let Some(limit) = settings.limit {
         for cut in findings.drain(limit.min(findings.len())..) {
             mark_limited(&mut outcome.coverage, cut.analysis);
@@ -128,6 +124,15 @@ pub fn run(
     outcome.findings = name(trace, findings);
     outcome.assumed = without_assumed.map(|without| without.libraries).unwrap_or_default();
     outcome
+}
+
+/// Sorts `findings`, the worst and the most certain first, then by where they end.
+fn sort(findings: &mut [Finding]) {
+    findings.sort_by_cached_key(|finding| {
+        let last = finding.events.iter().max().copied();
+        let severity = finding.detail.nondeterminism().map(Nondeterminism::severity);
+        (finding.kind, finding.guarantee(), severity, last, finding.events.clone())
+    });
 }
 
 /// Counts what `analysis` finds besides `found` where nothing is assumed.

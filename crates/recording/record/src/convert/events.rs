@@ -445,8 +445,6 @@ impl Pass<'_> {
         let event = current.event;
         let address = event.address;
         let op = match event.kind {
-            // These became forks, joins and barriers.
-            kind if kind.is_openmp() => return Ok(()),
             Kind::Read
             | Kind::Write
             | Kind::ReadRange
@@ -492,34 +490,10 @@ impl Pass<'_> {
                 return Ok(());
             }
             Kind::Publish => return self.publish(current),
-            Kind::Nothing
-            | Kind::Stored
-            | Kind::Run
-            | Kind::Switch
-            | Kind::Begin
-            | Kind::End
-            | Kind::ForkFailed
-            | Kind::Enter
-            | Kind::Leave
-            | Kind::FutexWait
-            | Kind::FutexAwake
-            | Kind::FutexWake
-            | Kind::Escaped
-            | Kind::Block
-            | Kind::Unblock
-            | Kind::Interrupted
-            | Kind::Maps => return Ok(()),
-            // Lock recognition made atomic accesses of these.
-            Kind::Park | Kind::OnceDone => return Ok(()),
-            // These became forks, joins and barriers.
-            Kind::TeamBegin
-            | Kind::TeamEnd
-            | Kind::TeamArrive
-            | Kind::TeamDepart
-            | Kind::Depend
-            | Kind::TaskWait
-            | Kind::GroupBegin
-            | Kind::GroupEnd => return Ok(()),
+            other => {
+                debug_assert!(has_no_operation(other), "{other:?} is an operation");
+                return Ok(());
+            }
         };
         self.emit(current, op, None)?;
         Ok(())
@@ -802,6 +776,35 @@ impl Pass<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether events of this kind are no operations of the trace.
+const fn has_no_operation(kind: Kind) -> bool {
+    // Those of OpenMP became forks, joins and barriers; lock recognition made atomic accesses of
+    // parking and of what is done once.
+    kind.is_openmp()
+        || matches!(
+            kind,
+            Kind::Nothing
+                | Kind::Stored
+                | Kind::Run
+                | Kind::Switch
+                | Kind::Begin
+                | Kind::End
+                | Kind::ForkFailed
+                | Kind::Enter
+                | Kind::Leave
+                | Kind::FutexWait
+                | Kind::FutexAwake
+                | Kind::FutexWake
+                | Kind::Escaped
+                | Kind::Block
+                | Kind::Unblock
+                | Kind::Interrupted
+                | Kind::Maps
+                | Kind::Park
+                | Kind::OnceDone
+        )
 }
 
 /// The release of `lock` by a thread that holds it so.

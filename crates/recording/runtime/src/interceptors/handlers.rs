@@ -105,7 +105,7 @@ unsafe fn installing(signal: c_int, handler: usize) {
         && let Some(entry) = log::enter(thread::caller())
     {
         let entry = entry.flushed();
-        entry.log(crate::wire::Kind::Send, channel::address(installation(signal)));
+        entry.log(Kind::Send, channel::address(installation(signal)));
     }
 }
 
