@@ -254,7 +254,9 @@ fn json_needs_its_keys() {
     );
     check(
         "{\"thread\":\"T1\",\"op\":\"w\",\"var\":\"x\"}\n",
-        expect![[r#"a: line 1: expected the JSON object of an event: unknown field `var`, expected one of `thread`, `op`, `on`, `order`, `location`, `stack`, `value`, `semaphore`, `start`, `barrier`, `parties`, `waits_are_requested`, `events`, at character 29 of `{"thread":"T1","op":"w","var":"x"}`"#]],
+        expect![[
+            r#"a: line 1: expected the JSON object of an event: unknown field `var`, expected one of `thread`, `op`, `on`, `order`, `location`, `stack`, `value`, `semaphore`, `start`, `barrier`, `parties`, `waits_are_requested`, `events`, at character 29 of `{"thread":"T1","op":"w","var":"x"}`"#
+        ]],
     );
     check(
         "{\"thread\":\"T1\",\"thread\":\"T2\"}\n",

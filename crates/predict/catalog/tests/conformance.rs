@@ -112,7 +112,10 @@ fn a_budget_that_is_used_up_is_said_to_be_and_what_is_found_with_it_is_found_wit
             let is_less = limited.findings.len() < whole.findings.len();
             assert!(!is_less || !limited.is_complete(), "{what} with {budget}");
             if let Some(reason) = limited.coverage[0].truncated {
-                assert!(matches!(reason, Truncation::Budget | Truncation::Limit), "{what}");
+                assert!(
+                    matches!(reason, Truncation::Budget | Truncation::Capped | Truncation::Limit),
+                    "{what}"
+                );
             }
         }
     }
