@@ -83,7 +83,7 @@ fn what_rests_on_reads_of_unknown_writers_is_labelled_and_left_out_unless_asked_
     let text = rendered(&trace, true, reweave_report::text);
     expect![[r#"
         R2 race  unordered  races.hb e6ce78b597c71615
-          `w(x)` at location 2 and `w(x)` at location 4 are reached only by way of reads whose writer was not observed
+          `w(x)` at location 2 and `w(x)` at location 4 can happen at the same time in a schedule that depends on reads with an unknown writer
             event 2, T1: w(x) at location 2, holding no lock
             event 4, T2: w(x) at location 4, holding no lock
           A schedule that leads to it:
