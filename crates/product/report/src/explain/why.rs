@@ -1,6 +1,6 @@
 //! Why a finding is a fault, in paragraphs.
 
-use reweave_analysis::{Finding, Guarantee, Kind, Nondeterminism};
+use reweave_analysis::{Finding, Guarantee, Kind, Nondeterminism, Proof};
 use reweave_trace::views::Mode;
 use reweave_trace::{After, EventId, Trace};
 
@@ -19,7 +19,10 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
             None => usual(finding.kind),
         },
         Kind::Predicate => match finding.detail.state() {
-            Some(state) => state::paragraphs(state, finding.evidence.proof().is_some()),
+            Some(state) => {
+                let is_known = |proof: &Proof| proof.unknown_reads_count() == 0;
+                state::paragraphs(state, finding.evidence.proof().is_some_and(is_known))
+            }
             None => usual(finding.kind),
         },
         _ => usual(finding.kind),
