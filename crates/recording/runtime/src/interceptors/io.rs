@@ -605,22 +605,6 @@ interceptors! {
     }
 
     // How descriptors come and go.
-//
-// The kernel gives a number again only after it was closed, so what was done to the descriptor before
-// comes first: programs keep what belongs to a connection in a table by this number.
-
-/// The channel of the number `file`.
-fn descriptor(file: c_int) -> u32 {
-    channel::id(channel::DESCRIPTOR, file as u32)
-}
-
-/// The kernel gave the number `file`, if that is one.
-pub unsafe fn note_descriptor(entry: &Entry, file: c_int) -> c_int {
-    if file >= 0 {
-        log_receive(entry, descriptor(file), false);
-    }
-    file
-}
     fn pipe(files: *mut c_int) -> c_int |entry, call| { piped(&entry, entry.nonblocking(call), files) }
     fn pipe2(files: *mut c_int, flags: c_int) -> c_int |entry, call| {
         piped(&entry, entry.nonblocking(call), files)
