@@ -100,7 +100,7 @@ pub mod channel {
     const KIND: u32 = 28;
 
     /// What a channel is called, by the number of its kind.
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 14] = [
         "pipe",
         "socket",
         "eventfd",
@@ -115,7 +115,6 @@ pub mod channel {
         "signal_file",
         "library",
         "signal_handler",
-        "descriptor",
     ];
 
     /// A pipe, with a name in the file system or without.
@@ -148,8 +147,6 @@ pub mod channel {
     pub const LIBRARY: u32 = 12;
     /// The handler of the signal of this number, which its installation precedes.
     pub const HANDLERS: u32 = 13;
-    /// The number of a file descriptor, which is given again only after it was closed.
-    pub const DESCRIPTOR: u32 = 14;
 
     /// The channel `number` of `kind`.
     #[must_use]

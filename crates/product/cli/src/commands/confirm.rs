@@ -42,7 +42,7 @@ pub struct Args {
 /// How hard to try.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Replaying {
-    /// Replay each finding exactly N times [default: until it happens, at most 3 times]
+    /// Replay each finding N times [default: up to 3, until it happens]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     attempts: Option<u32>,
     /// Maximum duration of one replay, in seconds

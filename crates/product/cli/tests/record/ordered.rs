@@ -11,17 +11,6 @@ fn what_is_handed_over_in_the_kernel_does_not_race() {
 }
 
 #[test]
-fn a_number_of_a_descriptor_is_given_again_only_after_it_was_closed() {
-    let Some(folder) = Workshop::built("descriptors.c") else { return };
-    for seed in 1..=3 {
-        let recorded = folder.record(&["--seed", &seed.to_string()], &["descriptors"]);
-        recorded.must_be_whole();
-        assert_eq!(recorded.behaviour.printed, "12\n");
-        assert_eq!(folder.findings(), [] as [&str; 0], "{seed}");
-    }
-}
-
-#[test]
 fn what_a_pipe_does_not_order_races() {
     let Some(folder) = Workshop::built("late.c") else { return };
     folder.record(&[], &["late"]).must_be_whole();

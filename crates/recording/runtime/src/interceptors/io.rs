@@ -192,30 +192,12 @@ unsafe fn taking(
 }
 
 // How descriptors come and go.
-//
-// The kernel gives a number again only after it was closed, so what was done to the descriptor before
-// comes first: programs keep what belongs to a connection in a table by this number.
-
-/// The channel of the number `file`.
-fn descriptor(file: c_int) -> u32 {
-    channel::id(channel::DESCRIPTOR, file as u32)
-}
-
-/// The kernel gave the number `file`, if that is one.
-pub unsafe fn note_descriptor(entry: &Entry, file: c_int) -> c_int {
-    if file >= 0 {
-        log_receive(entry, descriptor(file), false);
-    }
-    file
-}
 
 /// Two descriptors were made, both of which lead to `id`.
 unsafe fn pair(entry: &Entry, files: *const c_int, id: u32) {
     log_range(entry, Kind::WriteRange, files as usize, 2 * size_of::<c_int>());
-    for file in [*files, *files.add(1)] {
-        note_descriptor(entry, file);
-        channels::set(file, id);
-    }
+    channels::set(*files, id);
+    channels::set(*files.add(1), id);
 }
 
 /// The two ends of a pipe were made, or not.
@@ -232,9 +214,6 @@ unsafe fn piped(entry: &Entry, result: c_int, files: *const c_int) -> c_int {
 pub unsafe fn closing<R>(entry: &Entry, file: c_int, call: impl FnOnce() -> R) -> R {
     let (raw, leaves_sets) = (channels::raw(file), channels::leaves_poll_sets(file));
     note_send(entry, channels::of(file));
-    if file >= 0 {
-        entry.log(Kind::Send, channel::address(descriptor(file)));
-    }
     // Before it is closed: afterwards another thread may be given it.
     channels::forget(file);
     let result = call();
@@ -245,11 +224,11 @@ pub unsafe fn closing<R>(entry: &Entry, file: c_int, call: impl FnOnce() -> R) -
 }
 
 /// `file` was duplicated, or not.
-unsafe fn duplicated(entry: &Entry, file: c_int, copy: c_int) -> c_int {
+unsafe fn duplicated(file: c_int, copy: c_int) -> c_int {
     if copy >= 0 {
         channels::duplicate(file, copy);
     }
-    note_descriptor(entry, copy)
+    copy
 }
 
 /// Makes a call that closes `copy` and makes it a copy of `file`.
@@ -268,7 +247,7 @@ unsafe fn replacing(
         // It was not closed.
         channels::store(copy, before);
     }
-    duplicated(entry, file, result)
+    duplicated(file, result)
 }
 
 /// Makes a call of `fcntl`, which can duplicate a descriptor or wait for a lock.
@@ -283,7 +262,7 @@ unsafe fn control(
     const WAIT_FOR_LOCK: c_int = 7;
     const LOCK: core::ops::RangeInclusive<c_int> = 37..=38;
     match command {
-        DUPLICATE | DUPLICATE_CLOSED => duplicated(entry, file, entry.nonblocking(call)),
+        DUPLICATE | DUPLICATE_CLOSED => duplicated(file, entry.nonblocking(call)),
         WAIT_FOR_LOCK => entry.blocking(call),
         _ if LOCK.contains(&command) => exchanging(entry, file_locks(), call),
         _ => entry.nonblocking(call),
@@ -318,7 +297,6 @@ unsafe fn accepting(
         _ => (address, length),
     };
     let accepted = when_ready(entry, socket, POLL_IN, || call(to, to_length));
-    note_descriptor(entry, accepted);
     if accepted >= 0 {
         channels::set_socket(accepted);
         let filled = room_at(to_length).min(if address == 0 { own.len() } else { room });
@@ -515,8 +493,7 @@ pub mod dynamic {
 }
 
 /// A set of descriptors was made, or not.
-unsafe fn poll_set_created(entry: &Entry, set: c_int) -> c_int {
-    note_descriptor(entry, set);
+unsafe fn poll_set_created(set: c_int) -> c_int {
     if set >= 0 {
         channels::set(set, channels::make_poll_set());
     }
@@ -623,7 +600,7 @@ interceptors! {
         const UNIX: c_int = 1;
         const INTERNET: c_int = 2;
         const INTERNET_6: c_int = 10;
-        let result = note_descriptor(&entry, entry.nonblocking(call));
+        let result = entry.nonblocking(call);
         if result >= 0 && matches!(domain, UNIX | INTERNET | INTERNET_6) {
             match kind & KIND_MASK {
                 STREAM | PACKETS => channels::set_socket(result),
@@ -663,7 +640,7 @@ interceptors! {
         entry.nonblocking(call)
     }
     fn eventfd(count: c_uint, flags: c_int) -> c_int |entry, call| {
-        let result = note_descriptor(&entry, entry.nonblocking(call));
+        let result = entry.nonblocking(call);
         if result >= 0 {
             channels::set(result, channels::make(channel::COUNTER));
         }
@@ -683,7 +660,7 @@ interceptors! {
     fn eventfd_write(file: c_int, value: u64) -> c_int |entry, call| {
         taking(&entry, file, &[], || call() as isize) as c_int
     }
-    fn dup(file: c_int) -> c_int |entry, call| { duplicated(&entry, file, entry.nonblocking(call)) }
+    fn dup(file: c_int) -> c_int |entry, call| { duplicated(file, entry.nonblocking(call)) }
     fn dup2(file: c_int, copy: c_int) -> c_int |entry, call| {
         replacing(&entry, file, copy, || entry.nonblocking(call))
     }
@@ -817,8 +794,8 @@ interceptors! {
     ) -> c_int |entry, call| {
         selecting(&entry, read, count, call)
     }
-    fn epoll_create(size: c_int) -> c_int |entry, call| { poll_set_created(&entry, entry.nonblocking(call)) }
-    fn epoll_create1(flags: c_int) -> c_int |entry, call| { poll_set_created(&entry, entry.nonblocking(call)) }
+    fn epoll_create(size: c_int) -> c_int |entry, call| { poll_set_created(entry.nonblocking(call)) }
+    fn epoll_create1(flags: c_int) -> c_int |entry, call| { poll_set_created(entry.nonblocking(call)) }
     fn epoll_ctl(set: c_int, operation: c_int, file: c_int, event: usize) -> c_int |entry, call| {
         const ADD: c_int = 1;
         const REMOVE: c_int = 2;

@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_uint};
 
 use super::channels::{self, Channel};
 use super::formats::{Scanned, prints};
-use super::io::{closing, note_descriptor, note_receive, note_send};
+use super::io::{closing, note_receive, note_send};
 use super::program::log_range;
 use super::text::{length, variadic_interceptors};
 use super::{BUSY, acquire, acquired, interceptors, keeping_errno, note_caller};
@@ -110,13 +110,11 @@ unsafe fn opening<R: Copy>(
 ) -> R {
     let pipe = channels::Status::at(folder, path).and_then(|status| status.pipe());
     let Some(id) = pipe else {
-        let result = entry.nonblocking(call);
-        note_descriptor(entry, file(result));
-        return result;
+        return entry.nonblocking(call);
     };
     note_send(entry, pipe);
     let result = entry.blocking(call);
-    let file = note_descriptor(entry, file(result));
+    let file = file(result);
     if file >= 0 {
         note_receive(entry, pipe, false);
         channels::set(file, id);
