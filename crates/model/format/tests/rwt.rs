@@ -518,13 +518,13 @@ fn a_file_with_origins_that_does_not_say_has_requested_waits() {
     let is_requested =
         |sections: &[u8]| read(&file(sections)).unwrap().trace.declared().waits_are_requested;
     assert!(is_requested(&[]));
-    assert!(is_requested(&section(132, 0, &[1])));
-    assert!(!is_requested(&section(132, 0, &[0])));
+    assert!(is_requested(&section(134, 0, &[1])));
+    assert!(!is_requested(&section(134, 0, &[0])));
     check_error(
-        &file(&section(132, 0, &[2])),
+        &file(&section(134, 0, &[2])),
         expect!["a.rwt: byte 12: expected 0 or 1 for whether waits are requested"],
     );
-    assert!(read(&file(&section(132, 0, &[1, 1]))).is_err());
+    assert!(read(&file(&section(134, 0, &[1, 1]))).is_err());
 }
 
 #[test]

@@ -246,6 +246,13 @@ impl Collector {
         pids.filter(|&pid| is_running(pid)).collect()
     }
 
+    /// Whether a process was about to make another that has not announced itself.
+    #[must_use]
+    pub fn misses_child(&self) -> bool {
+        let forks = |it: &Process| it.session.header().forks.load(Ordering::Relaxed) as usize;
+        self.processes.iter().map(forks).sum::<usize>() >= self.processes.len()
+    }
+
     /// The processes that run on in the background, once the one that was started has ended.
     #[must_use]
     pub fn background(&self) -> &[u32] {

@@ -35,7 +35,6 @@ mod rules;
 mod scan;
 mod sink;
 mod spins;
-mod values;
 mod word_locks;
 
 use std::cell::{Cell, RefCell};
@@ -278,10 +277,7 @@ impl Pass<'_> {
             Count::WithNext => *logged,
         };
         match event.kind {
-            Kind::Escaped => {
-                self.summary.escaped += 1;
-                self.memory.forget_values();
-            }
+            Kind::Escaped => self.summary.escaped += 1,
             Kind::Begin if event.extra.is_some() => self.is_fresh = false,
             Kind::Maps => {
                 self.symbols.maps(event.address);

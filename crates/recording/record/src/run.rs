@@ -16,6 +16,9 @@ const GRACE: Duration = Duration::from_millis(500);
 /// How long a program that exits waits for its other threads by default.
 pub const EXIT_WAIT: Duration = Duration::from_secs(1);
 
+/// How long a process that was made has to announce itself once the program has ended.
+const CHILD_GRACE: Duration = Duration::from_millis(300);
+
 /// How long no recorded process is looked for once the one that was started has ended.
 const BACKGROUND_EVERY: Duration = Duration::from_millis(20);
 
@@ -105,7 +108,7 @@ pub fn run(
     let mut child = command.spawn()?;
     collector.set_started(child.id());
     let mut processes = Processes { started: child.id(), known: Vec::new(), ending: None };
-    let mut status = None;
+    let (mut status, mut ended) = (None, None);
     loop {
         let drained = match collector.poll(observer) {
             Ok(drained) => drained,
@@ -118,13 +121,18 @@ pub fn run(
         };
         if status.is_none() {
             status = child.try_wait()?;
+            ended = status.map(|_| Instant::now());
         }
-        if status.is_some() {
+        if let Some(ended) = ended {
             let living = collector.living();
-            if living.is_empty() {
+            // A daemon may still be about to announce itself when its parent has ended.
+            let may_come = collector.misses_child() && ended.elapsed() < CHILD_GRACE;
+            if living.is_empty() && !may_come {
                 break;
             }
-            collector.set_background(living);
+            if !living.is_empty() {
+                collector.set_background(living);
+            }
         }
         match control(&collector) {
             Control::Kill => processes.kill(&collector),

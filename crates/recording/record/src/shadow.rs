@@ -592,10 +592,11 @@ struct Touch {
 const fn borders(access: Access, word: u64, from: u8, to: u8) -> u64 {
     let inner = (1_u64 << from | 1_u64 << to) & 0xfe;
     let mut borders = inner << ShadowWord::CUTS;
-    if word * WORD_BYTES == access.start {
+    // The last words of all are no memory, but nothing stops a damaged recording from naming them.
+    if word.wrapping_mul(WORD_BYTES) == access.start {
         borders |= ShadowWord::BEGINS;
     }
-    if (word + 1) * WORD_BYTES == access.end {
+    if word.wrapping_add(1).wrapping_mul(WORD_BYTES) == access.end {
         borders |= ShadowWord::ENDS;
     }
     borders
@@ -796,21 +797,6 @@ impl SharingAnalysis {
             self.segments.step(thread, event);
         }
         None
-    }
-
-    /// The blocks that live now.
-    pub(crate) const fn blocks(&self) -> &Blocks {
-        &self.blocks
-    }
-
-    /// Keeps the words that `access` just touched, though nobody was seen to contend for them.
-    pub(crate) fn keep(&mut self, access: Access) {
-        for (word, ..) in access.words() {
-            let (number, place) = split(word);
-            let page = self.page(number);
-            let words = self.pages[page].split();
-            words[place].first |= ShadowWord::IS_KEPT;
-        }
     }
 
     #[inline]

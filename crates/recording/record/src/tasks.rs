@@ -227,7 +227,7 @@ impl TaskExpander {
         for lock in locks {
             out(thread, added(Kind::Unlock, lock));
         }
-        out(thread, Event { stored: None, number: None, ..event });
+        out(thread, Event { stored: None, number: None, code: 0, ..event });
     }
 
     fn end_team(&mut self, thread: u32, out: &mut impl FnMut(u32, Event)) {

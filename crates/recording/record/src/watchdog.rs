@@ -425,11 +425,12 @@ impl Watchdog {
         if self.cycle.as_ref().map(|(known, _)| known) != waits {
             self.cycle = waits.map(|waits| (waits.clone(), Instant::now()));
         }
+        let is_idle = self.since.elapsed() >= self.timeout;
         let found = match &self.cycle {
-            Some((_, since)) if since.elapsed() >= self.timeout => {
+            Some((_, since)) if is_idle || since.elapsed() >= self.timeout => {
                 cycle.map(|(place, _)| (Stall::Deadlock, place))
             }
-            _ if self.since.elapsed() >= self.timeout => self.hang().map(|it| (Stall::Hang, it)),
+            _ if is_idle => self.hang().map(|it| (Stall::Hang, it)),
             _ => None,
         };
         let was_known = std::mem::replace(&mut self.stall, found).is_some();

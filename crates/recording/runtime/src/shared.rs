@@ -181,6 +181,8 @@ pub struct Header {
     pub evictions: AtomicU32,
     /// How many threads could not be recorded, for want of memory or of an open file.
     pub unrecorded: AtomicU32,
+    /// How many child processes it was about to make that would be recorded too.
+    pub forks: AtomicU32,
     /// What became of the plan: a word of [`outcome`], how many follow, then these.
     pub outcome: [AtomicU64; OUTCOME_WORDS],
     /// Whether the program failed: a word of [`failure`].

@@ -96,7 +96,7 @@ fn what_is_not_found_is_said_with_the_reason() {
 fn what_cannot_be_watched_for_is_refused() {
     let Some(bench) = Bench::new("halves") else { return };
     for (options, reason) in [
-        (&["--watch", "race"][..], "it is not known while the program runs which accesses race"),
+        (&["--watch", "race"][..], "unknown while the program runs: which accesses race"),
         (&["--watch", "count(t: holds(t, first)) > 1"], "which threads there are in all"),
         (&["--watch", "x =="], "expected"),
         (&["--watch", "x == 1", "--mode", "free"], "remove `--mode free`"),

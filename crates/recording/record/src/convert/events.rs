@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use reweave_base::{FxHashMap, FxHashSet, IndexVec};
+use reweave_base::{FxHashMap, FxHashSet};
 use reweave_runtime::wire::{Event, Kind, channel, flag, order};
 use reweave_trace::views::Mode;
 use reweave_trace::{
@@ -13,7 +13,7 @@ use reweave_trace::{
 };
 
 use super::names::{Things, at_offset, fresh, legal, of_cell};
-use super::scan::{Ahead, is_comparable, key};
+use super::scan::{Ahead, key};
 use super::{Current, Pass};
 use crate::event_log::Stream;
 use crate::shadow::{Access, Blocks, Cell, WORD_BYTES, drop_within};
@@ -33,12 +33,6 @@ pub struct Memory {
     benign: BTreeMap<u64, Extent>,
     /// What the program has published.
     published: BTreeMap<u64, Published>,
-    /// What each variable holds, by the accesses so far.
-    held: IndexVec<VarId, Option<Held>>,
-    /// For variables whose atomic reads had an unseen writer: what stands for that.
-    unseen: FxHashMap<VarId, VarId>,
-    /// The blocks that are stacks, by the time of their allocation.
-    stacks: FxHashSet<u64>,
 }
 
 /// Where something ends.
@@ -56,14 +50,6 @@ struct Published {
     seen_by: FxHashSet<u32>,
 }
 
-/// What a variable holds.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    value: i64,
-    /// Whether something that was not recorded wrote it.
-    is_unseen: bool,
-}
-
 impl Memory {
     pub fn new(unknown_writers: FxHashSet<u64>) -> Self {
         Self {
@@ -75,15 +61,7 @@ impl Memory {
             unnamed: FxHashMap::default(),
             benign: BTreeMap::new(),
             published: BTreeMap::new(),
-            held: IndexVec::new(),
-            unseen: FxHashMap::default(),
-            stacks: FxHashSet::default(),
         }
-    }
-
-    /// A thread ran unseen: what it wrote meanwhile is not known.
-    pub fn forget_values(&mut self) {
-        self.held = IndexVec::new();
     }
 
     /// For the names of variables that are no cells.
@@ -113,10 +91,7 @@ pub(crate) fn part(value: u64, start: u64, begin: u64, end: u64) -> i64 {
 
 impl Pass<'_> {
     fn access<S: Stream>(&mut self, current: &mut Current, ahead: &mut Ahead<S>) -> io::Result<()> {
-        let value = |pass: &Self, current: &Current| {
-            let value = pass.value(current, ahead)?;
-            Ok((value, ahead.is_half(current.number, &current.event)?))
-        };
+        let value = |pass: &Self, current: &Current| pass.value(current, ahead);
         self.access_cells(current, value)
     }
 
@@ -125,7 +100,7 @@ impl Pass<'_> {
     fn access_cells(
         &mut self,
         current: &mut Current,
-        value: impl FnOnce(&Self, &Current) -> io::Result<(Option<u64>, bool)>,
+        value: impl FnOnce(&Self, &Current) -> io::Result<Option<u64>>,
     ) -> io::Result<()> {
         let event = current.event;
         let Some(access) = Access::new(&event) else { return Ok(()) };
@@ -133,7 +108,7 @@ impl Pass<'_> {
         if !self.memory.published.is_empty() {
             self.come_after_publication(current, access.start)?;
         }
-        let (mut ask, mut known) = (Some(value), (None, false));
+        let (mut ask, mut known) = (Some(value), None);
         let mut at = access.start;
         while let Some(cell) = self.first_pass.cells.next_cell(access, at, time) {
             if let Some(ask) = ask.take() {
@@ -151,92 +126,18 @@ impl Pass<'_> {
         current: &mut Current,
         access: Access,
         cell: Cell,
-        (value, is_half): (Option<u64>, bool),
+        value: Option<u64>,
     ) -> io::Result<()> {
         let var = self.var(cell);
-        let of_cell = |value: u64| part(value, access.start, cell.begin, cell.end);
-        let value = value.map(of_cell);
-        let seen = match current.event.kind {
-            Kind::AtomicUpdate => current.event.value.map(of_cell),
-            _ => value,
-        };
-        let left = value.filter(|_| !is_half);
-        let is_unseen = self.holds_unseen(current, cell, var, (seen, left));
-        let is_unknown = is_unseen || self.memory.unknown_writers.contains(&key(cell));
+        let is_unknown = self.memory.unknown_writers.contains(&key(cell));
         let is_benign = is_within(&self.memory.benign, cell.begin);
         let op = op_of(&current.event, var, is_unknown, is_benign);
-        if is_unseen && access.is_atomic {
-            // The read itself stays atomic, so what is not known of it is said of another variable.
-            let unseen = self.unseen_writer(var);
-            self.emit_unknown(current, unseen, None)?;
+        let value = value.map(|value| part(value, access.start, cell.begin, cell.end));
+        let is_unknown = matches!(op, Op::Access(AccessOp::UnknownRead, _));
+        if self.emit(current, op, value)? && is_unknown {
+            self.summary.unknown_reads += 1;
         }
-        if matches!(op, Op::Access(AccessOp::UnknownRead, _)) {
-            self.emit_unknown(current, var, value)
-        } else {
-            self.emit(current, op, value).map(drop)
-        }
-    }
-
-    fn emit_unknown(
-        &mut self,
-        current: &mut Current,
-        var: VarId,
-        value: Option<i64>,
-    ) -> io::Result<()> {
-        let op = Op::Access(AccessOp::UnknownRead, var);
-        self.summary.unknown_reads += u64::from(self.emit(current, op, value)?);
         Ok(())
-    }
-
-    /// Whether the access of `current` to `cell`, which is `var`, reads what no recorded access wrote;
-    /// `seen` is what it read, or would have, and `left` what is there after it.
-    ///
-    /// Memory that is not what was last seen there was written by code that is not instrumented. That
-    /// stays so until a recorded access writes it.
-    fn holds_unseen(
-        &mut self,
-        current: &Current,
-        cell: Cell,
-        var: VarId,
-        (seen, left): (Option<i64>, Option<i64>),
-    ) -> bool {
-        if self.first_pass.is_free {
-            return false;
-        }
-        let before = *self.memory.held.get_or_default(var);
-        let writes = matches!(
-            current.event.kind,
-            Kind::Write | Kind::WriteRange | Kind::AtomicStore | Kind::AtomicUpdate
-        );
-        let reads = !writes || current.event.kind == Kind::AtomicUpdate;
-        let is_unseen = reads
-            && before.is_some_and(|held| {
-                let is_other = seen.is_some_and(|seen| seen != held.value);
-                let Memory { blocks, stacks, .. } = &self.memory;
-                held.is_unseen
-                    || (is_other
-                        && self.first_pass.has_unseen_writer(cell.begin)
-                        && is_comparable(cell.begin, blocks, stacks, self.symbols))
-            });
-        let held = &mut self.memory.held[var];
-        match (writes, left) {
-            (true, left) => *held = left.map(|value| Held { value, is_unseen: false }),
-            (false, Some(value)) => *held = Some(Held { value, is_unseen }),
-            (false, None) => {}
-        }
-        is_unseen
-    }
-
-    /// What stands for the unseen writer of `var`.
-    fn unseen_writer(&mut self, var: VarId) -> VarId {
-        if let Some(&unseen) = self.memory.unseen.get(&var) {
-            return unseen;
-        }
-        let vars = &mut self.sink.names().vars;
-        let name = format!("unseen({})", vars.name(var));
-        let unseen = fresh(vars, &mut self.memory.var_uses, &name);
-        self.memory.unseen.insert(var, unseen);
-        unseen
     }
 
     /// What the access read or wrote.
@@ -333,11 +234,6 @@ impl Pass<'_> {
             if let Some(object) = self.memory.objects.remove(time) {
                 self.emit(current, Op::Object(ObjectOp::Free, object), None)?;
             }
-        }
-        if let Some(block) = change.born
-            && current.event.flags & flag::STACK != 0
-        {
-            self.memory.stacks.insert(block.time);
         }
         if let Some(block) = change.born
             && self.first_pass.cells.keeps_block(block.time)
@@ -631,7 +527,7 @@ impl Pass<'_> {
         let update = current.event;
         current.event =
             Event { kind: Kind::AtomicLoad, order: order::RELAXED, value: None, ..update };
-        self.access_cells(current, |_, _| Ok((None, false)))?;
+        self.access_cells(current, |_, _| Ok(None))?;
         let flags = if waits { 0 } else { flag::TRY };
         current.event = Event { kind: Kind::Lock, flags, ..update };
         self.acquire_lock(current)

@@ -4,14 +4,13 @@ use std::collections::VecDeque;
 use std::io;
 
 use reweave_base::{FxHashMap, FxHashSet};
-use reweave_runtime::wire::{Event, Kind, flag};
+use reweave_runtime::wire::{Event, Kind};
 
 use super::names::Symbols;
 use super::spins::{self, Spins};
-use super::values::{Values, is_first_half};
 use super::word_locks::{self, WordLocks};
 use crate::event_log::Stream;
-use crate::shadow::{Access, Blocks, Cell, Change, ShadowCells, SharingAnalysis, WORD_BYTES};
+use crate::shadow::{Access, Blocks, Cell, ShadowCells, SharingAnalysis, WORD_BYTES};
 
 /// How many events [`Ahead`] looks ahead for what a write stored.
 const AHEAD_MAX: usize = 64;
@@ -33,8 +32,6 @@ pub struct FirstPass {
     /// The addresses that events look at or take from as channels: a semaphore among them is one whose
     /// value is looked at.
     looked_at: FxHashSet<u64>,
-    /// Words that some read found to hold what no recorded access wrote.
-    unseen_words: FxHashSet<u64>,
     /// Whether some events have places in the order of synchronization and others do not.
     pub is_free: bool,
     pub has_accesses: bool,
@@ -61,12 +58,13 @@ impl FirstPass {
         let mut sharing = SharingAnalysis::new(keeps_all);
         let mut word_locks = WordLocks::search();
         let mut spins = Spins::search();
-        let mut unseen = UnseenWriters::default();
         let mut threads: FxHashMap<u32, Seen> = FxHashMap::default();
         let mut place = 0;
         while let Some((thread, event)) = stream.next_event()? {
-            let change = sharing.step(thread, &event);
-            unseen.step(thread, &event, change.as_ref(), &mut sharing, symbols);
+            sharing.step(thread, &event);
+            if event.kind == Kind::Maps {
+                symbols.maps(event.address);
+            }
             word_locks.step(symbols, thread, &event);
             spins.is_repeated(thread, &event, place);
             first_pass.has_accesses |= Access::new(&event).is_some();
@@ -79,7 +77,6 @@ impl FirstPass {
         }
         // The next pass starts with the first map.
         symbols.maps(0);
-        first_pass.unseen_words = unseen.found;
         first_pass.cells = sharing.finish();
         first_pass.word_locks = word_locks.finish();
         first_pass.spins = spins.finish();
@@ -126,12 +123,6 @@ impl FirstPass {
         self.looked_at.contains(&address)
     }
 
-    /// Whether the word at `address` was found to have an unseen writer. Words that act as locks are
-    /// compared there alone: their releases are no accesses of the trace.
-    pub fn has_unseen_writer(&self, address: u64) -> bool {
-        self.unseen_words.contains(&(address / WORD_BYTES))
-    }
-
     pub fn fork_fails(&self, place: u64) -> bool {
         self.failed_forks.contains(&place)
     }
@@ -147,71 +138,6 @@ impl FirstPass {
             Some(event) => Ok(event.stored),
             None => Ok(self.late.get(&place).copied()),
         }
-    }
-}
-
-/// Finds memory that code which was not recorded wrote, so that it is kept.
-#[derive(Default)]
-struct UnseenWriters {
-    values: Values,
-    stacks: FxHashSet<u64>,
-    found: FxHashSet<u64>,
-    /// Words of which nothing can be said, most of them on the stack of the first thread.
-    unknown: FxHashSet<u64>,
-}
-
-impl UnseenWriters {
-    fn step(
-        &mut self,
-        thread: u32,
-        event: &Event,
-        change: Option<&Change>,
-        sharing: &mut SharingAnalysis,
-        symbols: &mut dyn Symbols,
-    ) {
-        if event.kind == Kind::Maps {
-            symbols.maps(event.address);
-            self.unknown.clear();
-        }
-        if let Some(change) = change {
-            let pieces = change.ended.iter().map(|piece| (piece.start, piece.end));
-            for (start, end) in pieces.chain(change.range) {
-                self.values.forget(start, end);
-            }
-            let is_stack = event.flags & flag::STACK != 0;
-            self.stacks.extend(change.born.filter(|_| is_stack).map(|block| block.time));
-        }
-        if let Some(access) = self.values.step(thread, event)
-            && self.is_comparable(access.start, sharing.blocks(), symbols)
-        {
-            sharing.keep(access);
-            self.found.extend(access.words().map(|(word, ..)| word));
-        }
-    }
-
-    fn is_comparable(&mut self, at: u64, blocks: &Blocks, symbols: &mut dyn Symbols) -> bool {
-        if self.unknown.contains(&(at / WORD_BYTES)) {
-            return false;
-        }
-        let is_known = is_comparable(at, blocks, &self.stacks, symbols);
-        if !is_known && blocks.holding(at).is_none() {
-            self.unknown.insert(at / WORD_BYTES);
-        }
-        is_known
-    }
-}
-
-/// Whether what is at `address` can be told by the accesses to it: it is in a block that is no stack, or
-/// in a global variable. What is on a stack is another variable after each return.
-pub fn is_comparable(
-    address: u64,
-    blocks: &Blocks,
-    stacks: &FxHashSet<u64>,
-    symbols: &mut dyn Symbols,
-) -> bool {
-    match blocks.holding(address) {
-        Some(block) => !stacks.contains(&block.time),
-        None => symbols.data(address).is_some(),
     }
 }
 
@@ -246,15 +172,6 @@ impl<S: Stream> Ahead<S> {
             }
         }
         Ok(None)
-    }
-
-    /// Whether `event`, which is the last that was given, may be the first half of a write of sixteen
-    /// bytes by `thread`: what it stored is then not sure, since it was looked at before the second.
-    pub fn is_half(&mut self, thread: u32, event: &Event) -> io::Result<bool> {
-        if event.kind != Kind::Write {
-            return Ok(false);
-        }
-        Ok(self.next_of(thread)?.is_some_and(|next| is_first_half(event, &next)))
     }
 
     pub fn into_inner(self) -> S {

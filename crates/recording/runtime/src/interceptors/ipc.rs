@@ -59,6 +59,9 @@ pub unsafe fn about_to_start(entry: &Entry) {
 /// Called by the C library before it makes a process that is a copy of this one.
 pub unsafe extern "C" fn before_fork() {
     HAS_CHILD_PROCESSES.store(true, Ordering::SeqCst);
+    if let Some(header) = process::header() {
+        header.forks.fetch_add(1, Ordering::Relaxed);
+    }
     if let Some(entry) = log::enter(thread::caller()) {
         about_to_start(&entry.flushed());
     }

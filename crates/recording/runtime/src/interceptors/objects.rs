@@ -243,8 +243,9 @@ fn extent(
     parts.reduce(around).unwrap_or([0, 0])
 }
 
-/// Libraries of the system, by how their names begin.
-const SYSTEM: [&str; 20] = [
+/// Libraries of the system and those of OpenMP, which have interceptors of their own, by how their
+/// names begin.
+const SYSTEM: [&str; 24] = [
     "libc.so",
     "libc-2",
     "libm.so",
@@ -265,6 +266,10 @@ const SYSTEM: [&str; 20] = [
     "libreweave_rt",
     "libtsan.so",
     "linux-vdso",
+    "libgomp.so",
+    "libomp.so",
+    "libomp-",
+    "libiomp5.so",
 ];
 
 /// The last part of a path.
