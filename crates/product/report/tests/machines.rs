@@ -132,10 +132,10 @@ fn ended(kind: EndKind) -> Trace {
     let mut builder = TraceBuilder::new();
     let (thread, site) = (builder.thread("T1"), builder.site("a.c:1"));
     builder.push(thread, Op::Marker(Marker::Branch), site);
-    let event = EventId::from_number(1).unwrap();
+    let event = EventId::from_number(1).expect("events are numbered from 1");
     let threads = vec![ThreadEnd { event, state: "waits".into() }];
     builder.set_run_end(RunEnd { kind, text: String::new(), threads });
-    builder.finish().unwrap()
+    builder.finish().expect("the trace is well formed")
 }
 
 #[test]

@@ -511,7 +511,7 @@ struct Timely<'a, S> {
 impl<S: Stream> Stream for Timely<'_, S> {
     fn next_event(&mut self) -> io::Result<Option<(u32, Event)>> {
         let is_late = || (self.asked)().is_some_and(|asked| asked >= self.end);
-        if self.count >= EVENTS_MIN && self.count % LOOK_EVERY == 0 && is_late() {
+        if self.count >= EVENTS_MIN && self.count.is_multiple_of(LOOK_EVERY) && is_late() {
             self.count_max.set(self.count_max.get().min(self.count));
         }
         if self.count >= self.count_max.get() {

@@ -20,6 +20,10 @@
 #![cfg_attr(reweave_export, no_std)]
 #![allow(unsafe_code, reason = "the runtime stands between a program and its C library")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "hooks and interceptors are unsafe as a whole")]
+#![allow(
+    clippy::too_many_arguments,
+    reason = "functions have the arguments of those they stand for"
+)]
 #![allow(unreachable_pub, reason = "in private modules, `pub` means used by other modules")]
 #![cfg_attr(not(reweave_export), allow(dead_code, reason = "nothing is exported to call it"))]
 

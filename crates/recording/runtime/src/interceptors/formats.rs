@@ -259,7 +259,7 @@ impl Scanned {
             let place = arguments.word();
             match conversion {
                 b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'n' => {
-                    writes(entry, place, size.bytes())
+                    writes(entry, place, size.bytes());
                 }
                 b'p' => writes(entry, place, 8),
                 b'a' | b'e' | b'f' | b'g' | b'A' | b'E' | b'F' | b'G' => {
