@@ -38,9 +38,9 @@ fn fault(trace: &Trace, blocks: &Blocks) -> Option<String> {
         ids
     };
     let expected = reference::violations(trace, blocks);
-    let told = [of_kind(Kind::Interleaved), of_kind(Kind::Overlap)];
-    if told != expected {
-        return Some(format!("{told:?}, not {expected:?}\n{}", draw(trace)));
+    let reported = [of_kind(Kind::Interleaved), of_kind(Kind::Overlap)];
+    if reported != expected {
+        return Some(format!("{reported:?}, not {expected:?}\n{}", draw(trace)));
     }
     let whole = vec![true; blocks.len()];
     let plain = reference::plain(blocks);

@@ -15,7 +15,7 @@ use reweave_trace::{Calls, Trace};
 
 use crate::assumed::WithoutAssumed;
 
-/// Is told how far analyses have come, and can stop them.
+/// Follows the progress of analyses, and can stop them.
 pub trait Watch {
     /// Whether the work should stop with what was found so far.
     fn is_cancelled(&self) -> bool;

@@ -28,12 +28,12 @@ fn what_comes_before_a_handler_is_installed_or_the_signal_sent_comes_before_its_
 }
 
 #[test]
-fn a_program_that_mends_its_faults_runs_as_it_does_without_us() {
+fn a_program_that_repairs_its_faults_runs_as_it_does_without_us() {
     for compiler in compilers("c") {
         let folder = Workshop::with(&["interrupted.c"]);
         folder.build("interrupted.c", compiler, &["-O1"]);
         for mode in MODES {
-            let recorded = folder.record(&["--mode", mode], &["interrupted", "mend"]);
+            let recorded = folder.record(&["--mode", mode], &["interrupted", "repair"]);
             let expected = Behaviour { code: Some(0), printed: "1\n".to_owned() };
             assert_eq!(recorded.behaviour, expected, "{compiler} {mode}: {}", recorded.said);
         }

@@ -8,7 +8,7 @@
 //!
 //! Signals that stand for a fault and are left to the system have a handler of ours too, which notes
 //! for the recorder who failed and where, and then lets the system do what it would have done. The
-//! program does not see either: it is told of the handlers that it installed itself.
+//! program does not see either: where it asks, the answer is the handler that it installed itself.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};

@@ -140,7 +140,7 @@ pub unsafe fn entered(thread: *mut Thread, code: u64) {
     log_one(&entry, Kind::Receive, channel, code, flags);
 }
 
-/// Whether a known library that calls the program runs what others handed to it: it was told to, or
+/// Whether a known library that calls the program runs what others handed to it: it was asked to, or
 /// the thread is its own.
 const fn is_run_for_others(boundary: &Boundary) -> bool {
     boundary.dispatches > 0 || (boundary.calls == 0 && !boundary.was_asked_for)

@@ -1,5 +1,5 @@
 /* Handlers of signals that are installed and sent after what they read was written, and one that
-   mends what the program fails by. The argument says how the signal comes. */
+   repairs what the program fails by. The argument says how the signal comes. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static void with_information(int signal, siginfo_t *information, void *context) 
     handled = before_install + before_send + (information->si_signo == signal ? 0 : 100);
 }
 
-static void mend(int signal) { mprotect(page, 4096, PROT_READ | PROT_WRITE); }
+static void repair(int signal) { mprotect(page, 4096, PROT_READ | PROT_WRITE); }
 
 static void *sleeps(void *p) {
     /* Only the thread that the signal interrupts looks whether it came. */
@@ -54,8 +54,8 @@ static void send(const char *way, pthread_t thread) {
 
 int main(int count, char **arguments) {
     const char *way = arguments[1];
-    if (!strcmp(way, "mend")) {
-        signal(SIGSEGV, mend);
+    if (!strcmp(way, "repair")) {
+        signal(SIGSEGV, repair);
         page = mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0);
         page[0] = 1;
         printf("%d\n", page[0]);

@@ -644,21 +644,7 @@ interceptors! {
         );
         if has_dependences { waiting(thread, call) } else { in_library(thread, call) }
     }
-    fn GOMP_taskloop(
-        routine: usize, data: usize, copier: usize, size: c_long, alignment: c_long, flags: c_uint,
-        count: usize, priority: c_int, start: c_long, end: c_long, step: c_long,
-    ) -> () {
-        let entry =
-            enter!(real(routine, data, copier, size, alignment, flags, count, priority, start, end, step));
-        let is_sequential = flags & task::IF == 0 || runs_at_once();
-        let sizes = [size as usize, alignment as usize];
-        let task = new_task(&entry, [routine, data, copier], sizes, is_sequential);
-        task_loop(&entry, task, flags, |data, routine, copier, size| {
-            let alignment = align_of::<Task>() as c_long;
-            real(routine, data, copier, size as c_long, alignment, flags, count, priority, start, end, step);
-        });
-    }
-    fn GOMP_taskloop_ull(
+    fn [GOMP_taskloop GOMP_taskloop_ull](
         routine: usize, data: usize, copier: usize, size: c_long, alignment: c_long, flags: c_uint,
         count: usize, priority: c_int, start: u64, end: u64, step: u64,
     ) -> () {

@@ -11,6 +11,7 @@ use super::super::interceptors;
 use super::gomp::{iteration, note_ordered_loop, pass_token, turn};
 use super::locks::{enter_section, leave_section};
 use super::{announce, await_turn, begin_scratch, waiting};
+use crate::log::Entry;
 use crate::thread;
 use crate::wire::{Kind, flag};
 
@@ -39,6 +40,18 @@ unsafe fn note_reduction(count: c_int, variables: *const Reduced) {
 
 /// The bytes of what the library keeps of a task before the task's own data, at most.
 const TASK_HEAD_BYTES: u64 = 384;
+
+/// Makes the tasks of a loop by `call`. The library runs copies of the one that was made last.
+unsafe fn making_loop_tasks(entry: Entry, call: impl FnOnce()) {
+    let thread = entry.thread;
+    (*thread).loop_task_bytes = (*thread).task_bytes + TASK_HEAD_BYTES;
+    (*thread).loop_code = entry.code;
+    drop(entry);
+    call();
+    if thread::current() == thread {
+        (*thread).loop_task_bytes = 0;
+    }
+}
 
 interceptors! {
     fn __kmpc_critical(place: usize, thread: c_int, lock: usize) -> () |entry, call| {
@@ -113,27 +126,13 @@ interceptors! {
         place: usize, thread: c_int, task: usize, condition: c_int, first: usize, last: usize, step: i64,
         no_group: c_int, schedule: c_int, size: u64, copier: usize,
     ) -> () |entry, call| {
-        let thread = entry.thread;
-        (*thread).loop_task_bytes = (*thread).task_bytes + TASK_HEAD_BYTES;
-        (*thread).loop_code = entry.code;
-        drop(entry);
-        call();
-        if thread::current() == thread {
-            (*thread).loop_task_bytes = 0;
-        }
+        making_loop_tasks(entry, call);
     }
     fn __kmpc_taskloop_5(
         place: usize, thread: c_int, task: usize, condition: c_int, first: usize, last: usize, step: i64,
         no_group: c_int, schedule: c_int, size: u64, modifier: c_int, copier: usize,
     ) -> () |entry, call| {
-        let thread = entry.thread;
-        (*thread).loop_task_bytes = (*thread).task_bytes + TASK_HEAD_BYTES;
-        (*thread).loop_code = entry.code;
-        drop(entry);
-        call();
-        if thread::current() == thread {
-            (*thread).loop_task_bytes = 0;
-        }
+        making_loop_tasks(entry, call);
     }
     fn [__kmpc_omp_wait_deps __kmpc_omp_taskwait_deps_51](
         place: usize, thread: c_int, count: c_int, dependences: usize, more_count: c_int, more: usize,
