@@ -1,8 +1,9 @@
-//! The project's own commands: `cargo xtask tidy`, `soak`, `tables`, `book`.
+//! The project's own commands: `cargo xtask tidy`, `soak`, `mutate`, `tables`, `book`.
 
 #![expect(clippy::print_stdout, reason = "these commands exist to print")]
 
 mod book;
+mod mutate;
 mod soak;
 mod tables;
 mod tidy;
@@ -28,6 +29,8 @@ enum Command {
     Tidy,
     /// Run the property tests for long, and the fuzz targets if asked to.
     Soak(soak::Args),
+    /// Break the recorder on purpose, one line at a time, and see that a test notices.
+    Mutate(mutate::Args),
     /// Measure, and print what was measured as a table.
     Tables(tables::Args),
     /// Check the links of all documents and build the book.
@@ -43,6 +46,7 @@ fn main() -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::Tidy => Ok(tidy::run(&Tree::load(&root)?)),
         Command::Soak(args) => soak::run(&root, &args),
+        Command::Mutate(args) => mutate::run(&root, &args),
         Command::Tables(args) => tables::run(&root, &args),
         Command::Book => book::run(&root),
         Command::RecordOnly { mode, program } => tables::recording::record_only(&mode, &program),
