@@ -32,6 +32,10 @@ static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// The program that runs on our behalf; 0 if none does.
 static PROGRAM: AtomicU32 = AtomicU32::new(0);
 
+/// Signals that come within this time are one request: `timeout` sends one to its command and another
+/// one to the command's process group. Nobody presses Ctrl-C twice that fast.
+const ONE_REQUEST: Duration = Duration::from_millis(100);
+
 /// How long work may go on after it was asked to stop.
 const PATIENCE: Duration = Duration::from_millis(1700);
 
@@ -49,6 +53,9 @@ pub fn listen() {
     let heard = ctrlc::set_handler(|| {
         let is_waiting = WAITING.load(Ordering::Relaxed);
         let was_asked = ASKED.swap(true, Ordering::Relaxed);
+        if was_asked && asked_since().is_none_or(|since| since < ONE_REQUEST) {
+            return;
+        }
         if is_waiting || was_asked {
             if !was_asked {
                 say("reweave: interrupted");

@@ -128,6 +128,7 @@ fn interrupted(folder: &Workshop, words: &[&str], signal: &str, times: u32) -> (
         if times > 1 {
             let mut said = BufReader::new(running.stderr.as_mut().unwrap());
             said.read_line(&mut String::new()).unwrap();
+            std::thread::sleep(Duration::from_millis(200));
         }
     }
     let output = running.wait_with_output().unwrap();
@@ -151,6 +152,21 @@ fn a_recording_that_is_interrupted_leaves_a_trace_and_nothing_else() {
     assert!(!folder.path("run.rwt").exists(), "nothing half written is left");
     assert!(!runs_in(&folder, "stubborn"), "the program and its child have ended");
     assert_eq!(leftovers(&folder), [] as [String; 0]);
+}
+
+#[test]
+fn a_time_limit_from_outside_leaves_a_trace() {
+    let Some(folder) = Workshop::built("stubborn.c") else { return };
+    // `timeout` sends its signal twice: to the command, and to the command's process group.
+    for _ in 0..4 {
+        let mut command = folder.command("timeout");
+        command.args(["1", env!("CARGO_BIN_EXE_reweave"), "record", "-o", "run.rwt", "--", "./stubborn"]);
+        let said = command.output().unwrap().stderr;
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains("→ run.rwt"), "{said}");
+        assert!(folder.path("run.rwt").exists(), "{said}");
+        std::fs::remove_file(folder.path("run.rwt")).unwrap();
+    }
 }
 
 /// Folders of the recorder's own that are still there.
