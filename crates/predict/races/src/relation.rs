@@ -314,7 +314,10 @@ fn is_well_nested(trace: &Trace) -> bool {
         matches!(
             event.op,
             Op::Access(AccessOp::Read | AccessOp::Write, _)
-                | Op::Lock(LockOp::Acquire | LockOp::Release | LockOp::Request, _)
+                | Op::Lock(
+                    LockOp::Acquire | LockOp::Release | LockOp::Request | LockOp::RequestExclusive,
+                    _
+                )
                 | Op::Thread(..)
                 | Op::Marker(_)
         )

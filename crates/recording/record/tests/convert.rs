@@ -191,6 +191,30 @@ fn a_lock_is_given_back_in_the_mode_in_which_it_was_taken() {
 }
 
 #[test]
+fn a_request_says_that_it_is_not_for_shared_mode_where_the_lock_has_two() {
+    let (request, lock) = (on(Kind::LockRequest, "m"), on(Kind::Lock, "m"));
+    check(
+        &[
+            (0, request),
+            (0, lock),
+            (0, on(Kind::Unlock, "m")),
+            (1, flagged(request, flag::SHARED)),
+            (1, flagged(lock, flag::SHARED)),
+            (0, request),
+        ],
+        expect![[r#"
+            main|wreq(m)|a.c:9
+            main|acq(m)|a.c:9
+            main|rel(m)|a.c:9
+            T1|req(m)|a.c:9
+            T1|racq(m)|a.c:9
+            main|wreq(m)|a.c:9
+            not forked: [1]
+        "#]],
+    );
+}
+
+#[test]
 fn who_tries_or_waits_for_a_while_only_is_not_said_to_ask() {
     let (request, lock) = (on(Kind::LockRequest, "m"), on(Kind::Lock, "m"));
     check(

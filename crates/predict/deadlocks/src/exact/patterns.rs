@@ -21,7 +21,9 @@
 
 use reweave_base::{CsrTable, FxHashMap, FxHashSet, Id, IndexVec, strong_components};
 use reweave_trace::views::Mode;
-use reweave_trace::{EventId, LockId, LockOp, Op, SiteId, ThreadId, Trace};
+use reweave_trace::{EventId, LockId, Op, SiteId, ThreadId, Trace};
+
+use super::wanted;
 
 reweave_base::id! {
     /// A thread with some locks held.
@@ -102,9 +104,8 @@ impl Dependencies {
                 builder.add(section.acquire, section.thread, section.lock, section.mode);
             }
         }
-        for (event, thread, lock) in last_requests(trace) {
-            // In which mode it asks is not known; an exclusive holder blocks both.
-            builder.add(event, thread, lock, Mode::Shared);
+        for (event, thread, lock, mode) in last_requests(trace) {
+            builder.add(event, thread, lock, mode);
         }
         let Builder { holdings, all, is_whole, .. } = builder;
         Self { holdings, all, locks_count: names.locks.len(), is_whole }
@@ -122,16 +123,18 @@ impl Dependencies {
 }
 
 /// The requests that are the last event of their thread.
-fn last_requests(trace: &Trace) -> impl Iterator<Item = (EventId, ThreadId, LockId)> {
+fn last_requests(trace: &Trace) -> impl Iterator<Item = (EventId, ThreadId, LockId, Mode)> {
     let threads = trace.names().threads.entries();
     let last = threads.filter_map(|(thread, _)| trace.thread_events(thread).last().copied());
     last.filter_map(|id| {
         let event = trace.event(id);
-        if let Op::Lock(LockOp::Request, lock) = event.op {
-            Some((id, event.thread, lock))
-        } else {
-            None
-        }
+        let (lock, mode) = wanted(event.op)?;
+        matches!(event.op, Op::Lock(op, _) if op.is_request()).then_some((
+            id,
+            event.thread,
+            lock,
+            mode,
+        ))
     })
 }
 
@@ -141,7 +144,7 @@ fn contended(trace: &Trace) -> IndexVec<LockId, bool> {
     let mut first: IndexVec<LockId, Option<ThreadId>> = IndexVec::from_elem(None, locks_count);
     let mut contended = IndexVec::from_elem(false, locks_count);
     let sections = trace.sections().entries().map(|(_, section)| (section.thread, section.lock));
-    let requests = last_requests(trace).map(|(_, thread, lock)| (thread, lock));
+    let requests = last_requests(trace).map(|(_, thread, lock, _)| (thread, lock));
     for (thread, lock) in sections.chain(requests) {
         contended[lock] |= *first[lock].get_or_insert(thread) != thread;
     }

@@ -186,6 +186,62 @@ fn a_run_that_did_deadlock_is_reported() {
 }
 
 #[test]
+fn readers_block_a_request_for_exclusive_mode() {
+    check(
+        "
+        t1       t2
+        racq(a)
+                 racq(b)
+        wreq(b)
+                 wreq(a)
+        ",
+        expect![[r#"
+            t1 shares `a` and waits for `b` at location 3, t2 shares `b` and waits for `a` at location 4 (x1)
+            deadlocks 1, patterns 1, candidates 1, refuted 0, undecided 0, complete"#]],
+    );
+    check(
+        "
+        t1       t2
+        racq(l)
+                 racq(l)
+        wreq(l)
+                 wreq(l)
+        ",
+        expect![[r#"
+            t1 shares `l` and waits to hold it alone at location 3, t2 shares `l` and waits to hold it alone at location 4 (x1)
+            deadlocks 1, patterns 1, candidates 1, refuted 0, undecided 0, complete"#]],
+    );
+}
+
+#[test]
+fn readers_may_share_with_a_request_that_does_not_say_its_mode() {
+    // Only what blocks in both modes is certain.
+    let modes = [("racq", "req"), ("racq", "wreq"), ("acq", "req"), ("acq", "wreq")];
+    for (held, asked) in modes {
+        let text = format!("t1|acq(a)|1\nt2|{held}(b)|2\nt1|{asked}(b)|3\nt2|wreq(a)|4");
+        let trace = reweave_testkit::std(&text);
+        let expected: &[[u32; 2]] = if (held, asked) == ("racq", "req") { &[] } else { &[[3, 4]] };
+        assert_eq!(sets(&trace, Reorderings::All), expected, "{held} {asked}");
+    }
+}
+
+#[test]
+fn a_writer_that_waits_does_not_keep_readers_waiting() {
+    // Some implementations let a waiting writer go first, which would close the cycle.
+    check(
+        "
+        t1       t2       t3
+        racq(a)
+                 acq(m)
+                          wreq(a)
+        req(m)
+                 req(a)
+        ",
+        expect!["deadlocks 0, patterns 0, candidates 0, refuted 0, undecided 0, complete"],
+    );
+}
+
+#[test]
 fn an_attempt_to_take_a_lock_does_not_wait() {
     let figure = "
 t1      t2

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 
 use reweave_base::{FxHashMap, FxHashSet};
-use reweave_runtime::wire::{Event, Kind};
+use reweave_runtime::wire::{Event, Kind, flag};
 
 use super::names::Symbols;
 use super::spins::{self, Spins};
@@ -32,6 +32,8 @@ pub struct FirstPass {
     /// The addresses that events look at or take from as channels: a semaphore among them is one whose
     /// value is looked at.
     looked_at: FxHashSet<u64>,
+    /// The addresses of locks that are asked for in shared mode.
+    shared_locks: FxHashSet<u64>,
     /// Whether some events have places in the order of synchronization and others do not.
     pub is_free: bool,
     pub has_accesses: bool,
@@ -71,6 +73,10 @@ impl FirstPass {
             first_pass.is_free |= event.number.is_some();
             if event.kind == Kind::Receive {
                 first_pass.looked_at.insert(event.address);
+            }
+            let is_lock = matches!(event.kind, Kind::LockRequest | Kind::Lock);
+            if is_lock && event.flags & flag::SHARED != 0 {
+                first_pass.shared_locks.insert(event.address);
             }
             first_pass.note_thread(&mut threads, thread, &event, place);
             place += 1;
@@ -121,6 +127,11 @@ impl FirstPass {
     /// Whether the value of the semaphore at `address` is looked at.
     pub fn is_looked_at(&self, address: u64) -> bool {
         self.looked_at.contains(&address)
+    }
+
+    /// Whether the lock at `address` is asked for in shared mode.
+    pub fn is_shared_lock(&self, address: u64) -> bool {
+        self.shared_locks.contains(&address)
     }
 
     pub fn fork_fails(&self, place: u64) -> bool {
