@@ -1,6 +1,6 @@
 //! What a reordering is said to show, tested at its end.
 
-use reweave_op::{AccessOp, After, ConditionOp, EventId, Goal, LockOp, Op};
+use reweave_op::{AccessOp, After, ConditionOp, EventId, Goal, Op};
 
 use crate::observed::Observed;
 use crate::refusal::{Refusal, Rule};

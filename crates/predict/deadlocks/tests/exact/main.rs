@@ -14,7 +14,7 @@ use reweave_deadlocks::exact::{Deadlock, Deadlocks, ExactDeadlocks, Reorderings,
 use reweave_oracle as oracle;
 use reweave_reorder::{Budget, Engine, Query, Solver};
 use reweave_testkit::{Scope, Shape, corpus, draw, soak, traces};
-use reweave_trace::{Checker, EventId, Goal, LockOp, Op, OpKind, Trace, TraceBuilder};
+use reweave_trace::{Checker, EventId, Goal, Op, OpKind, Trace, TraceBuilder};
 
 /// How many states an oracle may visit.
 const STATES_MAX: usize = 200_000;
