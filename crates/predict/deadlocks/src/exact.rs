@@ -172,8 +172,8 @@ fn examine<'t>(
     let (settings, dependencies) = (driver.settings(), Dependencies::new(driver.trace()));
     let patterns = patterns::patterns(&dependencies, settings.budget / PATTERNS_SHARE);
     driver.charge(patterns.steps);
-    if !patterns.is_whole {
-        driver.truncate(Truncation::Budget);
+    if let Some(reason) = patterns.truncated {
+        driver.truncate(reason);
     }
     counts.patterns = patterns.all.len() as u64;
     if patterns.all.is_empty() {

@@ -74,13 +74,17 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
         "states" => "with a state that happens-before allows, but no known run reaches (see --all)",
         _ => "unordered, but without a correct reordering for any instance tried (see --all)",
     };
+    let is_capped = coverage.truncated == Some(Truncation::Capped);
+    let untried_why = if is_capped { "not tried: too many to try each" } else { BUDGET };
     let is_interrupted = coverage.truncated == Some(Truncation::Cancelled);
     let [undecided_why, untried_why] = match family {
         _ if is_interrupted => {
             ["undecided: the search was interrupted", "not tried: the search was interrupted"]
         }
-        "states" => ["undecided: too many states to go through; try a larger --budget", BUDGET],
-        _ => ["undecided: the search for a schedule gave up; try a larger --budget", BUDGET],
+        "states" => {
+            ["undecided: too many states to go through; try a larger --budget", untried_why]
+        }
+        _ => ["undecided: the search for a schedule gave up; try a larger --budget", untried_why],
     };
     let reasons = [
         (unproven, thing, unproven_why),
@@ -90,7 +94,7 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
         (capped, thing, "with more instances than were tried, none of which can happen"),
         (refused, "schedule", "refused by the checker: a fault of reweave, please report it"),
         (untried, thing, untried_why),
-        (unlisted, thing, "counted only: too many to try each"),
+        (unlisted, thing, UNLISTED),
         (
             counter(Counter::UnlistedWitnesses),
             "witness",
@@ -108,8 +112,15 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
         ),
     ];
     let reasons = reasons.into_iter().filter(|&(count, ..)| count > 0);
-    reasons.map(|(count, thing, why)| format!("{} {why}", counted(count, thing))).collect()
+    let sentence = |(count, thing, why): (u64, &str, &str)| {
+        let is_bound = why == UNLISTED && coverage.counter(Counter::UnlistedExact) == Some(0);
+        let bound = if is_bound { "at least " } else { "" };
+        format!("{bound}{} {why}", counted(count, thing))
+    };
+    reasons.map(sentence).collect()
 }
+
+const UNLISTED: &str = "counted only: too many to try each";
 
 const BUDGET: &str = "not tried: the work budget ran out; raise it with --budget";
 
@@ -170,6 +181,16 @@ mod tests {
                 "5 location pairs counted only: too many to try each",
             ]
         );
+    }
+
+    #[test]
+    fn what_was_counted_up_to_a_limit_is_a_lower_bound() {
+        let counted = [(Counter::Pairs, 9), (Counter::Unlisted, 5), (Counter::UnlistedExact, 0)];
+        let coverage = coverage("races.exact", &counted);
+        let unshown = Unshown { unlisted: 5, ..Unshown::default() };
+        let sentences = ["at least 5 location pairs counted only: too many to try each"];
+        assert_eq!(left_out(&coverage, unshown), sentences);
+        assert_eq!(counters(&coverage), "races.exact: pairs 9");
     }
 
     #[test]

@@ -19,6 +19,7 @@
 //! where the way home is too long. The number of cycles may be exponential, so it takes a limit
 //! and says whether it was reached.
 
+use reweave_analysis::Truncation;
 use reweave_base::{CsrTable, FxHashMap, FxHashSet, Id, IndexVec, strong_components};
 use reweave_trace::views::Mode;
 use reweave_trace::{EventId, LockId, Op, SiteId, ThreadId, Trace};
@@ -227,8 +228,8 @@ pub(super) type Pattern = Box<[DependencyId]>;
 pub(super) struct Patterns {
     /// The patterns, shorter ones first.
     pub(super) all: Vec<Pattern>,
-    /// Whether these are all.
-    pub(super) is_whole: bool,
+    /// Why these may not be all.
+    pub(super) truncated: Option<Truncation>,
     /// How many steps were taken.
     pub(super) steps: u64,
 }
@@ -237,15 +238,16 @@ pub(super) struct Patterns {
 pub(super) fn patterns(dependencies: &Dependencies, steps_max: u64) -> Patterns {
     let mut search = Search::new(dependencies, steps_max);
     let mut length = 2;
-    while search.has_longer && search.is_whole {
+    while search.has_longer && search.truncated.is_none() {
         search.has_longer = false;
         for at in 0..search.starts.len() {
             search.start(search.starts[at], length);
         }
         length += 1;
     }
-    let is_whole = search.is_whole && dependencies.is_whole;
-    Patterns { all: search.found, is_whole, steps: steps_max - search.steps_left }
+    let left_out = (!dependencies.is_whole).then_some(Truncation::Capped);
+    let truncated = search.truncated.or(left_out);
+    Patterns { all: search.found, truncated, steps: steps_max - search.steps_left }
 }
 
 /// How far a lock is from home: how many more dependencies it takes from one that asks for it, to
@@ -279,7 +281,8 @@ struct Search<'d> {
     /// Whether there may be cycles longer than those looked for.
     has_longer: bool,
     steps_left: u64,
-    is_whole: bool,
+    /// Why the search ended early.
+    truncated: Option<Truncation>,
 }
 
 /// Where the search stands in what may follow one entry of the path.
@@ -325,7 +328,7 @@ impl<'d> Search<'d> {
             seen: FxHashSet::default(),
             found: Vec::new(),
             steps_left: steps_max,
-            is_whole: true,
+            truncated: None,
         }
     }
 
@@ -333,14 +336,14 @@ impl<'d> Search<'d> {
     fn step(&mut self, count: usize) -> bool {
         match self.steps_left.checked_sub(count as u64) {
             Some(left) => self.steps_left = left,
-            None => (self.steps_left, self.is_whole) = (0, false),
+            None => (self.steps_left, self.truncated) = (0, Some(Truncation::Budget)),
         }
-        self.is_whole
+        self.truncated.is_none()
     }
 
     /// Finds the cycles of `length` whose lowest thread is that of `holding`, with what it holds.
     fn start(&mut self, holding: HoldingId, length: usize) {
-        if !self.is_whole {
+        if self.truncated.is_some() {
             return;
         }
         self.measure(holding, length as u32 - 1);
@@ -498,7 +501,7 @@ impl<'d> Search<'d> {
             return;
         }
         if self.found.len() == PATTERNS_MAX {
-            self.is_whole = false;
+            self.truncated = Some(Truncation::Capped);
             return;
         }
         // With shared locks the same dependencies may block each other in more than one way.

@@ -332,6 +332,28 @@ fn abba(first_count: usize, second_count: usize) -> Trace {
 }
 
 #[test]
+fn more_patterns_than_are_kept_are_not_the_fault_of_the_budget() {
+    let mut builder = TraceBuilder::new();
+    let locks = ["a", "b"].map(|name| builder.lock(name));
+    for (name, [outer, inner]) in [("t1", locks), ("t2", [locks[1], locks[0]])] {
+        let thread = builder.thread(name);
+        for at in 0..320 {
+            let site = builder.site(&format!("{name}:{at}"));
+            for (op, lock) in [(LockOp::Acquire, outer), (LockOp::Acquire, inner)] {
+                builder.push(thread, Op::Lock(op, lock), site);
+            }
+            for lock in [inner, outer] {
+                builder.push(thread, Op::Lock(LockOp::Release, lock), site);
+            }
+        }
+    }
+    let trace = builder.finish().expect("the events are well formed");
+    let settings = Settings { budget: 32_000_000, ..grouped() };
+    let found = examine(&trace, Reorderings::All, &settings);
+    assert_eq!((found.truncated, found.counts.patterns), (Some(Truncation::Capped), 100_000));
+}
+
+#[test]
 fn many_instances_are_not_all_tried_when_one_is_enough() {
     let one = examine(&abba(1000, 1000), Reorderings::All, &grouped());
     assert_eq!((one.found.len(), one.truncated), (1, None));
