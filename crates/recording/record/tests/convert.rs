@@ -4,9 +4,10 @@
 
 use crate::convert_support;
 
-use convert_support::{Logged, about, access, converted, extra, global, on};
+use convert_support::{Logged, about, access, converted, converted_with, extra, global, on};
 use expect_test::{Expect, expect};
 use reweave_format::{Format, write_to};
+use reweave_record::convert::Kept;
 use reweave_runtime::wire::{Event, Kind, flag};
 use reweave_trace::EventId;
 
@@ -156,6 +157,26 @@ fn waits_are_woken_by_notifies_and_by_nothing_else() {
             not forked: [1]
         "#]],
     );
+}
+
+#[test]
+fn globals_that_are_asked_for_are_kept_whoever_uses_them() {
+    let (counter, ready) = (global("counter"), global("ready"));
+    let events = [
+        (0, about(Kind::Fork, 1)),
+        (1, access(Kind::Write, counter + 8, None)),
+        (1, access(Kind::Write, ready, None)),
+        (0, about(Kind::Join, 1)),
+    ];
+    let written = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let (trace, summary) = converted_with(&events, Kept::Contended { names: &names });
+        let vars = trace.names().vars.entries().map(|(_, name)| name.to_owned());
+        (vars.collect::<Vec<_>>(), summary.missing)
+    };
+    assert_eq!(written(&[]), (vec![], vec![]));
+    assert_eq!(written(&["counter"]), (vec!["counter+8".to_owned()], vec![]));
+    assert_eq!(written(&["ready", "x"]), (vec!["ready".to_owned()], vec!["x".to_owned()]));
 }
 
 #[test]

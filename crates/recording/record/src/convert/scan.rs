@@ -6,7 +6,8 @@ use std::io;
 use reweave_base::{FxHashMap, FxHashSet};
 use reweave_runtime::wire::{Event, Kind, flag};
 
-use super::names::Symbols;
+use super::Kept;
+use super::names::{Symbols, legal};
 use super::spins::{self, Spins};
 use super::word_locks::{self, WordLocks};
 use crate::event_log::Stream;
@@ -37,6 +38,8 @@ pub struct FirstPass {
     /// Whether some events have places in the order of synchronization and others do not.
     pub is_free: bool,
     pub has_accesses: bool,
+    /// The names of memory to be kept that no access has.
+    pub missing: Vec<String>,
     pub word_locks: word_locks::Recognized,
     pub spins: spins::Rows,
 }
@@ -53,11 +56,11 @@ struct Seen {
 impl FirstPass {
     pub fn new(
         stream: &mut dyn Stream,
-        keeps_all: bool,
+        kept: Kept<'_>,
         symbols: &mut dyn Symbols,
     ) -> io::Result<Self> {
         let mut first_pass = Self::default();
-        let mut sharing = SharingAnalysis::new(keeps_all);
+        let mut sharing = SharingAnalysis::new(kept == Kept::All);
         let mut word_locks = WordLocks::search();
         let mut spins = Spins::search();
         let mut threads: FxHashMap<u32, Seen> = FxHashMap::default();
@@ -81,15 +84,35 @@ impl FirstPass {
             first_pass.note_thread(&mut threads, thread, &event, place);
             place += 1;
         }
+        first_pass.cells = first_pass.kept_cells(sharing, kept, symbols);
         // The next pass starts with the first map.
         symbols.maps(0);
-        first_pass.cells = sharing.finish();
         first_pass.word_locks = word_locks.finish();
         first_pass.spins = spins.finish();
         let unforked = threads.iter().filter(|(_, seen)| seen.runs && !seen.is_forked);
         first_pass.unforked = unforked.map(|(&thread, _)| thread).filter(|&t| t != MAIN).collect();
         first_pass.unforked.sort_unstable();
         Ok(first_pass)
+    }
+
+    /// The cells that are kept, and which of the names asked for none of them has.
+    fn kept_cells(
+        &mut self,
+        sharing: SharingAnalysis,
+        kept: Kept<'_>,
+        symbols: &mut dyn Symbols,
+    ) -> ShadowCells {
+        let Kept::Contended { names: names @ [_, ..] } = kept else { return sharing.finish(None) };
+        let mut seen = FxHashSet::default();
+        let cells = sharing.finish(Some(&mut |address| {
+            let Some((name, _)) = symbols.data(address) else { return false };
+            let asked = names.iter().position(|asked| *asked == legal(&name));
+            seen.extend(asked);
+            asked.is_some()
+        }));
+        let missing = names.iter().enumerate().filter(|(at, _)| !seen.contains(at));
+        self.missing = missing.map(|(_, name)| name.clone()).collect();
+        cells
     }
 
     fn note_thread(
