@@ -52,17 +52,18 @@ fn may_block(trace: &Trace, event: EventId) -> bool {
     let happening = trace.event(event);
     match happening.op {
         Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => trace.may_wait(event),
-        Op::Lock(LockOp::Request, _) => {
+        Op::Lock(LockOp::Request | LockOp::RequestExclusive, _) => {
             trace.thread_events(happening.thread).last() == Some(&event)
         }
         _ => false,
     }
 }
 
-/// Whether a thread whose next event is `holder` keeps `waiter` waiting.
+/// Whether a thread whose next event is `holder` keeps `waiter` waiting. A request that no acquire
+/// follows may be for shared mode, unless it says that it is not.
 fn blocks(trace: &Trace, holder: EventId, waiter: EventId) -> bool {
     match trace.event(waiter).op {
-        Op::Lock(LockOp::Acquire, lock) => {
+        Op::Lock(LockOp::Acquire | LockOp::RequestExclusive, lock) => {
             depth(trace, holder, lock, false) > 0 || depth(trace, holder, lock, true) > 0
         }
         Op::Lock(LockOp::AcquireShared | LockOp::Request, lock) => {

@@ -139,8 +139,13 @@ fn wait_at(trace: &Trace, id: EventId) -> Option<Wait> {
     let before = (0..id.index()).rev().map(EventId::from_index).find(own);
     let end = (id.index() + 1..trace.len()).map(EventId::from_index).find(own);
     // A request has no effect: it may stand between the wake and the acquire.
-    let acts =
-        |id: &EventId| own(id) && !matches!(trace.event(*id).op, Op::Lock(LockOp::Request, _));
+    let acts = |id: &EventId| {
+        own(id)
+            && !matches!(
+                trace.event(*id).op,
+                Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
+            )
+    };
     let after = |end: EventId| (end.index() + 1..trace.len()).map(EventId::from_index).find(acts);
     let after = end.and_then(after).map(|id| trace.event(id).op);
     let release = before.filter(|&before| {

@@ -168,7 +168,7 @@ impl<'t> Memory<'t> {
             }
             Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), _)
             | Op::Fence(_)
-            | Op::Lock(LockOp::Request, _)
+            | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
             | Op::Thread(..)
             | Op::Condition(..)
             | Op::Barrier(..)

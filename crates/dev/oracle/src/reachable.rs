@@ -411,7 +411,13 @@ impl<'a> Search<'a> {
             }
             Op::Access(..)
             | Op::Fence(_)
-            | Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
+            | Op::Lock(
+                LockOp::Release
+                | LockOp::ReleaseShared
+                | LockOp::Request
+                | LockOp::RequestExclusive,
+                _,
+            )
             | Op::Thread(ThreadOp::Fork, _)
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
             | Op::Semaphore(SemaphoreOp::Post, _)

@@ -199,7 +199,9 @@ impl Counts {
         for (_, event) in trace.events() {
             let (code, operand) = event.op.encode();
             // To ask for a lock is not to take it.
-            if code.kind().operand() == NameKind::Lock && code.kind() != OpKind::Request {
+            if code.kind().operand() == NameKind::Lock
+                && !matches!(code.kind(), OpKind::Request | OpKind::RequestExclusive)
+            {
                 counts.lock_events += 1;
                 locks.insert(operand);
             }

@@ -78,6 +78,7 @@ impl Scope {
         OpKind::Begin,
         OpKind::End,
         OpKind::Request,
+        OpKind::RequestExclusive,
         OpKind::Fence,
         OpKind::Branch,
         OpKind::Let,

@@ -363,6 +363,7 @@ impl World {
             (1, OpKind::Branch, SeqCst, notes),
             (1, OpKind::Let, SeqCst, notes),
             (1, OpKind::Request, SeqCst, notes),
+            (1, OpKind::RequestExclusive, SeqCst, notes && shared),
         ]
         .into_iter()
         .filter(|&(_, _, _, is_wanted)| is_wanted)

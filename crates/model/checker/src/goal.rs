@@ -1,6 +1,6 @@
 //! What a reordering is said to show, tested at its end.
 
-use reweave_op::{AccessOp, After, ConditionOp, EventId, Goal, LockOp, Op};
+use reweave_op::{AccessOp, After, ConditionOp, EventId, Goal, Op};
 
 use crate::observed::Observed;
 use crate::refusal::{Refusal, Rule};
@@ -89,7 +89,7 @@ fn check_next(replay: &Replay<'_>, events: &[EventId]) -> Result<(), Refusal> {
 /// wait request the lock first, an acquire that was neither requested nor ends a wait on a condition
 /// was an attempt, which gives up at once or after a time.
 fn waits(observed: &Observed<'_>, event: EventId) -> bool {
-    let is_request = |id| matches!(observed.op(id), Op::Lock(LockOp::Request, _));
+    let is_request = |id| matches!(observed.op(id), Op::Lock(op, _) if op.is_request());
     let wakes = |op| matches!(op, Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _));
     !observed.run.waits_are_requested
         || is_request(event)

@@ -200,7 +200,7 @@ impl<'a> Observed<'a> {
     fn add_wait(&mut self, wait: EventId, condition: ConditionId) {
         let end = self.neighbour(wait, 1);
         let mut rest = (2..).map_while(|offset| self.neighbour(wait, offset)).map(|id| self.op(id));
-        let after = rest.find(|op| !matches!(op, Op::Lock(LockOp::Request, _)));
+        let after = rest.find(|op| !matches!(op, Op::Lock(op, _) if op.is_request()));
         // The release is part of the wait if its lock is what is acquired again.
         let release = self.neighbour(wait, -1).filter(|&before| {
             let again = match self.op(before) {

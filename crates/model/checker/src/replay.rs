@@ -202,7 +202,7 @@ impl<'a> Replay<'a> {
                 let held = (op == LockOp::ReleaseShared, self.observed.thread(event));
                 require(self.locks[lock].contains_key(&held), Rule::NotHeld)
             }
-            Op::Lock(LockOp::Request, _)
+            Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
             | Op::Fence(_)
             | Op::Thread(ThreadOp::Fork, _)
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
@@ -217,8 +217,8 @@ impl<'a> Replay<'a> {
         id.filter(|&id| !self.happened(id)).map_or(Ok(()), |id| Err(rule(id)))
     }
 
-    /// One of those that hold the lock that `event` asks for, in a mode that keeps it waiting. How
-    /// a mere request will ask is not known; a lock held alone keeps any waiting.
+    /// One of those that hold the lock that `event` asks for, in a mode that keeps it waiting. In
+    /// which mode a plain request asks is not known; a lock held alone keeps any waiting.
     pub(crate) fn holder(
         &self,
         event: EventId,
@@ -226,7 +226,7 @@ impl<'a> Replay<'a> {
     ) -> Option<ThreadId> {
         let Op::Lock(op, lock) = self.observed.op(event) else { return None };
         let excludes = |is_shared: bool| match op {
-            LockOp::Acquire => true,
+            LockOp::Acquire | LockOp::RequestExclusive => true,
             LockOp::AcquireShared | LockOp::Request => !is_shared,
             LockOp::Release | LockOp::ReleaseShared => false,
         };
@@ -267,7 +267,7 @@ impl<'a> Replay<'a> {
                     LockOp::Release => (false, -by),
                     LockOp::AcquireShared => (true, by),
                     LockOp::ReleaseShared => (true, -by),
-                    LockOp::Request => return,
+                    LockOp::Request | LockOp::RequestExclusive => return,
                 };
                 let holders = &mut self.locks[lock];
                 let depth = by + holders.remove(&(is_shared, thread)).unwrap_or(0);

@@ -135,8 +135,11 @@ pub enum LockOp {
     AcquireShared,
     /// Releases it from shared mode.
     ReleaseShared,
-    /// Is about to ask for it. No effect.
+    /// Is about to ask for it, in the mode of the acquire that follows. No effect. If none follows,
+    /// the mode is not known and taken to be shared: an exclusive holder blocks either.
     Request,
+    /// Is about to ask for it in exclusive mode, whether or not an acquire follows. No effect.
+    RequestExclusive,
 }
 
 /// What is done with another thread.
@@ -341,6 +344,7 @@ operations! {
         AcquireShared = 9 "racq" Lock(LockOp) Lock LockId,
         ReleaseShared = 10 "rrel" Lock(LockOp) Lock LockId,
         Request = 11 "req" Lock(LockOp) Lock LockId,
+        RequestExclusive = 29 "wreq" Lock(LockOp) Lock LockId,
         Fork = 12 "fork" Thread(ThreadOp) Thread ThreadId,
         Join = 13 "join" Thread(ThreadOp) Thread ThreadId,
         Wait = 14 "wait" Condition(ConditionOp) Condition ConditionId,
@@ -476,6 +480,15 @@ impl AccessOp {
     #[must_use]
     pub const fn is_atomic(self) -> bool {
         matches!(self, Self::AtomicRead(_) | Self::AtomicWrite(_) | Self::AtomicUpdate(_))
+    }
+}
+
+impl LockOp {
+    /// Whether it requests the lock, which has no effect.
+    #[inline]
+    #[must_use]
+    pub const fn is_request(self) -> bool {
+        matches!(self, Self::Request | Self::RequestExclusive)
     }
 }
 

@@ -84,7 +84,8 @@ const OVERWRITES: u32 = 1 << OpKind::Write as u32;
 const fn has_edge(kind: OpKind) -> bool {
     use OpKind::*;
     match kind {
-        Read | UnknownRead | Fence | Request | Wait | Timeout | Begin | End | Branch | Let => false,
+        Read | UnknownRead | Fence | Request | RequestExclusive | Wait | Timeout | Begin | End
+        | Branch | Let => false,
         Write | AtomicRead | AtomicWrite | AtomicUpdate | Acquire | Release | AcquireShared
         | ReleaseShared | Fork | Join | Wake | Notify | NotifyAll | Arrive | Depart | Post
         | Take | Alloc | Free => true,
@@ -207,7 +208,13 @@ impl EdgeClocks {
                 _,
             )
             | Op::Fence(_)
-            | Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
+            | Op::Lock(
+                LockOp::Release
+                | LockOp::ReleaseShared
+                | LockOp::Request
+                | LockOp::RequestExclusive,
+                _,
+            )
             | Op::Thread(ThreadOp::Fork, _)
             | Op::Condition(
                 ConditionOp::Wait
@@ -270,7 +277,13 @@ impl EdgeClocks {
             }
             Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), _)
             | Op::Fence(_)
-            | Op::Lock(LockOp::Acquire | LockOp::AcquireShared | LockOp::Request, _)
+            | Op::Lock(
+                LockOp::Acquire
+                | LockOp::AcquireShared
+                | LockOp::Request
+                | LockOp::RequestExclusive,
+                _,
+            )
             | Op::Thread(ThreadOp::Join, _)
             | Op::Condition(ConditionOp::Wait | ConditionOp::Wake | ConditionOp::Timeout, _)
             | Op::Barrier(BarrierOp::Depart, _)

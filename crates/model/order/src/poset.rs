@@ -360,7 +360,9 @@ pub fn collections(trace: &Trace, event: EventId) -> EventRole {
         | Op::Barrier(..)
         | Op::Semaphore(..)
         | Op::Object(..) => EventRole::Event,
-        Op::Fence(_) | Op::Lock(LockOp::Request, _) | Op::Marker(_) => EventRole::Outside,
+        Op::Fence(_) | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _) | Op::Marker(_) => {
+            EventRole::Outside
+        }
     }
 }
 

@@ -167,7 +167,7 @@ impl WeakCausallyPrecedes {
                 self.send(trace, event, happening);
             }
             Op::Fence(_)
-            | Op::Lock(LockOp::Request, _)
+            | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
             | Op::Marker(_) => {}
         }

@@ -180,7 +180,7 @@ impl Monitor {
         match op {
             Op::Access(..)
             | Op::Fence(_)
-            | Op::Lock(LockOp::Request, _)
+            | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
             | Op::Marker(Marker::Branch | Marker::Let(_)) => Ok(()),
             Op::Lock(LockOp::Acquire, l) => self.acquire(thread, l),
             Op::Lock(LockOp::Release, l) => self.release(thread, l),

@@ -152,7 +152,7 @@ impl Trace {
             || matches!(
                 before,
                 Some(
-                    Op::Lock(LockOp::Request, _)
+                    Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
                         | Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _)
                 )
             )

@@ -188,7 +188,7 @@ fn find_begins(intervals: &mut [WaitInterval], columns: &Columns, events_count: 
         let own = latest.get_or_default(event.thread);
         if let Some((at, release)) = *own
             && intervals[at].end.is_some_and(|end| end < id)
-            && !matches!(event.op, Op::Lock(LockOp::Request, _))
+            && !matches!(event.op, Op::Lock(op, _) if op.is_request())
         {
             // The first event of effect after the wait interval: does it take the lock again?
             if !takes_again(columns.event(release).op, event.op) {

@@ -140,6 +140,25 @@ rrel(m)
 }
 
 #[test]
+fn readers_block_a_request_only_if_it_is_for_exclusive_mode() {
+    let drawing = "
+t1       t2
+racq(l)
+         racq(m)
+wreq(m)
+         wreq(l)
+";
+    let deadlock = Goal::Deadlock(events(&[3, 4]));
+    check_goal(drawing, &[1, 2], &deadlock, &expect!["correct"]);
+    check_goal(
+        &drawing.replace("wreq(m)", "req(m)"),
+        &[1, 2],
+        &deadlock,
+        &expect!["at the end, event 3: it is not blocked by the thread of the next event"],
+    );
+}
+
+#[test]
 fn an_enabled_event_could_happen_now() {
     let enabled = |numbers: &[u32]| Goal::Enabled(events(numbers));
     check_goal(CROSSED, &[1], &enabled(&[2, 5]), &expect!["correct"]);

@@ -85,6 +85,7 @@ fn locks_nest_share_and_stay_held() {
     check("t1\nracq(m)\nacq(m)\nrrel(m)\nrel(m)", expect!["4 events"]);
     check("t1\nacq(m)\nacq(n)\nrel(m)\nrel(n)", expect!["4 events"]);
     check("t1\nacq(m)\nreq(n)", expect!["2 events"]);
+    check("t1\nracq(m)\nwreq(m)", expect!["2 events"]);
     check(
         "
 t1       t2

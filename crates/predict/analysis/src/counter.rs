@@ -100,6 +100,8 @@ counters! {
     Untried = "untried",
     /// Groups that were only counted.
     Unlisted = "unlisted",
+    /// 0 if there are more of those than were counted.
+    UnlistedExact = "unlisted_exact",
     /// Witnesses that the list of all witnesses does not hold.
     UnlistedWitnesses = "unlisted_witnesses",
     /// Groups with a schedule that rests on reads of unknown writers.
@@ -116,6 +118,7 @@ impl Counter {
             // What is counted along with pairs is as exact as they are.
             Self::Pairs | Self::SecondEvents | Self::RacyVars => Some(Self::PairsExact),
             Self::LocationPairs => Some(Self::LocationPairsExact),
+            Self::Unlisted => Some(Self::UnlistedExact),
             _ => None,
         }
     }
@@ -123,7 +126,7 @@ impl Counter {
     /// Whether it only says how exact others are.
     #[must_use]
     pub const fn is_exactness(self) -> bool {
-        matches!(self, Self::PairsExact | Self::LocationPairsExact)
+        matches!(self, Self::PairsExact | Self::LocationPairsExact | Self::UnlistedExact)
     }
 }
 

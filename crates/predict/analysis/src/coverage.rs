@@ -46,7 +46,7 @@ pub enum Truncation {
     Limit,
     /// The work budget was used up.
     Budget,
-    /// There were more instances at the same code locations than are tried.
+    /// There was more than is tried or kept, whatever the budget.
     Capped,
     /// The checker refused a schedule of the engine, which is a fault of the engine.
     EngineFault,
@@ -91,7 +91,9 @@ impl Display for Truncation {
         match self {
             Self::Limit => f.write_str("the limit on findings was reached"),
             Self::Budget => f.write_str("the work budget was used up"),
-            Self::Capped => f.write_str("not every instance at the same code locations was tried"),
+            Self::Capped => f.write_str(
+                "there was more to try than a fixed limit allows, which --budget does not raise",
+            ),
             Self::EngineFault => f.write_str(
                 "the checker refused a schedule that was found, which is a fault of reweave: \
                  please report it",

@@ -177,7 +177,7 @@ impl<'t> Report<'_, 't> {
         self.counts.violations = violations.all.len() as u64;
         if violations.untried > 0 {
             self.counts.untried += violations.untried;
-            driver.truncate(Truncation::Budget);
+            driver.truncate(Truncation::Capped);
         }
         let is_access = |&event: &EventId| trace.event(event).op.var().is_some();
         let (by_accesses, otherwise): (Vec<Violation>, Vec<Violation>) =
@@ -276,7 +276,8 @@ impl<'t> Report<'_, 't> {
         });
         if !is_whole {
             driver.check_cancelled()?;
-            driver.truncate(Truncation::Budget);
+            let is_full = candidates.is_full();
+            driver.truncate(if is_full { Truncation::Capped } else { Truncation::Budget });
         }
         ControlFlow::Continue(groups)
     }
@@ -289,7 +290,7 @@ impl<'t> Report<'_, 't> {
     ) -> Vec<Group<Pattern>> {
         if self.all {
             if groups.iter().any(predicted::Group::is_cut) {
-                driver.truncate(Truncation::Budget);
+                driver.truncate(Truncation::Capped);
             }
             let patterns = groups.into_iter().flat_map(|group| group.kept);
             let is_new = |pattern: &Pattern| !self.reported_chains.contains(&pattern.chain());
@@ -300,7 +301,7 @@ impl<'t> Report<'_, 't> {
         // There was no room for a pattern of these.
         if !empty.is_empty() {
             self.counts.untried += empty.len() as u64;
-            driver.truncate(Truncation::Budget);
+            driver.truncate(Truncation::Capped);
         }
         let is_new = |group: &predicted::Group| {
             !self.reported.contains(&self.locations(&group.kept[0].chain()))

@@ -472,7 +472,7 @@ impl Past {
             | Op::Barrier(..)
             | Op::Semaphore(SemaphoreOp::Post, _)
             | Op::Fence(_)
-            | Op::Lock(LockOp::Request, _)
+            | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
             | Op::Marker(_) => {}
         }

@@ -172,8 +172,8 @@ fn examine<'t>(
     let (settings, dependencies) = (driver.settings(), Dependencies::new(driver.trace()));
     let patterns = patterns::patterns(&dependencies, settings.budget / PATTERNS_SHARE);
     driver.charge(patterns.steps);
-    if !patterns.is_whole {
-        driver.truncate(Truncation::Budget);
+    if let Some(reason) = patterns.truncated {
+        driver.truncate(reason);
     }
     counts.patterns = patterns.all.len() as u64;
     if patterns.all.is_empty() {
@@ -382,7 +382,9 @@ fn message(trace: &Trace, cycle: &[EventId]) -> String {
         let holds = if mode == Mode::Exclusive { "holds" } else { "shares" };
         let wanted = wanted(blocked.op).map_or("", |(lock, _)| names.locks.name(lock));
         let waits = match blocked.op {
-            Op::Lock(LockOp::Acquire, _) if wanted == held => "waits to hold it alone".to_owned(),
+            Op::Lock(LockOp::Acquire | LockOp::RequestExclusive, _) if wanted == held => {
+                "waits to hold it alone".to_owned()
+            }
             Op::Lock(LockOp::AcquireShared, _) => format!("waits to share `{wanted}`"),
             _ => format!("waits for `{wanted}`"),
         };
@@ -393,10 +395,11 @@ fn message(trace: &Trace, cycle: &[EventId]) -> String {
     message
 }
 
-/// The lock that `op` asks for, and in which mode; a request is for either.
+/// The lock that `op` asks for, and in which mode. A request that does not say is taken to be for
+/// shared mode, in which less blocks it.
 fn wanted(op: Op) -> Option<(LockId, Mode)> {
     match op {
-        Op::Lock(LockOp::Acquire, lock) => Some((lock, Mode::Exclusive)),
+        Op::Lock(LockOp::Acquire | LockOp::RequestExclusive, lock) => Some((lock, Mode::Exclusive)),
         Op::Lock(LockOp::AcquireShared | LockOp::Request, lock) => Some((lock, Mode::Shared)),
         _ => None,
     }

@@ -333,11 +333,12 @@ impl Analysis for Determinism {
             _ = pass.report(&mut driver, &evaluators);
         }
         let Totals { undecided, declined, unlisted, .. } = pass.totals;
-        if undecided + declined + pass.groups.unlisted > 0 {
+        if undecided > 0 {
             driver.truncate(Truncation::Budget);
         }
-        if unlisted > 0 {
-            driver.truncate(Truncation::Limit);
+        // None of these depends on the budget.
+        if declined + pass.groups.unlisted + unlisted > 0 {
+            driver.truncate(Truncation::Capped);
         }
         let counters = pass.counters(mode);
         driver.coverage(info, counters)

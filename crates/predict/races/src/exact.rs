@@ -181,8 +181,11 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
         let Races { counts, groups, .. } = self.groups.finish();
         (self.decided.counts, self.decided.groups) = (counts, groups);
         self.decided.unlisted = self.unlisted.len() as u64;
-        if self.decided.unlisted + self.decided.unknown > 0 {
+        if self.decided.unknown > 0 {
             self.driver.truncate(Truncation::Budget);
+        }
+        if self.decided.unlisted > 0 {
+            self.driver.truncate(Truncation::Capped);
         }
         self.decided.truncated = self.driver.truncated();
         self.decided
@@ -221,7 +224,7 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
                 self.flush()?;
             }
             if candidates.work > LOOKS_MAX {
-                self.driver.truncate(Truncation::Budget);
+                self.driver.truncate(Truncation::Capped);
                 break;
             }
         }
@@ -353,7 +356,7 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
             if self.decided.pairs.len() < PAIRS_MAX {
                 self.decided.pairs.push(race);
             } else {
-                self.driver.truncate(Truncation::Budget);
+                self.driver.truncate(Truncation::Capped);
             }
         }
     }
@@ -412,6 +415,8 @@ impl Analysis for ExactRaces {
         counters.push((Counter::Refuted, decided.refuted));
         counters.extend((decided.skipped > 0).then_some((Counter::PairsExact, 0)));
         counters.extend((decided.unlisted > 0).then_some((Counter::LocationPairsExact, 0)));
+        let is_bound = decided.unlisted >= UNLISTED_MAX as u64;
+        counters.extend(is_bound.then_some((Counter::UnlistedExact, 0)));
         let undecided = decided.unknown + predictor.undecided + predictor.untried;
         let unknown_writer = if settings.all { 0 } else { predictor.unknown_writer };
         let more = [

@@ -122,7 +122,7 @@ const fn meaning(op: Op) -> Meaning {
         | Op::Barrier(..)
         | Op::Semaphore(..)
         | Op::Object(..) => Meaning::Synchronisation,
-        Op::Lock(LockOp::Request, _) | Op::Marker(_) => Meaning::Nothing,
+        Op::Lock(LockOp::Request | LockOp::RequestExclusive, _) | Op::Marker(_) => Meaning::Nothing,
     }
 }
 

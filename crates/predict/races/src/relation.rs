@@ -274,7 +274,7 @@ impl Analysis for RelationRaces {
             false => races.unlisted() > 0,
         };
         if is_cut || races.is_lower_bound {
-            driver.truncate(Truncation::Budget);
+            driver.truncate(Truncation::Capped);
         }
         let mut predictor = RacePredictor::new(self.info, trace, Reorderings::All);
         predictor.first = first(trace, &races, self.relation);
@@ -285,6 +285,7 @@ impl Analysis for RelationRaces {
         let untried = unlisted + is_grouped * predictor.untried;
         let mut counters = races.counts.counters();
         counters.extend(races.is_lower_bound.then_some((Counter::LocationPairsExact, 0)));
+        counters.extend(races.is_lower_bound.then_some((Counter::UnlistedExact, 0)));
         let more = [
             (Counter::Untried, untried),
             (Counter::Unlisted, unlisted),
@@ -314,7 +315,10 @@ fn is_well_nested(trace: &Trace) -> bool {
         matches!(
             event.op,
             Op::Access(AccessOp::Read | AccessOp::Write, _)
-                | Op::Lock(LockOp::Acquire | LockOp::Release | LockOp::Request, _)
+                | Op::Lock(
+                    LockOp::Acquire | LockOp::Release | LockOp::Request | LockOp::RequestExclusive,
+                    _
+                )
                 | Op::Thread(..)
                 | Op::Marker(_)
         )

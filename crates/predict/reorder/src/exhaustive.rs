@@ -216,7 +216,13 @@ impl<'a> State<'a> {
             }
             Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), _)
             | Op::Fence(_)
-            | Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
+            | Op::Lock(
+                LockOp::Release
+                | LockOp::ReleaseShared
+                | LockOp::Request
+                | LockOp::RequestExclusive,
+                _,
+            )
             | Op::Thread(ThreadOp::Fork, _)
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
             | Op::Semaphore(SemaphoreOp::Post, _)

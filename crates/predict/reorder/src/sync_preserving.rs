@@ -195,7 +195,13 @@ impl Tails<'_, '_, '_> {
             }
             Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_) | AccessOp::UnknownRead, _)
             | Op::Fence(_)
-            | Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
+            | Op::Lock(
+                LockOp::Release
+                | LockOp::ReleaseShared
+                | LockOp::Request
+                | LockOp::RequestExclusive,
+                _,
+            )
             | Op::Thread(ThreadOp::Fork, _)
             | Op::Marker(_) => {}
             Op::Thread(ThreadOp::Join, _)

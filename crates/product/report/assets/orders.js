@@ -21,6 +21,7 @@ function deed(event) {
         acq: `acquires ${of}`,
         rel: `releases ${of}`,
         req: `requests ${of}`,
+        wreq: `requests ${of} in exclusive mode`,
         racq: `acquires ${of} in shared mode`,
         rrel: `releases ${of}, held in shared mode`,
         fork: `starts ${of}`,

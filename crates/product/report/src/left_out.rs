@@ -74,14 +74,7 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
         "states" => "with a state that happens-before allows, but no known run reaches (see --all)",
         _ => "unordered, but without a correct reordering for any instance tried (see --all)",
     };
-    let is_interrupted = coverage.truncated == Some(Truncation::Cancelled);
-    let [undecided_why, untried_why] = match family {
-        _ if is_interrupted => {
-            ["undecided: the search was interrupted", "not tried: the search was interrupted"]
-        }
-        "states" => ["undecided: too many states to go through; try a larger --budget", BUDGET],
-        _ => ["undecided: the search for a schedule gave up; try a larger --budget", BUDGET],
-    };
+    let [undecided_why, untried_why] = unfinished(coverage);
     let reasons = [
         (unproven, thing, unproven_why),
         (unknown_writer, thing, "depending on reads whose writer was not recorded (see --all)"),
@@ -90,7 +83,7 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
         (capped, thing, "with more instances than were tried, none of which can happen"),
         (refused, "schedule", "refused by the checker: a fault of reweave, please report it"),
         (untried, thing, untried_why),
-        (unlisted, thing, "counted only: too many to try each"),
+        (unlisted, thing, UNLISTED),
         (
             counter(Counter::UnlistedWitnesses),
             "witness",
@@ -108,17 +101,41 @@ fn left_out(coverage: &Coverage, unshown: Unshown) -> Vec<String> {
         ),
     ];
     let reasons = reasons.into_iter().filter(|&(count, ..)| count > 0);
-    reasons.map(|(count, thing, why)| format!("{} {why}", counted(count, thing))).collect()
+    let sentence = |(count, thing, why): (u64, &str, &str)| {
+        let is_bound = why == UNLISTED && coverage.counter(Counter::UnlistedExact) == Some(0);
+        let bound = if is_bound { "at least " } else { "" };
+        format!("{bound}{} {why}", counted(count, thing))
+    };
+    reasons.map(sentence).collect()
 }
 
-const BUDGET: &str = "not tried: the work budget ran out; raise it with --budget";
+/// Why something is not decided, and why something was not tried.
+fn unfinished(coverage: &Coverage) -> [&'static str; 2] {
+    let untried = match coverage.truncated {
+        Some(Truncation::Cancelled) => {
+            return [
+                "undecided: the search was interrupted",
+                "not tried: the search was interrupted",
+            ];
+        }
+        Some(Truncation::Capped) => "not tried: too many to try each",
+        _ => "not tried: the work budget ran out; raise it with --budget",
+    };
+    let undecided = match family(coverage.analysis) {
+        "states" => "undecided: too many states to go through; try a larger --budget",
+        _ => "undecided: the search for a schedule gave up; try a larger --budget",
+    };
+    [undecided, untried]
+}
+
+const UNLISTED: &str = "counted only: too many to try each";
 
 fn family(analysis: &str) -> &str {
     analysis.split('.').next().unwrap_or(analysis)
 }
 
-/// What an analysis counted, in a line: `races.hb: pairs 2, second events 2`. Its first counter is
-/// there in any case, the others where they are not 0.
+/// What an analysis counted, in a line: `races.hb: unordered pairs 2, second events 2`. Its first
+/// counter is there in any case, the others where they are not 0.
 pub fn counters(coverage: &Coverage) -> String {
     let is_shown = |at: usize, counter: Counter, count: u64| {
         !REASONS.contains(&counter) && !counter.is_exactness() && (at == 0 || count > 0)
@@ -128,7 +145,14 @@ pub fn counters(coverage: &Coverage) -> String {
     let counter = |(_, &(counter, count)): (usize, &(Counter, u64))| {
         let is_bound = counter.exactness().is_some_and(|it| coverage.counter(it) == Some(0));
         let bound = if is_bound { "at least " } else { "" };
-        format!("{} {bound}{count}", counter.as_str().replace('_', " "))
+        // Beside the races that were proven, what a relation leaves unordered is no race yet.
+        let word = match (counter, coverage.analysis) {
+            (Counter::Pairs, "races.hb" | "races.shb" | "races.cp" | "races.wcp") => {
+                "unordered pairs".to_owned()
+            }
+            _ => counter.as_str().replace('_', " "),
+        };
+        format!("{word} {bound}{count}")
     };
     let counters: Vec<String> = counters.map(counter).collect();
     let separator = if counters.is_empty() { "" } else { ": " };
@@ -157,7 +181,7 @@ mod tests {
                 (Counter::Undecided, 3),
             ],
         );
-        assert_eq!(counters(&coverage), "races.hb: pairs 30, location pairs at least 20");
+        assert_eq!(counters(&coverage), "races.hb: unordered pairs 30, location pairs at least 20");
         let unshown = Unshown { unknown_writer: 1, unproven: 9, unlisted: 5 };
         assert_eq!(
             left_out(&coverage, unshown),
@@ -170,6 +194,16 @@ mod tests {
                 "5 location pairs counted only: too many to try each",
             ]
         );
+    }
+
+    #[test]
+    fn what_was_counted_up_to_a_limit_is_a_lower_bound() {
+        let counted = [(Counter::Pairs, 9), (Counter::Unlisted, 5), (Counter::UnlistedExact, 0)];
+        let coverage = coverage("races.exact", &counted);
+        let unshown = Unshown { unlisted: 5, ..Unshown::default() };
+        let sentences = ["at least 5 location pairs counted only: too many to try each"];
+        assert_eq!(left_out(&coverage, unshown), sentences);
+        assert_eq!(counters(&coverage), "races.exact: pairs 9");
     }
 
     #[test]

@@ -138,7 +138,10 @@ impl<'t> Legend<'t> {
 /// The lock that `op` asks for or takes.
 pub const fn asked_for(op: Op) -> Option<LockId> {
     match op {
-        Op::Lock(LockOp::Acquire | LockOp::AcquireShared | LockOp::Request, lock) => Some(lock),
+        Op::Lock(
+            LockOp::Acquire | LockOp::AcquireShared | LockOp::Request | LockOp::RequestExclusive,
+            lock,
+        ) => Some(lock),
         _ => None,
     }
 }

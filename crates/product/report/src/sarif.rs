@@ -385,7 +385,7 @@ const fn kinds(op: Op) -> &'static [&'static str] {
         Op::Access(..) | Op::Fence(_) => &["memory"],
         Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => &["acquire", "lock"],
         Op::Lock(LockOp::Release | LockOp::ReleaseShared, _) => &["release", "lock"],
-        Op::Lock(LockOp::Request, _) => &["lock"],
+        Op::Lock(LockOp::Request | LockOp::RequestExclusive, _) => &["lock"],
         Op::Thread(ThreadOp::Fork, _) => &["call"],
         Op::Thread(ThreadOp::Join, _) => &["return"],
         Op::Object(ObjectOp::Alloc, _) => &["acquire", "memory"],

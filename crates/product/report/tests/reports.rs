@@ -63,7 +63,7 @@ fn text_says_what_where_and_how_it_comes_about() {
               The independent checker accepted the schedule.
 
             next: reweave explain run.std R1 --only races.hb
-            races.hb: pairs 2, second events 2, vars 1, location pairs 1
+            races.hb: unordered pairs 2, second events 2, vars 1, location pairs 1
             1 finding (race 1)
         "#]],
     );
@@ -96,7 +96,7 @@ fn what_rests_on_reads_of_unknown_writers_is_labelled_and_left_out_unless_asked_
           An unconfirmed candidate: no schedule proves it.
 
         next: reweave explain run.std R1 --only races.hb --all
-        races.hb: pairs 2, second events 2, vars 2, location pairs 2
+        races.hb: unordered pairs 2, second events 2, vars 2, location pairs 2
         2 findings (race 2)
     "#]]
     .assert_eq(&text[text.find("R2").unwrap()..]);
@@ -173,7 +173,7 @@ fn text_says_when_nothing_was_found() {
         &expect![[r#"
             run.std: 1 event, 1 thread, 0 locks, 1 variable
 
-            races.hb: pairs 0
+            races.hb: unordered pairs 0
             nothing found
         "#]],
     );
@@ -468,7 +468,7 @@ fn a_first_pair_is_labelled_as_such() {
           No schedule shows it, but a theorem of the relation says that these race or that threads can deadlock before: see what `deadlocks` finds.
 
         next: reweave explain run.std R1 --only races.cp --all
-        races.cp: pairs 1, second events 1, vars 1, location pairs 1
+        races.cp: unordered pairs 1, second events 1, vars 1, location pairs 1
         1 finding (race 1)
     "#]]
     .assert_eq(&text);
@@ -476,7 +476,7 @@ fn a_first_pair_is_labelled_as_such() {
     expect![[r#"
         run.std: 10 events, 2 threads, 2 locks, 1 variable
 
-        races.cp: pairs 1, second events 1, vars 1, location pairs 1
+        races.cp: unordered pairs 1, second events 1, vars 1, location pairs 1
           1 location pair unordered, but without a correct reordering for any instance tried (see --all)
         nothing found
     "#]].assert_eq(&plain);

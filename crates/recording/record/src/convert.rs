@@ -93,6 +93,8 @@ pub struct Summary {
     /// Threads that ran but were never forked, other than the first: the program's calls did not
     /// all go through the runtime, so the order of its events is not known.
     pub unforked: Vec<u32>,
+    /// Global variables that were to be kept and that no access was to.
+    pub missing: Vec<String>,
     /// How often a thread ran unseen for a while.
     pub escaped: u64,
     /// Whether no access to memory was recorded at all.
@@ -107,20 +109,32 @@ pub struct Summary {
     pub is_cut_short: bool,
 }
 
-/// Converts the recording that `open` opens from its beginning, as often as it is called. With
-/// `keeps_all`, accesses to memory that nobody contends for are kept too. The trace says how the run
-/// ended, by its last events and by `exit`.
+/// Which accesses to memory are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept<'a> {
+    /// Those to memory that threads contend for, and to the global variables `names`.
+    Contended {
+        /// As the trace calls them.
+        names: &'a [String],
+    },
+    /// All.
+    All,
+}
+
+/// Converts the recording that `open` opens from its beginning, as often as it is called; of its
+/// accesses those that are `kept`. The trace says how the run ended, by its last events and by
+/// `exit`.
 ///
 /// # Errors
 /// If the recording cannot be read or the trace cannot be written.
 pub fn convert<S: Stream>(
     mut open: impl FnMut() -> io::Result<S>,
-    keeps_all: bool,
+    kept: Kept<'_>,
     exit: &Exit,
     symbols: &mut dyn Symbols,
     sink: &mut dyn Sink,
 ) -> io::Result<Summary> {
-    let mut first_pass = FirstPass::new(&mut open()?, keeps_all, symbols)?;
+    let mut first_pass = FirstPass::new(&mut open()?, kept, symbols)?;
     let unknown_writers = if first_pass.is_free {
         cells_with_unknown_writers(&mut open()?, &mut first_pass.cells)?
     } else {
@@ -198,6 +212,7 @@ fn run<S: Stream>(
 ) -> io::Result<Summary> {
     let summary = Summary {
         unforked: first_pass.unforked.clone(),
+        missing: first_pass.missing.clone(),
         sync_only: !first_pass.has_accesses,
         is_free: first_pass.is_free,
         ..Summary::default()
@@ -482,8 +497,8 @@ const EVENTS_MIN: u64 = 1 << 20;
 pub struct Conversion<'a> {
     /// Source files below it are named relative to it.
     pub base: &'a Path,
-    /// Whether accesses to memory that threads do not contend for are kept too.
-    pub keeps_all: bool,
+    /// Which accesses are kept.
+    pub kept: Kept<'a>,
     /// How the run ended.
     pub exit: &'a Exit,
     /// How long ago somebody asked to stop: then the trace ends where the time does.
@@ -495,7 +510,7 @@ impl<'a> Conversion<'a> {
     #[must_use]
     pub fn new(base: &'a Path) -> Self {
         const EXITED: &Exit = &Exit { failure: None, is_hang: false, is_stopped: false };
-        Self { base, keeps_all: false, exit: EXITED, asked: &|| None }
+        Self { base, kept: Kept::Contended { names: &[] }, exit: EXITED, asked: &|| None }
     }
 }
 
@@ -541,7 +556,7 @@ pub fn write_trace(
         events = tracing::field::Empty,
     );
     let stage = stage.entered();
-    let Conversion { base, keeps_all, exit, asked } = *conversion;
+    let Conversion { base, kept, exit, asked } = *conversion;
     let mut symbols = symbols::Symbols::new(base);
     for (number, text) in (0..).zip(&recording.maps) {
         symbols.add_map(number, text);
@@ -561,7 +576,7 @@ pub fn write_trace(
         Ok(Timely { stream, asked, end, count: 0, count_max })
     };
     let mut sink = FileSink::new(BufWriter::new(out))?;
-    let mut summary = convert(open, keeps_all, exit, &mut Rc::clone(&symbols), &mut sink)?;
+    let mut summary = convert(open, kept, exit, &mut Rc::clone(&symbols), &mut sink)?;
     summary.is_cut_short = count_max.get() != u64::MAX;
     sink.finish()?.flush()?;
     stage.record("events", summary.events);

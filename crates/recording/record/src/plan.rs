@@ -198,7 +198,7 @@ fn conflicts(trace: &Trace, chain: &[EventId]) -> Vec<[EventId; 2]> {
 /// Whether replay can wait for `event`, and for what.
 fn waypoint_of(trace: &Trace, origins: &Origins, event: EventId) -> Option<Origin> {
     match trace.event(event).op {
-        Op::Lock(LockOp::Request, _) => None,
+        Op::Lock(LockOp::Request | LockOp::RequestExclusive, _) => None,
         _ => origins.get(event),
     }
 }
@@ -292,7 +292,8 @@ impl<'a> PlanBuilder<'a> {
     /// it would have been logged right after the request, from the same place.
     fn goal_origin(&self, event: EventId) -> Option<Origin> {
         let Some(origin) = self.origins.get(event) else { return self.request_origin(event) };
-        let Op::Lock(LockOp::Request, lock) = self.trace.event(event).op else {
+        let Op::Lock(LockOp::Request | LockOp::RequestExclusive, lock) = self.trace.event(event).op
+        else {
             return Some(origin);
         };
         let events = self.trace.thread_events(self.trace.event(event).thread);
@@ -312,7 +313,7 @@ impl<'a> PlanBuilder<'a> {
         let events = self.trace.thread_events(self.trace.event(event).thread);
         let before = (self.trace.position(event) as usize).checked_sub(1)?;
         let request = *events.get(before)?;
-        let is_request = matches!(self.trace.event(request).op, Op::Lock(LockOp::Request, _));
+        let is_request = matches!(self.trace.event(request).op, Op::Lock(op, _) if op.is_request());
         is_request.then(|| self.origins.get(request)).flatten()
     }
 
@@ -610,7 +611,9 @@ const fn footprint(op: Op) -> Footprint {
         ) => Footprint::Condition(condition),
         // Whoever was woken no longer waits from the notify on, whenever it goes on.
         Op::Condition(ConditionOp::Wake, _) => Footprint::Own,
-        Op::Fence(_) | Op::Lock(LockOp::Request, _) | Op::Marker(_) => Footprint::Own,
+        Op::Fence(_) | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _) | Op::Marker(_) => {
+            Footprint::Own
+        }
         Op::Thread(..) | Op::Barrier(..) | Op::Semaphore(..) | Op::Object(..) => {
             Footprint::Anything
         }
@@ -668,7 +671,10 @@ const fn may_wait(op: Op) -> bool {
         | Op::Semaphore(SemaphoreOp::Take, _) => true,
         Op::Access(..)
         | Op::Fence(_)
-        | Op::Lock(LockOp::Release | LockOp::ReleaseShared | LockOp::Request, _)
+        | Op::Lock(
+            LockOp::Release | LockOp::ReleaseShared | LockOp::Request | LockOp::RequestExclusive,
+            _,
+        )
         | Op::Thread(ThreadOp::Fork, _)
         | Op::Condition(ConditionOp::Wait | ConditionOp::Notify | ConditionOp::NotifyAll, _)
         | Op::Barrier(BarrierOp::Arrive, _)

@@ -641,6 +641,11 @@ impl Page {
         Self { number, whole, outer_borders: 0, words: None }
     }
 
+    /// Whether anything is known of a word.
+    const fn is_touched(&self) -> bool {
+        self.words.is_some() || self.whole.is(ShadowWord::IS_KNOWN)
+    }
+
     /// Gives each word an entry of its own.
     fn split(&mut self) -> &mut [ShadowWord; PAGE_WORDS] {
         let (whole, outer) = (self.whole, std::mem::take(&mut self.outer_borders));
@@ -865,6 +870,19 @@ impl SharingAnalysis {
         self.last.1
     }
 
+    fn keep_named(&mut self, is_named: &mut dyn FnMut(u64) -> bool) {
+        for page in self.pages.iter_mut().filter(|page| page.is_touched()) {
+            let base = page.number * PAGE_WORDS as u64;
+            for (word, known) in (base..).zip(page.split()) {
+                let start = word * WORD_BYTES;
+                if known.is(ShadowWord::IS_KNOWN) && (start..start + WORD_BYTES).any(&mut *is_named)
+                {
+                    known.first |= ShadowWord::IS_KEPT;
+                }
+            }
+        }
+    }
+
     fn end_lifetimes(&mut self, change: &Change) {
         let end = self.blocks.time() - 1;
         for piece in &change.ended {
@@ -902,13 +920,17 @@ impl SharingAnalysis {
         ended.finish();
     }
 
-    /// What was found, once all events were seen.
+    /// What was found, once all events were seen. Of memory that was never allocated, words of which
+    /// a byte `is_named` are kept too.
     #[must_use]
-    pub fn finish(mut self) -> ShadowCells {
+    pub fn finish(mut self, is_named: Option<&mut dyn FnMut(u64) -> bool>) -> ShadowCells {
         // Lifetimes that never ended go on after all events.
         let live: Vec<_> = self.blocks.live().collect();
         for piece in live {
             self.end_memory(piece.start, piece.end, Some(piece.time), u64::MAX);
+        }
+        if let Some(is_named) = is_named {
+            self.keep_named(is_named);
         }
         self.end_memory(0, u64::MAX, None, u64::MAX);
         ShadowCells::new(self.lifetimes, self.kept_blocks)

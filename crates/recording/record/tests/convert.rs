@@ -4,9 +4,10 @@
 
 use crate::convert_support;
 
-use convert_support::{Logged, about, access, converted, extra, global, on};
+use convert_support::{Logged, about, access, converted, converted_with, extra, global, on};
 use expect_test::{Expect, expect};
 use reweave_format::{Format, write_to};
+use reweave_record::convert::Kept;
 use reweave_runtime::wire::{Event, Kind, flag};
 use reweave_trace::EventId;
 
@@ -159,6 +160,26 @@ fn waits_are_woken_by_notifies_and_by_nothing_else() {
 }
 
 #[test]
+fn globals_that_are_asked_for_are_kept_whoever_uses_them() {
+    let (counter, ready) = (global("counter"), global("ready"));
+    let events = [
+        (0, about(Kind::Fork, 1)),
+        (1, access(Kind::Write, counter + 8, None)),
+        (1, access(Kind::Write, ready, None)),
+        (0, about(Kind::Join, 1)),
+    ];
+    let written = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let (trace, summary) = converted_with(&events, Kept::Contended { names: &names });
+        let vars = trace.names().vars.entries().map(|(_, name)| name.to_owned());
+        (vars.collect::<Vec<_>>(), summary.missing)
+    };
+    assert_eq!(written(&[]), (vec![], vec![]));
+    assert_eq!(written(&["counter"]), (vec!["counter+8".to_owned()], vec![]));
+    assert_eq!(written(&["ready", "x"]), (vec!["ready".to_owned()], vec!["x".to_owned()]));
+}
+
+#[test]
 fn a_lock_is_given_back_in_the_mode_in_which_it_was_taken() {
     let lock = on(Kind::Lock, "m");
     check(
@@ -185,6 +206,30 @@ fn a_lock_is_given_back_in_the_mode_in_which_it_was_taken() {
             main|acq(m)|a.c:9
             main|rel(m)|a.c:9
             main|rel(m)|a.c:9
+            not forked: [1]
+        "#]],
+    );
+}
+
+#[test]
+fn a_request_says_that_it_is_not_for_shared_mode_where_the_lock_has_two() {
+    let (request, lock) = (on(Kind::LockRequest, "m"), on(Kind::Lock, "m"));
+    check(
+        &[
+            (0, request),
+            (0, lock),
+            (0, on(Kind::Unlock, "m")),
+            (1, flagged(request, flag::SHARED)),
+            (1, flagged(lock, flag::SHARED)),
+            (0, request),
+        ],
+        expect![[r#"
+            main|wreq(m)|a.c:9
+            main|acq(m)|a.c:9
+            main|rel(m)|a.c:9
+            T1|req(m)|a.c:9
+            T1|racq(m)|a.c:9
+            main|wreq(m)|a.c:9
             not forked: [1]
         "#]],
     );

@@ -18,7 +18,7 @@ fn survey(events: &[Logged]) -> ShadowCells {
     for (thread, event) in events {
         _ = survey.step(*thread, event);
     }
-    survey.finish()
+    survey.finish(None)
 }
 
 /// Every access covers the cells of the definition, and the same lifetimes are told the same.

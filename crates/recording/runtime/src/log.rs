@@ -267,7 +267,7 @@ impl Entry {
         };
         (*buffer).put_event(&event);
         if replay::is_on() {
-            replay::logged(thread, self.code, [address, operands.length(kind)], kind);
+            replay::logged(thread, self.code, [address, operands.length(kind)], kind, flags);
         }
     }
 }
@@ -494,7 +494,7 @@ unsafe fn access_slow(thread: *mut Thread, kind: Kind, size: u32, address: u64, 
             write_access(thread, kind, size, address, code);
         }
         if replay::is_on() {
-            replay::logged(thread, code, [address, 1 << size], kind);
+            replay::logged(thread, code, [address, 1 << size], kind, 0);
         }
         compiler_fence(Ordering::SeqCst);
         (*thread).depth = 0;

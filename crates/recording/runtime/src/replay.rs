@@ -17,7 +17,7 @@ use crate::plan::{GoalKind, Plan, Waypoint};
 use crate::process::Global;
 use crate::shared::{OUTCOME_WORDS, outcome};
 use crate::thread::{self, Thread};
-use crate::wire::Kind;
+use crate::wire::{Kind, flag};
 use crate::{process, scheduler, sys};
 
 mod objects;
@@ -197,8 +197,8 @@ pub unsafe fn before(thread: *mut Thread, code: u64, place: [u64; 2], kind: Kind
 }
 
 /// `thread` logged an event at `code`, about the bytes of `place`.
-pub unsafe fn logged(thread: *mut Thread, code: u64, place: [u64; 2], kind: Kind) {
-    owners::note(thread, place[0], kind);
+pub unsafe fn logged(thread: *mut Thread, code: u64, place: [u64; 2], kind: Kind, flags: u16) {
+    owners::note(thread, place[0], kind, flags & flag::SHARED != 0);
     let Some(plan) = plan() else { return };
     let Some(number) = objects::number(plan, code) else { return };
     if (*thread).occurrences.is_null() {
@@ -229,19 +229,19 @@ pub unsafe fn updated(thread: *mut Thread, address: u64, seen: u64, stored: u64)
 /// `thread` releases `lock` while it waits on a condition.
 pub unsafe fn released(thread: *mut Thread, lock: u64) {
     if is_on() {
-        owners::note(thread, lock, Kind::Unlock);
+        owners::note(thread, lock, Kind::Unlock, false);
     }
 }
 
 /// Whether a thread other than `thread` was seen to take `lock` and not to release it.
 pub unsafe fn is_held_by_another(thread: *mut Thread, lock: u64) -> bool {
-    is_on() && owners::of(lock).is_some_and(|owner| owner != thread)
+    is_on() && owners::any(lock, |holder| holder != thread)
 }
 
 /// `thread` has `lock` again after it waited on a condition.
 pub unsafe fn acquired(thread: *mut Thread, lock: u64) {
     if is_on() {
-        owners::note(thread, lock, Kind::Lock);
+        owners::note(thread, lock, Kind::Lock, false);
     }
 }
 
@@ -291,9 +291,9 @@ pub unsafe fn blocked(thread: *mut Thread) {
         ARRIVED.store(arrived + 1, Ordering::Relaxed);
     }
     let mut words = [0; OUTCOME_WORDS - 1];
-    if let Some(count) = owners::cycle(thread, &mut words)
-        && is_predicted(plan, &words[..count])
-    {
+    let length = words.len().min(3 * plan.goals.len());
+    let is_predicted = |cycle: &[u64]| is_predicted(plan, cycle);
+    if let Some(count) = owners::cycle(thread, &mut words[..length], &is_predicted) {
         finish(outcome::CONFIRMED, &words[..count]);
     }
 }

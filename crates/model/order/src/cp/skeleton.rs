@@ -271,7 +271,7 @@ impl<'a> Scan<'a> {
             }
             Op::Access(AccessOp::Read | AccessOp::UnknownRead, _)
             | Op::Fence(_)
-            | Op::Lock(LockOp::Request, _)
+            | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
             | Op::Marker(_) => {}
         }

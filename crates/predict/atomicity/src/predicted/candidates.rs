@@ -96,6 +96,8 @@ struct Groups {
     /// How many patterns are kept in all groups.
     kept_count: usize,
     steps_left: u64,
+    /// Whether there are more sets of code locations than are distinguished.
+    is_full: bool,
 }
 
 /// The accesses of a block to one variable, in program order.
@@ -136,6 +138,7 @@ impl<'a, 't> Candidates<'a, 't> {
                 group_of: FxHashMap::default(),
                 kept_count: 0,
                 steps_left: steps,
+                is_full: false,
             },
             // A take may do with another post than the one it used.
             are_needs_exact: trace.declared().starts.iter().all(Option::is_none),
@@ -163,6 +166,12 @@ impl<'a, 't> Candidates<'a, 't> {
         }
         self.groups.group_of.clear();
         (mem::take(&mut self.groups.groups), is_whole)
+    }
+
+    /// Whether the search ended because there are too many sets of code locations.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.groups.is_full
     }
 
     /// How many steps are left.
@@ -346,6 +355,7 @@ impl Groups {
         }
         key.sort_unstable();
         if self.groups.len() >= GROUPS_MAX && !self.group_of.contains_key(&key) {
+            self.is_full = true;
             return None;
         }
         let groups = &mut self.groups;

@@ -19,9 +19,12 @@
 //! where the way home is too long. The number of cycles may be exponential, so it takes a limit
 //! and says whether it was reached.
 
+use reweave_analysis::Truncation;
 use reweave_base::{CsrTable, FxHashMap, FxHashSet, Id, IndexVec, strong_components};
 use reweave_trace::views::Mode;
-use reweave_trace::{EventId, LockId, LockOp, Op, SiteId, ThreadId, Trace};
+use reweave_trace::{EventId, LockId, Op, SiteId, ThreadId, Trace};
+
+use super::wanted;
 
 reweave_base::id! {
     /// A thread with some locks held.
@@ -102,9 +105,8 @@ impl Dependencies {
                 builder.add(section.acquire, section.thread, section.lock, section.mode);
             }
         }
-        for (event, thread, lock) in last_requests(trace) {
-            // In which mode it asks is not known; an exclusive holder blocks both.
-            builder.add(event, thread, lock, Mode::Shared);
+        for (event, thread, lock, mode) in last_requests(trace) {
+            builder.add(event, thread, lock, mode);
         }
         let Builder { holdings, all, is_whole, .. } = builder;
         Self { holdings, all, locks_count: names.locks.len(), is_whole }
@@ -122,16 +124,18 @@ impl Dependencies {
 }
 
 /// The requests that are the last event of their thread.
-fn last_requests(trace: &Trace) -> impl Iterator<Item = (EventId, ThreadId, LockId)> {
+fn last_requests(trace: &Trace) -> impl Iterator<Item = (EventId, ThreadId, LockId, Mode)> {
     let threads = trace.names().threads.entries();
     let last = threads.filter_map(|(thread, _)| trace.thread_events(thread).last().copied());
     last.filter_map(|id| {
         let event = trace.event(id);
-        if let Op::Lock(LockOp::Request, lock) = event.op {
-            Some((id, event.thread, lock))
-        } else {
-            None
-        }
+        let (lock, mode) = wanted(event.op)?;
+        matches!(event.op, Op::Lock(op, _) if op.is_request()).then_some((
+            id,
+            event.thread,
+            lock,
+            mode,
+        ))
     })
 }
 
@@ -141,7 +145,7 @@ fn contended(trace: &Trace) -> IndexVec<LockId, bool> {
     let mut first: IndexVec<LockId, Option<ThreadId>> = IndexVec::from_elem(None, locks_count);
     let mut contended = IndexVec::from_elem(false, locks_count);
     let sections = trace.sections().entries().map(|(_, section)| (section.thread, section.lock));
-    let requests = last_requests(trace).map(|(_, thread, lock)| (thread, lock));
+    let requests = last_requests(trace).map(|(_, thread, lock, _)| (thread, lock));
     for (thread, lock) in sections.chain(requests) {
         contended[lock] |= *first[lock].get_or_insert(thread) != thread;
     }
@@ -224,8 +228,8 @@ pub(super) type Pattern = Box<[DependencyId]>;
 pub(super) struct Patterns {
     /// The patterns, shorter ones first.
     pub(super) all: Vec<Pattern>,
-    /// Whether these are all.
-    pub(super) is_whole: bool,
+    /// Why these may not be all.
+    pub(super) truncated: Option<Truncation>,
     /// How many steps were taken.
     pub(super) steps: u64,
 }
@@ -234,15 +238,16 @@ pub(super) struct Patterns {
 pub(super) fn patterns(dependencies: &Dependencies, steps_max: u64) -> Patterns {
     let mut search = Search::new(dependencies, steps_max);
     let mut length = 2;
-    while search.has_longer && search.is_whole {
+    while search.has_longer && search.truncated.is_none() {
         search.has_longer = false;
         for at in 0..search.starts.len() {
             search.start(search.starts[at], length);
         }
         length += 1;
     }
-    let is_whole = search.is_whole && dependencies.is_whole;
-    Patterns { all: search.found, is_whole, steps: steps_max - search.steps_left }
+    let left_out = (!dependencies.is_whole).then_some(Truncation::Capped);
+    let truncated = search.truncated.or(left_out);
+    Patterns { all: search.found, truncated, steps: steps_max - search.steps_left }
 }
 
 /// How far a lock is from home: how many more dependencies it takes from one that asks for it, to
@@ -276,7 +281,8 @@ struct Search<'d> {
     /// Whether there may be cycles longer than those looked for.
     has_longer: bool,
     steps_left: u64,
-    is_whole: bool,
+    /// Why the search ended early.
+    truncated: Option<Truncation>,
 }
 
 /// Where the search stands in what may follow one entry of the path.
@@ -322,7 +328,7 @@ impl<'d> Search<'d> {
             seen: FxHashSet::default(),
             found: Vec::new(),
             steps_left: steps_max,
-            is_whole: true,
+            truncated: None,
         }
     }
 
@@ -330,14 +336,14 @@ impl<'d> Search<'d> {
     fn step(&mut self, count: usize) -> bool {
         match self.steps_left.checked_sub(count as u64) {
             Some(left) => self.steps_left = left,
-            None => (self.steps_left, self.is_whole) = (0, false),
+            None => (self.steps_left, self.truncated) = (0, Some(Truncation::Budget)),
         }
-        self.is_whole
+        self.truncated.is_none()
     }
 
     /// Finds the cycles of `length` whose lowest thread is that of `holding`, with what it holds.
     fn start(&mut self, holding: HoldingId, length: usize) {
-        if !self.is_whole {
+        if self.truncated.is_some() {
             return;
         }
         self.measure(holding, length as u32 - 1);
@@ -495,7 +501,7 @@ impl<'d> Search<'d> {
             return;
         }
         if self.found.len() == PATTERNS_MAX {
-            self.is_whole = false;
+            self.truncated = Some(Truncation::Capped);
             return;
         }
         // With shared locks the same dependencies may block each other in more than one way.

@@ -186,6 +186,62 @@ fn a_run_that_did_deadlock_is_reported() {
 }
 
 #[test]
+fn readers_block_a_request_for_exclusive_mode() {
+    check(
+        "
+        t1       t2
+        racq(a)
+                 racq(b)
+        wreq(b)
+                 wreq(a)
+        ",
+        expect![[r#"
+            t1 shares `a` and waits for `b` at location 3, t2 shares `b` and waits for `a` at location 4 (x1)
+            deadlocks 1, patterns 1, candidates 1, refuted 0, undecided 0, complete"#]],
+    );
+    check(
+        "
+        t1       t2
+        racq(l)
+                 racq(l)
+        wreq(l)
+                 wreq(l)
+        ",
+        expect![[r#"
+            t1 shares `l` and waits to hold it alone at location 3, t2 shares `l` and waits to hold it alone at location 4 (x1)
+            deadlocks 1, patterns 1, candidates 1, refuted 0, undecided 0, complete"#]],
+    );
+}
+
+#[test]
+fn readers_may_share_with_a_request_that_does_not_say_its_mode() {
+    // Only what blocks in both modes is certain.
+    let modes = [("racq", "req"), ("racq", "wreq"), ("acq", "req"), ("acq", "wreq")];
+    for (held, asked) in modes {
+        let text = format!("t1|acq(a)|1\nt2|{held}(b)|2\nt1|{asked}(b)|3\nt2|wreq(a)|4");
+        let trace = reweave_testkit::std(&text);
+        let expected: &[[u32; 2]] = if (held, asked) == ("racq", "req") { &[] } else { &[[3, 4]] };
+        assert_eq!(sets(&trace, Reorderings::All), expected, "{held} {asked}");
+    }
+}
+
+#[test]
+fn a_writer_that_waits_does_not_keep_readers_waiting() {
+    // Some implementations let a waiting writer go first, which would close the cycle.
+    check(
+        "
+        t1       t2       t3
+        racq(a)
+                 acq(m)
+                          wreq(a)
+        req(m)
+                 req(a)
+        ",
+        expect!["deadlocks 0, patterns 0, candidates 0, refuted 0, undecided 0, complete"],
+    );
+}
+
+#[test]
 fn an_attempt_to_take_a_lock_does_not_wait() {
     let figure = "
 t1      t2
@@ -273,6 +329,28 @@ fn abba(first_count: usize, second_count: usize) -> Trace {
         }
     }
     builder.finish().expect("the events are well formed")
+}
+
+#[test]
+fn more_patterns_than_are_kept_are_not_the_fault_of_the_budget() {
+    let mut builder = TraceBuilder::new();
+    let locks = ["a", "b"].map(|name| builder.lock(name));
+    for (name, [outer, inner]) in [("t1", locks), ("t2", [locks[1], locks[0]])] {
+        let thread = builder.thread(name);
+        for at in 0..320 {
+            let site = builder.site(&format!("{name}:{at}"));
+            for (op, lock) in [(LockOp::Acquire, outer), (LockOp::Acquire, inner)] {
+                builder.push(thread, Op::Lock(op, lock), site);
+            }
+            for lock in [inner, outer] {
+                builder.push(thread, Op::Lock(LockOp::Release, lock), site);
+            }
+        }
+    }
+    let trace = builder.finish().expect("the events are well formed");
+    let settings = Settings { budget: 32_000_000, ..grouped() };
+    let found = examine(&trace, Reorderings::All, &settings);
+    assert_eq!((found.truncated, found.counts.patterns), (Some(Truncation::Capped), 100_000));
 }
 
 #[test]

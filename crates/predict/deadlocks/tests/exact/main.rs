@@ -14,7 +14,7 @@ use reweave_deadlocks::exact::{Deadlock, Deadlocks, ExactDeadlocks, Reorderings,
 use reweave_oracle as oracle;
 use reweave_reorder::{Budget, Engine, Query, Solver};
 use reweave_testkit::{Scope, Shape, corpus, draw, soak, traces};
-use reweave_trace::{Checker, EventId, Goal, LockOp, Op, OpKind, Trace, TraceBuilder};
+use reweave_trace::{Checker, EventId, Goal, Op, OpKind, Trace, TraceBuilder};
 
 /// How many states an oracle may visit.
 const STATES_MAX: usize = 200_000;
@@ -95,7 +95,7 @@ fn fault(trace: &Trace) -> Option<String> {
     }
     let found: BTreeSet<Vec<EventId>> = every.found.iter().map(Deadlock::blocked).collect();
     let is_request =
-        |&event: &EventId| matches!(trace.event(event).op, Op::Lock(LockOp::Request, _));
+        |&event: &EventId| matches!(trace.event(event).op, Op::Lock(op, _) if op.is_request());
     let mut acquires = found.clone();
     acquires.retain(|set| !set.iter().any(is_request));
     let known = oracle::reachable::predictable(trace, STATES_MAX);
@@ -241,6 +241,14 @@ fn every_small_trace_has_exactly_the_deadlocks_of_all_reorderings() {
         Scope::new(&[OpKind::Acquire, OpKind::Release]).things(2).events(8),
         Scope::SHARED_LOCKS.events(7),
         Scope::SHARED_LOCKS.things(2).events(6),
+        Scope::new(&[
+            OpKind::Acquire,
+            OpKind::AcquireShared,
+            OpKind::Request,
+            OpKind::RequestExclusive,
+        ])
+        .things(2)
+        .events(5),
         Scope::MONITORS.things(2).events(5),
         Scope::REST.events(3),
     ];
@@ -387,14 +395,15 @@ fn runs_of_programs_have_deadlocks_of_every_kind() {
     }
     let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     expect![[r#"
-        Acquire 1799
+        Acquire 1805
         AcquireShared 123
-        Request 28
+        Request 2
+        RequestExclusive 31
         beyond preserving 162
-        cycles of 2 865
-        cycles of 3 72
+        cycles of 2 869
+        cycles of 3 73
         cycles of 4 1
-        instances 100
+        instances 101
         refuted 3"#]]
     .assert_eq(&kinds.join("\n"));
 }

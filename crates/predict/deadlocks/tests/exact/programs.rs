@@ -61,8 +61,12 @@ fn block(style: Style, rng: &mut Rng, ops: &mut Vec<Op>) {
     ops.push(outer.0);
     extra(style, rng, ops);
     if rng.chance(4) {
-        let Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) = inner.0 else { return };
-        ops.push(Op::Lock(LockOp::Request, lock));
+        // A request that no acquire follows: who asks to share does not say so.
+        ops.push(match inner.0 {
+            Op::Lock(LockOp::Acquire, lock) => Op::Lock(LockOp::RequestExclusive, lock),
+            Op::Lock(_, lock) => Op::Lock(LockOp::Request, lock),
+            other => other,
+        });
         return;
     }
     ops.push(inner.0);

@@ -379,7 +379,13 @@ impl<'t> Source<'t> {
             Some(Op::Thread(ThreadOp::Join, thread)) => Action::Join(self.threads[thread.index()]),
             Some(
                 Op::Fence(_)
-                | Op::Lock(LockOp::AcquireShared | LockOp::ReleaseShared | LockOp::Request, _)
+                | Op::Lock(
+                    LockOp::AcquireShared
+                    | LockOp::ReleaseShared
+                    | LockOp::Request
+                    | LockOp::RequestExclusive,
+                    _,
+                )
                 | Op::Condition(..)
                 | Op::Barrier(..)
                 | Op::Semaphore(..)

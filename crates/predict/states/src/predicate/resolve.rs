@@ -484,7 +484,7 @@ const fn held(op: Op) -> Option<(LockId, i64)> {
         Op::Lock(LockOp::Release | LockOp::ReleaseShared, lock) => Some((lock, -1)),
         Op::Access(..)
         | Op::Fence(_)
-        | Op::Lock(LockOp::Request, _)
+        | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
         | Op::Thread(..)
         | Op::Condition(..)
         | Op::Barrier(..)

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use reweave_record::attach::{Attachment, attach};
 use reweave_record::collect::{Collector, Failure, Recording};
-use reweave_record::convert::{Conversion, Exit, Summary, write_trace};
+use reweave_record::convert::{Conversion, Exit, Kept, Summary, write_trace};
 use reweave_record::install::install;
 use reweave_record::run::{self, Control, Options, Run};
 use reweave_record::shared::{Mode, failure};
@@ -62,6 +62,11 @@ pub struct Args {
     /// Also keep accesses to memory that only one thread uses
     #[arg(long)]
     all_memory: bool,
+    /// Also keep accesses to this global variable, whoever uses it
+    ///
+    /// For predicates over variables that threads do not contend for. May be given several times.
+    #[arg(long, value_name = "NAME", conflicts_with = "all_memory")]
+    keep: Vec<String>,
     #[command(flatten)]
     following: Following,
     /// The program to run, and its arguments
@@ -115,7 +120,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let converting = Converting::new();
     let conversion = Conversion {
         base: &base,
-        keeps_all: args.all_memory,
+        kept: if args.all_memory { Kept::All } else { Kept::Contended { names: &args.keep } },
         exit: &exit,
         asked: &|| {
             converting.say_if_due(recording.events);
@@ -252,6 +257,9 @@ fn report(path: &Path, recording: &Recording, summary: &Summary, followed: &Foll
     }
     for (what, count) in &summary.impossible {
         say(&format!("reweave: dropped {count} inconsistent events: {what}"));
+    }
+    for name in &summary.missing {
+        say(&format!("reweave: no access to a global variable `{name}` was recorded (`--keep`)"));
     }
     if summary.escaped > 0 {
         say(&format!(

@@ -148,7 +148,12 @@ fn globals_that_start_as_zero_are_known_to() {
     for compiler in compilers("c") {
         let folder = Workshop::with(&["zeroes.c"]);
         folder.build("zeroes.c", compiler, &["-O1"]);
-        folder.record_all(&[], &["zeroes"]);
+        folder.record(&[], &["zeroes"]);
+        let words = ["states", "find", "run.rwt", "--predicate", "x == 0 && y == 1"];
+        let refused = folder.reweave(&words);
+        let advice = "`reweave record --keep x -- CMD`";
+        assert!(String::from_utf8_lossy(&refused.stderr).contains(advice), "{refused:?}");
+        folder.record(&["--keep", "x", "--keep", "y"], &["zeroes"]);
         for (predicate, expected) in [("x == 0 && y == 1", 66), ("x == 2", 0)] {
             let words = ["states", "find", "run.rwt", "--predicate", predicate];
             let (code, report) = said(&folder, &words);

@@ -43,6 +43,24 @@ fn a_deadlock_in_which_somebody_does_not_wait_is_not_confirmed() {
 }
 
 #[test]
+fn writers_that_wait_for_readers_deadlock() {
+    let Some(folder) = Workshop::built("rwlock_cycles.c") else { return };
+    folder.record(&[], &["rwlock_cycles"]).must_be_whole();
+    assert_eq!(folder.findings(), ["deadlock"]);
+    let said = confirmation(&folder, "D1", &["./rwlock_cycles"]);
+    assert!(said.contains("  confirmed: 1 of 1\n"), "{said}");
+    folder.record(&[], &["rwlock_cycles", "readers"]).must_be_whole();
+    assert_eq!(folder.findings(), [] as [&str; 0]);
+    // In these the writers never get the lock.
+    for manner in ["met", "upgrade"] {
+        folder.record(&["--stall-timeout", "1"], &["rwlock_cycles", manner]);
+        assert_eq!(folder.findings(), ["deadlock", "stuck"], "{manner}");
+        let said = confirmation(&folder, "D1", &["./rwlock_cycles", manner]);
+        assert!(said.contains("  confirmed: 1 of 1\n"), "{manner}: {said}");
+    }
+}
+
+#[test]
 fn what_was_set_up_once_does_not_race() {
     let Some(folder) = Workshop::built("once_only.c") else { return };
     for seed in 1..=12 {

@@ -106,7 +106,7 @@ fn reader_writer_locks_are_seen_in_their_mode() {
               47: join(T1)
               56: rrel(lock)
               57: rrel(lock)
-              59: req(lock) acq(lock)
+              59: wreq(lock) acq(lock)
               60: w(x)=1
               46: fork(T2)
               47: join(T2)

@@ -307,7 +307,7 @@ impl<'t> Replay<'t> {
             Op::Object(ObjectOp::Free, _)
             | Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), _)
             | Op::Fence(_)
-            | Op::Lock(LockOp::Request, _)
+            | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
             | Op::Thread(ThreadOp::Fork, _)
             | Op::Condition(ConditionOp::Wait, _)
             | Op::Semaphore(SemaphoreOp::Post, _)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use reweave_order::poset::Relation;
-use reweave_record::convert::{self, Exit, convert};
+use reweave_record::convert::{self, Exit, Kept, convert};
 use reweave_record::decode::Decoded;
 use reweave_record::event_log::Stream;
 use reweave_record::live::Follower;
@@ -234,7 +234,8 @@ fn trace(events: &[(u32, Event)]) -> Trace {
         Ok(WithLocks::new(Decoded::new(recorded), Rc::clone(&symbols)))
     };
     let mut builder = TraceBuilder::new();
-    convert(open, true, &Exit::default(), &mut Named, &mut builder).expect("memory does not fail");
+    convert(open, Kept::All, &Exit::default(), &mut Named, &mut builder)
+        .expect("memory does not fail");
     builder.finish().expect("what is converted is well formed")
 }
 

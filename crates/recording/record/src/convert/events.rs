@@ -356,7 +356,11 @@ impl Pass<'_> {
             Kind::LockRequest => {
                 let lock = self.lock(address);
                 self.threads[current.thread].asked = Some(lock);
-                Op::Lock(LockOp::Request, lock)
+                // The mode matters where no acquire follows, and only for a lock that has two.
+                let is_exclusive =
+                    event.flags & flag::SHARED == 0 && self.first_pass.is_shared_lock(address);
+                let request = if is_exclusive { LockOp::RequestExclusive } else { LockOp::Request };
+                Op::Lock(request, lock)
             }
             Kind::Lock => return self.acquire_lock(current),
             Kind::Unlock => return self.release_lock(current),

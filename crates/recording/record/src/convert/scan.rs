@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::io;
 
 use reweave_base::{FxHashMap, FxHashSet};
-use reweave_runtime::wire::{Event, Kind};
+use reweave_runtime::wire::{Event, Kind, flag};
 
-use super::names::Symbols;
+use super::Kept;
+use super::names::{Symbols, legal};
 use super::spins::{self, Spins};
 use super::word_locks::{self, WordLocks};
 use crate::event_log::Stream;
@@ -32,9 +33,13 @@ pub struct FirstPass {
     /// The addresses that events look at or take from as channels: a semaphore among them is one whose
     /// value is looked at.
     looked_at: FxHashSet<u64>,
+    /// The addresses of locks that are asked for in shared mode.
+    shared_locks: FxHashSet<u64>,
     /// Whether some events have places in the order of synchronization and others do not.
     pub is_free: bool,
     pub has_accesses: bool,
+    /// The names of memory to be kept that no access has.
+    pub missing: Vec<String>,
     pub word_locks: word_locks::Recognized,
     pub spins: spins::Rows,
 }
@@ -51,11 +56,11 @@ struct Seen {
 impl FirstPass {
     pub fn new(
         stream: &mut dyn Stream,
-        keeps_all: bool,
+        kept: Kept<'_>,
         symbols: &mut dyn Symbols,
     ) -> io::Result<Self> {
         let mut first_pass = Self::default();
-        let mut sharing = SharingAnalysis::new(keeps_all);
+        let mut sharing = SharingAnalysis::new(kept == Kept::All);
         let mut word_locks = WordLocks::search();
         let mut spins = Spins::search();
         let mut threads: FxHashMap<u32, Seen> = FxHashMap::default();
@@ -72,18 +77,42 @@ impl FirstPass {
             if event.kind == Kind::Receive {
                 first_pass.looked_at.insert(event.address);
             }
+            let is_lock = matches!(event.kind, Kind::LockRequest | Kind::Lock);
+            if is_lock && event.flags & flag::SHARED != 0 {
+                first_pass.shared_locks.insert(event.address);
+            }
             first_pass.note_thread(&mut threads, thread, &event, place);
             place += 1;
         }
+        first_pass.cells = first_pass.kept_cells(sharing, kept, symbols);
         // The next pass starts with the first map.
         symbols.maps(0);
-        first_pass.cells = sharing.finish();
         first_pass.word_locks = word_locks.finish();
         first_pass.spins = spins.finish();
         let unforked = threads.iter().filter(|(_, seen)| seen.runs && !seen.is_forked);
         first_pass.unforked = unforked.map(|(&thread, _)| thread).filter(|&t| t != MAIN).collect();
         first_pass.unforked.sort_unstable();
         Ok(first_pass)
+    }
+
+    /// The cells that are kept, and which of the names asked for none of them has.
+    fn kept_cells(
+        &mut self,
+        sharing: SharingAnalysis,
+        kept: Kept<'_>,
+        symbols: &mut dyn Symbols,
+    ) -> ShadowCells {
+        let Kept::Contended { names: names @ [_, ..] } = kept else { return sharing.finish(None) };
+        let mut seen = FxHashSet::default();
+        let cells = sharing.finish(Some(&mut |address| {
+            let Some((name, _)) = symbols.data(address) else { return false };
+            let asked = names.iter().position(|asked| *asked == legal(&name));
+            seen.extend(asked);
+            asked.is_some()
+        }));
+        let missing = names.iter().enumerate().filter(|(at, _)| !seen.contains(at));
+        self.missing = missing.map(|(_, name)| name.clone()).collect();
+        cells
     }
 
     fn note_thread(
@@ -121,6 +150,11 @@ impl FirstPass {
     /// Whether the value of the semaphore at `address` is looked at.
     pub fn is_looked_at(&self, address: u64) -> bool {
         self.looked_at.contains(&address)
+    }
+
+    /// Whether the lock at `address` is asked for in shared mode.
+    pub fn is_shared_lock(&self, address: u64) -> bool {
+        self.shared_locks.contains(&address)
     }
 
     pub fn fork_fails(&self, place: u64) -> bool {

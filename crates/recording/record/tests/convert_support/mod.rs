@@ -5,7 +5,7 @@
 
 use std::io;
 
-use reweave_record::convert::{Exit, FileSink, Summary, Symbols, convert};
+use reweave_record::convert::{Exit, FileSink, Kept, Summary, Symbols, convert};
 use reweave_runtime::wire::{Event, Kind};
 use reweave_trace::{Trace, TraceBuilder};
 
@@ -62,15 +62,21 @@ pub(crate) fn open(events: &[Logged]) -> io::Result<std::vec::IntoIter<Logged>> 
 /// The trace of `events`, the same whether it went through a file or not.
 #[track_caller]
 pub(crate) fn converted(events: &[Logged]) -> (Trace, Summary) {
+    converted_with(events, Kept::Contended { names: &[] })
+}
+
+/// The same, of the accesses that are `kept`.
+#[track_caller]
+pub(crate) fn converted_with(events: &[Logged], kept: Kept<'_>) -> (Trace, Summary) {
     let mut builder = TraceBuilder::new();
     let summary =
-        convert(|| open(events), false, &Exit::default(), &mut Program::default(), &mut builder)
+        convert(|| open(events), kept, &Exit::default(), &mut Program::default(), &mut builder)
             .unwrap();
     let trace = builder.finish().unwrap();
     assert_eq!(trace.len() as u64, summary.events);
     let mut sink = FileSink::new(Vec::new()).unwrap();
     let again =
-        convert(|| open(events), false, &Exit::default(), &mut Program::default(), &mut sink)
+        convert(|| open(events), kept, &Exit::default(), &mut Program::default(), &mut sink)
             .unwrap();
     assert_eq!(again, summary);
     let file = sink.finish().unwrap();

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
-use reweave_record::convert::{self, Exit, FileSink, Summary, convert};
+use reweave_record::convert::{self, Exit, FileSink, Kept, Summary, convert};
 use reweave_record::locks::WithLocks;
 use reweave_record::symbols::Symbols;
 use reweave_record::wire::Kind;
@@ -107,26 +107,25 @@ pub fn check_conversion(bytes: &[u8]) {
             event.extra = event.extra.map(|length| length.min(RANGE_MAX));
         }
     }
-    for keeps_all in [false, true] {
+    for kept in [Kept::Contended { names: &[] }, Kept::All] {
         let mut builder = TraceBuilder::new();
-        let summary = converted(&events, keeps_all, &mut builder);
+        let summary = converted(&events, kept, &mut builder);
         let trace = builder.finish().expect("the trace of a recording is well formed");
         assert_eq!(trace.len() as u64, summary.events);
         let mut sink = FileSink::new(Vec::new()).expect("a vector takes what is written to it");
-        assert_eq!(converted(&events, keeps_all, &mut sink), summary);
+        assert_eq!(converted(&events, kept, &mut sink), summary);
         let file = sink.finish().expect("a vector takes what is written to it");
         let read = reweave_format::read_from(&file[..], "a.rwt", &Default::default());
         assert_eq!(read.expect("what was written can be read").trace, trace);
     }
 }
 
-fn converted(events: &[Logged], keeps_all: bool, sink: &mut dyn convert::Sink) -> Summary {
+fn converted(events: &[Logged], kept: Kept<'_>, sink: &mut dyn convert::Sink) -> Summary {
     let symbols = SYMBOLS.with(Rc::clone);
     let open = || {
         symbols.borrow_mut().select(0);
         Ok(WithLocks::new(Vec::from(events).into_iter(), Rc::clone(&symbols)))
     };
     let mut names = Rc::clone(&symbols);
-    convert(open, keeps_all, &Exit::default(), &mut names, sink)
-        .expect("events in memory can be read")
+    convert(open, kept, &Exit::default(), &mut names, sink).expect("events in memory can be read")
 }

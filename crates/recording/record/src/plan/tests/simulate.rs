@@ -121,7 +121,8 @@ impl<'a> Simulation<'a> {
     fn pass_requests(&mut self, thread: ThreadId) {
         while let Some(logged) = self.next(thread)
             && let [request] = logged.events[..]
-            && let Op::Lock(LockOp::Request, _) = self.trace.event(request).op
+            && let Op::Lock(LockOp::Request | LockOp::RequestExclusive, _) =
+                self.trace.event(request).op
         {
             self.ran.push(request);
             self.next[thread] += 1;
