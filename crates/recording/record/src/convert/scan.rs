@@ -6,6 +6,7 @@ use std::io;
 use reweave_base::{FxHashMap, FxHashSet};
 use reweave_runtime::wire::{Event, Kind};
 
+use super::descriptors::Descriptors;
 use super::names::Symbols;
 use super::spins::{self, Spins};
 use super::word_locks::{self, WordLocks};
@@ -37,6 +38,7 @@ pub struct FirstPass {
     pub has_accesses: bool,
     pub word_locks: word_locks::Recognized,
     pub spins: spins::Rows,
+    pub descriptors: Descriptors,
 }
 
 /// What is known of a thread in the first pass.
@@ -72,6 +74,7 @@ impl FirstPass {
             if event.kind == Kind::Receive {
                 first_pass.looked_at.insert(event.address);
             }
+            first_pass.descriptors.step(thread, &event);
             first_pass.note_thread(&mut threads, thread, &event, place);
             place += 1;
         }
