@@ -21,6 +21,9 @@ pub const FRAME_SEPARATOR: char = '\n';
 /// `assumed(libz.so.1)#1` and so on.
 pub const ASSUMED: &str = "assumed";
 
+/// What stands in place of a library where the numbers of file descriptors may have ordered.
+pub const ASSUMED_DESCRIPTORS: &str = "file_descriptors";
+
 /// The names of everything a trace speaks of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {

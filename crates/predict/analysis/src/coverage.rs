@@ -58,7 +58,7 @@ pub enum Truncation {
     MissingValues,
     /// It could not be answered: of the recorded program only threads and locks were seen.
     NotInstrumented,
-    /// Some of it could not be answered: a library may have ordered threads out of sight.
+    /// Some of it could not be answered: a library, or the numbers of descriptors, may have ordered threads.
     Assumed,
     /// It could not be answered: what was found depends on reads whose writers are not known.
     UnknownWriters,
@@ -101,7 +101,7 @@ impl Display for Truncation {
             Self::Cancelled => f.write_str("it was interrupted"),
             Self::Lacks(layer) => write!(f, "not run: the trace has no {layer} layer"),
             Self::MissingValues => f.write_str("the trace lacks values that it depends on"),
-            Self::Assumed => f.write_str("a library may have ordered threads out of sight"),
+            Self::Assumed => f.write_str("threads may have been ordered out of sight"),
             Self::NotInstrumented => f.write_str(
                 "no accesses to memory were recorded, since the program was not built for that: \
                  build it with `reweave cc`, `reweave c++` or `cargo reweave build`",

@@ -1,6 +1,7 @@
 //! What a report leaves out, and why: in sentences for people, and as a number for programs.
 
 use reweave_analysis::{Counter, Coverage, Outcome, Truncation, Unshown};
+use reweave_trace::ASSUMED_DESCRIPTORS;
 
 use crate::counted;
 
@@ -34,10 +35,15 @@ pub fn accounts(outcome: &Outcome) -> impl Iterator<Item = (&Coverage, Vec<Strin
     })
 }
 
-/// What ordering that `libraries` are assumed to have made keeps undecided.
+/// What ordering that `libraries`, or the numbers of descriptors, are assumed to have made keeps
+/// undecided.
 fn assumed(coverage: &Coverage, libraries: &[String]) -> Option<String> {
     let count = coverage.counter(Counter::Assumed).filter(|&count| count > 0)?;
-    let libraries = libraries.join(", ");
+    let name = |library: &String| match library.as_str() {
+        ASSUMED_DESCRIPTORS => "numbers of file descriptors".to_owned(),
+        name => name.to_owned(),
+    };
+    let libraries = libraries.iter().map(name).collect::<Vec<_>>().join(", ");
     let pairs = counted(count, "pair");
     Some(format!("ordering through {libraries} was assumed: {pairs} of locations not decided"))
 }

@@ -20,6 +20,7 @@
 //! | fork that failed | nothing |
 //! | allocation, release | `alloc`, `free` if a cell of the block is shared |
 //! | send, receive | `arw.rel` of what was sent; `ar.acq` of it, `arw` of what was taken |
+//! | number of a descriptor given, closed | `acq`, `rel`, or as receive and send (`descriptors`) |
 //! | futex calls | nothing |
 //! | update or store that is a lock (`word_locks`) | `ar acq`; `rel` |
 //! | look at a word that has not changed (`spins`) | the first and the last of a row |
@@ -28,6 +29,7 @@
 //! Memory grows with the memory that the program touched and the names in the trace, not with the
 //! number of events, if the [`Sink`] is a file.
 
+mod descriptors;
 mod ending;
 mod events;
 mod names;

@@ -100,7 +100,7 @@ pub mod channel {
     const KIND: u32 = 28;
 
     /// What a channel is called, by the number of its kind.
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 15] = [
         "pipe",
         "socket",
         "eventfd",
@@ -115,6 +115,7 @@ pub mod channel {
         "signal_file",
         "library",
         "signal_handler",
+        "descriptor",
     ];
 
     /// A pipe, with a name in the file system or without.
@@ -147,6 +148,9 @@ pub mod channel {
     pub const LIBRARY: u32 = 12;
     /// The handler of the signal of this number, which its installation precedes.
     pub const HANDLERS: u32 = 13;
+    /// The number of a file descriptor, which the kernel gives again only after it was closed. Closing
+    /// sends to it, and whoever is given it receives.
+    pub const DESCRIPTORS: u32 = 14;
 
     /// The channel `number` of `kind`.
     #[must_use]
@@ -170,6 +174,14 @@ pub mod channel {
     #[must_use]
     pub const fn address(id: u32) -> u64 {
         OUTSIDE | id as u64
+    }
+
+    /// The number of the descriptor that `address` stands for, if it stands for one.
+    #[must_use]
+    pub const fn descriptor(address: u64) -> Option<u32> {
+        let id = address as u32;
+        let is_one = address == self::address(id) && kind(id) == DESCRIPTORS;
+        if is_one { Some(number(id)) } else { None }
     }
 
     /// The address under which events speak of what OpenMP orders by and `key` distinguishes.

@@ -213,8 +213,9 @@ fn choose(followed: &Followed, attachment: Attachment) -> anyhow::Result<&Record
 fn reject_incomplete(run: &Run, recording: &Recording) -> anyhow::Result<()> {
     anyhow::ensure!(
         recording.unrecorded == 0,
-        "{} threads could not be recorded, so the order of events is unknown: /dev/shm is full, or the \
-         limit of open files is reached; use `--mode serial`, which needs a single file",
+        "{} threads could not be recorded, so the order of events is unknown: /dev/shm is full, the \
+         limit of open files is reached, or the program may no longer write there; use `--mode serial`, which \
+         needs a single file",
         recording.unrecorded
     );
     if run.unopened > 0 {

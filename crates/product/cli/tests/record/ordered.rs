@@ -11,6 +11,38 @@ fn what_is_handed_over_in_the_kernel_does_not_race() {
 }
 
 #[test]
+fn tables_by_the_number_of_a_descriptor_do_not_race() {
+    let Some(folder) = Workshop::built("descriptors.c") else { return };
+    for mode in ["serial", "free"] {
+        for how in ["own", "handed", "opened"] {
+            let recorded = folder.record(&["--mode", mode], &["descriptors", how]);
+            recorded.must_be_whole();
+            let sum = if how == "own" { "14\n" } else { "6\n" };
+            assert_eq!(recorded.behaviour.printed, sum);
+            assert_eq!(folder.findings(), [] as [&str; 0], "{how} {mode}");
+            // Where several threads open what another closes, the order of both is only assumed.
+            let checked = folder.reweave(&["check", "run.rwt"]);
+            let said = String::from_utf8_lossy(&checked.stdout);
+            let is_assumed =
+                said.contains("ordering through numbers of file descriptors was assumed: ");
+            assert_eq!(is_assumed, how == "opened", "{how} {mode}: {said}");
+        }
+    }
+}
+
+#[test]
+fn what_the_numbers_of_descriptors_do_not_order_races() {
+    let Some(folder) = Workshop::built("descriptors.c") else { return };
+    for seed in 1..=3 {
+        let options = ["--seed", &seed.to_string()];
+        folder.record(&options, &["descriptors", "apart"]).must_be_whole();
+        assert_eq!(folder.findings(), ["race"], "{seed}");
+        let said = confirmation(&folder, "R1", &["./descriptors", "apart"]);
+        assert!(said.contains("  confirmed: 1 of 1\n"), "{seed}: {said}");
+    }
+}
+
+#[test]
 fn what_a_pipe_does_not_order_races() {
     let Some(folder) = Workshop::built("late.c") else { return };
     folder.record(&[], &["late"]).must_be_whole();

@@ -72,6 +72,17 @@ fn a_thread_that_cannot_be_recorded_is_not_passed_over() {
 }
 
 #[test]
+fn threads_of_a_process_that_gave_up_the_rights_of_root_are_recorded() {
+    let Some(folder) = Workshop::built("another_user.c") else { return };
+    for mode in MODES {
+        let recorded = folder.record(&["--mode", mode], &["another_user"]);
+        recorded.must_be_whole();
+        assert_eq!(recorded.behaviour.printed, "2\n", "{mode}: {}", recorded.said);
+        assert_eq!(recorded.trace.names().threads.len(), 3, "{mode}");
+    }
+}
+
+#[test]
 fn threads_that_the_c_library_makes_are_named() {
     for mode in MODES {
         refuses("timer", mode, "ticked\n", "SIGEV_THREAD");

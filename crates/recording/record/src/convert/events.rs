@@ -378,6 +378,9 @@ impl Pass<'_> {
             Kind::BarrierArrive => Op::Barrier(BarrierOp::Arrive, self.barrier(address)),
             Kind::BarrierDepart => Op::Barrier(BarrierOp::Depart, self.barrier(address)),
             Kind::SemaphorePost | Kind::SemaphoreTake => return self.use_semaphore(current),
+            Kind::Send | Kind::Receive if channel::descriptor(address).is_some() => {
+                return self.use_descriptor(current);
+            }
             // Who hands over comes after those who did before: what comes out depends on it.
             Kind::Send => {
                 Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Release), self.channel(&event).sent)

@@ -7,6 +7,7 @@ use reweave_base::{FxHashMap, FxHashSet};
 use reweave_runtime::wire::{Event, Kind, flag};
 
 use super::Kept;
+use super::descriptors::Descriptors;
 use super::names::{Symbols, legal};
 use super::spins::{self, Spins};
 use super::word_locks::{self, WordLocks};
@@ -42,6 +43,7 @@ pub struct FirstPass {
     pub missing: Vec<String>,
     pub word_locks: word_locks::Recognized,
     pub spins: spins::Rows,
+    pub descriptors: Descriptors,
 }
 
 /// What is known of a thread in the first pass.
@@ -81,6 +83,7 @@ impl FirstPass {
             if is_lock && event.flags & flag::SHARED != 0 {
                 first_pass.shared_locks.insert(event.address);
             }
+            first_pass.descriptors.step(thread, &event);
             first_pass.note_thread(&mut threads, thread, &event, place);
             place += 1;
         }

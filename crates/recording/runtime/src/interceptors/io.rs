@@ -192,12 +192,31 @@ unsafe fn taking(
 }
 
 // How descriptors come and go.
+//
+// The kernel gives a number again only after it was closed. Programs that keep what belongs to a file
+// in a table by its number rely on that.
+
+/// The kernel gave the number `file`, if it is one.
+pub unsafe fn note_open(entry: &Entry, file: c_int) -> c_int {
+    if file >= 0 && !is_vfork_child() {
+        log_receive(entry, channel::id(channel::DESCRIPTORS, file as u32), false);
+    }
+    file
+}
+
+/// The number `file` is about to be closed.
+unsafe fn note_close(entry: &Entry, file: c_int) {
+    if file >= 0 && !is_vfork_child() {
+        entry.log(Kind::Send, channel::address(channel::id(channel::DESCRIPTORS, file as u32)));
+    }
+}
 
 /// Two descriptors were made, both of which lead to `id`.
 unsafe fn pair(entry: &Entry, files: *const c_int, id: u32) {
     log_range(entry, Kind::WriteRange, files as usize, 2 * size_of::<c_int>());
-    channels::set(*files, id);
-    channels::set(*files.add(1), id);
+    for file in [*files, *files.add(1)] {
+        channels::set(note_open(entry, file), id);
+    }
 }
 
 /// The two ends of a pipe were made, or not.
@@ -212,6 +231,12 @@ unsafe fn piped(entry: &Entry, result: c_int, files: *const c_int) -> c_int {
 
 /// Makes a call that closes `file`, which whoever is at the other end can see.
 pub unsafe fn closing<R>(entry: &Entry, file: c_int, call: impl FnOnce() -> R) -> R {
+    note_close(entry, file);
+    leaving(entry, file, call)
+}
+
+/// Makes a call after which `file`, or what is there then, no longer leads to where it did.
+pub unsafe fn leaving<R>(entry: &Entry, file: c_int, call: impl FnOnce() -> R) -> R {
     let (raw, leaves_sets) = (channels::raw(file), channels::leaves_poll_sets(file));
     note_send(entry, channels::of(file));
     // Before it is closed: afterwards another thread may be given it.
@@ -224,11 +249,11 @@ pub unsafe fn closing<R>(entry: &Entry, file: c_int, call: impl FnOnce() -> R) -
 }
 
 /// `file` was duplicated, or not.
-unsafe fn duplicated(file: c_int, copy: c_int) -> c_int {
+unsafe fn duplicated(entry: &Entry, file: c_int, copy: c_int) -> c_int {
     if copy >= 0 {
         channels::duplicate(file, copy);
     }
-    copy
+    note_open(entry, copy)
 }
 
 /// Makes a call that closes `copy` and makes it a copy of `file`.
@@ -242,12 +267,12 @@ unsafe fn replacing(
         return call();
     }
     let before = channels::raw(copy);
-    let result = closing(entry, copy, call);
+    let result = leaving(entry, copy, call);
     if result < 0 {
         // It was not closed.
         channels::store(copy, before);
     }
-    duplicated(file, result)
+    duplicated(entry, file, result)
 }
 
 /// Makes a call of `fcntl`, which can duplicate a descriptor or wait for a lock.
@@ -262,7 +287,7 @@ unsafe fn control(
     const WAIT_FOR_LOCK: c_int = 7;
     const LOCK: core::ops::RangeInclusive<c_int> = 37..=38;
     match command {
-        DUPLICATE | DUPLICATE_CLOSED => duplicated(file, entry.nonblocking(call)),
+        DUPLICATE | DUPLICATE_CLOSED => duplicated(entry, file, entry.nonblocking(call)),
         WAIT_FOR_LOCK => entry.blocking(call),
         _ if LOCK.contains(&command) => exchanging(entry, file_locks(), call),
         _ => entry.nonblocking(call),
@@ -296,7 +321,7 @@ unsafe fn accepting(
         0 => (&raw mut own as usize, &raw mut own_length as usize),
         _ => (address, length),
     };
-    let accepted = when_ready(entry, socket, POLL_IN, || call(to, to_length));
+    let accepted = note_open(entry, when_ready(entry, socket, POLL_IN, || call(to, to_length)));
     if accepted >= 0 {
         channels::set_socket(accepted);
         let filled = room_at(to_length).min(if address == 0 { own.len() } else { room });
@@ -493,7 +518,8 @@ pub mod dynamic {
 }
 
 /// A set of descriptors was made, or not.
-unsafe fn poll_set_created(set: c_int) -> c_int {
+unsafe fn poll_set_created(entry: &Entry, set: c_int) -> c_int {
+    note_open(entry, set);
     if set >= 0 {
         channels::set(set, channels::make_poll_set());
     }
@@ -552,7 +578,7 @@ interceptors! {
     }
     // A timer is a channel from whoever sets it to whoever sees that its time has come.
     fn timerfd_create(clock: c_int, flags: c_int) -> c_int |entry, call| {
-        let result = entry.nonblocking(call);
+        let result = note_open(&entry, entry.nonblocking(call));
         if result >= 0 {
             channels::set(result, channels::make(channel::COUNTER));
         }
@@ -600,7 +626,7 @@ interceptors! {
         const UNIX: c_int = 1;
         const INTERNET: c_int = 2;
         const INTERNET_6: c_int = 10;
-        let result = entry.nonblocking(call);
+        let result = note_open(&entry, entry.nonblocking(call));
         if result >= 0 && matches!(domain, UNIX | INTERNET | INTERNET_6) {
             match kind & KIND_MASK {
                 STREAM | PACKETS => channels::set_socket(result),
@@ -640,7 +666,7 @@ interceptors! {
         entry.nonblocking(call)
     }
     fn eventfd(count: c_uint, flags: c_int) -> c_int |entry, call| {
-        let result = entry.nonblocking(call);
+        let result = note_open(&entry, entry.nonblocking(call));
         if result >= 0 {
             channels::set(result, channels::make(channel::COUNTER));
         }
@@ -660,7 +686,7 @@ interceptors! {
     fn eventfd_write(file: c_int, value: u64) -> c_int |entry, call| {
         taking(&entry, file, &[], || call() as isize) as c_int
     }
-    fn dup(file: c_int) -> c_int |entry, call| { duplicated(file, entry.nonblocking(call)) }
+    fn dup(file: c_int) -> c_int |entry, call| { duplicated(&entry, file, entry.nonblocking(call)) }
     fn dup2(file: c_int, copy: c_int) -> c_int |entry, call| {
         replacing(&entry, file, copy, || entry.nonblocking(call))
     }
@@ -670,6 +696,9 @@ interceptors! {
     fn [fcntl fcntl64](file: c_int, command: c_int, argument: usize) -> c_int |entry, call| {
         control(&entry, file, command, call)
     }
+    fn memfd_create(name: usize, flags: c_uint) -> c_int |entry, call| { note_open(&entry, entry.nonblocking(call)) }
+    fn inotify_init() -> c_int |entry, call| { note_open(&entry, entry.nonblocking(call)) }
+    fn inotify_init1(flags: c_int) -> c_int |entry, call| { note_open(&entry, entry.nonblocking(call)) }
     fn close(file: c_int) -> c_int |entry, call| { closing(&entry, file, || entry.nonblocking(call)) }
 
     // Messages of sockets: with addresses, in parts, several at once.
@@ -794,8 +823,8 @@ interceptors! {
     ) -> c_int |entry, call| {
         selecting(&entry, read, count, call)
     }
-    fn epoll_create(size: c_int) -> c_int |entry, call| { poll_set_created(entry.nonblocking(call)) }
-    fn epoll_create1(flags: c_int) -> c_int |entry, call| { poll_set_created(entry.nonblocking(call)) }
+    fn epoll_create(size: c_int) -> c_int |entry, call| { poll_set_created(&entry, entry.nonblocking(call)) }
+    fn epoll_create1(flags: c_int) -> c_int |entry, call| { poll_set_created(&entry, entry.nonblocking(call)) }
     fn epoll_ctl(set: c_int, operation: c_int, file: c_int, event: usize) -> c_int |entry, call| {
         const ADD: c_int = 1;
         const REMOVE: c_int = 2;

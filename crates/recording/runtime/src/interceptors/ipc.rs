@@ -14,7 +14,7 @@ use core::ffi::{c_int, c_long, c_uint};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::channels;
-use super::io::{closing, log_receive, note_receive, note_result, note_send};
+use super::io::{closing, log_receive, note_open, note_receive, note_result, note_send};
 use super::program::log_range;
 use super::streams::file_of;
 use super::{interceptors, note_caller, real_address};
@@ -309,7 +309,7 @@ interceptors! {
         about_to_start(&entry);
         let stream = entry.nonblocking(call);
         if stream != 0 {
-            channels::set_pipe(file_of(stream));
+            channels::set_pipe(note_open(&entry, file_of(stream)));
         }
         stream
     }
@@ -336,9 +336,9 @@ interceptors! {
         result
     }
     fn mq_open(name: usize, flags: c_int, mode: c_uint, attributes: usize) -> c_int |entry, call| {
-        opened(entry.nonblocking(call))
+        opened(note_open(&entry, entry.nonblocking(call)))
     }
-    fn __mq_open_2(name: usize, flags: c_int) -> c_int |entry, call| { opened(entry.nonblocking(call)) }
+    fn __mq_open_2(name: usize, flags: c_int) -> c_int |entry, call| { opened(note_open(&entry, entry.nonblocking(call))) }
     fn mq_close(queue: c_int) -> c_int |entry, call| { closing(&entry, queue, || entry.nonblocking(call)) }
     fn mq_send(queue: c_int, message: usize, length: usize, priority: c_uint) -> c_int |entry, call| {
         putting(&entry, message, length, call)
@@ -389,6 +389,9 @@ interceptors! {
     }
     fn signalfd(file: c_int, set: *const u64, flags: c_int) -> c_int |entry, call| {
         let result = entry.nonblocking(call);
+        if file < 0 {
+            note_open(&entry, result);
+        }
         if result >= 0 {
             let id = match channels::of(file) {
                 Some(id) if channel::kind(id) == channel::SIGNAL_FILE => id,

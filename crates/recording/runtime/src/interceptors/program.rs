@@ -1,6 +1,6 @@
 //! The program as a whole: libraries that it loads, processes that it starts, blocks that it marks.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 #[cfg(not(reweave_static))]
@@ -447,6 +447,13 @@ interceptors! {
             drop(entry.flushed());
         }
         real()
+    }
+    // Whoever gives up the rights of root must still be able to record its threads.
+    fn [setuid seteuid](user: c_uint) -> c_int { process::entrust(user); real(user) }
+    fn setreuid(first: c_uint, user: c_uint) -> c_int { process::entrust(user); real(first, user) }
+    fn setresuid(first: c_uint, user: c_uint, saved: c_uint) -> c_int {
+        process::entrust(user);
+        real(first, user, saved)
     }
     fn [longjmp _longjmp siglongjmp __longjmp_chk](place: usize, value: c_int) -> () {
         leave_runtime();

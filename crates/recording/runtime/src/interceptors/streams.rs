@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_uint};
 
 use super::channels::{self, Channel};
 use super::formats::{Scanned, prints};
-use super::io::{closing, note_receive, note_send};
+use super::io::{closing, leaving, note_open, note_receive, note_send};
 use super::program::log_range;
 use super::text::{length, variadic_interceptors};
 use super::{BUSY, acquire, acquired, interceptors, keeping_errno, note_caller};
@@ -110,11 +110,13 @@ unsafe fn opening<R: Copy>(
 ) -> R {
     let pipe = channels::Status::at(folder, path).and_then(|status| status.pipe());
     let Some(id) = pipe else {
-        return entry.nonblocking(call);
+        let result = entry.nonblocking(call);
+        note_open(entry, file(result));
+        return result;
     };
     note_send(entry, pipe);
     let result = entry.blocking(call);
-    let file = file(result);
+    let file = note_open(entry, file(result));
     if file >= 0 {
         note_receive(entry, pipe, false);
         channels::set(file, id);
@@ -133,7 +135,7 @@ unsafe fn reopening(
     if path == 0 {
         return entry.nonblocking(call);
     }
-    closing(entry, file_of(stream), || opening(entry, (HERE, path), call, |made| file_of(made)))
+    leaving(entry, file_of(stream), || opening(entry, (HERE, path), call, |made| file_of(made)))
 }
 
 // Formatted output and input.
@@ -290,6 +292,18 @@ interceptors! {
     }
     fn [fopen fopen64](path: usize, mode: usize) -> usize |entry, call| {
         opening(&entry, (HERE, path), call, |made| file_of(made))
+    }
+    fn [mkstemp mkstemp64](path: usize) -> c_int |entry, call| { note_open(&entry, entry.nonblocking(call)) }
+    fn [mkostemp mkostemp64](path: usize, flags: c_int) -> c_int |entry, call| {
+        note_open(&entry, entry.nonblocking(call))
+    }
+    fn shm_open(name: usize, flags: c_int, mode: c_uint) -> c_int |entry, call| {
+        note_open(&entry, entry.nonblocking(call))
+    }
+    fn [tmpfile tmpfile64]() -> usize |entry, call| {
+        let stream = entry.nonblocking(call);
+        note_open(&entry, file_of(stream));
+        stream
     }
     fn [freopen freopen64](path: usize, mode: usize, stream: usize) -> usize |entry, call| {
         reopening(&entry, path, stream, call)

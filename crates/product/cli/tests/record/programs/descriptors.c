@@ -1,0 +1,121 @@
+/* Tables by the number of a descriptor: the kernel gives a number again only after it was closed, so no two
+   threads use an entry at the same time. What the numbers do not order races. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int table[64];
+static int shared;
+static int ends[2];
+
+static int opened(int how) {
+    int pair[2];
+    switch (how) {
+    case 0:
+        return open("/dev/null", O_RDONLY);
+    case 1:
+        return socket(AF_UNIX, SOCK_STREAM, 0);
+    case 2:
+        return dup(0);
+    case 3:
+        return eventfd(0, 0);
+    case 4:
+        return memfd_create("memory", 0);
+    default:
+        if (pipe(pair) != 0)
+            return -1;
+        close(pair[1]);
+        return pair[0];
+    }
+}
+
+static void use(void) {
+    for (int how = 0; how < 6; how++) {
+        int file = opened(how);
+        table[file]++;
+        close(file);
+    }
+    FILE *stream = fopen("/dev/null", "r");
+    table[fileno(stream)]++;
+    fclose(stream);
+}
+
+/* Each thread closes what it opens. */
+static void *own(void *nothing) {
+    use();
+    return nothing;
+}
+
+/* What comes before one thread's first descriptor and after the other's last is not ordered. */
+static void *before(void *nothing) {
+    shared = 1;
+    close(opened(0));
+    return nothing;
+}
+
+static void *after(void *nothing) {
+    close(opened(0));
+    shared = 2;
+    return nothing;
+}
+
+/* One thread opens, another closes, and tells nobody. */
+static void *closes(void *nothing) {
+    int file;
+    while (read(ends[0], &file, sizeof file) == sizeof file && file >= 0) {
+        table[file]++;
+        close(file);
+    }
+    return nothing;
+}
+
+static void hand_over(int file) {
+    if (file >= 0)
+        table[file]++;
+    write(ends[1], &file, sizeof file);
+}
+
+static void *opens(void *nothing) {
+    hand_over(dup(0));
+    return nothing;
+}
+
+int main(int count, char **words) {
+    const char *how = count > 1 ? words[1] : "own";
+    pthread_t threads[2];
+    void *(*first)(void *) = own, *(*second)(void *) = own;
+    if (strcmp(how, "apart") == 0)
+        first = before, second = after;
+    if (strcmp(how, "handed") == 0 || strcmp(how, "opened") == 0) {
+        pipe(ends);
+        pthread_create(&threads[0], NULL, closes, NULL);
+        for (int round = 0; round < 3; round++) {
+            if (strcmp(how, "handed") == 0) {
+                hand_over(dup(0));
+            } else {
+                pthread_create(&threads[1], NULL, opens, NULL);
+                pthread_detach(threads[1]);
+            }
+            usleep(20000);
+        }
+        hand_over(-1);
+        pthread_join(threads[0], NULL);
+    } else {
+        pthread_create(&threads[0], NULL, first, NULL);
+        usleep(20000);
+        pthread_create(&threads[1], NULL, second, NULL);
+        pthread_join(threads[0], NULL);
+        pthread_join(threads[1], NULL);
+    }
+    int sum = shared;
+    for (int file = 0; file < 64; file++)
+        sum += table[file];
+    printf("%d\n", sum);
+    return 0;
+}
