@@ -117,6 +117,7 @@ pub(super) const HANDOVERS: &[Handover] = &[
     },
     Handover {
         name: "stream over a pipe",
+        knows_tsan: false,
         declare: "static int p_$[2]; static FILE *in_$, *out_$;",
         setup: "if (pipe(p_$)) abort(); in_$ = fdopen(p_$[0], \"r\"); out_$ = fdopen(p_$[1], \"w\");",
         give: "fprintf(out_$, \"%d\\n\", @); fflush(out_$);",

@@ -12,7 +12,15 @@ pub(super) const LOCKS: &[Lock] = &[
     Lock {
         name: "mutex",
         declare: "static pthread_mutex_t l_$ = PTHREAD_MUTEX_INITIALIZER;",
-        acquires: &["pthread_mutex_lock(&l_$);", "while (pthread_mutex_trylock(&l_$)) sched_yield();", "for (;;) { struct timespec t = soon(CLOCK_REALTIME); if (!pthread_mutex_timedlock(&l_$, &t)) break; }", "for (;;) { struct timespec t = soon(CLOCK_MONOTONIC); if (!pthread_mutex_clocklock(&l_$, CLOCK_MONOTONIC, &t)) break; }"],
+        acquires: &["pthread_mutex_lock(&l_$);", "while (pthread_mutex_trylock(&l_$)) sched_yield();", "for (;;) { struct timespec t = soon(CLOCK_REALTIME); if (!pthread_mutex_timedlock(&l_$, &t)) break; }"],
+        release: "pthread_mutex_unlock(&l_$);",
+        ..LOCK
+    },
+    Lock {
+        name: "mutex by a clock",
+        knows_tsan: false,
+        declare: "static pthread_mutex_t l_$ = PTHREAD_MUTEX_INITIALIZER;",
+        acquires: &["for (;;) { struct timespec t = soon(CLOCK_MONOTONIC); if (!pthread_mutex_clocklock(&l_$, CLOCK_MONOTONIC, &t)) break; }"],
         release: "pthread_mutex_unlock(&l_$);",
         ..LOCK
     },
