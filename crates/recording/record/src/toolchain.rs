@@ -602,12 +602,23 @@ fn compiled(program: &Path, arguments: &[OsString]) -> Vec<OsString> {
 }
 
 fn linked(arguments: &[OsString], linkage: Linkage, runtime: &Runtime) -> Vec<OsString> {
-    let additions = additions(product(&expanded(arguments)), linkage, runtime);
+    let expanded = expanded(arguments);
+    let product = product(&expanded);
+    let additions = additions(product, linkage, runtime);
     let mut step = additions.first;
     step.extend_from_slice(arguments);
     step.extend(additions.last);
+    // gcc leaves this library out if nothing is missing without it; the runtime defines its locks, and
+    // needs those behind them.
+    if product == Product::Dynamic && expanded.iter().any(|argument| argument == OPENMP) {
+        let kept = ["--push-state", "--no-as-needed", OPENMP, "--pop-state"];
+        step.extend(kept.map(OsString::from));
+    }
     step
 }
+
+/// How gcc asks for its OpenMP library.
+const OPENMP: &str = "-lgomp";
 
 // What the linker is given: the runtime, before everything else.
 //
@@ -846,6 +857,14 @@ mod tests {
         assert_eq!(complete[0], "/c/reweave_rt_static.o");
         assert!(complete.contains(&"--wrap=pthread_create".into()), "{complete:?}");
         assert_eq!(linked("-r -o a a.o"), split_words("-r -o a a.o"));
+    }
+
+    #[test]
+    fn an_openmp_library_is_kept_though_the_runtime_stands_before_it() {
+        let runtime = Runtime::at(Path::new("/c"));
+        let linked = linked(&split_words("-o a a.o -lgomp -lc"), Linkage::Dynamic, &runtime);
+        let kept = split_words("--push-state --no-as-needed -lgomp --pop-state");
+        assert!(linked.ends_with(&kept), "{linked:?}");
     }
 
     #[test]

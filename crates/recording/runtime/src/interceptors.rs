@@ -424,7 +424,12 @@ impl Entry {
             if let Some(signals) = signals {
                 sys::set_signals(signals);
             }
-            let result = call();
+            let result = if cfg!(reweave_static) {
+                handlers::waiting_inside(thread, call)
+            } else {
+                handlers::deliver_deferred(thread);
+                call()
+            };
             scheduler::end_blocking(thread, was_blocked);
             result
         };
@@ -438,6 +443,8 @@ impl Entry {
         log::flush(thread);
         compiler_fence(Ordering::SeqCst);
         (*thread).depth = 0;
+        compiler_fence(Ordering::SeqCst);
+        handlers::deliver_deferred(thread);
         let result = call();
         (*thread).depth = 1;
         compiler_fence(Ordering::SeqCst);
@@ -507,6 +514,7 @@ unsafe extern "C" fn run_on_cancel(cancelled: *mut c_void) {
     scheduler::end_blocking(thread, false);
     scheduler::reacquire(thread);
     (*(*cancelled).cleanup)();
+    (*thread).deferred.is_off = false;
     (*thread).depth = 0;
 }
 
@@ -573,6 +581,7 @@ pub unsafe fn wait_on(
         entry.log_with(Kind::Wake, condition as u64, operands);
     };
     // A cancelled thread has the mutex again, though nobody woke it.
+    let wait = || handlers::waiting_inside(entry.thread, wait);
     let result = blocking_or(entry.thread, wait, &mut || woken(flag::TIMED_OUT));
     woken(if result == timed_out { flag::TIMED_OUT } else { 0 });
     result

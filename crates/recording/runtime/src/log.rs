@@ -295,6 +295,8 @@ impl Drop for Entry {
         // SAFETY: the block of a running thread stays.
         unsafe {
             (*self.thread).depth = 0;
+            compiler_fence(Ordering::SeqCst);
+            crate::interceptors::handlers::deliver_deferred(self.thread);
         }
     }
 }

@@ -27,6 +27,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
+use crate::interceptors::handlers;
 use crate::thread::{self, Spin, Thread};
 use crate::{log, process, replay, sys};
 
@@ -134,6 +135,18 @@ unsafe fn draw_quantum(thread: *mut Thread) {
 #[cold]
 #[inline(never)]
 pub unsafe fn safepoint(thread: *mut Thread) -> bool {
+    let goes_on = reach_safepoint(thread);
+    if (*thread).deferred.signal != 0 {
+        let depth = core::mem::take(&mut (*thread).depth);
+        compiler_fence(Ordering::SeqCst);
+        handlers::deliver_deferred(thread);
+        compiler_fence(Ordering::SeqCst);
+        (*thread).depth = depth;
+    }
+    goes_on
+}
+
+unsafe fn reach_safepoint(thread: *mut Thread) -> bool {
     if process::should_stop() {
         process::stop();
         thread::set_current(thread::unrecorded());
@@ -328,6 +341,7 @@ pub unsafe fn begin_blocking(thread: *mut Thread) -> bool {
     (*thread).needs_safepoint.store(1, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     (*thread).depth = 0;
+    compiler_fence(Ordering::SeqCst);
     was_blocked
 }
 

@@ -188,6 +188,18 @@ pub fn send_to_self(signal: i32) {
     }
 }
 
+/// Sends `signal` to the running thread, with what the kernel said of it before if it did.
+pub fn send_to_self_with(signal: u32, information: &[u64; 16]) {
+    const QUEUE_TO_THREAD: usize = 297;
+    let information = information.as_ptr() as usize;
+    let arguments = [getpid() as usize, gettid() as usize, signal as usize, information, 0, 0];
+    // SAFETY: the kernel reads 128 bytes, and refuses what it did not write itself.
+    let result = unsafe { call(QUEUE_TO_THREAD, arguments) };
+    if result < 0 {
+        send_to_self(signal as i32);
+    }
+}
+
 /// Has the kernel send `signal` to this process when the thread ends that started it.
 #[cfg(not(reweave_export))]
 pub fn end_with_parent(signal: usize) {

@@ -138,8 +138,23 @@ pub struct Thread {
     pub ignored: Ignored,
     /// What it has to do with libraries that were not rebuilt.
     pub boundary: Boundary,
+    /// The signal that waits until the runtime is left.
+    pub deferred: Deferred,
     /// Its own buffer, in `free` recordings.
     pub own: Buffer,
+}
+
+/// A signal that came while the runtime was on the thread's stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Deferred {
+    /// Its number, or 0.
+    pub signal: u32,
+    /// Whether none has to wait, since the thread itself may wait for a handler.
+    pub is_off: bool,
+    /// The signals that the thread blocked when it came.
+    pub blocked: u64,
+    /// What the kernel says of it.
+    pub information: [u64; 16],
 }
 
 /// How often the program asked that something of a thread be ignored, and has not taken it back.

@@ -14,6 +14,7 @@ mod endings;
 mod examples;
 mod exits;
 mod fingerprints;
+mod generated;
 mod harness;
 mod interface;
 mod leaving;

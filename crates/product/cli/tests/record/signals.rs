@@ -1,7 +1,7 @@
 //! Handlers of signals: what they do is recorded where it can be, and wherever they jump to, the
 //! program goes on. What cannot be recorded is refused, with the reason.
 
-use super::harness::{Behaviour, Workshop};
+use super::harness::{Behaviour, Workshop, compilers};
 
 const PROGRAM: &str = "handlers.c";
 const MODES: [&str; 2] = ["serial", "free"];
@@ -86,5 +86,22 @@ fn threads_of_a_process_that_gave_up_the_rights_of_root_are_recorded() {
 fn threads_that_the_c_library_makes_are_named() {
     for mode in MODES {
         refuses("timer", mode, "ticked\n", "SIGEV_THREAD");
+    }
+}
+
+#[test]
+fn what_a_handler_does_is_recorded_whatever_it_interrupts() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["signalled.c"]);
+        folder.build("signalled.c", compiler, &["-O1"]);
+        for mode in MODES {
+            for seed in 1..=5 {
+                let options = ["--mode", mode, "--seed", &seed.to_string()];
+                let recorded = folder.record(&options, &["signalled"]);
+                assert_eq!(recorded.behaviour.printed, "5 5\n", "{compiler} {options:?}");
+                recorded.must_be_whole();
+                assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {options:?}");
+            }
+        }
     }
 }

@@ -6,18 +6,22 @@
 //! yet, so nobody asks any more what it stored: where the signal is a fault of that very write, the
 //! memory cannot even be read.
 //!
+//! A signal that interrupts the runtime itself waits until that is left, so that what its handler does
+//! is recorded.
+//!
 //! Signals that stand for a fault and are left to the system have a handler of ours too, which notes
 //! for the recorder who failed and where, and then lets the system do what it would have done. The
 //! program does not see either: where it asks, the answer is the handler that it installed itself.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 use super::io::log_receive;
 use super::ipc::{note_signal, signal_channel};
 use super::program::log_range;
 use super::{interceptors, keeping_errno};
 use crate::log::{self, Entry};
+use crate::thread::{Deferred, Thread};
 use crate::wire::{Kind, channel};
 use crate::{process, sys, thread};
 
@@ -119,7 +123,11 @@ unsafe extern "C" fn on_signal(signal: c_int, information: usize, context: usize
         return;
     }
     let thread = thread::current();
-    if !thread.is_null() && thread != thread::unrecorded() && (*thread).depth == 0 {
+    let is_recorded = !thread.is_null() && thread != thread::unrecorded();
+    if is_recorded && defers(thread, signal) {
+        return defer(thread, signal, information as *const _, context as *mut _);
+    }
+    if is_recorded && (*thread).depth == 0 {
         // Before anything else looks at what was written last.
         let was_pending = core::mem::take(&mut (*thread).pending) != 0;
         // The C library must not be taken for who calls.
@@ -132,6 +140,67 @@ unsafe extern "C" fn on_signal(signal: c_int, information: usize, context: usize
     }
     let handler: unsafe extern "C" fn(c_int, usize, usize) = core::mem::transmute(handler);
     handler(signal, information, context);
+}
+
+/// Whether a signal comes while the runtime is at work, so that nothing would be recorded of what its
+/// handler does. A call that waits may wait for the handler, so it is not kept from that.
+unsafe fn defers(thread: *const Thread, signal: c_int) -> bool {
+    (*thread).depth != 0
+        && !FAULTS.contains(&signal)
+        && !(*thread).deferred.is_off
+        && (*thread).deferred.signal == 0
+}
+
+/// The place of the blocked signals among the words of a context: behind the registers come a pointer
+/// and eight words that are not used.
+const BLOCKED_SIGNALS: usize = 5 + 23 + 1 + 8;
+
+/// Keeps a signal until the runtime is left. Until then no other is let through.
+unsafe fn defer(
+    thread: *mut Thread,
+    signal: c_int,
+    information: *const [u64; 16],
+    context: *mut u64,
+) {
+    let blocked = context.add(BLOCKED_SIGNALS);
+    let (signal, blocked_before) = (signal as u32, *blocked);
+    (*thread).deferred =
+        Deferred { signal, is_off: false, blocked: blocked_before, information: *information };
+    *blocked = u64::MAX;
+    (*thread).needs_safepoint.store(1, Ordering::Relaxed);
+}
+
+/// Lets the handler run whose signal had to wait, now that the runtime is left.
+#[inline]
+pub unsafe fn deliver_deferred(thread: *mut Thread) {
+    if (*thread).deferred.signal != 0 {
+        deliver(thread);
+    }
+}
+
+/// The signals that the program has `thread` block, which really blocks `blocked`.
+pub unsafe fn blocked_signals(thread: *const Thread, blocked: u64) -> u64 {
+    if (*thread).deferred.signal == 0 { blocked } else { (*thread).deferred.blocked }
+}
+
+/// Makes a call that waits inside the runtime: no signal is deferred, and nothing of handlers recorded.
+pub unsafe fn waiting_inside<R>(thread: *mut Thread, call: impl FnOnce() -> R) -> R {
+    (*thread).deferred.is_off = true;
+    compiler_fence(Ordering::SeqCst);
+    deliver_deferred(thread);
+    let result = call();
+    compiler_fence(Ordering::SeqCst);
+    (*thread).deferred.is_off = false;
+    result
+}
+
+#[cold]
+unsafe fn deliver(thread: *mut Thread) {
+    let Deferred { signal, blocked, information, .. } = (*thread).deferred;
+    (*thread).deferred.signal = 0;
+    sys::send_to_self_with(signal, &information);
+    // The kernel calls the handler before this returns.
+    sys::set_signals(blocked);
 }
 
 /// Logs that a handler begins.

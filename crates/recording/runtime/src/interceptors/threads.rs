@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_uint};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::program::log_range;
-use super::{enter_or, in_library, interceptors};
+use super::{enter_or, handlers, in_library, interceptors};
 use crate::log::Entry;
 use crate::thread::{self, Thread, life};
 use crate::wire::{Kind, wait};
@@ -22,6 +22,8 @@ pub struct Start {
     routine: usize,
     argument: usize,
     thread: *mut Thread,
+    /// The signals that the thread blocks once it can be recorded.
+    blocked: u64,
 }
 
 /// Bytes of a page that holds a [`Start`].
@@ -74,6 +76,9 @@ unsafe extern "C" fn on_end(thread: *mut Thread) {
         pthread_setspecific(KEY.load(Ordering::Relaxed), thread as usize);
         return;
     }
+    handlers::deliver_deferred(thread);
+    // A handler that came later would run unseen.
+    sys::block_signals();
     process::end(thread);
 }
 
@@ -107,7 +112,7 @@ unsafe fn prepare(
 ) -> Option<*mut Start> {
     let child = process::new_thread()?;
     let start = sys::allocate(START_BYTES)?.cast::<Start>();
-    *start = Start { routine, argument, thread: child };
+    *start = Start { routine, argument, thread: child, blocked: 0 };
     (*child).entry = replay::child_entry(entry.thread);
     (*child).boundary.was_asked_for = (*entry.thread).boundary.creates;
     // The C library writes the handle before the thread starts.
@@ -136,7 +141,11 @@ unsafe fn creating(
     if is_detached {
         thread::mark(child, life::RELEASED);
     }
+    // A handler that came before the thread can be recorded would run unseen.
+    let blocked = sys::block_signals();
+    (*start).blocked = handlers::blocked_signals(entry.thread, blocked);
     let result = in_library(entry.thread, || create(start as usize));
+    sys::set_signals(blocked);
     if result != 0 {
         entry.log(Kind::ForkFailed, u64::from(number));
         sys::unmap(start.cast(), START_BYTES);
@@ -153,10 +162,11 @@ unsafe fn creating(
 /// Becomes the thread that `start` describes and says what to run.
 unsafe fn begin(start: *mut Start) -> (usize, usize) {
     thread::set_current(thread::unrecorded());
-    let Start { routine, argument, thread } = start.read();
+    let Start { routine, argument, thread, blocked } = start.read();
     sys::unmap(start.cast(), START_BYTES);
     (*thread).handle.store(pthread_self(), Ordering::Release);
     process::begin(thread, 0);
+    sys::set_signals(blocked);
     (routine, argument)
 }
 
