@@ -684,9 +684,7 @@ mod tests {
     fn a_mutant_lacks_one_protection() {
         for seed in 100..200 {
             let (whole, mutant) = (program(seed, Kind::Any), program(seed, Kind::Mutant));
-            let lines = |program: &Program| program.source.lines().count();
-            assert_ne!(whole.source, mutant.source, "{seed}");
-            assert_eq!(lines(&whole).abs_diff(lines(&mutant)), 0, "{seed}");
+            assert!(mutant.source.len() < whole.source.len(), "{seed}");
         }
     }
 }
