@@ -187,6 +187,7 @@ pub enum Kind {
 pub struct Program {
     /// `c` or `cpp`.
     pub extension: &'static str,
+    /// Its text.
     pub source: String,
     /// What it is made of.
     pub mechanisms: Vec<&'static str>,
