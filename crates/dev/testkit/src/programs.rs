@@ -187,6 +187,7 @@ pub enum Kind {
 pub struct Program {
     /// `c` or `cpp`.
     pub extension: &'static str,
+    /// Its text.
     pub source: String,
     /// What it is made of.
     pub mechanisms: Vec<&'static str>,
@@ -684,9 +685,7 @@ mod tests {
     fn a_mutant_lacks_one_protection() {
         for seed in 100..200 {
             let (whole, mutant) = (program(seed, Kind::Any), program(seed, Kind::Mutant));
-            let lines = |program: &Program| program.source.lines().count();
-            assert_ne!(whole.source, mutant.source, "{seed}");
-            assert_eq!(lines(&whole).abs_diff(lines(&mutant)), 0, "{seed}");
+            assert!(mutant.source.len() < whole.source.len(), "{seed}");
         }
     }
 }

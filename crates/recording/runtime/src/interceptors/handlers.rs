@@ -166,7 +166,9 @@ unsafe fn defer(
     let (signal, blocked_before) = (signal as u32, *blocked);
     (*thread).deferred =
         Deferred { signal, is_off: false, blocked: blocked_before, information: *information };
-    *blocked = u64::MAX;
+    // The kernel ends a program whose fault is blocked.
+    let faults = FAULTS.iter().fold(0, |set, fault| set | 1 << (fault - 1));
+    *blocked |= !faults;
     (*thread).needs_safepoint.store(1, Ordering::Relaxed);
 }
 
