@@ -76,9 +76,15 @@ pub enum PredicateErrorKind {
     /// Other arguments than the function has.
     #[error("expected `{usage}`")]
     Arguments { usage: &'static str, advice: Option<&'static str> },
-    /// A name that the trace does not have, and what else has it.
+    /// A name that the trace does not have, what else has it, and whether the trace is a recording.
     #[error("the trace has no {} `{name}`", noun(*kind))]
-    Unknown { kind: NameKind, name: String, near: Vec<String>, also: Option<NameKind> },
+    Unknown {
+        kind: NameKind,
+        name: String,
+        near: Vec<String>,
+        also: Option<NameKind>,
+        is_recorded: bool,
+    },
     /// A name that may be a variable or a thread's local.
     #[error("`{name}` is the name of a variable and of a local")]
     Ambiguous { name: String, local: String },
@@ -143,6 +149,14 @@ impl PredicateErrorKind {
                 "ask for races by themselves, or put the name of a variable in backquotes".into(),
             ),
             Self::Function { near, .. } => nearest(near),
+            Self::Unknown { kind: NameKind::Var, name, also: None, is_recorded: true, .. } => {
+                // A part of a variable is called by its offset.
+                let global = name.split('+').next().unwrap_or(name);
+                Some(format!(
+                    "recordings have the variables that threads contend for; to have another global, \
+                     use `reweave record --keep {global} -- CMD`"
+                ))
+            }
             Self::Unknown { kind, near, also, .. } => also
                 .and_then(|also| other_kind(*kind, also))
                 .or_else(|| nearest(near))

@@ -227,8 +227,8 @@ impl<'a> Resolver<'a, '_> {
         } else {
             None
         };
-        let name = name.to_owned();
-        self.fault(span, PredicateErrorKind::Unknown { kind, name, near, also })
+        let (name, is_recorded) = (name.to_owned(), self.trace.origins().is_some());
+        self.fault(span, PredicateErrorKind::Unknown { kind, name, near, also, is_recorded })
     }
 
     /// A variable, or `thread.local`.

@@ -8,10 +8,9 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use reweave_analysis::Analysis;
-use reweave_report::quoted;
 use reweave_states::analyses::Find;
-use reweave_states::predicate::{Predicate, PredicateError, PredicateErrorKind};
-use reweave_trace::{NameKind, Trace};
+use reweave_states::predicate::Predicate;
+use reweave_trace::Trace;
 
 use super::examine::{self, Options};
 pub(crate) use space::OrderName;
@@ -80,28 +79,9 @@ pub(crate) struct Question {
 impl Question {
     /// The search of `trace` that answers it.
     pub(crate) fn analysis(&self, trace: &Trace) -> anyhow::Result<Find> {
-        let parse = |text: &String| {
-            Predicate::parse(text, trace).map_err(|error| with_advice(error, trace))
-        };
-        let predicates = self.predicates.iter().map(parse).collect::<anyhow::Result<_>>()?;
+        let parse = |text: &String| Predicate::parse(text, trace);
+        let predicates = self.predicates.iter().map(parse).collect::<Result<_, _>>()?;
         Ok(Find { predicates, relation: self.order.relation(), is_online: self.online })
-    }
-}
-
-/// `error`, and how to record a variable that the recorded `trace` does not have.
-fn with_advice(error: PredicateError, trace: &Trace) -> anyhow::Error {
-    match &error.kind {
-        PredicateErrorKind::Unknown { kind: NameKind::Var, name, also: None, .. }
-            if trace.origins().is_some() =>
-        {
-            // A part of a variable is called by its offset.
-            let keep = quoted(name.split('+').next().unwrap_or(name));
-            anyhow::anyhow!(
-                "{error}\nrecordings have the variables that threads contend for; to have another global, use \
-                 `reweave record --keep {keep} -- CMD`"
-            )
-        }
-        _ => error.into(),
     }
 }
 
