@@ -70,6 +70,7 @@ pub use ending::Exit;
 pub(crate) use events::part;
 pub use names::Symbols;
 pub(crate) use names::at_offset;
+pub(crate) use scan::tells_stored;
 pub use sink::{Converted, FileSink, Sink};
 
 /// What became of a recording.

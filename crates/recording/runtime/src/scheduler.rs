@@ -115,6 +115,7 @@ pub fn random(bound: u64) -> u64 {
 }
 
 unsafe fn draw_quantum(thread: *mut Thread) {
+    (*thread).overwritten.address = 0;
     if !is_serial() {
         // Not for ever: runs of accesses are counted in 32 bits.
         (*thread).quantum = 1 << 30;
@@ -130,10 +131,10 @@ unsafe fn draw_quantum(thread: *mut Thread) {
 }
 
 /// What a hook does when there is more to do than to log: false when the thread is not recorded
-/// any more.
+/// any more. A thread that is `within_statement` keeps the token until the next hook.
 #[cold]
 #[inline(never)]
-pub unsafe fn safepoint(thread: *mut Thread) -> bool {
+pub unsafe fn safepoint(thread: *mut Thread, within_statement: bool) -> bool {
     if process::should_stop() {
         process::stop();
         thread::set_current(thread::unrecorded());
@@ -157,7 +158,7 @@ pub unsafe fn safepoint(thread: *mut Thread) -> bool {
         acquire_for_handler(thread);
     }
     settle(thread);
-    if (*thread).quantum < 0 && (!replay::is_on() || replay::is_done()) {
+    if (*thread).quantum < 0 && !within_statement && (!replay::is_on() || replay::is_done()) {
         pass_token(thread);
     }
     if process::should_stop() {
@@ -606,7 +607,7 @@ unsafe fn revoke_from_handler(thread: *mut Thread) {
     }
     // Its events are still those that are logged.
     let pending = ((*thread).pending, 1 << (*thread).pending_size);
-    if pending.0 != 0 && sys::is_readable(pending.0, pending.1) {
+    if pending.0 != 0 && sys::read_word(pending.0, pending.1).is_some() {
         log::flush(thread);
     }
     HOLDER.store(ptr::null_mut(), Ordering::Relaxed);

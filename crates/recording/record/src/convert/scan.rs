@@ -95,7 +95,7 @@ impl FirstPass {
     ) {
         let seen = threads.entry(thread).or_default();
         seen.runs = true;
-        if !event.kind.is_one_word()
+        if tells_stored(event)
             && let Some(write) = seen.last_write.take()
             && let Some(stored) = event.stored
             && place - write > AHEAD_MAX as u64
@@ -141,6 +141,13 @@ impl FirstPass {
     }
 }
 
+/// Whether `event` says what the last plain write of its thread stored, or that nobody knows.
+pub const fn tells_stored(event: &Event) -> bool {
+    let leaves_open =
+        event.kind.is_one_word() || matches!(event.kind, Kind::Read | Kind::ReadRange);
+    event.stored.is_some() || !leaves_open
+}
+
 /// A stream that can be looked at before it is read.
 pub struct Ahead<S> {
     stream: S,
@@ -167,7 +174,7 @@ impl<S: Stream> Ahead<S> {
                 self.queue.push_back(event);
             }
             let (of, event) = self.queue[place];
-            if of == thread && !event.kind.is_one_word() {
+            if of == thread && tells_stored(&event) {
                 return Ok(Some(event));
             }
         }
