@@ -8,6 +8,7 @@ use reweave_runtime::wire::{Event, Kind};
 
 use super::names::Symbols;
 use super::spins::{self, Spins};
+use super::values::UnseenWriters;
 use super::word_locks::{self, WordLocks};
 use crate::event_log::Stream;
 use crate::shadow::{Access, Blocks, Cell, ShadowCells, SharingAnalysis, WORD_BYTES};
@@ -32,6 +33,8 @@ pub struct FirstPass {
     /// The addresses that events look at or take from as channels: a semaphore among them is one whose
     /// value is looked at.
     looked_at: FxHashSet<u64>,
+    /// Words that some read found to hold what no recorded access wrote.
+    unseen_words: FxHashSet<u64>,
     /// Whether some events have places in the order of synchronization and others do not.
     pub is_free: bool,
     pub has_accesses: bool,
@@ -58,13 +61,15 @@ impl FirstPass {
         let mut sharing = SharingAnalysis::new(keeps_all);
         let mut word_locks = WordLocks::search();
         let mut spins = Spins::search();
+        let mut unseen = UnseenWriters::default();
         let mut threads: FxHashMap<u32, Seen> = FxHashMap::default();
         let mut place = 0;
         while let Some((thread, event)) = stream.next_event()? {
-            sharing.step(thread, &event);
             if event.kind == Kind::Maps {
                 symbols.maps(event.address);
             }
+            let change = sharing.step(thread, &event);
+            unseen.step(thread, &event, change.as_ref(), &mut sharing, symbols);
             word_locks.step(symbols, thread, &event);
             spins.is_repeated(thread, &event, place);
             first_pass.has_accesses |= Access::new(&event).is_some();
@@ -77,6 +82,7 @@ impl FirstPass {
         }
         // The next pass starts with the first map.
         symbols.maps(0);
+        first_pass.unseen_words = unseen.found;
         first_pass.cells = sharing.finish();
         first_pass.word_locks = word_locks.finish();
         first_pass.spins = spins.finish();
@@ -123,6 +129,12 @@ impl FirstPass {
         self.looked_at.contains(&address)
     }
 
+    /// Whether the word at `address` was found to have an unseen writer. Words that act as locks are
+    /// compared there alone: their releases are no accesses of the trace.
+    pub fn has_unseen_writer(&self, address: u64) -> bool {
+        self.unseen_words.contains(&(address / WORD_BYTES))
+    }
+
     pub fn fork_fails(&self, place: u64) -> bool {
         self.failed_forks.contains(&place)
     }
@@ -166,7 +178,7 @@ impl<S: Stream> Ahead<S> {
         }
     }
 
-    /// The next event of `thread` that is no single word, if it is near.
+    /// The next event of `thread` that says what its last write stored, if it is near.
     fn next_of(&mut self, thread: u32) -> io::Result<Option<Event>> {
         for place in 0..AHEAD_MAX {
             if place == self.queue.len() {
