@@ -37,6 +37,7 @@ mod rules;
 mod scan;
 mod sink;
 mod spins;
+mod values;
 mod word_locks;
 
 use std::cell::{Cell, RefCell};
@@ -72,6 +73,7 @@ pub use ending::Exit;
 pub(crate) use events::part;
 pub use names::Symbols;
 pub(crate) use names::at_offset;
+pub(crate) use scan::tells_stored;
 pub use sink::{Converted, FileSink, Sink};
 
 /// What became of a recording.
@@ -198,6 +200,10 @@ struct Pass<'a> {
     waits: Process,
     /// Who did something last.
     last_thread: Option<u32>,
+    /// How many stretches there were in which one thread ran alone and did not wait.
+    stretch: u64,
+    /// How many threads live.
+    alive: u64,
     /// Whether memory is as the program found it when it started: not in a process that was forked.
     is_fresh: bool,
     summary: Summary,
@@ -239,6 +245,8 @@ fn run<S: Stream>(
         modules: FxHashMap::default(),
         waits: Process::recognized(),
         last_thread: None,
+        stretch: 0,
+        alive: 1,
         is_fresh: true,
         summary,
     };
@@ -254,6 +262,18 @@ fn run<S: Stream>(
 }
 
 impl Pass<'_> {
+    /// Takes note of who runs, and whether others may have run since.
+    fn note_stretch(&mut self, number: u32, kind: Kind) {
+        let has_waited = matches!(kind, Kind::Block | Kind::Unblock);
+        self.stretch += u64::from(has_waited || self.last_thread != Some(number));
+        self.last_thread = Some(number);
+        match kind {
+            Kind::Fork => self.alive += 1,
+            Kind::ForkFailed | Kind::End => self.alive = self.alive.saturating_sub(1),
+            _ => {}
+        }
+    }
+
     fn step<S: Stream>(
         &mut self,
         ahead: &mut Ahead<S>,
@@ -263,7 +283,7 @@ impl Pass<'_> {
         let place = self.summary.recorded;
         self.summary.recorded += 1;
         self.waits.step(number, &event);
-        self.last_thread = Some(number);
+        self.note_stretch(number, event.kind);
         let meaning = self.word_locks.step(self.symbols, number, &event);
         if self.spins.is_repeated(number, &event, place) || meaning == Meaning::Inner {
             // Not counted either: another run may not have to wait, or not as long.
@@ -294,7 +314,10 @@ impl Pass<'_> {
             Count::WithNext => *logged,
         };
         match event.kind {
-            Kind::Escaped => self.summary.escaped += 1,
+            Kind::Escaped => {
+                self.summary.escaped += 1;
+                self.memory.forget_values();
+            }
             Kind::Begin if event.extra.is_some() => self.is_fresh = false,
             Kind::Maps => {
                 self.symbols.maps(event.address);

@@ -5,13 +5,16 @@
 //!
 //! Nor does it write that a lock was asked for which was free; that is decoded too.
 //!
+//! What a plain write stored is the `stored` of the next event of its thread that is no single word,
+//! but for reads that have none: those leave it to the event after them.
+//!
 //! Promised: the stream is as if the runtime had written every event, and no [`Kind::Run`] is left
 //! in it. A damaged recording gives other accesses, and never more than its runs say.
 
 use std::io;
 
 use reweave_base::FxHashMap;
-use reweave_runtime::predict::{self, LAST_VALUES, SLOTS, Slot};
+use reweave_runtime::predict::{self, LAST_VALUES, SECOND_HALF, SLOTS, Slot};
 use reweave_runtime::wire::{ADDRESS_MASK, Event, Kind, flag, shift};
 
 use crate::event_log::{Ending, Stream};
@@ -29,11 +32,18 @@ struct Thread {
     previous: usize,
     /// The last plain write, if it is not known yet what it stored.
     pending: Option<(u64, u32)>,
+    /// Whether a read came after it.
+    is_passed: bool,
 }
 
 impl Default for Thread {
     fn default() -> Self {
-        Self { slots: vec![Slot::default(); SLOTS].into(), previous: 0, pending: None }
+        Self {
+            slots: vec![Slot::default(); SLOTS].into(),
+            previous: 0,
+            pending: None,
+            is_passed: false,
+        }
     }
 }
 
@@ -94,14 +104,18 @@ impl Decoder {
             }
             _ => {}
         }
-        if let Some((address, size)) = state.pending.take() {
-            match event.stored {
-                Some(value) => remember(&mut self.memories, address, size, value),
-                None => event.stored = recall(&self.memories, address, size),
+        let reads = matches!(event.kind, Kind::Read | Kind::ReadRange);
+        if let Some(value) = event.stored {
+            if let Some((address, size)) = state.pending.take() {
+                remember(&mut self.memories, address, size, value);
             }
+        } else if !reads {
+            state.pending = None;
         }
+        state.is_passed |= reads;
         if matches!(event.kind, Kind::Read | Kind::Write) {
             state.learn(&event);
+            event.size = event.size.min(3);
             if let Some(value) = event.value.filter(|_| event.kind == Kind::Read) {
                 remember(&mut self.memories, event.address, u32::from(event.size), value);
             }
@@ -128,11 +142,16 @@ impl Decoder {
         self.run = Some((thread, left - 1));
         let state = self.threads.entry(thread).or_default();
         let mut event = state.expected();
-        if let Some((address, size)) = state.pending.take() {
+        let size = u32::from(event.size);
+        event.size = event.size.min(3);
+        if state.tells_stored(&event, size == SECOND_HALF)
+            && let Some((address, size)) = state.pending.take()
+        {
             event.stored = recall(&self.memories, address, size);
         }
         if event.kind == Kind::Read {
-            event.value = recall(&self.memories, event.address, u32::from(event.size));
+            state.is_passed = true;
+            event.value = recall(&self.memories, event.address, size);
         }
         state.note_write(&event);
         Some((thread, event))
@@ -144,7 +163,20 @@ impl Thread {
     fn note_write(&mut self, event: &Event) {
         if event.kind == Kind::Write {
             self.pending = Some((event.address, u32::from(event.size)));
+            self.is_passed = false;
         }
+    }
+
+    /// Whether what the last write stored was looked at when `event`, an access that was expected,
+    /// took place. It may be the second half of one.
+    fn tells_stored(&self, event: &Event, is_second: bool) -> bool {
+        if event.kind == Kind::Write {
+            return !is_second;
+        }
+        let is_first = !self.is_passed || is_second;
+        let size = u32::from(event.size);
+        let leaves_open = |pending| predict::leaves_open(pending, event.address, size);
+        !(is_first && self.pending.is_some_and(leaves_open))
     }
 }
 

@@ -20,7 +20,7 @@ use std::path::Path;
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind};
 
-use crate::convert::part;
+use crate::convert::{part, tells_stored};
 use crate::decode::Decoder;
 use crate::locks::LockRecognizer;
 use crate::shadow::{Access, WORD_BYTES};
@@ -210,7 +210,7 @@ fn address_of(symbols: &mut Symbols, name: &str) -> Option<u64> {
 // What is followed of a running program: the writes of some variables, the holders of some locks.
 //
 // The values are those that [`crate::convert`] would put into the trace and that a predicate over
-// the trace would find there: what a plain write stored is reported by the next event of its thread; of
+// the trace would find there: what a plain write stored is reported by a later event of its thread; of
 // what an update or a range wrote, and of what was there at first, the value is what a read saw
 // before the next write. So a step is held until it is settled what it is worth, and those after it
 // with it.
@@ -465,8 +465,8 @@ impl Followed {
 
     /// Takes what `event` says of values.
     fn look(&mut self, thread: u32, event: &Event) {
-        if !event.kind.is_one_word()
-            && !self.awaited.is_empty()
+        if !self.awaited.is_empty()
+            && tells_stored(event)
             && let Some(all) = self.awaited.remove(&thread)
         {
             for Awaited { access, cell, question, number } in all {

@@ -362,7 +362,7 @@ impl RealFunction {
             c_int::from(*found != 0)
         }
         let mut search = (self, 0);
-        program::dl_iterate_phdr(visit, (&raw mut search).cast());
+        without_signals(|| program::dl_iterate_phdr(visit, (&raw mut search).cast()));
         self.address.store(search.1, Ordering::Relaxed);
         search.1
     }
@@ -485,6 +485,20 @@ pub unsafe fn in_library<R>(thread: *mut Thread, call: impl FnOnce() -> R) -> R 
     compiler_fence(Ordering::SeqCst);
     (*thread).in_library = was_in_library;
     scheduler::settle(thread);
+    result
+}
+
+/// The same for a call that the runtime makes of its own accord. No signal comes meanwhile: its
+/// handler might jump away and leave a lock of the library taken for good.
+pub unsafe fn undisturbed<R>(thread: *mut Thread, call: impl FnOnce() -> R) -> R {
+    in_library(thread, || without_signals(call))
+}
+
+/// Runs `call` while no signal comes.
+unsafe fn without_signals<R>(call: impl FnOnce() -> R) -> R {
+    let signals = sys::block_signals();
+    let result = call();
+    sys::set_signals(signals);
     result
 }
 

@@ -7,9 +7,9 @@
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use crate::interceptors::{libraries, objects, program};
-use crate::predict::{self, Slot};
+use crate::predict::{self, SECOND_HALF, Slot};
 use crate::shared::{RING_HEADER_BYTES, Ring, file_bytes};
-use crate::thread::{self, Thread};
+use crate::thread::{self, Overwritten, Thread};
 use crate::wire::{ADDRESS_MASK, EVENT_WORDS_MAX, Event, Kind, order, shift};
 use crate::{process, replay, scheduler, sys};
 
@@ -187,6 +187,15 @@ const SYNCHRONIZATION_COST: i64 = 32;
 /// is not recorded, or the code is that of an OpenMP library.
 #[inline]
 pub unsafe fn enter(code: u64) -> Option<Entry> {
+    enter_by(code, |_| false)
+}
+
+/// The same where `is_within_statement` may say that the token must not be passed on here.
+#[inline]
+unsafe fn enter_by(
+    code: u64,
+    is_within_statement: impl FnOnce(*mut Thread) -> bool,
+) -> Option<Entry> {
     #[cfg(not(reweave_static))]
     if crate::interceptors::openmp::is_library(code) {
         return None;
@@ -204,7 +213,7 @@ pub unsafe fn enter(code: u64) -> Option<Entry> {
     compiler_fence(Ordering::SeqCst);
     (*thread).quantum -= SYNCHRONIZATION_COST;
     let is_due = (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
-    if is_due && !scheduler::safepoint(thread) {
+    if is_due && !scheduler::safepoint(thread, is_within_statement(thread)) {
         return None;
     }
     if (*thread).boundary.is_due {
@@ -238,7 +247,12 @@ impl Entry {
     }
 
     /// Logs an event.
-    pub unsafe fn log_with(&self, kind: Kind, address: u64, mut operands: Operands) {
+    pub unsafe fn log_with(&self, kind: Kind, address: u64, operands: Operands) {
+        self.log_after(kind, address, operands, true);
+    }
+
+    /// Logs an event; if `has_stored`, what the last write was to store is there.
+    unsafe fn log_after(&self, kind: Kind, address: u64, mut operands: Operands, has_stored: bool) {
         let thread = self.thread;
         if (*thread).ignored.is_any() {
             if (*thread).ignored.hides(kind) {
@@ -254,7 +268,7 @@ impl Entry {
         let Operands { size, order, flags, extra, value } = operands;
         let buffer = (*thread).buffer;
         let number = ((*buffer).numbered && !kind.is_plain()).then(process::next_number);
-        let stored = take_stored(thread);
+        let stored = if has_stored { take_stored(thread) } else { None };
         let event = Event {
             size,
             order,
@@ -362,12 +376,43 @@ pub unsafe fn switch(thread: *mut Thread, escaped: bool) {
     }
 }
 
+/// Whether the store that the hook before announced may still be to come, at a read.
+///
+/// gcc announces the copy of a structure as a write and a read, then loads and stores. If others ran
+/// in between, they would see memory as it was before the write, which comes before them in the log.
+unsafe fn is_store_open(thread: *mut Thread) -> bool {
+    if core::mem::take(&mut (*thread).is_range_pending) {
+        return true;
+    }
+    let Overwritten { address, size, value } = (*thread).overwritten;
+    let is_write = (*(*thread).previous).key >> shift::KIND & 0x3f == Kind::Write as u64;
+    let has_changed = address != 0 && load(address, size) != value;
+    is_write && !has_changed
+}
+
+/// Logs that code at `code` reads or writes a range.
+pub unsafe fn range(kind: Kind, address: u64, length: u64, code: u64) {
+    let reads = matches!(kind, Kind::ReadRange);
+    // What was overwritten is only known if this is the first hook after that.
+    let is_within_statement = |thread: *mut Thread| {
+        (*thread).overwritten.address = 0;
+        reads && is_store_open(thread)
+    };
+    if let Some(entry) = enter_by(code, is_within_statement) {
+        let operands = Operands { extra: Some(length), ..Operands::default() };
+        entry.log_after(kind, address, operands, !reads);
+        (*entry.thread).pending_is_passed = true;
+        (*entry.thread).is_range_pending = !reads;
+    }
+}
+
 /// Logs a plain access of `1 << size` bytes at `address` by code at `code`.
 ///
 /// An access that is as expected is only counted. All that can go otherwise leaves by a tail call,
-/// so that the common way needs no stack.
+/// so that the common way needs no stack. If it `CONTINUES` what the same hook announced, the token
+/// stays.
 #[inline(always)]
-pub unsafe fn access(kind: Kind, size: u32, address: u64, code: u64) {
+pub unsafe fn access<const CONTINUES: bool>(kind: Kind, size: u32, address: u64, code: u64) {
     let thread = thread::current();
     if thread.is_null() {
         return access_of_unknown_thread(kind, size, address, code);
@@ -379,11 +424,14 @@ pub unsafe fn access(kind: Kind, size: u32, address: u64, code: u64) {
     // Only then: whoever takes the token away asks for attention, then looks whether we are in here.
     compiler_fence(Ordering::SeqCst);
     (*thread).quantum -= 1;
-    let is_due = (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
+    // Of the last write in a quantum it is noted what was there before.
+    let quantum_min = if matches!(kind, Kind::Write) { 1 } else { 0 };
+    let is_due =
+        (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 || (*thread).quantum < quantum_min;
     let slot = (*thread).expected;
     let is_expected = (*slot).key == predict::key(kind, size, code) && (*slot).address == address;
     if is_due || !is_expected {
-        return access_slow(thread, kind, size, address, code);
+        return access_slow(thread, kind, size, address, code, CONTINUES);
     }
     if (*thread).last_values.is_null() {
         return count(thread, slot);
@@ -393,7 +441,8 @@ pub unsafe fn access(kind: Kind, size: u32, address: u64, code: u64) {
         (Kind::Read, 0) => read_known::<0>(thread, slot, address, code),
         (Kind::Read, 1) => read_known::<1>(thread, slot, address, code),
         (Kind::Read, 2) => read_known::<2>(thread, slot, address, code),
-        (Kind::Read, _) => read_known::<3>(thread, slot, address, code),
+        (Kind::Read, 3) => read_known::<3>(thread, slot, address, code),
+        (Kind::Read, _) => read_known::<SECOND_HALF>(thread, slot, address, code),
         _ => write_known(thread, slot, size, address, code),
     }
 }
@@ -409,11 +458,12 @@ unsafe fn count(thread: *mut Thread, slot: *mut Slot) {
     (*thread).depth = 0;
 }
 
-/// Whether what the last write stored, if it is still to be reported, is what was there before.
+/// Whether a read of `1 << size` bytes at `address` leaves open what the last write stored.
 #[inline(always)]
-unsafe fn is_pending_known(thread: *mut Thread) -> bool {
-    let pending = (*thread).pending;
-    pending == 0 || is_as_remembered(thread, pending, (*thread).pending_size)
+unsafe fn leaves_open(thread: *mut Thread, address: u64, size: u32) -> bool {
+    let is_first = !(*thread).pending_is_passed || size == SECOND_HALF;
+    let pending = ((*thread).pending, (*thread).pending_size);
+    is_first && predict::leaves_open(pending, address, size)
 }
 
 /// A read of `1 << SIZE` bytes that is where it was expected, and may be of what was last seen there.
@@ -424,21 +474,41 @@ unsafe fn read_known<const SIZE: u32>(
     address: u64,
     code: u64,
 ) {
-    if !is_pending_known(thread) || !is_as_remembered(thread, address, SIZE) {
-        return access_slow(thread, Kind::Read, SIZE, address, code);
+    let mut pending = (*thread).pending;
+    if pending != 0 && !leaves_open(thread, address, SIZE) {
+        if !is_as_remembered(thread, pending, (*thread).pending_size) {
+            return access_slow(thread, Kind::Read, SIZE, address, code, SIZE == SECOND_HALF);
+        }
+        pending = 0;
     }
-    (*thread).pending = 0;
+    if !is_as_remembered(thread, address, SIZE) {
+        return access_slow(thread, Kind::Read, SIZE, address, code, SIZE == SECOND_HALF);
+    }
+    (*thread).pending = pending;
+    (*thread).pending_is_passed = true;
     count(thread, slot);
 }
 
 /// A write that is where it was expected.
 #[inline(never)]
 unsafe fn write_known(thread: *mut Thread, slot: *mut Slot, size: u32, address: u64, code: u64) {
-    if !is_pending_known(thread) {
-        return access_slow(thread, Kind::Write, size, address, code);
+    let pending = (*thread).pending;
+    if pending != 0
+        && size != SECOND_HALF
+        && !is_as_remembered(thread, pending, (*thread).pending_size)
+    {
+        return access_slow(thread, Kind::Write, size, address, code, false);
     }
-    ((*thread).pending, (*thread).pending_size) = (address, size);
+    set_pending(thread, address, size);
     count(thread, slot);
+}
+
+/// Notes that the `1 << size` bytes at `address` are about to be written.
+#[inline(always)]
+unsafe fn set_pending(thread: *mut Thread, address: u64, size: u32) {
+    (*thread).pending = address;
+    (*thread).pending_size = size.min(3);
+    (*thread).pending_is_passed = false;
 }
 
 /// Writes an access to a ring that has room for it, and learns from it.
@@ -455,20 +525,26 @@ unsafe fn write_access(thread: *mut Thread, kind: Kind, size: u32, address: u64,
     (*place.add(1)).store(code, Ordering::Relaxed);
     let mut count = 2;
     if !(*thread).last_values.is_null() {
-        if let Some(stored) = take_stored(thread) {
+        let reads = matches!(kind, Kind::Read);
+        if !reads && size == SECOND_HALF {
+            (*thread).pending = 0;
+        }
+        if !(reads && leaves_open(thread, address, size))
+            && let Some(stored) = take_stored(thread)
+        {
             first |= 1 << shift::STORED;
             (*place.add(2)).store(stored, Ordering::Relaxed);
             count = 3;
         }
-        if matches!(kind, Kind::Read) {
+        if reads {
+            (*thread).pending_is_passed = true;
             let value = load(address, size);
             remember(thread, address, size, value);
             first |= 1 << shift::VALUE;
             (*place.add(count)).store(value, Ordering::Relaxed);
             count += 1;
         } else {
-            (*thread).pending = address;
-            (*thread).pending_size = size;
+            set_pending(thread, address, size);
         }
     }
     (*place).store(first, Ordering::Relaxed);
@@ -478,29 +554,50 @@ unsafe fn write_access(thread: *mut Thread, kind: Kind, size: u32, address: u64,
 /// An access for which there is more to do than to log it.
 #[cold]
 #[inline(never)]
-unsafe fn access_slow(thread: *mut Thread, kind: Kind, size: u32, address: u64, code: u64) {
+unsafe fn access_slow(
+    thread: *mut Thread,
+    kind: Kind,
+    size: u32,
+    address: u64,
+    code: u64,
+    continues: bool,
+) {
     let is_due = (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 || (*thread).quantum < 0;
-    if !is_due || scheduler::safepoint(thread) {
-        if (*thread).boundary.is_due {
-            libraries::acquire_last(thread);
-        }
-        if (*thread).ignored.is_any() && (*thread).ignored.hides(kind) {
-            compiler_fence(Ordering::SeqCst);
-            (*thread).depth = 0;
+    if is_due {
+        let is_within_statement =
+            continues || (matches!(kind, Kind::Read) && is_store_open(thread));
+        if !scheduler::safepoint(thread, is_within_statement) {
             return;
         }
+    }
+    if (*thread).boundary.is_due {
+        libraries::acquire_last(thread);
+    }
+    if !((*thread).ignored.is_any() && (*thread).ignored.hides(kind)) {
+        let place = [address, 1 << size.min(3)];
         if replay::is_on() {
-            replay::before(thread, code, [address, 1 << size], kind);
+            replay::before(thread, code, place, kind);
         }
         if (*(*thread).buffer).end_run() {
             write_access(thread, kind, size, address, code);
         }
         if replay::is_on() {
-            replay::logged(thread, code, [address, 1 << size], kind, 0);
+            replay::logged(thread, code, place, kind, 0);
         }
-        compiler_fence(Ordering::SeqCst);
-        (*thread).depth = 0;
+        if matches!(kind, Kind::Write) && (*thread).quantum <= 0 && scheduler::is_serial() {
+            note_overwritten(thread, address, size.min(3));
+        }
     }
+    compiler_fence(Ordering::SeqCst);
+    (*thread).depth = 0;
+}
+
+/// Notes what is in memory before a write with which the quantum ends. There may be no such memory:
+/// then it is the program that has to fail.
+unsafe fn note_overwritten(thread: *mut Thread, address: u64, size: u32) {
+    let value = sys::read_word(address, 1 << size);
+    let address = if value.is_some() { address } else { 0 };
+    (*thread).overwritten = Overwritten { address, size, value: value.unwrap_or(0) };
 }
 
 /// An access by a thread that we did not see begin.
@@ -510,7 +607,7 @@ unsafe fn access_of_unknown_thread(kind: Kind, size: u32, address: u64, code: u6
     let thread = process::adopt();
     if (*thread).depth == 0 {
         (*thread).depth = 1;
-        access_slow(thread, kind, size, address, code);
+        access_slow(thread, kind, size, address, code, false);
     }
 }
 
@@ -523,7 +620,9 @@ pub unsafe fn call_stack(kind: Kind, code: u64) {
     }
     (*thread).depth = 1;
     compiler_fence(Ordering::SeqCst);
-    if (*thread).needs_safepoint.load(Ordering::Relaxed) != 0 && !scheduler::safepoint(thread) {
+    if (*thread).needs_safepoint.load(Ordering::Relaxed) != 0
+        && !scheduler::safepoint(thread, false)
+    {
         return;
     }
     if (*thread).boundary.is_due {

@@ -8,11 +8,19 @@
 //! Where values are recorded, an access must also see what was last seen at that address, and the
 //! write before it must have stored what was there before. What was last seen is kept in a table
 //! by address; two addresses that share an entry push each other out, on both sides alike.
+//!
+//! What a write stored is looked at by the hook after it, or the one after that: compilers announce
+//! the copy of a structure as a write and then a read, before they load and store. So a read of other
+//! bytes leaves open what the write before it stored.
 
 use crate::wire::{Kind, shift};
 
 /// How many places in the code a thread remembers; a power of two.
 pub const SLOTS: usize = 512;
+
+/// The size by which the second half of an access of sixteen bytes is known. What the first half stored
+/// is never reported: its place in the log has no value.
+pub const SECOND_HALF: u32 = 4;
 
 /// How many addresses are remembered with what was last seen there; a power of two.
 pub const LAST_VALUES: usize = 1 << 18;
@@ -31,6 +39,15 @@ pub struct Slot {
     pub follow: u64,
 }
 
+/// Whether a read of `1 << size` bytes at `address`, the first since the write at `pending`, leaves open
+/// what that stored: the store may still be to come.
+#[inline(always)]
+#[must_use]
+pub const fn leaves_open(pending: (u64, u32), address: u64, size: u32) -> bool {
+    let bytes = 1 << if size == SECOND_HALF { 3 } else { size };
+    address.wrapping_sub(pending.0) >= 1 << pending.1 && pending.0.wrapping_sub(address) >= bytes
+}
+
 /// The place `code` and the kind and size of an access there, in one word.
 #[inline(always)]
 #[must_use]
@@ -42,6 +59,7 @@ pub const fn key(kind: Kind, size: u32, code: u64) -> u64 {
 #[inline(always)]
 #[must_use]
 pub const fn tag(address: u64, size: u32) -> u64 {
+    let size = if size == SECOND_HALF { 3 } else { size };
     address | ((size + 1) as u64) << shift::SIZE
 }
 

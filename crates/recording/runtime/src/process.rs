@@ -311,7 +311,7 @@ pub unsafe fn begin(thread: *mut Thread, code: u64) {
     if (*thread).number == 0 {
         program::note_new_objects(&entry);
     } else if let Some((place, length)) =
-        interceptors::in_library(thread, || interceptors::threads::stack())
+        interceptors::undisturbed(thread, || interceptors::threads::stack())
     {
         let operands = Operands { flags: flag::STACK, extra: Some(length), ..Operands::default() };
         entry.log_with(Kind::Alloc, place, operands);
@@ -406,7 +406,7 @@ pub unsafe fn end(thread: *mut Thread) {
     interceptors::sync::release_robust_mutexes(&entry);
     if (*thread).number != 0
         && let Some((place, length)) =
-            interceptors::in_library(thread, || interceptors::threads::stack())
+            interceptors::undisturbed(thread, || interceptors::threads::stack())
     {
         entry.log_extra(Kind::Free, place, length);
     }

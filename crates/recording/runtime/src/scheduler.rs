@@ -116,6 +116,7 @@ pub fn random(bound: u64) -> u64 {
 }
 
 unsafe fn draw_quantum(thread: *mut Thread) {
+    (*thread).overwritten.address = 0;
     if !is_serial() {
         // Not for ever: runs of accesses are counted in 32 bits.
         (*thread).quantum = 1 << 30;
@@ -131,11 +132,11 @@ unsafe fn draw_quantum(thread: *mut Thread) {
 }
 
 /// What a hook does when there is more to do than to log: false when the thread is not recorded
-/// any more.
+/// any more. A thread that is `within_statement` keeps the token until the next hook.
 #[cold]
 #[inline(never)]
-pub unsafe fn safepoint(thread: *mut Thread) -> bool {
-    let goes_on = reach_safepoint(thread);
+pub unsafe fn safepoint(thread: *mut Thread, within_statement: bool) -> bool {
+    let goes_on = reach_safepoint(thread, within_statement);
     if (*thread).deferred.signal != 0 {
         let depth = core::mem::take(&mut (*thread).depth);
         compiler_fence(Ordering::SeqCst);
@@ -146,7 +147,7 @@ pub unsafe fn safepoint(thread: *mut Thread) -> bool {
     goes_on
 }
 
-unsafe fn reach_safepoint(thread: *mut Thread) -> bool {
+unsafe fn reach_safepoint(thread: *mut Thread, within_statement: bool) -> bool {
     if process::should_stop() {
         process::stop();
         thread::set_current(thread::unrecorded());
@@ -170,7 +171,7 @@ unsafe fn reach_safepoint(thread: *mut Thread) -> bool {
         acquire_for_handler(thread);
     }
     settle(thread);
-    if (*thread).quantum < 0 && (!replay::is_on() || replay::is_done()) {
+    if (*thread).quantum < 0 && !within_statement && (!replay::is_on() || replay::is_done()) {
         pass_token(thread);
     }
     if process::should_stop() {
@@ -620,7 +621,7 @@ unsafe fn revoke_from_handler(thread: *mut Thread) {
     }
     // Its events are still those that are logged.
     let pending = ((*thread).pending, 1 << (*thread).pending_size);
-    if pending.0 != 0 && sys::is_readable(pending.0, pending.1) {
+    if pending.0 != 0 && sys::read_word(pending.0, pending.1).is_some() {
         log::flush(thread);
     }
     HOLDER.store(ptr::null_mut(), Ordering::Relaxed);

@@ -139,8 +139,8 @@ fn change_signals(how: usize, set: u64) -> u64 {
     before
 }
 
-/// Whether the `length` bytes at `address`, at most 8, can be read.
-pub fn is_readable(address: u64, length: usize) -> bool {
+/// The `length` bytes at `address`, at most 8, as a number; nothing if they cannot be read.
+pub fn read_word(address: u64, length: usize) -> Option<u64> {
     let mut bytes = [0_u8; 8];
     let length = length.min(bytes.len());
     let to = [bytes.as_mut_ptr() as usize, length];
@@ -148,7 +148,7 @@ pub fn is_readable(address: u64, length: usize) -> bool {
     let [to, from] = [&raw const to as usize, &raw const from as usize];
     // SAFETY: the kernel writes at most the buffer's length.
     let read = unsafe { call(PROCESS_VM_READV, [getpid() as usize, to, 1, from, 1, 0]) };
-    read == length as isize
+    (read == length as isize).then(|| u64::from_le_bytes(bytes))
 }
 
 pub fn sched_yield() {

@@ -57,6 +57,12 @@ pub struct Thread {
     pub pending: u64,
     /// The binary logarithm of the bytes that it stored.
     pub pending_size: u32,
+    /// Whether a read was announced after it.
+    pub pending_is_passed: bool,
+    /// Whether the last hook announced the write of a range.
+    pub is_range_pending: bool,
+    /// What was in the place of a write before it, if the quantum ends with that write.
+    pub overwritten: Overwritten,
     /// The thread's number, in order of creation.
     pub number: u32,
     /// Where the last access is remembered.
@@ -155,6 +161,16 @@ pub struct Deferred {
     pub blocked: u64,
     /// What the kernel says of it.
     pub information: [u64; 16],
+}
+
+/// What was in memory before a write.
+#[derive(Clone, Copy, Debug)]
+pub struct Overwritten {
+    /// Where the write went, or 0.
+    pub address: u64,
+    /// The binary logarithm of its bytes.
+    pub size: u32,
+    pub value: u64,
 }
 
 /// How often the program asked that something of a thread be ignored, and has not taken it back.

@@ -9,11 +9,19 @@ use super::harness::{Workshop, compilers};
 /// How many reads there are whose value is known, and how many of these contradict the last write,
 /// or if there was none, the last read.
 fn contradictions(trace: &Trace) -> (u64, u64) {
+    contradictions_of(trace, |_| true)
+}
+
+/// The same for variables whose names are as wanted.
+fn contradictions_of(trace: &Trace, is_wanted: impl Fn(&str) -> bool) -> (u64, u64) {
     let mut last: IndexVec<VarId, Option<i64>> =
         IndexVec::from_elem(None, trace.names().vars.len());
     let (mut reads, mut wrong) = (0, 0);
     for (id, event) in trace.events() {
         let value = trace.value(id);
+        if event.op.var().is_some_and(|var| !is_wanted(trace.names().vars.name(var))) {
+            continue;
+        }
         match event.op {
             Op::Access(AccessOp::Read | AccessOp::AtomicRead(_), var) => {
                 let Some(value) = value else { continue };
@@ -57,6 +65,31 @@ fn values_are_told_of_copies_and_reused_memory() {
         let (stem, _) = name.split_once('.').expect("a source has an extension");
         let (_, wrong) = contradictions(&folder.record_all(&[], &[stem]).trace);
         assert_eq!(wrong, 0, "{name}");
+    }
+}
+
+#[test]
+fn what_a_copy_of_a_structure_stores_is_known() {
+    for (name, stem, extension) in
+        [("copies.c", "copies", "c"), ("class_copies.cpp", "class_copies", "cpp")]
+    {
+        for (compiler, level) in
+            compilers(extension).into_iter().flat_map(|it| [(it, "-O0"), (it, "-O2")])
+        {
+            let folder = Workshop::with(&[name]);
+            folder.build(name, compiler, &[level]);
+            for seed in 1..=5 * soak::multiplier() {
+                let recorded = folder.record_all(&["--seed", &seed.to_string()], &[stem]);
+                recorded.must_be_whole();
+                // What is on the first stack has no name, and is another variable after each return.
+                let is_named = |name: &str| !name.starts_with("memory#");
+                let (reads, wrong) = contradictions_of(&recorded.trace, is_named);
+                let case = format!("{name} by {compiler} {level}, seed {seed}");
+                assert!(reads > 1000, "{reads} reads, {case}");
+                assert_eq!(wrong, 0, "of {reads} reads, {case}");
+                assert!(!recorded.said.contains("no recorded code"), "{case}: {}", recorded.said);
+            }
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use super::Kept;
 use super::descriptors::Descriptors;
 use super::names::{Symbols, legal};
 use super::spins::{self, Spins};
+use super::values::UnseenWriters;
 use super::word_locks::{self, WordLocks};
 use crate::event_log::Stream;
 use crate::shadow::{Access, Blocks, Cell, ShadowCells, SharingAnalysis, WORD_BYTES};
@@ -36,6 +37,8 @@ pub struct FirstPass {
     looked_at: FxHashSet<u64>,
     /// The addresses of locks that are asked for in shared mode.
     shared_locks: FxHashSet<u64>,
+    /// Words that some read found to hold what no recorded access wrote.
+    unseen_words: FxHashSet<u64>,
     /// Whether some events have places in the order of synchronization and others do not.
     pub is_free: bool,
     pub has_accesses: bool,
@@ -65,13 +68,15 @@ impl FirstPass {
         let mut sharing = SharingAnalysis::new(kept == Kept::All);
         let mut word_locks = WordLocks::search();
         let mut spins = Spins::search();
+        let mut unseen = UnseenWriters::default();
         let mut threads: FxHashMap<u32, Seen> = FxHashMap::default();
         let mut place = 0;
         while let Some((thread, event)) = stream.next_event()? {
-            sharing.step(thread, &event);
             if event.kind == Kind::Maps {
                 symbols.maps(event.address);
             }
+            let change = sharing.step(thread, &event);
+            unseen.step(thread, &event, change.as_ref(), &mut sharing, symbols);
             word_locks.step(symbols, thread, &event);
             spins.is_repeated(thread, &event, place);
             first_pass.has_accesses |= Access::new(&event).is_some();
@@ -90,6 +95,7 @@ impl FirstPass {
         first_pass.cells = first_pass.kept_cells(sharing, kept, symbols);
         // The next pass starts with the first map.
         symbols.maps(0);
+        first_pass.unseen_words = unseen.found;
         first_pass.word_locks = word_locks.finish();
         first_pass.spins = spins.finish();
         let unforked = threads.iter().filter(|(_, seen)| seen.runs && !seen.is_forked);
@@ -127,7 +133,7 @@ impl FirstPass {
     ) {
         let seen = threads.entry(thread).or_default();
         seen.runs = true;
-        if !event.kind.is_one_word()
+        if tells_stored(event)
             && let Some(write) = seen.last_write.take()
             && let Some(stored) = event.stored
             && place - write > AHEAD_MAX as u64
@@ -160,6 +166,12 @@ impl FirstPass {
         self.shared_locks.contains(&address)
     }
 
+    /// Whether the word at `address` was found to have an unseen writer. Words that act as locks are
+    /// compared there alone: their releases are no accesses of the trace.
+    pub fn has_unseen_writer(&self, address: u64) -> bool {
+        self.unseen_words.contains(&(address / WORD_BYTES))
+    }
+
     pub fn fork_fails(&self, place: u64) -> bool {
         self.failed_forks.contains(&place)
     }
@@ -176,6 +188,13 @@ impl FirstPass {
             None => Ok(self.late.get(&place).copied()),
         }
     }
+}
+
+/// Whether `event` says what the last plain write of its thread stored, or that nobody knows.
+pub const fn tells_stored(event: &Event) -> bool {
+    let leaves_open =
+        event.kind.is_one_word() || matches!(event.kind, Kind::Read | Kind::ReadRange);
+    event.stored.is_some() || !leaves_open
 }
 
 /// A stream that can be looked at before it is read.
@@ -196,7 +215,7 @@ impl<S: Stream> Ahead<S> {
         }
     }
 
-    /// The next event of `thread` that is no single word, if it is near.
+    /// The next event of `thread` that says what its last write stored, if it is near.
     fn next_of(&mut self, thread: u32) -> io::Result<Option<Event>> {
         for place in 0..AHEAD_MAX {
             if place == self.queue.len() {
@@ -204,7 +223,7 @@ impl<S: Stream> Ahead<S> {
                 self.queue.push_back(event);
             }
             let (of, event) = self.queue[place];
-            if of == thread && !event.kind.is_one_word() {
+            if of == thread && tells_stored(&event) {
                 return Ok(Some(event));
             }
         }

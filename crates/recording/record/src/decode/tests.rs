@@ -28,6 +28,7 @@ struct Runtime {
     marks: FxHashMap<usize, u64>,
     memory: FxHashMap<(u64, u8), u64>,
     pending: Option<(u64, u8)>,
+    is_passed: bool,
     run: u64,
     current: Option<u32>,
     has_values: bool,
@@ -79,16 +80,19 @@ impl Runtime {
         let place = before.follow as usize;
         let slot = self.slots.get(&(thread, place)).copied().unwrap_or_default();
         let mut expected = slot.key == key && slot.address == address;
+        let leaves_open = kind == Kind::Read
+            && !self.is_passed
+            && self.pending.is_some_and(|(at, bytes)| is_apart((at, bytes), (address, size)));
         if self.has_values {
-            expected &=
-                self.pending.is_none_or(|(address, size)| self.is_remembered(address, size));
+            expected &= leaves_open
+                || self.pending.is_none_or(|(address, size)| self.is_remembered(address, size));
             expected &= kind == Kind::Write || self.is_remembered(address, size);
         }
         if expected {
             let moved = Slot { address: address.wrapping_add(slot.stride), ..slot };
             self.slots.insert((thread, place), moved);
             self.previous.insert(thread, place);
-            self.pending = None;
+            self.pending = self.pending.filter(|_| leaves_open);
             self.run += 1;
         } else {
             self.end_run(thread);
@@ -98,13 +102,16 @@ impl Runtime {
             self.previous.insert(thread, own);
             let mut event = Event { size, ..Event::new(kind, address, code) };
             if self.has_values {
-                event.stored = self.pending.take().map(|(at, size)| self.remember(at, size));
+                if !leaves_open {
+                    event.stored = self.pending.take().map(|(at, size)| self.remember(at, size));
+                }
                 if kind == Kind::Read {
                     event.value = Some(self.remember(address, size));
                 }
             }
             self.written.push((thread, event));
         }
+        self.is_passed = kind == Kind::Read;
         if kind == Kind::Write {
             self.memory.insert((address, size), value);
             self.pending = self.has_values.then_some((address, size));
@@ -112,23 +119,37 @@ impl Runtime {
     }
 }
 
-/// What the stream should be: every access, each write's value with the next event of its thread.
+/// Whether two accesses have no byte in common.
+fn is_apart(first: (u64, u8), second: (u64, u8)) -> bool {
+    let end = |(at, size): (u64, u8)| at + (1 << size);
+    end(first) <= second.0 || end(second) <= first.0
+}
+
+/// What the stream should be: every access, each write's value with the next event of its thread, but
+/// for one read of something else.
 fn literally(accesses: &[Access], has_values: bool) -> Vec<(u32, Event)> {
     let mut memory: FxHashMap<(u64, u8), u64> = FxHashMap::default();
-    let mut pending: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut pending: FxHashMap<u32, ((u64, u8), u64, bool)> = FxHashMap::default();
     let mut events = Vec::new();
     let mut current = None;
     for access in accesses {
         let Access { thread, kind, size, code, address, value } = *access;
         if let Some(from) = current.replace(thread).filter(|&from| from != thread)
-            && let Some(stored) = pending.remove(&from)
+            && let Some((_, stored, _)) = pending.remove(&from)
         {
             let stored = Some(stored);
             events.push((from, Event { stored, ..Event::new(Kind::Stored, 0, 0) }));
         }
         let mut event = Event { size, ..Event::new(kind, address, code) };
         if has_values {
-            event.stored = pending.remove(&thread);
+            match pending.get_mut(&thread) {
+                Some((at, _, is_passed))
+                    if kind == Kind::Read && !*is_passed && is_apart(*at, (address, size)) =>
+                {
+                    *is_passed = true;
+                }
+                _ => event.stored = pending.remove(&thread).map(|(_, stored, _)| stored),
+            }
             if kind == Kind::Read {
                 event.value = Some(memory.get(&(address, size)).copied().unwrap_or(0));
             }
@@ -137,7 +158,7 @@ fn literally(accesses: &[Access], has_values: bool) -> Vec<(u32, Event)> {
         if kind == Kind::Write {
             memory.insert((address, size), value);
             if has_values {
-                pending.insert(thread, value);
+                pending.insert(thread, ((address, size), value, false));
             }
         }
     }

@@ -7,29 +7,30 @@ use core::arch::naked_asm;
 
 use crate::interceptors::memory;
 use crate::log::{self, access, call_stack};
+use crate::predict::SECOND_HALF;
 use crate::wire::Kind;
 
-/// Logs an access of `1 << SIZE` bytes; of sixteen as two of eight.
+/// Logs an access of `1 << SIZE` bytes; of sixteen as two of eight. It may be the second of a hook.
 #[inline(always)]
-unsafe fn log_access<const SIZE: u32>(kind: Kind, address: u64, code: u64) {
+unsafe fn log_access<const SIZE: u32, const CONTINUES: bool>(kind: Kind, address: u64, code: u64) {
     if SIZE < 4 {
-        return access(kind, SIZE, address, code);
+        return access::<CONTINUES>(kind, SIZE, address, code);
     }
-    access(kind, 3, address, code);
-    access(kind, 3, address + 8, code);
+    access::<CONTINUES>(kind, 3, address, code);
+    access::<true>(kind, SECOND_HALF, address + 8, code);
 }
 
 unsafe extern "C" fn read<const SIZE: u32>(address: u64, code: u64) {
-    log_access::<SIZE>(Kind::Read, address, code);
+    log_access::<SIZE, false>(Kind::Read, address, code);
 }
 
 unsafe extern "C" fn write<const SIZE: u32>(address: u64, code: u64) {
-    log_access::<SIZE>(Kind::Write, address, code);
+    log_access::<SIZE, false>(Kind::Write, address, code);
 }
 
 unsafe extern "C" fn update<const SIZE: u32>(address: u64, code: u64) {
-    log_access::<SIZE>(Kind::Read, address, code);
-    log_access::<SIZE>(Kind::Write, address, code);
+    log_access::<SIZE, false>(Kind::Read, address, code);
+    log_access::<SIZE, true>(Kind::Write, address, code);
 }
 
 unsafe extern "C" fn enter(called_from: u64) {
@@ -49,17 +50,15 @@ unsafe extern "C" fn write_range(address: u64, length: u64, code: u64) {
 }
 
 unsafe fn range(kind: Kind, address: u64, length: u64, code: u64) {
-    if length != 0
-        && let Some(entry) = log::enter(code)
-    {
-        entry.log_extra(kind, address, length);
+    if length != 0 {
+        log::range(kind, address, length, code);
     }
 }
 
 /// An object's table of virtual functions is set: written only if that changes it.
 unsafe extern "C" fn set_table(place: *const u64, table: u64, code: u64) {
     if place.read_volatile() != table {
-        access(Kind::Write, 3, place as u64, code);
+        access::<false>(Kind::Write, 3, place as u64, code);
     }
 }
 

@@ -98,12 +98,12 @@ mod unaligned {
     use super::*;
 
     pub unsafe fn load(size: u32, address: u64) -> u64 {
-        log::access(Kind::Read, size, address, thread::caller());
+        log::access::<false>(Kind::Read, size, address, thread::caller());
         log::load(address, size)
     }
 
     pub unsafe fn store<T>(size: u32, address: u64, value: T) {
-        log::access(Kind::Write, size, address, thread::caller());
+        log::access::<false>(Kind::Write, size, address, thread::caller());
         (address as *mut T).write_unaligned(value);
     }
 }
@@ -258,9 +258,9 @@ annotations! {
         log_lock(Kind::Unlock, lock, 0);
     }
     // Objects whose accesses are calls: of their first bytes.
-    __tsan_external_read(address: u64, code: u64, _tag: usize) { log::access(Kind::Read, 0, address, code); }
+    __tsan_external_read(address: u64, code: u64, _tag: usize) { log::access::<false>(Kind::Read, 0, address, code); }
     __tsan_external_write(address: u64, code: u64, _tag: usize) {
-        log::access(Kind::Write, 0, address, code);
+        log::access::<false>(Kind::Write, 0, address, code);
     }
     __tsan_get_current_fiber() -> u64 { current_fiber() }
     __tsan_create_fiber(_flags: c_uint) -> u64 {

@@ -11,6 +11,7 @@ use core::sync::atomic::{
 };
 
 use crate::log::{self, Entry, Operands};
+use crate::predict::SECOND_HALF;
 use crate::thread::{self, Spin, Thread};
 use crate::wire::Kind;
 use crate::{replay, scheduler};
@@ -233,13 +234,10 @@ unsafe fn compare_exchange_at<W: Word>(
     let seen = compare_exchange(address, before, value, order, failure);
     if seen != before {
         let code = thread::caller();
-        for offset in (0..size_of::<W>()).step_by(8) {
-            log::access(
-                Kind::Write,
-                u32::from(W::SIZE.min(3)),
-                expected as u64 + offset as u64,
-                code,
-            );
+        let place = expected as u64;
+        log::access::<false>(Kind::Write, u32::from(W::SIZE.min(3)), place, code);
+        if size_of::<W>() > 8 {
+            log::access::<true>(Kind::Write, SECOND_HALF, place + 8, code);
         }
         expected.write(seen);
     }

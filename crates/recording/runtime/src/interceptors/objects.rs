@@ -170,18 +170,17 @@ pub unsafe fn refresh(mut bind: impl FnMut(&'static Object)) -> bool {
     is_any_left
 }
 
-/// Whether the loader has filled the slots of `object`. Those of calls come last.
+/// Whether the loader has filled the slots of `object`: those of weak symbols may stay empty.
 unsafe fn is_ready(object: &Object) -> bool {
-    let base = object.base.load(Ordering::Relaxed);
-    let (mut calls_ready, mut any_ready, mut has_calls, mut count) = (true, false, false, 0_usize);
+    let length = object.end() - object.start.load(Ordering::Relaxed);
+    // Until then a slot is empty, or says where in the object's file a call leads at first.
+    let is_fixed = object.base.load(Ordering::Relaxed) == 0;
+    let filled_min = if is_fixed { 1 } else { length };
+    let mut is_ready = true;
     each_import(object, |import| {
-        let value = *(import.slot as *const u64);
-        count += 1;
-        has_calls |= import.is_call;
-        any_ready |= value >= base.max(1);
-        calls_ready &= !import.is_call || value >= base;
+        is_ready &= import.is_weak || *(import.slot as *const u64) >= filled_min;
     });
-    count == 0 || (calls_ready && (has_calls || any_ready))
+    is_ready
 }
 
 unsafe extern "C" fn note(loaded: *const LoadedObject, _: usize, _: *mut c_void) -> c_int {
@@ -473,12 +472,14 @@ pub struct Import {
     pub slot: u64,
     /// Whether the slot is for calls alone.
     pub is_call: bool,
+    is_weak: bool,
 }
 
 /// Calls `visit` with each import of `object`.
 pub unsafe fn each_import(object: &Object, mut visit: impl FnMut(Import)) {
     const ADDRESS: u64 = 6;
     const CALL: u64 = 7;
+    const WEAK: u8 = 2;
     let Some(tables) = Tables::new(object) else { return };
     // Those of calls and all others.
     for [place, bytes] in [[23, 2], [7, 8]] {
@@ -488,7 +489,8 @@ pub unsafe fn each_import(object: &Object, mut visit: impl FnMut(Import)) {
             if matches!(kind, ADDRESS | CALL) && symbol.section == 0 {
                 let name = tables.text(u64::from(symbol.name));
                 let slot = tables.base.wrapping_add(relocation.offset);
-                visit(Import { name, slot, is_call: kind == CALL });
+                let is_weak = symbol.info >> 4 == WEAK;
+                visit(Import { name, slot, is_call: kind == CALL, is_weak });
             }
         }
     }

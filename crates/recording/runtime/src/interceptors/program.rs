@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fe
 
 #[cfg(not(reweave_static))]
 use super::{enter_or, real_address};
-use super::{in_library, interceptors, libraries, note_caller, objects};
+use super::{interceptors, libraries, note_caller, objects, undisturbed};
 use crate::hooks::atomic;
 use crate::log::{self, Entry, Operands};
 use crate::wire::Kind;
@@ -65,7 +65,7 @@ unsafe extern "C" fn count(object: *const LoadedObject, size: usize, adds: *mut 
 /// Notes the memory map if an object was loaded since it was last noted.
 pub unsafe fn note_new_objects(entry: &Entry) {
     let mut adds = 0_u64;
-    in_library(entry.thread, || dl_iterate_phdr(count, (&raw mut adds).cast()));
+    undisturbed(entry.thread, || dl_iterate_phdr(count, (&raw mut adds).cast()));
     // One more, so that a program that loads nothing is noted too.
     if LOADED.swap(adds + 1, Ordering::Relaxed) != adds + 1 {
         LOOKS.store(0, Ordering::Relaxed);
@@ -102,7 +102,7 @@ static IS_UNBOUND: AtomicBool = AtomicBool::new(false);
 
 /// Sees to the calls between objects.
 unsafe fn bind(entry: &Entry) {
-    let is_any_left = in_library(entry.thread, || libraries::bind_new_objects());
+    let is_any_left = undisturbed(entry.thread, || libraries::bind_new_objects());
     IS_UNBOUND.store(is_any_left, Ordering::Relaxed);
     if is_any_left {
         LOOKS.store(LOOKS_AFTER_OPEN, Ordering::Relaxed);
@@ -189,14 +189,17 @@ unsafe fn leave_runtime() {
         return;
     }
     scheduler::end_blocking(thread, false);
+    let was_pending = is_inside && core::mem::take(&mut (*thread).pending) != 0;
     if is_inside {
-        (*thread).pending = 0;
         atomic::release_if_held(thread);
         if scheduler::may_log(thread) {
             restart_run(thread);
         }
     }
     scheduler::reacquire(thread);
+    if was_pending {
+        log::forget_pending(thread);
+    }
     compiler_fence(Ordering::SeqCst);
     (*thread).depth = 0;
 }
@@ -250,7 +253,7 @@ pub mod dynamic {
         fn dlclose(object: usize) -> c_int {
             let code = thread::caller();
             let entry = enter_or!(real(object)).flushed();
-            let before = in_library(entry.thread, || Extents::now());
+            let before = undisturbed(entry.thread, || Extents::now());
             // Destructors of the object run recorded.
             drop(entry);
             let result = real(object);
@@ -300,6 +303,7 @@ pub use loaded::{extent, find_c_library, is_in_c_library};
 /// Where loaded objects lie in memory; a static program loads none.
 #[cfg(not(reweave_static))]
 mod loaded {
+    use super::super::without_signals;
     use super::*;
     use crate::sys;
 
@@ -328,20 +332,22 @@ mod loaded {
 
         /// Logs that the memory of objects which were unloaded since is another from now on.
         pub unsafe fn end_what_is_gone(&self, code: u64) {
-            dl_iterate_phdr(remove, self.0.cast());
+            without_signals(|| dl_iterate_phdr(remove, self.0.cast()));
             let list = &*self.0;
             let gone = || list.places.iter().take(list.count).filter(|(start, end)| start < end);
             let thread = thread::current();
             // What was written there last cannot be read any more.
-            if !thread.is_null() && thread != thread::unrecorded() {
-                let pending = (*thread).pending;
-                if gone().any(|&(start, end)| (start..end).contains(&pending)) {
-                    (*thread).pending = 0;
-                }
+            let is_lost = !thread.is_null()
+                && gone().any(|&(start, end)| (start..end).contains(&(*thread).pending));
+            if is_lost {
+                (*thread).pending = 0;
             }
             if gone().next().is_some()
                 && let Some(entry) = log::enter(code)
             {
+                if is_lost {
+                    log::forget_pending(thread);
+                }
                 for &(start, end) in gone() {
                     entry.log_extra(Kind::Alloc, start, end - start);
                     entry.log(Kind::Free, start);
