@@ -160,7 +160,15 @@ fn a_time_limit_from_outside_leaves_a_trace() {
     // `timeout` sends its signal twice: to the command, and to the command's process group.
     for _ in 0..4 {
         let mut command = folder.command("timeout");
-        command.args(["1", env!("CARGO_BIN_EXE_reweave"), "record", "-o", "run.rwt", "--", "./stubborn"]);
+        command.args([
+            "1",
+            env!("CARGO_BIN_EXE_reweave"),
+            "record",
+            "-o",
+            "run.rwt",
+            "--",
+            "./stubborn",
+        ]);
         let said = command.output().unwrap().stderr;
         let said = String::from_utf8_lossy(&said);
         assert!(said.contains("→ run.rwt"), "{said}");
