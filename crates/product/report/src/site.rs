@@ -156,7 +156,7 @@ const STARTERS: [&str; 11] = [
 const C_FOLDERS: [&str; 6] = ["nptl/", "csu/", "sysdeps/", "../sysdeps/", "./nptl/", "./csu/"];
 
 /// How the names of what starts threads and closures in the standard libraries begin.
-const LIBRARY_NAMES: [&str; 18] = [
+const LIBRARY_NAMES: [&str; 19] = [
     "std::thread::",
     "std::sys::",
     "std::sys_common::",
@@ -175,6 +175,8 @@ const LIBRARY_NAMES: [&str; 18] = [
     "__rust_try",
     "__rust_begin_short_backtrace",
     "execute_native_thread_routine",
+    // The recorder's own, which runs what a thread is to run.
+    "reweave_rt::",
 ];
 
 /// Where the files of the standard libraries are.

@@ -227,6 +227,8 @@ fn run<S: Stream>(
     };
     let word_locks = WordLocks::with(std::mem::take(&mut first_pass.word_locks));
     let spins = Spins::with(std::mem::take(&mut first_pass.spins));
+    // A thread that nobody was seen to fork may live from the start.
+    let alive = 1 + first_pass.unforked.len() as u64;
     let mut pass = Pass {
         symbols,
         sink,
@@ -246,7 +248,7 @@ fn run<S: Stream>(
         waits: Process::recognized(),
         last_thread: None,
         stretch: 0,
-        alive: 1,
+        alive,
         is_fresh: true,
         summary,
     };

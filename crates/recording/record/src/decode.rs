@@ -85,6 +85,11 @@ pub struct Decoder {
     taken: Option<(u32, Event)>,
 }
 
+/// The size of an access, of which `size` may say that it is the second half of one.
+const fn whole_size(size: u8) -> u8 {
+    if size as u32 == SECOND_HALF { 3 } else { size }
+}
+
 impl Decoder {
     /// Takes the next event of the recording. Where it is a run, nothing comes back. Then
     /// [`Decoder::next_decoded`] gives the events that follow.
@@ -115,7 +120,7 @@ impl Decoder {
         state.is_passed |= reads;
         if matches!(event.kind, Kind::Read | Kind::Write) {
             state.learn(&event);
-            event.size = event.size.min(3);
+            event.size = whole_size(event.size);
             if let Some(value) = event.value.filter(|_| event.kind == Kind::Read) {
                 remember(&mut self.memories, event.address, u32::from(event.size), value);
             }
@@ -143,7 +148,7 @@ impl Decoder {
         let state = self.threads.entry(thread).or_default();
         let mut event = state.expected();
         let size = u32::from(event.size);
-        event.size = event.size.min(3);
+        event.size = whole_size(event.size);
         if state.tells_stored(&event, size == SECOND_HALF)
             && let Some((address, size)) = state.pending.take()
         {

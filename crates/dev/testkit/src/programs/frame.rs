@@ -205,7 +205,9 @@ static __attribute__((unused)) void mutex_of(pthread_mutex_t *mutex, int type, i
 }
 
 static __attribute__((unused)) void temporary(char *path) {
-    strcpy(path, "/tmp/reweave-lock-XXXXXX");
+    strcpy(path, P_tmpdir "/reweave-lock-");
+    memset(path + strlen(path) + 6, 0, 1);
+    memset(path + strlen(path), 'X', 6);
     close(mkstemp(path));
 }
 

@@ -269,7 +269,7 @@ fn threads_of_the_cpp_standard_are_seen() {
               24: aw.release(guard_variable_for_shared_value()::value)=1
               54: r(shared_value()::value)=7 r(memory#2+7) r(memory#7)
               55: aw.release(flag)
-              57: req(shared) acq(shared)
+              57: wreq(shared) acq(shared)
               58: w(x)=1
               59: rel(shared)
               62: req(m) acq(m)
