@@ -179,9 +179,18 @@ pub mod channel {
     /// The number of the descriptor that `address` stands for, if it stands for one.
     #[must_use]
     pub const fn descriptor(address: u64) -> Option<u32> {
+        if is_of(address, DESCRIPTORS) { Some(number(address as u32)) } else { None }
+    }
+
+    /// Whether `address` stands for the installation of a signal handler.
+    #[must_use]
+    pub const fn is_installation(address: u64) -> bool {
+        is_of(address, HANDLERS)
+    }
+
+    const fn is_of(address: u64, kind: u32) -> bool {
         let id = address as u32;
-        let is_one = address == self::address(id) && kind(id) == DESCRIPTORS;
-        if is_one { Some(number(id)) } else { None }
+        address == self::address(id) && self::kind(id) == kind
     }
 
     /// The address under which events speak of what OpenMP orders by and `key` distinguishes.

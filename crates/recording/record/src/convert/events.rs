@@ -513,6 +513,12 @@ impl Pass<'_> {
             Kind::Send | Kind::Receive if channel::descriptor(address).is_some() => {
                 return self.use_descriptor(current);
             }
+            // A handler that never ran orders nothing. Programs in Rust install two when they start.
+            Kind::Send
+                if channel::is_installation(address) && !self.first_pass.is_looked_at(address) =>
+            {
+                return Ok(());
+            }
             // Who hands over comes after those who did before: what comes out depends on it.
             Kind::Send => {
                 Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Release), self.channel(&event).sent)

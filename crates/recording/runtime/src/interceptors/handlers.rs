@@ -103,10 +103,10 @@ pub unsafe fn watch_faults() {
     }
 }
 
-/// Logs that a handler for `signal` is about to be installed.
-unsafe fn installing(signal: c_int, handler: usize) {
+/// Logs that code at `code` is about to install a handler for `signal`.
+unsafe fn installing(code: u64, signal: c_int, handler: usize) {
     if !matches!(handler, DEFAULT | IGNORE)
-        && let Some(entry) = log::enter(thread::caller())
+        && let Some(entry) = log::enter(code)
     {
         let entry = entry.flushed();
         entry.log(Kind::Send, channel::address(installation(signal)));
@@ -246,7 +246,7 @@ unsafe fn exchange(signal: c_int, handler: usize, call: impl FnOnce(usize) -> us
     if !is_signal(signal) || handler == ERROR {
         return call(handler);
     }
-    installing(signal, handler);
+    installing(thread::caller(), signal, handler);
     let before = INSTALLED[signal as usize].load(Ordering::Acquire);
     let ours = replacement(signal, handler);
     if ours == on_signal as *const () as usize {
@@ -283,7 +283,9 @@ interceptors! {
         if !is_signal(signal) {
             return real(signal, action, before);
         }
-        if let Some(entry) = log::enter(thread::caller()) {
+        // What the runtime does for the first event calls intercepted functions, too.
+        let code = thread::caller();
+        if let Some(entry) = log::enter(code) {
             if !action.is_null() {
                 log_range(&entry, Kind::ReadRange, action as usize, size_of::<Action>());
             }
@@ -297,7 +299,7 @@ interceptors! {
         let mut ours = None;
         if !action.is_null() {
             let wanted = *action;
-            installing(signal, wanted.handler);
+            installing(code, signal, wanted.handler);
             let handler = replacement(signal, wanted.handler);
             let mut flags = wanted.flags;
             if handler == on_signal as *const () as usize {
