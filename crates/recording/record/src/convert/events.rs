@@ -513,16 +513,7 @@ impl Pass<'_> {
             Kind::Send | Kind::Receive if channel::descriptor(address).is_some() => {
                 return self.use_descriptor(current);
             }
-            // A handler that never ran orders nothing. Programs in Rust install two when they start.
-            Kind::Send
-                if channel::is_installation(address) && !self.first_pass.is_looked_at(address) =>
-            {
-                return Ok(());
-            }
-            // Who hands over comes after those who did before: what comes out depends on it.
-            Kind::Send => {
-                Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Release), self.channel(&event).sent)
-            }
+            Kind::Send => return self.send(current),
             Kind::Receive => return self.receive(current),
             Kind::BlockBegin | Kind::BlockEnd => return self.cross_block(current),
             Kind::Benign => {
@@ -631,6 +622,18 @@ impl Pass<'_> {
         let path = self.symbols.origin(code).map(|(path, _)| path);
         let name = path.as_deref().and_then(|path| path.rsplit('/').next());
         legal(name.unwrap_or("library"))
+    }
+
+    fn send(&mut self, current: &mut Current) -> io::Result<()> {
+        let event = current.event;
+        // A handler that never ran orders nothing. Programs in Rust install two when they start.
+        if channel::is_installation(event.address) && !self.first_pass.is_looked_at(event.address) {
+            return Ok(());
+        }
+        // Who hands over comes after those who did before: what comes out depends on it.
+        let sent = self.channel(&event).sent;
+        let op = Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Release), sent);
+        self.emit(current, op, None).map(drop)
     }
 
     /// What is taken out is what was handed over last and before; who takes first gets the first.
