@@ -95,7 +95,7 @@ impl Owners {
         block.is_some_and(|block| self.0.get(&block.time) == Some(&Some(thread)))
     }
 
-    /// Whether what is at `address` can be told by the accesses to it: it is in a block that is no
+    /// Whether what is at `address` is known from the accesses to it: it is in a block that is no
     /// stack, or in a global variable. What is on a stack is another variable after each return.
     pub fn is_comparable(&self, address: u64, blocks: &Blocks, symbols: &mut dyn Symbols) -> bool {
         match blocks.holding(address) {
