@@ -37,7 +37,6 @@ mod rules;
 mod scan;
 mod sink;
 mod spins;
-mod values;
 mod word_locks;
 
 use std::cell::{Cell, RefCell};
@@ -200,10 +199,6 @@ struct Pass<'a> {
     waits: Process,
     /// Who did something last.
     last_thread: Option<u32>,
-    /// How many stretches there were in which one thread ran alone and did not wait.
-    stretch: u64,
-    /// How many threads live.
-    alive: u64,
     /// Whether memory is as the program found it when it started: not in a process that was forked.
     is_fresh: bool,
     summary: Summary,
@@ -227,8 +222,6 @@ fn run<S: Stream>(
     };
     let word_locks = WordLocks::with(std::mem::take(&mut first_pass.word_locks));
     let spins = Spins::with(std::mem::take(&mut first_pass.spins));
-    // A thread that nobody was seen to fork may live from the start.
-    let alive = 1 + first_pass.unforked.len() as u64;
     let mut pass = Pass {
         symbols,
         sink,
@@ -247,8 +240,6 @@ fn run<S: Stream>(
         modules: FxHashMap::default(),
         waits: Process::recognized(),
         last_thread: None,
-        stretch: 0,
-        alive,
         is_fresh: true,
         summary,
     };
@@ -264,18 +255,6 @@ fn run<S: Stream>(
 }
 
 impl Pass<'_> {
-    /// Takes note of who runs, and whether others may have run since.
-    fn note_stretch(&mut self, number: u32, kind: Kind) {
-        let has_waited = matches!(kind, Kind::Block | Kind::Unblock);
-        self.stretch += u64::from(has_waited || self.last_thread != Some(number));
-        self.last_thread = Some(number);
-        match kind {
-            Kind::Fork => self.alive += 1,
-            Kind::ForkFailed | Kind::End => self.alive = self.alive.saturating_sub(1),
-            _ => {}
-        }
-    }
-
     fn step<S: Stream>(
         &mut self,
         ahead: &mut Ahead<S>,
@@ -285,7 +264,7 @@ impl Pass<'_> {
         let place = self.summary.recorded;
         self.summary.recorded += 1;
         self.waits.step(number, &event);
-        self.note_stretch(number, event.kind);
+        self.last_thread = Some(number);
         let meaning = self.word_locks.step(self.symbols, number, &event);
         if self.spins.is_repeated(number, &event, place) || meaning == Meaning::Inner {
             // Not counted either: another run may not have to wait, or not as long.
@@ -316,10 +295,7 @@ impl Pass<'_> {
             Count::WithNext => *logged,
         };
         match event.kind {
-            Kind::Escaped => {
-                self.summary.escaped += 1;
-                self.memory.forget_values();
-            }
+            Kind::Escaped => self.summary.escaped += 1,
             Kind::Begin if event.extra.is_some() => self.is_fresh = false,
             Kind::Maps => {
                 self.symbols.maps(event.address);

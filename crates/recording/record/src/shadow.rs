@@ -804,21 +804,6 @@ impl SharingAnalysis {
         None
     }
 
-    /// The blocks that live now.
-    pub(crate) const fn blocks(&self) -> &Blocks {
-        &self.blocks
-    }
-
-    /// Keeps the words that `access` just touched, though nobody was seen to contend for them.
-    pub(crate) fn keep(&mut self, access: Access) {
-        for (word, ..) in access.words() {
-            let (number, place) = split(word);
-            let page = self.page(number);
-            let words = self.pages[page].split();
-            words[place].first |= ShadowWord::IS_KEPT;
-        }
-    }
-
     #[inline]
     fn access(&mut self, word: u64, borders: u64, touch: Touch) {
         let (number, place) = split(word);

@@ -501,54 +501,6 @@ fn reads_whose_order_is_not_known_have_no_known_writer() {
 }
 
 #[test]
-fn what_no_recorded_access_wrote_has_an_unknown_writer() {
-    let (counter, ready) = (global("counter"), global("ready"));
-    let stored = |event: Event, value| Event { stored: Some(value), ..event };
-    // Whatever else the stack of a thread holds, nothing can be said of what it was.
-    let stack = flagged(extra(about(Kind::Alloc, 0x9000), 64), flag::STACK);
-    let update = extra(access(Kind::AtomicUpdate, ready, Some(8)), 9);
-    check(
-        &[
-            (1, stack),
-            (0, access(Kind::Write, counter, None)),
-            (1, stored(access(Kind::Read, counter, Some(1)), 0)),
-            (0, stored(access(Kind::Write, 0x9000, None), 1)),
-            (1, access(Kind::Read, counter, Some(1))),
-            (0, stored(access(Kind::Read, counter, Some(7)), 3)),
-            (1, access(Kind::Read, counter, Some(7))),
-            (1, access(Kind::Read, 0x9000, Some(4))),
-            (0, access(Kind::Write, counter, None)),
-            (0, stored(access(Kind::AtomicStore, ready, Some(5)), 2)),
-            (1, access(Kind::Read, counter, Some(2))),
-            (1, access(Kind::AtomicLoad, ready, Some(5))),
-            (1, access(Kind::AtomicLoad, ready, Some(8))),
-            (1, update),
-            (0, access(Kind::AtomicLoad, ready, Some(9))),
-        ],
-        expect![[r#"
-            T1|alloc(block#1)|a.c:3
-            main|w(counter)|a.c:7|1
-            T1|r(counter)|a.c:7|1
-            main|w(block#1)|a.c:7|3
-            T1|r(counter)|a.c:7|1
-            main|r?(counter)|a.c:7|7
-            T1|r?(counter)|a.c:7|7
-            T1|r(block#1)|a.c:7|4
-            main|w(counter)|a.c:7|2
-            main|aw.relaxed(ready)|a.c:7|5
-            T1|r(counter)|a.c:7|2
-            T1|ar.relaxed(ready)|a.c:7|5
-            T1|r?(unseen(ready))|a.c:7
-            T1|ar.relaxed(ready)|a.c:7|8
-            T1|r?(unseen(ready))|a.c:7
-            T1|arw.relaxed(ready)|a.c:7|9
-            main|ar.relaxed(ready)|a.c:7|9
-            not forked: [1]
-        "#]],
-    );
-}
-
-#[test]
 fn memory_that_is_only_copied_and_filled_is_one_variable() {
     let fill = |address, length| extra(about(Kind::WriteRange, address), length);
     check(

@@ -268,13 +268,6 @@ fn report(path: &Path, recording: &Recording, summary: &Summary, followed: &Foll
             counted(summary.escaped, "time")
         ));
     }
-    if summary.unknown_reads > 0 && !summary.is_free {
-        say(&format!(
-            "reweave: {} returned values that no recorded code wrote: code that is not \
-             instrumented writes to this memory",
-            counted(summary.unknown_reads, "read")
-        ));
-    }
     if recording.is_damaged {
         say("reweave: the program overwrote the recording in memory; the trace ends there");
     }

@@ -144,20 +144,3 @@ fn what_is_found_out_without_taking_it_orders_threads() {
         check_mixed("looks.c", &[], compiler);
     }
 }
-
-#[test]
-fn what_depends_on_a_value_that_nobody_was_seen_to_write_is_not_called_witnessed() {
-    for compiler in compilers("c") {
-        let folder = Workshop::with(&["foreign.c", "foreign_library.c"]);
-        let library = "libforeign.so";
-        folder.build_plain("foreign_library.c", compiler, library, &["-shared", "-fPIC"]);
-        folder.build("foreign.c", compiler, &["-O1", "./libforeign.so", "-Wl,-rpath,."]);
-        let recorded = folder.record(&[], &["foreign"]);
-        assert_eq!(recorded.behaviour.printed, "2\n", "{}", recorded.said);
-        recorded.must_be_whole();
-        assert!(recorded.said.contains("no recorded code wrote"), "{}", recorded.said);
-        let unseen = |name: &str| recorded.trace.names().vars.get(name).is_some();
-        assert!(unseen("unseen(atomic_flag)") && !unseen("unseen(plain_flag)"), "{compiler}");
-        assert_eq!(folder.findings(), [] as [&str; 0], "{compiler}");
-    }
-}

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use reweave_base::{FxHashMap, FxHashSet, IndexVec};
+use reweave_base::{FxHashMap, FxHashSet};
 use reweave_runtime::wire::{Event, Kind, channel, flag, order};
 use reweave_trace::views::Mode;
 use reweave_trace::{
@@ -14,7 +14,6 @@ use reweave_trace::{
 
 use super::names::{Things, at_offset, fresh, legal, of_cell};
 use super::scan::{Ahead, key};
-use super::values::Owners;
 use super::{Current, Pass};
 use crate::event_log::Stream;
 use crate::shadow::{Access, Blocks, Cell, WORD_BYTES, drop_within};
@@ -34,11 +33,6 @@ pub struct Memory {
     benign: BTreeMap<u64, Extent>,
     /// What the program has published.
     published: BTreeMap<u64, Published>,
-    /// What each variable holds, by the accesses so far.
-    held: IndexVec<VarId, Option<Held>>,
-    /// For variables whose atomic reads had an unseen writer: what stands for that.
-    unseen: FxHashMap<VarId, VarId>,
-    owners: Owners,
 }
 
 /// Where something ends.
@@ -56,28 +50,6 @@ struct Published {
     seen_by: FxHashSet<u32>,
 }
 
-/// What a variable holds.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    value: Option<i64>,
-    writer: Writer,
-    /// Who accessed it last, and in which of the stretches in which one thread ran alone.
-    accessor: (u32, u64),
-    /// Whether nobody else was seen to access it.
-    is_alone: bool,
-}
-
-/// Who wrote what a variable holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Writer {
-    /// A recorded access, or whoever it was at the start.
-    Recorded,
-    /// Code that was not recorded, called by this thread.
-    Unseen(u32),
-    /// Code that was not recorded.
-    Unknown,
-}
-
 impl Memory {
     pub fn new(unknown_writers: FxHashSet<u64>) -> Self {
         Self {
@@ -89,15 +61,7 @@ impl Memory {
             unnamed: FxHashMap::default(),
             benign: BTreeMap::new(),
             published: BTreeMap::new(),
-            held: IndexVec::new(),
-            unseen: FxHashMap::default(),
-            owners: Owners::default(),
         }
-    }
-
-    /// A thread ran unseen: what it wrote meanwhile is not known.
-    pub fn forget_values(&mut self) {
-        self.held = IndexVec::new();
     }
 
     /// For the names of variables that are no cells.
@@ -165,110 +129,15 @@ impl Pass<'_> {
         value: Option<u64>,
     ) -> io::Result<()> {
         let var = self.var(cell);
-        let of_cell = |value: u64| part(value, access.start, cell.begin, cell.end);
-        let value = value.map(of_cell);
-        let seen = match current.event.kind {
-            Kind::AtomicUpdate => current.event.value.map(of_cell),
-            _ => value,
-        };
-        let is_unseen = self.holds_unseen(current, cell, var, (seen, value));
-        let is_unknown = is_unseen || self.memory.unknown_writers.contains(&key(cell));
+        let is_unknown = self.memory.unknown_writers.contains(&key(cell));
         let is_benign = is_within(&self.memory.benign, cell.begin);
         let op = op_of(&current.event, var, is_unknown, is_benign);
-        if is_unseen && access.is_atomic {
-            // The read itself stays atomic, so what is not known of it is said of another variable.
-            let unseen = self.unseen_writer(var);
-            self.emit_unknown(current, unseen, None)?;
+        let value = value.map(|value| part(value, access.start, cell.begin, cell.end));
+        let is_unknown = matches!(op, Op::Access(AccessOp::UnknownRead, _));
+        if self.emit(current, op, value)? && is_unknown {
+            self.summary.unknown_reads += 1;
         }
-        if matches!(op, Op::Access(AccessOp::UnknownRead, _)) {
-            self.emit_unknown(current, var, value)
-        } else {
-            self.emit(current, op, value).map(drop)
-        }
-    }
-
-    fn emit_unknown(
-        &mut self,
-        current: &mut Current,
-        var: VarId,
-        value: Option<i64>,
-    ) -> io::Result<()> {
-        let op = Op::Access(AccessOp::UnknownRead, var);
-        self.summary.unknown_reads += u64::from(self.emit(current, op, value)?);
         Ok(())
-    }
-
-    /// Whether the access of `current` to `cell`, which is `var`, reads what no recorded access wrote
-    /// and the thread itself did not have written; `seen` is what it read, or would have, and `left`
-    /// what is there after it.
-    ///
-    /// Memory that is not what was last seen there was written by code that is not instrumented. That
-    /// stays so until a recorded access writes it.
-    fn holds_unseen(
-        &mut self,
-        current: &Current,
-        cell: Cell,
-        var: VarId,
-        (seen, left): (Option<i64>, Option<i64>),
-    ) -> bool {
-        if self.first_pass.is_free {
-            return false;
-        }
-        let thread = current.number;
-        let accessor = (thread, self.stretch);
-        let writes = matches!(
-            current.event.kind,
-            Kind::Write | Kind::WriteRange | Kind::AtomicStore | Kind::AtomicUpdate
-        );
-        let reads = !writes || current.event.kind == Kind::AtomicUpdate;
-        let mut held = self.memory.held.get_or_default(var).unwrap_or(Held {
-            value: None,
-            writer: Writer::Recorded,
-            accessor,
-            is_alone: true,
-        });
-        if reads && self.has_changed_unseen(cell, held.value, seen) {
-            let Memory { blocks, owners, .. } = &self.memory;
-            let is_own = held.is_alone
-                && held.accessor.0 == thread
-                && owners.is_made_by(thread, cell.begin, blocks);
-            // Nobody else has run since the thread accessed it last, nor could have.
-            let is_own = is_own || (self.alive == 1 && held.accessor == accessor);
-            held.writer = if is_own { Writer::Unseen(thread) } else { Writer::Unknown };
-        }
-        let is_unseen = reads
-            && !matches!(held.writer, Writer::Recorded)
-            && held.writer != Writer::Unseen(thread);
-        if writes {
-            (held.writer, held.value) = (Writer::Recorded, left);
-        } else {
-            held.value = left.or(held.value);
-        }
-        held.is_alone &= held.accessor.0 == thread;
-        held.accessor = accessor;
-        self.memory.held[var] = Some(held);
-        is_unseen
-    }
-
-    /// Whether `cell`, which held `value` when it was accessed last, holds something else now.
-    fn has_changed_unseen(&mut self, cell: Cell, value: Option<i64>, seen: Option<i64>) -> bool {
-        let (Some(value), Some(seen)) = (value, seen) else { return false };
-        let Memory { blocks, owners, .. } = &self.memory;
-        seen != value
-            && self.first_pass.has_unseen_writer(cell.begin)
-            && owners.is_comparable(cell.begin, blocks, self.symbols)
-    }
-
-    /// What stands for the unseen writer of `var`.
-    fn unseen_writer(&mut self, var: VarId) -> VarId {
-        if let Some(&unseen) = self.memory.unseen.get(&var) {
-            return unseen;
-        }
-        let vars = &mut self.sink.names().vars;
-        let name = format!("unseen({})", vars.name(var));
-        let unseen = fresh(vars, &mut self.memory.var_uses, &name);
-        self.memory.unseen.insert(var, unseen);
-        unseen
     }
 
     /// What the access read or wrote.
@@ -366,7 +235,6 @@ impl Pass<'_> {
                 self.emit(current, Op::Object(ObjectOp::Free, object), None)?;
             }
         }
-        self.memory.owners.note(current.number, &current.event, &change);
         if let Some(block) = change.born
             && self.first_pass.cells.keeps_block(block.time)
         {

@@ -10,7 +10,6 @@ use super::Kept;
 use super::descriptors::Descriptors;
 use super::names::{Symbols, legal};
 use super::spins::{self, Spins};
-use super::values::UnseenWriters;
 use super::word_locks::{self, WordLocks};
 use crate::event_log::Stream;
 use crate::shadow::{Access, Blocks, Cell, ShadowCells, SharingAnalysis, WORD_BYTES};
@@ -37,8 +36,6 @@ pub struct FirstPass {
     looked_at: FxHashSet<u64>,
     /// The addresses of locks that are asked for in shared mode.
     shared_locks: FxHashSet<u64>,
-    /// Words that some read found to hold what no recorded access wrote.
-    unseen_words: FxHashSet<u64>,
     /// Whether some events have places in the order of synchronization and others do not.
     pub is_free: bool,
     pub has_accesses: bool,
@@ -68,15 +65,13 @@ impl FirstPass {
         let mut sharing = SharingAnalysis::new(kept == Kept::All);
         let mut word_locks = WordLocks::search();
         let mut spins = Spins::search();
-        let mut unseen = UnseenWriters::default();
         let mut threads: FxHashMap<u32, Seen> = FxHashMap::default();
         let mut place = 0;
         while let Some((thread, event)) = stream.next_event()? {
+            sharing.step(thread, &event);
             if event.kind == Kind::Maps {
                 symbols.maps(event.address);
             }
-            let change = sharing.step(thread, &event);
-            unseen.step(thread, &event, change.as_ref(), &mut sharing, symbols);
             word_locks.step(symbols, thread, &event);
             spins.is_repeated(thread, &event, place);
             first_pass.has_accesses |= Access::new(&event).is_some();
@@ -95,7 +90,6 @@ impl FirstPass {
         first_pass.cells = first_pass.kept_cells(sharing, kept, symbols);
         // The next pass starts with the first map.
         symbols.maps(0);
-        first_pass.unseen_words = unseen.found;
         first_pass.word_locks = word_locks.finish();
         first_pass.spins = spins.finish();
         let unforked = threads.iter().filter(|(_, seen)| seen.runs && !seen.is_forked);
@@ -166,12 +160,6 @@ impl FirstPass {
         self.shared_locks.contains(&address)
     }
 
-    /// Whether the word at `address` was found to have an unseen writer. Words that act as locks are
-    /// compared there alone: their releases are no accesses of the trace.
-    pub fn has_unseen_writer(&self, address: u64) -> bool {
-        self.unseen_words.contains(&(address / WORD_BYTES))
-    }
-
     pub fn fork_fails(&self, place: u64) -> bool {
         self.failed_forks.contains(&place)
     }
@@ -215,7 +203,7 @@ impl<S: Stream> Ahead<S> {
         }
     }
 
-    /// The next event of `thread` that says what its last write stored, if it is near.
+    /// The next event of `thread` that is no single word, if it is near.
     fn next_of(&mut self, thread: u32) -> io::Result<Option<Event>> {
         for place in 0..AHEAD_MAX {
             if place == self.queue.len() {

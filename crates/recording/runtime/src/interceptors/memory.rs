@@ -236,7 +236,6 @@ interceptors! {
         }
         if let Some(entry) = &entry {
             allocated(entry, place, size);
-            log_range(entry, Kind::WriteRange, block as usize, size_of::<usize>());
         }
         block.write(place);
         0
