@@ -76,6 +76,18 @@ fn what_no_library_orders_races() {
 }
 
 #[test]
+fn what_the_cpp_library_writes_unseen_hides_no_race() {
+    for compiler in compilers("cpp") {
+        let folder = Workshop::with(&["strings.cpp"]);
+        folder.build("strings.cpp", compiler, &["-O1"]);
+        for (arguments, expected) in [(&["strings"][..], &[][..]), (&["strings", "x"], &["race"])] {
+            folder.record(&[], arguments).must_be_whole();
+            assert_eq!(folder.findings(), expected, "{compiler} {arguments:?}");
+        }
+    }
+}
+
+#[test]
 fn a_library_that_only_computes_orders_what_it_is_given_and_no_more() {
     let Some(&compiler) = compilers("c").first() else { return };
     let folder = with_libraries(compiler, &[]);
