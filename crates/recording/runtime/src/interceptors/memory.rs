@@ -236,6 +236,7 @@ interceptors! {
         }
         if let Some(entry) = &entry {
             allocated(entry, place, size);
+            log_range(entry, Kind::WriteRange, block as usize, size_of::<usize>());
         }
         block.write(place);
         0

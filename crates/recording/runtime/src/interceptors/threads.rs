@@ -272,3 +272,50 @@ interceptors! {
     }
     fn [pthread_detach thrd_detach](thread: u64) -> c_int |_entry, call| { detach(thread); call() }
 }
+
+/// Joined and detached objects of the C++ library, which forget their threads then: that is written by
+/// code of the library, for who called it. It may throw, so it is not called from here but jumped to.
+#[cfg(not(reweave_static))]
+mod objects {
+    use super::*;
+    use crate::interceptors::{note_caller, real_address};
+    use crate::log;
+
+    const HANDLE_BYTES: usize = 8;
+
+    macro_rules! releases {
+        ($($name:ident)*) => {
+            $(
+                const _: () = {
+                    unsafe extern "C" fn released(object: usize) -> usize {
+                        if let Some(entry) = log::enter(thread::caller()) {
+                            log_range(&entry, Kind::WriteRange, object, HANDLE_BYTES);
+                        }
+                        real_address!($name)
+                    }
+
+                    #[unsafe(naked)]
+                    #[cfg_attr(reweave_export, unsafe(export_name = stringify!($name)))]
+                    unsafe extern "C" fn trampoline() {
+                        core::arch::naked_asm!(
+                            note_caller!(),
+                            "push rdi",
+                            "call {}",
+                            "pop rdi",
+                            "jmp rax",
+                            sym released,
+                        )
+                    }
+                };
+            )*
+        };
+    }
+
+    // Of libstdc++ and libc++.
+    releases! {
+        _ZNSt6thread4joinEv
+        _ZNSt6thread6detachEv
+        _ZNSt3__16thread4joinEv
+        _ZNSt3__16thread6detachEv
+    }
+}
