@@ -129,7 +129,9 @@ impl<'a, 't> Driver<'a, 't> {
     /// How much one query may take: a good part of the budget, but not all of it.
     #[must_use]
     pub fn query_budget(&self) -> Budget {
-        Budget { work: self.settings.budget / SHARE, ..Budget::default() }
+        // Who asks for a larger budget gets more of everything that ends a query.
+        let times = (self.settings.budget / Settings::default().budget).max(1);
+        Budget { work: self.settings.budget / SHARE, ..Budget::default().times(times) }
     }
 
     /// Says that the question is not answered in full. The first reason counts.

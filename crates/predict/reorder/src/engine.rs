@@ -63,6 +63,21 @@ impl Default for Budget {
     }
 }
 
+impl Budget {
+    /// As much of everything, `times` over.
+    #[must_use]
+    pub fn times(self, times: u64) -> Self {
+        let small = u32::try_from(times).unwrap_or(u32::MAX);
+        let large = usize::try_from(times).unwrap_or(usize::MAX);
+        Self {
+            decisions: self.decisions.saturating_mul(small),
+            completions: self.completions.saturating_mul(small),
+            work: self.work.saturating_mul(times),
+            states: self.states.saturating_mul(large),
+        }
+    }
+}
+
 /// Answers queries about one trace. Shared by all that ask; each worker has its own [`Solver`].
 #[derive(Debug)]
 pub struct Engine<'t> {

@@ -10,7 +10,8 @@
 //! what may come next follows from which events ran.
 //!
 //! Exact where it ends; the budget limits the states. They may be as many as the product of the
-//! threads' lengths, times the orders of writes.
+//! threads' lengths, times the orders of writes. Where some event can only help (see
+//! [`State::is_harmless`]), that one alone is tried.
 
 use reweave_base::{FxHashSet, Id, IndexVec};
 use reweave_trace::views::Mode;
@@ -28,7 +29,8 @@ const NUMBERS_MAX: usize = 100_000_000;
 /// Answers `query` after at most `states_max` states, and says how many it took.
 pub(crate) fn search(trace: &Trace, query: &Query, states_max: usize) -> (Answer, usize) {
     let mut state = State::new(trace, query);
-    let size = state.done.len() + state.last_write.len();
+    let threads_count = state.done.len();
+    let size = threads_count + state.last_write.len();
     let states_max = states_max.min(NUMBERS_MAX / size.max(1));
     let mut path: Vec<(EventId, Option<EventId>)> = Vec::new();
     let mut seen: FxHashSet<Box<[u32]>> = FxHashSet::default();
@@ -40,16 +42,18 @@ pub(crate) fn search(trace: &Trace, query: &Query, states_max: usize) -> (Answer
             let schedule = path.iter().map(|&(event, _)| event).collect();
             return (Answer::Feasible(Reordering::explicit(schedule)), seen.len());
         }
-        if *thread == state.done.len() {
+        if *thread == threads_count {
             tries.pop();
             path.pop().into_iter().for_each(|(event, before)| state.take_back(event, before));
             continue;
         }
-        let candidate = ThreadId::from_index(*thread);
-        *thread += 1;
-        let Some(event) = state.next(candidate).filter(|&event| state.may_run(event)) else {
-            continue;
-        };
+        let runnable = |thread| state.next(thread).filter(|&event| state.may_run(event));
+        let harmless = (*thread == 0)
+            .then(|| state.done.ids().filter_map(runnable).find(|&event| state.is_harmless(event)))
+            .flatten();
+        let next = harmless.or_else(|| runnable(ThreadId::from_index(*thread)));
+        *thread = if harmless.is_some() { threads_count } else { *thread + 1 };
+        let Some(event) = next else { continue };
         let before = state.run(event);
         if !seen.insert(state.key()) {
             state.take_back(event, before);
@@ -71,6 +75,121 @@ struct State<'a> {
     done: Cut,
     last_write: IndexVec<VarId, Option<EventId>>,
     tokens: IndexVec<SemaphoreId, i64>,
+    contention: Contention,
+}
+
+/// Which events threads may still contend in: accesses of a variable, acquires of a lock, takes of a
+/// semaphore.
+struct Contention {
+    /// How many there are to come of each variable, lock and semaphore.
+    left: Vec<u32>,
+    /// For each event, how many of them its thread has from there on.
+    own_left: Vec<u32>,
+    /// For each write, how many of them other threads have that cannot happen before it.
+    needing: Vec<u32>,
+}
+
+/// How far back a chain of updates that read each other is followed.
+const CHAIN_MAX: usize = 64;
+
+impl Contention {
+    fn new(trace: &Trace, query: &Query) -> Self {
+        let horizon = horizon(trace, query);
+        let names = trace.names();
+        let count = names.vars.len() + names.locks.len() + names.semaphores.len();
+        let mut contention = Self {
+            left: vec![0; count],
+            own_left: vec![0; trace.len()],
+            needing: vec![0; trace.len()],
+        };
+        let mut own: Vec<u32> = vec![0; count];
+        for (thread, &end) in horizon.entries() {
+            let events = &trace.thread_events(thread)[..end as usize];
+            for &event in events.iter().rev() {
+                let Some(thing) = thing(trace, event) else { continue };
+                contention.left[thing] += 1;
+                own[thing] += 1;
+                contention.own_left[event.index()] = own[thing];
+                contention.note_needed(trace, query, event);
+            }
+            for &event in events {
+                thing(trace, event).into_iter().for_each(|thing| own[thing] = 0);
+            }
+        }
+        contention
+    }
+
+    /// Notes which writes of other threads come before `event`, whatever the order.
+    fn note_needed(&mut self, trace: &Trace, query: &Query, event: EventId) {
+        let thread = trace.event(event).thread;
+        let sees_the_same = |event: &EventId| {
+            let op = trace.event(*event).op;
+            let reads = op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _));
+            reads && !query.relaxed && query.view(*event).is_none()
+        };
+        let writer = |event: &EventId| {
+            Some(*event).filter(sees_the_same).and_then(|event| trace.writer(event))
+        };
+        let chain = std::iter::successors(writer(&event), writer).take(CHAIN_MAX);
+        for write in chain.filter(|&write| trace.event(write).thread != thread) {
+            self.needing[write.index()] += 1;
+        }
+    }
+}
+
+/// What `event` contends for, if it does so.
+fn thing(trace: &Trace, event: EventId) -> Option<usize> {
+    let names = trace.names();
+    match trace.event(event).op {
+        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => {
+            Some(names.vars.len() + lock.index())
+        }
+        Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+            Some(names.vars.len() + names.locks.len() + semaphore.index())
+        }
+        op => op.var().map(Id::index),
+    }
+}
+
+/// How many events of each thread can happen at most in answers to `query`.
+fn horizon(trace: &Trace, query: &Query) -> Cut {
+    let length = |thread| trace.thread_events(thread).len() as u32;
+    let mut horizon: Cut = trace.names().threads.entries().map(|(id, _)| length(id)).collect();
+    fn lower(trace: &Trace, horizon: &mut Cut, event: EventId, by: u32) -> bool {
+        let end = &mut horizon[trace.event(event).thread];
+        let lowered = (*end).min(trace.position(event) + by);
+        std::mem::replace(end, lowered) != lowered
+    }
+    for &event in query.enabled.iter().chain(&query.absent) {
+        lower(trace, &mut horizon, event, 0);
+    }
+    for &event in &query.stop {
+        lower(trace, &mut horizon, event, 1);
+    }
+    let mut is_settled = false;
+    while !is_settled {
+        is_settled = true;
+        for (event, happening) in trace.events() {
+            let is_within = |horizon: &Cut, event: EventId| {
+                trace.position(event) < horizon[trace.event(event).thread]
+            };
+            if !is_within(&horizon, event) {
+                continue;
+            }
+            let is_started =
+                trace.lifetime(happening.thread).fork.is_none_or(|fork| is_within(&horizon, fork));
+            let has_what_it_needs = match happening.op {
+                Op::Thread(ThreadOp::Join, child) => horizon[child] == length(child),
+                Op::Access(AccessOp::UnknownRead, _) => true,
+                _ if query.view(event).is_some() => true,
+                _ => trace.writer(event).is_none_or(|writer| is_within(&horizon, writer)),
+            };
+            if !(is_started && has_what_it_needs) {
+                is_settled &= !lower(trace, &mut horizon, event, 0);
+            }
+        }
+    }
+    horizon
 }
 
 impl<'a> State<'a> {
@@ -83,6 +202,7 @@ impl<'a> State<'a> {
             done: IndexVec::from_elem(0, names.threads.len()),
             last_write: IndexVec::from_elem(None, names.vars.len()),
             tokens: names.semaphores.entries().map(|(id, _)| start(id)).collect(),
+            contention: Contention::new(trace, query),
         }
     }
 
@@ -161,6 +281,46 @@ impl<'a> State<'a> {
             return false;
         }
         self.is_enabled(event)
+    }
+
+    /// Whether nothing that can happen later is kept from it if `event`, which may run, runs now. An
+    /// answer to the query in which it runs later, or not at all, is then one in which it runs now.
+    fn is_harmless(&self, event: EventId) -> bool {
+        let Contention { left, own_left, needing } = &self.contention;
+        // Nobody else is to come who could have been first.
+        let is_alone = || {
+            thing(self.trace, event).is_some_and(|thing| {
+                left[thing] == own_left[event.index()] + needing[event.index()]
+            })
+        };
+        match self.trace.event(event).op {
+            // These only let others happen.
+            Op::Access(AccessOp::Read | AccessOp::AtomicRead(_) | AccessOp::UnknownRead, _)
+            | Op::Fence(_)
+            | Op::Lock(
+                LockOp::Release
+                | LockOp::ReleaseShared
+                | LockOp::Request
+                | LockOp::RequestExclusive,
+                _,
+            )
+            | Op::Thread(..)
+            | Op::Barrier(..)
+            | Op::Semaphore(SemaphoreOp::Post, _)
+            | Op::Object(..)
+            | Op::Marker(_) => true,
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+                let takes = thing(self.trace, event).map_or(0, |thing| left[thing]);
+                is_alone() || self.tokens[semaphore] >= i64::from(takes)
+            }
+            Op::Access(
+                AccessOp::Write | AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_),
+                _,
+            )
+            | Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => is_alone(),
+            // Who waits keeps others from notifying.
+            Op::Condition(..) => false,
+        }
     }
 
     /// Whether the rules let `event`, the next of its thread, happen now.
@@ -275,6 +435,7 @@ impl<'a> State<'a> {
     fn run(&mut self, event: EventId) -> Option<EventId> {
         let happening = self.trace.event(event);
         self.done[happening.thread] += 1;
+        thing(self.trace, event).into_iter().for_each(|thing| self.contention.left[thing] -= 1);
         match happening.op {
             Op::Semaphore(SemaphoreOp::Post, semaphore) => self.tokens[semaphore] += 1,
             Op::Semaphore(SemaphoreOp::Take, semaphore) => self.tokens[semaphore] -= 1,
@@ -288,6 +449,7 @@ impl<'a> State<'a> {
     fn take_back(&mut self, event: EventId, before: Option<EventId>) {
         let happening = self.trace.event(event);
         self.done[happening.thread] -= 1;
+        thing(self.trace, event).into_iter().for_each(|thing| self.contention.left[thing] += 1);
         match happening.op {
             Op::Semaphore(SemaphoreOp::Post, semaphore) => self.tokens[semaphore] -= 1,
             Op::Semaphore(SemaphoreOp::Take, semaphore) => self.tokens[semaphore] += 1,

@@ -5,9 +5,11 @@ use crate::asked;
 use proptest::prelude::*;
 use reweave_oracle::query::Answer as Defined;
 use reweave_oracle::reachable;
-use reweave_reorder::{Answer, Budget, Engine, Query, Solver, View};
+use reweave_reorder::{Answer, Budget, Engine, Query, Refuted, Solver, View};
 use reweave_testkit::{Scope, Shape, draw, soak, traces};
-use reweave_trace::{AccessOp, After, Checker, EventId, Goal, LockOp, Op, ThreadOp, Trace};
+use reweave_trace::{
+    AccessOp, After, Checker, EventId, Goal, LockOp, Op, SemaphoreOp, ThreadOp, Trace,
+};
 
 /// How many states the oracle may visit.
 const STATES_MAX: usize = 300_000;
@@ -239,6 +241,30 @@ fn a_thread_that_is_put_off_whole_runs_after_its_fork_though_its_name_came_first
     }
     let trace = builder.finish().unwrap();
     assert_eq!(fault(&trace, &races(&trace)).unwrap_or_default(), "");
+}
+
+#[test]
+fn what_threads_do_alone_does_not_multiply_the_states_of_a_semaphore() {
+    let mut builder = reweave_trace::TraceBuilder::new();
+    let (semaphore, x, site) = (builder.semaphore("s"), builder.var("x"), builder.site("here"));
+    builder.declare_start(semaphore, 1);
+    for number in 1..=6 {
+        let thread = builder.thread(&format!("T{number}"));
+        let alone = builder.var(&format!("alone{number}"));
+        for _ in 0..10 {
+            builder.push(thread, Op::Access(AccessOp::Write, alone), site);
+            builder.push(thread, Op::Access(AccessOp::Read, alone), site);
+        }
+        builder.push(thread, Op::Semaphore(SemaphoreOp::Take, semaphore), site);
+        builder.push(thread, Op::Access(AccessOp::Write, x), site);
+        builder.push(thread, Op::Semaphore(SemaphoreOp::Post, semaphore), site);
+    }
+    let trace = builder.finish().unwrap();
+    let engine = Engine::new(&trace);
+    let mut solver = Solver::new(&engine, Budget { states: 1_000, ..Budget::default() });
+    for (query, _) in races(&trace) {
+        assert_eq!(solver.solve(&query), Answer::Infeasible(Refuted::Exhausted));
+    }
 }
 
 /// Whether the oracle of queries finds the races that a search of all states does.
