@@ -28,7 +28,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 use crate::interceptors::handlers;
-use crate::thread::{self, Spin, Thread};
+use crate::thread::{self, Spin, Thread, life};
 use crate::{log, process, replay, sys};
 
 /// How long nothing may be logged before the token is taken away.
@@ -36,6 +36,9 @@ const IDLE_NS: u64 = 100_000_000;
 
 /// How long a signal handler may be silent before it is checked whether its thread sleeps again.
 const HANDLER_NS: u64 = 1_000_000;
+
+/// How long a thread that was created may take to begin before its creator goes on.
+const BEGIN_NS: u64 = 1_000_000_000;
 
 /// How long the thread of a step may stay away before others go on.
 const STEP_NS: u64 = 5_000_000;
@@ -464,10 +467,26 @@ unsafe fn is_in_handler(holder: *mut Thread) -> bool {
 /// Says whose events follow, when the first thread starts.
 pub unsafe fn begin(thread: *mut Thread) {
     if is_serial() {
+        LOCK.with(|| keep_or_enqueue(thread));
+        thread::mark(thread, life::BEGUN);
+        sys::futex_wake(&(*thread).life, 1);
         // Its first event comes first.
-        acquire_with(thread, Handlers::Ignored);
+        wait(thread, false, Handlers::Ignored);
     } else {
         draw_quantum(thread);
+    }
+}
+
+/// Waits until the thread that was just created as `number` is in the queue, so that not the kernel
+/// decides who can run next. Not for ever: it may never come, if it cannot be recorded.
+pub unsafe fn await_child(child: *const Thread, number: u32) {
+    let end = sys::now() + BEGIN_NS;
+    while is_serial() && (*child).number == number && sys::now() < end {
+        let state = (*child).life.load(Ordering::Acquire);
+        if state & life::BEGUN != 0 {
+            break;
+        }
+        sys::futex_wait(&(*child).life, state, CHECK_MS);
     }
 }
 

@@ -226,6 +226,8 @@ pub mod life {
     pub const ENDED: u32 = 2;
     /// Nobody will join it, or somebody did.
     pub const RELEASED: u32 = 4;
+    /// It runs, or waits for its turn.
+    pub const BEGUN: u32 = 8;
 }
 
 /// What threads that are not recorded have: nothing passes its depth.

@@ -235,8 +235,8 @@ fn threads_of_the_c_standard_are_seen() {
               68: rel(recursive)
               69: rel(recursive)
               70: rel(recursive)
-              71: fork(T2)
-              73: req(plain) acq(plain)
+              71: req(plain) acq(plain)
+              72: fork(T2)
               74: r(ready)=1 rel(plain) wait(c) wake(c) acq(plain) r(ready)=2
               75: rel(plain)
               78: r(x)=1 r(memory#5+5) r(memory#5+6) r(memory#6)

@@ -14,7 +14,7 @@ use super::{enter_or, handlers, in_library, interceptors};
 use crate::log::Entry;
 use crate::thread::{self, Thread, life};
 use crate::wire::{Kind, wait};
-use crate::{process, replay, sys};
+use crate::{process, replay, scheduler, sys};
 
 /// What a new thread needs to know.
 #[repr(C)]
@@ -144,7 +144,13 @@ unsafe fn creating(
     // A handler that came before the thread can be recorded would run unseen.
     let blocked = sys::block_signals();
     (*start).blocked = handlers::blocked_signals(entry.thread, blocked);
-    let result = in_library(entry.thread, || create(start as usize));
+    let result = in_library(entry.thread, || {
+        let result = create(start as usize);
+        if result == 0 {
+            scheduler::await_child(child, number);
+        }
+        result
+    });
     sys::set_signals(blocked);
     if result != 0 {
         entry.log(Kind::ForkFailed, u64::from(number));

@@ -68,9 +68,9 @@ int main(void) {
     mtx_unlock(&recursive);
     mtx_unlock(&recursive);
     mtx_unlock(&recursive);
+    mtx_lock(&plain);
     thrd_create(&thread, alone, 0);
     thrd_detach(thread);
-    mtx_lock(&plain);
     while (ready != 2) cnd_wait(&c, &plain);
     mtx_unlock(&plain);
     thrd_sleep(&nap, 0);
