@@ -11,7 +11,7 @@ use reweave_trace::{
     WaitInterval,
 };
 
-use crate::exhaustive;
+use crate::exhaustive::{self, Suppliers};
 use crate::query::{Query, View};
 use crate::search::Search;
 use crate::sync_preserving;
@@ -92,6 +92,8 @@ pub struct Engine<'t> {
     counts_tokens: bool,
     /// Must-happen-before if takes may use any post; made when it is first asked for.
     mhb_for_any_post: OnceLock<Arc<MustHappenBefore<'t>>>,
+    /// Made when tokens are first counted.
+    suppliers: OnceLock<Suppliers>,
 }
 
 /// The sections of one thread on one lock, in order.
@@ -135,8 +137,16 @@ impl<'t> Engine<'t> {
         let mut semaphores = names.semaphores.entries();
         let counts_tokens = semaphores.any(|(id, _)| trace.declared().start(id).is_some());
         let mhb = Arc::new(MustHappenBefore::new(trace));
-        let mhb_for_any_post = OnceLock::new();
-        Self { trace, mhb, locks, waits, notifies, counts_tokens, mhb_for_any_post }
+        Self {
+            trace,
+            mhb,
+            locks,
+            waits,
+            notifies,
+            counts_tokens,
+            mhb_for_any_post: OnceLock::new(),
+            suppliers: OnceLock::new(),
+        }
     }
 
     /// The trace that is asked about.
@@ -454,8 +464,9 @@ impl<'e, 't> Solver<'e, 't> {
         let names = self.engine.trace.names();
         let size = (names.threads.len() + names.vars.len()) as u64;
         let states_max = self.budget.states.min((self.budget.work / size.max(1)) as usize);
-        let (answer, states_count) = exhaustive::search(self.engine.trace, query, states_max);
-        self.search.work += states_count as u64 * size;
+        let suppliers = self.engine.suppliers.get_or_init(|| Suppliers::new(self.engine.trace));
+        let (answer, work) = exhaustive::search(self.engine.trace, suppliers, query, states_max);
+        self.search.work += work;
         answer
     }
 

@@ -16,8 +16,8 @@
 use reweave_base::{FxHashSet, Id, IndexVec};
 use reweave_trace::views::Mode;
 use reweave_trace::{
-    AccessOp, ConditionOp, EventId, LockOp, ObjectOp, Op, Reordering, SemaphoreId, SemaphoreOp,
-    ThreadId, ThreadOp, Trace, VarId, WaitInterval,
+    AccessOp, ConditionOp, EventId, LockOp, ObjectId, ObjectOp, Op, Reordering, SemaphoreId,
+    SemaphoreOp, ThreadId, ThreadOp, Trace, VarId, WaitInterval,
 };
 
 use crate::engine::{Answer, Cut, Refuted, leave};
@@ -26,21 +26,34 @@ use crate::query::{Query, View};
 /// How many numbers the visited states may take together.
 const NUMBERS_MAX: usize = 100_000_000;
 
-/// Answers `query` after at most `states_max` states, and says how many it took.
-pub(crate) fn search(trace: &Trace, query: &Query, states_max: usize) -> (Answer, usize) {
-    let mut state = State::new(trace, query);
+/// How many events may be run for each state that may be kept: those that only help are run without
+/// keeping the state before them.
+const STEPS_PER_STATE: usize = 16;
+
+/// Answers `query` after at most `states_max` states, and says how much work it took.
+pub(crate) fn search(
+    trace: &Trace,
+    suppliers: &Suppliers,
+    query: &Query,
+    states_max: usize,
+) -> (Answer, u64) {
+    let mut state = State::new(trace, suppliers, query);
     let threads_count = state.done.len();
     let size = threads_count + state.last_write.len();
     let states_max = states_max.min(NUMBERS_MAX / size.max(1));
     let mut path: Vec<(EventId, Option<EventId>)> = Vec::new();
     let mut seen: FxHashSet<Box<[u32]>> = FxHashSet::default();
     seen.insert(state.key());
+    let mut steps = state.contention.events_count;
     // For each state on the path, the thread to try next.
     let mut tries = vec![0];
-    while let Some(thread) = tries.last_mut() {
+    let answer = loop {
+        let Some(thread) = tries.last_mut() else {
+            break Answer::Infeasible(Refuted::Exhausted);
+        };
         if *thread == 0 && state.meets_the_query() {
             let schedule = path.iter().map(|&(event, _)| event).collect();
-            return (Answer::Feasible(Reordering::explicit(schedule)), seen.len());
+            break Answer::Feasible(Reordering::explicit(schedule));
         }
         if *thread == threads_count {
             tries.pop();
@@ -55,22 +68,56 @@ pub(crate) fn search(trace: &Trace, query: &Query, states_max: usize) -> (Answer
         *thread = if harmless.is_some() { threads_count } else { *thread + 1 };
         let Some(event) = next else { continue };
         let before = state.run(event);
-        if !seen.insert(state.key()) {
+        steps += 1;
+        if harmless.is_none() && !seen.insert(state.key()) {
             state.take_back(event, before);
             continue;
         }
-        if seen.len() > states_max {
-            return (Answer::Unknown, seen.len());
+        if seen.len() > states_max || steps > STEPS_PER_STATE.saturating_mul(states_max) {
+            break Answer::Unknown;
         }
         path.push((event, before));
         tries.push(0);
+    };
+    (answer, (seen.len() * size + steps * threads_count) as u64)
+}
+
+/// Who can supply what: does not depend on the query.
+#[derive(Debug)]
+pub(crate) struct Suppliers {
+    /// The last post of each thread that posts to a semaphore.
+    last_posts: IndexVec<SemaphoreId, Vec<EventId>>,
+    births: IndexVec<ObjectId, Option<EventId>>,
+}
+
+impl Suppliers {
+    pub(crate) fn new(trace: &Trace) -> Self {
+        let names = trace.names();
+        let mut suppliers = Self {
+            last_posts: IndexVec::from_elem(Vec::new(), names.semaphores.len()),
+            births: IndexVec::from_elem(None, names.objects.len()),
+        };
+        for (id, event) in trace.events() {
+            match event.op {
+                Op::Semaphore(SemaphoreOp::Post, semaphore) => {
+                    let posts = &mut suppliers.last_posts[semaphore];
+                    posts.retain(|&post| trace.event(post).thread != event.thread);
+                    posts.push(id);
+                }
+                Op::Object(ObjectOp::Alloc, object) => {
+                    suppliers.births[object].get_or_insert(id);
+                }
+                _ => {}
+            }
+        }
+        suppliers
     }
-    (Answer::Infeasible(Refuted::Exhausted), seen.len())
 }
 
 /// Where the search stands.
 struct State<'a> {
     trace: &'a Trace,
+    suppliers: &'a Suppliers,
     query: &'a Query,
     done: Cut,
     last_write: IndexVec<VarId, Option<EventId>>,
@@ -81,46 +128,53 @@ struct State<'a> {
 /// Which events threads may still contend in: accesses of a variable, acquires of a lock, takes of a
 /// semaphore.
 struct Contention {
-    /// How many there are to come of each variable, lock and semaphore.
-    left: Vec<u32>,
-    /// For each event, how many of them its thread has from there on.
-    own_left: Vec<u32>,
-    /// For each write, how many of them other threads have that cannot happen before it.
-    needing: Vec<u32>,
+    /// How many events of each thread are run at most.
+    horizon: Cut,
+    /// How many events these are.
+    events_count: usize,
+    /// How many of them are to come that contend for each variable, lock and semaphore.
+    remaining: Vec<u32>,
+    /// For each of them, how many of these its thread has from there on.
+    own_remaining: Vec<u32>,
+    /// For each write, how many of these other threads have that cannot happen before it.
+    dependents: Vec<u32>,
 }
 
 /// How far back a chain of updates that read each other is followed.
 const CHAIN_MAX: usize = 64;
 
 impl Contention {
-    fn new(trace: &Trace, query: &Query) -> Self {
-        let horizon = horizon(trace, query);
+    fn new(trace: &Trace, suppliers: &Suppliers, query: &Query) -> Self {
+        let horizon = horizon(trace, suppliers, query);
         let names = trace.names();
         let count = names.vars.len() + names.locks.len() + names.semaphores.len();
         let mut contention = Self {
-            left: vec![0; count],
-            own_left: vec![0; trace.len()],
-            needing: vec![0; trace.len()],
+            events_count: horizon.iter().map(|&end| end as usize).sum(),
+            remaining: vec![0; count],
+            own_remaining: vec![0; trace.len()],
+            dependents: vec![0; trace.len()],
+            horizon: Cut::new(),
         };
         let mut own: Vec<u32> = vec![0; count];
         for (thread, &end) in horizon.entries() {
             let events = &trace.thread_events(thread)[..end as usize];
             for &event in events.iter().rev() {
-                let Some(thing) = thing(trace, event) else { continue };
-                contention.left[thing] += 1;
-                own[thing] += 1;
-                contention.own_left[event.index()] = own[thing];
-                contention.note_needed(trace, query, event);
+                let Some(object) = contended_object(trace, event) else { continue };
+                contention.remaining[object] += 1;
+                own[object] += 1;
+                contention.own_remaining[event.index()] = own[object];
+                contention.note_dependent(trace, query, event);
             }
             for &event in events {
-                thing(trace, event).into_iter().for_each(|thing| own[thing] = 0);
+                contended_object(trace, event).into_iter().for_each(|object| own[object] = 0);
             }
         }
+        contention.horizon = horizon;
         contention
     }
 
     /// Notes which writes of other threads come before `event`, whatever the order.
-    fn note_needed(&mut self, trace: &Trace, query: &Query, event: EventId) {
+    fn note_dependent(&mut self, trace: &Trace, query: &Query, event: EventId) {
         let thread = trace.event(event).thread;
         let sees_the_same = |event: &EventId| {
             let op = trace.event(*event).op;
@@ -132,13 +186,13 @@ impl Contention {
         };
         let chain = std::iter::successors(writer(&event), writer).take(CHAIN_MAX);
         for write in chain.filter(|&write| trace.event(write).thread != thread) {
-            self.needing[write.index()] += 1;
+            self.dependents[write.index()] += 1;
         }
     }
 }
 
-/// What `event` contends for, if it does so.
-fn thing(trace: &Trace, event: EventId) -> Option<usize> {
+/// What `event` contends for, if it does so: a place among all variables, locks and semaphores.
+fn contended_object(trace: &Trace, event: EventId) -> Option<usize> {
     let names = trace.names();
     match trace.event(event).op {
         Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => {
@@ -151,58 +205,154 @@ fn thing(trace: &Trace, event: EventId) -> Option<usize> {
     }
 }
 
-/// How many events of each thread can happen at most in answers to `query`.
-fn horizon(trace: &Trace, query: &Query) -> Cut {
-    let length = |thread| trace.thread_events(thread).len() as u32;
-    let mut horizon: Cut = trace.names().threads.entries().map(|(id, _)| length(id)).collect();
-    fn lower(trace: &Trace, horizon: &mut Cut, event: EventId, by: u32) -> bool {
-        let end = &mut horizon[trace.event(event).thread];
-        let lowered = (*end).min(trace.position(event) + by);
-        std::mem::replace(end, lowered) != lowered
+/// The wait that begins at `event`, if it is a release at which a wait begins.
+fn wait_begun_by(trace: &Trace, event: EventId) -> Option<&WaitInterval> {
+    let next = trace.position(event) as usize + 1;
+    let wait = *trace.thread_events(trace.event(event).thread).get(next)?;
+    trace.signals().wait_interval(wait).filter(|interval| interval.begin == event)
+}
+
+/// The events that some answer to the query may need. An answer stays one if all others are left out.
+struct Needed<'a> {
+    trace: &'a Trace,
+    suppliers: &'a Suppliers,
+    query: &'a Query,
+    cut: Cut,
+    /// Events that were added and not yet looked at.
+    new: Vec<EventId>,
+}
+
+impl Needed<'_> {
+    /// Adds `event` and all before it in its thread.
+    fn add(&mut self, event: EventId) {
+        let thread = self.trace.event(event).thread;
+        let (from, to) = (self.cut[thread], self.trace.position(event) + 1);
+        if from < to {
+            self.cut[thread] = to;
+            self.new.extend(&self.trace.thread_events(thread)[from as usize..to as usize]);
+        }
     }
-    for &event in query.enabled.iter().chain(&query.absent) {
+
+    /// Adds what `event` needs, and what ends what it keeps others from.
+    fn add_supply(&mut self, event: EventId) {
+        let Self { trace, suppliers, query, .. } = *self;
+        let signals = trace.signals();
+        let happening = trace.event(event);
+        let mut supply: Vec<EventId> = trace.lifetime(happening.thread).fork.into_iter().collect();
+        match happening.op {
+            Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => {
+                let sections = trace.sections();
+                let own = sections.of_thread(happening.thread);
+                let at = own.partition_point(|&id| sections.get(id).acquire < event);
+                supply.extend(own.get(at).and_then(|&id| sections.get(id).release));
+            }
+            Op::Lock(LockOp::Release | LockOp::ReleaseShared, _) => {
+                supply.extend(wait_begun_by(trace, event).and_then(leave));
+            }
+            Op::Thread(ThreadOp::Join, child) => {
+                supply.extend(trace.thread_events(child).last());
+            }
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
+                let woken = signals.woken(event).iter();
+                supply.extend(woken.filter_map(|&wait| Some(signals.wait_interval(wait)?.begin)));
+            }
+            Op::Condition(..) => {
+                let interval = signals.wait_interval(event);
+                supply.extend(interval.and_then(|interval| interval.notify));
+                supply.extend(interval.and_then(leave));
+            }
+            Op::Barrier(..) => {
+                let generation = signals.needed_generation(event);
+                supply.extend(generation.iter().flat_map(|&id| &signals.generation(id).arrivals));
+            }
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+                match trace.declared().start(semaphore) {
+                    Some(_) => supply.extend(&suppliers.last_posts[semaphore]),
+                    None => supply.extend(signals.post(event)),
+                }
+            }
+            Op::Object(ObjectOp::Free, object) => supply.extend(suppliers.births[object]),
+            Op::Access(..) => match query.view(event) {
+                Some(View::Of(write)) => supply.extend(write),
+                Some(View::Any) => {}
+                None => supply.extend(trace.writer(event)),
+            },
+            _ => {}
+        }
+        supply.into_iter().for_each(|event| self.add(event));
+    }
+}
+
+/// How many events of each thread need to happen, and can, at most, in answers to `query`.
+fn horizon(trace: &Trace, suppliers: &Suppliers, query: &Query) -> Cut {
+    let cut = Cut::from_elem(0, trace.names().threads.len());
+    let mut needed = Needed { trace, suppliers, query, cut, new: Vec::new() };
+    let Query { must, order, enabled, views, .. } = query;
+    let ordered = order.iter().flat_map(|&(first, second)| [first, second]);
+    let seen = views.iter().map(|&(read, _)| read);
+    let asked = must.iter().chain(enabled).copied().chain(ordered).chain(seen);
+    asked.for_each(|event| needed.add(event));
+    while let Some(event) = needed.new.pop() {
+        needed.add_supply(event);
+    }
+    let mut horizon = needed.cut;
+    for &event in enabled.iter().chain(&query.absent) {
         lower(trace, &mut horizon, event, 0);
     }
     for &event in &query.stop {
         lower(trace, &mut horizon, event, 1);
     }
-    let mut is_settled = false;
-    while !is_settled {
-        is_settled = true;
-        for (event, happening) in trace.events() {
-            let is_within = |horizon: &Cut, event: EventId| {
-                trace.position(event) < horizon[trace.event(event).thread]
-            };
-            if !is_within(&horizon, event) {
-                continue;
-            }
-            let is_started =
-                trace.lifetime(happening.thread).fork.is_none_or(|fork| is_within(&horizon, fork));
-            let has_what_it_needs = match happening.op {
-                Op::Thread(ThreadOp::Join, child) => horizon[child] == length(child),
-                Op::Access(AccessOp::UnknownRead, _) => true,
-                _ if query.view(event).is_some() => true,
-                _ => trace.writer(event).is_none_or(|writer| is_within(&horizon, writer)),
-            };
-            if !(is_started && has_what_it_needs) {
-                is_settled &= !lower(trace, &mut horizon, event, 0);
-            }
-        }
-    }
+    while !is_settled(trace, query, &mut horizon) {}
     horizon
 }
 
+/// Lets at most `count` events happen after those that come before `event` in its thread; says whether
+/// that is fewer than before.
+fn lower(trace: &Trace, horizon: &mut Cut, event: EventId, count: u32) -> bool {
+    let end = &mut horizon[trace.event(event).thread];
+    let lowered = (*end).min(trace.position(event) + count);
+    std::mem::replace(end, lowered) != lowered
+}
+
+/// Leaves out what cannot happen, since what it needs cannot; says whether there was nothing.
+fn is_settled(trace: &Trace, query: &Query, horizon: &mut Cut) -> bool {
+    let is_within =
+        |horizon: &Cut, event: EventId| trace.position(event) < horizon[trace.event(event).thread];
+    let mut is_settled = true;
+    for (thread, _) in trace.names().threads.entries() {
+        if trace.lifetime(thread).fork.is_some_and(|fork| !is_within(horizon, fork)) {
+            is_settled &= std::mem::replace(&mut horizon[thread], 0) == 0;
+        }
+        for &event in &trace.thread_events(thread)[..horizon[thread] as usize] {
+            let has_what_it_needs = match trace.event(event).op {
+                Op::Thread(ThreadOp::Join, child) => {
+                    horizon[child] as usize == trace.thread_events(child).len()
+                }
+                Op::Access(AccessOp::UnknownRead, _) => true,
+                _ if query.view(event).is_some() => true,
+                _ => trace.writer(event).is_none_or(|writer| is_within(horizon, writer)),
+            };
+            if !has_what_it_needs {
+                is_settled &= !lower(trace, horizon, event, 0);
+                break;
+            }
+        }
+    }
+    is_settled
+}
+
 impl<'a> State<'a> {
-    fn new(trace: &'a Trace, query: &'a Query) -> Self {
+    fn new(trace: &'a Trace, suppliers: &'a Suppliers, query: &'a Query) -> Self {
         let names = trace.names();
         let start = |id| i64::from(trace.declared().start(id).unwrap_or(0));
         Self {
             trace,
+            suppliers,
             query,
             done: IndexVec::from_elem(0, names.threads.len()),
             last_write: IndexVec::from_elem(None, names.vars.len()),
             tokens: names.semaphores.entries().map(|(id, _)| start(id)).collect(),
-            contention: Contention::new(trace, query),
+            contention: Contention::new(trace, suppliers, query),
         }
     }
 
@@ -277,7 +427,8 @@ impl<'a> State<'a> {
 
     fn may_run(&self, event: EventId) -> bool {
         let happening = self.trace.event(event);
-        if !self.is_started(happening.thread) || !self.is_permitted(event) {
+        let is_needed = self.trace.position(event) < self.contention.horizon[happening.thread];
+        if !is_needed || !self.is_started(happening.thread) || !self.is_permitted(event) {
             return false;
         }
         self.is_enabled(event)
@@ -286,31 +437,31 @@ impl<'a> State<'a> {
     /// Whether nothing that can happen later is kept from it if `event`, which may run, runs now. An
     /// answer to the query in which it runs later, or not at all, is then one in which it runs now.
     fn is_harmless(&self, event: EventId) -> bool {
-        let Contention { left, own_left, needing } = &self.contention;
-        // Nobody else is to come who could have been first.
+        let Contention { remaining, own_remaining, dependents, .. } = &self.contention;
+        // No other thread has an event left that could come before this one.
         let is_alone = || {
-            thing(self.trace, event).is_some_and(|thing| {
-                left[thing] == own_left[event.index()] + needing[event.index()]
+            contended_object(self.trace, event).is_some_and(|object| {
+                remaining[object] == own_remaining[event.index()] + dependents[event.index()]
             })
         };
         match self.trace.event(event).op {
-            // These only let others happen.
+            // Who waits keeps others from notifying.
+            Op::Condition(..) => false,
+            Op::Lock(LockOp::Release | LockOp::ReleaseShared, _) => {
+                wait_begun_by(self.trace, event).is_none()
+            }
+            // None of these keeps another event from happening.
             Op::Access(AccessOp::Read | AccessOp::AtomicRead(_) | AccessOp::UnknownRead, _)
             | Op::Fence(_)
-            | Op::Lock(
-                LockOp::Release
-                | LockOp::ReleaseShared
-                | LockOp::Request
-                | LockOp::RequestExclusive,
-                _,
-            )
+            | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
             | Op::Thread(..)
             | Op::Barrier(..)
             | Op::Semaphore(SemaphoreOp::Post, _)
             | Op::Object(..)
             | Op::Marker(_) => true,
             Op::Semaphore(SemaphoreOp::Take, semaphore) => {
-                let takes = thing(self.trace, event).map_or(0, |thing| left[thing]);
+                let object = contended_object(self.trace, event);
+                let takes = object.map_or(0, |object| remaining[object]);
                 is_alone() || self.tokens[semaphore] >= i64::from(takes)
             }
             Op::Access(
@@ -318,8 +469,6 @@ impl<'a> State<'a> {
                 _,
             )
             | Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => is_alone(),
-            // Who waits keeps others from notifying.
-            Op::Condition(..) => false,
         }
     }
 
@@ -370,9 +519,7 @@ impl<'a> State<'a> {
                 }
             }
             Op::Object(ObjectOp::Free, object) => {
-                let mut all = self.trace.events();
-                let born = all.find(|(_, event)| event.op == Op::Object(ObjectOp::Alloc, object));
-                born.is_none_or(|(birth, _)| self.has_run(birth))
+                self.suppliers.births[object].is_none_or(|birth| self.has_run(birth))
             }
             Op::Access(AccessOp::Write | AccessOp::AtomicWrite(_), _)
             | Op::Fence(_)
@@ -435,7 +582,8 @@ impl<'a> State<'a> {
     fn run(&mut self, event: EventId) -> Option<EventId> {
         let happening = self.trace.event(event);
         self.done[happening.thread] += 1;
-        thing(self.trace, event).into_iter().for_each(|thing| self.contention.left[thing] -= 1);
+        let object = contended_object(self.trace, event);
+        object.into_iter().for_each(|object| self.contention.remaining[object] -= 1);
         match happening.op {
             Op::Semaphore(SemaphoreOp::Post, semaphore) => self.tokens[semaphore] += 1,
             Op::Semaphore(SemaphoreOp::Take, semaphore) => self.tokens[semaphore] -= 1,
@@ -449,7 +597,8 @@ impl<'a> State<'a> {
     fn take_back(&mut self, event: EventId, before: Option<EventId>) {
         let happening = self.trace.event(event);
         self.done[happening.thread] -= 1;
-        thing(self.trace, event).into_iter().for_each(|thing| self.contention.left[thing] += 1);
+        let object = contended_object(self.trace, event);
+        object.into_iter().for_each(|object| self.contention.remaining[object] += 1);
         match happening.op {
             Op::Semaphore(SemaphoreOp::Post, semaphore) => self.tokens[semaphore] -= 1,
             Op::Semaphore(SemaphoreOp::Take, semaphore) => self.tokens[semaphore] += 1,

@@ -267,6 +267,52 @@ fn what_threads_do_alone_does_not_multiply_the_states_of_a_semaphore() {
     }
 }
 
+#[test]
+fn a_release_at_which_a_wait_begins_is_not_run_early() {
+    // Once T3 waits, T2 could not notify without waking it.
+    let trace = reweave_testkit::trace(
+        "
+        T1      T2        T3
+        start(s)=1
+        w(x)
+        take(s)
+        post(s)
+                take(s)
+                post(s)
+                notify(c)
+                w(x)
+                          acq(m)
+                          rel(m)
+                          wait(c)
+        ",
+    );
+    assert_eq!(fault(&trace, &races(&trace)).unwrap_or_default(), "");
+}
+
+#[test]
+fn what_the_goal_does_not_need_is_not_run() {
+    let mut builder = reweave_trace::TraceBuilder::new();
+    let (semaphore, x, site) = (builder.semaphore("s"), builder.var("x"), builder.site("here"));
+    builder.declare_start(semaphore, 1);
+    let (alone, uninvolved) = (builder.var("alone"), builder.thread("T0"));
+    for _ in 0..10_000 {
+        builder.push(uninvolved, Op::Access(AccessOp::Write, alone), site);
+    }
+    for name in ["T1", "T2"] {
+        let thread = builder.thread(name);
+        builder.push(thread, Op::Semaphore(SemaphoreOp::Take, semaphore), site);
+        builder.push(thread, Op::Semaphore(SemaphoreOp::Post, semaphore), site);
+        builder.push(thread, Op::Access(AccessOp::Write, x), site);
+    }
+    let trace = builder.finish().unwrap();
+    let engine = Engine::new(&trace);
+    let mut solver = Solver::new(&engine, Budget { states: 100, ..Budget::default() });
+    let all = ids(&trace);
+    let query = Query::enabled(&[all[10_002], all[10_005]]);
+    assert!(matches!(solver.solve(&query), Answer::Feasible(_)));
+    assert!(solver.take_work() < 10_000);
+}
+
 /// Whether the oracle of queries finds the races that a search of all states does.
 fn oracle_fault(trace: &Trace) -> Option<String> {
     let found = reachable::predictable(trace, STATES_MAX);
@@ -309,6 +355,12 @@ answers_are_right! {
     answers_are_right_on_signals: Shape::SIGNALS.events(24);
     answers_are_right_on_barriers: Shape::BARRIERS.events(24);
     answers_are_right_on_semaphores: Shape::SEMAPHORES.events(18);
+    answers_are_right_on_tokens_and_locks:
+        Shape { locks: 1, semaphores: 1, ..Shape::SEMAPHORES.events(20) };
+    answers_are_right_on_tokens_and_waits:
+        Shape { threads: 3, semaphores: 1, ..Shape::SIGNALS.events(18) };
+    answers_are_right_on_tokens_and_atomics:
+        Shape { semaphores: 1, ..Shape::ATOMICS.events(18) };
     answers_are_right_on_atomics: Shape::ATOMICS.events(20);
     answers_are_right_on_everything: Shape::EVERYTHING.events(22);
 }
