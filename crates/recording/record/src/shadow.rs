@@ -21,6 +21,7 @@
 mod cells;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind, flag};
@@ -870,13 +871,15 @@ impl SharingAnalysis {
         self.last.1
     }
 
-    fn keep_named(&mut self, is_named: &mut dyn FnMut(u64) -> bool) {
+    fn keep_named(&mut self, is_named: &mut dyn FnMut(Range<u64>) -> bool) {
         for page in self.pages.iter_mut().filter(|page| page.is_touched()) {
             let base = page.number * PAGE_WORDS as u64;
+            if !is_named(base * WORD_BYTES..(base + PAGE_WORDS as u64) * WORD_BYTES) {
+                continue;
+            }
             for (word, known) in (base..).zip(page.split()) {
                 let start = word * WORD_BYTES;
-                if known.is(ShadowWord::IS_KNOWN) && (start..start + WORD_BYTES).any(&mut *is_named)
-                {
+                if known.is(ShadowWord::IS_KNOWN) && is_named(start..start + WORD_BYTES) {
                     known.first |= ShadowWord::IS_KEPT;
                 }
             }
@@ -923,7 +926,7 @@ impl SharingAnalysis {
     /// What was found, once all events were seen. Of memory that was never allocated, words of which
     /// a byte `is_named` are kept too.
     #[must_use]
-    pub fn finish(mut self, is_named: Option<&mut dyn FnMut(u64) -> bool>) -> ShadowCells {
+    pub fn finish(mut self, is_named: Option<&mut dyn FnMut(Range<u64>) -> bool>) -> ShadowCells {
         // Lifetimes that never ended go on after all events.
         let live: Vec<_> = self.blocks.live().collect();
         for piece in live {

@@ -163,6 +163,14 @@ pub fn getpid() -> u32 {
     unsafe { call(GETPID, [0; 6]) as u32 }
 }
 
+/// Whether `file` is the number of an open file.
+pub fn is_open(file: i32) -> bool {
+    const FCNTL: usize = 72;
+    const GET_FLAGS: usize = 1;
+    // SAFETY: no memory is touched.
+    unsafe { call(FCNTL, [file as usize, GET_FLAGS, 0, 0, 0, 0]) >= 0 }
+}
+
 /// Whether the process `pid` exists.
 pub fn is_alive(pid: u32) -> bool {
     const NOT_PERMITTED: isize = -1;

@@ -17,7 +17,7 @@ fn tables_by_the_number_of_a_descriptor_do_not_race() {
         for how in ["own", "handed", "opened"] {
             let recorded = folder.record(&["--mode", mode], &["descriptors", how]);
             recorded.must_be_whole();
-            let sum = if how == "own" { "14\n" } else { "6\n" };
+            let sum = if how == "own" { "20\n" } else { "6\n" };
             assert_eq!(recorded.behaviour.printed, sum);
             assert_eq!(folder.findings(), [] as [&str; 0], "{how} {mode}");
             // Where several threads open what another closes, the order of both is only assumed.
@@ -39,6 +39,17 @@ fn what_the_numbers_of_descriptors_do_not_order_races() {
         assert_eq!(folder.findings(), ["race"], "{seed}");
         let said = confirmation(&folder, "R1", &["./descriptors", "apart"]);
         assert!(said.contains("  confirmed: 1 of 1\n"), "{seed}: {said}");
+    }
+}
+
+#[test]
+fn a_joined_thread_may_look_at_the_object_that_joins_it() {
+    let Some(folder) = Workshop::built("joined.cpp") else { return };
+    for mode in ["serial", "free"] {
+        let recorded = folder.record(&["--mode", mode], &["joined"]);
+        recorded.must_be_whole();
+        assert_eq!(recorded.behaviour.printed, "1\n");
+        assert_eq!(folder.findings(), [] as [&str; 0], "{mode}");
     }
 }
 

@@ -64,17 +64,18 @@ impl Uses {
             }
         } else {
             self.is_given_again |= self.holder.is_none() && self.first_opener.is_some();
-            self.is_given_again |= self.has_gaps;
             self.has_several_openers |= *self.first_opener.get_or_insert(thread) != thread;
             self.has_gaps |= self.holder.replace(thread).is_some();
         }
     }
 
     const fn rule(&self) -> Rule {
-        if !self.is_given_again || !self.has_several_users {
+        if !self.has_several_users {
             Rule::Nothing
         } else if self.has_gaps {
             Rule::Assumed
+        } else if !self.is_given_again {
+            Rule::Nothing
         } else if !self.has_several_openers {
             Rule::Ordered
         } else if !self.is_handed_over {
@@ -122,9 +123,11 @@ impl Pass<'_> {
                     Rule::Assumed => format!("{ASSUMED}({ASSUMED_DESCRIPTORS})#{number}"),
                     _ => format!("descriptor({number})"),
                 });
-                let op = match is_close {
-                    true => AccessOp::AtomicUpdate(MemoryOrder::Release),
-                    false => AccessOp::AtomicRead(MemoryOrder::Acquire),
+                let op = match (is_close, rule) {
+                    (true, _) => AccessOp::AtomicUpdate(MemoryOrder::Release),
+                    (false, Rule::Ordered) => AccessOp::AtomicRead(MemoryOrder::Acquire),
+                    // Perhaps nobody was seen to close it in between.
+                    (false, _) => AccessOp::AtomicUpdate(MemoryOrder::AcqRel),
                 };
                 Op::Access(op, var)
             }
@@ -178,5 +181,7 @@ mod tests {
         check(&[(1, CLOSE), (2, OPEN)], Rule::Assumed);
         check(&[(1, OPEN), (2, OPEN), (2, CLOSE), (1, OPEN)], Rule::Assumed);
         check(&[(1, OPEN), (2, CLOSE), (2, CLOSE), (1, OPEN)], Rule::Assumed);
+        check(&[(1, OPEN), (2, OPEN)], Rule::Assumed);
+        check(&[(1, CLOSE), (2, CLOSE)], Rule::Assumed);
     }
 }

@@ -107,11 +107,20 @@ impl FirstPass {
     ) -> ShadowCells {
         let Kept::Contended { names: names @ [_, ..] } = kept else { return sharing.finish(None) };
         let mut seen = FxHashSet::default();
-        let cells = sharing.finish(Some(&mut |address| {
-            let Some((name, _)) = symbols.data(address) else { return false };
-            let asked = names.iter().position(|asked| *asked == legal(&name));
-            seen.extend(asked);
-            asked.is_some()
+        let cells = sharing.finish(Some(&mut |bytes| {
+            let last = bytes.end - 1;
+            for address in bytes {
+                let Some((name, offset)) = symbols.data(address) else { continue };
+                if let Some(asked) = names.iter().position(|asked| *asked == legal(&name)) {
+                    seen.insert(asked);
+                    return true;
+                }
+                // A large variable that nobody asked for is not looked at byte by byte.
+                if symbols.data(last) == Some((name, offset + (last - address))) {
+                    return false;
+                }
+            }
+            false
         }));
         let missing = names.iter().enumerate().filter(|(at, _)| !seen.contains(at));
         self.missing = missing.map(|(_, name)| name.clone()).collect();

@@ -204,9 +204,9 @@ pub unsafe fn note_open(entry: &Entry, file: c_int) -> c_int {
     file
 }
 
-/// The number `file` is about to be closed.
+/// The number `file` is about to be closed, if it is open: many programs close all that may be.
 unsafe fn note_close(entry: &Entry, file: c_int) {
-    if file >= 0 && !is_vfork_child() {
+    if file >= 0 && !is_vfork_child() && sys::is_open(file) {
         entry.log(Kind::Send, channel::address(channel::id(channel::DESCRIPTORS, file as u32)));
     }
 }
@@ -392,11 +392,40 @@ unsafe fn note_rest(entry: &Entry, message: *const Message, room: usize) {
     }
     if head.control != 0 {
         log_range(entry, Kind::WriteRange, head.control, head.control_length);
+        note_passed(entry, head);
     }
     let written = |place: usize, bytes: usize| log_range(entry, Kind::WriteRange, place, bytes);
     written(&raw const head.name_length as usize, size_of::<c_uint>());
     written(&raw const head.control_length as usize, size_of::<usize>());
     written(&raw const head.flags as usize, size_of::<c_int>());
+}
+
+/// Notes which descriptors came with a message.
+unsafe fn note_passed(entry: &Entry, message: &Message) {
+    /// What stands before each part of the control bytes.
+    #[repr(C)]
+    struct Head {
+        length: usize,
+        level: c_int,
+        kind: c_int,
+    }
+    const SOCKETS: c_int = 1;
+    const RIGHTS: c_int = 1;
+    let mut place = 0;
+    while place + size_of::<Head>() <= message.control_length {
+        let start = message.control + place;
+        let Head { length, level, kind } = (start as *const Head).read_unaligned();
+        if length < size_of::<Head>() || length > message.control_length - place {
+            break;
+        }
+        if (level, kind) == (SOCKETS, RIGHTS) {
+            let first = (start + size_of::<Head>()) as *const c_int;
+            for at in 0..(length - size_of::<Head>()) / size_of::<c_int>() {
+                note_open(entry, first.add(at).read_unaligned());
+            }
+        }
+        place += length.next_multiple_of(size_of::<usize>());
+    }
 }
 
 /// Makes a call that takes one message's worth of bytes from `socket`.

@@ -299,7 +299,6 @@ accesses! {
     calls readlink(path, to, room) [text(path)] count size => writes(to, size);
     pure realpath(path, to) [text(path)] some made => makes_text(made, to);
     calls [unlink rmdir](path) [text(path)];
-    calls opendir(path) [text(path)];
     calls [readdir readdir64](folder) [] some found => writes_entry(found);
 
     // The program's own functions are called for what these compare.

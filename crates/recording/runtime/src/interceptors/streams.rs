@@ -17,6 +17,7 @@ use crate::wire::{Kind, flag};
 
 unsafe extern "C" {
     fn fileno(stream: usize) -> c_int;
+    fn dirfd(folder: usize) -> c_int;
 }
 
 /// The descriptor of `stream`, or -1.
@@ -292,6 +293,18 @@ interceptors! {
     }
     fn [fopen fopen64](path: usize, mode: usize) -> usize |entry, call| {
         opening(&entry, (HERE, path), call, |made| file_of(made))
+    }
+    fn opendir(path: usize) -> usize |entry, call| {
+        log_range(&entry, Kind::ReadRange, path, length(path) + 1);
+        let folder = entry.nonblocking(call);
+        if folder != 0 {
+            note_open(&entry, dirfd(folder));
+        }
+        folder
+    }
+    fn closedir(folder: usize) -> c_int |entry, call| {
+        let file = if folder == 0 { -1 } else { dirfd(folder) };
+        closing(&entry, file, || entry.nonblocking(call))
     }
     fn [mkstemp mkstemp64](path: usize) -> c_int |entry, call| { note_open(&entry, entry.nonblocking(call)) }
     fn [mkostemp mkostemp64](path: usize, flags: c_int) -> c_int |entry, call| {

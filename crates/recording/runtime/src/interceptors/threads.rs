@@ -222,6 +222,7 @@ pub unsafe fn join<T>(
     let before = find(handle).map(|(_, newest)| newest);
     let number = before.map(|child| u64::from((*child).number));
     let what = if is_timed { wait::SLEEP } else { wait::JOIN };
+    let (object, of) = core::mem::take(&mut (*entry.thread).joins);
     let result = entry.blocking_for(what, number, call);
     // Where the handle was not known yet when we looked, it is by now.
     if result == 0
@@ -232,6 +233,10 @@ pub unsafe fn join<T>(
     }
     if result == 0 && !status.is_null() {
         log_range(entry, Kind::WriteRange, status as usize, size_of::<T>());
+    }
+    if result == 0 && of == handle && object != 0 {
+        // The C++ library clears it when this returns.
+        log_range(entry, Kind::WriteRange, object as usize, size_of::<u64>());
     }
     result
 }
@@ -287,15 +292,22 @@ mod objects {
     use crate::interceptors::{note_caller, real_address};
     use crate::log;
 
-    const HANDLE_BYTES: usize = 8;
+    /// The thread of `object` is about to be joined; what that writes comes after the join.
+    unsafe fn joined(entry: &Entry, object: usize) {
+        (*entry.thread).joins = (object as u64, *(object as *const u64));
+    }
+
+    unsafe fn detached(entry: &Entry, object: usize) {
+        log_range(entry, Kind::WriteRange, object, size_of::<u64>());
+    }
 
     macro_rules! releases {
-        ($($name:ident)*) => {
+        ($($name:ident => $note:ident;)*) => {
             $(
                 const _: () = {
                     unsafe extern "C" fn released(object: usize) -> usize {
                         if let Some(entry) = log::enter(thread::caller()) {
-                            log_range(&entry, Kind::WriteRange, object, HANDLE_BYTES);
+                            $note(&entry, object);
                         }
                         real_address!($name)
                     }
@@ -319,9 +331,9 @@ mod objects {
 
     // Of libstdc++ and libc++.
     releases! {
-        _ZNSt6thread4joinEv
-        _ZNSt6thread6detachEv
-        _ZNSt3__16thread4joinEv
-        _ZNSt3__16thread6detachEv
+        _ZNSt6thread4joinEv => joined;
+        _ZNSt6thread6detachEv => detached;
+        _ZNSt3__16thread4joinEv => joined;
+        _ZNSt3__16thread6detachEv => detached;
     }
 }

@@ -1,6 +1,7 @@
 /* Tables by the number of a descriptor: the kernel gives a number again only after it was closed, so no two
    threads use an entry at the same time. What the numbers do not order races. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,6 +14,42 @@
 static int table[64];
 static int shared;
 static int ends[2];
+static int mail[2];
+
+/* A message with a descriptor in it. */
+struct parcel {
+    struct msghdr head;
+    struct iovec bytes;
+    char byte;
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+};
+
+static void wrap(struct parcel *parcel) {
+    memset(parcel, 0, sizeof *parcel);
+    parcel->bytes = (struct iovec){&parcel->byte, 1};
+    parcel->head = (struct msghdr){.msg_iov = &parcel->bytes, .msg_iovlen = 1,
+                                   .msg_control = parcel->control, .msg_controllen = sizeof parcel->control};
+}
+
+static void post(int file) {
+    struct parcel parcel;
+    wrap(&parcel);
+    struct cmsghdr *head = CMSG_FIRSTHDR(&parcel.head);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof file);
+    memcpy(CMSG_DATA(head), &file, sizeof file);
+    sendmsg(mail[0], &parcel.head, 0);
+}
+
+static int received(void) {
+    struct parcel parcel;
+    int file;
+    wrap(&parcel);
+    recvmsg(mail[1], &parcel.head, 0);
+    memcpy(&file, CMSG_DATA(CMSG_FIRSTHDR(&parcel.head)), sizeof file);
+    return file;
+}
 
 static int opened(int how) {
     int pair[2];
@@ -44,6 +81,15 @@ static void use(void) {
     FILE *stream = fopen("/dev/null", "r");
     table[fileno(stream)]++;
     fclose(stream);
+    DIR *folder = opendir("/");
+    table[dirfd(folder)]++;
+    closedir(folder);
+    folder = fdopendir(open("/", O_RDONLY | O_DIRECTORY));
+    table[dirfd(folder)]++;
+    closedir(folder);
+    int file = received();
+    table[file]++;
+    close(file);
 }
 
 /* Each thread closes what it opens. */
@@ -90,8 +136,17 @@ int main(int count, char **words) {
     const char *how = count > 1 ? words[1] : "own";
     pthread_t threads[2];
     void *(*first)(void *) = own, *(*second)(void *) = own;
-    if (strcmp(how, "apart") == 0)
+    if (strcmp(how, "apart") == 0) {
         first = before, second = after;
+        /* As daemons do. */
+        for (int file = 3; file < 64; file++)
+            close(file);
+    }
+    if (strcmp(how, "own") == 0) {
+        socketpair(AF_UNIX, SOCK_STREAM, 0, mail);
+        post(0);
+        post(0);
+    }
     if (strcmp(how, "handed") == 0 || strcmp(how, "opened") == 0) {
         pipe(ends);
         pthread_create(&threads[0], NULL, closes, NULL);
