@@ -6,8 +6,8 @@
 //! 2. every read sees the write it saw when observed, or the initial value if it saw that;
 //! 3. a lock is acquired while no other thread holds it (in shared mode: while no other thread
 //!    holds it alone) and released by a holder; re-acquires nest. A request has no effect. It is
-//!    blocked where an acquire in its mode would be; if it does not say its mode, where an acquire
-//!    in either mode would be;
+//!    blocked where an acquire in its mode would be; if it does not say its mode, only where
+//!    another thread holds the lock in exclusive mode;
 //! 4. a thread runs after its fork, and a join comes after the fork and all events of its thread;
 //! 5. a notify comes while the waits that it woke are waiting. One that woke nobody, and a
 //!    notify-all, come while nobody else is waiting but waits that were there when it was

@@ -89,7 +89,7 @@ impl Truncation {
 impl Display for Truncation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Limit => f.write_str("the limit on findings was reached"),
+            Self::Limit => f.write_str("the limit on findings was reached; --limit raises it"),
             Self::Budget => f.write_str("the work budget was used up"),
             Self::Capped => f.write_str(
                 "there was more to try than a fixed limit allows, which --budget does not raise",

@@ -53,7 +53,7 @@ pub fn listen() {
     let heard = ctrlc::set_handler(|| {
         let is_waiting = WAITING.load(Ordering::Relaxed);
         let was_asked = ASKED.swap(true, Ordering::Relaxed);
-        if was_asked && asked_since().is_none_or(|since| since < ONE_REQUEST) {
+        if was_asked && asked_since().is_some_and(|since| since < ONE_REQUEST) {
             return;
         }
         if is_waiting || was_asked {

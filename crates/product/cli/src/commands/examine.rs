@@ -51,6 +51,9 @@ impl Selection {
     }
 }
 
+/// How many findings are listed with `--all`, if nothing else is asked for.
+const INSTANCES_MAX: usize = 10_000;
+
 /// How hard to search.
 #[derive(Debug, clap::Args)]
 pub struct Search {
@@ -59,7 +62,7 @@ pub struct Search {
     /// Findings that no schedule proves are labelled as such.
     #[arg(long)]
     all: bool,
-    /// Stop after this many findings
+    /// Stop after this many findings [default: 10000 with `--all`, else none]
     #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     limit: Option<usize>,
     /// Maximum work, in search steps; does not depend on machine speed
@@ -117,7 +120,8 @@ impl Search {
     pub fn settings(&self) -> Settings {
         Settings {
             all: self.all,
-            limit: self.limit,
+            // A short loop can have millions of instances.
+            limit: self.limit.or(self.all.then_some(INSTANCES_MAX)),
             budget: self.budget,
             threads: self.threads.map_or_else(available_threads, usize::from),
             ..Settings::default()

@@ -153,7 +153,12 @@ fn a_finding_is_looked_for_as_the_report_looked_for_it() {
     let cases: [(&[&str], &str, &str, Value); 6] = [
         (&["determinism", "--final-reads"], "last.std", "N1", json!({ "final_reads": true })),
         (&["determinism", "--values"], "run.std", "N1", json!({ "values": true })),
-        (&["races", "--relation", "hb", "--all"], "wide.std", "R3", json!({ "all": true })),
+        (
+            &["races", "--relation", "hb", "--all"],
+            "wide.std",
+            "R3",
+            json!({ "all": true, "limit": 10_000 }),
+        ),
         (&["races", "--relation", "cp", "--window", "2"], "last.std", "R1", json!({ "window": 2 })),
         (
             &["races", "--limit", "1", "--budget", "900"],

@@ -159,7 +159,7 @@ impl FirstPass {
         }
     }
 
-    /// Whether the value of the semaphore at `address` is looked at.
+    /// Whether some event receives from the channel, or looks at the semaphore, at `address`.
     pub fn is_looked_at(&self, address: u64) -> bool {
         self.looked_at.contains(&address)
     }
@@ -212,7 +212,7 @@ impl<S: Stream> Ahead<S> {
         }
     }
 
-    /// The next event of `thread` that is no single word, if it is near.
+    /// The next event of `thread` that says what its last plain write stored, if it is near.
     fn next_of(&mut self, thread: u32) -> io::Result<Option<Event>> {
         for place in 0..AHEAD_MAX {
             if place == self.queue.len() {
