@@ -456,7 +456,7 @@ impl Entry {
 /// Makes a call that may block, while other threads run; `on_cancel` runs if the thread is
 /// cancelled meanwhile. Signal handlers are not recorded, since a thread that waits on a condition
 /// has no events.
-unsafe fn blocking_or<R>(
+pub unsafe fn blocking_or<R>(
     thread: *mut Thread,
     call: impl FnOnce() -> R,
     mut on_cancel: &mut dyn FnMut(),
@@ -594,6 +594,11 @@ pub unsafe fn wait_on(
         let operands = Operands { flags, extra: Some(mutex as u64), ..Operands::default() };
         entry.log_with(Kind::Wake, condition as u64, operands);
     };
+    if replay::is_on() && !replay::is_done() && !is_timed {
+        let result = replay::conditions::wait(entry, condition, mutex);
+        woken(0);
+        return result;
+    }
     // A cancelled thread has the mutex again, though nobody woke it.
     let wait = || handlers::waiting_inside(entry.thread, wait);
     let result = blocking_or(entry.thread, wait, &mut || woken(flag::TIMED_OUT));

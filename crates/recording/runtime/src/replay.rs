@@ -20,6 +20,7 @@ use crate::thread::{self, Thread};
 use crate::wire::{Kind, flag};
 use crate::{process, scheduler, sys};
 
+pub mod conditions;
 mod objects;
 mod owners;
 

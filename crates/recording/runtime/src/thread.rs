@@ -106,6 +106,10 @@ pub struct Thread {
     pub waits_for: u64,
     /// The code address at which it waits for it.
     pub waits_at: u64,
+    /// The condition that it waits on while a plan is followed, or 0.
+    pub waits_on: AtomicU64,
+    /// 1 when it was notified there; threads sleep on it.
+    pub is_notified: AtomicU32,
     /// How many events it logged at each code address of the plan.
     pub occurrences: *mut u32,
     /// What `pthread_once` is to do, and whether it did.

@@ -1,5 +1,7 @@
 //! What orders threads, and what does not: through the kernel, once, by locks that do not wait.
 
+use reweave_testkit::soak;
+
 use super::harness::{Workshop, compilers};
 use super::programs::check_mixed;
 
@@ -60,6 +62,19 @@ fn what_a_pipe_does_not_order_races() {
     assert_eq!(folder.findings(), ["race"]);
     let said = confirmation(&folder, "R1", &["./late"]);
     assert!(said.contains("  confirmed: 1 of 1\n"), "{said}");
+}
+
+#[test]
+fn races_of_threads_that_wait_on_a_condition_happen_as_planned() {
+    let Some(folder) = Workshop::built("consumers.c") else { return };
+    for seed in 1..=6 * soak::multiplier() {
+        folder.record(&["--seed", &seed.to_string()], &["consumers"]).must_be_whole();
+        if folder.findings().is_empty() {
+            continue;
+        }
+        let said = confirmation(&folder, "R1", &["./consumers"]);
+        assert!(said.contains("  confirmed: 1 of 1\n"), "{seed}: {said}");
+    }
 }
 
 /// What is said when the finding `id` of `run.rwt` is replayed by the command `words`.

@@ -333,10 +333,13 @@ interceptors! {
     }
     fn [pthread_cond_signal cnd_signal](condition: usize) -> c_int |entry, call| {
         entry.log(Kind::Signal, condition as u64);
-        call()
+        if replay::is_on() && replay::conditions::notify(condition, false) { 0 } else { call() }
     }
     fn [pthread_cond_broadcast cnd_broadcast](condition: usize) -> c_int |entry, call| {
         entry.log(Kind::Broadcast, condition as u64);
+        if replay::is_on() {
+            replay::conditions::notify(condition, true);
+        }
         call()
     }
 
