@@ -97,3 +97,23 @@ fn what_a_handler_does_is_recorded_whatever_it_interrupts() {
         }
     }
 }
+
+/// Records the program of the source `name`, which must print in both modes what it prints without us.
+#[track_caller]
+fn runs_as_without_us(name: &str, arguments: &[&str]) {
+    let Some(folder) = Workshop::built(name) else { return };
+    let (program, _) = name.split_once('.').expect("a source has an extension");
+    folder.build_plain(name, compilers("c")[0], "plain", &[]);
+    let expected = folder.run("plain", arguments);
+    assert_eq!(expected.code, Some(0), "{}", expected.printed);
+    for mode in MODES {
+        let recorded = folder.record(&["--mode", mode], &[&[program], arguments].concat());
+        assert_eq!(recorded.behaviour, expected, "{mode}: {}", recorded.said);
+        recorded.must_be_whole();
+    }
+}
+
+#[test]
+fn a_handler_for_one_signal_runs_once_whatever_it_interrupts() {
+    runs_as_without_us("single_use.c", &[]);
+}

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fe
 
 #[cfg(not(reweave_static))]
 use super::{enter_or, real_address};
-use super::{interceptors, libraries, note_caller, objects, undisturbed};
+use super::{handlers, interceptors, libraries, note_caller, objects, undisturbed};
 use crate::hooks::atomic;
 use crate::log::{self, Entry, Operands};
 use crate::wire::Kind;
@@ -231,6 +231,7 @@ pub unsafe fn arm_fork() {
 
 /// Called in a child process, which has only the thread that forked.
 unsafe extern "C" fn on_fork() {
+    handlers::forget_owner();
     let thread = thread::current();
     if thread.is_null() || thread == thread::unrecorded() {
         return;
