@@ -117,3 +117,18 @@ fn runs_as_without_us(name: &str, arguments: &[&str]) {
 fn a_handler_for_one_signal_runs_once_whatever_it_interrupts() {
     runs_as_without_us("single_use.c", &[]);
 }
+
+#[test]
+fn the_signals_that_a_program_blocks_and_puts_back_are_its_own() {
+    runs_as_without_us("masks.c", &["puts_back"]);
+}
+
+#[test]
+fn the_signals_that_a_jump_or_a_context_saves_are_the_programs_own() {
+    runs_as_without_us("masks.c", &["saves"]);
+}
+
+#[test]
+fn handlers_that_interrupt_each_other_leave_no_signal_blocked() {
+    runs_as_without_us("masks.c", &["nests"]);
+}

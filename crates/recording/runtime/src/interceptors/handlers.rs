@@ -7,7 +7,8 @@
 //! memory cannot even be read.
 //!
 //! A signal that interrupts the runtime itself waits until that is left, so that what its handler does
-//! is recorded.
+//! is recorded. Until then the thread blocks all signals, so whatever saves, sets or passes on the
+//! signals that the program has it block comes after the handler.
 //!
 //! A handler that is for one signal only is uninstalled here, when it is about to run: the kernel would
 //! do it when the signal comes, which may have to wait.
@@ -157,6 +158,9 @@ unsafe extern "C" fn on_signal(signal: c_int, information: usize, context: usize
     }
     let handler: unsafe extern "C" fn(c_int, usize, usize) = core::mem::transmute(handler);
     handler(signal, information, context);
+    // What came in the last hook of the handler must not wait any longer: its end restores the signals
+    // that were blocked before it.
+    deliver_outside();
 }
 
 /// The handler of `signal`, which is about to run; nothing if it was for one signal only and another
@@ -210,10 +214,7 @@ unsafe fn repeat(signal: c_int, information: *const Information) {
 /// Whether a signal comes while the runtime is at work, so that nothing would be recorded of what its
 /// handler does. A call that waits may wait for the handler, so it is not kept from that.
 unsafe fn defers(thread: *const Thread, signal: c_int) -> bool {
-    (*thread).depth != 0
-        && !FAULTS.contains(&signal)
-        && !(*thread).deferred.is_off
-        && (*thread).deferred.signal == 0
+    (*thread).depth != 0 && !FAULTS.contains(&signal) && !(*thread).deferred.is_off
 }
 
 /// The place of the blocked signals among the words of a context: behind the registers come a pointer
@@ -227,10 +228,23 @@ unsafe fn defer(
     information: *const [u64; 16],
     context: *mut u64,
 ) {
+    // From here on no other interrupts this one. The return from the handler ends that.
+    sys::block_signals();
     let blocked = context.add(BLOCKED_SIGNALS);
-    let (signal, blocked_before) = (signal as u32, *blocked);
-    (*thread).deferred =
-        Deferred { signal, is_off: false, blocked: blocked_before, information: *information };
+    let deferred = &mut (*thread).deferred;
+    if deferred.signal == 0 {
+        *deferred = Deferred {
+            signal: signal as u32,
+            is_off: false,
+            blocked: *blocked,
+            information: *information,
+        };
+    } else {
+        // One that interrupted this handler of ours was faster, and is to be delivered first. What it
+        // found blocked was blocked for the sake of this one, which is blocked until then.
+        deferred.blocked &= *blocked;
+        sys::send_to_self_with(signal as u32, &*information);
+    }
     // The kernel ends a program whose fault is blocked.
     let faults = FAULTS.iter().fold(0, |set, fault| set | 1 << (fault - 1));
     *blocked |= !faults;
@@ -242,6 +256,15 @@ unsafe fn defer(
 pub unsafe fn deliver_deferred(thread: *mut Thread) {
     if (*thread).deferred.signal != 0 {
         deliver(thread);
+    }
+}
+
+/// The same for the running thread, where it is outside of the runtime: what follows saves, sets or
+/// passes on the signals that it blocks.
+pub unsafe fn deliver_outside() {
+    let thread = thread::current();
+    if !thread.is_null() && (*thread).depth == 0 {
+        deliver_deferred(thread);
     }
 }
 
@@ -428,6 +451,7 @@ interceptors! {
     }
     fn sigset(number: c_int, handler: usize) -> usize {
         const HOLD: usize = 2;
+        deliver_outside();
         if !is_signal(number) || handler == ERROR {
             return real(number, handler);
         }

@@ -464,6 +464,8 @@ interceptors! {
     }
     fn [longjmp _longjmp siglongjmp __longjmp_chk](place: usize, value: c_int) -> () {
         leave_runtime();
+        // The jump may set which signals are blocked.
+        handlers::deliver_outside();
         real(place, value);
     }
 }
