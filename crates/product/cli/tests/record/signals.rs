@@ -1,6 +1,8 @@
 //! Handlers of signals: what they do is recorded where it can be, and wherever they jump to, the
 //! program goes on. What cannot be recorded is refused, with the reason.
 
+use reweave_trace::Op;
+
 use super::harness::{Behaviour, Workshop, compilers};
 
 const PROGRAM: &str = "handlers.c";
@@ -131,4 +133,20 @@ fn the_signals_that_a_jump_or_a_context_saves_are_the_programs_own() {
 #[test]
 fn handlers_that_interrupt_each_other_leave_no_signal_blocked() {
     runs_as_without_us("masks.c", &["nests"]);
+}
+
+#[test]
+fn a_jump_out_of_a_wait_does_not_end_the_recording_of_handlers() {
+    let Some(folder) = Workshop::built("leaps.c") else { return };
+    for mode in MODES {
+        let recorded = folder.record_all(&["--mode", mode], &["leaps"]);
+        let trace = &recorded.trace;
+        let is_handled = |op: Op| {
+            let name = op.var().map(|var| trace.names().vars.name(var));
+            op.is_write() && name == Some("handled")
+        };
+        let handled = trace.events().filter(|(_, event)| is_handled(event.op)).count();
+        assert!(handled >= 100, "{mode}: {handled}; {}", recorded.said);
+        assert_eq!(recorded.behaviour.printed, format!("{handled}\n"), "{mode}");
+    }
 }

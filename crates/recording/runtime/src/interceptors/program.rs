@@ -200,6 +200,7 @@ unsafe fn leave_runtime() {
     if was_pending {
         log::forget_pending(thread);
     }
+    (*thread).deferred.is_off = false;
     compiler_fence(Ordering::SeqCst);
     (*thread).depth = 0;
 }
