@@ -122,6 +122,12 @@ pub fn block_signals() -> u64 {
     change_signals(BLOCK, u64::MAX)
 }
 
+/// Lets the signals of `set` through to the running thread; says which were kept from it before.
+pub fn unblock_signals(set: u64) -> u64 {
+    const UNBLOCK: usize = 1;
+    change_signals(UNBLOCK, set)
+}
+
 /// Keeps just the signals of `set` from the running thread.
 pub fn set_signals(set: u64) {
     const SET: usize = 2;

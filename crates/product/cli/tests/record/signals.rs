@@ -1,6 +1,8 @@
 //! Handlers of signals: what they do is recorded where it can be, and wherever they jump to, the
 //! program goes on. What cannot be recorded is refused, with the reason.
 
+use reweave_trace::Op;
+
 use super::harness::{Behaviour, Workshop, compilers};
 
 const PROGRAM: &str = "handlers.c";
@@ -95,5 +97,56 @@ fn what_a_handler_does_is_recorded_whatever_it_interrupts() {
                 assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {options:?}");
             }
         }
+    }
+}
+
+/// Records the program of the source `name`, which must print in both modes what it prints without us.
+#[track_caller]
+fn runs_as_without_us(name: &str, arguments: &[&str]) {
+    let Some(folder) = Workshop::built(name) else { return };
+    let (program, _) = name.split_once('.').expect("a source has an extension");
+    folder.build_plain(name, compilers("c")[0], "plain", &[]);
+    let expected = folder.run("plain", arguments);
+    assert_eq!(expected.code, Some(0), "{}", expected.printed);
+    for mode in MODES {
+        let recorded = folder.record(&["--mode", mode], &[&[program], arguments].concat());
+        assert_eq!(recorded.behaviour, expected, "{mode}: {}", recorded.said);
+        recorded.must_be_whole();
+    }
+}
+
+#[test]
+fn a_handler_for_one_signal_runs_once_whatever_it_interrupts() {
+    runs_as_without_us("single_use.c", &[]);
+}
+
+#[test]
+fn the_signals_that_a_program_blocks_and_puts_back_are_its_own() {
+    runs_as_without_us("masks.c", &["puts_back"]);
+}
+
+#[test]
+fn the_signals_that_a_jump_or_a_context_saves_are_the_programs_own() {
+    runs_as_without_us("masks.c", &["saves"]);
+}
+
+#[test]
+fn handlers_that_interrupt_each_other_leave_no_signal_blocked() {
+    runs_as_without_us("masks.c", &["nests"]);
+}
+
+#[test]
+fn a_jump_out_of_a_wait_does_not_end_the_recording_of_handlers() {
+    let Some(folder) = Workshop::built("leaps.c") else { return };
+    for mode in MODES {
+        let recorded = folder.record_all(&["--mode", mode], &["leaps"]);
+        let trace = &recorded.trace;
+        let is_handled = |op: Op| {
+            let name = op.var().map(|var| trace.names().vars.name(var));
+            op.is_write() && name == Some("handled")
+        };
+        let handled = trace.events().filter(|(_, event)| is_handled(event.op)).count();
+        assert!(handled >= 100, "{mode}: {handled}; {}", recorded.said);
+        assert_eq!(recorded.behaviour.printed, format!("{handled}\n"), "{mode}");
     }
 }

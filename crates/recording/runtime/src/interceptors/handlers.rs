@@ -7,7 +7,11 @@
 //! memory cannot even be read.
 //!
 //! A signal that interrupts the runtime itself waits until that is left, so that what its handler does
-//! is recorded.
+//! is recorded. Until then the thread blocks all signals, so whatever saves, sets or passes on the
+//! signals that the program has it block comes after the handler.
+//!
+//! A handler that is for one signal only is uninstalled here, when it is about to run: the kernel would
+//! do it when the signal comes, which may have to wait.
 //!
 //! Signals that stand for a fault and are left to the system have a handler of ours too, which notes
 //! for the recorder who failed and where, and then lets the system do what it would have done. The
@@ -21,7 +25,7 @@ use super::ipc::{note_signal, signal_channel};
 use super::program::log_range;
 use super::{interceptors, keeping_errno};
 use crate::log::{self, Entry};
-use crate::thread::{Deferred, Thread};
+use crate::thread::{Deferred, Spin, Thread};
 use crate::wire::{Kind, channel};
 use crate::{process, sys, thread};
 
@@ -34,6 +38,12 @@ const ERROR: usize = usize::MAX;
 
 const WITH_INFORMATION: c_int = 4;
 const ON_STACK: c_int = 0x0800_0000;
+const INTERRUPTS: c_int = 0x2000_0000;
+const DOES_NOT_BLOCK_ITSELF: c_int = 0x4000_0000;
+const ONCE: c_int = c_int::MIN;
+
+/// The flags that the kernel gets as we want them, not as the program does.
+const OUR_FLAGS: c_int = WITH_INFORMATION | ONCE;
 
 const ABORT: c_int = 6;
 
@@ -43,7 +53,7 @@ const FAULTS: [c_int; 7] = [4, 5, ABORT, 7, 8, 11, 31];
 /// What the program installed, by signal.
 static INSTALLED: [AtomicUsize; SIGNALS_MAX + 1] = [const { AtomicUsize::new(0) }; SIGNALS_MAX + 1];
 
-/// Whether it asked for information on the signal.
+/// With which flags.
 static FLAGS: [AtomicU32; SIGNALS_MAX + 1] = [const { AtomicU32::new(0) }; SIGNALS_MAX + 1];
 
 /// What to do on a signal, as the C library has it.
@@ -55,6 +65,15 @@ pub struct Action {
     flags: c_int,
     restorer: usize,
 }
+
+impl Action {
+    const fn new(handler: usize, flags: c_int) -> Self {
+        Self { handler, mask: [0; 16], flags, restorer: 0 }
+    }
+}
+
+/// Held while the actions of the kernel and what is noted of them here change together.
+static ACTIONS: Spin = Spin::new();
 
 /// Who installs handlers, as those see it that are called.
 const fn installation(signal: c_int) -> u32 {
@@ -92,7 +111,7 @@ const fn is_signal(signal: c_int) -> bool {
 /// Notes the faults of the program, from now on.
 pub unsafe fn watch_faults() {
     for signal in FAULTS {
-        let mut before = Action { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
+        let mut before = Action::new(DEFAULT, 0);
         if sigaction::real(signal, core::ptr::null(), &raw mut before) == 0
             && before.handler == DEFAULT
         {
@@ -118,15 +137,14 @@ unsafe extern "C" fn on_signal(signal: c_int, information: usize, context: usize
     if !is_signal(signal) {
         return;
     }
-    let handler = INSTALLED[signal as usize].load(Ordering::Acquire);
-    if matches!(handler, DEFAULT | IGNORE) {
-        return;
-    }
     let thread = thread::current();
     let is_recorded = !thread.is_null() && thread != thread::unrecorded();
     if is_recorded && defers(thread, signal) {
         return defer(thread, signal, information as *const _, context as *mut _);
     }
+    let Some(handler) = take_handler(signal) else {
+        return repeat(signal, information as *const _);
+    };
     if is_recorded && (*thread).depth == 0 {
         // Before anything else looks at what was written last.
         let was_pending = core::mem::take(&mut (*thread).pending) != 0;
@@ -140,15 +158,63 @@ unsafe extern "C" fn on_signal(signal: c_int, information: usize, context: usize
     }
     let handler: unsafe extern "C" fn(c_int, usize, usize) = core::mem::transmute(handler);
     handler(signal, information, context);
+    // What came in the last hook of the handler must not wait any longer: its end restores the signals
+    // that were blocked before it.
+    deliver_outside();
+}
+
+/// The handler of `signal`, which is about to run; nothing if it was for one signal only and another
+/// thread took it.
+unsafe fn take_handler(signal: c_int) -> Option<usize> {
+    let place = signal as usize;
+    let load = || {
+        // In this order: who sees a handler sees its flags.
+        let handler = INSTALLED[place].load(Ordering::Acquire);
+        (handler, FLAGS[place].load(Ordering::Acquire) as c_int)
+    };
+    let (mut handler, flags) = load();
+    if flags & ONCE != 0 {
+        handler = ACTIONS.with(|| {
+            let (handler, flags) = load();
+            if handler != DEFAULT && flags & ONCE != 0 {
+                uninstall(signal, flags);
+            }
+            handler
+        });
+    }
+    (handler != DEFAULT).then_some(handler)
+}
+
+/// Leaves `signal` to the system from now on, unless its action is no longer ours; call it with the lock
+/// held. The flags stay what the program asked for, as the kernel would leave them.
+unsafe fn uninstall(signal: c_int, flags: c_int) {
+    let mut action = Action::new(DEFAULT, 0);
+    let result = sigaction::real(signal, core::ptr::null(), &raw mut action);
+    if result != 0 || action.handler != on_signal as *const () as usize {
+        return;
+    }
+    INSTALLED[signal as usize].store(DEFAULT, Ordering::Release);
+    action.handler = replacement(signal, DEFAULT);
+    action.flags = if is_ours(action.handler) {
+        WITH_INFORMATION | ON_STACK
+    } else {
+        action.flags & !OUR_FLAGS | flags & OUR_FLAGS
+    };
+    sigaction::real(signal, &raw const action, core::ptr::null_mut());
+}
+
+/// Has the system do what it does with `signal`, whose handler is no longer installed.
+unsafe fn repeat(signal: c_int, information: *const Information) {
+    // Where an instruction failed, it fails again.
+    if !FAULTS.contains(&signal) || (*information).code <= 0 {
+        sys::send_to_self_with(signal as u32, &*information.cast());
+    }
 }
 
 /// Whether a signal comes while the runtime is at work, so that nothing would be recorded of what its
 /// handler does. A call that waits may wait for the handler, so it is not kept from that.
 unsafe fn defers(thread: *const Thread, signal: c_int) -> bool {
-    (*thread).depth != 0
-        && !FAULTS.contains(&signal)
-        && !(*thread).deferred.is_off
-        && (*thread).deferred.signal == 0
+    (*thread).depth != 0 && !FAULTS.contains(&signal) && !(*thread).deferred.is_off
 }
 
 /// The place of the blocked signals among the words of a context: behind the registers come a pointer
@@ -162,10 +228,23 @@ unsafe fn defer(
     information: *const [u64; 16],
     context: *mut u64,
 ) {
+    // From here on no other interrupts this one. The return from the handler ends that.
+    sys::block_signals();
     let blocked = context.add(BLOCKED_SIGNALS);
-    let (signal, blocked_before) = (signal as u32, *blocked);
-    (*thread).deferred =
-        Deferred { signal, is_off: false, blocked: blocked_before, information: *information };
+    let deferred = &mut (*thread).deferred;
+    if deferred.signal == 0 {
+        *deferred = Deferred {
+            signal: signal as u32,
+            is_off: false,
+            blocked: *blocked,
+            information: *information,
+        };
+    } else {
+        // One that interrupted this handler of ours was faster, and is to be delivered first. What it
+        // found blocked was blocked for the sake of this one, which is blocked until then.
+        deferred.blocked &= *blocked;
+        sys::send_to_self_with(signal as u32, &*information);
+    }
     // The kernel ends a program whose fault is blocked.
     let faults = FAULTS.iter().fold(0, |set, fault| set | 1 << (fault - 1));
     *blocked |= !faults;
@@ -177,6 +256,15 @@ unsafe fn defer(
 pub unsafe fn deliver_deferred(thread: *mut Thread) {
     if (*thread).deferred.signal != 0 {
         deliver(thread);
+    }
+}
+
+/// The same for the running thread, where it is outside of the runtime: what follows saves, sets or
+/// passes on the signals that it blocks.
+pub unsafe fn deliver_outside() {
+    let thread = thread::current();
+    if !thread.is_null() && (*thread).depth == 0 {
+        deliver_deferred(thread);
     }
 }
 
@@ -232,7 +320,7 @@ unsafe extern "C" fn on_fault(signal: c_int, information: *const Information, co
     // An abort has its place in the code where it was asked for, not in the C library.
     let code = if signal == ABORT { 0 } else { code.wrapping_add(1) };
     process::note_fault(signal as u64, code);
-    let action = Action { handler: DEFAULT, mask: [0; 16], flags: 0, restorer: 0 };
+    let action = Action::new(DEFAULT, 0);
     sigaction::real(signal, &raw const action, core::ptr::null_mut());
     // Where an instruction failed, it fails again; where somebody sent the signal, so do we.
     let is_sent = !information.is_null() && (*information).code <= 0;
@@ -241,22 +329,65 @@ unsafe extern "C" fn on_fault(signal: c_int, information: *const Information, co
     }
 }
 
+/// Notes that the program wants `wanted` for `signal`; says what the kernel is to have.
+fn note_action(signal: c_int, wanted: Action) -> Action {
+    let handler = replacement(signal, wanted.handler);
+    let mut flags = wanted.flags;
+    if handler == on_signal as *const () as usize {
+        FLAGS[signal as usize].store(flags as u32, Ordering::Release);
+        INSTALLED[signal as usize].store(wanted.handler, Ordering::Release);
+        flags = flags & !OUR_FLAGS | WITH_INFORMATION;
+    } else if is_ours(handler) {
+        flags = WITH_INFORMATION | ON_STACK;
+    }
+    Action { handler, flags, ..wanted }
+}
+
+/// Installs `wanted`, if there is one; says what the program installed before, or nothing if it must not.
+unsafe fn change_action(signal: c_int, wanted: Option<Action>) -> Option<Action> {
+    ACTIONS.with(|| {
+        let handler = INSTALLED[signal as usize].load(Ordering::Acquire);
+        let flags = FLAGS[signal as usize].load(Ordering::Acquire) as c_int;
+        let ours = wanted.map(|wanted| note_action(signal, wanted));
+        let action = ours.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+        let mut before = Action::new(DEFAULT, 0);
+        if sigaction::real(signal, action, &raw mut before) != 0 {
+            return None;
+        }
+        if before.handler == on_signal as *const () as usize {
+            before.handler = handler;
+            before.flags = before.flags & !OUR_FLAGS | flags & OUR_FLAGS;
+        } else if is_ours(before.handler) {
+            before.handler = DEFAULT;
+            before.flags = 0;
+        }
+        Some(before)
+    })
+}
+
+/// Installs `handler` with `flags`; says what was installed before.
+unsafe fn install(signal: c_int, handler: usize, flags: c_int) -> usize {
+    installing(thread::caller(), signal, handler);
+    let before = change_action(signal, Some(Action::new(handler, flags)));
+    before.map_or(ERROR, |before| before.handler)
+}
+
 /// Installs `handler` by `call`, which takes what the system is to call and answers what it called.
 unsafe fn exchange(signal: c_int, handler: usize, call: impl FnOnce(usize) -> usize) -> usize {
-    if !is_signal(signal) || handler == ERROR {
-        return call(handler);
-    }
     installing(thread::caller(), signal, handler);
-    let before = INSTALLED[signal as usize].load(Ordering::Acquire);
-    let ours = replacement(signal, handler);
-    if ours == on_signal as *const () as usize {
-        INSTALLED[signal as usize].store(handler, Ordering::Release);
-        FLAGS[signal as usize].store(0, Ordering::Release);
-    }
-    match call(ours) {
-        it if it == on_signal as *const () as usize => before,
-        it => installed(signal, it),
-    }
+    ACTIONS.with(|| {
+        let before = INSTALLED[signal as usize].load(Ordering::Acquire);
+        let ours = note_action(signal, Action::new(handler, 0));
+        match call(ours.handler) {
+            it if it == on_signal as *const () as usize => before,
+            it => installed(signal, it),
+        }
+    })
+}
+
+/// In a child process: who changed an action in the parent is not here.
+pub fn forget_owner() {
+    ACTIONS.reset();
 }
 
 /// Makes a call that has a signal sent later.
@@ -293,44 +424,46 @@ interceptors! {
                 log_range(&entry, Kind::WriteRange, before as usize, size_of::<Action>());
             }
         }
-        let place = signal as usize;
-        let known = INSTALLED[place].load(Ordering::Acquire);
-        let known_flags = FLAGS[place].load(Ordering::Acquire) as c_int;
-        let mut ours = None;
-        if !action.is_null() {
-            let wanted = *action;
+        let wanted = if action.is_null() { None } else { Some(*action) };
+        if let Some(wanted) = wanted {
             installing(code, signal, wanted.handler);
-            let handler = replacement(signal, wanted.handler);
-            let mut flags = wanted.flags;
-            if handler == on_signal as *const () as usize {
-                INSTALLED[place].store(wanted.handler, Ordering::Release);
-                FLAGS[place].store(flags as u32, Ordering::Release);
-                flags |= WITH_INFORMATION;
-            } else if is_ours(handler) {
-                flags = WITH_INFORMATION | ON_STACK;
-            }
-            ours = Some(Action { handler, flags, ..wanted });
         }
-        let action = ours.as_ref().map_or(core::ptr::null(), |ours| &raw const *ours);
-        let result = real(signal, action, before);
-        if result == 0 && !before.is_null() {
-            if (*before).handler == on_signal as *const () as usize {
-                (*before).handler = known;
-                let asked = known_flags & WITH_INFORMATION;
-                (*before).flags = (*before).flags & !WITH_INFORMATION | asked;
-            } else if is_ours((*before).handler) {
-                (*before).handler = DEFAULT;
-                (*before).flags = 0;
-            }
+        let Some(answer) = change_action(signal, wanted) else { return -1 };
+        if !before.is_null() {
+            let Action { handler, mask, flags, restorer } = answer;
+            // Of the signals the C library writes those that there are.
+            ((*before).handler, (*before).mask[0]) = (handler, mask[0]);
+            ((*before).flags, (*before).restorer) = (flags, restorer);
         }
-        result
+        0
     }
-    fn [signal bsd_signal ssignal sysv_signal __sysv_signal](number: c_int, handler: usize) -> usize {
+    fn [signal bsd_signal ssignal](number: c_int, handler: usize) -> usize {
+        if !is_signal(number) || handler == ERROR {
+            return real(number, handler);
+        }
         exchange(number, handler, |handler| real(number, handler))
+    }
+    fn [sysv_signal __sysv_signal](number: c_int, handler: usize) -> usize {
+        if !is_signal(number) || handler == ERROR {
+            return real(number, handler);
+        }
+        install(number, handler, ONCE | DOES_NOT_BLOCK_ITSELF | INTERRUPTS)
     }
     fn sigset(number: c_int, handler: usize) -> usize {
         const HOLD: usize = 2;
-        if handler == HOLD { real(number, handler) } else { exchange(number, handler, |it| real(number, it)) }
+        deliver_outside();
+        if !is_signal(number) || handler == ERROR {
+            return real(number, handler);
+        }
+        if handler == HOLD {
+            return installed(number, real(number, handler));
+        }
+        let before = install(number, handler, 0);
+        if before == ERROR {
+            return ERROR;
+        }
+        let only = 1 << (number - 1);
+        if sys::unblock_signals(only) & only == 0 { before } else { HOLD }
     }
     fn raise(signal: c_int) -> c_int |entry, call| { arming(entry, signal, call) }
     fn killpg(group: c_int, signal: c_int) -> c_int |entry, call| { arming(entry, signal, call) }

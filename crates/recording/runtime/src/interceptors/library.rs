@@ -27,7 +27,8 @@ unsafe fn pure<R>(_: &Entry, call: impl FnOnce() -> R) -> R {
     call()
 }
 
-/// A function that may take a lock of the library, or calls a function of the program.
+/// A function that may take a lock of the library, calls a function of the program, or has to do with the
+/// signals that the thread blocks: those are the program's own only outside of the runtime.
 unsafe fn calls<R>(entry: &Entry, call: impl FnOnce() -> R) -> R {
     entry.nonblocking(call)
 }
@@ -308,9 +309,10 @@ accesses! {
         always done => writes(first, number * size);
 
     // Signals.
-    pure [sigprocmask pthread_sigmask](how, new, old) [reads(new, SIGNALS)]
+    calls [sigprocmask pthread_sigmask](how, new, old) [reads(new, SIGNALS)]
         zero done => writes(old, SIGNALS);
-    pure [sigemptyset sigfillset sigpending](set) [] zero done => writes(set, SIGNALS);
+    calls sigpending(set) [] zero done => writes(set, SIGNALS);
+    pure [sigemptyset sigfillset](set) [] zero done => writes(set, SIGNALS);
 
     // Numbers at random.
     pure rand_r(seed) [changes(seed, INT)];

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fe
 
 #[cfg(not(reweave_static))]
 use super::{enter_or, real_address};
-use super::{interceptors, libraries, note_caller, objects, undisturbed};
+use super::{handlers, interceptors, libraries, note_caller, objects, undisturbed};
 use crate::hooks::atomic;
 use crate::log::{self, Entry, Operands};
 use crate::wire::Kind;
@@ -200,6 +200,7 @@ unsafe fn leave_runtime() {
     if was_pending {
         log::forget_pending(thread);
     }
+    (*thread).deferred.is_off = false;
     compiler_fence(Ordering::SeqCst);
     (*thread).depth = 0;
 }
@@ -231,6 +232,7 @@ pub unsafe fn arm_fork() {
 
 /// Called in a child process, which has only the thread that forked.
 unsafe extern "C" fn on_fork() {
+    handlers::forget_owner();
     let thread = thread::current();
     if thread.is_null() || thread == thread::unrecorded() {
         return;
@@ -463,6 +465,8 @@ interceptors! {
     }
     fn [longjmp _longjmp siglongjmp __longjmp_chk](place: usize, value: c_int) -> () {
         leave_runtime();
+        // The jump may set which signals are blocked.
+        handlers::deliver_outside();
         real(place, value);
     }
 }
