@@ -214,6 +214,19 @@ pub fn send_to_self_with(signal: u32, information: &[u64; 16]) {
     }
 }
 
+/// Sends `signal` to any thread of this process that does not block it, with `information`.
+pub fn send_to_process_with(signal: u32, information: &[u64; 16]) {
+    const QUEUE_TO_PROCESS: usize = 129;
+    let information = information.as_ptr() as usize;
+    let arguments = [getpid() as usize, signal as usize, information, 0, 0, 0];
+    // SAFETY: the kernel reads 128 bytes, and refuses what it did not write itself.
+    unsafe {
+        if call(QUEUE_TO_PROCESS, arguments) < 0 {
+            call(KILL, [arguments[0], arguments[1], 0, 0, 0, 0]);
+        }
+    }
+}
+
 /// Has the kernel send `signal` to this process when the thread ends that started it.
 #[cfg(not(reweave_export))]
 pub fn end_with_parent(signal: usize) {

@@ -3,7 +3,7 @@
 
 use reweave_trace::Op;
 
-use super::harness::{Behaviour, Workshop, compilers};
+use super::harness::{Behaviour, Workshop, compilers, has};
 
 const PROGRAM: &str = "handlers.c";
 const MODES: [&str; 2] = ["serial", "free"];
@@ -40,6 +40,21 @@ fn refuses(case: &str, mode: &str, printed: &str, reason: &str) {
 fn what_a_handler_does_while_its_thread_waits_is_recorded() {
     for (mode, found) in findings("posts", "3 2\n") {
         assert!(found.is_empty(), "{mode}: {found:?}");
+    }
+}
+
+#[test]
+fn signals_that_come_to_idle_threads_of_a_pool_are_recorded() {
+    if !has("gcc") {
+        return;
+    }
+    let folder = Workshop::with(&["pool_signals.c"]);
+    folder.build("pool_signals.c", "gcc", &["-fopenmp"]);
+    for mode in MODES {
+        let recorded = folder.record(&["--mode", mode], &["pool_signals"]);
+        assert_eq!(recorded.behaviour.printed, "210 6\n", "{mode}: {}", recorded.said);
+        assert!(!recorded.said.contains("inconsistent"), "{mode}: {}", recorded.said);
+        assert_eq!(folder.findings(), [] as [&str; 0], "{mode}");
     }
 }
 

@@ -142,6 +142,13 @@ unsafe extern "C" fn on_signal(signal: c_int, information: usize, context: usize
     if is_recorded && defers(thread, signal) {
         return defer(thread, signal, information as *const _, context as *mut _);
     }
+    #[cfg(not(reweave_static))]
+    if !is_recorded
+        && !FAULTS.contains(&signal)
+        && super::openmp::pass_on(signal, information as *const _, context as *mut _)
+    {
+        return;
+    }
     let Some(handler) = take_handler(signal) else {
         return repeat(signal, information as *const _);
     };
@@ -219,7 +226,7 @@ unsafe fn defers(thread: *const Thread, signal: c_int) -> bool {
 
 /// The place of the blocked signals among the words of a context: behind the registers come a pointer
 /// and eight words that are not used.
-const BLOCKED_SIGNALS: usize = 5 + 23 + 1 + 8;
+pub const BLOCKED_SIGNALS: usize = 5 + 23 + 1 + 8;
 
 /// Keeps a signal until the runtime is left. Until then no other is let through.
 unsafe fn defer(
@@ -304,10 +311,10 @@ unsafe fn begins(entry: &Entry, signal: c_int, was_pending: bool) {
 
 /// Information on a signal, as far as it is looked at.
 #[repr(C)]
-struct Information {
+pub struct Information {
     signal: c_int,
     error: c_int,
-    code: c_int,
+    pub code: c_int,
 }
 
 /// The place of the instruction pointer among the words of a context: behind the flags, the link and

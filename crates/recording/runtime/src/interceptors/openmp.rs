@@ -20,7 +20,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 use super::program::{LoadedObject, dl_iterate_phdr, extent};
-use super::{keeping_errno, real_address, threads};
+use super::{handlers, keeping_errno, real_address, threads};
 use crate::log::{self, Buffer, Entry, Operands};
 use crate::thread::{self, Thread, life};
 use crate::wire::{Kind, channel, flag};
@@ -32,6 +32,8 @@ pub mod locks;
 pub mod ompt;
 
 thread::declare_local!("reweave_stack_low");
+thread::declare_local!("reweave_is_worker");
+thread::declare_local!("reweave_passed_signals");
 thread::declare_local!("reweave_storage_low");
 thread::declare_local!("reweave_ring");
 
@@ -83,10 +85,12 @@ pub unsafe fn find_libraries() {
 
 /// Makes the running thread of a library's pool one of which nothing is recorded, and says what it
 /// runs.
-unsafe extern "C" fn run_worker(start: *mut [usize; 2]) -> usize {
+unsafe extern "C" fn run_worker(start: *mut [usize; 3]) -> usize {
     thread::set_current(thread::unrecorded());
-    let [routine, argument] = start.read();
+    thread::write_local!("reweave_is_worker", 1_u64);
+    let [routine, argument, blocked] = start.read();
     sys::unmap(start.cast(), WORKER_BYTES);
+    sys::set_signals(blocked as u64);
     let routine: unsafe extern "C" fn(usize) -> usize = core::mem::transmute(routine);
     routine(argument)
 }
@@ -99,12 +103,71 @@ pub unsafe fn create_worker(
     create: impl FnOnce(usize, usize) -> c_int,
 ) -> c_int {
     let Some(start) = sys::allocate(WORKER_BYTES) else { return create(routine, argument) };
-    start.cast::<[usize; 2]>().write([routine, argument]);
+    // No handler may run on it before it is known what it is.
+    let blocked = sys::block_signals();
+    let given = match thread::current() {
+        creator if is_recorded(creator) => handlers::blocked_signals(creator, blocked),
+        _ => blocked,
+    };
+    start.cast::<[usize; 3]>().write([routine, argument, given as usize]);
     let result = create(run_worker as *const () as usize, start as usize);
+    sys::set_signals(blocked);
     if result != 0 {
         sys::unmap(start, WORKER_BYTES);
     }
     result
+}
+
+/// A signal came to a thread of a pool that runs nothing of the program, so that nothing its handler
+/// does would be recorded. If any thread may have it, another one gets it, and this one no more until
+/// it runs code of the program; says whether that is so.
+pub unsafe fn pass_on(
+    signal: c_int,
+    information: *const handlers::Information,
+    context: *mut u64,
+) -> bool {
+    /// Where it was sent to one thread alone.
+    const TO_THREAD: c_int = -6;
+    if thread::read_local!("reweave_is_worker") == 0 || (*information).code == TO_THREAD {
+        return false;
+    }
+    let bit = 1 << (signal - 1);
+    let mut others_may = false;
+    thread::each(|thread| {
+        others_may =
+            (*thread).task != 0 && blocked_by((*thread).task).is_some_and(|it| it & bit == 0);
+        others_may
+    });
+    if !others_may {
+        return false;
+    }
+    *context.add(handlers::BLOCKED_SIGNALS) |= bit;
+    let passed = thread::read_local!("reweave_passed_signals");
+    thread::write_local!("reweave_passed_signals", passed | bit);
+    sys::send_to_process_with(signal as u32, &*information.cast());
+    true
+}
+
+/// The signals that the kernel's thread `task` blocks.
+unsafe fn blocked_by(task: u32) -> Option<u64> {
+    const BEFORE: &[u8] = b"\nSigBlk:\t";
+    let path = process::Path::from(b"/proc/self/task/").number(task).text(b"/status");
+    let mut text = [0; 4096];
+    let count = sys::File::open(path.bytes())?.read(&mut text);
+    let start = text[..count].windows(BEFORE.len()).position(|it| it == BEFORE)? + BEFORE.len();
+    let digits = text.get(start..start + 16)?;
+    digits
+        .iter()
+        .try_fold(0, |set, &digit| Some(set << 4 | u64::from(char::from(digit).to_digit(16)?)))
+}
+
+/// Lets the signals through again that were passed on.
+unsafe fn take_signals() {
+    let passed = thread::read_local!("reweave_passed_signals");
+    if passed != 0 {
+        thread::write_local!("reweave_passed_signals", 0_u64);
+        sys::unblock_signals(passed);
+    }
 }
 
 // Logical threads.
@@ -181,6 +244,7 @@ pub unsafe fn begin(identity: Identity, frame: usize, code: u64) -> Option<*mut 
     (*thread).beneath = if is_recorded(beneath) { beneath } else { ptr::null_mut() };
     (*thread).took_token = took_token;
     begin_memory(&inside(thread, code), frame);
+    take_signals();
     Some(thread)
 }
 
