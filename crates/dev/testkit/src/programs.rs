@@ -561,7 +561,9 @@ impl Draft {
             _ => kind.release,
         };
         let block = self.rng.below(10);
-        let is_mutex = kind.declare.contains("pthread_mutex_t l_$");
+        // Who waits on a condition lets others in: what stands around that is not atomic.
+        let is_mutex = kind.declare.contains("pthread_mutex_t l_$")
+            && !kind.declare.contains("pthread_cond_t");
         let mut code = match block {
             0 => format!("BLOCK_BEGIN(\"inside\"); {accesses} BLOCK_END();"),
             _ => accesses,

@@ -11,6 +11,17 @@ fn what_the_kernel_carries_is_ordered_however_the_program_is_built() {
 }
 
 #[test]
+fn so_is_what_was_in_a_pipe_when_a_process_was_started() {
+    let Some(folder) = Workshop::built("inherited.c") else { return };
+    for mode in ["serial", "free"] {
+        let recorded = folder.record(&["--mode", mode], &["inherited"]);
+        recorded.must_be_whole();
+        assert_eq!(recorded.behaviour.printed, "7\n", "{mode}");
+        assert_eq!(folder.findings(), [] as [&str; 0], "{mode}");
+    }
+}
+
+#[test]
 fn so_is_what_goes_through_other_processes() {
     if let Some(compiler) = compilers("c").first() {
         check_mixed("children.c", &[], compiler);
