@@ -215,6 +215,7 @@ pub fn send_to_self_with(signal: u32, information: &[u64; 16]) {
 }
 
 /// Sends `signal` to any thread of this process that does not block it, with `information`.
+#[cfg(not(reweave_static))]
 pub fn send_to_process_with(signal: u32, information: &[u64; 16]) {
     const QUEUE_TO_PROCESS: usize = 129;
     let information = information.as_ptr() as usize;

@@ -21,7 +21,7 @@ fn it_exits_with_3_when_a_limit_cut_the_search_short() {
 #[test]
 fn all_instances_are_listed_up_to_a_limit_that_can_be_raised() {
     let writes = |thread| (1..=150).map(move |line| format!("{thread}|w(x)|{thread}.c:{line}\n"));
-    let folder = Folder::with("many.std", &writes("T1").chain(writes("T2")).collect::<String>());
+    let folder = Folder::with("many.std", writes("T1").chain(writes("T2")).collect::<String>());
     let count = |options: &[&str]| {
         let words = [&["check", "--all", "--only", "races.exact"], options, &["many.std"]].concat();
         folder.run(&words).expect(66).out().matches(" race  ").count()
