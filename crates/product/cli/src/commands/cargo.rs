@@ -17,12 +17,13 @@ use crate::exit::say;
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    override_usage = "cargo reweave [-o TRACE] [--build-std] [--time-limit SECS] \
-                      build|run|test|bench [ARGUMENT]...",
+    override_usage = "cargo reweave [OPTIONS] build|run|test|bench [ARGUMENT]...",
     after_help = "Options:\n  -o, --output TRACE  The trace to write, or a folder for one trace per \
                   program\n      --build-std     Instrument the standard library too (needs \
                   rust-src)\n      --time-limit S  Stop each program after this many seconds, and keep \
-                  what was recorded\n\nExample:\n  \
+                  what was recorded\n      --mode MODE     How threads run while recorded: serial or \
+                  free\n      --seed N        Seed of the context switches; another seed gives another \
+                  schedule\n\nExample:\n  \
                   cargo reweave run\n  cargo reweave -o traces test --release"
 )]
 pub struct Args {

@@ -34,8 +34,16 @@ const FOLDER_VARIABLE: &str = "REWEAVE_CARGO_FOLDER";
 /// Where the user wants the trace.
 const OUTPUT_VARIABLE: &str = "REWEAVE_CARGO_OUTPUT";
 
-/// The environment variable that names the seconds after which a program is stopped.
-const TIME_VARIABLE: &str = "REWEAVE_CARGO_TIME_LIMIT";
+/// The environment variable with the options of `record` that were given.
+const OPTIONS_VARIABLE: &str = "REWEAVE_CARGO_OPTIONS";
+
+/// Options of `record` that may be given to `cargo reweave`: what is a value of them, and how that is
+/// called.
+const RECORD_OPTIONS: [(&str, fn(&str) -> bool, &str); 3] = [
+    ("--time-limit", |text| text.parse().is_ok_and(|it: u64| it > 0), "a number of seconds"),
+    ("--seed", |text| text.parse::<u64>().is_ok(), "a whole number"),
+    ("--mode", |text| matches!(text, "serial" | "free"), "`serial` or `free`"),
+];
 
 /// When cargo was called, so that no trace of this call is written over.
 const STARTED_VARIABLE: &str = "REWEAVE_CARGO_STARTED";
@@ -103,7 +111,8 @@ struct Options {
     command: OsString,
     builds_std: bool,
     output: Option<OsString>,
-    time_limit: Option<OsString>,
+    /// Options of `record`, with their values.
+    recording: Vec<String>,
     target: Option<OsString>,
     manifest: Option<OsString>,
     profile: Option<OsString>,
@@ -113,6 +122,22 @@ struct Options {
 }
 
 impl Options {
+    /// Takes the option `name` of `record`.
+    fn take_record_option(
+        &mut self,
+        name: &str,
+        value: Option<OsString>,
+    ) -> Result<(), ToolchainError> {
+        let text = value.and_then(|value| value.into_string().ok());
+        for (_, is_valid, expected) in RECORD_OPTIONS.iter().filter(|(it, ..)| *it == name) {
+            let Some(text) = text.as_ref().filter(|text| is_valid(text)) else {
+                return Err(ToolchainError::Usage(format!("`{name}` needs {expected}")));
+            };
+            self.recording.extend([name.to_owned(), text.clone()]);
+        }
+        Ok(())
+    }
+
     /// Takes our own options, which may stand before or after the command of cargo, out of the
     /// arguments. Those of the program follow `--` and are not looked at.
     fn parse(arguments: &[OsString]) -> Result<Self, ToolchainError> {
@@ -143,13 +168,8 @@ impl Options {
                     }
                     continue;
                 }
-                Some("--time-limit") => {
-                    let text = value().and_then(|value| value.into_string().ok());
-                    let seconds = text.filter(|text| text.parse().is_ok_and(|it: u64| it > 0));
-                    if seconds.is_none() {
-                        return Err(usage("`--time-limit` needs a number of seconds".to_owned()));
-                    }
-                    asked.time_limit = seconds.map(OsString::from);
+                Some(name) if RECORD_OPTIONS.iter().any(|(it, ..)| *it == name) => {
+                    asked.take_record_option(name, value())?;
                     if joined.is_none() {
                         rest.next();
                     }
@@ -400,7 +420,8 @@ fn set_runner(
     call.environment.push((RUNNER_VARIABLE.into(), Some(runner)));
     call.environment.push((FOLDER_VARIABLE.into(), Some(folder)));
     call.environment.push((OUTPUT_VARIABLE.into(), output));
-    call.environment.push((TIME_VARIABLE.into(), asked.time_limit.clone()));
+    let options = Some(asked.recording.join(" ").into());
+    call.environment.push((OPTIONS_VARIABLE.into(), options));
     Ok(())
 }
 
@@ -428,9 +449,8 @@ pub fn runner(own: &Path, arguments: &[OsString]) -> Result<Invocation, Toolchai
         let trace = started.map_or_else(|| trace.clone(), |started| unwritten(&trace, started));
         let mut words = ["record", "-o"].map(OsString::from).to_vec();
         words.push(trace.into_os_string());
-        if let Some(seconds) = std::env::var_os(TIME_VARIABLE) {
-            words.extend(["--time-limit".into(), seconds]);
-        }
+        let options = std::env::var(OPTIONS_VARIABLE).unwrap_or_default();
+        words.extend(options.split_whitespace().map(OsString::from));
         words.push("--".into());
         words.extend_from_slice(arguments);
         Invocation::new(own, words)
@@ -438,7 +458,7 @@ pub fn runner(own: &Path, arguments: &[OsString]) -> Result<Invocation, Toolchai
     call.environment.push((FOLDER_VARIABLE.into(), None));
     call.environment.push((OUTPUT_VARIABLE.into(), None));
     call.environment.push((STARTED_VARIABLE.into(), None));
-    call.environment.push((TIME_VARIABLE.into(), None));
+    call.environment.push((OPTIONS_VARIABLE.into(), None));
     Ok(call)
 }
 
@@ -488,9 +508,11 @@ mod tests {
 
     #[test]
     fn our_own_options_are_taken_out_and_the_others_are_left() {
+        assert_eq!(parse("--mode fast test").unwrap_err(), "`--mode` needs `serial` or `free`");
         assert!(parse("--time-limit soon test").is_err());
-        let asked = parse("--time-limit 60 test --release").unwrap();
-        assert_eq!((asked.time_limit, asked.rest), (Some("60".into()), arguments("--release")));
+        let asked = parse("--time-limit 60 --mode=free test --release --seed 3").unwrap();
+        assert_eq!(asked.recording.join(" "), "--time-limit 60 --mode free --seed 3");
+        assert_eq!(asked.rest, arguments("--release"));
         let asked = parse("-o x.rwt test --build-std --release -p a -- -o y --build-std").unwrap();
         assert_eq!(asked.command, "test");
         assert_eq!(asked.output, Some("x.rwt".into()));
