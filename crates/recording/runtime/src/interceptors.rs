@@ -56,6 +56,13 @@ pub mod libraries {
         pub was_asked_for: bool,
     }
 
+    #[derive(Clone, Copy, Debug)]
+    pub enum Call {}
+
+    pub unsafe fn interrupted(_: *const Thread) -> Option<Call> {
+        None
+    }
+    pub unsafe fn go_on(_: *mut Thread, _: Call) {}
     pub unsafe fn resume(_: *mut Thread, _: u64) {}
     pub unsafe fn acquire_last(_: *mut Thread) {}
     pub unsafe fn entered(_: *mut Thread, _: u64) {}

@@ -36,7 +36,7 @@ const NONE: [&str; 0] = [];
 fn what_libraries_order_out_of_sight_does_not_race() {
     let Some(&compiler) = compilers("c").first() else { return };
     let folder = with_libraries(compiler, &[]);
-    for how in ["object", "all", "callback", "box", "pool", "keep"] {
+    for how in ["object", "all", "callback", "box", "interrupted", "pool", "keep"] {
         for mode in ["serial", "free"] {
             let recorded = folder.record(&["--mode", mode, "--seed", "3"], &["library_user", how]);
             assert_eq!(recorded.behaviour.code, Some(0), "{how}: {}", recorded.said);

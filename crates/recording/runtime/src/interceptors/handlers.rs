@@ -23,7 +23,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use super::io::log_receive;
 use super::ipc::{note_signal, signal_channel};
 use super::program::log_range;
-use super::{interceptors, keeping_errno};
+use super::{interceptors, keeping_errno, libraries};
 use crate::log::{self, Entry};
 use crate::thread::{Deferred, Spin, Thread};
 use crate::wire::{Kind, channel};
@@ -152,6 +152,7 @@ unsafe extern "C" fn on_signal(signal: c_int, information: usize, context: usize
     let Some(handler) = take_handler(signal) else {
         return repeat(signal, information as *const _);
     };
+    let call = if is_recorded { libraries::interrupted(thread) } else { None };
     if is_recorded && (*thread).depth == 0 {
         // Before anything else looks at what was written last.
         let was_pending = core::mem::take(&mut (*thread).pending) != 0;
@@ -165,6 +166,9 @@ unsafe extern "C" fn on_signal(signal: c_int, information: usize, context: usize
     }
     let handler: unsafe extern "C" fn(c_int, usize, usize) = core::mem::transmute(handler);
     handler(signal, information, context);
+    if let Some(call) = call {
+        libraries::go_on(thread, call);
+    }
     // What came in the last hook of the handler must not wait any longer: its end restores the signals
     // that were blocked before it.
     deliver_outside();

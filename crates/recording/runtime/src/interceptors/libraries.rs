@@ -118,6 +118,19 @@ pub unsafe fn acquire_last(thread: *mut Thread) {
     log_all(&entry, Kind::Receive, &call);
 }
 
+/// The call of a library that a signal handler interrupts in `thread`: what the handler does comes while
+/// it is not over.
+pub unsafe fn interrupted(thread: *const Thread) -> Option<Call> {
+    let Boundary { is_due, last, .. } = (*thread).boundary;
+    is_due.then_some(last)
+}
+
+/// Goes on with `call` once the handler has returned.
+pub unsafe fn go_on(thread: *mut Thread, call: Call) {
+    (*thread).boundary.last = call;
+    await_end(thread);
+}
+
 /// A function of the program was entered from code at `code`, which is not in the program itself.
 #[cold]
 pub unsafe fn entered(thread: *mut Thread, code: u64) {

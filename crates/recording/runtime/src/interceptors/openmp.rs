@@ -128,14 +128,17 @@ pub unsafe fn pass_on(
 ) -> bool {
     /// Where it was sent to one thread alone.
     const TO_THREAD: c_int = -6;
+    /// A signal of the C library, which no program can block: who blocks it is in the library or in the
+    /// runtime, for a moment.
+    const OF_THE_LIBRARY: u64 = 1 << 32;
     if thread::read_local!("reweave_is_worker") == 0 || (*information).code == TO_THREAD {
         return false;
     }
     let bit = 1 << (signal - 1);
     let mut others_may = false;
     thread::each(|thread| {
-        others_may =
-            (*thread).task != 0 && blocked_by((*thread).task).is_some_and(|it| it & bit == 0);
+        let blocked = if (*thread).task == 0 { None } else { blocked_by((*thread).task) };
+        others_may = blocked.is_some_and(|it| it & bit == 0 || it & OF_THE_LIBRARY != 0);
         others_may
     });
     if !others_may {

@@ -1,6 +1,7 @@
 // A program that uses libraries which were not rebuilt. The first word says how; nothing races where
 // the second does not say so.
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -99,6 +100,29 @@ static void *take(void *count) {
     return count;
 }
 
+// A handler runs while its thread is in the library: the call is not over by that.
+static pthread_t taker;
+static int is_waiting, is_handled;
+
+static void on_signal(int number) {
+    (void)number;
+    __atomic_store_n(&is_handled, 1, __ATOMIC_RELEASE);
+}
+
+static void *interrupt_and_give(void *count) {
+    while (!__atomic_load_n(&is_waiting, __ATOMIC_ACQUIRE)) usleep(100);
+    usleep(20000);
+    pthread_kill(taker, SIGUSR1);
+    while (!__atomic_load_n(&is_handled, __ATOMIC_ACQUIRE)) usleep(100);
+    return give(count);
+}
+
+static void *take_interrupted(void *count) {
+    taker = pthread_self();
+    __atomic_store_n(&is_waiting, 1, __ATOMIC_RELEASE);
+    return take(count);
+}
+
 static void *add(void *count) {
     int numbers[] = {1, 2, 3};
     long result = sum(numbers, 3);
@@ -151,6 +175,10 @@ int main(int count, char **words) {
     if (!strcmp(how, "all")) two(by_all, by_all);
     if (!strcmp(how, "callback")) two(by_callback, during_callback);
     if (!strcmp(how, "box")) two(give, take);
+    if (!strcmp(how, "interrupted")) {
+        signal(SIGUSR1, on_signal);
+        two(interrupt_and_give, take_interrupted);
+    }
     if (!strcmp(how, "sums")) two(add, add);
     if (!strcmp(how, "keep")) two(keep_both, keep_both);
     if (!strcmp(how, "pool")) pool();
