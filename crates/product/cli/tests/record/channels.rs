@@ -10,15 +10,25 @@ fn what_the_kernel_carries_is_ordered_however_the_program_is_built() {
     }
 }
 
-#[test]
-fn so_is_what_was_in_a_pipe_when_a_process_was_started() {
-    let Some(folder) = Workshop::built("inherited.c") else { return };
+/// Records the program `stem`, which prints 7 and has no race.
+fn check_seven(stem: &str) {
+    let Some(folder) = Workshop::built(&format!("{stem}.c")) else { return };
     for mode in ["serial", "free"] {
-        let recorded = folder.record(&["--mode", mode], &["inherited"]);
+        let recorded = folder.record(&["--mode", mode], &[stem]);
         recorded.must_be_whole();
         assert_eq!(recorded.behaviour.printed, "7\n", "{mode}");
         assert_eq!(folder.findings(), [] as [&str; 0], "{mode}");
     }
+}
+
+#[test]
+fn so_is_what_was_in_a_pipe_when_a_process_was_started() {
+    check_seven("inherited");
+}
+
+#[test]
+fn so_is_what_comes_before_a_signal_that_a_thread_waits_for() {
+    check_seven("awaited");
 }
 
 #[test]
