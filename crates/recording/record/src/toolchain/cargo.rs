@@ -37,12 +37,30 @@ const OUTPUT_VARIABLE: &str = "REWEAVE_CARGO_OUTPUT";
 /// The environment variable with the options of `record` that were given.
 const OPTIONS_VARIABLE: &str = "REWEAVE_CARGO_OPTIONS";
 
-/// Options of `record` that may be given to `cargo reweave`: what is a value of them, and how that is
-/// called.
-const RECORD_OPTIONS: [(&str, fn(&str) -> bool, &str); 3] = [
-    ("--time-limit", |text| text.parse().is_ok_and(|it: u64| it > 0), "a number of seconds"),
-    ("--seed", |text| text.parse::<u64>().is_ok(), "a whole number"),
-    ("--mode", |text| matches!(text, "serial" | "free"), "`serial` or `free`"),
+/// An option of `record` that may be given to `cargo reweave`.
+struct RecordOption {
+    name: &'static str,
+    is_valid: fn(&str) -> bool,
+    /// What its value is.
+    expected: &'static str,
+}
+
+const RECORD_OPTIONS: [RecordOption; 3] = [
+    RecordOption {
+        name: "--time-limit",
+        is_valid: |text| text.parse().is_ok_and(|it: u64| it > 0),
+        expected: "a number of seconds",
+    },
+    RecordOption {
+        name: "--seed",
+        is_valid: |text| text.parse::<u64>().is_ok(),
+        expected: "a whole number",
+    },
+    RecordOption {
+        name: "--mode",
+        is_valid: |text| matches!(text, "serial" | "free"),
+        expected: "`serial` or `free`",
+    },
 ];
 
 /// When cargo was called, so that no trace of this call is written over.
@@ -122,19 +140,18 @@ struct Options {
 }
 
 impl Options {
-    /// Takes the option `name` of `record`.
+    /// Takes an option of `record`.
     fn take_record_option(
         &mut self,
-        name: &str,
+        option: &RecordOption,
         value: Option<OsString>,
     ) -> Result<(), ToolchainError> {
-        let text = value.and_then(|value| value.into_string().ok());
-        for (_, is_valid, expected) in RECORD_OPTIONS.iter().filter(|(it, ..)| *it == name) {
-            let Some(text) = text.as_ref().filter(|text| is_valid(text)) else {
-                return Err(ToolchainError::Usage(format!("`{name}` needs {expected}")));
-            };
-            self.recording.extend([name.to_owned(), text.clone()]);
-        }
+        let RecordOption { name, is_valid, expected } = option;
+        let text = value.and_then(|value| value.into_string().ok()).filter(|text| is_valid(text));
+        let Some(text) = text else {
+            return Err(ToolchainError::Usage(format!("`{name}` needs {expected}")));
+        };
+        self.recording.extend([(*name).to_owned(), text]);
         Ok(())
     }
 
@@ -148,6 +165,13 @@ impl Options {
         while let Some(argument) = rest.next() {
             let (name, joined) = split(argument);
             let value = || joined.clone().or_else(|| rest.clone().next().cloned());
+            if let Some(option) = RECORD_OPTIONS.iter().find(|option| Some(option.name) == name) {
+                asked.take_record_option(option, value())?;
+                if joined.is_none() {
+                    rest.next();
+                }
+                continue;
+            }
             match name {
                 Some("--") => {
                     asked.rest.push(argument.clone());
@@ -163,13 +187,6 @@ impl Options {
                     if asked.output.is_none() {
                         return Err(usage("`-o` needs the name of a trace".to_owned()));
                     }
-                    if joined.is_none() {
-                        rest.next();
-                    }
-                    continue;
-                }
-                Some(name) if RECORD_OPTIONS.iter().any(|(it, ..)| *it == name) => {
-                    asked.take_record_option(name, value())?;
                     if joined.is_none() {
                         rest.next();
                     }
