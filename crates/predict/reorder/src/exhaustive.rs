@@ -44,7 +44,7 @@ pub(crate) fn search(
     let mut path: Vec<(EventId, Option<EventId>)> = Vec::new();
     let mut seen: FxHashSet<Box<[u32]>> = FxHashSet::default();
     seen.insert(state.key());
-    let mut steps = state.contention.events_count;
+    let mut steps: usize = state.horizon.iter().map(|&end| end as usize).sum();
     // For each state on the path, the thread to try next.
     let mut tries = vec![0];
     let answer = loop {
@@ -122,19 +122,17 @@ struct State<'a> {
     done: Cut,
     last_write: IndexVec<VarId, Option<EventId>>,
     tokens: IndexVec<SemaphoreId, i64>,
+    /// How many events of each thread are run at most.
+    horizon: Cut,
     contention: Contention,
 }
 
 /// Which events threads may still contend in: accesses of a variable, acquires of a lock, takes of a
 /// semaphore.
 struct Contention {
-    /// How many events of each thread are run at most.
-    horizon: Cut,
-    /// How many events these are.
-    events_count: usize,
-    /// How many of them are to come that contend for each variable, lock and semaphore.
+    /// How many are to come that contend for each variable, lock and semaphore.
     remaining: Vec<u32>,
-    /// For each of them, how many of these its thread has from there on.
+    /// For each event, how many of these its thread has from there on.
     own_remaining: Vec<u32>,
     /// For each write, how many of these other threads have that cannot happen before it.
     dependents: Vec<u32>,
@@ -144,16 +142,14 @@ struct Contention {
 const CHAIN_MAX: usize = 64;
 
 impl Contention {
-    fn new(trace: &Trace, suppliers: &Suppliers, query: &Query) -> Self {
-        let horizon = horizon(trace, suppliers, query);
+    /// Counts what comes before `horizon`.
+    fn new(trace: &Trace, query: &Query, horizon: &Cut) -> Self {
         let names = trace.names();
         let count = names.vars.len() + names.locks.len() + names.semaphores.len();
         let mut contention = Self {
-            events_count: horizon.iter().map(|&end| end as usize).sum(),
             remaining: vec![0; count],
             own_remaining: vec![0; trace.len()],
             dependents: vec![0; trace.len()],
-            horizon: Cut::new(),
         };
         let mut own: Vec<u32> = vec![0; count];
         for (thread, &end) in horizon.entries() {
@@ -169,7 +165,6 @@ impl Contention {
                 contended_object(trace, event).into_iter().for_each(|object| own[object] = 0);
             }
         }
-        contention.horizon = horizon;
         contention
     }
 
@@ -344,6 +339,7 @@ fn is_settled(trace: &Trace, query: &Query, horizon: &mut Cut) -> bool {
 impl<'a> State<'a> {
     fn new(trace: &'a Trace, suppliers: &'a Suppliers, query: &'a Query) -> Self {
         let names = trace.names();
+        let horizon = horizon(trace, suppliers, query);
         let start = |id| i64::from(trace.declared().start(id).unwrap_or(0));
         Self {
             trace,
@@ -352,7 +348,8 @@ impl<'a> State<'a> {
             done: IndexVec::from_elem(0, names.threads.len()),
             last_write: IndexVec::from_elem(None, names.vars.len()),
             tokens: names.semaphores.entries().map(|(id, _)| start(id)).collect(),
-            contention: Contention::new(trace, suppliers, query),
+            contention: Contention::new(trace, query, &horizon),
+            horizon,
         }
     }
 
@@ -427,7 +424,7 @@ impl<'a> State<'a> {
 
     fn may_run(&self, event: EventId) -> bool {
         let happening = self.trace.event(event);
-        let is_needed = self.trace.position(event) < self.contention.horizon[happening.thread];
+        let is_needed = self.trace.position(event) < self.horizon[happening.thread];
         if !is_needed || !self.is_started(happening.thread) || !self.is_permitted(event) {
             return false;
         }
@@ -437,7 +434,7 @@ impl<'a> State<'a> {
     /// Whether nothing that can happen later is kept from it if `event`, which may run, runs now. An
     /// answer to the query in which it runs later, or not at all, is then one in which it runs now.
     fn is_harmless(&self, event: EventId) -> bool {
-        let Contention { remaining, own_remaining, dependents, .. } = &self.contention;
+        let Contention { remaining, own_remaining, dependents } = &self.contention;
         // No other thread has an event left that could come before this one.
         let is_alone = || {
             contended_object(self.trace, event).is_some_and(|object| {

@@ -94,6 +94,18 @@ fn what_a_copy_of_a_structure_stores_is_known() {
 }
 
 #[test]
+fn what_atomics_protect_is_not_kept_in_registers() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["statics.c"]);
+        for level in ["-O1", "-O2", "-O3"] {
+            folder.build("statics.c", compiler, &[level]);
+            let recorded = folder.record(&[], &["statics"]);
+            assert_eq!(recorded.behaviour.printed, "106 106\n", "{compiler} {level}");
+        }
+    }
+}
+
+#[test]
 fn another_seed_is_another_run() {
     let Some(folder) = Workshop::built("racy.c") else { return };
     let run = |seed| folder.record_all(&["--seed", seed], &["racy", "300"]).trace;
