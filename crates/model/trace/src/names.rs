@@ -24,6 +24,9 @@ pub const ASSUMED: &str = "assumed";
 /// What stands in place of a library where the numbers of file descriptors may have ordered.
 pub const ASSUMED_DESCRIPTORS: &str = "file_descriptors";
 
+/// What stands in place of a library where nobody saw who wrote what was read.
+pub const ASSUMED_UNSEEN: &str = "unseen_code";
+
 /// The names of everything a trace speaks of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {

@@ -1,7 +1,7 @@
 //! What a report leaves out, and why: in sentences for people, and as a number for programs.
 
 use reweave_analysis::{Counter, Coverage, Outcome, Truncation, Unshown};
-use reweave_trace::ASSUMED_DESCRIPTORS;
+use reweave_trace::{ASSUMED_DESCRIPTORS, ASSUMED_UNSEEN};
 
 use crate::counted;
 
@@ -41,6 +41,7 @@ fn assumed(coverage: &Coverage, libraries: &[String]) -> Option<String> {
     let count = coverage.counter(Counter::Assumed).filter(|&count| count > 0)?;
     let name = |library: &String| match library.as_str() {
         ASSUMED_DESCRIPTORS => "numbers of file descriptors".to_owned(),
+        ASSUMED_UNSEEN => "code that was not recorded".to_owned(),
         name => name.to_owned(),
     };
     let libraries = libraries.iter().map(name).collect::<Vec<_>>().join(", ");

@@ -136,6 +136,8 @@ struct Process {
     missing: VecDeque<usize>,
     /// For each ring the thread whose events are read.
     current: Vec<u32>,
+    /// Whether the last thing in the only ring was that another thread runs.
+    has_switched: bool,
     /// The next number, in `free` recordings.
     number: u64,
     output: Output,
@@ -399,6 +401,7 @@ impl Process {
             rings,
             missing: VecDeque::new(),
             current: if is_free { Vec::new() } else { vec![0] },
+            has_switched: false,
             number: 0,
             output: Output { writer: event_log::Writer::new(file)?, has_accesses: false },
             event_log,
@@ -446,9 +449,15 @@ impl Process {
                 ring.pass(words);
                 batch += 1;
                 if event.kind == Kind::Switch {
+                    // That a thread ran is kept, though nothing was seen of what it did.
+                    if std::mem::replace(&mut self.has_switched, true) {
+                        let nothing = Event::new(Kind::Nothing, 0, 0);
+                        count += self.output.push(self.current[0], nothing, 1, observer)?;
+                    }
                     self.current[0] = event.address as u32;
                     continue;
                 }
+                self.has_switched = false;
                 count += self.output.push(self.current[0], event, room - count, observer)?;
             }
             ring.release();

@@ -37,6 +37,7 @@ mod rules;
 mod scan;
 mod sink;
 mod spins;
+mod unseen;
 mod word_locks;
 
 use std::cell::{Cell, RefCell};
@@ -51,7 +52,8 @@ use reweave_base::{FxHashMap, FxHashSet, Id};
 use reweave_runtime::shared::Mode;
 use reweave_runtime::wire::{Event, Kind};
 use reweave_trace::{
-    Code, CodeId, ConditionOp, EventId, Module, ModuleId, Op, Origin, SiteId, ThreadId,
+    ASSUMED, ASSUMED_UNSEEN, AccessOp, Code, CodeId, ConditionOp, EventId, MemoryOrder, Module,
+    ModuleId, Op, Origin, SiteId, ThreadId,
 };
 
 use crate::collect::Recording;
@@ -66,6 +68,7 @@ use names::{Context, Contexts, Stack, legal_site};
 use rules::{Impossible, Rules};
 use scan::{Ahead, FirstPass, MAIN, cells_with_unknown_writers};
 use spins::Spins;
+use unseen::AssumedOrder;
 use word_locks::{Meaning, WordLocks};
 
 pub use ending::Exit;
@@ -143,7 +146,12 @@ pub fn convert<S: Stream>(
     } else {
         FxHashSet::default()
     };
-    run(open()?, first_pass, unknown_writers, exit, symbols, sink)
+    let assumed = if first_pass.has_unseen_writes {
+        unseen::assumed_order(&mut open()?, symbols)?
+    } else {
+        AssumedOrder::default()
+    };
+    run(open()?, (first_pass, unknown_writers, assumed), exit, symbols, sink)
 }
 
 // The last pass: every event of the recording, one after the other.
@@ -183,6 +191,8 @@ struct Pass<'a> {
     symbols: &'a mut dyn Symbols,
     sink: &'a mut dyn Sink,
     first_pass: FirstPass,
+    /// What writes that were not seen are assumed to order.
+    assumed: AssumedOrder,
     word_locks: WordLocks,
     spins: Spins,
     rules: Rules,
@@ -207,8 +217,7 @@ struct Pass<'a> {
 /// Converts all of `stream`.
 fn run<S: Stream>(
     stream: S,
-    mut first_pass: FirstPass,
-    unknown_writers: FxHashSet<u64>,
+    (mut first_pass, unknown_writers, assumed): (FirstPass, FxHashSet<u64>, AssumedOrder),
     exit: &Exit,
     symbols: &mut dyn Symbols,
     sink: &mut dyn Sink,
@@ -226,6 +235,7 @@ fn run<S: Stream>(
         symbols,
         sink,
         first_pass,
+        assumed,
         word_locks,
         spins,
         rules: Rules::default(),
@@ -263,6 +273,42 @@ impl Pass<'_> {
     ) -> io::Result<()> {
         let place = self.summary.recorded;
         self.summary.recorded += 1;
+        if self.assumed.is_empty() {
+            return self.step_within(ahead, number, event, place);
+        }
+        for channel in self.assumed.acquired_at(place).to_vec() {
+            self.assume(number, &event, AccessOp::AtomicRead(MemoryOrder::Acquire), channel)?;
+        }
+        let release = AccessOp::AtomicWrite(MemoryOrder::Release);
+        if let Some(channel) = self.assumed.released_at(place, true) {
+            self.assume(number, &event, release, channel)?;
+        }
+        self.step_within(ahead, number, event, place)?;
+        if let Some(channel) = self.assumed.released_at(place, false) {
+            self.assume(number, &event, release, channel)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what a thread does by the way, at `event`, to what stands for an unseen write.
+    fn assume(&mut self, number: u32, event: &Event, op: AccessOp, channel: u32) -> io::Result<()> {
+        let name = format!("{ASSUMED}({ASSUMED_UNSEEN})#{}", channel + 1);
+        let var = self.sink.names().vars.intern(&name);
+        let thread = self.thread(number);
+        let site = Some(self.site(thread, event.code));
+        // It is no event of the program's, so a plan does not wait for it.
+        let mut current =
+            Current { event: *event, thread, number, place: 0, occurrence: 0, site, origin: None };
+        self.emit(&mut current, Op::Access(op, var), None).map(drop)
+    }
+
+    fn step_within<S: Stream>(
+        &mut self,
+        ahead: &mut Ahead<S>,
+        number: u32,
+        event: Event,
+        place: u64,
+    ) -> io::Result<()> {
         self.waits.step(number, &event);
         self.last_thread = Some(number);
         let meaning = self.word_locks.step(self.symbols, number, &event);

@@ -40,6 +40,7 @@ pub mod event_log;
 pub mod install;
 pub mod live;
 pub mod locks;
+mod order;
 pub mod plan;
 pub mod replay;
 pub mod run;

@@ -12,8 +12,6 @@
 //! An event costs what decoding it ([`crate::decode`]) and recognizing locks ([`crate::locks`]) cost,
 //! and a look into a table.
 
-mod order;
-
 use std::collections::VecDeque;
 use std::path::Path;
 
@@ -23,10 +21,10 @@ use reweave_runtime::wire::{Event, Kind};
 use crate::convert::{part, tells_stored};
 use crate::decode::Decoder;
 use crate::locks::LockRecognizer;
+use crate::order::{Clock, Order, Ticks};
 use crate::shadow::{Access, WORD_BYTES};
 use crate::symbols::Symbols;
 use crate::tasks::TaskExpander;
-use order::{Clock, Order, Ticks};
 
 /// Something of a program that somebody asks about.
 #[derive(Clone, Debug, PartialEq, Eq)]

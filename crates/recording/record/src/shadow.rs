@@ -85,7 +85,7 @@ impl Access {
     }
 
     /// Its part of the word that holds the byte `at`, in bytes of the word.
-    const fn within_word(self, at: u64) -> (u8, u8) {
+    pub(crate) const fn within_word(self, at: u64) -> (u8, u8) {
         let base = at / WORD_BYTES * WORD_BYTES;
         let from = self.start.saturating_sub(base);
         let to = if self.end - base < WORD_BYTES { self.end - base } else { WORD_BYTES };

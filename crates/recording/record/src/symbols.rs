@@ -17,11 +17,15 @@
 use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 use addr2line::Loader;
 use object::read::{ReadCache, ReadRef};
-use object::{Object, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind, elf};
+use object::{
+    Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget,
+    SegmentFlags, SymbolKind, elf,
+};
 use reweave_base::{FxHashMap, IndexVec};
 
 /// The build id of the program or library at `path`, in hexadecimal digits; none if it has none.
@@ -512,6 +516,9 @@ struct Load {
 /// Which parts of a file are loaded where, and its build id.
 struct Layout {
     loads: Vec<Load>,
+    /// Variables of libraries that the loader copies into this file's memory: where each begins and
+    /// ends.
+    copied: Vec<Range<u64>>,
     build_id: Option<String>,
     has_debug_information: bool,
 }
@@ -542,6 +549,7 @@ impl Layout {
             };
             Some(Self {
                 loads: loads.collect(),
+                copied: copied(object),
                 build_id: object.build_id().ok().flatten().map(digits),
                 has_debug_information: object.has_debug_symbols(),
             })
@@ -565,10 +573,11 @@ impl Layout {
 
     /// Whether the file has nothing for `address`, which is zero when the file is loaded.
     fn is_zeroed(&self, address: u64) -> bool {
-        self.loads.iter().any(|load| {
+        let is_beyond_file = self.loads.iter().any(|load| {
             let file_end = load.address.saturating_add(load.size);
             (file_end..load.address.saturating_add(load.memory_size)).contains(&address)
-        })
+        });
+        is_beyond_file && !self.copied.iter().any(|copied| copied.contains(&address))
     }
 
     /// Where distributions keep the debug information of stripped files.
@@ -578,6 +587,21 @@ impl Layout {
         let path = format!("/usr/lib/debug/.build-id/{folder}/{name}.debug");
         Some(PathBuf::from(path)).filter(|path| path.is_file())
     }
+}
+
+/// The variables that the loader copies from libraries when it loads `object`.
+fn copied<'a>(object: &object::File<'a, &'a ReadCache<File>>) -> Vec<Range<u64>> {
+    let symbols = object.dynamic_symbol_table();
+    let copies =
+        object.dynamic_relocations().into_iter().flatten().filter_map(|(at, relocation)| {
+            let RelocationFlags::Elf { r_type: elf::R_X86_64_COPY } = relocation.flags() else {
+                return None;
+            };
+            let RelocationTarget::Symbol(symbol) = relocation.target() else { return None };
+            let size = symbols.as_ref()?.symbol_by_index(symbol).ok()?.size();
+            Some(at..at.saturating_add(size))
+        });
+    copies.collect()
 }
 
 /// The global variables of a file, by address.

@@ -10,4 +10,5 @@ mod reference;
 mod regressions;
 mod robust;
 mod symbols;
+mod unseen;
 mod word_locks;

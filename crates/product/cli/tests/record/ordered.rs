@@ -170,3 +170,24 @@ fn what_is_found_out_without_taking_it_orders_threads() {
         check_mixed("looks.c", &[], compiler);
     }
 }
+
+#[test]
+fn what_unseen_code_writes_orders_who_reads_it() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["foreign.c", "foreign_library.c", "assembler.c"]);
+        let library = "libforeign.so";
+        folder.build_plain("foreign_library.c", compiler, library, &["-shared", "-fPIC"]);
+        folder.build("foreign.c", compiler, &["-O1", "./libforeign.so", "-Wl,-rpath,."]);
+        folder.build("assembler.c", compiler, &["-O1"]);
+        for (program, printed) in [("foreign", "2\n"), ("assembler", "5\n")] {
+            for seed in ["1", "2", "3", "4"] {
+                let recorded = folder.record(&["--seed", seed], &[program]);
+                assert_eq!(recorded.behaviour.printed, printed, "{}", recorded.said);
+                recorded.must_be_whole();
+                assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {program} {seed}");
+                let vars = &recorded.trace.names().vars;
+                assert!(vars.get("assumed(unseen_code)#1").is_some(), "{compiler} {program}");
+            }
+        }
+    }
+}

@@ -10,6 +10,7 @@ use super::Kept;
 use super::descriptors::Descriptors;
 use super::names::{Symbols, legal};
 use super::spins::{self, Spins};
+use super::unseen;
 use super::word_locks::{self, WordLocks};
 use crate::event_log::Stream;
 use crate::shadow::{Access, Blocks, Cell, ShadowCells, SharingAnalysis, WORD_BYTES};
@@ -44,6 +45,8 @@ pub struct FirstPass {
     pub word_locks: word_locks::Recognized,
     pub spins: spins::Rows,
     pub descriptors: Descriptors,
+    /// Whether some read saw what no recorded access wrote.
+    pub has_unseen_writes: bool,
 }
 
 /// What is known of a thread in the first pass.
@@ -65,6 +68,7 @@ impl FirstPass {
         let mut sharing = SharingAnalysis::new(kept == Kept::All);
         let mut word_locks = WordLocks::search();
         let mut spins = Spins::search();
+        let mut unseen = unseen::Search::new();
         let mut threads: FxHashMap<u32, Seen> = FxHashMap::default();
         let mut place = 0;
         while let Some((thread, event)) = stream.next_event()? {
@@ -74,6 +78,7 @@ impl FirstPass {
             }
             word_locks.step(symbols, thread, &event);
             spins.is_repeated(thread, &event, place);
+            unseen.step(thread, &event, symbols);
             first_pass.has_accesses |= Access::new(&event).is_some();
             first_pass.is_free |= event.number.is_some();
             if event.kind == Kind::Receive {
@@ -92,6 +97,8 @@ impl FirstPass {
         symbols.maps(0);
         first_pass.word_locks = word_locks.finish();
         first_pass.spins = spins.finish();
+        // The values of threads that run freely are not in their order.
+        first_pass.has_unseen_writes = unseen.is_found() && !first_pass.is_free;
         let unforked = threads.iter().filter(|(_, seen)| seen.runs && !seen.is_forked);
         first_pass.unforked = unforked.map(|(&thread, _)| thread).filter(|&t| t != MAIN).collect();
         first_pass.unforked.sort_unstable();

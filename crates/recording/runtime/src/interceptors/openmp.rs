@@ -439,13 +439,12 @@ pub unsafe fn begin_scratch(entry: &Entry, scratch: (u64, u64)) {
 
 /// Logs that the stack below `frame` and the thread-local storage are other memory from now on.
 unsafe fn begin_memory(entry: &Entry, frame: usize) {
-    let (low, end) = (stack_low(), frame as u64);
-    if low < end {
-        entry.log_extra(Kind::Alloc, low, end - low);
-    }
-    let (low, end) = (storage_low(), storage_end());
-    if low < end {
-        entry.log_extra(Kind::Alloc, low, end - low);
+    for (low, end) in [(stack_low(), frame as u64), (storage_low(), storage_end())] {
+        if low < end {
+            let flags = flag::STACK;
+            let operands = Operands { flags, extra: Some(end - low), ..Operands::default() };
+            entry.log_with(Kind::Alloc, low, operands);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What comes before what, while the program runs.
+//! What comes before what, in a program that runs or in a recording.
 //!
 //! The order is the one that every cut of a trace keeps (`order::poset::TraceOrder`), derived from the
 //! events of the recording instead of those of the trace: locks, threads, conditions, barriers,
@@ -199,8 +199,14 @@ impl Order {
         }
     }
 
-    fn clock(&mut self, thread: u32) -> &mut Clock {
+    /// What comes before what `thread` does next.
+    pub fn clock(&mut self, thread: u32) -> &mut Clock {
         self.threads.entry(thread).or_default()
+    }
+
+    /// What `thread` does next is event `count` of `chain`.
+    pub fn advance(&mut self, thread: u32, chain: usize, count: u32) {
+        self.clock(thread).set(chain, count);
     }
 
     #[inline]
@@ -404,9 +410,13 @@ impl Clock {
 
     /// Adds an event of `chain`.
     pub fn tick(&mut self, chain: usize) {
+        self.set(chain, self.get(chain).saturating_add(1));
+    }
+
+    fn set(&mut self, chain: usize, count: u32) {
         let times = Rc::make_mut(self.0.get_or_insert_default());
         times.resize(times.len().max(chain + 1), 0);
-        times[chain] = times[chain].saturating_add(1);
+        times[chain] = count;
     }
 }
 
