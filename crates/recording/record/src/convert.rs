@@ -147,7 +147,7 @@ pub fn convert<S: Stream>(
         FxHashSet::default()
     };
     let assumed = if first_pass.has_unseen_writes {
-        unseen::assumed_order(&mut open()?, symbols)?
+        unseen::assumed_order(&mut open, first_pass.is_free, symbols)?
     } else {
         AssumedOrder::default()
     };
@@ -276,6 +276,10 @@ impl Pass<'_> {
         if self.assumed.is_empty() {
             return self.step_within(ahead, number, event, place);
         }
+        if self.assumed.is_unknown_at(place) {
+            self.assume(number, &event, AccessOp::UnknownRead, 0)?;
+            self.summary.unknown_reads += 1;
+        }
         for channel in self.assumed.acquired_at(place).to_vec() {
             self.assume(number, &event, AccessOp::AtomicRead(MemoryOrder::Acquire), channel)?;
         }
@@ -292,7 +296,7 @@ impl Pass<'_> {
 
     /// Adds what a thread does by the way, at `event`, to what stands for an unseen write.
     fn assume(&mut self, number: u32, event: &Event, op: AccessOp, channel: u32) -> io::Result<()> {
-        let name = format!("{ASSUMED}({ASSUMED_UNSEEN})#{}", channel + 1);
+        let name = format!("{ASSUMED}({ASSUMED_UNSEEN})#{channel}");
         let var = self.sink.names().vars.intern(&name);
         let thread = self.thread(number);
         let site = Some(self.site(thread, event.code));

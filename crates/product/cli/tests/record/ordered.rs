@@ -189,5 +189,7 @@ fn what_unseen_code_writes_orders_who_reads_it() {
                 assert!(vars.get("assumed(unseen_code)#1").is_some(), "{compiler} {program}");
             }
         }
+        folder.record(&["--mode", "free"], &["assembler"]).must_be_whole();
+        assert_eq!(folder.findings(), [] as [&str; 0], "{compiler}");
     }
 }

@@ -409,6 +409,7 @@ fn threads_end_in_every_way() {
         "lives.c",
         expect![[r#"
             main
+              76: w(key)
               77: fork(T1)
               78: join(T1)
               60: fork(T2)
@@ -433,6 +434,7 @@ fn threads_end_in_every_way() {
               87: take(done)
               89: r(destroyed)=1 r(cleaned)=2 r(x)=39
             T1
+              24: r(key)=1
               25: w(x)=1
               14: r(destroyed)=0 w(destroyed)=1
             T2

@@ -97,8 +97,7 @@ impl FirstPass {
         symbols.maps(0);
         first_pass.word_locks = word_locks.finish();
         first_pass.spins = spins.finish();
-        // The values of threads that run freely are not in their order.
-        first_pass.has_unseen_writes = unseen.is_found() && !first_pass.is_free;
+        first_pass.has_unseen_writes = unseen.is_found();
         let unforked = threads.iter().filter(|(_, seen)| seen.runs && !seen.is_forked);
         first_pass.unforked = unforked.map(|(&thread, _)| thread).filter(|&t| t != MAIN).collect();
         first_pass.unforked.sort_unstable();

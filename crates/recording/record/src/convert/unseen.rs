@@ -14,10 +14,16 @@
 //!   means. If some were seen, it comes after what happens before it by these; that orders nothing
 //!   more than the recorded run did. If none was seen, it is as for an atomic read; unless nobody else
 //!   was ever seen to access this memory: then the thread's own libraries wrote it.
+//!   Of memory that nobody was seen to access since the start, what was seen to order may have come
+//!   before the write, so whoever ran and is not seen to come before may have written.
 //!
-//! The same holds of later reads, by any thread, until a recorded access writes there. What is on a stack is another
-//! variable after each return and is not compared; nor is what no access has told the value of, unless
-//! it is zero when the program starts; nor is memory beyond [`PAGES_MAX`] pages.
+//! The same holds of later reads, by any thread, until a recorded access writes there. What is on a
+//! stack is another variable after each return and is not compared; nor is what no access has told the
+//! value of, unless it is zero when the program starts; nor is memory beyond [`PAGES_MAX`] pages.
+//!
+//! What threads that run freely read and write is recorded in about the order in which it happened, and
+//! without the values of plain reads. So only a read of what no recorded access ever wrote is
+//! unexplained, and nobody knows what came before: who goes on depends on a read with an unknown writer.
 //!
 //! Forty bytes for each eight that are accessed; twice that where bytes are accessed one by one.
 
@@ -79,12 +85,40 @@ impl Search {
     }
 }
 
-/// What the unseen writes of a recording are assumed to order.
-pub fn assumed_order(
-    stream: &mut dyn Stream,
+/// What the unseen writes are assumed to order of the recording that `open` opens, whose threads ran
+/// freely or not.
+pub fn assumed_order<S: Stream>(
+    mut open: impl FnMut() -> io::Result<S>,
+    is_free: bool,
     symbols: &mut dyn Symbols,
 ) -> io::Result<AssumedOrder> {
-    let mut follower = Follower::default();
+    let mut unwritten = None;
+    if is_free {
+        let mut bytes = UnwrittenBytes::default();
+        for_each(&mut open()?, symbols, |_, event, read, _| bytes.note_read(event, read))?;
+        bytes.drop_explained(&mut open()?)?;
+        unwritten = Some(bytes);
+    }
+    let mut follower = Follower { is_free, ..Follower::default() };
+    let mut time = 0;
+    for_each(&mut open()?, symbols, |thread, event, read, values| {
+        let is_unwritten = |read: &Unexplained| match &unwritten {
+            Some(bytes) => bytes.is_in(event, read),
+            None => true,
+        };
+        time += 1;
+        follower.step(thread, event, time, read.filter(is_unwritten), values);
+    })?;
+    Ok(follower.assumed)
+}
+
+/// Calls `look` for each event of a recording with its thread, whether it is an unexplained read, and
+/// what memory holds after it.
+fn for_each(
+    stream: &mut dyn Stream,
+    symbols: &mut dyn Symbols,
+    mut look: impl FnMut(u32, &Event, Option<Unexplained>, &Values),
+) -> io::Result<()> {
     let mut values = Values::new();
     let mut time: Time = 0;
     while let Some((thread, event)) = stream.next_event()? {
@@ -95,10 +129,10 @@ pub fn assumed_order(
             symbols.maps(event.address);
         }
         let read = values.step(thread, &event, time, symbols);
-        follower.step(thread, &event, time, read, &values);
+        look(thread, &event, read, &values);
     }
     symbols.maps(0);
-    Ok(follower.assumed)
+    Ok(())
 }
 
 /// Which events release, and which acquire, what stands for the order that unseen writes made.
@@ -107,11 +141,18 @@ pub struct AssumedOrder {
     /// By the time of the event, and whether it comes after the release.
     releases: FxHashMap<(Time, bool), u32>,
     acquires: FxHashMap<Time, Vec<u32>>,
+    /// Reads by threads that ran freely: nobody knows what came before them.
+    unknown: FxHashSet<Time>,
 }
 
 impl AssumedOrder {
     pub fn is_empty(&self) -> bool {
-        self.acquires.is_empty()
+        self.acquires.is_empty() && self.unknown.is_empty()
+    }
+
+    /// Whether nobody knows what comes before the event at `place` of the stream.
+    pub fn is_unknown_at(&self, place: u64) -> bool {
+        time_of(place).is_some_and(|time| self.unknown.contains(&time))
     }
 
     /// What the event at `place` of the stream acquires first.
@@ -141,6 +182,18 @@ struct Unexplained {
     is_initial: bool,
 }
 
+impl Unexplained {
+    /// The bytes that differ, by their addresses, as `event` read them.
+    fn bytes(&self, event: &Event) -> impl Iterator<Item = (u64, u8)> {
+        let (access, value) = (Access::new(event), event.value);
+        let bytes = self.words.into_iter().flat_map(|(word, bytes)| {
+            let bytes = (0..WORD_BYTES).filter(move |byte| bytes >> byte & 1 == 1);
+            bytes.map(move |byte| word * WORD_BYTES + byte)
+        });
+        bytes.filter_map(move |address| Some((address, byte_of(value?, access?, address))))
+    }
+}
+
 /// An unseen write, and who can have made it.
 #[derive(Debug)]
 struct UnseenWrite {
@@ -163,6 +216,8 @@ struct LastEvent {
 /// Follows threads and unseen writes through a recording.
 #[derive(Default)]
 struct Follower {
+    /// Whether threads ran freely, so that what is last in the recording was perhaps not last.
+    is_free: bool,
     order: Order,
     /// The order that forks and joins alone make, which every reordering keeps.
     forks: Order,
@@ -278,9 +333,11 @@ impl Follower {
     /// `read` shows that somebody wrote unseen since the last access to what it read.
     fn note_write(&mut self, thread: u32, read: Unexplained, values: &Values) {
         let Unexplained { words, since, is_initial } = read;
+        let is_free = self.is_free;
         let last = self.last.iter().copied().enumerate();
-        let mut writers: Vec<(usize, LastEvent)> =
-            last.filter(|(_, last)| last.ran >= since.max(1) && last.time > 0).collect();
+        let mut writers: Vec<(usize, LastEvent)> = last
+            .filter(|(_, last)| (is_free || last.ran >= since.max(1)) && last.time > 0)
+            .collect();
         // Who has accessed the same block, and was joined or has forked since, did it: so do those who
         // hand over what they share with whom they start or await.
         let (forks, users) =
@@ -345,22 +402,30 @@ impl Follower {
         let others = write.writers.iter().filter(|&&(writer, _)| writer != chain);
         // What each is seen to have done before, by synchronization after the last access.
         let seen = |&&(writer, _): &&(usize, LastEvent)| clock.get(writer) >= write.since.max(1);
-        let is_seen = others.clone().any(|writer| seen(&writer));
         let keeps_observed = match reading {
             Reading::Synchronizing => false,
-            Reading::Plain => is_seen || is_alone || write.is_initial,
+            Reading::Plain if write.is_initial => false,
+            Reading::Plain => is_alone || others.clone().any(|writer| seen(&writer)),
             Reading::Counting => true,
         };
+        if self.is_free && !keeps_observed {
+            if others.clone().next().is_some() {
+                assumed.unknown.insert(time);
+            }
+            return;
+        }
         for &(writer, last) in others.filter(|writer| !keeps_observed || seen(writer)) {
             let synchronized = clock.get(writer);
-            let (until, is_before) = match keeps_observed && synchronized < last.time {
+            let is_observed = reading != Reading::Synchronizing && seen(&&(writer, last));
+            let (until, is_before) = match is_observed && synchronized < last.time {
                 true => (synchronized, true),
                 false => (last.time, last.is_pause),
             };
             let known = acquired.entry((chain, writer)).or_default();
             if until > forks.get(writer).max(*known) {
                 *known = until;
-                let next = assumed.releases.len() as u32;
+                // Zero stands for what nobody knows.
+                let next = assumed.releases.len() as u32 + 1;
                 let channel = *assumed.releases.entry((until, is_before)).or_insert(next);
                 assumed.acquires.entry(time).or_default().push(channel);
             }
@@ -412,12 +477,27 @@ fn set_of(thread: u32) -> u32 {
     1 << thread.min(LAST_THREAD)
 }
 
+/// The last plain write of each thread, if it is not known yet what it stored, and its time.
+#[derive(Default)]
+struct Pending(FxHashMap<u32, (Access, Time)>);
+
+impl Pending {
+    /// If `event` of `thread` says what its last write stored, or that nobody knows: that write, and
+    /// what it stored.
+    fn settle(&mut self, thread: u32, event: &Event) -> Option<(Access, Time, Option<u64>)> {
+        if !tells_stored(event) {
+            return None;
+        }
+        let (access, time) = self.0.remove(&thread)?;
+        Some((access, time, event.stored))
+    }
+}
+
 struct Values {
     pages: FxHashMap<u64, Box<[Word]>>,
     /// Pages that were written as a whole before anything else was known of them.
     filled: FxHashSet<u64>,
-    /// The last plain write of each thread, if it is not known yet what it stored, and its time.
-    pending: FxHashMap<u32, (Event, Time)>,
+    pending: Pending,
     blocks: Blocks,
     /// The memory that the last allocation or release made another.
     renewed: Vec<(u64, u64)>,
@@ -434,7 +514,7 @@ impl Values {
         Self {
             pages: FxHashMap::default(),
             filled: FxHashSet::default(),
-            pending: FxHashMap::default(),
+            pending: Pending::default(),
             blocks: Blocks::default(),
             renewed: Vec::new(),
             stacks: FxHashSet::default(),
@@ -451,11 +531,7 @@ impl Values {
         time: Time,
         symbols: &mut dyn Symbols,
     ) -> Option<Unexplained> {
-        if tells_stored(event)
-            && let Some((write, then)) = self.pending.remove(&thread)
-            && let Some(stored) = event.stored
-            && let Some(access) = Access::new(&write)
-        {
+        if let Some((access, then, Some(stored))) = self.pending.settle(thread, event) {
             self.settle(access, stored, then);
         }
         match event.kind {
@@ -478,7 +554,7 @@ impl Values {
             _ => (None, None),
         };
         if event.kind == Kind::Write {
-            self.pending.insert(thread, (*event, time));
+            self.pending.0.insert(thread, (access, time));
         }
         let mut read = Unexplained { words: [(0, 0); 2], since: Time::MAX, is_initial: false };
         for ((number, from, to), found) in access.words().zip(&mut read.words) {
@@ -703,4 +779,79 @@ const fn in_word(value: u64, access: Access, word: u64) -> u64 {
     } else {
         value >> (8 * (base - access.start))
     }
+}
+
+// Values of threads that ran freely.
+//
+// What such threads read and wrote is not recorded in the order in which it happened, so a read may see
+// what comes later. Only of a byte that no recorded access writes at all is it known that it was not one.
+
+/// Bytes that unexplained reads saw and that nobody was seen to write.
+#[derive(Default)]
+struct UnwrittenBytes {
+    values: BTreeMap<u64, Vec<u8>>,
+    /// Those that were zero when the program started.
+    zeroed: FxHashSet<u64>,
+}
+
+impl UnwrittenBytes {
+    fn note_read(&mut self, event: &Event, read: Option<Unexplained>) {
+        let is_initial = read.is_some_and(|read| read.is_initial);
+        for (address, value) in read.iter().flat_map(|read| read.bytes(event)) {
+            self.zeroed.extend(is_initial.then_some(address));
+            let values = self.values.entry(address).or_default();
+            // Zero is what memory is cleared to, which is not always seen.
+            if value != 0 && !values.contains(&value) {
+                values.push(value);
+            }
+        }
+    }
+
+    /// Drops what recorded accesses wrote, or saw before anybody wrote.
+    fn drop_explained(&mut self, stream: &mut dyn Stream) -> io::Result<()> {
+        let mut pending = Pending::default();
+        let mut accessed = std::mem::take(&mut self.zeroed);
+        while let Some((thread, event)) = stream.next_event()? {
+            if let Some((access, _, stored)) = pending.settle(thread, &event) {
+                self.drop_written(access, stored);
+            }
+            let Some(access) = Access::new(&event) else { continue };
+            match event.kind {
+                Kind::Write => _ = pending.0.insert(thread, (access, 0)),
+                Kind::AtomicStore => self.drop_written(access, event.value),
+                Kind::AtomicUpdate => self.drop_written(access, event.extra),
+                Kind::WriteRange => self.drop_written(access, None),
+                _ => {}
+            }
+            for (&address, values) in self.values.range_mut(access.start..access.end) {
+                let first = accessed.insert(address).then_some(event.value).flatten();
+                let first = first.map(|value| byte_of(value, access, address));
+                values.retain(|&value| Some(value) != first);
+            }
+        }
+        for (access, _) in pending.0.into_values() {
+            self.drop_written(access, None);
+        }
+        Ok(())
+    }
+
+    fn drop_written(&mut self, access: Access, stored: Option<u64>) {
+        for (&address, values) in self.values.range_mut(access.start..access.end) {
+            let is_it =
+                |value| stored.is_none_or(|stored| byte_of(stored, access, address) == value);
+            values.retain(|&value| !is_it(value));
+        }
+    }
+
+    /// Whether `event`, an unexplained read, saw such a byte.
+    fn is_in(&self, event: &Event, read: &Unexplained) -> bool {
+        read.bytes(event).any(|(address, value)| {
+            self.values.get(&address).is_some_and(|values| values.contains(&value))
+        })
+    }
+}
+
+/// The byte at `address` of `value`, which is at `access`.
+const fn byte_of(value: u64, access: Access, address: u64) -> u8 {
+    (value >> (8 * (address - access.start))) as u8
 }

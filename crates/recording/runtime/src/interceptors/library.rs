@@ -444,6 +444,7 @@ pub mod rare {
               pthread_mutexattr_getrobust_np pthread_mutexattr_gettype pthread_rwlockattr_getkind_np
               pthread_rwlockattr_getpshared pthread_condattr_getclock pthread_condattr_getpshared
               pthread_barrierattr_getpshared pthread_getcpuclockid](of, to) [] zero done => writes(to, INT);
+        pure [pthread_key_create tss_create](key, destructor) [] zero done => writes(key, INT);
         pure [pthread_attr_getguardsize pthread_attr_getstacksize](of, to) [] zero done => writes(to, POINTER);
         pure pthread_attr_getstack(of, to, size) [] zero done => writes(to, POINTER), writes(size, POINTER);
         pure pthread_attr_getaffinity_np(of, size, to) [] zero done => writes(to, size);
