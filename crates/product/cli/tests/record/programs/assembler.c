@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 static int box[4];
-static int polled, found, late;
+static int polled, found, waits, late;
 static int *published;
 static volatile int *shared;
 
@@ -29,9 +29,10 @@ static void *give(void *unused) {
     exchange_pointer(&published, made);
     box[2] = 1;
     exchange(shared, 1);
+    while (!__atomic_load_n(&waits, __ATOMIC_ACQUIRE)) sched_yield();
     box[3] = 1;
-    /* A turn in which nothing is seen but that there was one. */
-    sched_yield();
+    /* Turns in which nothing is seen but that there were some. */
+    for (int i = 0; i < 50; i++) sched_yield();
     exchange(&late, 1);
     sched_yield();
     return unused;
@@ -49,6 +50,7 @@ static void *take(void *unused) {
     sum += *seen;
     while (!*shared) sched_yield();
     sum += box[2];
+    __atomic_store_n(&waits, 1, __ATOMIC_RELEASE);
     while (!__atomic_load_n(&late, __ATOMIC_ACQUIRE)) sched_yield();
     sum += box[3];
     printf("%d\n", sum);
