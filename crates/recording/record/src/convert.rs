@@ -146,10 +146,9 @@ pub fn convert<S: Stream>(
     } else {
         FxHashSet::default()
     };
-    let assumed = if first_pass.has_unseen_writes {
-        unseen::assumed_order(&mut open, first_pass.is_free, symbols)?
-    } else {
-        AssumedOrder::default()
+    let assumed = match first_pass.unseen.take() {
+        Some(escapes) => unseen::assumed_order(&mut open, first_pass.is_free, escapes, symbols)?,
+        None => AssumedOrder::default(),
     };
     run(open()?, (first_pass, unknown_writers, assumed), exit, symbols, sink)
 }
@@ -514,6 +513,10 @@ impl Symbols for Rc<RefCell<symbols::Symbols>> {
 
     fn is_zeroed(&mut self, address: u64) -> bool {
         self.borrow_mut().is_zeroed(address)
+    }
+
+    fn is_global(&mut self, address: u64) -> bool {
+        self.borrow_mut().is_global(address)
     }
 
     fn maps(&mut self, number: u64) {

@@ -199,6 +199,12 @@ impl Symbols {
         module.layout().is_some_and(|layout| layout.is_zeroed(address))
     }
 
+    /// Whether `address` is in memory that belongs to a file and can be written.
+    pub fn is_global(&self, address: u64) -> bool {
+        let found = self.maps.get(&self.selected).and_then(|map| map.find(address));
+        found.is_some_and(|(segment, _)| segment.module.is_some() && segment.is_writable)
+    }
+
     /// Where the global variable is that the trace calls `name`.
     pub fn address_of(&mut self, name: &str) -> Option<u64> {
         let segments = self.maps.get(&self.selected)?.writable();

@@ -32,10 +32,10 @@ struct Byte {
 struct Run {
     events: Vec<Logged>,
     /// The place of each read with what it saw of hidden writes by others, and whether nobody else
-    /// was seen to access the same words before.
+    /// was seen to access the same half words before.
     reads: Vec<(usize, Hidden, bool)>,
     memory: [Byte; BYTES],
-    accessors: [[bool; THREADS]; BYTES / 8],
+    accessors: [[bool; THREADS]; BYTES / 4],
     last: [usize; THREADS],
     rng: Rng,
 }
@@ -46,7 +46,7 @@ impl Run {
             events: Vec::new(),
             reads: Vec::new(),
             memory: [Byte::default(); BYTES],
-            accessors: [[false; THREADS]; BYTES / 8],
+            accessors: [[false; THREADS]; BYTES / 4],
             last: [0; THREADS],
             rng: Rng::new(seed),
         };
@@ -94,9 +94,10 @@ impl Run {
         let bytes = &mut self.memory[at..at + length];
         let seen = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(byte.value));
         let new = new & (u64::MAX >> (64 - 8 * length));
-        let accessors = &mut self.accessors[at / 8];
-        accessors[thread] = true;
-        let is_alone = accessors.iter().filter(|is_one| **is_one).count() == 1;
+        let accessors = &mut self.accessors[at / 4..(at + length).div_ceil(4)];
+        accessors.iter_mut().for_each(|half| half[thread] = true);
+        let is_shared = |half: &[bool; THREADS]| half.iter().filter(|it| **it).count() > 1;
+        let is_alone = !accessors.iter().any(is_shared);
         let (reads, writes) = match kind {
             Kind::Read | Kind::AtomicLoad => (true, false),
             Kind::AtomicUpdate => (true, true),
@@ -122,6 +123,10 @@ impl Run {
             Kind::AtomicUpdate => self
                 .log(thread, extra(Event { value: Some(seen), order: order::BOTH, ..event }, new)),
             Kind::AtomicStore => self.log(thread, Event { value: Some(new), ..event }),
+            Kind::AtomicLoad => {
+                let load = Event { value: Some(seen), order: order::ACQUIRE, ..event };
+                self.log(thread, load);
+            }
             _ => self.log(thread, Event { value: Some(seen), ..event }),
         }
     }

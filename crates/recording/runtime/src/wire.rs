@@ -65,6 +65,8 @@ pub mod flag {
     pub const ASSUMED: u16 = 1024;
     /// Memory that is the stack of the thread that says so.
     pub const STACK: u16 = 2048;
+    /// Memory that is zero when it is allocated.
+    pub const ZEROED: u16 = 4096;
 }
 
 /// What a thread waits for, in [`Kind::Block`].
@@ -238,7 +240,7 @@ kinds! {
     Write,
     /// A plain read of `extra` bytes from `address`.
     ReadRange,
-    /// A plain write of `extra` bytes from `address`.
+    /// A plain write of `extra` bytes from `address`; all of them are `value` if there is one.
     WriteRange,
     /// An atomic load; `value` is what it saw.
     AtomicLoad,

@@ -193,3 +193,18 @@ fn what_unseen_code_writes_orders_who_reads_it() {
         assert_eq!(folder.findings(), [] as [&str; 0], "{compiler}");
     }
 }
+
+#[test]
+fn whoever_can_have_written_unseen_comes_before() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["handovers.c"]);
+        folder.build("handovers.c", compiler, &["-O1"]);
+        for way in ["flag", "cleared", "memset", "escaped", "references", "semaphore", "lock"] {
+            for seed in ["1", "2", "3"] {
+                let recorded = folder.record(&["--seed", seed], &["handovers", way]);
+                assert_eq!(recorded.behaviour.printed, "1\n", "{}", recorded.said);
+                assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {way} {seed}");
+            }
+        }
+    }
+}

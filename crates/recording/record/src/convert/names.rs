@@ -23,6 +23,11 @@ pub trait Symbols {
         false
     }
 
+    /// Whether `address` is in a global variable, though perhaps nobody knows its name.
+    fn is_global(&mut self, address: u64) -> bool {
+        self.data(address).is_some()
+    }
+
     /// From here on addresses are those of the map `number`.
     fn maps(&mut self, number: u64);
 

@@ -45,8 +45,8 @@ pub struct FirstPass {
     pub word_locks: word_locks::Recognized,
     pub spins: spins::Rows,
     pub descriptors: Descriptors,
-    /// Whether some read saw what no recorded access wrote.
-    pub has_unseen_writes: bool,
+    /// If some read saw what no recorded access wrote: how threads escaped.
+    pub unseen: Option<Vec<unseen::Escape>>,
 }
 
 /// What is known of a thread in the first pass.
@@ -97,7 +97,7 @@ impl FirstPass {
         symbols.maps(0);
         first_pass.word_locks = word_locks.finish();
         first_pass.spins = spins.finish();
-        first_pass.has_unseen_writes = unseen.is_found();
+        first_pass.unseen = unseen.finish();
         let unforked = threads.iter().filter(|(_, seen)| seen.runs && !seen.is_forked);
         first_pass.unforked = unforked.map(|(&thread, _)| thread).filter(|&t| t != MAIN).collect();
         first_pass.unforked.sort_unstable();

@@ -63,13 +63,13 @@ unsafe extern "C" fn set_table(place: *const u64, table: u64, code: u64) {
 }
 
 unsafe extern "C" fn copy(to: usize, from: usize, count: usize, code: u64) -> usize {
-    memory::log_copy(code, to, Some(from), count);
+    memory::log_copy(code, to, from, count);
     memory::copy_either(to, from, count);
     to
 }
 
 unsafe extern "C" fn fill(to: usize, byte: i32, count: usize, code: u64) -> usize {
-    memory::log_copy(code, to, None, count);
+    memory::log_fill(code, to, byte, count);
     memory::fill(to, byte, count);
     to
 }

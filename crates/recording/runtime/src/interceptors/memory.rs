@@ -4,11 +4,11 @@ use core::arch::asm;
 use core::arch::x86_64::__m128i;
 use core::ffi::{c_int, c_long};
 
-use super::program::log_range;
+use super::program::{log_range, log_range_of};
 use super::{enter_or, interceptors, keeping_errno};
-use crate::log::{self, Entry};
+use crate::log::{self, Entry, Operands};
 use crate::thread;
-use crate::wire::Kind;
+use crate::wire::{Kind, flag};
 
 /// The allocator itself, under names that need no look-up: looking up allocates.
 mod allocator {
@@ -35,8 +35,14 @@ mod allocator {
 
 /// Logs that a block of `size` bytes was allocated, if one was.
 pub unsafe fn allocated(entry: &Entry, block: usize, size: usize) -> usize {
+    allocated_so(entry, block, size, 0)
+}
+
+/// The same of memory that is as `flags` say.
+unsafe fn allocated_so(entry: &Entry, block: usize, size: usize, flags: u16) -> usize {
     if block != 0 {
-        entry.log_extra(Kind::Alloc, block as u64, size as u64);
+        let extra = Some(size as u64);
+        entry.log_with(Kind::Alloc, block as u64, Operands { flags, extra, ..Operands::default() });
     }
     block
 }
@@ -134,15 +140,21 @@ pub unsafe fn fill(to: usize, byte: c_int, count: usize) {
 }
 
 /// Logs that code at `code` reads `count` bytes at `from` and writes as many at `to`.
-pub unsafe fn log_copy(code: u64, to: usize, from: Option<usize>, count: usize) {
-    if count == 0 {
-        return;
-    }
-    if let Some(entry) = log::enter(code) {
-        if let Some(from) = from {
-            log_range(&entry, Kind::ReadRange, from, count);
-        }
+pub unsafe fn log_copy(code: u64, to: usize, from: usize, count: usize) {
+    if count > 0
+        && let Some(entry) = log::enter(code)
+    {
+        log_range(&entry, Kind::ReadRange, from, count);
         log_range(&entry, Kind::WriteRange, to, count);
+    }
+}
+
+/// Logs that code at `code` fills `count` bytes at `to`.
+pub unsafe fn log_fill(code: u64, to: usize, byte: c_int, count: usize) {
+    if count > 0
+        && let Some(entry) = log::enter(code)
+    {
+        log_range_of(&entry, Kind::WriteRange, to, count, Some(byte as u8));
     }
 }
 
@@ -189,7 +201,8 @@ interceptors! {
     }
     fn calloc(count: usize, size: usize) -> usize {
         let entry = enter_or!(allocator::calloc(count, size));
-        allocated(&entry, allocator::calloc(count, size), count.wrapping_mul(size))
+        let block = allocator::calloc(count, size);
+        allocated_so(&entry, block, count.wrapping_mul(size), flag::ZEROED)
     }
     fn realloc(block: usize, size: usize) -> usize {
         let entry = enter_or!(allocator::realloc(block, size));
@@ -280,17 +293,17 @@ interceptors! {
         call()
     }
     fn memcpy(to: usize, from: usize, count: usize) -> usize {
-        log_copy(thread::caller(), to, Some(from), count);
+        log_copy(thread::caller(), to, from, count);
         copy(to, from, count);
         to
     }
     fn memmove(to: usize, from: usize, count: usize) -> usize {
-        log_copy(thread::caller(), to, Some(from), count);
+        log_copy(thread::caller(), to, from, count);
         copy_either(to, from, count);
         to
     }
     fn memset(to: usize, byte: c_int, count: usize) -> usize {
-        log_copy(thread::caller(), to, None, count);
+        log_fill(thread::caller(), to, byte, count);
         fill(to, byte, count);
         to
     }

@@ -128,8 +128,20 @@ static IS_INSTRUMENTED: AtomicBool = AtomicBool::new(false);
 ///
 /// What a library that was not rebuilt has it access is the library's own.
 pub unsafe fn log_range(entry: &Entry, kind: Kind, address: usize, length: usize) {
+    log_range_of(entry, kind, address, length, None);
+}
+
+/// The same, where each byte is `byte` if that is known.
+pub unsafe fn log_range_of(
+    entry: &Entry,
+    kind: Kind,
+    address: usize,
+    length: usize,
+    byte: Option<u8>,
+) {
     if length > 0 && IS_INSTRUMENTED.load(Ordering::Relaxed) && !objects::is_foreign(entry.code) {
-        entry.log_extra(kind, address as u64, length as u64);
+        let (extra, value) = (Some(length as u64), byte.map(u64::from));
+        entry.log_with(kind, address as u64, Operands { extra, value, ..Operands::default() });
     }
 }
 
