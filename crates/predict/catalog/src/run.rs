@@ -11,7 +11,7 @@ use reweave_analysis::{
     Reported, Settings, Sink, Subject, Truncation, Unshown, WitnessList, WitnessVerdict,
 };
 use reweave_base::FxHashMap;
-use reweave_trace::{Calls, Trace};
+use reweave_trace::{Calls, EventId, Trace};
 
 use crate::assumed::WithoutAssumed;
 
@@ -42,8 +42,9 @@ impl Watch for Quiet {
 /// of nondeterminism by the worst, and only witnessed ones are kept; with [`Settings::all`] every
 /// instance is kept as it comes. What happened in the recorded run itself is kept too. An analysis that needs a layer which `trace` lacks is not run, and
 /// its coverage says so; so does that of one which looks at accesses where none could be recorded.
-/// Where ordering was only assumed, races are looked for without it too: what only shows then is
-/// counted as undecided.
+/// Where ordering was only assumed, races and deadlocks are looked for without it too: what only
+/// shows then is counted as undecided. What stands for such ordering is nothing of the program's, so a
+/// finding about it is none.
 ///
 /// ```
 /// use reweave_analysis::Settings;
@@ -103,7 +104,8 @@ pub fn run(
             coverage.truncated = coverage.truncated.or(Some(reason));
         }
         let (unshown, witnesses) = (collector.unshown, collector.witnesses);
-        if let Some(without) = without_assumed.as_ref().filter(|_| info.kind == Kind::Race) {
+        let is_counted = matches!(info.kind, Kind::Race | Kind::Deadlock);
+        if let Some(without) = without_assumed.as_ref().filter(|_| is_counted) {
             count_undecided(&mut coverage, without, *analysis, settings, shown.locations(trace));
         }
         // Groups that an analysis only counts never come as findings.
@@ -233,6 +235,13 @@ struct Collector<'a, 't> {
 
 impl Sink for Collector<'_, '_> {
     fn found(&mut self, finding: Finding) -> ControlFlow<()> {
+        let is_assumed = |&event: &EventId| {
+            let var = self.trace.event(event).op.var();
+            var.is_some_and(|var| self.trace.names().assumed_library(var).is_some())
+        };
+        if finding.events.iter().any(is_assumed) {
+            return ControlFlow::Continue(());
+        }
         if self.all {
             return self.keep(finding);
         }

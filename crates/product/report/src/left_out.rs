@@ -45,8 +45,11 @@ fn assumed(coverage: &Coverage, libraries: &[String]) -> Option<String> {
         name => name.to_owned(),
     };
     let libraries = libraries.iter().map(name).collect::<Vec<_>>().join(", ");
-    let pairs = counted(count, "pair");
-    Some(format!("ordering through {libraries} was assumed: {pairs} of locations not decided"))
+    let undecided = match family(coverage.analysis) {
+        "deadlocks" => counted(count, "deadlock"),
+        _ => format!("{} of locations", counted(count, "pair")),
+    };
+    Some(format!("ordering through {libraries} was assumed: {undecided} not decided"))
 }
 
 /// What `coverage` says was left out, and what is not shown, a line for each reason: how many of

@@ -131,6 +131,9 @@ impl Decoder {
             self.taken = Some((thread, Event { stored: None, ..event }));
             event.kind = Kind::LockRequest;
         }
+        if event.kind == Kind::AtomicLoad && event.flags & flag::VOLATILE != 0 {
+            event.kind = Kind::Read;
+        }
         Some(event)
     }
 

@@ -458,13 +458,16 @@ impl Call<'_> {
 
 /// What makes clang instrument a source. Without the second option it leaves out reads of what is
 /// written right after, as in `count++`: it would seem to be written blindly, and schedules would be
-/// found in which the read sees something else. Without the last ones it compares in place what is
-/// short, after it has instrumented.
-const CLANG_INSTRUMENTS: [&str; 8] = [
+/// found in which the read sees something else. The third tells reads of volatile variables apart, for
+/// which others may wait. Without the last ones it compares in place what is short, after it has
+/// instrumented.
+const CLANG_INSTRUMENTS: [&str; 10] = [
     "-Xclang",
     "-fsanitize=thread",
     "-mllvm",
     "-tsan-instrument-read-before-write=1",
+    "-mllvm",
+    "-tsan-distinguish-volatile=1",
     "-fno-builtin-memcmp",
     "-fno-builtin-bcmp",
     "-fno-builtin-strcmp",
@@ -588,11 +591,21 @@ const CALLED: [&str; 17] = [
     "-fno-builtin-snprintf",
 ];
 
+/// The version of gcc whose step `program` is: such programs are in a folder that is called so.
+fn gcc_version(program: &Path) -> Option<u32> {
+    let folder = program.parent()?.file_name()?.to_str()?;
+    folder.split('.').next()?.parse().ok()
+}
+
 fn compiled(program: &Path, arguments: &[OsString]) -> Vec<OsString> {
     let mut step = arguments.to_vec();
     // Otherwise gcc takes the hooks of atomic operations for functions that change no static variable,
     // and keeps what such a lock protects in registers across them.
     step.extend(["-fsanitize=thread", "-fno-ipa-reference"].map(OsString::from));
+    // Reads of volatile variables are told apart: others may wait for what they see.
+    if gcc_version(program).is_some_and(|version| version >= 11) {
+        step.push("--param=tsan-distinguish-volatile=1".into());
+    }
     if program.file_name().is_some_and(|name| C_FAMILY.iter().any(|compiler| name == *compiler)) {
         step.extend(CALLED.map(OsString::from));
     }
@@ -835,6 +848,11 @@ mod tests {
         );
         check_step("on static /x/cc1plus -flto=auto a.cc", &instruments);
         check_step("on dynamic /x/f951 a.f", "/x/f951 a.f -fsanitize=thread -fno-ipa-reference");
+        for (folder, volatile) in [("10", ""), ("12.2.0", " --param=tsan-distinguish-volatile=1")] {
+            let step = format!("/x/{folder}/f951 a.f");
+            let instruments = format!("{step} -fsanitize=thread -fno-ipa-reference{volatile}");
+            check_step(&format!("on dynamic {step}"), &instruments);
+        }
         check_step(
             "off dynamic /x/cc1 -fno-sanitize=thread a.c",
             "/x/cc1 -fno-sanitize=thread a.c",

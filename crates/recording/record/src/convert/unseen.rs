@@ -12,7 +12,8 @@
 //! - A plain read orders nothing. In a program without races the write happens before it by other
 //!   means. If some were seen, more than forks, it comes after what happens before it by these; that
 //!   orders nothing more than the recorded run did. If none was seen, it is as for an atomic read;
-//!   unless nobody else was ever seen to access this memory: then the thread's own libraries wrote it.
+//!   unless the thread itself accessed this memory last: then its own libraries wrote there. A volatile
+//!   read is as an atomic one.
 //!   Of memory that nobody was seen to access since the start, what was seen to order may have come
 //!   before the write, so whoever ran and is not seen to come before may have written.
 //!
@@ -29,7 +30,7 @@ use std::io;
 use std::rc::Rc;
 
 use reweave_base::{FxHashMap, FxHashSet};
-use reweave_runtime::wire::{Event, Kind, order};
+use reweave_runtime::wire::{Event, Kind, flag, order};
 
 use super::names::Symbols;
 use crate::event_log::Stream;
@@ -255,6 +256,7 @@ enum Reading {
 impl Reading {
     fn new(event: &Event) -> Self {
         match (Access::new(event), event.order) {
+            _ if event.flags & flag::VOLATILE != 0 => Self::Synchronizing,
             (Some(Access { is_atomic: false, .. }) | None, _) => Self::Plain,
             (_, order::RELAXED | order::RELEASE) => Self::Relaxed,
             _ => Self::Synchronizing,
@@ -378,7 +380,6 @@ impl Follower {
         }
         for (word, from, to) in access.words().take(WORDS_MAX) {
             let Some(bytes) = self.unseen.get(&word) else { continue };
-            let is_alone = values.is_alone(word, from..to, reader.thread);
             let mut writes: Vec<Rc<UnseenWrite>> = Vec::new();
             for write in bytes[from.into()..to.into()].iter().flatten() {
                 if !writes.last().is_some_and(|last| Rc::ptr_eq(last, write)) {
@@ -386,7 +387,7 @@ impl Follower {
                 }
             }
             for write in writes {
-                self.come_after(reader, is_alone, &write);
+                self.come_after(reader, values.was_own, &write);
                 if reader.reading == Reading::Relaxed && !write.is_count {
                     let unfenced = self.unfenced.entry(reader.chain).or_default();
                     unfenced.truncate(UNFENCED_MAX);
@@ -396,7 +397,7 @@ impl Follower {
         }
     }
 
-    fn come_after(&mut self, reader: Reader, is_alone: bool, write: &UnseenWrite) {
+    fn come_after(&mut self, reader: Reader, was_own: bool, write: &UnseenWrite) {
         let Reader { thread, chain, time, reading } = reader;
         let Self { order, forks, acquired, assumed, escapes, .. } = self;
         let (clock, forks) = (order.clock(thread), forks.clock(thread));
@@ -424,7 +425,7 @@ impl Follower {
             Reading::Relaxed => true,
             Reading::Synchronizing => false,
             Reading::Plain if write.is_initial => false,
-            Reading::Plain => is_alone || writers.clone().any(is_means),
+            Reading::Plain => was_own || writers.clone().any(is_means),
         };
         if self.is_free && !keeps_observed {
             if writers.clone().next().is_some() {

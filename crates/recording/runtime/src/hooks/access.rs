@@ -6,9 +6,10 @@
 use core::arch::naked_asm;
 
 use crate::interceptors::memory;
-use crate::log::{self, access, call_stack};
+use crate::log::{self, Operands, access, call_stack};
 use crate::predict::SECOND_HALF;
-use crate::wire::Kind;
+use crate::wire::{Kind, flag};
+use crate::{replay, scheduler};
 
 /// Logs an access of `1 << SIZE` bytes; of sixteen as two of eight. It may be the second of a hook.
 #[inline(always)]
@@ -22,6 +23,27 @@ unsafe fn log_access<const SIZE: u32, const CONTINUES: bool>(kind: Kind, address
 
 unsafe extern "C" fn read<const SIZE: u32>(address: u64, code: u64) {
     log_access::<SIZE, false>(Kind::Read, address, code);
+}
+
+/// Nothing about it is expected, so it is logged whatever it sees.
+unsafe extern "C" fn volatile_read<const SIZE: u32>(address: u64, code: u64) {
+    if SIZE > 3 {
+        return read::<SIZE>(address, code);
+    }
+    let Some(entry) = log::enter(code) else { return };
+    if (*entry.thread).ignored.hides(Kind::Read) {
+        return;
+    }
+    if scheduler::is_serial() && replay::is_on() {
+        replay::before(entry.thread, code, [address, 1 << SIZE], Kind::Read);
+    }
+    let operands = Operands {
+        size: SIZE as u8,
+        flags: flag::VOLATILE,
+        value: Some(log::load(address, SIZE)),
+        ..Operands::default()
+    };
+    entry.log_with(Kind::AtomicLoad, address, operands);
 }
 
 unsafe extern "C" fn write<const SIZE: u32>(address: u64, code: u64) {
@@ -116,9 +138,9 @@ sized_hooks! {
     "unaligned_read" => read;
     "unaligned_write" => write;
     "unaligned_read_write" => update;
-    "volatile_read" => read;
+    "volatile_read" => volatile_read;
     "volatile_write" => write;
-    "unaligned_volatile_read" => read;
+    "unaligned_volatile_read" => volatile_read;
     "unaligned_volatile_write" => write;
 }
 

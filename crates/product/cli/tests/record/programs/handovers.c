@@ -8,7 +8,7 @@
 #include <time.h>
 
 static int box;
-static int *flag, *other;
+static int *flag;
 static long count;
 static sem_t middle;
 static char way;
@@ -49,18 +49,6 @@ static void *give(void *unused) {
     case 's': /* A third thread sets the flag. */
         sem_post(&middle);
         break;
-    case 'l': /* A lock that only assembler takes. */
-        while (__atomic_load_n(flag, __ATOMIC_RELAXED) == 0 && *other == 0) {
-            int taken = 1;
-            __asm__ volatile("xchgl %0, %1" : "+r"(taken), "+m"(flag[1]) : : "memory");
-            if (!taken) {
-                set(other);
-                __asm__ volatile("movl $0, %0" : "=m"(flag[1]) : : "memory");
-                break;
-            }
-            sched_yield();
-        }
-        break;
     }
     return unused;
 }
@@ -75,16 +63,6 @@ static int take(void) {
     if (way == 'r') {
         while (__atomic_load_n(&count, __ATOMIC_RELAXED) > 1) sched_yield();
         if (__atomic_fetch_sub(&count, 1, __ATOMIC_RELEASE) == 1) __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    } else if (way == 'l') {
-        for (int found = 0; !found;) {
-            int taken = 1;
-            __asm__ volatile("xchgl %0, %1" : "+r"(taken), "+m"(flag[1]) : : "memory");
-            if (!taken) {
-                found = *other;
-                __asm__ volatile("movl $0, %0" : "=m"(flag[1]) : : "memory");
-            }
-            sched_yield();
-        }
     } else {
         await(flag);
     }
@@ -99,13 +77,12 @@ static void *taker(void *unused) {
 int main(int argument_count, char **arguments) {
     way = argument_count > 1 ? arguments[1][0] : 'f';
     switch (way) {
-    case 'c': flag = calloc(4, sizeof *flag); break;
-    case 'm': flag = memset(malloc(4 * sizeof *flag), 0, 4 * sizeof *flag); break;
+    case 'c': flag = calloc(1, sizeof *flag); break;
+    case 'm': flag = memset(malloc(sizeof *flag), 0, sizeof *flag); break;
     default:
-        flag = malloc(4 * sizeof *flag);
-        for (int i = 0; i < 4; i++) flag[i] = 0;
+        flag = malloc(sizeof *flag);
+        *flag = 0;
     }
-    other = flag + 2;
     count = 2;
     sem_init(&middle, 0, 0);
     pthread_t threads[3];

@@ -50,7 +50,8 @@ static void set(int which) {
 
 static int is_set(int which) {
     static const char zeros[8];
-    switch (which % 4) {
+    /* The first byte of an address or of a time can be zero. */
+    switch (which >= 7 && which <= 13 ? 2 : which % 4) {
         case 0: return strlen(flag[which]) > 0;
         case 1: return strcmp(flag[which], "") != 0;
         case 2: return memcmp(flag[which], zeros, sizeof zeros) != 0;

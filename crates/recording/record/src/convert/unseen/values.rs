@@ -60,19 +60,13 @@ struct Word {
     halves: [Time; 2],
     /// When each byte was, once that is not enough.
     bytes: Option<Box<[Time; WORD_BYTES as usize]>>,
-    /// Who accessed each half.
+    /// Who accessed each half last: the number of a thread, plus one.
     accessors: [u32; 2],
     /// The bytes whose values are known.
     known: u8,
     /// The bytes that were accessed.
     touched: u8,
 }
-
-/// Nobody accessed it.
-const NOBODY: u32 = 0;
-
-/// More than one thread did. Any other number is that of a thread, plus one.
-const SEVERAL: u32 = u32::MAX;
 
 /// The halves of a word that hold some of the bytes of `range`.
 const fn halves(range: &Range<u8>) -> Range<usize> {
@@ -113,6 +107,8 @@ pub struct Values {
     unknown: FxHashSet<u64>,
     /// Whether memory is as the program found it when it started: not in a process that was forked.
     is_fresh: bool,
+    /// Whether the last access was to what its thread had accessed last itself.
+    pub was_own: bool,
 }
 
 impl Values {
@@ -127,6 +123,7 @@ impl Values {
             zeroed: FxHashSet::default(),
             unknown: FxHashSet::default(),
             is_fresh: true,
+            was_own: false,
         }
     }
 
@@ -167,8 +164,10 @@ impl Values {
             is_initial: false,
             is_count: false,
         };
+        let mut was_own = true;
         for ((number, from, to), found) in access.words().zip(&mut read.words) {
             let Some(word) = self.word(number) else { continue };
+            was_own &= word.is_last_of(&(from..to), thread);
             if let Some(seen) = seen {
                 let value = in_word(seen, access, number);
                 let differing = word.differing(from..to, value);
@@ -187,6 +186,7 @@ impl Values {
             }
             word.touch(from..to, thread, time);
         }
+        self.was_own = was_own;
         let is_found = read.words.iter().any(|&(_, bytes)| bytes != 0)
             && (!read.is_initial || self.is_zeroed(access.start, symbols))
             && self.is_comparable(access.start, symbols);
@@ -264,6 +264,7 @@ impl Values {
     /// A range is accessed, of which no value is known unless each byte is written as `fill`. It may
     /// be long, so whole pages of which nothing is known are only noted.
     fn pass_over(&mut self, access: Access, fill: Option<u8>, thread: u32, time: Time) {
+        self.was_own = true;
         if access.writes {
             self.forget(access.start, access.end);
         }
@@ -275,6 +276,7 @@ impl Values {
             }
             for (number, from, to) in part.words() {
                 let Some(word) = self.word(number) else { break };
+                let is_own = word.is_last_of(&(from..to), thread);
                 // What a read saw is not known, so a later one is compared with what came before.
                 match access.writes {
                     true => word.touch(from..to, thread, time),
@@ -283,6 +285,7 @@ impl Values {
                 if let Some(byte) = fill.filter(|_| access.writes) {
                     word.set(from..to, repeated(byte));
                 }
+                self.was_own &= is_own;
             }
         }
     }
@@ -337,13 +340,6 @@ impl Values {
         });
         Some(&mut page[place])
     }
-
-    /// Whether nobody but `thread` was seen to access the bytes of `range` of `word`.
-    pub fn is_alone(&self, word: u64, range: Range<u8>, thread: u32) -> bool {
-        let Some(page) = self.pages.get(&(word / PAGE_WORDS as u64)) else { return true };
-        let accessors = &page[word as usize % PAGE_WORDS].accessors[halves(&range)];
-        accessors.iter().all(|&accessor| [NOBODY, thread.wrapping_add(1)].contains(&accessor))
-    }
 }
 
 impl Word {
@@ -386,10 +382,13 @@ impl Word {
     }
 
     fn note_accessor(&mut self, range: &Range<u8>, thread: u32) {
-        for accessor in &mut self.accessors[halves(range)] {
-            let is_first = *accessor == NOBODY || *accessor == thread.wrapping_add(1);
-            *accessor = if is_first { thread.wrapping_add(1) } else { SEVERAL };
-        }
+        self.accessors[halves(range)].fill(thread.wrapping_add(1));
+    }
+
+    /// Whether nobody but `thread` was the last to access the bytes of `range`.
+    fn is_last_of(&self, range: &Range<u8>, thread: u32) -> bool {
+        let mut accessors = self.accessors[halves(range)].iter();
+        accessors.all(|&accessor| [0, thread.wrapping_add(1)].contains(&accessor))
     }
 
     /// Whether the access of `range` at `time` was the last one.
