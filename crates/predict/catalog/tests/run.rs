@@ -1,10 +1,10 @@
 //! What the driver does with what analyses claim.
 
 use reweave_analysis::{
-    Analysis, Coverage, Detail, Evidence, Finding, Guarantee, Info, Kind, Layer, Nondeterminism,
-    Outcome, Settings, Sink, Subject, Truncation, WitnessVerdict,
+    Analysis, Counter, Coverage, Detail, Evidence, Finding, Guarantee, Info, Kind, Layer,
+    Nondeterminism, Outcome, Settings, Sink, Subject, Truncation, WitnessVerdict,
 };
-use reweave_catalog::{Quiet, run};
+use reweave_catalog::{Quiet, run, select};
 use reweave_trace::{
     After, Code, EventId, Flow, Goal, LockOp, Module, Op, Origin, Reordering, Trace, TraceBuilder,
 };
@@ -249,3 +249,28 @@ fn races_are_not_answered_for_where_a_recording_could_not_see_accesses() {
 
 const DEADLOCKS: Info =
     Info { name: "deadlocks.claims", family: "deadlocks", kind: Kind::Deadlock, ..INFO };
+
+#[test]
+fn deadlocks_that_assumed_order_hides_are_counted() {
+    // Each holds one lock and asks for the other; only what a library may have ordered keeps them apart.
+    let trace = reweave_testkit::std(
+        "T1|acq(a)|1\nT1|acq(b)|2\nT1|rel(b)|3\nT1|rel(a)|4\nT1|aw.release(assumed(libz.so)#1)|5\n\
+         T2|ar.acquire(assumed(libz.so)#1)|6\nT2|acq(b)|7\nT2|acq(a)|8\nT2|rel(a)|9\nT2|rel(b)|10\n",
+    );
+    let analyses = select("deadlocks", &[]).expect("a name");
+    let outcome = run(&trace, &analyses, &Settings::default(), &Quiet);
+    assert_eq!(outcome.findings.len(), 0);
+    assert_eq!(outcome.coverage[0].truncated, Some(Truncation::Assumed));
+    assert_eq!(outcome.coverage[0].counter(Counter::Assumed), Some(1));
+}
+
+#[test]
+fn no_finding_is_about_what_stands_for_assumed_order() {
+    let trace = reweave_testkit::std(
+        "T1|begin(b)|1\nT1|arw.release(assumed(libz.so)#1)|2\nT2|arw.release(assumed(libz.so)#1)|3\n\
+         T1|ar.acquire(assumed(libz.so)#1)|4\nT1|end(b)|5\n",
+    );
+    let analyses = select("", &["atomicity".into(), "determinism".into()]).expect("names");
+    let outcome = run(&trace, &analyses, &Settings::default(), &Quiet);
+    assert_eq!(outcome.findings.len(), 0);
+}
