@@ -67,8 +67,8 @@ pub mod flag {
     pub const STACK: u16 = 2048;
     /// Memory that is zero when it is allocated.
     pub const ZEROED: u16 = 4096;
-    /// A plain read of a volatile variable. The runtime logs it as an atomic one, and [`Kind::Read`]
-    /// is what it becomes when it is decoded.
+    /// A plain read of a volatile variable. The runtime logs it as an atomic one; it becomes a
+    /// [`super::Kind::Read`] when it is decoded.
     pub const VOLATILE: u16 = 8192;
 }
 
